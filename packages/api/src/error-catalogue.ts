@@ -1,0 +1,73 @@
+import type { TRPC_ERROR_CODE_KEY } from '@trpc/server';
+
+interface ErrorEntry {
+  /** The HTTP status over REST. */
+  readonly status: number;
+  /** The code of tRPC's own envelope. */
+  readonly trpcCode: TRPC_ERROR_CODE_KEY;
+  /** What a person reads where nothing more exact is known. Never repeats what the caller sent: it might be a key. */
+  readonly message: string;
+}
+
+/** Every failure that a caller can see. The set is closed, and documented in docs/errors.md. */
+export const ERROR_CATALOGUE = {
+  invalid_request: { status: 400, trpcCode: 'BAD_REQUEST', message: 'The request is not valid.' },
+  malformed_json: { status: 400, trpcCode: 'PARSE_ERROR', message: 'The request body is not valid JSON.' },
+  missing_api_key: {
+    status: 401,
+    trpcCode: 'UNAUTHORIZED',
+    message: 'An API key is required. Send it as "Authorization: Bearer <API_KEY>".',
+  },
+  invalid_api_key: { status: 401, trpcCode: 'UNAUTHORIZED', message: 'The API key is not valid.' },
+  insufficient_scope: { status: 403, trpcCode: 'FORBIDDEN', message: 'This procedure is for internal keys only.' },
+  order_not_found: { status: 404, trpcCode: 'NOT_FOUND', message: 'There is no order with this id.' },
+  pet_not_found: { status: 404, trpcCode: 'NOT_FOUND', message: 'There is no pet with this id.' },
+  route_not_found: { status: 404, trpcCode: 'NOT_FOUND', message: 'There is nothing at this path.' },
+  method_not_allowed: {
+    status: 405,
+    trpcCode: 'METHOD_NOT_SUPPORTED',
+    message: 'This path does not support the method. The Allow header lists those that it does.',
+  },
+  request_timeout: { status: 408, trpcCode: 'TIMEOUT', message: 'The request was not received in time.' },
+  order_already_shipped: {
+    status: 409,
+    trpcCode: 'CONFLICT',
+    message: 'The order has already shipped. Shipped orders cannot be reversed.',
+  },
+  order_already_cancelled: { status: 409, trpcCode: 'CONFLICT', message: 'The order has already been cancelled.' },
+  order_not_shipped: { status: 409, trpcCode: 'CONFLICT', message: 'The order has not shipped yet.' },
+  order_already_completed: { status: 409, trpcCode: 'CONFLICT', message: 'The order is already complete.' },
+  operation_sunset: { status: 410, trpcCode: 'NOT_FOUND', message: 'This operation is past its sunset date.' },
+  payload_too_large: { status: 413, trpcCode: 'PAYLOAD_TOO_LARGE', message: 'The request body is too large.' },
+  unsupported_media_type: {
+    status: 415,
+    trpcCode: 'UNSUPPORTED_MEDIA_TYPE',
+    message: 'The media type of the request body is not supported. Send application/json.',
+  },
+  expectation_failed: { status: 417, trpcCode: 'BAD_REQUEST', message: 'The Expect header cannot be met.' },
+  rate_limit_exceeded: {
+    status: 429,
+    trpcCode: 'TOO_MANY_REQUESTS',
+    message: 'Too many requests. Retry after the time in the Retry-After header.',
+  },
+  api_key_banned: {
+    status: 429,
+    trpcCode: 'TOO_MANY_REQUESTS',
+    message: 'The API key is banned for a while, because it kept on after being told to wait. See Retry-After.',
+  },
+  headers_too_large: { status: 431, trpcCode: 'BAD_REQUEST', message: 'The request headers are too large.' },
+  internal_error: { status: 500, trpcCode: 'INTERNAL_SERVER_ERROR', message: 'Something went wrong on our side.' },
+  service_unavailable: {
+    status: 503,
+    trpcCode: 'SERVICE_UNAVAILABLE',
+    message: 'The service cannot answer at the moment. Retry after the time in the Retry-After header.',
+  },
+  overloaded: {
+    status: 503,
+    trpcCode: 'SERVICE_UNAVAILABLE',
+    message: 'The service has more to do than it can. Retry after the time in the Retry-After header.',
+  },
+} as const satisfies Record<string, ErrorEntry>;
+
+/** The machine-readable code of an error, as it stands in the documented Error object. */
+export type ErrorCode = keyof typeof ERROR_CATALOGUE;

@@ -1,0 +1,27 @@
+import type { Context } from '../context.ts';
+
+/** How a result goes over the wire. */
+export type RestResult =
+  | { readonly type: 'empty' }
+  | { readonly type: 'json'; readonly text: string }
+  | { readonly type: 'json-stream'; readonly chunks: AsyncIterable<Uint8Array> };
+
+/** A procedure with `meta.openapi`, as one REST route. */
+export interface RestRoute {
+  readonly operationId: string;
+  /** The procedure's path in the router, such as `orders.cancel`. */
+  readonly procedure: string;
+  readonly method: 'GET' | 'DELETE' | 'POST' | 'PUT' | 'PATCH';
+  /** Below the version segment, with parameters in braces: `/store/orders/{orderId}`. */
+  readonly path: `/${string}`;
+  readonly successStatus: 200 | 204;
+  /** Present where the operation is deprecated: since when (RFC 9745). Its sunset is `Services.petsSunsetAt`. */
+  readonly deprecatedAt?: Date;
+  /**
+   * Runs the procedure.
+   *
+   * @param params the path parameters, percent-decoded, as they came
+   * @throws ApiError for whatever the caller may know; anything else is a failure of ours
+   */
+  call(params: Readonly<Record<string, string>>, context: Context): Promise<RestResult>;
+}

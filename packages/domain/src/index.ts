@@ -1,0 +1,19 @@
+export * from './api-key.ts';
+export type { Brand } from './brand.ts';
+export {
+  type Decision,
+  decideOrder,
+  isQuantity,
+  type NewOrder,
+  type OrderCommand,
+  type OrderRefusal,
+  type OrderRequest,
+  placeOrder,
+} from './decide-order.ts';
+export * from './int64.ts';
+export * from './order.ts';
+export * from './pet.ts';
+export * from './plan.ts';
+export * from './ports.ts';
+export * from './principal.ts';
+export * from './restore-order.ts';

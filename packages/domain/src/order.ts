@@ -1,0 +1,60 @@
+import type { Brand } from './brand.ts';
+import { isInt64 } from './int64.ts';
+import type { PetId } from './pet.ts';
+
+/** Identifies an order: any 64-bit signed integer. */
+export type OrderId = Brand<bigint, 'OrderId'>;
+
+/** @throws RangeError when the value does not fit 64 bits */
+export function orderId(value: bigint): OrderId {
+  if (!isInt64(value)) throw new RangeError(`an order id is a 64-bit integer, not ${value}`);
+  return value as OrderId; // the one place that hands out the brand
+}
+
+export const QUANTITY_MIN = 1;
+export const QUANTITY_MAX = 2_147_483_647;
+
+interface OrderFacts {
+  readonly id: OrderId;
+  readonly petId: PetId;
+  /** Units ordered, {@link QUANTITY_MIN} to {@link QUANTITY_MAX}. */
+  readonly quantity: number;
+  /** Expected or actual ship date; left out where it is not known. */
+  readonly shipDate?: Date;
+  readonly placedAt: Date;
+}
+
+/** Placed; may still be shipped or cancelled. */
+export interface PendingOrder extends OrderFacts {
+  readonly status: 'pending';
+  readonly complete: false;
+}
+
+/** On its way. Nothing returns from here; it may only become complete. */
+export interface ShippedOrder extends OrderFacts {
+  readonly status: 'shipped';
+  readonly complete: false;
+  readonly shippedAt: Date;
+}
+
+/** Shipped and fulfilled: the last thing that happens to an order. */
+export interface CompletedOrder extends OrderFacts {
+  readonly status: 'shipped';
+  readonly complete: true;
+  readonly shippedAt: Date;
+  readonly completedAt: Date;
+}
+
+/** Withdrawn before it was shipped. Stays listed, because it was placed. */
+export interface CancelledOrder extends OrderFacts {
+  readonly status: 'cancelled';
+  readonly complete: false;
+  readonly cancelledAt: Date;
+}
+
+/** An order in one of its states. `complete` is a fact about a shipped order, not a state. */
+export type Order = PendingOrder | ShippedOrder | CompletedOrder | CancelledOrder;
+
+export type OrderStatus = Order['status'];
+
+export const ORDER_STATUSES = ['pending', 'shipped', 'cancelled'] as const satisfies readonly OrderStatus[];

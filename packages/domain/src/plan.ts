@@ -1,0 +1,35 @@
+/** How many requests are admitted in any minute and in any day (both sliding). */
+export interface RequestLimits {
+  /** Requests in any 60 seconds, 1 to {@link LIMIT_MAX}. */
+  readonly perMinute: number;
+  /** Requests in any 24 hours, 1 to {@link LIMIT_MAX}. */
+  readonly perDay: number;
+}
+
+export const LIMIT_MIN = 1;
+export const LIMIT_MAX = 1_000_000_000;
+
+/** The plans with fixed limits. */
+export const PLAN_LIMITS = {
+  free: { perMinute: 60, perDay: 1_000 },
+  pro: { perMinute: 300, perDay: 10_000 },
+  business: { perMinute: 1_000, perDay: 100_000 },
+} as const satisfies Record<string, RequestLimits>;
+
+export type FixedPlanName = keyof typeof PLAN_LIMITS;
+export type PlanName = FixedPlanName | 'enterprise';
+
+export const PLAN_NAMES = ['free', 'pro', 'business', 'enterprise'] as const satisfies readonly PlanName[];
+
+/** A plan as a key holds it: enterprise carries limits of its own. */
+export type Plan = { readonly name: FixedPlanName } | { readonly name: 'enterprise'; readonly limits: RequestLimits };
+
+export const limitsOfPlan = (plan: Plan): RequestLimits =>
+  plan.name === 'enterprise' ? plan.limits : PLAN_LIMITS[plan.name];
+
+/** What a client address may send without a valid key, in any minute. */
+export const ADDRESS_REQUESTS_PER_MINUTE = 60;
+
+/** Whether a number may stand as a limit: a whole number from {@link LIMIT_MIN} to {@link LIMIT_MAX}. */
+export const isRequestLimit = (value: number): boolean =>
+  Number.isInteger(value) && value >= LIMIT_MIN && value <= LIMIT_MAX;
