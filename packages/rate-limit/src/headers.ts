@@ -1,0 +1,59 @@
+import type {
+  PeekedStanding,
+  RateLimitDecision,
+  RateLimitStanding,
+  WindowName,
+  WindowStanding,
+} from './rate-limiter.ts';
+
+/** Every header that tells of a limit, as browsers of other origins must be allowed to read them (CORS). */
+export const RATE_LIMIT_HEADERS = [
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+  'RateLimit-Policy',
+  'RateLimit',
+  'Retry-After',
+] as const;
+
+/** What headers are written into: the one object that the answer is sent with. */
+export interface HeaderTarget {
+  [name: string]: string | number | readonly string[] | undefined;
+  ratelimit?: string;
+}
+
+/**
+ * Writes the headers of a decision or a standing, by the names of {@link RATE_LIMIT_HEADERS} in lower case:
+ * - `x-ratelimit-*`: one window, the one with the lowest remaining (tie: the longer); on a refusal the one that
+ *   releases last. Reset is a Unix timestamp in seconds, rounded up.
+ * - `ratelimit-policy` and `ratelimit`: all windows (draft-ietf-httpapi-ratelimit-headers).
+ * - `retry-after`: whole seconds (RFC 9110 section 10.2.3), on a refusal only.
+ */
+export function writeRateLimitHeaders(headers: HeaderTarget, decision: RateLimitDecision | PeekedStanding): void {
+  const refused = decision.outcome === 'rate_limit_exceeded' || decision.outcome === 'api_key_banned';
+  const window = refused ? decision.limitingWindow : tightestWindow(decision);
+  const shown = window === 'day' && decision.day !== undefined ? decision.day : decision.minute;
+  headers['x-ratelimit-limit'] = shown.limit;
+  headers['x-ratelimit-remaining'] = decision.outcome === 'api_key_banned' ? 0 : shown.remaining;
+  headers['x-ratelimit-reset'] = Math.ceil((refused ? decision.releaseAtMs : shown.resetAtMs) / 1000);
+  headers['ratelimit-policy'] = policyOf(decision);
+  headers.ratelimit = fieldOf(decision);
+  if (refused) headers['retry-after'] = decision.retryAfterSeconds;
+}
+
+function tightestWindow({ minute, day }: RateLimitStanding): WindowName {
+  return day !== undefined && day.remaining <= minute.remaining ? 'day' : 'minute';
+}
+
+function policyOf({ minute, day }: RateLimitStanding): string {
+  const policy = `"minute";q=${minute.limit};w=60`;
+  return day === undefined ? policy : `${policy}, "day";q=${day.limit};w=86400`;
+}
+
+function fieldOf({ atMs, minute, day }: RateLimitStanding): string {
+  const field = itemOf('minute', minute, atMs);
+  return day === undefined ? field : `${field}, ${itemOf('day', day, atMs)}`;
+}
+
+const itemOf = (name: WindowName, { remaining, resetAtMs }: WindowStanding, atMs: number): string =>
+  `"${name}";r=${remaining};t=${Math.ceil((resetAtMs - atMs) / 1000)}`;

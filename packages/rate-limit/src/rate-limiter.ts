@@ -1,0 +1,99 @@
+import type { RateLimitSubject } from './subject.ts';
+
+/** The two sliding windows that are enforced. */
+export type WindowName = 'minute' | 'day';
+
+/** Where a subject stands in one window. */
+export interface WindowStanding {
+  /** The limit in force: requests in any span of the window's length. */
+  readonly limit: number;
+  /** Exactly this many more fit at this moment; never below 0. */
+  readonly remaining: number;
+  /** When the next unit is freed, in milliseconds since the epoch; the present moment where nothing is used. */
+  readonly resetAtMs: number;
+}
+
+/** Where a subject stands at one moment of the limiter's own clock (Redis' clock, where Redis counts). */
+export interface RateLimitStanding {
+  /** The moment this is true at, in milliseconds since the epoch. */
+  readonly atMs: number;
+  readonly minute: WindowStanding;
+  /** `undefined` where the subject has no daily limit: a client address. */
+  readonly day: WindowStanding | undefined;
+}
+
+/** The cost was logged in every window. */
+export interface AdmittedDecision extends RateLimitStanding {
+  readonly outcome: 'admitted';
+}
+
+/** The request does not fit; nothing was logged. Answered as 429 `rate_limit_exceeded`. */
+export interface ExceededDecision extends RateLimitStanding {
+  readonly outcome: 'rate_limit_exceeded';
+  /** Of the windows that refuse, the one that releases last. */
+  readonly limitingWindow: WindowName;
+  /** When this request would fit if nothing else came, in milliseconds since the epoch. */
+  readonly releaseAtMs: number;
+  /** Whole seconds, at least 1, never before the release; spaced, so that a pool does not return all at once. */
+  readonly retryAfterSeconds: number;
+}
+
+/** The key is banned; nothing was logged and the ban did not grow. Answered as 429 `api_key_banned`. */
+export interface BannedDecision extends RateLimitStanding {
+  readonly outcome: 'api_key_banned';
+  /** The window that releases last. */
+  readonly limitingWindow: WindowName;
+  /** When the ban ends, in milliseconds since the epoch. */
+  readonly bannedUntilMs: number;
+  /** When this request would succeed if nothing else came: the later of ban end and release. */
+  readonly releaseAtMs: number;
+  /** Whole seconds until `releaseAtMs`, rounded up, at least 1. */
+  readonly retryAfterSeconds: number;
+}
+
+/** What came of a check. Discriminated by `outcome`; the refusals carry the error code they are answered with. */
+export type RateLimitDecision = AdmittedDecision | ExceededDecision | BannedDecision;
+
+/** A standing as {@link RateLimiter.peek} tells it. */
+export interface PeekedStanding extends RateLimitStanding {
+  readonly outcome: 'peeked';
+  /** Strikes that count at this moment towards a ban. */
+  readonly strikes: number;
+  /** The ban in force. `level` counts from 1: bans of 1, 5, 15 and 60 minutes. */
+  readonly ban: { readonly untilMs: number; readonly level: number } | undefined;
+}
+
+/** Requests admitted elsewhere, to be logged after the fact. */
+export interface RateLimitUse {
+  /** Units that lie within the last 60 seconds; at most `day`. */
+  readonly minute: number;
+  /** Units that lie within the last 24 hours. */
+  readonly day: number;
+}
+
+/**
+ * Counts requests against the sliding windows of their subject. One call is one atomic step, and at most one round trip.
+ *
+ * A limiter that is made to be called while serving (`createResilientLimiter`) never rejects and never waits for long.
+ */
+export interface RateLimiter {
+  /**
+   * Decides whether a request may go on, and if so logs its cost in all windows at once; a refusal logs nothing.
+   *
+   * Answers with the decision itself, not a promise, where it is known without asking Redis.
+   *
+   * @param cost units: 1, or the number of calls in a batch; must fit the limits at all (see {@link canEverFit})
+   * @throws RangeError when `cost` is not a whole number from 1 to the lowest limit of the subject
+   */
+  check(subject: RateLimitSubject, cost: number): RateLimitDecision | Promise<RateLimitDecision>;
+
+  /** Tells where a subject stands. Counts nothing and is no strike. */
+  peek(subject: RateLimitSubject): Promise<PeekedStanding>;
+
+  /** Logs requests that were admitted elsewhere, whether they fit or not. */
+  debit(subject: RateLimitSubject, use: RateLimitUse): Promise<void>;
+}
+
+/** Whether a request of this cost could be admitted by an idle subject. A batch that cannot is a mistake, not a 429. */
+export const canEverFit = (subject: RateLimitSubject, cost: number): boolean =>
+  cost <= subject.perMinute && (subject.perDay === undefined || cost <= subject.perDay);
