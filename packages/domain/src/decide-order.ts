@@ -5,6 +5,8 @@ import {
   type PendingOrder,
   QUANTITY_MAX,
   QUANTITY_MIN,
+  SHIP_DATE_MAX,
+  SHIP_DATE_MIN,
   type ShippedOrder,
 } from './order.ts';
 
@@ -93,12 +95,19 @@ export interface OrderRequest extends Pick<PendingOrder, 'petId' | 'quantity' | 
 /** A pending order that awaits its id, which the store of orders gives. */
 export type NewOrder = Omit<PendingOrder, 'id'>;
 
+/** Why an order cannot be placed as asked. */
+export type PlaceRefusal = 'quantity_out_of_range' | 'ship_date_out_of_range';
+
 /** Decides whether an order may be placed, and how it begins. */
-export function placeOrder(request: OrderRequest, now: Date): Decision<NewOrder, 'quantity_out_of_range'> {
+export function placeOrder(request: OrderRequest, now: Date): Decision<NewOrder, PlaceRefusal> {
   if (!isQuantity(request.quantity)) return refuse('quantity_out_of_range');
+  if (request.shipDate !== undefined && !isShipDate(request.shipDate)) return refuse('ship_date_out_of_range');
   return accept({ ...request, status: 'pending', complete: false, placedAt: now });
 }
 
 /** Whether a number of units can be ordered: a whole number from {@link QUANTITY_MIN} to {@link QUANTITY_MAX}. */
 export const isQuantity = (value: number): boolean =>
   Number.isInteger(value) && value >= QUANTITY_MIN && value <= QUANTITY_MAX;
+
+/** Whether a moment can be a ship date: from {@link SHIP_DATE_MIN} to {@link SHIP_DATE_MAX}. */
+export const isShipDate = (value: Date): boolean => value >= SHIP_DATE_MIN && value <= SHIP_DATE_MAX;

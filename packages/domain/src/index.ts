@@ -4,10 +4,12 @@ export {
   type Decision,
   decideOrder,
   isQuantity,
+  isShipDate,
   type NewOrder,
   type OrderCommand,
   type OrderRefusal,
   type OrderRequest,
+  type PlaceRefusal,
   placeOrder,
 } from './decide-order.ts';
 export * from './int64.ts';

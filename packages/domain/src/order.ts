@@ -14,12 +14,16 @@ export function orderId(value: bigint): OrderId {
 export const QUANTITY_MIN = 1;
 export const QUANTITY_MAX = 2_147_483_647;
 
+/** First and last ship date: the instants that RFC 3339 writes with a year of 0001 to 9999. */
+export const SHIP_DATE_MIN = new Date('0001-01-01T00:00:00.000Z');
+export const SHIP_DATE_MAX = new Date('9999-12-31T23:59:59.999Z');
+
 interface OrderFacts {
   readonly id: OrderId;
   readonly petId: PetId;
   /** Units ordered, {@link QUANTITY_MIN} to {@link QUANTITY_MAX}. */
   readonly quantity: number;
-  /** Expected or actual ship date; left out where it is not known. */
+  /** Expected or actual ship date, {@link SHIP_DATE_MIN} to {@link SHIP_DATE_MAX}; left out where it is not known. */
   readonly shipDate?: Date;
   readonly placedAt: Date;
 }

@@ -1,4 +1,4 @@
-import { accept, type Decision, isQuantity, refuse } from './decide-order.ts';
+import { accept, type Decision, isQuantity, isShipDate, refuse } from './decide-order.ts';
 import type { Order, OrderStatus } from './order.ts';
 
 /** An order as another system tells of it: the documented fields and, where known, its status. */
@@ -7,7 +7,7 @@ export interface OrderRecord extends Pick<Order, 'id' | 'petId' | 'quantity' | '
   readonly status?: OrderStatus;
 }
 
-export type RestoreRefusal = 'quantity_out_of_range' | 'complete_but_not_shipped';
+export type RestoreRefusal = 'quantity_out_of_range' | 'ship_date_out_of_range' | 'complete_but_not_shipped';
 
 /**
  * Decides which state an imported order is in. Without a status `complete` means shipped, else the order is pending.
@@ -16,6 +16,7 @@ export type RestoreRefusal = 'quantity_out_of_range' | 'complete_but_not_shipped
  */
 export function restoreOrder(record: OrderRecord, now: Date): Decision<Order, RestoreRefusal> {
   if (!isQuantity(record.quantity)) return refuse('quantity_out_of_range');
+  if (record.shipDate !== undefined && !isShipDate(record.shipDate)) return refuse('ship_date_out_of_range');
   const { complete, status = complete ? 'shipped' : 'pending', ...rest } = record;
   const facts = { ...rest, placedAt: now };
   if (complete && status !== 'shipped') return refuse('complete_but_not_shipped');
