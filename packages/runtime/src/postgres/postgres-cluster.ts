@@ -1,0 +1,195 @@
+import { execFile } from 'node:child_process';
+import { chownSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { findFreePort } from '../process/free-port.ts';
+import {
+  adoptServer,
+  isAlive,
+  type ServerProcess,
+  type StopStep,
+  spawnServer,
+  stopServer,
+} from '../process/server-process.ts';
+import { commandAsUser, type UnprivilegedUser } from '../process/unprivileged-user.ts';
+import { RuntimeError } from '../runtime-error.ts';
+import type { PostgresBinaries } from './postgres-binaries.ts';
+
+/** A PostgreSQL data folder, and how to run it. */
+export interface PostgresCluster {
+  readonly binaries: PostgresBinaries;
+  /** Absolute path of the data folder. */
+  readonly folder: string;
+  /** Where the server writes its log; begun anew at each start. */
+  readonly logFile: string;
+  /** A file of one line, readable by `user`. */
+  readonly passwordFile: string;
+  /** Whom to run as; `undefined` is the user of this process. */
+  readonly user: UnprivilegedUser | undefined;
+}
+
+/** Server parameters by name, as in postgresql.conf. */
+export type PostgresParameters = Readonly<Record<string, string | number>>;
+
+export interface RunningPostgres {
+  readonly port: number;
+  readonly process: ServerProcess;
+}
+
+/** The superuser of every cluster made here. */
+export const POSTGRES_USER = 'petstore';
+
+/** SIGINT is PostgreSQL's fast stop (connections are cut, data is written), SIGQUIT the immediate one. */
+const STOP_STEPS: readonly StopStep[] = [
+  { signal: 'SIGINT', graceMs: 5_000 },
+  { signal: 'SIGQUIT', graceMs: 2_000 },
+  { signal: 'SIGKILL', graceMs: 1_000 },
+];
+const START_TIMEOUT_MS = 60_000;
+const POLL_MS = 5;
+/** Tries with another port when somebody took the free one in between. */
+const PORT_ATTEMPTS = 5;
+
+export const isInitialised = (cluster: PostgresCluster): boolean => existsSync(join(cluster.folder, 'PG_VERSION'));
+
+/**
+ * Makes the data folder. Byte order sorts text, so that no update of the machine's locales can break an index.
+ *
+ * @param flush whether to wait until all of it is on the disk
+ */
+export async function initialiseCluster(cluster: PostgresCluster, { flush }: { flush: boolean }): Promise<void> {
+  const { binaries, folder, passwordFile, user } = cluster;
+  // Half a folder is left where an earlier attempt was cut off; PG_VERSION was not yet there, so nor is any data.
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (user !== undefined) chownSync(folder, user.uid, user.gid);
+  const { command, ...identity } = commandAsUser(
+    [
+      binaries.initdb,
+      `--pgdata=${folder}`,
+      `--username=${POSTGRES_USER}`,
+      `--pwfile=${passwordFile}`,
+      '--auth=scram-sha-256',
+      '--encoding=UTF8',
+      '--locale=C',
+      '--locale-provider=builtin',
+      '--builtin-locale=C.UTF-8',
+      '--no-instructions',
+      ...(flush ? [] : ['--no-sync']),
+    ],
+    user,
+    [dirname(folder), dirname(binaries.initdb)],
+  );
+  const [file, ...args] = command;
+  try {
+    await promisify(execFile)(file, args, { ...identity, cwd: '/', env: serverEnvironment() });
+  } catch (cause) {
+    const output = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : String(cause);
+    throw new RuntimeError(`PostgreSQL could not make its data folder ${folder}: ${lastLine(output)}`, { cause });
+  }
+}
+
+/**
+ * Starts the server on a free port of the loopback interface.
+ *
+ * @throws RuntimeError with the server's own last words when it does not start
+ */
+export async function startPostgres(
+  cluster: PostgresCluster,
+  parameters: PostgresParameters,
+  fixedPort?: number,
+): Promise<RunningPostgres> {
+  for (let attempt = 1; ; attempt++) {
+    const port = fixedPort ?? (await findFreePort());
+    const server = spawnPostgres(cluster, parameters, port);
+    if (await waitUntilReady(cluster, server)) return { port, process: server };
+    const log = readFileSync(cluster.logFile, 'utf8');
+    const portWasTaken = log.includes('could not bind IPv4 address');
+    if (fixedPort !== undefined || !portWasTaken || attempt === PORT_ATTEMPTS) {
+      throw new RuntimeError(`PostgreSQL did not start: ${lastComplaint(log)} (its log: ${cluster.logFile})`);
+    }
+  }
+}
+
+export const stopPostgres = (server: ServerProcess): Promise<void> => stopServer(server, STOP_STEPS);
+
+/**
+ * Finds the server that runs on a data folder, whoever started it, and waits until it answers.
+ *
+ * @returns `undefined` where none runs, whatever an old postmaster.pid says
+ */
+export async function findRunningPostgres(cluster: PostgresCluster): Promise<RunningPostgres | undefined> {
+  const status = readPostmasterFile(cluster.folder);
+  if (status === undefined || !isPostmasterOf(status.pid, cluster.folder)) return undefined;
+  const server = adoptServer(status.pid);
+  if (!(await waitUntilReady(cluster, server))) return undefined;
+  return { port: status.port, process: server };
+}
+
+function spawnPostgres(cluster: PostgresCluster, parameters: PostgresParameters, port: number): ServerProcess {
+  const { binaries, folder, logFile, user } = cluster;
+  const all = { ...parameters, port, listen_addresses: '127.0.0.1', unix_socket_directories: '' };
+  const settings = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const command = [binaries.postgres, '-D', folder, ...settings] as const;
+  const { command: asUser, ...identity } = commandAsUser(command, user, [dirname(folder), dirname(binaries.postgres)]);
+  const log = openSync(logFile, 'w', 0o600);
+  try {
+    return spawnServer(asUser, { ...identity, cwd: '/', env: serverEnvironment(), stdio: ['ignore', log, log] });
+  } finally {
+    closeSync(log);
+  }
+}
+
+/** Whether the server came up; false when its process ended first. */
+async function waitUntilReady(cluster: PostgresCluster, server: ServerProcess): Promise<boolean> {
+  for (let waitedMs = 0; server.isRunning(); waitedMs += POLL_MS) {
+    const status = readPostmasterFile(cluster.folder);
+    if (status?.isReady && status.pid === server.pid) return true;
+    if (waitedMs > START_TIMEOUT_MS) {
+      await stopPostgres(server);
+      return false;
+    }
+    await sleep(POLL_MS);
+  }
+  return false;
+}
+
+interface PostmasterFile {
+  readonly pid: number;
+  readonly port: number;
+  readonly isReady: boolean;
+}
+
+/** Reads postmaster.pid: the pid in line 1, the port in line 4, the status in line 8 (PostgreSQL's miscadmin.h). */
+function readPostmasterFile(folder: string): PostmasterFile | undefined {
+  try {
+    const lines = readFileSync(join(folder, 'postmaster.pid'), 'utf8').split('\n');
+    return { pid: Number(lines[0]), port: Number(lines[3]), isReady: lines[7]?.trim() === 'ready' };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a process is the server of a data folder, and not another that got the pid after a restart of the machine. */
+function isPostmasterOf(pid: number, folder: string): boolean {
+  if (!Number.isInteger(pid) || pid <= 1 || !isAlive(pid)) return false;
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(folder);
+  } catch {
+    // No /proc, as on macOS. PostgreSQL itself refuses to start on a folder whose server lives, so trust its file.
+    return true;
+  }
+}
+
+/** Nothing of ours: PGPORT, PGDATA or LC_ALL of the caller must not change how the server runs. */
+function serverEnvironment(): NodeJS.ProcessEnv {
+  return { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
+}
+
+const lastLine = (text: string): string => text.split('\n').at(-1) ?? '';
+
+function lastComplaint(log: string): string {
+  const complaint = log.split('\n').findLast((line) => /\b(?:FATAL|PANIC|ERROR):/.test(line));
+  return complaint?.replace(/^.*?\b(?:FATAL|PANIC|ERROR):\s*/, '') ?? lastLine(log.trim());
+}

@@ -1,0 +1,20 @@
+/** A clock that stands still until it is told otherwise. Call it for the time, as one does the real one. */
+export interface ManualClock {
+  (): Date;
+  /** Moves on, or back where negative. */
+  advance(milliseconds: number): void;
+  set(time: Date | string): void;
+}
+
+/** @param start any time that `Date` reads */
+export function manualClock(start: Date | string = '2026-01-02T03:04:05.678Z'): ManualClock {
+  let nowMs = new Date(start).getTime();
+  return Object.assign(() => new Date(nowMs), {
+    advance: (milliseconds: number) => {
+      nowMs += milliseconds;
+    },
+    set: (time: Date | string) => {
+      nowMs = new Date(time).getTime();
+    },
+  });
+}

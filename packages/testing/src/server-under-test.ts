@@ -1,0 +1,63 @@
+import type { ServerProcess } from '@petstore/runtime';
+
+/** A private server that a test may hurt. Its port stays the same. Disposing of it ends it and deletes its data. */
+export interface ServerUnderTest extends AsyncDisposable {
+  readonly port: number;
+  readonly url: string;
+  readonly pid: number;
+  /** Ends it in order, data written. */
+  stop(): Promise<void>;
+  /** Ends it as a crash does. */
+  kill(): Promise<void>;
+  /** Freezes it: connections stay open, and nothing is answered. */
+  pause(): void;
+  resume(): void;
+  /** Runs it again, on the same port and with what it kept on its disk. Ends it first where it still runs. */
+  restart(): Promise<void>;
+}
+
+interface ServerControl {
+  readonly port: number;
+  readonly url: string;
+  start(): Promise<ServerProcess>;
+  stop(server: ServerProcess): Promise<void>;
+  /** Called when a process has begun; gives what to call when it has ended. */
+  register(pid: number): () => void;
+  removeData(): void;
+}
+
+export async function runServerUnderTest(control: ServerControl): Promise<ServerUnderTest> {
+  let server = await control.start();
+  let unregister = control.register(server.pid);
+
+  async function end(how: (running: ServerProcess) => Promise<void> | void): Promise<void> {
+    if (!server.isRunning()) return;
+    server.signal('SIGCONT'); // a frozen process obeys only SIGKILL
+    await how(server);
+    await server.waitForExit();
+    unregister();
+  }
+  const stop = () => end(control.stop);
+  const kill = () => end((running) => running.signal('SIGKILL'));
+
+  return {
+    port: control.port,
+    url: control.url,
+    get pid() {
+      return server.pid;
+    },
+    stop,
+    kill,
+    pause: () => server.signal('SIGSTOP'),
+    resume: () => server.signal('SIGCONT'),
+    async restart() {
+      await stop();
+      server = await control.start();
+      unregister = control.register(server.pid);
+    },
+    async [Symbol.asyncDispose]() {
+      await kill();
+      control.removeData();
+    },
+  };
+}

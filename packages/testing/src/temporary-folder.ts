@@ -1,0 +1,30 @@
+import { randomUUID } from 'node:crypto';
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { inject } from 'vitest';
+
+export interface TemporaryFolder extends Disposable {
+  readonly path: string;
+}
+
+/** An empty folder that goes away with its scope, and with the test run at the latest. Other users may pass through. */
+export function createTemporaryFolder(): TemporaryFolder {
+  const path = join(inject('testServers').temporaryFolder, randomUUID());
+  mkdirSync(path);
+  chmodSync(path, 0o711);
+  return {
+    path,
+    [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true, maxRetries: 5 }),
+  };
+}
+
+/**
+ * Makes sure that a process does not outlive the test run, even when the test file is killed.
+ *
+ * @returns to be called when the process has ended, since its pid may then become another's
+ */
+export function endWithTestRun(pid: number): () => void {
+  const file = join(inject('testServers').processFolder, String(pid));
+  writeFileSync(file, '');
+  return () => rmSync(file, { force: true });
+}

@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { inject } from 'vitest';
+
+export interface TestDatabase extends AsyncDisposable {
+  readonly url: string;
+}
+
+export interface DatabaseTemplate {
+  /** Names what `prepare` makes; test files that give the same name share one template. */
+  readonly name: string;
+  /** Fills the template once per test run. Must leave no connection open. */
+  prepare(url: string): Promise<void>;
+}
+
+/** How long connections that were just closed may take to be gone. */
+const LEAK_GRACE_MS = 2_000;
+
+/**
+ * A database of its own on the test run's PostgreSQL: empty, or a copy of a template. Disposing of it drops it, and
+ * throws when a connection to it was left open.
+ */
+export async function createTestDatabase({ template }: { template?: DatabaseTemplate } = {}): Promise<TestDatabase> {
+  const name = `test_${randomUUID().replaceAll('-', '')}`;
+  await withAdministrator(async (administrator) => {
+    const source = template === undefined ? 'template0' : await ensureTemplate(administrator, template);
+    await administrator.query(`CREATE DATABASE ${name} TEMPLATE ${pg.escapeIdentifier(source)}`);
+  });
+  return {
+    url: urlOfDatabase(name),
+    [Symbol.asyncDispose]: () => withAdministrator((administrator) => dropDatabase(administrator, name)),
+  };
+}
+
+async function withAdministrator<Result>(work: (client: pg.Client) => Promise<Result>): Promise<Result> {
+  const client = new pg.Client({ connectionString: inject('testServers').postgresUrl });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+function urlOfDatabase(name: string): string {
+  const url = new URL(inject('testServers').postgresUrl);
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+/** Test files run in several processes: the first one prepares, the others wait for it. */
+async function ensureTemplate(administrator: pg.Client, { name, prepare }: DatabaseTemplate): Promise<string> {
+  const template = `template_${name}`;
+  await administrator.query('SELECT pg_advisory_lock(hashtext($1))', [template]);
+  try {
+    const { rowCount } = await administrator.query('SELECT FROM pg_database WHERE datname = $1', [template]);
+    if (rowCount === 0) {
+      const unfinished = `unfinished_${randomUUID().replaceAll('-', '')}`;
+      await administrator.query(`CREATE DATABASE ${unfinished} TEMPLATE template0`);
+      await prepare(urlOfDatabase(unfinished));
+      await waitUntilUnused(administrator, unfinished);
+      await administrator.query(`ALTER DATABASE ${unfinished} RENAME TO ${pg.escapeIdentifier(template)}`);
+    }
+  } finally {
+    await administrator.query('SELECT pg_advisory_unlock(hashtext($1))', [template]);
+  }
+  return template;
+}
+
+async function dropDatabase(administrator: pg.Client, name: string): Promise<void> {
+  try {
+    await waitUntilUnused(administrator, name);
+  } finally {
+    await administrator.query(`DROP DATABASE ${name} WITH (FORCE)`);
+  }
+}
+
+/** @throws Error that tells of each connection that is still open */
+async function waitUntilUnused(administrator: pg.Client, name: string): Promise<void> {
+  for (let waitedMs = 0; ; waitedMs += 20) {
+    const { rows } = await administrator.query<{ description: string }>(
+      `SELECT format('%s, %s, last query: %s', coalesce(nullif(application_name, ''), 'unnamed'), state, query)
+                AS description
+         FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'`,
+      [name],
+    );
+    if (rows.length === 0) return;
+    if (waitedMs >= LEAK_GRACE_MS) {
+      const list = rows.map(({ description }) => `  ${description}`).join('\n');
+      throw new Error(`${rows.length} connection(s) to the test database were left open:\n${list}`);
+    }
+    await sleep(20);
+  }
+}

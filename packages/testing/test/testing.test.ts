@@ -1,0 +1,134 @@
+import { existsSync } from 'node:fs';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { describe, expect, test } from 'vitest';
+import {
+  createTemporaryFolder,
+  createTestDatabase,
+  createTestRedis,
+  type DatabaseTemplate,
+  manualClock,
+  startPostgresServer,
+  startRedisServer,
+} from '../src/index.ts';
+
+async function query(url: string, sql: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+describe('a test database', () => {
+  test('is empty and its own', async () => {
+    await using first = await createTestDatabase();
+    await using second = await createTestDatabase();
+    await query(first.url, 'CREATE TABLE only_here ()');
+    const tables = `SELECT relname FROM pg_class WHERE relname = 'only_here'`;
+    expect(await query(first.url, tables)).toHaveLength(1);
+    expect(await query(second.url, tables)).toHaveLength(0);
+  });
+
+  test('is a copy of a template that is prepared once', async () => {
+    let preparations = 0;
+    const template: DatabaseTemplate = {
+      name: 'prepared_once',
+      async prepare(url) {
+        preparations++;
+        await query(url, 'CREATE TABLE pets AS SELECT 1 AS id');
+      },
+    };
+    const databases = await Promise.all(Array.from({ length: 4 }, () => createTestDatabase({ template })));
+    for (const database of databases) {
+      expect(await query(database.url, 'SELECT id FROM pets')).toEqual([{ id: 1 }]);
+      await database[Symbol.asyncDispose]();
+    }
+    expect(preparations).toBe(1);
+  });
+
+  test('complains of a connection that was left open, and is dropped all the same', async () => {
+    const database = await createTestDatabase();
+    const leak = new pg.Client({ connectionString: database.url, application_name: 'the leak' });
+    leak.on('error', () => {}); // its database is dropped
+    await leak.connect();
+    await leak.query('SELECT 42');
+    await expect(database[Symbol.asyncDispose]()).rejects.toThrow(
+      /left open:\n {2}the leak, idle, last query: SELECT 42/,
+    );
+    await expect(query(database.url, 'SELECT 1')).rejects.toThrow('does not exist');
+    await leak.end();
+  });
+});
+
+test('a test Redis is its own, and empty again afterwards', async () => {
+  const first = await createTestRedis();
+  await using second = await createTestRedis();
+  const client = new Redis(first.url);
+  const other = new Redis(second.url);
+  await client.set('key', 'value');
+  expect(await other.dbsize()).toBe(0);
+  await first[Symbol.asyncDispose]();
+  expect(await client.dbsize()).toBe(0);
+  client.disconnect();
+  other.disconnect();
+});
+
+describe.each([
+  { name: 'Redis', start: startRedisServer, ping: pingRedis },
+  { name: 'PostgreSQL', start: startPostgresServer, ping: (url: string) => query(url, 'SELECT 1').then(() => true) },
+])('a private $name server', ({ start, ping }) => {
+  test('can be killed, stopped and run again on the same port', async () => {
+    await using server = await start();
+    expect(await ping(server.url)).toBe(true);
+    await server.kill();
+    await expect(ping(server.url)).rejects.toThrow();
+    await server.restart();
+    expect(await ping(server.url)).toBe(true);
+    await server.stop();
+    await expect(ping(server.url)).rejects.toThrow();
+  });
+
+  test('can be frozen, and killed while it is', async () => {
+    await using server = await start();
+    server.pause();
+    const answer = ping(server.url);
+    const early = await Promise.race([answer, new Promise((resolve) => setTimeout(resolve, 200, 'nothing'))]);
+    expect(early).toBe('nothing');
+    server.resume();
+    expect(await answer).toBe(true);
+    server.pause();
+  });
+});
+
+async function pingRedis(url: string): Promise<boolean> {
+  const client = new Redis(url, { lazyConnect: true, retryStrategy: null, maxRetriesPerRequest: 0 });
+  client.on('error', () => {}); // connect() rejects with it
+  try {
+    await client.connect();
+    return (await client.ping()) === 'PONG';
+  } finally {
+    client.disconnect();
+  }
+}
+
+test('a temporary folder goes away with its scope', () => {
+  let path: string;
+  {
+    using folder = createTemporaryFolder();
+    path = folder.path;
+    expect(existsSync(path)).toBe(true);
+  }
+  expect(existsSync(path)).toBe(false);
+});
+
+test('a manual clock stands still until it is moved', () => {
+  const clock = manualClock('2026-01-01T00:00:00Z');
+  expect(clock()).toEqual(new Date('2026-01-01T00:00:00Z'));
+  clock.advance(1_500);
+  expect(clock()).toEqual(new Date('2026-01-01T00:00:01.500Z'));
+  clock.set('2027-01-01T00:00:00Z');
+  expect(clock()).toEqual(new Date('2027-01-01T00:00:00Z'));
+});

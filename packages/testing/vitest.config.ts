@@ -1,0 +1,3 @@
+import { definePackageTests } from './src/vitest-preset.ts';
+
+export default definePackageTests();
