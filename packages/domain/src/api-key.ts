@@ -87,3 +87,9 @@ export function isValidAt({ key, secretExpiresAt }: ApiKeySecret, now: Date): bo
 }
 
 const isBefore = (now: Date, end: Date | undefined): boolean => end === undefined || now < end;
+
+/**
+ * The Redis channel on which every change to a key is told, the message being its id: all processes then forget what
+ * they know of it.
+ */
+export const API_KEY_CHANGED_CHANNEL = 'petstore:api-key-changed';

@@ -1,0 +1,53 @@
+import { ERROR_CATALOGUE, type ErrorCode } from '../error-catalogue.ts';
+import { toApiError } from './to-api-error.ts';
+
+/** A failure as it goes over REST. */
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly code: ErrorCode;
+  readonly message: string;
+  /** Headers that belong to the error itself, names in lower case. Those of the rate limit come from the limiter. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The Error object, as JSON text. */
+  readonly body: string;
+}
+
+const NO_HEADERS = {};
+
+/** RFC 6750 section 3: no error code where no credentials came, `invalid_token` where they do not open the door. */
+const ERROR_HEADERS: Partial<Record<ErrorCode, Readonly<Record<string, string>>>> = {
+  missing_api_key: { 'www-authenticate': 'Bearer realm="petstore"' },
+  invalid_api_key: {
+    'www-authenticate':
+      'Bearer realm="petstore", error="invalid_token", error_description="The API key is unknown, revoked or expired"',
+  },
+  insufficient_scope: { 'www-authenticate': 'Bearer realm="petstore", error="insufficient_scope"' },
+  rate_limit_exceeded: { 'cache-control': 'no-store' },
+  api_key_banned: { 'cache-control': 'no-store' },
+  service_unavailable: { 'retry-after': '5' },
+  overloaded: { 'retry-after': '1' },
+};
+
+function buildAnswer(code: ErrorCode, message: string): ErrorAnswer {
+  const { status } = ERROR_CATALOGUE[code];
+  const headers = ERROR_HEADERS[code] ?? NO_HEADERS;
+  return { status, code, message, headers, body: JSON.stringify({ code, message, status }) };
+}
+
+const ANSWERS = Object.fromEntries(
+  Object.entries(ERROR_CATALOGUE).map(([code, { message }]) => [code, buildAnswer(code as ErrorCode, message)]),
+) as Record<ErrorCode, ErrorAnswer>; // the catalogue's own keys, each once
+
+/**
+ * How a failure is answered over REST, whichever layer it comes from.
+ *
+ * @param error anything thrown; what the caller may not know becomes `internal_error` with a bland message
+ */
+export function toErrorAnswer(error: unknown): ErrorAnswer {
+  const { errorCode, message } = toApiError(error);
+  const answer = ANSWERS[errorCode];
+  return answer.message === message ? answer : buildAnswer(errorCode, message);
+}
+
+/** The answer to a failure that the HTTP layer itself decides on, made once at start. */
+export const errorAnswer = (code: ErrorCode): ErrorAnswer => ANSWERS[code];

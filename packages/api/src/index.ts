@@ -1,0 +1,12 @@
+export * from './admission/authenticator.ts';
+export { type AuthenticatorOptions, createAuthenticator } from './admission/create-authenticator.ts';
+export { ApiError } from './api-error.ts';
+export type { Context, Services } from './context.ts';
+export { ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.ts';
+export { type ErrorAnswer, errorAnswer, toErrorAnswer } from './errors/error-answer.ts';
+export { type Failure, failureOf, toApiError } from './errors/to-api-error.ts';
+export type { RestResult, RestRoute } from './rest/rest-route.ts';
+export { restRoutes } from './rest/rest-routes.ts';
+export { type AppRouter, appRouter, createCaller } from './router.ts';
+export { type TrpcErrorData, type TrpcErrorShape, toTrpcEnvelope } from './trpc/format-error.ts';
+export { trpcResponseMeta } from './trpc/response-meta.ts';

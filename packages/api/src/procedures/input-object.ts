@@ -1,0 +1,19 @@
+import { INT64_MAX, INT64_MIN } from '@petstore/domain';
+import { z } from 'zod';
+
+/** A 64-bit integer: `bigint` over tRPC, decimal digits in a path. */
+export const int64 = (description: string) =>
+  z
+    .int64({
+      error: `must be a 64-bit integer, from ${INT64_MIN} to ${INT64_MAX} (over tRPC a bigint, in a path plain decimal digits)`,
+    })
+    .meta({ description });
+
+/** An input: exactly these fields. What else came is refused by naming what may come, not what did. */
+export const inputObject = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
+  z.strictObject(shape, {
+    error: (issue) =>
+      issue.code === 'unrecognized_keys'
+        ? `may only hold ${Object.keys(shape).join(', ')}`
+        : `must be an object with ${Object.keys(shape).join(', ')}`,
+  });

@@ -1,0 +1,23 @@
+import { representNothing } from '../../rest/represent.ts';
+import type { ProcedureMeta } from '../../rest/rest-contract.ts';
+import { inputObject, int64 } from '../input-object.ts';
+
+export const CancelOrderInput = inputObject({ orderId: int64('Identifier of the order to cancel.') });
+
+export const cancelOrderMeta = {
+  openapi: {
+    method: 'DELETE',
+    path: '/store/orders/{orderId}',
+    operationId: 'cancelOrder',
+    summary: 'Cancel an order',
+    description:
+      'Cancels one order by its identifier. Only an order with status `pending` can be cancelled: ' +
+      'shipped orders cannot be reversed. A cancelled order stays listed.',
+    tags: ['orders'],
+    successDescription: 'Order cancelled successfully.',
+  },
+  rest: {
+    errors: ['order_not_found', 'order_already_shipped', 'order_already_cancelled'],
+    represent: representNothing,
+  },
+} satisfies ProcedureMeta;

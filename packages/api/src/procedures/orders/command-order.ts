@@ -1,0 +1,28 @@
+import { decideOrder, type Order, type OrderCommand, type OrderRefusal, orderId } from '@petstore/domain';
+import { ApiError } from '../../api-error.ts';
+import type { Services } from '../../context.ts';
+import type { ErrorCode } from '../../error-catalogue.ts';
+
+/** Every reason of the domain has the code that callers see. */
+const CODE_OF_REFUSAL = {
+  order_not_found: 'order_not_found',
+  order_already_shipped: 'order_already_shipped',
+  order_already_cancelled: 'order_already_cancelled',
+  order_not_shipped: 'order_not_shipped',
+  order_already_completed: 'order_already_completed',
+} as const satisfies Record<OrderRefusal, ErrorCode>;
+
+/**
+ * Cancels, ships or completes an order.
+ *
+ * @returns the order as it now is
+ * @throws ApiError with the reason, where the order does not allow it
+ */
+export async function commandOrder(services: Services, id: bigint, command: OrderCommand): Promise<Order> {
+  const now = services.clock();
+  const transition = await services.orders.applyCommand(orderId(id), command, now);
+  if (transition.applied) return transition.order;
+  const decision = decideOrder(transition.order, command, now);
+  if (!decision.ok) throw new ApiError(CODE_OF_REFUSAL[decision.refusal]);
+  throw new Error(`The store did not ${command} an order that the rules allow to ${command}.`);
+}

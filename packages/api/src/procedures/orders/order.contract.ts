@@ -1,0 +1,21 @@
+import { QUANTITY_MAX } from '@petstore/domain';
+import { z } from 'zod';
+import { int64 } from '../input-object.ts';
+
+/** An order over REST, as the specification has it: no status, and no field is required. */
+export const OrderResponse = z
+  .object({
+    id: int64('Unique order identifier.'),
+    petId: int64('Identifier of the animal in this order.'),
+    quantity: z
+      .int()
+      .min(1)
+      .max(QUANTITY_MAX)
+      .meta({ description: `Number of units ordered, 1 to ${QUANTITY_MAX}.` }),
+    shipDate: z.iso.datetime({ precision: 3 }).meta({
+      description: 'Expected or actual ship date, in UTC with milliseconds. Left out where it is not known.',
+    }),
+    complete: z.boolean().meta({ description: 'Whether the order has been fulfilled.' }),
+  })
+  .partial()
+  .meta({ id: 'Order', description: 'An order placed in the store.' });

@@ -1,0 +1,16 @@
+import type { RestResult } from './rest-route.ts';
+
+const EMPTY: RestResult = { type: 'empty' };
+
+/** For operations that answer 204. */
+export const representNothing = (): RestResult => EMPTY;
+
+/** As JSON, 64-bit integers as bare digits. For answers of modest size: the whole text is made at once. */
+export const representJson = (output: unknown): RestResult => ({
+  type: 'json',
+  text: JSON.stringify(output, (_, value: unknown) => (typeof value === 'bigint' ? rawJson(value) : value)),
+});
+
+// TypeScript's libraries do not know JSON.rawJSON (ES2026) yet.
+const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => unknown };
+const rawJson = (value: bigint): unknown => rawJSON(value.toString());

@@ -1,0 +1,91 @@
+import { parseInt64 } from '@petstore/domain';
+import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
+import { z } from 'zod';
+import { ApiError } from '../api-error.ts';
+import type { Context } from '../context.ts';
+import { appRouter } from '../router.ts';
+import type { ProcedureMeta } from './rest-contract.ts';
+import type { RestResult, RestRoute } from './rest-route.ts';
+
+type PathParams = Readonly<Record<string, string>>;
+type ReadInput = (params: PathParams) => unknown;
+
+/**
+ * Maps every procedure with `meta.openapi` to a REST route, once, at start.
+ *
+ * @throws Error where a procedure cannot be mapped: an input that the path does not hold, or no `meta.rest`
+ */
+export function createRestRoutes(router: AnyTRPCRouter): readonly RestRoute[] {
+  const procedures: Record<string, AnyTRPCProcedure> = router._def.procedures;
+  return Object.entries(procedures).flatMap(([name, procedure]) => {
+    const meta = procedure._def.meta as ProcedureMeta | undefined; // the router is made with this type of metadata
+    return meta?.openapi === undefined ? [] : [createRestRoute(name, procedure, meta, meta.openapi)];
+  });
+}
+
+function createRestRoute(
+  name: string,
+  procedure: AnyTRPCProcedure,
+  { rest }: ProcedureMeta,
+  openapi: NonNullable<ProcedureMeta['openapi']>,
+): RestRoute {
+  if (rest === undefined) throw new Error(`${name} has meta.openapi but no meta.rest, which says how it answers.`);
+  const represent = rest.represent as (output: unknown) => RestResult; // its own procedure's output, by the contract
+  const readInput = createInputReader(name, procedure, openapi.path);
+  const { type } = procedure._def;
+  return {
+    operationId: openapi.operationId,
+    procedure: name,
+    method: openapi.method,
+    path: openapi.path,
+    successStatus: rest.response === undefined ? 204 : 200,
+    ...(rest.deprecatedAt && { deprecatedAt: rest.deprecatedAt }),
+    async call(params: PathParams, ctx: Context): Promise<RestResult> {
+      const input = Promise.resolve(readInput(params));
+      // Called as tRPC's own adapters call it, with its middlewares, but without the proxies that a caller is made of.
+      const output = await procedure({
+        path: name,
+        type,
+        ctx,
+        getRawInput: () => input,
+        signal: undefined,
+        batchIndex: 0,
+      });
+      return represent(output);
+    },
+  };
+}
+
+/** The path parameters are the whole input: no documented operation has a query parameter or a body. */
+function createInputReader(name: string, procedure: AnyTRPCProcedure, path: string): ReadInput {
+  const { inputs } = procedure._def as unknown as { readonly inputs: readonly unknown[] }; // tRPC hides it from types
+  const schema = inputs[0];
+  const names = Array.from(path.matchAll(/\{(.+?)\}/g), ([, parameter = '']) => parameter);
+  const shape = schema === undefined ? {} : schema instanceof z.ZodObject && inputs.length === 1 ? schema.shape : null;
+  if (shape === null) throw new Error(`${name}: the input of a REST operation must be one zod object.`);
+  if (Object.keys(shape).sort().join() !== [...names].sort().join()) {
+    throw new Error(`${name}: the input must hold exactly the parameters of ${path}.`);
+  }
+  for (const parameter of names) {
+    if (!(shape[parameter] instanceof z.ZodBigInt)) throw new Error(`${name}: ${parameter} must be a 64-bit integer.`);
+  }
+  const [first, ...others] = names;
+  if (first === undefined) return () => undefined;
+  if (others.length === 0) return (params) => ({ [first]: readInt64(first, params[first]) });
+  return (params) => Object.fromEntries(names.map((parameter) => [parameter, readInt64(parameter, params[parameter])]));
+}
+
+/** Reads here, not by coercion in the schema: that would loosen what tRPC accepts, and take `0x1` for 1. */
+function readInt64(parameter: string, text = ''): bigint {
+  const value = parseInt64(text);
+  if (value === undefined) {
+    throw new ApiError(
+      'invalid_request',
+      `${parameter}: must be a 64-bit integer in plain decimal digits, such as 42, without sign "+", leading zeros or blanks.`,
+    );
+  }
+  return value;
+}
+
+/** Every documented operation. */
+export const restRoutes = createRestRoutes(appRouter);

@@ -1,0 +1,27 @@
+import { cancelOrder } from './procedures/orders/cancel-order.ts';
+import { completeOrder } from './procedures/orders/complete-order.ts';
+import { listOrders } from './procedures/orders/list-orders.ts';
+import { placeOrder } from './procedures/orders/place-order.ts';
+import { shipOrder } from './procedures/orders/ship-order.ts';
+import { getPet } from './procedures/pets/get-pet.ts';
+import { createCallerFactory, router } from './trpc/trpc.ts';
+
+/** Every procedure there is, by the name it is called by over tRPC. */
+export const appRouter = router({
+  orders: router({
+    list: listOrders,
+    cancel: cancelOrder,
+    place: placeOrder,
+    ship: shipOrder,
+    complete: completeOrder,
+  }),
+  pets: router({
+    get: getPet,
+  }),
+});
+
+/** What clients import, as a type alone. */
+export type AppRouter = typeof appRouter;
+
+/** Calls procedures from within the process, on behalf of a principal that names itself. */
+export const createCaller = createCallerFactory(appRouter);

@@ -1,0 +1,17 @@
+import type { TRPCError } from '@trpc/server';
+import { toErrorAnswer } from '../errors/error-answer.ts';
+
+/** tRPC sets the type itself, save where it refuses before it knows the procedure; then it says text/plain. */
+const JSON_HEADERS = { 'content-type': 'application/json' };
+
+/**
+ * The `responseMeta` that the router is mounted with: JSON whatever happens, and the headers of the first error
+ * (Retry-After for 503). A streamed answer has sent its headers before any error is known.
+ */
+export function trpcResponseMeta(opts: { readonly errors: readonly TRPCError[]; readonly eagerGeneration: boolean }): {
+  headers?: Record<string, string>;
+} {
+  if (opts.eagerGeneration) return {};
+  const [error] = opts.errors;
+  return { headers: error === undefined ? JSON_HEADERS : { ...JSON_HEADERS, ...toErrorAnswer(error).headers } };
+}

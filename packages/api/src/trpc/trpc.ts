@@ -1,0 +1,25 @@
+import { isInternal } from '@petstore/domain';
+import { initTRPC } from '@trpc/server';
+import { ApiError } from '../api-error.ts';
+import type { Context } from '../context.ts';
+import type { ProcedureMeta } from '../rest/rest-contract.ts';
+import { formatTrpcError } from './format-error.ts';
+import { transformer } from './transformer.ts';
+
+const t = initTRPC.context<Context>().meta<ProcedureMeta>().create({
+  transformer,
+  errorFormatter: formatTrpcError,
+  // No stack ever leaves, whatever NODE_ENV says.
+  isDev: false,
+});
+
+export const { router, createCallerFactory } = t;
+
+/** For every caller: whoever comes over HTTP has a key by then. */
+export const procedure = t.procedure;
+
+/** For internal keys and callers in the same process. */
+export const internalProcedure = t.procedure.use(({ ctx, next }) => {
+  if (!isInternal(ctx.principal)) throw new ApiError('insufficient_scope');
+  return next();
+});
