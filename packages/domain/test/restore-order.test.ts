@@ -1,0 +1,48 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ORDER_STATUSES, type OrderRecord, orderId, petId, restoreOrder } from '../src/index.ts';
+
+const NOW = new Date('2026-01-02T00:00:00Z');
+const record = (more: Partial<OrderRecord>): OrderRecord => ({
+  id: orderId(1n),
+  petId: petId(2n),
+  quantity: 3,
+  complete: false,
+  ...more,
+});
+
+describe('restoreOrder', () => {
+  it.each([
+    ['neither', {}, { status: 'pending', complete: false }],
+    ['complete alone', { complete: true }, { status: 'shipped', complete: true, shippedAt: NOW, completedAt: NOW }],
+    ['shipped', { status: 'shipped' }, { status: 'shipped', complete: false, shippedAt: NOW }],
+    ['cancelled', { status: 'cancelled' }, { status: 'cancelled', complete: false, cancelledAt: NOW }],
+  ] as const)('reads %s as its state', (_, given, state) => {
+    expect(restoreOrder(record(given), NOW)).toEqual({
+      ok: true,
+      value: { id: 1n, petId: 2n, quantity: 3, placedAt: NOW, ...state },
+    });
+  });
+
+  it.each(['pending', 'cancelled'] as const)('refuses a complete order that is %s', (status) => {
+    expect(restoreOrder(record({ complete: true, status }), NOW)).toEqual({
+      ok: false,
+      refusal: 'complete_but_not_shipped',
+    });
+  });
+
+  it('refuses a quantity that cannot be ordered', () => {
+    expect(restoreOrder(record({ quantity: 0 }), NOW)).toEqual({ ok: false, refusal: 'quantity_out_of_range' });
+  });
+
+  it('keeps the status and the completeness that were told, or refuses', () => {
+    fc.assert(
+      fc.property(fc.boolean(), fc.constantFrom(...ORDER_STATUSES), (complete, status) => {
+        const decision = restoreOrder(record({ complete, status }), NOW);
+        return decision.ok
+          ? decision.value.status === status && decision.value.complete === complete
+          : complete && status !== 'shipped';
+      }),
+    );
+  });
+});
