@@ -12,10 +12,15 @@ export const OrderResponse = z
       .min(1)
       .max(QUANTITY_MAX)
       .meta({ description: `Number of units ordered, 1 to ${QUANTITY_MAX}.` }),
-    shipDate: z.iso.datetime({ precision: 3 }).meta({
+    shipDate: z.string().meta({
+      format: 'date-time',
       description: 'Expected or actual ship date, in UTC with milliseconds. Left out where it is not known.',
     }),
     complete: z.boolean().meta({ description: 'Whether the order has been fulfilled.' }),
   })
   .partial()
-  .meta({ id: 'Order', description: 'An order placed in the store.' });
+  .meta({
+    id: 'Order',
+    description: 'An order placed in the store.',
+    examples: [{ id: 1, petId: 7, quantity: 2, shipDate: '2026-12-01T09:30:00.000Z', complete: false }],
+  });

@@ -1,0 +1,39 @@
+import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
+import { generateOpenApiDocument, type OpenAPIObject, type OpenApiRouter } from 'trpc-to-openapi';
+import { z } from 'zod';
+import type { ProcedureMeta } from '../rest/rest-contract.ts';
+import { SECURITY_SCHEME } from './components.ts';
+import { decorateDocument } from './decorate-document.ts';
+
+/**
+ * Makes the OpenAPI document of a router's procedures. Only the generate script and the check for drift do so: the
+ * server reads what was committed, and never loads the generator.
+ */
+export function generateDocument(router: AnyTRPCRouter): OpenAPIObject {
+  const procedures: Record<string, AnyTRPCProcedure> = router._def.procedures;
+  const metaOfOperation = new Map<string, ProcedureMeta>();
+  const documented = Object.entries(procedures).flatMap(([name, procedure]) => {
+    const meta = procedure._def.meta as ProcedureMeta | undefined; // the router is made with this type of metadata
+    if (meta?.openapi === undefined) return [];
+    metaOfOperation.set(meta.openapi.operationId, meta);
+    // The generator documents the output schema; here it is the REST representation, which tRPC does not send.
+    const output = meta.rest?.response ?? z.void();
+    const openapi = { ...meta.openapi, errorResponses: [] };
+    return [[name, { _def: { ...procedure._def, output, meta: { ...meta, openapi } } }] as const];
+  });
+  const shown = { _def: { procedures: Object.fromEntries(documented) } };
+  const document = generateOpenApiDocument(shown as unknown as OpenApiRouter, {
+    title: 'Petstore Orders',
+    description:
+      'The orders of a pet store: list them all, and cancel one. Every request needs an API key, sent as bearer token; ' +
+      'every answer tells in its headers what remains of the limits of the plan.',
+    version: '1.0.0',
+    license: { name: 'MIT', identifier: 'MIT' },
+    openApiVersion: '3.1.0',
+    baseUrl: '/v1',
+    securitySchemes: {
+      [SECURITY_SCHEME]: { type: 'http', scheme: 'bearer', description: 'An API key, sent as the bearer token.' },
+    },
+  });
+  return decorateDocument(document, metaOfOperation);
+}
