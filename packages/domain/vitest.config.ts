@@ -1,8 +1,3 @@
-import { defineConfig } from 'vitest/config';
+import { definePackageTests } from '@petstore/testing/vitest-preset';
 
-export default defineConfig({
-  test: {
-    include: ['test/**/*.test.ts'],
-    reporters: ['default', ['json', { outputFile: 'test-report.json' }]],
-  },
-});
+export default definePackageTests({ servers: false });

@@ -1,0 +1,139 @@
+/**
+ * Which room may know which. A request walks one way: HTTP, admission, procedure, domain, repository.
+ * Each rule says why, in the words that a violation prints.
+ *
+ * @type {import('dependency-cruiser').IConfiguration}
+ */
+const rooms = (...names) => `^(${names.join('|')})/src/`;
+const ALL = '^(apps|packages)/[^/]+/src/';
+
+/** Sources of `from` may import of other rooms only `to`. */
+const only = (name, from, to, comment) => ({
+  name,
+  comment,
+  severity: 'error',
+  from: { path: rooms(from) },
+  to: { path: ALL, pathNot: [rooms(from), ...(to.length ? [rooms(...to)] : [])] },
+});
+
+export default {
+  forbidden: [
+    {
+      name: 'domain-imports-nothing',
+      comment:
+        'The rules of orders, plans and keys outlive every library: no package, and of Node only pure functions.',
+      severity: 'error',
+      from: { path: rooms('packages/domain') },
+      to: { pathNot: [rooms('packages/domain'), '^(node:)?(crypto|zlib)$'] },
+    },
+    only(
+      'rate-limit-knows-plans',
+      'packages/rate-limit',
+      ['packages/domain'],
+      'The limiter counts; of the shop it knows only the plans.',
+    ),
+    only(
+      'persistence-serves-domain',
+      'packages/persistence',
+      ['packages/domain'],
+      'An adapter implements the ports of the domain and knows nobody who calls it.',
+    ),
+    only(
+      'api-is-between',
+      'packages/api',
+      ['packages/domain', 'packages/rate-limit'],
+      'Procedures see ports, never the database or the web server behind them.',
+    ),
+    only(
+      'client-is-independent',
+      'packages/client',
+      ['packages/api'],
+      'What callers install must not bring the server along.',
+    ),
+    {
+      name: 'client-takes-only-types',
+      comment: 'Types of the API vanish when the client is built; a value would pull the server into it.',
+      severity: 'error',
+      from: { path: rooms('packages/client') },
+      to: { path: rooms('packages/api'), dependencyTypesNot: ['type-only'] },
+    },
+    only(
+      'runtime-knows-no-shop',
+      'packages/runtime',
+      [],
+      'Settings and embedded servers are the same for whatever runs on them.',
+    ),
+    only(
+      'testing-knows-no-shop',
+      'packages/testing',
+      ['packages/runtime'],
+      'Everybody tests with it, so it can depend on nobody who does.',
+    ),
+    only(
+      'cli-stays-offline',
+      'apps/cli',
+      ['packages/domain', 'packages/rate-limit', 'packages/persistence', 'packages/runtime'],
+      'The command line works on the database and Redis, not through the web server.',
+    ),
+    {
+      name: 'testing-only-from-tests',
+      comment: 'What starts throw-away servers has no place in a process that serves.',
+      severity: 'error',
+      from: { path: ALL, pathNot: rooms('packages/testing') },
+      to: { path: rooms('packages/testing') },
+    },
+    {
+      name: 'packages-know-no-app',
+      comment: 'Apps are where things end; nothing is built on them.',
+      severity: 'error',
+      from: { path: '^packages/' },
+      to: { path: '^apps/' },
+    },
+    {
+      name: 'fastify-only-in-http',
+      comment: 'One room speaks HTTP, so that the web server could be another.',
+      severity: 'error',
+      from: { path: ALL, pathNot: '^apps/server/src/(http|operations)/' },
+      to: { path: 'node_modules/(fastify|@fastify)/', dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'database-only-in-persistence',
+      comment: 'SQL and its driver stay behind the ports.',
+      severity: 'error',
+      from: { path: ALL, pathNot: rooms('packages/persistence', 'packages/testing', 'packages/runtime') },
+      to: { path: 'node_modules/(pg|pg-[^/]+|@mikro-orm)/' },
+    },
+    {
+      name: 'no-circles',
+      comment: 'Data goes forward; nobody reaches back.',
+      severity: 'error',
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
+    {
+      name: 'no-unresolvable',
+      comment: 'An import that leads nowhere fails at start.',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+    {
+      name: 'no-undeclared',
+      comment: 'Each package.json names what its package uses, and sources use nothing that only tests have.',
+      severity: 'error',
+      from: { path: ALL },
+      to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown', 'npm-dev'], dependencyTypesNot: ['type-only'] },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.base.json' },
+    combinedDependencies: false,
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'types', 'default'],
+      mainFields: ['module', 'main', 'types'],
+    },
+  },
+};

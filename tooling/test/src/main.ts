@@ -1,0 +1,23 @@
+/**
+ * The whole test run: sees that a Redis server is there, runs `turbo run test`, and ends with the sum of all packages.
+ * Arguments go to turbo, as in `pnpm test --filter=@petstore/domain` or `pnpm test --force`.
+ */
+import { spawnSync } from 'node:child_process';
+import { ensureRedisServer } from './redis-server.ts';
+import { clearReports, printOutcome, readOutcomes } from './test-reports.ts';
+
+const redis = ensureRedisServer();
+if (redis.type === 'missing') {
+  console.error(redis.message);
+  process.exit(1);
+}
+
+clearReports();
+const turbo = spawnSync('turbo', ['run', 'test', '--continue=dependencies-successful', ...process.argv.slice(2)], {
+  stdio: 'inherit',
+  env: { TURBO_TELEMETRY_DISABLED: '1', ...process.env },
+});
+if (turbo.error) throw turbo.error;
+
+const failed = printOutcome(readOutcomes());
+process.exitCode = turbo.status === 0 && failed === 0 ? 0 : 1;

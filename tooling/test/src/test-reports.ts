@@ -1,0 +1,75 @@
+import { existsSync, globSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+
+const ROOT = resolve(import.meta.dirname, '../../..');
+const REPORT = 'test-report.json';
+
+interface PackageOutcome {
+  readonly name: string;
+  readonly passed: number;
+  readonly failed: number;
+  readonly note?: string;
+}
+
+/** The part of vitest's JSON report that is read here. */
+interface VitestReport {
+  readonly numPassedTests: number;
+  readonly numFailedTests: number;
+  readonly testResults: readonly {
+    readonly status: string;
+    readonly assertionResults: readonly { readonly status: string }[];
+  }[];
+}
+
+/** The part of a package.json that is read here. */
+interface Manifest {
+  readonly name: string;
+  readonly scripts?: { readonly test?: string };
+}
+
+// What is read was written by pnpm's and vitest's own tools in this tree, in the form that the caller names.
+const readJson = <Form>(file: string): Form => JSON.parse(readFileSync(file, 'utf8'));
+
+const testedPackages = () =>
+  globSync('{apps,packages,tooling}/*/package.json', { cwd: ROOT })
+    .map((file) => ({
+      folder: join(ROOT, dirname(file)),
+      manifest: readJson<Manifest>(join(ROOT, file)),
+    }))
+    .filter(({ manifest }) => manifest.scripts?.test !== undefined)
+    .sort((a, b) => a.manifest.name.localeCompare(b.manifest.name));
+
+/** Removes old reports, so that none is taken for one of this run; turbo brings back those of what it replays. */
+export function clearReports(): void {
+  for (const { folder } of testedPackages()) rmSync(join(folder, REPORT), { force: true });
+}
+
+/** The outcome of each package that was run; a package of which no report came is left to the caller's exit code. */
+export function readOutcomes(): readonly PackageOutcome[] {
+  return testedPackages().flatMap(({ folder, manifest }) => {
+    const file = join(folder, REPORT);
+    return existsSync(file) ? [outcomeOf(manifest.name, readJson(file))] : [];
+  });
+}
+
+function outcomeOf(name: string, report: VitestReport): PackageOutcome {
+  // A file that could not be loaded holds no failed test, and is one failure all the same.
+  const broken = report.testResults.filter(
+    ({ status, assertionResults }) => status === 'failed' && !assertionResults.some((test) => test.status === 'failed'),
+  ).length;
+  const outcome = { name, passed: report.numPassedTests, failed: report.numFailedTests + broken };
+  return broken ? { ...outcome, note: `${broken} file(s) could not be run` } : outcome;
+}
+
+/** Prints a line for each package and the sum as the last line. @returns how many failed */
+export function printOutcome(outcomes: readonly PackageOutcome[]): number {
+  const width = Math.max(0, ...outcomes.map(({ name }) => name.length));
+  console.log();
+  for (const { name, passed, failed, note } of outcomes) {
+    console.log(`${name.padEnd(width)}  ${passed} passed, ${failed} failed${note ? ` (${note})` : ''}`);
+  }
+  const sum = (of: (outcome: PackageOutcome) => number) => outcomes.reduce((total, outcome) => total + of(outcome), 0);
+  const failed = sum((outcome) => outcome.failed);
+  console.log(`\n${sum((outcome) => outcome.passed)} passed, ${failed} failed`);
+  return failed;
+}
