@@ -1,3 +1,8 @@
+export { claimDataFolder, prepareDataFolder } from './embedded/data-folder.ts';
+export { openEmbeddedPostgres } from './embedded/embedded-postgres.ts';
+export type { FileLock } from './embedded/file-lock.ts';
+export { openPrivateRedis } from './embedded/private-redis.ts';
+export type { EmbeddedServer, UseOptions } from './embedded/shared-server.ts';
 export { findPostgresBinaries, type PostgresBinaries } from './postgres/postgres-binaries.ts';
 export {
   initialiseCluster,
@@ -19,3 +24,19 @@ export {
   stopRedis,
 } from './redis/redis-process.ts';
 export { RuntimeError } from './runtime-error.ts';
+export type {
+  HostAndPort,
+  RedisAccess,
+  RedisCluster,
+  RedisTarget,
+  SentinelRedis,
+  SingleRedis,
+} from './settings/redis-target.ts';
+export {
+  type Environment,
+  readSettings,
+  type Settings,
+  SettingsError,
+  type SettingsOptions,
+} from './settings/settings.ts';
+export type { LogFormat, LogLevel, TrustProxy } from './settings/variables.ts';

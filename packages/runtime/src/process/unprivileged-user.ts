@@ -75,8 +75,16 @@ function findClosedFolder(path: string, user: UnprivilegedUser): string | undefi
 
 /** The first program of a name on PATH or in the usual folders, which a service's PATH often lacks. */
 export function findExecutable(...names: readonly string[]): string | undefined {
-  const { PATH = '' } = process.env; // the machine's, not a setting of ours
-  const folders = [...PATH.split(delimiter), '/usr/local/bin', '/usr/bin', '/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin'];
+  // biome-ignore lint/style/noProcessEnv: PATH is the machine's, not a setting of ours
+  const { PATH = '' } = process.env;
+  const folders = [
+    ...PATH.split(delimiter),
+    '/usr/local/bin',
+    '/usr/bin',
+    '/usr/sbin',
+    '/usr/local/sbin',
+    '/opt/homebrew/bin',
+  ];
   for (const name of names) {
     for (const folder of folders) {
       const file = join(folder, name);

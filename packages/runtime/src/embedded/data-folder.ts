@@ -1,0 +1,55 @@
+import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { RuntimeError } from '../runtime-error.ts';
+import { type FileLock, tryLock } from './file-lock.ts';
+
+/**
+ * Makes the data folder if there is none.
+ *
+ * @throws RuntimeError, of one line, when it cannot be written to
+ */
+export function prepareDataFolder(path: string): void {
+  try {
+    // As root the database runs as another user, who must pass through.
+    mkdirSync(path, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 });
+    if (!statSync(path).isDirectory()) throw new Error('it is not a folder');
+    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
+    mkdirSync(join(path, 'locks'), { recursive: true });
+  } catch (cause) {
+    throw new RuntimeError(
+      `The data folder ${path} cannot be written to (${reason(cause)}). Set DATA_DIR to another.`,
+      {
+        cause,
+      },
+    );
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied',
+  EEXIST: 'a file is in its place',
+  ENOSPC: 'no space left on the disk',
+  ENOTDIR: 'a part of the path is a file',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
+};
+
+function reason(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return 'code' in error ? (REASONS[String(error.code)] ?? String(error.code)) : error.message;
+}
+
+/**
+ * Lets one server at a time run on a data folder.
+ *
+ * @throws RuntimeError when one runs already
+ */
+export function claimDataFolder(path: string): FileLock {
+  const claim = tryLock(lockFile(path, 'server'), 'exclusive');
+  if (claim !== undefined) return claim;
+  throw new RuntimeError(
+    `Another server already runs on the data folder ${path}. Stop it, or set DATA_DIR to another.`,
+  );
+}
+
+export const lockFile = (dataFolder: string, name: string): string => join(dataFolder, 'locks', name);
