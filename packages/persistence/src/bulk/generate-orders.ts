@@ -1,0 +1,54 @@
+import { withTransaction } from './import-rows.ts';
+import { ORDER_ID_SEQUENCE, skipTakenOrderIds } from './order-ids.ts';
+
+export interface GenerateOptions {
+  /** How many, 1 or more. */
+  readonly count: number;
+  /** A whole number from 0 to {@link SEED_MAX}; the same seed gives the same orders, but for their ids. */
+  readonly seed: number;
+  /** When they are placed. */
+  readonly now: Date;
+  /** Told after each batch how many there are. */
+  readonly onProgress?: (insertedCount: number) => void;
+}
+
+export const SEED_MAX = 2 ** 31 - 1;
+
+const BATCH = 50_000;
+
+/** Draws ids until so many are found that no import has taken, and makes an order for each of them. */
+const INSERT_BATCH = `
+  with drawn as materialized (select nextval('${ORDER_ID_SEQUENCE}') as id from generate_series(1, $1::integer)),
+    free as (select id from drawn where not exists (select from orders where orders.id = drawn.id) order by id)
+  insert into orders (id, pet_id, quantity, ship_date, status, complete, placed_at)
+  select id, 1 + floor(random() * 1000), 1 + floor(random() * 9),
+    case when random() < 0.9 then
+      date_trunc('milliseconds', timestamptz '2026-01-01T00:00:00Z' + random() * interval '365 days')
+    end,
+    'pending', false, $2::timestamptz
+  from free
+  on conflict (id) do nothing`;
+
+/**
+ * Makes pending orders within PostgreSQL, all of them or none.
+ *
+ * @throws StorageUnavailableError
+ */
+export function generateOrders(
+  databaseUrl: string,
+  { count, seed, now, onProgress }: GenerateOptions,
+): Promise<number> {
+  return withTransaction(databaseUrl, async (client) => {
+    await client.query('select setseed($1::double precision)', [seed / (SEED_MAX + 1)]);
+    let insertedCount = 0;
+    while (insertedCount < count) {
+      const wanted = Math.min(BATCH, count - insertedCount);
+      const { rowCount } = await client.query(INSERT_BATCH, [wanted, now.toISOString()]);
+      const inserted = rowCount ?? 0;
+      insertedCount += inserted;
+      if (inserted < wanted) await skipTakenOrderIds(client);
+      onProgress?.(insertedCount);
+    }
+    return { commit: true, value: insertedCount };
+  });
+}

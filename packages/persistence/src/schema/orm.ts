@@ -1,0 +1,32 @@
+import type { MigrationObject } from '@mikro-orm/core';
+import { Migrator } from '@mikro-orm/migrations';
+import { MikroORM } from '@mikro-orm/postgresql';
+import { connectionConfig } from '../connection-config.ts';
+import { ApiKeyEntity, ApiKeySecretEntity, OrderEntity, PetEntity } from './entities.ts';
+import { MIGRATIONS_TABLE } from './migration-names.ts';
+
+/** Connections that the ORM may hold; it does the rare things. */
+const POOL_SIZE = 2;
+
+interface OrmOptions {
+  /** When the server gives a statement up, in milliseconds; 0 never. */
+  readonly statementTimeoutMs: number;
+  readonly migrations?: MigrationObject[];
+}
+
+/** Sets the ORM up. It connects when it is first used. */
+export function createOrm(databaseUrl: string, { statementTimeoutMs, migrations = [] }: OrmOptions): MikroORM {
+  return new MikroORM({
+    clientUrl: databaseUrl,
+    driverOptions: {
+      ...connectionConfig(databaseUrl, statementTimeoutMs),
+      // The server's own limit comes first; this one is for a server that hangs.
+      ...(statementTimeoutMs > 0 && { query_timeout: statementTimeoutMs + 2_000 }),
+    },
+    pool: { min: 0, max: POOL_SIZE },
+    entities: [OrderEntity, PetEntity, ApiKeyEntity, ApiKeySecretEntity],
+    extensions: [Migrator],
+    migrations: { tableName: MIGRATIONS_TABLE, migrationsList: migrations, snapshot: false, silent: true },
+    forceUtcTimezone: true,
+  });
+}

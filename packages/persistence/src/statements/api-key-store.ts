@@ -1,0 +1,72 @@
+import type { ApiKey, ApiKeyId, ApiKeyKind, ApiKeySecret, ApiKeyStore, Plan, PlanName } from '@petstore/domain';
+import type { PipelinedConnections } from './pipelined-connections.ts';
+import { prepareStatement, runStatement } from './prepared-statement.ts';
+import { parseTime } from './time-text.ts';
+
+type SecretRow = readonly [
+  id: ApiKeyId,
+  name: string,
+  kind: ApiKeyKind,
+  plan: PlanName,
+  perMinute: string | null,
+  perDay: string | null,
+  createdAt: string,
+  expiresAt: string | null,
+  revokedAt: string | null,
+  lastUsedAt: string | null,
+  secretExpiresAt: string | null,
+];
+
+const FIND_SECRET = prepareStatement<SecretRow>(
+  'find-secret',
+  `select k.id, k.name, k.kind, k.plan, k.per_minute, k.per_day, k.created_at, k.expires_at, k.revoked_at,
+     k.last_used_at, s.expires_at
+   from api_key_secrets s join api_keys k on k.id = s.key_id
+   where s.hash = $1`,
+);
+
+/** However many processes see a key used, it is written once a minute. */
+const MARK_USED = prepareStatement<readonly []>(
+  'mark-key-used',
+  `update api_keys set last_used_at = $2::timestamptz
+   where id = $1 and (last_used_at is null or last_used_at <= $2::timestamptz - interval '1 minute')`,
+);
+
+/** Key look-ups on PostgreSQL, below the ORM: see `openPersistence`. */
+export class PostgresApiKeyStore implements ApiKeyStore {
+  readonly #reads: PipelinedConnections;
+  readonly #writes: PipelinedConnections;
+
+  constructor(reads: PipelinedConnections, writes: PipelinedConnections) {
+    this.#reads = reads;
+    this.#writes = writes;
+  }
+
+  async findSecret(secretHash: Uint8Array): Promise<ApiKeySecret | undefined> {
+    const [row] = await runStatement(this.#reads, FIND_SECRET, [Buffer.from(secretHash)]);
+    return row && secretOfRow(row);
+  }
+
+  async markKeyUsed(id: ApiKeyId, at: Date): Promise<void> {
+    await runStatement(this.#writes, MARK_USED, [id, at.toISOString()]);
+  }
+}
+
+function secretOfRow(row: SecretRow): ApiKeySecret {
+  const [id, name, kind, plan, perMinute, perDay, createdAt, expiresAt, revokedAt, lastUsedAt, secretExpiresAt] = row;
+  const key: ApiKey = {
+    id,
+    name,
+    kind,
+    plan: planOf(plan, Number(perMinute), Number(perDay)),
+    createdAt: parseTime(createdAt),
+    ...(expiresAt !== null && { expiresAt: parseTime(expiresAt) }),
+    ...(revokedAt !== null && { revokedAt: parseTime(revokedAt) }),
+    ...(lastUsedAt !== null && { lastUsedAt: parseTime(lastUsedAt) }),
+  };
+  return { key, ...(secretExpiresAt !== null && { secretExpiresAt: parseTime(secretExpiresAt) }) };
+}
+
+/** The table's constraints grant that an enterprise key has both limits. */
+export const planOf = (name: PlanName, perMinute: number, perDay: number): Plan =>
+  name === 'enterprise' ? { name, limits: { perMinute, perDay } } : { name };

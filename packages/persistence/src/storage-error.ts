@@ -1,0 +1,68 @@
+import { StorageUnavailableError } from '@petstore/domain';
+
+/** System errors of a connection that cannot be made, or broke. */
+const CONNECTION_ERRNOS = new Set([
+  'EAI_AGAIN',
+  'ECONNABORTED',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTDOWN',
+  'EHOSTUNREACH',
+  'ENETDOWN',
+  'ENETUNREACH',
+  'ENOENT',
+  'ENOTFOUND',
+  'EPIPE',
+  'ETIMEDOUT',
+]);
+
+/** SQLSTATE classes that tell of the server's state, not of the statement: connection, resources, operator, system. */
+const UNAVAILABLE_CLASSES = new Set(['08', '53', '57', '58']);
+
+const UNAVAILABLE_STATES = new Set([
+  '25006', // read-only: a standby, or a failover under way
+  '42P01', // no such table: nothing has been migrated yet
+  '26000', // the prepared statement is gone: the connection was changed under us, and is replaced
+  '42P05', // the prepared statement is there twice: likewise
+]);
+
+/** What pg says, in no other form than words, when a connection is lost, closed or not made in time. */
+const CONNECTION_MESSAGES =
+  /^(?:Connection terminated|timeout expired|timeout exceeded when trying to connect|Query read timeout|Client (?:has encountered a connection error|was closed))|SSL connection/;
+
+function isUnavailable(error: Error): boolean {
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  if (CONNECTION_ERRNOS.has(code) || UNAVAILABLE_STATES.has(code)) return true;
+  if (code.length === 5 && UNAVAILABLE_CLASSES.has(code.slice(0, 2))) return true;
+  return CONNECTION_MESSAGES.test(error.message);
+}
+
+/**
+ * Turns whatever a driver threw into what the ports promise: a {@link StorageUnavailableError} where PostgreSQL could
+ * not be reached or cannot work at the moment, the error itself in all other cases.
+ */
+export function toStorageError(error: unknown): Error {
+  if (!(error instanceof Error)) return new Error(`PostgreSQL failed: ${String(error)}`);
+  if (error instanceof StorageUnavailableError || !isUnavailable(error)) return error;
+  return storageUnavailable(error);
+}
+
+/** Says that PostgreSQL is away, and why. */
+export function storageUnavailable(cause: unknown): StorageUnavailableError {
+  return new StorageUnavailableError(`PostgreSQL is not available: ${reasonOf(cause)}`, { cause });
+}
+
+/** Node gathers the refusals of all of a host's addresses in an AggregateError, whose own message is empty. */
+function reasonOf(cause: unknown): string {
+  if (cause instanceof AggregateError && cause.message === '') return cause.errors.map(reasonOf).join('; ');
+  return cause instanceof Error ? cause.message : String(cause);
+}
+
+/** Runs what uses the ORM, and translates its failures. */
+export async function translatingErrors<Value>(work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (error) {
+    throw toStorageError(error);
+  }
+}
