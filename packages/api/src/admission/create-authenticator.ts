@@ -15,30 +15,36 @@ import type { Authentication, Authenticator } from './authenticator.ts';
 const KNOWN_KEY_FRESH_MS = 5_000;
 /** How much longer it holds while the key store cannot be reached. */
 const STORE_AWAY_GRACE_MS = 60_000;
-/** How long a key stays unknown, so that a new one is not refused for long. */
+/** How long a key stays unknown: short, so that a new key which was tried too early opens soon. */
 const UNKNOWN_KEY_FRESH_MS = 1_000;
-/** How often each known key asks for the store while it is away. */
+/** How often the store is asked again for each known key while it is away. */
 const STORE_AWAY_RETRY_MS = 1_000;
 /** `lastUsedAt` is written at most this often. */
 const MARK_USED_EVERY_MS = 60_000;
-/** Well over any number of keys at work in one process at once; about 600 bytes each. */
+/** Well over any number of keys at work in one process; each takes less than a kilobyte. */
 const KNOWN_KEYS_MAX = 20_000;
 const UNKNOWN_KEYS_MAX = 5_000;
 
 export interface AuthenticatorOptions {
   readonly apiKeys: ApiKeyStore;
   readonly clock: Clock;
-  /** Told of what fails off the path of any request: noting a use, asking again for a key. */
+  /**
+   * Told of what fails off the path of any request: noting a use, asking again for a key. A store that is away is not
+   * told of: the requests that it fails tell that.
+   */
   readonly onBackgroundError: (error: unknown) => void;
 }
+
+/** Looks a key up by its hash, once for any number of requests at a time, and then knows it for 5 seconds. */
+export const createAuthenticator = (options: AuthenticatorOptions): Authenticator => new CachingAuthenticator(options);
 
 const MISSING: Authentication = { type: 'missing' };
 const INVALID: Authentication = { type: 'invalid' };
 
-/** RFC 6750 section 2.1, with any case and number of blanks. What follows need not be a key. */
+/** RFC 6750 section 2.1, in any case and with any number of blanks. What follows need not be a key. */
 const BEARER = /^bearer[ \t]+(\S.*)$/i;
 
-/** What is known of a key, and the answer to give while it holds. */
+/** What is known of a key, and the answer while it is valid. */
 interface KnownKey {
   readonly secret: ApiKeySecret;
   readonly authenticated: Authentication;
@@ -49,119 +55,121 @@ interface KnownKey {
   markAtMs: number;
 }
 
-/**
- * Tells whom an Authorization header speaks for. A key is looked up by hash, once for any number of requests at the same
- * time, and then known for {@link KNOWN_KEY_FRESH_MS}. Expiry is judged at each request.
- */
-export function createAuthenticator({ apiKeys, clock, onBackgroundError }: AuthenticatorOptions): Authenticator {
-  // Both by `Bearer <key>`, as nearly every client sends it: the usual request needs no parsing.
-  const known = new LRUCache<string, KnownKey>({ max: KNOWN_KEYS_MAX });
-  const unknownUntilMs = new LRUCache<string, number>({ max: UNKNOWN_KEYS_MAX });
-  const lookUps = new Map<string, Promise<KnownKey | undefined>>();
-  let storeIsAway = false;
-  let forgottenTimes = 0;
+class CachingAuthenticator implements Authenticator {
+  readonly #options: AuthenticatorOptions;
+  // All three by `Bearer <key>`, as nearly every client sends it: the usual request needs no parsing.
+  readonly #known = new LRUCache<string, KnownKey>({ max: KNOWN_KEYS_MAX });
+  readonly #unknownUntilMs = new LRUCache<string, number>({ max: UNKNOWN_KEYS_MAX });
+  readonly #lookUps = new Map<string, Promise<KnownKey | undefined>>();
+  #storeIsAway = false;
+  #timesForgotten = 0;
 
-  function answer(entry: KnownKey, now: Date, nowMs: number): Authentication {
-    if (!isValidAt(entry.secret, now)) return INVALID;
-    if (nowMs >= entry.markAtMs) markUsed(entry, now, nowMs);
-    return entry.authenticated;
+  constructor(options: AuthenticatorOptions) {
+    this.#options = options;
   }
 
-  function markUsed(entry: KnownKey, now: Date, nowMs: number): void {
-    entry.markAtMs = nowMs + MARK_USED_EVERY_MS;
-    apiKeys.markKeyUsed(entry.secret.key.id, now).catch(onBackgroundError);
+  authenticate(authorization: string | undefined): Authentication | Promise<Authentication> {
+    if (authorization === undefined) return MISSING;
+    const now = this.#options.clock();
+    const usual = this.#known.get(authorization);
+    if (usual !== undefined && now.getTime() < usual.freshUntilMs) return this.#judge(usual, now);
+
+    const text = BEARER.exec(authorization)?.[1];
+    if (text === undefined) return MISSING;
+    if (!isApiKeyText(text)) return INVALID;
+    return this.#authenticateKey(text, now);
   }
 
-  async function findKey(header: string, text: string): Promise<KnownKey | undefined> {
-    const timesBefore = forgottenTimes;
-    try {
-      const secret = await apiKeys.findSecret(hashApiKeyText(text));
-      storeIsAway = false;
-      const nowMs = clock().getTime();
-      if (secret === undefined) {
-        known.delete(header);
-        unknownUntilMs.set(header, nowMs + UNKNOWN_KEY_FRESH_MS);
-        return undefined;
-      }
-      const entry = createEntry(secret, nowMs, known.peek(header));
-      // What was read before a key was told to be forgotten serves those who waited for it, and nobody after them.
-      if (timesBefore === forgottenTimes) known.set(header, entry);
-      return entry;
-    } catch (error) {
-      if (error instanceof StorageUnavailableError) storeIsAway = true;
-      throw error;
-    } finally {
-      lookUps.delete(header);
+  forget(keyId: ApiKeyId): void {
+    this.#timesForgotten++;
+    this.#unknownUntilMs.clear();
+    for (const [header, { secret }] of this.#known.entries()) {
+      if (secret.key.id === keyId) this.#known.delete(header);
     }
   }
 
-  function lookUp(header: string, text: string): Promise<KnownKey | undefined> {
-    let pending = lookUps.get(header);
+  #authenticateKey(text: string, now: Date): Authentication | Promise<Authentication> {
+    const header = `Bearer ${text}`;
+    const nowMs = now.getTime();
+    const entry = this.#known.get(header);
+    if (entry === undefined) {
+      return nowMs < (this.#unknownUntilMs.get(header) ?? 0) ? INVALID : this.#authenticateByStore(header, text);
+    }
+    if (nowMs < entry.freshUntilMs) return this.#judge(entry, now);
+    // Nobody waits for a store that is known to be away, nor would it help.
+    if (!this.#storeIsAway || !isWithinGrace(entry, nowMs)) return this.#authenticateByStore(header, text);
+    if (nowMs >= entry.retryAtMs) this.#refreshInBackground(entry, header, text, nowMs);
+    return this.#judge(entry, now);
+  }
+
+  /** Expiry is judged at each request, whenever the key was looked up. */
+  #judge(entry: KnownKey, now: Date): Authentication {
+    if (!isValidAt(entry.secret, now)) return INVALID;
+    const nowMs = now.getTime();
+    if (nowMs >= entry.markAtMs) {
+      entry.markAtMs = nowMs + MARK_USED_EVERY_MS;
+      this.#options.apiKeys.markKeyUsed(entry.secret.key.id, now).catch(this.#report);
+    }
+    return entry.authenticated;
+  }
+
+  async #authenticateByStore(header: string, text: string): Promise<Authentication> {
+    let entry: KnownKey | undefined;
+    try {
+      entry = await this.#lookUp(header, text);
+    } catch (error) {
+      entry = this.#known.peek(header);
+      const nowMs = this.#options.clock().getTime();
+      if (!(error instanceof StorageUnavailableError) || entry === undefined || !isWithinGrace(entry, nowMs))
+        throw error;
+      entry.retryAtMs = nowMs + STORE_AWAY_RETRY_MS;
+    }
+    return entry === undefined ? INVALID : this.#judge(entry, this.#options.clock());
+  }
+
+  /** Asks again, while requests go on with what is known. */
+  #refreshInBackground(entry: KnownKey, header: string, text: string, nowMs: number): void {
+    entry.retryAtMs = nowMs + STORE_AWAY_RETRY_MS;
+    this.#lookUp(header, text).catch(this.#report);
+  }
+
+  readonly #report = (error: unknown): void => {
+    if (!(error instanceof StorageUnavailableError)) this.#options.onBackgroundError(error);
+  };
+
+  #lookUp(header: string, text: string): Promise<KnownKey | undefined> {
+    let pending = this.#lookUps.get(header);
     if (pending === undefined) {
-      pending = findKey(header, text);
-      lookUps.set(header, pending);
+      pending = this.#findKey(header, text).finally(() => this.#lookUps.delete(header));
+      this.#lookUps.set(header, pending);
     }
     return pending;
   }
 
-  async function authenticateByStore(header: string, text: string): Promise<Authentication> {
-    let entry: KnownKey | undefined;
+  async #findKey(header: string, text: string): Promise<KnownKey | undefined> {
+    const timesBefore = this.#timesForgotten;
     try {
-      entry = await lookUp(header, text);
+      const secret = await this.#options.apiKeys.findSecret(hashApiKeyText(text));
+      this.#storeIsAway = false;
+      const nowMs = this.#options.clock().getTime();
+      // What was read before a key had to be forgotten serves those who wait for it already, and nobody after them.
+      const isCurrent = timesBefore === this.#timesForgotten;
+      const entry = secret && createKnownKey(secret, nowMs, this.#known.peek(header));
+      if (entry === undefined) this.#known.delete(header);
+      if (isCurrent && entry !== undefined) this.#known.set(header, entry);
+      if (isCurrent && entry === undefined) this.#unknownUntilMs.set(header, nowMs + UNKNOWN_KEY_FRESH_MS);
+      return entry;
     } catch (error) {
-      entry = known.peek(header);
-      const nowMs = clock().getTime();
-      if (!storeIsAway || entry === undefined || nowMs >= entry.freshUntilMs + STORE_AWAY_GRACE_MS) throw error;
-      entry.retryAtMs = nowMs + STORE_AWAY_RETRY_MS;
+      if (error instanceof StorageUnavailableError) this.#storeIsAway = true;
+      throw error;
     }
-    const now = clock();
-    return entry === undefined ? INVALID : answer(entry, now, now.getTime());
   }
-
-  /** Asks again while requests go on with what is known. */
-  function refreshInBackground(entry: KnownKey, header: string, text: string, nowMs: number): void {
-    entry.retryAtMs = nowMs + STORE_AWAY_RETRY_MS;
-    lookUp(header, text).catch((error: unknown) => {
-      if (!(error instanceof StorageUnavailableError)) onBackgroundError(error);
-    });
-  }
-
-  return {
-    authenticate(authorization) {
-      if (authorization === undefined) return MISSING;
-      const now = clock();
-      const nowMs = now.getTime();
-      let entry = known.get(authorization);
-      if (entry !== undefined && nowMs < entry.freshUntilMs) return answer(entry, now, nowMs);
-
-      const text = BEARER.exec(authorization)?.[1];
-      if (text === undefined) return MISSING;
-      if (!isApiKeyText(text)) return INVALID;
-      const header = `Bearer ${text}`;
-      entry = known.get(header);
-      if (entry !== undefined) {
-        if (nowMs < entry.freshUntilMs) return answer(entry, now, nowMs);
-        if (storeIsAway && nowMs < entry.freshUntilMs + STORE_AWAY_GRACE_MS) {
-          if (nowMs >= entry.retryAtMs) refreshInBackground(entry, header, text, nowMs);
-          return answer(entry, now, nowMs);
-        }
-      } else if (nowMs < (unknownUntilMs.get(header) ?? 0)) {
-        return INVALID;
-      }
-      return authenticateByStore(header, text);
-    },
-
-    forget(keyId: ApiKeyId) {
-      forgottenTimes++;
-      unknownUntilMs.clear();
-      for (const [header, { secret }] of known.entries()) {
-        if (secret.key.id === keyId) known.delete(header);
-      }
-    },
-  };
 }
 
-function createEntry(secret: ApiKeySecret, nowMs: number, before: KnownKey | undefined): KnownKey {
+const isWithinGrace = ({ freshUntilMs }: KnownKey, nowMs: number): boolean =>
+  nowMs < freshUntilMs + STORE_AWAY_GRACE_MS;
+
+function createKnownKey(secret: ApiKeySecret, nowMs: number, before: KnownKey | undefined): KnownKey {
   const { key } = secret;
   return {
     secret,

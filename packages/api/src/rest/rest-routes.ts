@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { ApiError } from '../api-error.ts';
 import type { Context } from '../context.ts';
 import { appRouter } from '../router.ts';
+import { createProcedureCall } from './call-procedure.ts';
 import type { ProcedureMeta } from './rest-contract.ts';
 import type { RestResult, RestRoute } from './rest-route.ts';
 
@@ -32,7 +33,7 @@ function createRestRoute(
   if (rest === undefined) throw new Error(`${name} has meta.openapi but no meta.rest, which says how it answers.`);
   const represent = rest.represent as (output: unknown) => RestResult; // its own procedure's output, by the contract
   const readInput = createInputReader(name, procedure, openapi.path);
-  const { type } = procedure._def;
+  const callProcedure = createProcedureCall(name, procedure);
   return {
     operationId: openapi.operationId,
     procedure: name,
@@ -41,17 +42,7 @@ function createRestRoute(
     successStatus: rest.response === undefined ? 204 : 200,
     ...(rest.deprecatedAt && { deprecatedAt: rest.deprecatedAt }),
     async call(params: PathParams, ctx: Context): Promise<RestResult> {
-      const input = Promise.resolve(readInput(params));
-      // Called as tRPC's own adapters call it, with its middlewares, but without the proxies that a caller is made of.
-      const output = await procedure({
-        path: name,
-        type,
-        ctx,
-        getRawInput: () => input,
-        signal: undefined,
-        batchIndex: 0,
-      });
-      return represent(output);
+      return represent(await callProcedure(ctx, readInput(params)));
     },
   };
 }

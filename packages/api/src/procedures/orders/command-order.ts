@@ -1,16 +1,15 @@
 import { decideOrder, type Order, type OrderCommand, type OrderRefusal, orderId } from '@petstore/domain';
 import { ApiError } from '../../api-error.ts';
 import type { Services } from '../../context.ts';
-import type { ErrorCode } from '../../error-catalogue.ts';
 
-/** Every reason of the domain has the code that callers see. */
-const CODE_OF_REFUSAL = {
-  order_not_found: 'order_not_found',
-  order_already_shipped: 'order_already_shipped',
-  order_already_cancelled: 'order_already_cancelled',
-  order_not_shipped: 'order_not_shipped',
-  order_already_completed: 'order_already_completed',
-} as const satisfies Record<OrderRefusal, ErrorCode>;
+/** Every reason of the domain, as callers see it. Made once: these are answers, and happen as often as success. */
+const ERROR_OF_REFUSAL = {
+  order_not_found: new ApiError('order_not_found'),
+  order_already_shipped: new ApiError('order_already_shipped'),
+  order_already_cancelled: new ApiError('order_already_cancelled'),
+  order_not_shipped: new ApiError('order_not_shipped'),
+  order_already_completed: new ApiError('order_already_completed'),
+} as const satisfies Record<OrderRefusal, ApiError>;
 
 /**
  * Cancels, ships or completes an order.
@@ -23,6 +22,6 @@ export async function commandOrder(services: Services, id: bigint, command: Orde
   const transition = await services.orders.applyCommand(orderId(id), command, now);
   if (transition.applied) return transition.order;
   const decision = decideOrder(transition.order, command, now);
-  if (!decision.ok) throw new ApiError(CODE_OF_REFUSAL[decision.refusal]);
+  if (!decision.ok) throw ERROR_OF_REFUSAL[decision.refusal];
   throw new Error(`The store did not ${command} an order that the rules allow to ${command}.`);
 }
