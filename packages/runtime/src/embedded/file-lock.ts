@@ -10,6 +10,9 @@ export interface FileLock extends Disposable {
 /** `shared` locks exclude only `exclusive` ones. */
 export type LockMode = 'shared' | 'exclusive';
 
+/** Keeps the garbage collector, which would close them, from what nobody else refers to. */
+const held = new Set<DatabaseSync>();
+
 const POLL_MS = 20;
 const SQLITE_BUSY = 5;
 
@@ -35,8 +38,9 @@ export function tryLock(file: string, mode: LockMode): FileLock | undefined {
     });
   }
   const locked = database;
+  held.add(locked);
   const release = () => {
-    if (locked.isOpen) locked.close();
+    if (held.delete(locked)) locked.close();
   };
   return { release, [Symbol.dispose]: release };
 }

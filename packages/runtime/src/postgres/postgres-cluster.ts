@@ -48,8 +48,10 @@ const STOP_STEPS: readonly StopStep[] = [
 ];
 const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 5;
-/** Tries with another port when somebody took the free one in between. */
-const PORT_ATTEMPTS = 5;
+/** What passes by itself: somebody took the free port in between, or an earlier server's last processes still end. */
+const PASSING_FAILURES = ['could not bind IPv4 address', 'shared memory block', 'lock file "postmaster.pid"'];
+const START_ATTEMPTS = 20;
+const ATTEMPT_PAUSE_MS = 250;
 
 export const isInitialised = (cluster: PostgresCluster): boolean => existsSync(join(cluster.folder, 'PG_VERSION'));
 
@@ -105,10 +107,10 @@ export async function startPostgres(
     const server = spawnPostgres(cluster, parameters, port);
     if (await waitUntilReady(cluster, server)) return { port, process: server };
     const log = readFileSync(cluster.logFile, 'utf8');
-    const portWasTaken = log.includes('could not bind IPv4 address');
-    if (fixedPort !== undefined || !portWasTaken || attempt === PORT_ATTEMPTS) {
+    if (attempt === START_ATTEMPTS || !PASSING_FAILURES.some((failure) => log.includes(failure))) {
       throw new RuntimeError(`PostgreSQL did not start: ${lastComplaint(log)} (its log: ${cluster.logFile})`);
     }
+    await sleep(ATTEMPT_PAUSE_MS);
   }
 }
 

@@ -8,7 +8,7 @@ export interface ServerProcess {
   readonly pid: number;
   isRunning(): boolean;
   signal(signal: NodeJS.Signals): void;
-  /** Resolves once the process is gone, whatever ended it. */
+  /** Resolves once the process is gone, whatever ended it. Waiting alone does not keep our own process alive. */
   waitForExit(): Promise<void>;
 }
 
@@ -18,12 +18,14 @@ export interface StopStep {
   readonly graceMs: number;
 }
 
-const POLL_MS = 10;
+const FIRST_POLL_MS = 5;
+const LONGEST_POLL_MS = 250;
 
 /** Starts a server in a session of its own: Ctrl-C in a terminal reaches only us, and we stop it, last. */
 export function spawnServer(command: readonly [string, ...string[]], options: SpawnOptions): ServerProcess {
   const [file, ...args] = command;
   const child = spawn(file, args, { ...options, detached: true });
+  child.unref(); // whoever is left using the server ends it, so we need not stay for it
   let failure: Error | undefined;
   child.on('error', (error) => {
     failure = error;
@@ -59,7 +61,9 @@ export function adoptServer(pid: number): ServerProcess {
     isRunning: () => isAlive(pid),
     signal: (signal) => void sendSignal(pid, signal),
     async waitForExit() {
-      while (isAlive(pid)) await sleep(POLL_MS);
+      for (let pollMs = FIRST_POLL_MS; isAlive(pid); pollMs = Math.min(pollMs * 1.5, LONGEST_POLL_MS)) {
+        await sleep(pollMs, undefined, { ref: false });
+      }
     },
   };
 }

@@ -1,0 +1,309 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { findRedisProgram, type SingleRedis } from '../src/index.ts';
+import { isAlive } from '../src/process/server-process.ts';
+
+/** Root may write everywhere, so what others may not is tried as nobody. */
+const ORDINARY_USER = process.getuid?.() === 0 ? 65_534 : undefined;
+
+const PROGRAM = join(import.meta.dirname, 'support', 'use-data-folder.ts');
+
+interface Said {
+  readonly url: string;
+  readonly pid: number;
+  readonly redis?: SingleRedis;
+  readonly redisPid?: number;
+  readonly error?: string;
+  readonly restarted?: boolean;
+}
+
+class User implements AsyncDisposable {
+  readonly process: ChildProcess;
+  readonly #lines: AsyncIterator<string>;
+
+  constructor(folder: string, roles: string[] = [], uid?: number) {
+    const identity = uid === undefined ? {} : { uid, gid: uid };
+    this.process = spawn(process.execPath, [PROGRAM, folder, ...roles], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      cwd: '/',
+      ...identity,
+    });
+    if (this.process.stdout === null) throw new Error('no output');
+    this.#lines = createInterface(this.process.stdout)[Symbol.asyncIterator]();
+  }
+
+  async said(): Promise<Said> {
+    const { value } = await this.#lines.next();
+    const said: Said = JSON.parse(String(value));
+    if (said.pid !== undefined) leftovers.push(said.pid);
+    if (said.redisPid !== undefined) leftovers.push(said.redisPid);
+    return said;
+  }
+
+  async leave(): Promise<void> {
+    if (this.process.exitCode !== null || this.process.signalCode !== null) return;
+    const exit = once(this.process, 'exit');
+    this.process.stdin?.end();
+    await exit;
+  }
+
+  async kill(): Promise<void> {
+    const exit = once(this.process, 'exit');
+    this.process.kill('SIGKILL');
+    await exit;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.leave();
+  }
+}
+
+let seed: string;
+let folder: string;
+let leftovers: number[];
+
+/** A data folder in which the database has been made, which takes a while. */
+beforeAll(async () => {
+  leftovers = [];
+  seed = join(mkdtempSync(join(tmpdir(), 'petstore-runtime-')), 'seed');
+  await using user = new User(seed);
+  await user.said();
+});
+
+afterAll(() => rmSync(join(seed, '..'), { recursive: true, force: true }));
+
+beforeEach(() => {
+  leftovers = [];
+  folder = join(mkdtempSync(join(tmpdir(), 'petstore-runtime-')), 'data folder');
+});
+
+const useSeed = () => execFileSync('cp', ['-a', seed, folder]);
+
+afterEach(() => {
+  const survivors = leftovers.filter(isAlive);
+  for (const pid of survivors) process.kill(pid, 'SIGKILL');
+  rmSync(join(folder, '..'), { recursive: true, force: true, maxRetries: 5 });
+  expect(survivors, 'servers that outlived their users').toEqual([]);
+});
+
+async function query(url: string, sql: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => {}); // the query rejects with it
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+describe('the PostgreSQL below a data folder', () => {
+  test('keeps its data over a restart', async () => {
+    {
+      await using user = new User(folder);
+      const { url } = await user.said();
+      await query(url, 'CREATE TABLE kept AS SELECT 42 AS answer');
+    }
+    await using user = new User(folder);
+    const { url } = await user.said();
+    expect(await query(url, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);
+  });
+
+  test('ends with its last user, not with the one that started it', async () => {
+    useSeed();
+    const first = new User(folder);
+    const { url, pid } = await first.said();
+    const second = new User(folder);
+    expect(await second.said()).toMatchObject({ url, pid });
+    await first.leave();
+    expect(await query(url, 'SELECT 1')).toHaveLength(1);
+    await second.leave();
+    expect(isAlive(pid)).toBe(false);
+  });
+
+  test('is one, even when many users come at once', async () => {
+    const users = Array.from({ length: 5 }, () => new User(folder));
+    const said = await Promise.all(users.map((user) => user.said()));
+    expect(new Set(said.map(({ pid }) => pid)).size).toBe(1);
+    await Promise.all(users.map((user) => user.leave()));
+    expect(isAlive(said[0]?.pid ?? 0)).toBe(false);
+  });
+
+  test('is taken over when its user was killed, and then stopped', async () => {
+    useSeed();
+    const first = new User(folder);
+    const { url, pid } = await first.said();
+    await query(url, 'CREATE TABLE kept ()');
+    await first.kill();
+    expect(isAlive(pid)).toBe(true);
+    const second = new User(folder);
+    expect(await second.said()).toMatchObject({ url, pid });
+    expect(await query(url, 'SELECT count(*)::int AS n FROM kept')).toEqual([{ n: 0 }]);
+    await second.leave();
+    expect(isAlive(pid)).toBe(false);
+  });
+
+  test('starts again when it was killed together with its user', async () => {
+    useSeed();
+    const first = new User(folder);
+    const { url, pid } = await first.said();
+    await query(url, 'CREATE TABLE kept AS SELECT 42 AS answer');
+    await first.kill();
+    process.kill(pid, 'SIGKILL');
+    await using second = new User(folder);
+    const again = await second.said();
+    expect(await query(again.url, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);
+  });
+
+  test('is not mistaken for another process that got its pid', async () => {
+    useSeed();
+    await using first = new User(folder);
+    await first.said();
+    await first.leave();
+    const stale = [process.pid, join(folder, 'postgres'), '1', '1', '', '127.0.0.1', '', 'ready   ', ''];
+    writeFileSync(join(folder, 'postgres', 'postmaster.pid'), stale.join('\n'));
+    await using second = new User(folder);
+    const { url, pid } = await second.said();
+    expect(pid).not.toBe(process.pid);
+    expect(await query(url, 'SELECT 1')).toHaveLength(1);
+  });
+
+  test('is stopped even by a user that ends without a good-bye', async () => {
+    useSeed();
+    const user = new User(folder, ['exit']);
+    const { pid } = await user.said();
+    await vi.waitUntil(() => !isAlive(pid), { timeout: 5_000 });
+  });
+
+  test('is started again on its port when it dies under a server', async () => {
+    useSeed();
+    await using server = new User(folder, ['server']);
+    const { url, pid } = await server.said();
+    process.kill(pid, 'SIGKILL');
+    expect(await server.said()).toEqual({ restarted: true });
+    const [row] = await query(url, `SELECT pg_read_file('postmaster.pid') AS file`);
+    const file = row instanceof Object && 'file' in row ? String(row.file) : '';
+    leftovers.push(Number(file.split('\n')[0]));
+    expect(leftovers.at(-1)).toBeGreaterThan(0);
+  });
+
+  test('is finished where an earlier start was cut off while it was made', async () => {
+    mkdirSync(join(folder, 'postgres'), { recursive: true });
+    writeFileSync(join(folder, 'postgres', 'half'), '');
+    await using user = new User(folder);
+    const { url } = await user.said();
+    expect(await query(url, 'SELECT 1')).toHaveLength(1);
+  });
+
+  test('asks for a password, which only the owner can read', async () => {
+    useSeed();
+    await using user = new User(folder);
+    const { url } = await user.said();
+    const wrong = url.replace(/:[^:@]+@/, ':wrong@');
+    await expect(query(wrong, 'SELECT 1')).rejects.toThrow('password authentication failed');
+    expect(statSync(join(folder, 'postgres.password')).mode & 0o777).toBe(0o600);
+  });
+});
+
+test('only one server at a time runs on a data folder', async () => {
+  useSeed();
+  await using first = new User(folder, ['server']);
+  await first.said();
+  await using second = new User(folder, ['server']);
+  const { error } = await second.said();
+  expect(error).toBe(
+    `RuntimeError: Another server already runs on the data folder ${folder}. Stop it, or set DATA_DIR to another.`,
+  );
+});
+
+describe('a data folder', () => {
+  test('that a file is in the way of is refused in one line', async () => {
+    writeFileSync(folder, '');
+    await using user = new User(join(folder, 'below'));
+    const { error } = await user.said();
+    expect(error).toMatch(
+      /^RuntimeError: The data folder \/.+ cannot be written to \(.+\)\. Set DATA_DIR to another\.$/,
+    );
+  });
+
+  test('that may not be written to is refused in one line', async () => {
+    mkdirSync(folder, { mode: 0o555 });
+    chmodSync(join(folder, '..'), 0o755);
+    await using user = new User(folder, [], ORDINARY_USER);
+    const { error } = await user.said();
+    expect(error).toMatch(/^RuntimeError: The data folder .+ cannot be written to \(permission denied\)/);
+  });
+
+  test('works for an ordinary user, and then for whoever runs the tests, who may be root', async () => {
+    mkdirSync(folder);
+    chmodSync(join(folder, '..'), 0o755);
+    if (ORDINARY_USER !== undefined) chownSync(folder, ORDINARY_USER, ORDINARY_USER);
+    {
+      await using ordinary = new User(folder, [], ORDINARY_USER);
+      await query((await ordinary.said()).url, 'CREATE TABLE kept ()');
+    }
+    await using second = new User(folder);
+    expect(await query((await second.said()).url, 'SELECT * FROM kept')).toEqual([]);
+  });
+
+  test('below one that is closed to others works', async () => {
+    chmodSync(join(folder, '..'), 0o700);
+    await using user = new User(folder);
+    expect(await query((await user.said()).url, 'SELECT 1')).toHaveLength(1);
+  });
+});
+
+describe('the private Redis below a data folder', () => {
+  test('keeps its data over a restart, asks for a password, and is shared', async () => {
+    useSeed();
+    expect(findRedisProgram(), 'the tests need redis-server or valkey-server').toBeDefined();
+    {
+      await using first = new User(folder, ['redis']);
+      const { redis, redisPid } = await first.said();
+      await using second = new User(folder, ['redis']);
+      expect(await second.said()).toMatchObject({ redis, redisPid });
+      expect(await command(redis, 'SET kept 42')).toBe('+OK');
+      expect(await command({ ...redis, password: 'wrong' }, 'GET kept')).toMatch(/^-NOAUTH/);
+    }
+    await using third = new User(folder, ['redis']);
+    const { redis } = await third.said();
+    expect(await command(redis, 'GET kept')).toBe('42');
+    expect(readFileSync(`/proc/${(await third.process.pid) ?? 0}/cmdline`, 'utf8')).not.toContain(redis?.password);
+  });
+
+  test('is taken over when its user was killed, and then stopped', async () => {
+    useSeed();
+    const first = new User(folder, ['redis']);
+    const { redisPid = 0 } = await first.said();
+    await first.kill();
+    const second = new User(folder, ['redis']);
+    expect(await second.said()).toMatchObject({ redisPid });
+    await second.leave();
+    expect(isAlive(redisPid)).toBe(false);
+  });
+
+  test('is started again on its port when it dies under a server', async () => {
+    useSeed();
+    await using server = new User(folder, ['server', 'redis']);
+    const { redis, redisPid = 0 } = await server.said();
+    process.kill(redisPid, 'SIGKILL');
+    expect(await server.said()).toEqual({ restarted: true });
+    expect(await command(redis, 'PING')).toBe('+PONG');
+  });
+});
+
+/** The last line of the answer to one command. */
+async function command(redis: Partial<SingleRedis> | undefined, text: string): Promise<string | undefined> {
+  const socket = connect({ host: '127.0.0.1', port: redis?.port ?? 0 });
+  socket.end(`AUTH ${redis?.password}\r\n${text}\r\nQUIT\r\n`);
+  let answer = '';
+  for await (const chunk of socket) answer += String(chunk);
+  return answer.trim().split('\r\n').at(-2);
+}

@@ -1,0 +1,11 @@
+import { defineConfig } from 'vitest/config';
+
+// Not the preset of packages/testing, which itself stands on this package.
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    reporters: ['default', ['json', { outputFile: 'test-report.json' }]],
+    testTimeout: 60_000,
+    allowOnly: false,
+  },
+});
