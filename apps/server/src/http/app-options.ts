@@ -1,0 +1,74 @@
+import type { AppRouter, Authenticator, RestRoute, Services } from '@petstore/api';
+import type { RateLimiter } from '@petstore/rate-limit';
+import type { Logger } from 'pino';
+import type { TrustedProxies } from './client-address.ts';
+
+/** Told of each request once it is answered. Called on every request's path, so it must be cheap and never throw. */
+export interface RequestMetrics {
+  /**
+   * @param operation an operation id, a procedure's name, or one of a few fixed names: never a URL
+   * @param status the HTTP status that was answered
+   */
+  observeRequest(operation: string, status: number, durationSeconds: number): void;
+}
+
+/** The OpenAPI document as text. */
+export interface RenderedDocument {
+  readonly json: string;
+  readonly yaml: string;
+}
+
+/** What bounds a request. The defaults suit a service behind a proxy or on its own. */
+export interface HttpBounds {
+  /** For all header fields and the request line together; more is 431. @default 16384 */
+  readonly maxHeaderBytes: number;
+  /** For the body of a tRPC request; more is 413. @default 1048576 */
+  readonly maxBodyBytes: number;
+  /** Until the header fields have come; later is 408. @default 10000 */
+  readonly headersTimeoutMs: number;
+  /** Until the whole request has come; later is 408. @default 30000 */
+  readonly requestTimeoutMs: number;
+  /** How long a connection may lie still while an answer is due or being read; then it is cut. @default 120000 */
+  readonly stalledTimeoutMs: number;
+  /** How long a connection may wait for its next request. Longer than the usual proxy's 60 s. @default 72000 */
+  readonly keepAliveTimeoutMs: number;
+  /** Requests at work at once, lists that are being sent not included; more are 503 `overloaded`. @default 5000 */
+  readonly maxRequestsInFlight: number;
+  /** Answers being sent in pieces at once, each of which holds up to two batches; more are 503 `overloaded`. @default 200 */
+  readonly maxStreams: number;
+  /** How long an ending server goes on reading what clients had already sent. @default 100 */
+  readonly closingGraceMs: number;
+}
+
+export const DEFAULT_BOUNDS: HttpBounds = {
+  maxHeaderBytes: 16_384,
+  maxBodyBytes: 1_048_576,
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 30_000,
+  stalledTimeoutMs: 120_000,
+  keepAliveTimeoutMs: 72_000,
+  maxRequestsInFlight: 5_000,
+  maxStreams: 200,
+  closingGraceMs: 100,
+};
+
+/** What the public listener is made of. */
+export interface AppOptions {
+  readonly router: AppRouter;
+  readonly restRoutes: readonly RestRoute[];
+  readonly services: Services;
+  readonly authenticator: Authenticator;
+  readonly limiter: RateLimiter;
+  readonly logger: Logger;
+  readonly metrics: RequestMetrics;
+  /** Called once, when somebody asks for the document: the servers that it names are known only after listening. */
+  readonly renderDocument: () => RenderedDocument;
+  /** Whether PostgreSQL could be reached when last looked. While not, whoever has no known key gets 503. */
+  readonly isStorageAvailable: () => boolean;
+  /** Makes an id that no other request has; `randomUUID` in production. */
+  readonly newRequestId: () => string;
+  /** Origins that browsers may call from. */
+  readonly corsOrigins: readonly string[];
+  readonly trustedProxies: TrustedProxies;
+  readonly bounds?: Partial<HttpBounds>;
+}

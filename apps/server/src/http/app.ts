@@ -1,0 +1,125 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ApiError } from '@petstore/api';
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { Admission } from './admission.ts';
+import { type AppOptions, DEFAULT_BOUNDS, type HttpBounds } from './app-options.ts';
+import { createClientAddress } from './client-address.ts';
+import { createCorsPolicy } from './cors.ts';
+import { mountDocuments } from './documents.ts';
+import { Exchange, type ExchangeHost } from './exchange.ts';
+import { Load } from './load.ts';
+import { type Mounting, mountPath, refuseUnknown, routeAllMethods } from './mount.ts';
+import { NOWHERE, placeOfMalformedUrl, UNKNOWN_REST_PLACE, UNKNOWN_TRPC_PLACE } from './place.ts';
+import { createRefusedRequests } from './refused-requests.ts';
+import { mountRest } from './rest.ts';
+import { costOfTrpcCall, TrpcHandler } from './trpc.ts';
+
+const MALFORMED_URL = new ApiError('invalid_request', 'The URL is malformed.');
+
+/**
+ * Builds the public listener: REST under /v1, tRPC under /trpc, and the documents. Fastify routes; every answer is
+ * written by {@link Exchange}.
+ *
+ * Closing it answers what clients had already sent, and then ends.
+ */
+export function createApp(options: AppOptions): FastifyInstance {
+  const bounds: HttpBounds = { ...DEFAULT_BOUNDS, ...options.bounds };
+  const { authenticator, limiter, logger, metrics, newRequestId, services, isStorageAvailable } = options;
+  const load = new Load(bounds);
+  const cors = createCorsPolicy(options.corsOrigins);
+  const host: ExchangeHost = { logger, metrics, cors, load, newRequestId };
+  const clientAddress = createClientAddress(options.trustedProxies);
+  const admission = new Admission({ authenticator, limiter, clientAddress, cors, load, isStorageAvailable });
+  const refused = createRefusedRequests({ limiter, metrics, newRequestId });
+
+  const app = createListener(bounds, refused.onClientError, (request, reply) => {
+    const { url = '', method } = request.raw;
+    const exchange = new Exchange(host, request.raw, reply.raw, placeOfMalformedUrl(url));
+    if (exchange.place.isAdmitted) return admission.refuseMalformed(exchange, MALFORMED_URL);
+    if (method !== 'OPTIONS' || url !== '*') return exchange.fail(MALFORMED_URL);
+    // RFC 9110 section 9.3.7: asks for the server as a whole.
+    exchange.headers['allow'] = 'GET, HEAD, POST, DELETE, OPTIONS';
+    exchange.sendEmpty(204);
+  });
+  // What is expected of us is judged with everything else.
+  const { server } = app;
+  server.on('checkContinue', (request, response) => server.emit('request', request, response));
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+  server.on('connect', refused.onConnect);
+
+  routeAllMethods(app);
+  const mounting: Mounting = { app, host, admission };
+  mountRest(mounting, options.restRoutes, services);
+  mountTrpc(mounting, options, bounds);
+  mountDocuments(mounting, options.renderDocument);
+  mountNothing(mounting);
+  app.setErrorHandler((error, request) => request.exchange.fail(error));
+
+  app.addHook('preClose', async () => {
+    load.beginClosing();
+    await sleep(bounds.closingGraceMs);
+    // A connection whose last answer is a stream that began earlier becomes idle only now and then.
+    const timer = setInterval(() => server.closeIdleConnections(), bounds.closingGraceMs);
+    server.once('close', () => clearInterval(timer));
+  });
+  return app;
+}
+
+function createListener(
+  bounds: HttpBounds,
+  clientErrorHandler: ReturnType<typeof createRefusedRequests>['onClientError'],
+  onMalformedUrl: (request: FastifyRequest, reply: FastifyReply) => void,
+): FastifyInstance {
+  return fastify({
+    // Requests are logged by Exchange, which costs no logger of its own for each of them.
+    logger: false,
+    genReqId: () => '',
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    clientErrorHandler,
+    frameworkErrors: (_, request, reply) => onMalformedUrl(request, reply),
+    connectionTimeout: bounds.stalledTimeoutMs,
+    keepAliveTimeout: bounds.keepAliveTimeoutMs,
+    requestTimeout: bounds.requestTimeoutMs,
+    http: {
+      maxHeaderSize: bounds.maxHeaderBytes,
+      headersTimeout: bounds.headersTimeoutMs,
+      // How late a 408 may come.
+      connectionsCheckingInterval: Math.min(1_000, bounds.headersTimeoutMs),
+      // Answered by us, as an Error object.
+      requireHostHeader: false,
+      // Nobody listens for the end of a body that was not announced.
+      optimizeEmptyRequests: true,
+    },
+    routerOptions: {
+      // A path is bounded by the size of the headers; what is no id is told so, however long it is.
+      maxParamLength: bounds.maxHeaderBytes,
+      // No operation has query parameters; tRPC reads its own.
+      querystringParser: () => NO_QUERY,
+      // Compiled for every method the routes take longer to start than they would ever save.
+      compile: false,
+    },
+  });
+}
+
+const NO_QUERY = Object.freeze({});
+
+function mountTrpc(mounting: Mounting, { router, services }: AppOptions, { maxBodyBytes }: HttpBounds): void {
+  const handler = new TrpcHandler({ router, services, maxBodyBytes });
+  const pathOf = ({ params }: FastifyRequest) => (params as { '*': string })['*']; // as the route has it
+  mountPath(mounting, {
+    url: '/trpc/*',
+    place: UNKNOWN_TRPC_PLACE,
+    cost: (request) => costOfTrpcCall(pathOf(request), request.raw.url ?? ''),
+    handlers: { ALL: (exchange, request) => handler.handle(exchange, pathOf(request)) },
+  });
+  mountPath(mounting, { url: '/trpc', place: UNKNOWN_TRPC_PLACE, handlers: { ALL: refuseUnknown } });
+}
+
+/** Whatever else is asked for is answered under the checks and headers of the place where it would be. */
+function mountNothing(mounting: Mounting): void {
+  for (const url of ['/v1', '/v1/*']) {
+    mountPath(mounting, { url, place: UNKNOWN_REST_PLACE, handlers: { ALL: refuseUnknown } });
+  }
+  mountPath(mounting, { url: '/*', place: NOWHERE, handlers: { ALL: refuseUnknown } });
+}

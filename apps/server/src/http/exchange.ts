@@ -1,0 +1,230 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import {
+  type ApiError,
+  type ErrorAnswer,
+  type ErrorCode,
+  errorAnswer,
+  failureOf,
+  toApiError,
+  toErrorAnswer,
+  toTrpcEnvelope,
+} from '@petstore/api';
+import type { Principal } from '@petstore/domain';
+import type { Logger } from 'pino';
+import { type AnswerHeaders, startHeaders } from './answer-headers.ts';
+import type { RequestMetrics } from './app-options.ts';
+import { closeGentlyAfterAnswer, setLastExchange } from './connection.ts';
+import type { CorsPolicy } from './cors.ts';
+import type { Load } from './load.ts';
+import type { Place } from './place.ts';
+import { chooseRequestId } from './request-id.ts';
+
+/** What all exchanges of a listener share. */
+export interface ExchangeHost {
+  readonly logger: Logger;
+  readonly metrics: RequestMetrics;
+  readonly cors: CorsPolicy;
+  readonly load: Load;
+  readonly newRequestId: () => string;
+}
+
+export const JSON_TYPE = 'application/json';
+
+/** A body up to this size is read to its end and dropped, so that the connection can be used again. */
+const DROPPED_BODY_MAX_BYTES = 65_536;
+
+/** Up to this size a body and its headers go out as one text, in one system call. */
+const ONE_WRITE_MAX_BYTES = 16_384;
+
+/**
+ * One request and its answer. Whatever layer decides on the answer, it is written here, straight to Node's response: in
+ * one piece where it is small, with all headers at once, and only one time.
+ */
+export class Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly place: Place;
+  readonly requestId: string;
+  /** Written with the answer. */
+  readonly headers: AnswerHeaders;
+  /** See {@link Place.operation}; narrower where one place serves several. */
+  operation: string;
+  /** See {@link Place.allow}. */
+  allow: string;
+  /** On whose behalf the request is, once that is known. */
+  principal: Principal | undefined;
+  /** Called when the rest of the request's body cannot be understood or does not come. */
+  onBodyRefused: ((code: ErrorCode) => void) | undefined;
+  readonly #host: ExchangeHost;
+  readonly #startedAtMs: number;
+  #isBodyRead = false;
+  #isOver = false;
+
+  constructor(host: ExchangeHost, request: IncomingMessage, response: ServerResponse, place: Place) {
+    this.#host = host;
+    this.#startedAtMs = performance.now();
+    this.request = request;
+    this.response = response;
+    this.place = place;
+    this.operation = place.operation;
+    this.allow = place.allow;
+    this.requestId = chooseRequestId(request, host.newRequestId);
+    this.headers = startHeaders(this.requestId);
+    host.cors.addHeaders(this.headers, request);
+    if (place.headers !== undefined) Object.assign(this.headers, place.headers);
+    host.load.begin();
+    setLastExchange(request.socket, this);
+  }
+
+  /** Whether the answer was given, or nobody is there to read it. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Whether the answer goes without its body. */
+  get isHead(): boolean {
+    return this.request.method === 'HEAD';
+  }
+
+  sendText(status: number, contentType: string, text: string): void {
+    this.headers['content-type'] = contentType;
+    this.headers['content-length'] = Buffer.byteLength(text);
+    this.#write(status, text, 'utf8');
+  }
+
+  sendBytes(status: number, contentType: string, bytes: Uint8Array): void {
+    this.headers['content-type'] = contentType;
+    this.headers['content-length'] = bytes.byteLength;
+    if (bytes.byteLength > ONE_WRITE_MAX_BYTES) this.#write(status, bytes);
+    // Byte for byte the same; as a text it is written together with the headers.
+    else
+      this.#write(status, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1'), 'latin1');
+  }
+
+  /** Answers to HEAD where the length of the body is not known. */
+  sendHead(status: number, contentType: string): void {
+    this.headers['content-type'] = contentType;
+    this.#write(status);
+  }
+
+  /** For 204 and 304, which have no body at all, and for redirections. */
+  sendEmpty(status: number): void {
+    if (status !== 204 && status !== 304) this.headers['content-length'] = 0;
+    this.#write(status);
+  }
+
+  /** Answers with an error that the HTTP layer itself decides on. */
+  refuse(code: ErrorCode): void {
+    if (code === 'method_not_allowed') this.headers['allow'] = this.allow;
+    this.#sendError(errorAnswer(code), code);
+  }
+
+  /** Answers to anything thrown: what the caller may not know is logged whole, and answered blandly. */
+  fail(error: unknown): void {
+    this.logFailure(error);
+    const apiError = toApiError(error);
+    this.#sendError(toErrorAnswer(apiError), apiError);
+  }
+
+  /** Logs what an operator must hear of: failures of ours and of what we lean on. */
+  logFailure(error: unknown): void {
+    const failure = failureOf(error);
+    if (failure === undefined) return;
+    const { requestId, operation } = this;
+    const { severity, cause: err } = failure;
+    this.#host.logger[severity]({ err, requestId, operation }, 'request failed');
+  }
+
+  /**
+   * Begins an answer that is sent in pieces.
+   *
+   * @returns whether there is somebody to send it to, and room for one more; otherwise the answer is already given
+   */
+  openStream(status: number, contentType: string): boolean {
+    if (this.#isOver) return false;
+    if (this.response.destroyed) {
+      this.#end(status);
+      return false;
+    }
+    if (!this.#host.load.beginStream()) {
+      this.refuse('overloaded');
+      return false;
+    }
+    this.headers['content-type'] = contentType;
+    this.#writeHead(status);
+    return true;
+  }
+
+  /** Ends an answer that was begun by {@link openStream}. */
+  closeStream(): void {
+    this.#host.load.endStream();
+    this.response.end();
+    this.#end(this.response.statusCode);
+  }
+
+  /** Cuts an answer short, so that nobody takes what was sent of it for the whole. */
+  breakStream(error: unknown): void {
+    this.logFailure(error);
+    this.#host.load.endStream();
+    this.response.destroy();
+    this.#end(this.response.statusCode);
+  }
+
+  /** To be called by whoever reads the request's body. */
+  markBodyRead(): void {
+    this.#isBodyRead = true;
+  }
+
+  /** Called when the connection is gone before the request had come in full: there is nobody to answer. */
+  abandon(): void {
+    if (!this.#isOver) this.#end(400);
+  }
+
+  #sendError({ status, headers, body }: ErrorAnswer, error: ErrorCode | ApiError): void {
+    const own = this.headers;
+    // A wait that the limiter has announced is not shortened.
+    for (const name in headers) own[name] ??= headers[name];
+    this.sendText(status, JSON_TYPE, this.place.dialect === 'rest' ? body : toTrpcEnvelope(error));
+  }
+
+  #write(status: number, body?: string | Uint8Array, encoding?: BufferEncoding): void {
+    if (this.#isOver) return;
+    if (!this.response.destroyed) {
+      this.#writeHead(status);
+      if (body === undefined) this.response.end();
+      else if (encoding === undefined) this.response.end(body);
+      else this.response.end(body, encoding);
+    }
+    this.#end(status);
+  }
+
+  #writeHead(status: number): void {
+    if (!this.#isBodyRead && !this.request.complete) this.#giveUpBody();
+    if (this.#host.load.isClosing) this.headers['connection'] = 'close';
+    this.response.writeHead(status, this.headers);
+  }
+
+  /**
+   * A body that nobody reads is dropped by Node if it is small. The end of a larger one, or of one whose size is not
+   * told, is not waited for: the connection cannot be used again (RFC 9112 section 9.3).
+   */
+  #giveUpBody(): void {
+    const { headers, socket } = this.request;
+    const isChunked = headers['transfer-encoding'] !== undefined;
+    if (!isChunked && Number(headers['content-length'] ?? 0) <= DROPPED_BODY_MAX_BYTES) return;
+    this.headers['connection'] = 'close';
+    closeGentlyAfterAnswer(socket);
+  }
+
+  #end(status: number): void {
+    this.#isOver = true;
+    const { load, metrics, logger } = this.#host;
+    load.end();
+    const durationMs = performance.now() - this.#startedAtMs;
+    metrics.observeRequest(this.operation, status, durationMs / 1000);
+    if (!logger.isLevelEnabled('debug')) return;
+    const { requestId, operation, principal } = this;
+    const keyId = principal?.type === 'api-key' ? principal.keyId : undefined;
+    logger.debug({ requestId, operation, status, durationMs, keyId }, 'request answered');
+  }
+}

@@ -1,0 +1,83 @@
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { type ErrorCode, errorAnswer } from '@petstore/api';
+import { clientAddressSubject, type RateLimiter, writeRateLimitHeaders } from '@petstore/rate-limit';
+import { startHeaders } from './answer-headers.ts';
+import type { RequestMetrics } from './app-options.ts';
+import { closeGently, lastExchangeOn, markRefused } from './connection.ts';
+import { JSON_TYPE } from './exchange.ts';
+
+export interface RefusedRequestsOptions {
+  readonly limiter: RateLimiter;
+  readonly metrics: RequestMetrics;
+  readonly newRequestId: () => string;
+}
+
+/** What Node's HTTP server reports where no request came of what was sent. */
+type ClientError = Error & { readonly code?: string };
+
+/**
+ * Answers to what never becomes a request, because the HTTP parser refuses it or it does not come in time: the Error
+ * object, under the headers of the address that the connection comes from.
+ */
+export function createRefusedRequests({ limiter, metrics, newRequestId }: RefusedRequestsOptions) {
+  async function refuse(socket: Socket, code: ErrorCode, more: Readonly<Record<string, string>> = {}): Promise<void> {
+    const { status, body } = errorAnswer(code);
+    const headers = startHeaders(newRequestId());
+    const decision = await limiter.check(clientAddressSubject(socket.remoteAddress ?? ''), 1);
+    writeRateLimitHeaders(headers, decision);
+    Object.assign(headers, more, { 'content-type': JSON_TYPE, 'content-length': body.length, connection: 'close' });
+    metrics.observeRequest('unknown', status, 0);
+    if (!socket.writable) return;
+    let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nDate: ${new Date().toUTCString()}\r\n`;
+    for (const name in headers) head += `${name}: ${headers[name]}\r\n`;
+    socket.write(`${head}\r\n${body}`);
+    closeGently(socket);
+  }
+
+  function refuseOrCut(socket: Socket, code: ErrorCode, more?: Readonly<Record<string, string>>): void {
+    refuse(socket, code, more).catch(() => socket.destroy());
+  }
+
+  /** To be Fastify's `clientErrorHandler`. */
+  function onClientError(error: ClientError, socket: Socket): void {
+    if (error.code === 'ECONNRESET' || socket.destroyed) return void socket.destroy();
+    if (!markRefused(socket)) return;
+    // Nothing was asked for on this connection: a browser that kept it ready would take a 408 for a later answer.
+    if (socket.bytesRead === 0) return void socket.destroy();
+    const code = codeOf(error);
+    const last = lastExchangeOn(socket);
+    if (last === undefined || last.response.writableFinished) {
+      // A request that was answered before its body had come needs no second answer.
+      if (last?.request.complete === false) closeGently(socket);
+      else refuseOrCut(socket, code);
+      return;
+    }
+    // Answers come in the order of their requests, so that this one has to wait.
+    const { request, response } = last;
+    if (request.complete) return void response.once('close', () => refuseOrCut(socket, code));
+    response.once('finish', () => closeGently(socket));
+    last.headers['connection'] = 'close';
+    last.onBodyRefused?.(code);
+  }
+
+  /** We are no proxy, and CONNECT is no method of anything here. */
+  function onConnect({ socket }: { readonly socket: Socket }): void {
+    refuseOrCut(socket, 'method_not_allowed', { allow: 'GET, HEAD, POST, DELETE, OPTIONS' });
+  }
+
+  return { onClientError, onConnect };
+}
+
+function codeOf({ code }: ClientError): ErrorCode {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return 'headers_too_large';
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return 'payload_too_large';
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return 'request_timeout';
+    default:
+      return 'invalid_request';
+  }
+}

@@ -1,0 +1,68 @@
+import type { RestResult, RestRoute, Services } from '@petstore/api';
+import type { FastifyRequest } from 'fastify';
+import { DOCS_PATH } from './documents.ts';
+import { type Exchange, JSON_TYPE } from './exchange.ts';
+import { sendJsonChunks } from './json-stream.ts';
+import { allowOf, type Handler, type Mounting, mountPath } from './mount.ts';
+import type { Place } from './place.ts';
+
+/** Mounts every documented operation, each as a route of its own. */
+export function mountRest(mounting: Mounting, routes: readonly RestRoute[], services: Services): void {
+  for (const [path, onPath] of Map.groupBy(routes, (route) => route.path)) {
+    const handlers = Object.fromEntries(onPath.map((route) => [route.method, createHandler(route, services)]));
+    mountPath(mounting, { url: urlOf(path), place: placeOf(onPath, services), handlers });
+  }
+}
+
+/** `/store/orders/{orderId}` as Fastify has it, below the version segment. */
+const urlOf = (path: string): string => `/v1${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
+
+function placeOf(routes: readonly RestRoute[], services: Services): Place {
+  const deprecated = routes.find((route) => route.deprecatedAt !== undefined);
+  return {
+    // The operations of one path are few; requests by other methods are counted under the first.
+    operation: routes[0]?.operationId ?? 'unknown',
+    dialect: 'rest',
+    isAdmitted: true,
+    allow: allowOf(routes.map((route) => route.method)),
+    ...(deprecated?.deprecatedAt && { headers: deprecationHeaders(deprecated, deprecated.deprecatedAt, services) }),
+  };
+}
+
+/** RFC 9745 and RFC 8594: since when it is deprecated, until when it answers, and where that is explained. */
+function deprecationHeaders({ operationId }: RestRoute, since: Date, { petsSunsetAt }: Services) {
+  const page = `<${DOCS_PATH}#${operationId}>`;
+  return {
+    deprecation: `@${Math.floor(since.getTime() / 1000)}`,
+    sunset: petsSunsetAt.toUTCString(),
+    link: `${page}; rel="deprecation"; type="text/html", ${page}; rel="sunset"; type="text/html"`,
+  };
+}
+
+function createHandler(route: RestRoute, services: Services): Handler {
+  const { operationId, successStatus } = route;
+
+  function answer(exchange: Exchange, result: RestResult): void | Promise<void> {
+    switch (result.type) {
+      case 'empty':
+        return exchange.sendEmpty(successStatus);
+      case 'json':
+        return exchange.sendText(successStatus, JSON_TYPE, result.text);
+      case 'json-stream':
+        return sendJsonChunks(exchange, result.chunks);
+      default:
+        return result satisfies never;
+    }
+  }
+
+  return (exchange: Exchange, request: FastifyRequest) => {
+    exchange.operation = operationId;
+    const { principal, requestId } = exchange;
+    if (principal === undefined) throw new Error('An operation was called on behalf of nobody.');
+    const params = request.params as Record<string, string>; // as the router reads them from the path
+    route
+      .call(params, { services, principal, requestId })
+      .then((result) => answer(exchange, result))
+      .catch((error: unknown) => exchange.fail(error));
+  };
+}
