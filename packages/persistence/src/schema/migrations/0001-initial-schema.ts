@@ -61,8 +61,8 @@ export class InitialSchema extends Migration {
         constraint api_keys_limits_check check (
           case plan
             when 'enterprise' then
-              per_minute is not null and per_day is not null
-              and per_minute between 1 and 1000000000 and per_day between 1 and 1000000000
+              per_minute is not null and per_minute >= 1 and per_minute <= 1000000000
+              and per_day is not null and per_day >= 1 and per_day <= 1000000000
             else per_minute is null and per_day is null
           end
         ),
@@ -74,9 +74,10 @@ export class InitialSchema extends Migration {
     this.addSql(`
       create table api_key_secrets (
         hash bytea primary key,
-        key_id text not null references api_keys (id) on update cascade on delete cascade,
+        key_id text not null,
         created_at timestamptz(3) not null,
         expires_at timestamptz(3),
+        constraint api_key_secrets_key_id_foreign foreign key (key_id) references api_keys (id),
         constraint api_key_secrets_hash_check check (octet_length(hash) = 32),
         constraint api_key_secrets_times_check check (${['created_at', 'expires_at'].map(hasFourDigitYear).join(' and ')})
       )
@@ -87,4 +88,4 @@ export class InitialSchema extends Migration {
 
 /** True of null too. */
 const hasFourDigitYear = (column: string) =>
-  `(${column} is null or (${column} >= '0001-01-01T00:00:00Z' and ${column} < '10000-01-01T00:00:00Z'))`;
+  `(${column} is null or ${column} >= '0001-01-01 00:00:00+00' and ${column} < '10000-01-01 00:00:00+00')`;

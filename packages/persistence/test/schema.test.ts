@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createOrm } from '../src/schema/orm.ts';
+import { openTestStore, type TestStore } from './support.ts';
+
+let store: TestStore;
+
+beforeAll(async () => {
+  store = await openTestStore();
+});
+afterAll(() => store[Symbol.asyncDispose]());
+
+test('the entities and the migrations describe one schema', async () => {
+  const orm = createOrm(store.url, { statementTimeoutMs: 10_000 });
+  try {
+    expect(await orm.schema.getUpdateSchemaSQL({ wrap: false, dropTables: false })).toBe('');
+  } finally {
+    await orm.close();
+  }
+});
+
+type Row = Record<string, unknown>;
+
+async function insert(table: string, row: Row) {
+  const columns = Object.keys(row);
+  const places = columns.map((_, i) => `$${i + 1}`);
+  await store.query(`insert into ${table} (${columns.join(', ')}) values (${places.join(', ')})`, Object.values(row));
+}
+
+const AT = '2026-01-02T03:04:05.678Z';
+const PENDING = { pet_id: 1, quantity: 1, status: 'pending', complete: false, placed_at: AT };
+const SHIPPED = { ...PENDING, status: 'shipped', shipped_at: AT };
+const COMPLETED = { ...SHIPPED, complete: true, completed_at: AT };
+const CANCELLED = { ...PENDING, status: 'cancelled', cancelled_at: AT };
+
+describe('orders', () => {
+  test.each(Object.entries({ PENDING, SHIPPED, COMPLETED, CANCELLED }))('take an order that is %s', async (_, row) => {
+    await insert('orders', row);
+  });
+
+  test('take each combination of status, complete and times that an order can have, and no other', async () => {
+    const possible = new Set([
+      'pending',
+      'shipped+shipped',
+      'shipped+complete+shipped+completed',
+      'cancelled+cancelled',
+    ]);
+    const taken = new Set<string>();
+    for (const status of ['pending', 'shipped', 'cancelled', 'complete', '']) {
+      for (let bits = 0; bits < 16; bits++) {
+        const on = (bit: number) => (bits & bit) !== 0;
+        const row = {
+          ...PENDING,
+          status,
+          complete: on(1),
+          shipped_at: on(2) ? AT : null,
+          completed_at: on(4) ? AT : null,
+          cancelled_at: on(8) ? AT : null,
+        };
+        const name = [
+          status,
+          ...(on(1) ? ['complete'] : []),
+          ...(on(2) ? ['shipped'] : []),
+          ...(on(4) ? ['completed'] : []),
+          ...(on(8) ? ['cancelled'] : []),
+        ].join('+');
+        try {
+          await insert('orders', row);
+          taken.add(name);
+        } catch (error) {
+          expect(error).toMatchObject({ constraint: 'orders_state_check' });
+        }
+      }
+    }
+    expect(taken).toEqual(possible);
+  });
+
+  test.each([
+    ['a quantity of 0', { quantity: 0 }, 'orders_quantity_check'],
+    ['a negative quantity', { quantity: -1 }, 'orders_quantity_check'],
+    ['a quantity of 2^31', { quantity: 2_147_483_648 }, undefined],
+    ['no quantity', { quantity: null }, undefined],
+    ['no pet', { pet_id: null }, undefined],
+    ['no status', { status: null }, undefined],
+    ['a complete that is neither', { complete: null }, undefined],
+    ['no time of placing', { placed_at: null }, undefined],
+    ['an infinite ship date', { ship_date: 'infinity' }, 'orders_times_check'],
+    ['a ship date before all time', { ship_date: '-infinity' }, 'orders_times_check'],
+    ['a ship date before the year 1', { ship_date: '0001-12-31 23:59:59.999+00 BC' }, 'orders_times_check'],
+    ['a ship date of the year 10000', { ship_date: '10000-01-01 00:00:00+00' }, 'orders_times_check'],
+    [
+      'a ship date that rounds up to the year 10000',
+      { ship_date: '9999-12-31 23:59:59.9999+00' },
+      'orders_times_check',
+    ],
+    ['a placing without end', { placed_at: 'infinity' }, 'orders_times_check'],
+  ])('refuse %s', async (_, change, constraint) => {
+    await expect(insert('orders', { ...PENDING, ...change })).rejects.toMatchObject(
+      constraint === undefined ? { name: 'error' } : { constraint },
+    );
+  });
+
+  test.each(['shipped_at', 'completed_at', 'cancelled_at'])('refuse an infinite %s', async (column) => {
+    const row = column === 'cancelled_at' ? CANCELLED : COMPLETED;
+    await expect(insert('orders', { ...row, [column]: 'infinity' })).rejects.toMatchObject({
+      constraint: 'orders_times_check',
+    });
+  });
+
+  test('refuse an id that is taken', async () => {
+    await insert('orders', { ...PENDING, id: 777 });
+    await expect(insert('orders', { ...PENDING, id: 777 })).rejects.toMatchObject({ constraint: 'orders_pkey' });
+  });
+});
+
+describe('pets', () => {
+  test('refuse an empty name', async () => {
+    await expect(insert('pets', { id: 1, name: '' })).rejects.toMatchObject({ constraint: 'pets_name_check' });
+  });
+});
+
+describe('API keys', () => {
+  const KEY = { id: 'abcdEFGH', name: '', kind: 'external', plan: 'free', created_at: AT };
+  const ENTERPRISE = { ...KEY, id: 'Enterpri', plan: 'enterprise', per_minute: 1, per_day: 1_000_000_000 };
+
+  test('take a key of a fixed plan and one of the enterprise plan', async () => {
+    await insert('api_keys', { ...KEY, id: 'FixedOne' });
+    await insert('api_keys', { ...ENTERPRISE, id: 'Individ1' });
+  });
+
+  test.each([
+    ['an id that is too short', { ...KEY, id: 'abc' }, 'api_keys_id_check'],
+    ['an id with another character', { ...KEY, id: 'abcdEFG-' }, 'api_keys_id_check'],
+    ['an unknown kind', { ...KEY, kind: 'partner' }, 'api_keys_kind_check'],
+    ['an unknown plan', { ...KEY, plan: 'gold' }, 'api_keys_plan_check'],
+    ['an enterprise plan without limits', { ...KEY, plan: 'enterprise' }, 'api_keys_limits_check'],
+    ['an enterprise plan without a daily limit', { ...ENTERPRISE, per_day: null }, 'api_keys_limits_check'],
+    ['an enterprise plan without a limit per minute', { ...ENTERPRISE, per_minute: null }, 'api_keys_limits_check'],
+    ['an enterprise limit of 0', { ...ENTERPRISE, per_minute: 0 }, 'api_keys_limits_check'],
+    ['an enterprise limit above the largest', { ...ENTERPRISE, per_day: 1_000_000_001 }, 'api_keys_limits_check'],
+    ['a fixed plan with a limit of its own', { ...KEY, per_minute: 5 }, 'api_keys_limits_check'],
+    ['a fixed plan with a daily limit of its own', { ...KEY, per_day: 5 }, 'api_keys_limits_check'],
+    ['an expiry without end', { ...KEY, expires_at: 'infinity' }, 'api_keys_times_check'],
+  ])('refuse %s', async (_, row, constraint) => {
+    await expect(insert('api_keys', row)).rejects.toMatchObject({ constraint });
+  });
+
+  test('refuse a secret that is no SHA-256, or belongs to no key', async () => {
+    await insert('api_keys', KEY);
+    const secret = { hash: Buffer.alloc(32, 1), key_id: KEY.id, created_at: AT };
+    await insert('api_key_secrets', secret);
+    await expect(insert('api_key_secrets', { ...secret, hash: Buffer.alloc(31) })).rejects.toMatchObject({
+      constraint: 'api_key_secrets_hash_check',
+    });
+    await expect(
+      insert('api_key_secrets', { ...secret, hash: Buffer.alloc(32, 2), key_id: 'Nobody00' }),
+    ).rejects.toMatchObject({ constraint: 'api_key_secrets_key_id_foreign' });
+  });
+});

@@ -1,0 +1,120 @@
+import {
+  type CancelledOrder,
+  type CompletedOrder,
+  type NewOrder,
+  type Order,
+  orderId,
+  type PendingOrder,
+  petId,
+  type ShippedOrder,
+} from '@petstore/domain';
+import { createTestDatabase } from '@petstore/testing';
+import pg from 'pg';
+import { type ImportRecord, openPersistence, type Persistence } from '../src/index.ts';
+
+export interface TestStore extends AsyncDisposable {
+  readonly url: string;
+  readonly persistence: Persistence;
+  /** For what the persistence offers no way to do. */
+  query(text: string, values?: unknown[]): Promise<pg.QueryArrayResult<string[]>>;
+}
+
+const template = {
+  name: 'persistence',
+  async prepare(databaseUrl: string) {
+    await using persistence = openPersistence({ databaseUrl });
+    await persistence.migrations.migrate();
+  },
+};
+
+const asText = { getTypeParser: () => (text: string) => text } as unknown as pg.CustomTypesConfig; // keeps every value as text
+
+/** A database of its own with the whole schema, open. */
+export async function openTestStore(): Promise<TestStore> {
+  const database = await createTestDatabase({ template });
+  const persistence = openPersistence({ databaseUrl: database.url });
+  const client = new pg.Client({ connectionString: database.url, types: asText });
+  await client.connect();
+  await client.query('set timezone to utc');
+  return {
+    url: database.url,
+    persistence,
+    query: (text, values) => client.query<string[]>({ text, rowMode: 'array', ...(values && { values }) }),
+    async [Symbol.asyncDispose]() {
+      await client.end();
+      await persistence.close();
+      await database[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export const NOW = new Date('2026-03-04T05:06:07.089Z');
+
+export const newOrder = (facts: Partial<NewOrder> = {}): NewOrder => ({
+  petId: petId(7n),
+  quantity: 1,
+  status: 'pending',
+  complete: false,
+  placedAt: NOW,
+  ...facts,
+});
+
+const facts = (id: bigint) => ({ id: orderId(id), petId: petId(7n), quantity: 1, placedAt: NOW });
+
+export const pendingOrder = (id: bigint): PendingOrder => ({ ...facts(id), status: 'pending', complete: false });
+export const shippedOrder = (id: bigint): ShippedOrder => ({
+  ...facts(id),
+  status: 'shipped',
+  complete: false,
+  shippedAt: new Date('2026-03-05T00:00:00.000Z'),
+});
+export const completedOrder = (id: bigint): CompletedOrder => ({
+  ...shippedOrder(id),
+  complete: true,
+  completedAt: new Date('2026-03-06T00:00:00.120Z'),
+});
+export const cancelledOrder = (id: bigint): CancelledOrder => ({
+  ...facts(id),
+  status: 'cancelled',
+  complete: false,
+  cancelledAt: new Date('2026-03-05T00:00:00.001Z'),
+});
+
+export async function* numbered<Value>(values: Iterable<Value>): AsyncGenerator<ImportRecord<Value>> {
+  let line = 1;
+  for (const value of values) yield { line: line++, value };
+}
+
+export async function importOrders({ persistence }: TestStore, orders: readonly Order[]): Promise<void> {
+  const { insertedCount } = await persistence.orders.importOrders(numbered(orders));
+  if (insertedCount !== orders.length) throw new Error('the orders of a test must be importable');
+}
+
+export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const all: Item[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+export async function listedOrders({ persistence }: TestStore): Promise<Order[]> {
+  return (await collect(persistence.orders.listOrders())).flat();
+}
+
+export async function listedText({ persistence }: TestStore): Promise<string> {
+  return Buffer.concat(await collect(persistence.orders.listOrders().jsonChunks())).toString();
+}
+
+/** Parses JSON without rounding integers: each becomes a bigint. */
+export const parseExactly = (text: string): unknown =>
+  JSON.parse(text, (_key, value: unknown, context?: { source?: string }) =>
+    typeof value === 'number' && context?.source !== undefined ? BigInt(context.source) : value,
+  );
+
+/** What the REST representation of an order says, as {@link parseExactly} reads it. */
+export const restFieldsOf = ({ id, petId: pet, quantity, shipDate, complete }: Order) => ({
+  id,
+  petId: pet,
+  quantity: BigInt(quantity),
+  ...(shipDate && { shipDate: shipDate.toISOString() }),
+  complete,
+});
