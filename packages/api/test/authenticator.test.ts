@@ -1,0 +1,300 @@
+import { randomBytes } from 'node:crypto';
+import {
+  type ApiKeyId,
+  type ApiKeyKind,
+  type ApiKeyStore,
+  generateApiKeyId,
+  generateApiKeyText,
+  hashApiKeyText,
+  StorageUnavailableError,
+} from '@petstore/domain';
+import { openPersistence, type Persistence } from '@petstore/persistence';
+import { createTestDatabase, type ManualClock, manualClock, startPostgresServer } from '@petstore/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Authenticator, createAuthenticator } from '../src/index.ts';
+import { MIGRATED } from './test-api.ts';
+
+/** A door on a real key store, and what it asks of it. */
+interface TestDoor extends AsyncDisposable {
+  readonly persistence: Persistence;
+  readonly authenticator: Authenticator;
+  readonly clock: ManualClock;
+  readonly lookUps: Promise<unknown>[];
+  readonly marks: Promise<void>[];
+  readonly backgroundErrors: unknown[];
+  createKey(options?: { kind?: ApiKeyKind; expiresAt?: Date }): Promise<{ id: ApiKeyId; text: string }>;
+}
+
+async function openDoor(databaseUrl?: string): Promise<TestDoor> {
+  const database = databaseUrl === undefined ? await createTestDatabase({ template: MIGRATED }) : undefined;
+  const persistence = openPersistence({ databaseUrl: databaseUrl ?? database?.url ?? '' });
+  const clock = manualClock('2026-11-20T12:00:00.000Z');
+  const lookUps: Promise<unknown>[] = [];
+  const marks: Promise<void>[] = [];
+  const backgroundErrors: unknown[] = [];
+  const watch = <Value>(calls: Promise<unknown>[], call: Promise<Value>): Promise<Value> => {
+    calls.push(call.catch(() => {}));
+    return call;
+  };
+  const apiKeys: ApiKeyStore = {
+    findSecret: (hash) => watch(lookUps, persistence.apiKeys.findSecret(hash)),
+    markKeyUsed: (id, at) => watch(marks, persistence.apiKeys.markKeyUsed(id, at)),
+  };
+  return {
+    persistence,
+    authenticator: createAuthenticator({ apiKeys, clock, onBackgroundError: (error) => backgroundErrors.push(error) }),
+    clock,
+    lookUps,
+    marks,
+    backgroundErrors,
+    async createKey({ kind = 'external', expiresAt } = {}) {
+      const id = generateApiKeyId(randomBytes);
+      const text = generateApiKeyText('live', id, randomBytes);
+      await persistence.keyAdministration.createKey(
+        { id, name: 'test', kind, plan: { name: 'free' }, createdAt: clock(), ...(expiresAt && { expiresAt }) },
+        hashApiKeyText(text),
+      );
+      return { id, text };
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...lookUps, ...marks]);
+      await persistence.close();
+      await database?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const unknownKeyText = () => generateApiKeyText('live', generateApiKeyId(randomBytes), randomBytes);
+
+describe('the Authorization header', () => {
+  let door: TestDoor;
+  beforeAll(async () => {
+    door = await openDoor();
+  });
+  afterAll(() => door[Symbol.asyncDispose]());
+
+  test.each([undefined, '', 'Bearer', 'bearer ', 'Basic dXNlcjpwdw==', 'Bearerpso_live_x', 'pso_live_abcd1234_x'])(
+    'holds no bearer token: %j is missing',
+    (header) => {
+      expect(door.authenticator.authenticate(header)).toEqual({ type: 'missing' });
+    },
+  );
+
+  test('is read in any case and with several blanks, to the same key', async () => {
+    const { id, text } = await door.createKey();
+    const lookUpsBefore = door.lookUps.length;
+    for (const header of [`Bearer ${text}`, `bearer ${text}`, `BEARER   ${text}`, `bEaReR \t ${text}`]) {
+      expect(await door.authenticator.authenticate(header)).toMatchObject({ type: 'authenticated', key: { id } });
+    }
+    expect(door.lookUps).toHaveLength(lookUpsBefore + 1);
+  });
+
+  test('with a bare key counts as missing, even if the key is good', async () => {
+    const { text } = await door.createKey();
+    expect(door.authenticator.authenticate(text)).toEqual({ type: 'missing' });
+  });
+
+  test('with a typo in the key is refused without a look-up', async () => {
+    const { text } = await door.createKey();
+    const lookUpsBefore = door.lookUps.length;
+    const typo = text.replace(/.$/, (last) => (last === 'a' ? 'b' : 'a'));
+    for (const token of [typo, `${text}x`, `${text} ${text}`, 'secret', text.toLowerCase()]) {
+      expect(door.authenticator.authenticate(`Bearer ${token}`)).toEqual({ type: 'invalid' });
+    }
+    expect(door.lookUps).toHaveLength(lookUpsBefore);
+  });
+});
+
+describe('a key', () => {
+  test.each(['external', 'internal'] as const)('speaks for a principal of its kind: %s', async (kind) => {
+    await using door = await openDoor();
+    const { id, text } = await door.createKey({ kind });
+    expect(await door.authenticator.authenticate(`Bearer ${text}`)).toEqual({
+      type: 'authenticated',
+      principal: { type: 'api-key', keyId: id, kind },
+      key: expect.objectContaining({ id, kind, plan: { name: 'free' } }),
+    });
+  });
+
+  test('that is unknown, revoked or expired is refused alike', async () => {
+    await using door = await openDoor();
+    const revoked = await door.createKey();
+    await door.persistence.keyAdministration.revokeKey(revoked.id, door.clock());
+    const expired = await door.createKey({ expiresAt: door.clock() });
+    for (const text of [unknownKeyText(), revoked.text, expired.text]) {
+      expect(await door.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
+    }
+  });
+
+  test('is looked up once for any number of requests at a time', async () => {
+    await using door = await openDoor();
+    const { text } = await door.createKey();
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () => door.authenticator.authenticate(`Bearer ${text}`)),
+    );
+    expect(new Set(answers.map(({ type }) => type))).toEqual(new Set(['authenticated']));
+    expect(door.lookUps).toHaveLength(1);
+  });
+
+  test('is known for 5 seconds, without a promise, and looked up again then', async () => {
+    await using door = await openDoor();
+    const { text } = await door.createKey();
+    await door.authenticator.authenticate(`Bearer ${text}`);
+    door.clock.advance(4_999);
+    expect(door.authenticator.authenticate(`Bearer ${text}`)).toMatchObject({ type: 'authenticated' });
+    expect(door.lookUps).toHaveLength(1);
+    door.clock.advance(1);
+    expect(door.authenticator.authenticate(`Bearer ${text}`)).toBeInstanceOf(Promise);
+    expect(door.lookUps).toHaveLength(2);
+  });
+
+  test('expires to the millisecond, while it is known', async () => {
+    await using door = await openDoor();
+    const { text } = await door.createKey({ expiresAt: new Date(door.clock().getTime() + 1_000) });
+    await door.authenticator.authenticate(`Bearer ${text}`);
+    door.clock.advance(999);
+    expect(door.authenticator.authenticate(`Bearer ${text}`)).toMatchObject({ type: 'authenticated' });
+    door.clock.advance(1);
+    expect(door.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
+  });
+
+  test('that was tried before it was made opens within a second', async () => {
+    await using door = await openDoor();
+    const id = generateApiKeyId(randomBytes);
+    const text = generateApiKeyText('live', id, randomBytes);
+    expect(await door.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
+    await door.persistence.keyAdministration.createKey(
+      { id, name: 'late', kind: 'external', plan: { name: 'pro' }, createdAt: door.clock() },
+      hashApiKeyText(text),
+    );
+    door.clock.advance(999);
+    expect(door.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
+    expect(door.lookUps).toHaveLength(1);
+    door.clock.advance(1);
+    expect(await door.authenticator.authenticate(`Bearer ${text}`)).toMatchObject({ type: 'authenticated' });
+  });
+
+  test('keeps both secrets while a rotation overlaps', async () => {
+    await using door = await openDoor();
+    const { id, text } = await door.createKey();
+    const newText = generateApiKeyText('live', id, randomBytes);
+    await door.persistence.keyAdministration.rotateKey(id, {
+      secretHash: hashApiKeyText(newText),
+      now: door.clock(),
+      overlapEndsAt: new Date(door.clock().getTime() + 3_000),
+    });
+    for (const good of [text, newText]) {
+      expect(await door.authenticator.authenticate(`Bearer ${good}`)).toMatchObject({ principal: { keyId: id } });
+    }
+    door.clock.advance(3_000);
+    expect(door.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
+    expect(door.authenticator.authenticate(`Bearer ${newText}`)).toMatchObject({ type: 'authenticated' });
+  });
+});
+
+describe('a revocation', () => {
+  test('holds within 5 seconds when nobody tells of it', async () => {
+    await using door = await openDoor();
+    const { id, text } = await door.createKey();
+    await door.authenticator.authenticate(`Bearer ${text}`);
+    await door.persistence.keyAdministration.revokeKey(id, door.clock());
+    door.clock.advance(5_000);
+    expect(await door.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
+  });
+
+  test('holds from the next request on when it is told, and no other key is forgotten', async () => {
+    await using door = await openDoor();
+    const { id, text } = await door.createKey();
+    const other = await door.createKey();
+    await door.authenticator.authenticate(`Bearer ${text}`);
+    await door.authenticator.authenticate(`Bearer ${other.text}`);
+    await door.persistence.keyAdministration.revokeKey(id, door.clock());
+    door.authenticator.forget(id);
+    expect(await door.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
+    expect(door.authenticator.authenticate(`Bearer ${other.text}`)).toMatchObject({ type: 'authenticated' });
+  });
+
+  test('is not undone by a look-up that had begun before', async () => {
+    await using door = await openDoor();
+    const { id, text } = await door.createKey();
+    const before = door.authenticator.authenticate(`Bearer ${text}`);
+    door.authenticator.forget(id);
+    expect(await before).toMatchObject({ type: 'authenticated' });
+    expect(door.authenticator.authenticate(`Bearer ${text}`)).toBeInstanceOf(Promise);
+    expect(door.lookUps).toHaveLength(2);
+  });
+});
+
+describe('the last use of a key', () => {
+  test('is written at most once a minute, and nobody waits for it', async () => {
+    await using door = await openDoor();
+    const { id, text } = await door.createKey();
+    const lastUse = async () => (await door.persistence.keyAdministration.findKey(id))?.lastUsedAt;
+    const use = async () => {
+      expect(await door.authenticator.authenticate(`Bearer ${text}`)).toMatchObject({ type: 'authenticated' });
+      await Promise.all(door.marks);
+    };
+    const firstUse = door.clock();
+    await use();
+    expect(await lastUse()).toEqual(firstUse);
+    for (let seconds = 1; seconds < 60; seconds++) {
+      door.clock.advance(1_000);
+      await use();
+    }
+    expect(door.marks).toHaveLength(1);
+    door.clock.advance(1_000);
+    await use();
+    expect(door.marks).toHaveLength(2);
+    expect(await lastUse()).toEqual(door.clock());
+  });
+});
+
+describe('while PostgreSQL is away', () => {
+  test('a known key stays good for 60 s past its 5 s, any other is unavailable, and all recovers', {
+    timeout: 60_000,
+  }, async () => {
+    await using server = await startPostgresServer();
+    await using door = await openDoor(server.url);
+    await door.persistence.migrations.migrate();
+    const { text } = await door.createKey();
+    const other = await door.createKey();
+    const header = `Bearer ${text}`;
+    const { authenticator, clock } = door;
+    await authenticator.authenticate(header);
+    await server.stop();
+
+    clock.advance(5_000);
+    expect(await authenticator.authenticate(header)).toMatchObject({ type: 'authenticated' });
+    await expect(authenticator.authenticate(`Bearer ${other.text}`)).rejects.toBeInstanceOf(StorageUnavailableError);
+    // From here on nobody waits: the store is asked once a second, beside the requests.
+    const lookUpsBefore = door.lookUps.length;
+    for (let i = 0; i < 100; i++) {
+      expect(authenticator.authenticate(header)).toMatchObject({ type: 'authenticated' });
+    }
+    expect(door.lookUps).toHaveLength(lookUpsBefore);
+    clock.advance(59_999);
+    expect(authenticator.authenticate(header)).toMatchObject({ type: 'authenticated' });
+    expect(door.lookUps).toHaveLength(lookUpsBefore + 1);
+    await Promise.all(door.lookUps);
+    clock.advance(1);
+    await expect(authenticator.authenticate(header)).rejects.toBeInstanceOf(StorageUnavailableError);
+
+    await server.restart();
+    await expect
+      .poll(() => authenticator.authenticate(header), { timeout: 10_000 })
+      .toMatchObject({ type: 'authenticated' });
+    expect(await authenticator.authenticate(`Bearer ${other.text}`)).toMatchObject({ type: 'authenticated' });
+    expect(door.backgroundErrors).toEqual([]);
+  });
+
+  test('a key that was forgotten stays so', { timeout: 60_000 }, async () => {
+    await using server = await startPostgresServer();
+    await using door = await openDoor(server.url);
+    await door.persistence.migrations.migrate();
+    const { id, text } = await door.createKey();
+    await door.authenticator.authenticate(`Bearer ${text}`);
+    await server.stop();
+    door.authenticator.forget(id);
+    await expect(door.authenticator.authenticate(`Bearer ${text}`)).rejects.toBeInstanceOf(StorageUnavailableError);
+  });
+});

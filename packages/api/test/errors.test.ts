@@ -1,0 +1,101 @@
+import { StorageUnavailableError } from '@petstore/domain';
+import { TRPCError } from '@trpc/server';
+import { type TRPC_ERROR_CODE_KEY, TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import {
+  ApiError,
+  ERROR_CATALOGUE,
+  type ErrorCode,
+  errorAnswer,
+  failureOf,
+  toApiError,
+  toErrorAnswer,
+} from '../src/index.ts';
+
+const CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[];
+
+describe('an answer over REST', () => {
+  test.each(CODES)('holds exactly code, message and status: %s', (code) => {
+    const { status, message } = ERROR_CATALOGUE[code];
+    for (const answer of [errorAnswer(code), toErrorAnswer(new ApiError(code))]) {
+      expect(JSON.parse(answer.body)).toStrictEqual({ code, message, status });
+      expect(answer).toMatchObject({ code, message, status });
+    }
+  });
+
+  test('tells what an error says beyond the catalogue', () => {
+    const { body } = toErrorAnswer(new ApiError('invalid_request', 'orderId: no.'));
+    expect(JSON.parse(body)).toStrictEqual({ code: 'invalid_request', message: 'orderId: no.', status: 400 });
+  });
+
+  test.each([
+    ['missing_api_key', { 'www-authenticate': 'Bearer realm="petstore"' }],
+    [
+      'invalid_api_key',
+      { 'www-authenticate': expect.stringMatching(/^Bearer realm="petstore", error="invalid_token", /) },
+    ],
+    ['insufficient_scope', { 'www-authenticate': 'Bearer realm="petstore", error="insufficient_scope"' }],
+    ['rate_limit_exceeded', { 'cache-control': 'no-store' }],
+    ['api_key_banned', { 'cache-control': 'no-store' }],
+    ['service_unavailable', { 'retry-after': '5' }],
+    ['overloaded', { 'retry-after': '1' }],
+    ['order_not_found', {}],
+  ] as const)('carries the headers of its code: %s', (code, headers) => {
+    expect(errorAnswer(code).headers).toEqual(headers);
+  });
+});
+
+describe('whatever is thrown', () => {
+  test.each([
+    ['an error of ours', new Error('select * from secrets')],
+    ['a text', 'secret'],
+    ['nothing', undefined],
+    ['an object', { code: 'order_not_found', message: 'secret' }],
+    ['what tRPC wraps', new TRPCError({ code: 'INTERNAL_SERVER_ERROR', cause: new Error('secret') })],
+    ["what fails a procedure's own output check", new TRPCError({ code: 'INTERNAL_SERVER_ERROR', message: 'secret' })],
+  ])('is answered blandly: %s', (_, thrown) => {
+    const { code, body, status } = toErrorAnswer(thrown);
+    expect([code, status]).toEqual(['internal_error', 500]);
+    expect(body).not.toContain('secret');
+  });
+
+  test('is told to the operator as it was thrown', () => {
+    const cause = new Error('select');
+    expect(failureOf(cause)).toEqual({ severity: 'error', cause });
+    expect(failureOf(new TRPCError({ code: 'INTERNAL_SERVER_ERROR', cause }))).toEqual({ severity: 'error', cause });
+  });
+
+  test('because a store is away is service_unavailable, however deep it lies', () => {
+    const away = new StorageUnavailableError('connection refused at 10.0.0.1');
+    for (const thrown of [away, new TRPCError({ code: 'INTERNAL_SERVER_ERROR', cause: away })]) {
+      expect(toErrorAnswer(thrown)).toBe(errorAnswer('service_unavailable'));
+      expect(failureOf(thrown)).toEqual({ severity: 'warn', cause: away });
+    }
+  });
+
+  test('for the caller alone is nothing to the operator', () => {
+    for (const code of CODES.filter((c) => ERROR_CATALOGUE[c].status < 500)) {
+      expect(failureOf(new ApiError(code))).toBeUndefined();
+    }
+  });
+
+  test.each(Object.keys(TRPC_ERROR_CODES_BY_KEY) as TRPC_ERROR_CODE_KEY[])(
+    'by tRPC as %s has a code of ours, and says none of its words',
+    (code) => {
+      const { errorCode, message } = toApiError(new TRPCError({ code, message: 'secret' }));
+      expect(ERROR_CATALOGUE[errorCode].message).toBe(message);
+    },
+  );
+
+  test('by zod names at most five issues, and no value', () => {
+    const schema = z.strictObject({ a: z.array(z.int().max(3)), b: z.enum(['x']) });
+    const { error } = schema.safeParse({ a: [9, 9, 9, 9, 9, 9], b: 'secret', secret: 1 });
+    const { message } = toErrorAnswer(new TRPCError({ code: 'BAD_REQUEST', cause: error }));
+    expect(message).toMatch(/^a\.0: .*; a\.1: .*; and 3 more\.$/);
+    const unknown = schema.safeParse({ a: [], b: 'x', secret: 1 }).error;
+    expect(toErrorAnswer(new TRPCError({ code: 'BAD_REQUEST', cause: unknown })).message).toBe(
+      'The input: holds a field that is not known.',
+    );
+  });
+});

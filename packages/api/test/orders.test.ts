@@ -1,0 +1,186 @@
+import { INT64_MAX, INT64_MIN, type Order, orderId, petId, QUANTITY_MAX } from '@petstore/domain';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  cancelledOrder,
+  completedOrder,
+  EXTERNAL,
+  IN_PROCESS,
+  INTERNAL,
+  pendingOrder,
+  readText,
+  shippedOrder,
+  startTestApi,
+  type TestApi,
+} from './test-api.ts';
+
+let api: TestApi;
+let nextId = 1_000n;
+const newId = () => nextId++;
+
+beforeAll(async () => {
+  api = await startTestApi();
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+async function findOrder(id: bigint): Promise<Order | undefined> {
+  for await (const batch of await api.callAs(INTERNAL).orders.list()) {
+    const order = batch.find((candidate) => candidate.id === id);
+    if (order !== undefined) return order;
+  }
+  return undefined;
+}
+
+describe('orders.list', () => {
+  test('gives every order whatever its state, once, ascending by id, with status and times', async () => {
+    await using fresh = await startTestApi();
+    const orders = [
+      pendingOrder(INT64_MIN),
+      shippedOrder(-1n),
+      completedOrder(0n),
+      cancelledOrder(9007199254740993n),
+      pendingOrder(INT64_MAX),
+    ];
+    await fresh.importOrders(...orders.toReversed());
+    const listed = [];
+    for await (const batch of await fresh.callAs(EXTERNAL).orders.list()) listed.push(...batch);
+    expect(listed).toEqual(orders);
+  });
+
+  test('gives over REST the five documented fields, 64-bit integers as bare digits, no null', async () => {
+    await using fresh = await startTestApi();
+    const shipDate = new Date('2026-12-24T18:00:00.250Z');
+    await fresh.importOrders({ ...pendingOrder(INT64_MIN), shipDate }, completedOrder(INT64_MAX));
+    const result = await fresh.callRest('listOrders');
+    expect(await readText(result)).toBe(
+      '[{"id":-9223372036854775808,"petId":7,"quantity":2,"shipDate":"2026-12-24T18:00:00.250Z","complete":false},' +
+        '{"id":9223372036854775807,"petId":7,"quantity":2,"complete":true}]',
+    );
+  });
+
+  test('is an empty array where there is no order', async () => {
+    await using fresh = await startTestApi();
+    expect(await readText(await fresh.callRest('listOrders'))).toBe('[]');
+  });
+});
+
+describe.each(['REST', 'tRPC'])('orders.cancel over %s', (side) => {
+  const cancel = (id: bigint): Promise<unknown> =>
+    side === 'REST'
+      ? api.callRest('cancelOrder', { orderId: id.toString() })
+      : api.callAs(EXTERNAL).orders.cancel({ orderId: id });
+  const nothing = side === 'REST' ? { type: 'empty' } : undefined;
+
+  test.each([newId(), INT64_MAX - newId(), INT64_MIN + newId()])(
+    'cancels a pending order and gives nothing: %d',
+    async (id) => {
+      await api.importOrders(pendingOrder(id));
+      expect(await cancel(id)).toEqual(nothing);
+      expect(await findOrder(id)).toEqual({ ...pendingOrder(id), status: 'cancelled', cancelledAt: api.clock() });
+    },
+  );
+
+  test('refuses an order that does not exist', async () => {
+    await expect(cancel(newId())).rejects.toMatchObject({ errorCode: 'order_not_found' });
+  });
+
+  test.each([
+    ['order_already_shipped', shippedOrder],
+    ['order_already_shipped', completedOrder],
+    ['order_already_cancelled', cancelledOrder],
+  ])('refuses as %s, and changes nothing: %o', async (errorCode, make) => {
+    const order = make(newId());
+    await api.importOrders(order);
+    await expect(cancel(order.id)).rejects.toMatchObject({ errorCode });
+    expect(await findOrder(order.id)).toEqual(order);
+  });
+
+  test('has one winner among twenty at once', async () => {
+    const id = newId();
+    await api.importOrders(pendingOrder(id));
+    const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => cancel(id)));
+    const codes = outcomes.map((outcome) => (outcome.status === 'fulfilled' ? 'cancelled' : outcome.reason.errorCode));
+    expect(codes.filter((code) => code === 'cancelled')).toHaveLength(1);
+    expect(new Set(codes)).toEqual(new Set(['cancelled', 'order_already_cancelled']));
+  });
+});
+
+describe('orders.place', () => {
+  test('gives the order, pending, with the time it was placed', async () => {
+    const shipDate = new Date('2026-12-01T00:00:00.001Z');
+    const order = await api.callAs(INTERNAL).orders.place({ petId: INT64_MAX, quantity: 3, shipDate });
+    expect(order).toEqual({
+      id: orderId(order.id),
+      petId: petId(INT64_MAX),
+      quantity: 3,
+      shipDate,
+      status: 'pending',
+      complete: false,
+      placedAt: api.clock(),
+    });
+    expect(await findOrder(order.id)).toEqual(order);
+  });
+
+  test('leaves an unknown ship date out', async () => {
+    const order = await api.callAs(IN_PROCESS).orders.place({ petId: 1n, quantity: 1, shipDate: undefined });
+    expect(order).not.toHaveProperty('shipDate');
+  });
+
+  test.each([
+    ['quantity 0', { petId: 1n, quantity: 0 }],
+    ['quantity 1.5', { petId: 1n, quantity: 1.5 }],
+    ['quantity above 2^31 - 1', { petId: 1n, quantity: QUANTITY_MAX + 1 }],
+    ['quantity NaN', { petId: 1n, quantity: Number.NaN }],
+    ['a pet id of 2^63', { petId: 2n ** 63n, quantity: 1 }],
+    ['a ship date that is no date', { petId: 1n, quantity: 1, shipDate: new Date(Number.NaN) }],
+    ['a ship date before the year 1', { petId: 1n, quantity: 1, shipDate: new Date(-62_135_596_800_001) }],
+    ['a ship date after the year 9999', { petId: 1n, quantity: 1, shipDate: new Date(253_402_300_800_000) }],
+  ])('refuses %s', async (_, input) => {
+    await expect(api.callAs(INTERNAL).orders.place(input)).rejects.toMatchObject({ code: 'BAD_REQUEST' });
+  });
+});
+
+describe('orders.ship and orders.complete', () => {
+  test('give the order as it now is, with each time', async () => {
+    const internal = api.callAs(INTERNAL).orders;
+    const { id } = await internal.place({ petId: 1n, quantity: 1 });
+    const placedAt = api.clock();
+    api.clock.advance(1_000);
+    const shippedAt = api.clock();
+    expect(await internal.ship({ orderId: id })).toMatchObject({ status: 'shipped', complete: false, shippedAt });
+    api.clock.advance(1_000);
+    const completed = await internal.complete({ orderId: id });
+    expect(completed).toMatchObject({
+      status: 'shipped',
+      complete: true,
+      placedAt,
+      shippedAt,
+      completedAt: api.clock(),
+    });
+    expect(await findOrder(id)).toEqual(completed);
+  });
+
+  test.each([
+    ['ship', 'order_already_shipped', shippedOrder],
+    ['ship', 'order_already_shipped', completedOrder],
+    ['ship', 'order_already_cancelled', cancelledOrder],
+    ['complete', 'order_not_shipped', pendingOrder],
+    ['complete', 'order_already_completed', completedOrder],
+    ['complete', 'order_already_cancelled', cancelledOrder],
+  ] as const)('%s is refused as %s, and changes nothing: %o', async (command, errorCode, make) => {
+    const order = make(newId());
+    await api.importOrders(order);
+    await expect(api.callAs(INTERNAL).orders[command]({ orderId: order.id })).rejects.toMatchObject({ errorCode });
+    expect(await findOrder(order.id)).toEqual(order);
+  });
+});
+
+describe('internal procedures', () => {
+  const calls = {
+    place: () => api.callAs(EXTERNAL).orders.place({ petId: 1n, quantity: 1 }),
+    ship: () => api.callAs(EXTERNAL).orders.ship({ orderId: 1n }),
+    complete: () => api.callAs(EXTERNAL).orders.complete({ orderId: 1n }),
+  };
+  test.each(Object.entries(calls))('%s is closed to external keys', async (_, call) => {
+    await expect(call()).rejects.toMatchObject({ code: 'FORBIDDEN', errorCode: 'insufficient_scope' });
+  });
+});
