@@ -15,7 +15,7 @@ export {
 } from './postgres/postgres-cluster.ts';
 export { findFreePort } from './process/free-port.ts';
 export type { ServerProcess } from './process/server-process.ts';
-export { findUnprivilegedUser, type UnprivilegedUser } from './process/unprivileged-user.ts';
+export { findExecutable, findUnprivilegedUser, type UnprivilegedUser } from './process/unprivileged-user.ts';
 export {
   findRedisProgram,
   type RedisProcessOptions,

@@ -1,14 +1,14 @@
 /**
- * The whole test run: sees that a Redis server is there, runs `turbo run test`, and ends with the sum of all packages.
- * Arguments go to turbo, as in `pnpm test --filter=@petstore/domain` or `pnpm test --force`.
+ * The whole test run: sees that a Redis server and a browser are there, runs `turbo run test`, and ends with the sum of
+ * all packages. Arguments go to turbo, as in `pnpm test --filter=@petstore/domain` or `pnpm test --force`.
  */
 import { spawnSync } from 'node:child_process';
-import { ensureRedisServer } from './redis-server.ts';
+import { ensureNeededPrograms } from './needed-programs.ts';
 import { clearReports, printOutcome, readOutcomes } from './test-reports.ts';
 
-const redis = ensureRedisServer();
-if (redis.type === 'missing') {
-  console.error(redis.message);
+const complaint = ensureNeededPrograms();
+if (complaint !== undefined) {
+  console.error(complaint);
   process.exit(1);
 }
 

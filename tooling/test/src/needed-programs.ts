@@ -1,0 +1,71 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+/** Something that the tests run and no npm package brings. */
+interface NeededProgram {
+  readonly name: string;
+  /** Any of these will do: commands on PATH, or files. */
+  readonly programs: readonly string[];
+  readonly debianPackage: string;
+  readonly elsewhere: string;
+}
+
+const NEEDED: readonly NeededProgram[] = [
+  {
+    name: 'a Redis server',
+    programs: ['redis-server', 'valkey-server'],
+    debianPackage: 'redis-server',
+    elsewhere: '"brew install redis" (macOS)',
+  },
+  {
+    name: 'Chromium or Chrome',
+    programs: [
+      'chromium',
+      'chromium-browser',
+      'google-chrome-stable',
+      'google-chrome',
+      '/Applications/Chromium.app/Contents/MacOS/Chromium',
+      '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+    ],
+    debianPackage: 'chromium',
+    elsewhere: 'https://www.google.com/chrome/',
+  },
+];
+
+/**
+ * The tests hurt real Redis servers and read web pages in a real browser. What is missing of these is installed from
+ * Debian's packages, where that is allowed.
+ *
+ * @returns what to tell the user where something is still missing
+ */
+export function ensureNeededPrograms(): string | undefined {
+  const missing = findMissing();
+  if (missing.length === 0) return undefined;
+  if (isOnPath('apt-get')) {
+    console.error(`Installing by apt-get: ${missing.map(({ name }) => name).join(', ')}.`);
+    // A list of packages may be there and good: the slow update comes only if an install fails without it.
+    if (!missing.every(install) && aptGet('update')) missing.forEach(install);
+  }
+  const complaints = findMissing().map(
+    ({ name, programs, debianPackage, elsewhere }) =>
+      `The tests need ${name}, and none of ${programs.filter((program) => !program.includes('/')).join(', ')} is on PATH or could be installed.\n` +
+      `Install one: "sudo apt-get install ${debianPackage}" (Debian), ${elsewhere}.`,
+  );
+  return complaints.length === 0 ? undefined : complaints.join('\n');
+}
+
+const findMissing = () => NEEDED.filter(({ programs }) => !programs.some(isOnPath));
+
+const FOLDERS = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/bin', '/usr/sbin', '/usr/local/bin'];
+const isOnPath = (program: string) =>
+  program.includes('/') ? existsSync(program) : FOLDERS.some((folder) => existsSync(join(folder, program)));
+
+const install = ({ debianPackage }: NeededProgram) => aptGet('install', '--no-install-recommends', debianPackage);
+
+function aptGet(...args: string[]): boolean {
+  const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '-n'];
+  const [command = 'apt-get', ...rest] = [...asRoot, 'apt-get', '-q', '-y', ...args];
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  return spawnSync(command, rest, { stdio: ['ignore', 'ignore', 'inherit'], env }).status === 0;
+}
