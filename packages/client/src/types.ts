@@ -1,0 +1,8 @@
+import type { AppRouter } from '@petstore/api';
+import type { inferRouterInputs, inferRouterOutputs } from '@trpc/server';
+
+/** What each procedure takes: `PetstoreInputs['orders']['place']`. */
+export type PetstoreInputs = inferRouterInputs<AppRouter>;
+
+/** What each procedure gives: `PetstoreOutputs['orders']['place']` is an order. */
+export type PetstoreOutputs = inferRouterOutputs<AppRouter>;

@@ -1,0 +1,138 @@
+import { TRPCClientError } from '@trpc/client';
+import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
+import { createPetstoreClient, type ErrorCode, errorCodeOf, type PetstoreOutputs } from '../src/index.ts';
+import { startTestService, type TestService } from './test-service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const clientOf = (apiKey: string, baseUrl = service.origin) => createPetstoreClient({ baseUrl, apiKey });
+
+/** The code that a call fails with. */
+async function failure(call: Promise<unknown>): Promise<ErrorCode | undefined> {
+  const [outcome] = await Promise.allSettled([call]);
+  expect(outcome.status).toBe('rejected');
+  return outcome.status === 'rejected' ? errorCodeOf(outcome.reason) : undefined;
+}
+
+describe('an internal service', () => {
+  test('places, ships and completes an order, ids being bigint and times Date', async () => {
+    const { orders } = clientOf('internal');
+    const shipDate = new Date('2026-12-01T00:00:00.001Z');
+    const placed = await orders.place.mutate({ petId: 2n ** 63n - 1n, quantity: 2, shipDate });
+    expectTypeOf(placed).toEqualTypeOf<PetstoreOutputs['orders']['place']>();
+    expect(placed).toEqual({
+      id: expect.any(BigInt),
+      petId: 2n ** 63n - 1n,
+      quantity: 2,
+      shipDate,
+      status: 'pending',
+      complete: false,
+      placedAt: expect.any(Date),
+    });
+    const shipped = await orders.ship.mutate({ orderId: placed.id });
+    const completed = await orders.complete.mutate({ orderId: placed.id });
+    expect(completed).toEqual({ ...shipped, complete: true, completedAt: expect.any(Date) });
+    expect(await failure(orders.cancel.mutate({ orderId: placed.id }))).toBe('order_already_shipped');
+  });
+});
+
+describe('an external client', () => {
+  test('cancels an order, once', async () => {
+    const { id } = await clientOf('internal').orders.place.mutate({ petId: 1n, quantity: 1 });
+    const { orders } = clientOf('external');
+    expect(await orders.cancel.mutate({ orderId: id })).toBeUndefined();
+    expect(await failure(orders.cancel.mutate({ orderId: id }))).toBe('order_already_cancelled');
+  });
+
+  test('is refused where only internal keys go', async () => {
+    expect(await failure(clientOf('external').orders.ship.mutate({ orderId: 1n }))).toBe('insufficient_scope');
+  });
+});
+
+describe('a list', () => {
+  test('streams batches of orders, ascending by id, each order once', async () => {
+    await using fresh = await startTestService();
+    await fresh.persistence.orders.generateOrders({ count: 3_000, seed: 1, now: new Date() });
+    const ids: bigint[] = [];
+    let batches = 0;
+    for await (const batch of await clientOf('external', fresh.origin).orders.list.query()) {
+      batches++;
+      for (const order of batch) {
+        expect(order).toMatchObject({ status: 'pending', placedAt: expect.any(Date) });
+        ids.push(order.id);
+      }
+    }
+    expect(batches).toBeGreaterThan(2);
+    expect(ids).toHaveLength(3_000);
+    expect(ids).toEqual(ids.toSorted((a, b) => (a < b ? -1 : 1)));
+    expect(new Set(ids).size).toBe(3_000);
+  });
+
+  test('can be left early, and the client goes on to work', async () => {
+    await service.persistence.orders.generateOrders({ count: 3_000, seed: 1, now: new Date() });
+    const client = clientOf('external');
+    let seen = 0;
+    for await (const batch of await client.orders.list.query()) {
+      seen += batch.length;
+      break;
+    }
+    expect(seen).toBeGreaterThan(0);
+    expect(await failure(client.orders.cancel.mutate({ orderId: -1n }))).toBe('order_not_found');
+  });
+
+  test('that fails on its way tells so, and is never taken for the whole', async () => {
+    await using failing = await startTestService();
+    await failing.persistence.orders.generateOrders({ count: 20_000, seed: 1, now: new Date() });
+    const read = async () => {
+      for await (const _ of await clientOf('external', failing.origin).orders.list.query()) {
+        await failing.persistence.close();
+      }
+    };
+    await expect(read()).rejects.toBeInstanceOf(TRPCClientError);
+    expect(await failure(read())).toBe('service_unavailable');
+  });
+});
+
+describe('any client', () => {
+  test('without a valid key fails with invalid_api_key, also when it streams', async () => {
+    const client = clientOf('wrong');
+    expect(await failure(client.orders.list.query())).toBe('invalid_api_key');
+    expect(await failure(client.pets.get.query({ petId: 1n }))).toBe('invalid_api_key');
+  });
+
+  test('has no code where nobody answers', async () => {
+    expect(await failure(clientOf('external', 'http://127.0.0.1:1').pets.get.query({ petId: 1n }))).toBeUndefined();
+  });
+
+  test('sends calls that are made together as one request, and lists apart', async () => {
+    const client = clientOf('external');
+    service.requests.length = 0;
+    await Promise.allSettled([
+      client.pets.get.query({ petId: 1n }),
+      client.orders.list.query(),
+      client.pets.get.query({ petId: 2n }),
+    ]);
+    const paths = service.requests.map((request) => request.split('?')[0]).toSorted();
+    expect(paths).toEqual(['GET /trpc/orders.list', 'GET /trpc/pets.get,pets.get']);
+  });
+
+  test('takes the origin and the REST address alike', async () => {
+    for (const suffix of ['', '/', '/v1', '/v1/']) {
+      const client = clientOf('external', `${service.origin}${suffix}`);
+      expect(await failure(client.pets.get.query({ petId: 404n }))).toBe('pet_not_found');
+    }
+  });
+
+  test.each([
+    [{ baseUrl: 'petstore.example.com', apiKey: 'k' }, 'baseUrl must be'],
+    [{ baseUrl: 'ftp://petstore.example.com', apiKey: 'k' }, 'baseUrl must be'],
+    [{ baseUrl: 'http://petstore.example.com', apiKey: '' }, 'apiKey must be'],
+    [{ baseUrl: 'http://petstore.example.com', apiKey: 'a\r\nb' }, 'apiKey must be'],
+  ])('is refused options that cannot work: %j', (options, message) => {
+    expect(() => createPetstoreClient(options)).toThrow(message);
+  });
+});
