@@ -1,4 +1,6 @@
-import { TRPCClientError } from '@trpc/client';
+import type { AppRouter } from '@petstore/api';
+import { createTRPCClient, httpBatchLink, httpBatchStreamLink, TRPCClientError } from '@trpc/client';
+import superjson from 'superjson';
 import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
 import { createPetstoreClient, type ErrorCode, errorCodeOf, type PetstoreOutputs } from '../src/index.ts';
 import { startTestService, type TestService } from './test-service.ts';
@@ -94,6 +96,35 @@ describe('a list', () => {
     };
     await expect(read()).rejects.toBeInstanceOf(TRPCClientError);
     expect(await failure(read())).toBe('service_unavailable');
+  });
+});
+
+describe('without this package', () => {
+  test('a client with superjson and a streaming link does it all', async () => {
+    const { id } = await clientOf('internal').orders.place.mutate({ petId: 1n, quantity: 1 });
+    const link = {
+      url: `${service.origin}/trpc`,
+      transformer: superjson,
+      headers: { authorization: 'Bearer external' },
+    };
+    const client = createTRPCClient<AppRouter>({ links: [httpBatchStreamLink(link)] });
+    const ids: bigint[] = [];
+    for await (const batch of await client.orders.list.query()) ids.push(...batch.map((order) => order.id));
+    expect(ids).toContain(id);
+    expect(await client.orders.cancel.mutate({ orderId: id })).toBeUndefined();
+    const unstreamed = createTRPCClient<AppRouter>({ links: [httpBatchLink(link)] });
+    expect(await failure(unstreamed.orders.list.query())).toBe('unsupported_media_type');
+  });
+
+  test('a plain POST cancels an order', async () => {
+    const { id } = await clientOf('internal').orders.place.mutate({ petId: 1n, quantity: 1 });
+    const response = await fetch(`${service.origin}/trpc/orders.cancel`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer external', 'content-type': 'application/json' },
+      body: `{"json":{"orderId":"${id}"},"meta":{"values":{"orderId":["bigint"]}}}`,
+    });
+    expect(response.status).toBe(200);
+    expect(await failure(clientOf('external').orders.cancel.mutate({ orderId: id }))).toBe('order_already_cancelled');
   });
 });
 
