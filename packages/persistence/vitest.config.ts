@@ -1,3 +1,5 @@
 import { definePackageTests } from '@petstore/testing/vitest-preset';
+import { mergeConfig } from 'vitest/config';
 
-export default definePackageTests();
+// The memory tests collect garbage before they measure.
+export default mergeConfig(definePackageTests(), { test: { execArgv: ['--expose-gc'] } });

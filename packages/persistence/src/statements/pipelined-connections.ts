@@ -9,6 +9,9 @@ const SILENCE_LIMIT_SECONDS = STATEMENT_TIMEOUT_MS / 1_000 + 2;
 /** How soon a connection that could not be made is tried again while others serve, in milliseconds. */
 const RECONNECT_DELAY_MS = 250;
 
+/** How long closing waits for answers that are still owed, in milliseconds. */
+const CLOSE_TIMEOUT_MS = 2_000;
+
 /** Errors after which a connection's prepared statements are not what we think they are. */
 const STALE_STATEMENT_STATES = new Set(['0A000', '26000', '42P05']);
 
@@ -35,6 +38,13 @@ export class PipelinedConnection {
   /** Fails what is under way, and makes room for a fresh connection. */
   destroy(): void {
     this.client.connection.stream.destroy();
+  }
+
+  /** Says goodbye once everything is answered; a server that hangs is left after a while. */
+  async close(): Promise<void> {
+    const deadline = setTimeout(() => this.destroy(), CLOSE_TIMEOUT_MS);
+    await this.client.end();
+    clearTimeout(deadline);
   }
 
   /** Statements may have changed under a connection, by a migration for instance: it is replaced. */
@@ -84,7 +94,7 @@ export class PipelinedConnections {
     await Promise.all(
       this.#slots.map(async (slot) => {
         const connection = slot.connection ?? (await slot.connecting?.catch(() => undefined));
-        await connection?.client.end();
+        await connection?.close();
       }),
     );
   }

@@ -1,0 +1,201 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { type ApiKeyId, orderId, petId, StorageUnavailableError } from '@petstore/domain';
+import { createTestDatabase, type ServerUnderTest, startPostgresServer } from '@petstore/testing';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openPersistence, type Persistence } from '../src/index.ts';
+import { collect, NOW, newOrder, numbered, pendingOrder } from './support.ts';
+
+/** Every way to PostgreSQL there is. */
+const WAYS: Record<string, (persistence: Persistence) => Promise<unknown>> = {
+  ping: ({ ping }) => ping(),
+  'migrations.status': ({ migrations }) => migrations.status(),
+  'migrations.migrate': ({ migrations }) => migrations.migrate(),
+  'orders.applyCommand': ({ orders }) => orders.applyCommand(orderId(1n), 'cancel', NOW),
+  'orders.insertOrder': ({ orders }) => orders.insertOrder(newOrder()),
+  'orders.listOrders': ({ orders }) => collect(orders.listOrders()),
+  'orders.listOrders().jsonChunks': ({ orders }) => collect(orders.listOrders().jsonChunks()),
+  'orders.importOrders': ({ orders }) => orders.importOrders(numbered([pendingOrder(1n)])),
+  'orders.generateOrders': ({ orders }) => orders.generateOrders({ count: 1, seed: 1, now: NOW }),
+  'pets.findPet': ({ pets }) => pets.findPet(petId(1n)),
+  'pets.importPets': ({ pets }) => pets.importPets(numbered([{ id: petId(1n), name: 'Rex' }])),
+  'apiKeys.findSecret': ({ apiKeys }) => apiKeys.findSecret(new Uint8Array(32)),
+  'apiKeys.markKeyUsed': ({ apiKeys }) => apiKeys.markKeyUsed('Nobody00' as ApiKeyId, NOW),
+  'keyAdministration.listKeys': ({ keyAdministration }) => keyAdministration.listKeys(),
+  'keyAdministration.revokeKey': ({ keyAdministration }) => keyAdministration.revokeKey('Nobody00' as ApiKeyId, NOW),
+};
+const ways = Object.entries(WAYS);
+
+describe('a PostgreSQL that is not there', () => {
+  test.each(ways)('is told at once: %s', async (_, way) => {
+    await using persistence = openPersistence({
+      databaseUrl: `postgres://petstore@127.0.0.1:${await deserted()}/petstore`,
+    });
+    const begin = performance.now();
+    await expect(way(persistence)).rejects.toThrow(StorageUnavailableError);
+    await expect(way(persistence)).rejects.toThrow(/ECONNREFUSED/);
+    expect(performance.now() - begin).toBeLessThan(1_500);
+  });
+});
+
+describe.concurrent('a PostgreSQL that accepts connections and says nothing', () => {
+  test.each(ways)('is given up after two seconds: %s', async (_, way) => {
+    await using silent = await startSilentServer();
+    await using persistence = openPersistence({ databaseUrl: `postgres://petstore@127.0.0.1:${silent.port}/petstore` });
+    const begin = performance.now();
+    await expect(way(persistence)).rejects.toThrow(StorageUnavailableError);
+    expect(performance.now() - begin).toBeLessThan(3_500);
+  });
+});
+
+test('what is wrong with the database of the URL is told', async () => {
+  await using database = await createTestDatabase();
+  const url = new URL(database.url);
+  url.pathname = '/there_is_no_such_database';
+  await using persistence = openPersistence({ databaseUrl: url.href });
+  await expect(persistence.ping()).rejects.toThrow(StorageUnavailableError);
+  await expect(persistence.ping()).rejects.toThrow('"there_is_no_such_database" does not exist');
+});
+
+test('options in the URL stay, and the session is what the statements count on', async () => {
+  await using database = await createTestDatabase();
+  const url = new URL(database.url);
+  url.searchParams.set('options', '-c work_mem=5MB -c TimeZone=Asia/Tokyo -c DateStyle=German');
+  await using persistence = openPersistence({ databaseUrl: url.href });
+  await persistence.migrations.migrate();
+  const order = await persistence.orders.insertOrder(newOrder({ shipDate: NOW }));
+  expect((await collect(persistence.orders.listOrders())).flat()).toEqual([order]);
+});
+
+describe('a PostgreSQL that goes away', () => {
+  let server: ServerUnderTest;
+  let persistence: Persistence;
+
+  beforeAll(async () => {
+    server = await startPostgresServer();
+    persistence = openPersistence({ databaseUrl: server.url });
+    await persistence.migrations.migrate();
+  });
+  afterAll(async () => {
+    await persistence.close();
+    await server[Symbol.asyncDispose]();
+  });
+
+  /** Opens every connection, so that each of them is lost. */
+  const useAllConnections = () =>
+    Promise.all(
+      Array.from({ length: 40 }, (_, i) =>
+        i % 2 === 0 ? persistence.ping() : persistence.orders.applyCommand(orderId(-1n), 'cancel', NOW),
+      ),
+    );
+
+  test.each([
+    ['is stopped', () => server.stop()],
+    ['is killed', () => server.kill()],
+  ])('is back with the first call after its return, when it %s', async (_, hurt) => {
+    await useAllConnections();
+    await hurt();
+    for (const [, way] of ways) await expect(way(persistence)).rejects.toThrow(StorageUnavailableError);
+    await server.restart();
+    for (const [name, way] of ways) {
+      if (!name.includes('import')) await way(persistence);
+    }
+    await useAllConnections();
+  });
+
+  test('fails what is under way, with an error of its own kind', async () => {
+    await persistence.orders.generateOrders({ count: 30_000, seed: 1, now: NOW });
+    const listing = persistence.orders.listOrders().jsonChunks()[Symbol.asyncIterator]();
+    await listing.next();
+    await listing.next();
+    await server.kill();
+    // What was fetched ahead may still come; then the loss is told, and never an array that looks complete.
+    const rest = async () => {
+      while (!(await listing.next()).done);
+    };
+    await expect(rest()).rejects.toThrow(StorageUnavailableError);
+    await server.restart();
+  });
+
+  test('does not keep anybody waiting for ever when it hangs', async () => {
+    await expect.poll(() => useAllConnections().then(() => countSessions(server))).toBeGreaterThanOrEqual(10);
+    const frozen = await freezeSessions(server);
+    const begin = performance.now();
+    await Promise.all(
+      ways
+        .filter(([name]) => !/import|generate|migrate$/.test(name))
+        .map(([, way]) => expect(way(persistence)).rejects.toThrow(StorageUnavailableError)),
+    );
+    expect(performance.now() - begin).toBeLessThan(20_000);
+    frozen.resume();
+    await expect.poll(() => persistence.ping().then(() => 'answers', String), { timeout: 5_000 }).toBe('answers');
+    await useAllConnections();
+  });
+
+  test('does not keep a process that ends waiting when it hangs', async () => {
+    const ending = openPersistence({ databaseUrl: server.url });
+    await Promise.all([ending.ping(), ending.keyAdministration.listKeys()]);
+    const frozen = await freezeSessions(server);
+    const unanswered = expect(ending.ping()).rejects.toThrow(StorageUnavailableError);
+    const begin = performance.now();
+    await ending.close();
+    expect(performance.now() - begin).toBeLessThan(3_000);
+    await unanswered;
+    frozen.resume();
+  });
+});
+
+async function listSessions(server: ServerUnderTest): Promise<readonly number[]> {
+  const client = new pg.Client(server.url);
+  await client.connect();
+  const { rows } = await client.query<{ pid: number }>(
+    `select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
+  );
+  await client.end();
+  return rows.map(({ pid }) => pid);
+}
+
+const countSessions = async (server: ServerUnderTest) => (await listSessions(server)).length;
+
+/** Freezes a server and all its sessions, each of which is a process of its own. */
+async function freezeSessions(server: ServerUnderTest) {
+  const pids = await listSessions(server);
+  server.pause();
+  for (const pid of pids) process.kill(pid, 'SIGSTOP');
+  return {
+    resume() {
+      for (const pid of pids) process.kill(pid, 'SIGCONT');
+      server.resume();
+    },
+  };
+}
+
+interface SilentServer extends AsyncDisposable {
+  readonly port: number;
+}
+
+async function startSilentServer(): Promise<SilentServer> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo; // what a TCP server that listens has
+  return {
+    port,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** A port where nobody listens any more. */
+async function deserted(): Promise<number> {
+  await using server = await startSilentServer();
+  return server.port;
+}

@@ -1,0 +1,227 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { INT64_MAX, INT64_MIN, type Order, orderId, petId, SHIP_DATE_MAX, SHIP_DATE_MIN } from '@petstore/domain';
+import fc from 'fast-check';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import {
+  cancelledOrder,
+  collect,
+  completedOrder,
+  importOrders,
+  listedOrders,
+  listedText,
+  NOW,
+  newOrder,
+  openTestStore,
+  parseExactly,
+  pendingOrder,
+  restFieldsOf,
+  shippedOrder,
+  type TestStore,
+} from './support.ts';
+
+let store: TestStore;
+
+beforeAll(async () => {
+  store = await openTestStore();
+});
+afterAll(() => store[Symbol.asyncDispose]());
+beforeEach(async () => {
+  await store.query('truncate orders restart identity');
+});
+
+const byId = (a: Order, b: Order) => (a.id < b.id ? -1 : 1);
+
+test('no orders are an empty array', async () => {
+  expect(await listedText(store)).toBe('[]');
+  expect(await listedOrders(store)).toEqual([]);
+});
+
+test('an order has exactly the documented fields, in one text', async () => {
+  const shipDate = new Date('2026-01-02T03:04:05.678Z');
+  await importOrders(store, [{ ...pendingOrder(1n), petId: petId(2n), quantity: 3, shipDate }, completedOrder(2n)]);
+  expect(await listedText(store)).toBe(
+    '[{"id":1,"petId":2,"quantity":3,"shipDate":"2026-01-02T03:04:05.678Z","complete":false},' +
+      '{"id":2,"petId":7,"quantity":1,"complete":true}]',
+  );
+});
+
+test('orders of every state stay listed, as they are', async () => {
+  const orders = [pendingOrder(1n), shippedOrder(2n), completedOrder(3n), cancelledOrder(4n)];
+  await importOrders(store, orders);
+  expect(await listedOrders(store)).toEqual(orders);
+  expect(parseExactly(await listedText(store))).toEqual(orders.map(restFieldsOf));
+});
+
+// One below, at and above each border between two batches: 250 in the first, then 4,000 of text or 1,000 of objects.
+test.each([1, 249, 250, 251, 1_249, 1_250, 1_251, 4_249, 4_250, 4_251, 8_251])(
+  '%i orders are listed once each, ascending by id',
+  async (count) => {
+    await store.persistence.orders.generateOrders({ count, seed: 1, now: NOW });
+    const ids = Array.from({ length: count }, (_, i) => BigInt(i + 1));
+    expect((await listedOrders(store)).map(({ id }) => id)).toEqual(ids);
+    // The properties' names are the same in every order, so the text is one line per order away from the truth.
+    const listed = parseExactly(await listedText(store)) as { id: bigint }[];
+    expect(listed.map(({ id }) => id)).toEqual(ids);
+  },
+);
+
+const int64 = fc.oneof(
+  fc.bigInt({ min: INT64_MIN, max: INT64_MAX }),
+  fc.constantFrom(INT64_MIN, INT64_MIN + 1n, -1n, 0n, 1n, INT64_MAX - 1n, INT64_MAX),
+);
+const milliseconds = fc.date({ min: SHIP_DATE_MIN, max: SHIP_DATE_MAX, noInvalidDate: true });
+const anyOrder = fc
+  .record({
+    make: fc.constantFrom(pendingOrder, shippedOrder, completedOrder, cancelledOrder),
+    id: int64,
+    petId: int64,
+    quantity: fc.oneof(fc.integer({ min: 1, max: 2_147_483_647 }), fc.constantFrom(1, 2_147_483_647)),
+    shipDate: fc.option(
+      fc.oneof(milliseconds, fc.constantFrom(SHIP_DATE_MIN, SHIP_DATE_MAX, new Date('0999-12-31T23:59:59.010Z'))),
+      { nil: undefined },
+    ),
+  })
+  .map(
+    ({ make, id, petId: pet, quantity, shipDate }): Order => ({
+      ...make(id),
+      petId: petId(pet),
+      quantity,
+      ...(shipDate && { shipDate }),
+    }),
+  );
+
+test('text and objects tell the whole truth of any orders, over the whole range of ids and times', async () => {
+  const anyOrders = fc.uniqueArray(anyOrder, { selector: ({ id }) => id, minLength: 200, maxLength: 600, size: 'max' });
+  await fc.assert(
+    fc.asyncProperty(anyOrders, async (orders) => {
+      await store.query('truncate orders');
+      await importOrders(store, orders);
+      const sorted = orders.toSorted(byId);
+      expect(await listedOrders(store)).toEqual(sorted);
+      const text = await listedText(store);
+      expect(parseExactly(text)).toEqual(sorted.map(restFieldsOf));
+      expect(text).not.toMatch(/\s/);
+    }),
+    { numRuns: 20 },
+  );
+});
+
+test('the text of a time always has three decimals', async () => {
+  const dates = [0, 1, 10, 12, 100, 120, 123, 999].map((ms) => new Date(Date.UTC(2026, 0, 1, 0, 0, 0, ms)));
+  // In the first batch, which is made from strings, and in a later one, which is made from bytes.
+  const firstIds = dates.map((_, i) => BigInt(i));
+  const laterIds = dates.map((_, i) => BigInt(1_000 + i));
+  const between = Array.from({ length: 300 }, (_, i) => pendingOrder(BigInt(100 + i)));
+  const dated = (ids: bigint[]) => ids.map((id, i) => ({ ...pendingOrder(id), shipDate: dates[i] as Date }));
+  await importOrders(store, [...dated(firstIds), ...between, ...dated(laterIds)]);
+  const listed = JSON.parse(await listedText(store)) as { id: number; shipDate?: string }[];
+  const texts = (ids: bigint[]) => listed.filter(({ id }) => ids.includes(BigInt(id))).map(({ shipDate }) => shipDate);
+  expect(texts(firstIds)).toEqual(dates.map((date) => date.toISOString()));
+  expect(texts(laterIds)).toEqual(dates.map((date) => date.toISOString()));
+});
+
+describe('while others write', () => {
+  test('whatever was committed at the beginning is listed exactly once', async () => {
+    const { orders } = store.persistence;
+    await orders.generateOrders({ count: 20_000, seed: 2, now: NOW });
+    // Leaves gaps below, between and behind, where orders come in during the listing.
+    await store.query('delete from orders where id % 7 = 0');
+    const { rows } = await store.query('select id from orders order by id');
+    const before = rows.map(([id]) => id as string);
+
+    let writing = true;
+    const writers = Promise.all([
+      (async () => {
+        while (writing) await orders.insertOrder(newOrder());
+      })(),
+      (async () => {
+        for (let id = 7n; writing; id += 7n) await importOrders(store, [pendingOrder(id), pendingOrder(-id)]);
+      })(),
+      (async () => {
+        for (let id = 1n; writing; id += 3n) await orders.applyCommand(orderId(id), 'cancel', NOW);
+      })(),
+    ]);
+    for (let round = 0; round < 5; round++) {
+      const listed = parseExactly(await listedText(store)) as { id: bigint }[];
+      const ids = listed.map(({ id }) => id);
+      expect(ids).toEqual([...new Set(ids)].sort((a, b) => (a < b ? -1 : 1)));
+      const seen = new Set(ids.map(String));
+      expect(before.filter((id) => !seen.has(id))).toEqual([]);
+    }
+    writing = false;
+    await writers;
+  });
+
+  test('a listing that nobody reads holds no transaction and blocks nobody', async () => {
+    await store.persistence.orders.generateOrders({ count: 20_000, seed: 3, now: NOW });
+    const listing = store.persistence.orders.listOrders().jsonChunks()[Symbol.asyncIterator]();
+    await listing.next();
+    await listing.next();
+    await expect
+      .poll(async () => {
+        const { rows } = await store.query(
+          `select count(*) from pg_stat_activity
+           where datname = current_database() and pid <> pg_backend_pid() and state <> 'idle'`,
+        );
+        return rows[0]?.[0];
+      })
+      .toBe('0');
+    await store.query('begin');
+    await store.query('lock table orders in access exclusive mode');
+    await store.query('rollback');
+    let rest = 0;
+    for await (const chunk of { [Symbol.asyncIterator]: () => listing }) rest += chunk.length;
+    expect(rest).toBeGreaterThan(1_000_000);
+  });
+});
+
+describe('a listing that is abandoned', () => {
+  test.each(['jsonChunks', 'batches'] as const)('leaves nothing behind: %s', async (kind) => {
+    const { orders } = store.persistence;
+    await orders.generateOrders({ count: 30_000, seed: 4, now: NOW });
+    // More than there are connections, so that one kept by each would be missed below.
+    for (let i = 0; i < 40; i++) {
+      const listing = kind === 'jsonChunks' ? orders.listOrders().jsonChunks() : orders.listOrders();
+      let chunks = 0;
+      for await (const _ of listing) if (++chunks === 1 + (i % 4)) break;
+      expect(chunks).toBe(1 + (i % 4));
+    }
+    expect(await collect(orders.listOrders().jsonChunks())).not.toHaveLength(0);
+  });
+
+  test('fetches at most one batch ahead', async () => {
+    await store.persistence.orders.generateOrders({ count: 50_000, seed: 5, now: NOW });
+    const sent = vi.spyOn(pg.Client.prototype, 'query');
+    const listing = store.persistence.orders.listOrders().jsonChunks()[Symbol.asyncIterator]();
+    for (let taken = 1; taken <= 5; taken++) {
+      await listing.next();
+      await sleep(100);
+      expect(sent).toHaveBeenCalledTimes(taken + 1);
+    }
+    sent.mockRestore();
+    await listing.return?.();
+  });
+});
+
+test('memory stays flat however long the list is', async () => {
+  const { orders } = store.persistence;
+  await orders.generateOrders({ count: 200_000, seed: 6, now: NOW });
+  const gc = globalThis.gc as () => void; // the configuration exposes it
+  const peakOf = async (listing: AsyncIterable<unknown>) => {
+    gc();
+    const before = process.memoryUsage();
+    let peakBytes = 0;
+    let batches = 0;
+    for await (const _ of listing) {
+      if (++batches % 20 !== 0) continue;
+      gc();
+      const { heapUsed, arrayBuffers } = process.memoryUsage();
+      peakBytes = Math.max(peakBytes, heapUsed + arrayBuffers - before.heapUsed - before.arrayBuffers);
+    }
+    return peakBytes;
+  };
+  // The list is 18 MB of text, and several times that as objects.
+  expect(await peakOf(orders.listOrders().jsonChunks())).toBeLessThan(6_000_000);
+  expect(await peakOf(orders.listOrders())).toBeLessThan(6_000_000);
+}, 60_000);

@@ -1,0 +1,74 @@
+import { createTestDatabase } from '@petstore/testing';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { NewerDatabaseError, openPersistence } from '../src/index.ts';
+import { MIGRATION_NAMES } from '../src/schema/migration-names.ts';
+import { newOrder, openTestStore, type TestStore } from './support.ts';
+
+describe('an empty database', () => {
+  test('has everything pending, and nothing after migrating', async () => {
+    await using database = await createTestDatabase();
+    await using persistence = openPersistence({ databaseUrl: database.url });
+    const { migrations, orders } = persistence;
+    expect(await migrations.status()).toEqual({ applied: [], pending: MIGRATION_NAMES });
+    expect(await migrations.migrate()).toEqual(MIGRATION_NAMES);
+    expect(await migrations.status()).toEqual({ applied: MIGRATION_NAMES, pending: [] });
+    expect(await migrations.migrate()).toEqual([]);
+    expect(await orders.insertOrder(newOrder())).toMatchObject({ id: 1n });
+  });
+
+  test('is not touched by looking at it', async () => {
+    await using database = await createTestDatabase();
+    await using persistence = openPersistence({ databaseUrl: database.url });
+    await persistence.migrations.status();
+    await expect(persistence.orders.insertOrder(newOrder())).rejects.toMatchObject({ name: 'StorageUnavailableError' });
+    expect(await persistence.migrations.status()).toEqual({ applied: [], pending: MIGRATION_NAMES });
+  });
+
+  test('is migrated once when many instances start at once', async () => {
+    await using database = await createTestDatabase();
+    const instances = Array.from({ length: 12 }, () => openPersistence({ databaseUrl: database.url }));
+    await Promise.all(instances.map(({ migrations }) => migrations.migrate()));
+    const statuses = await Promise.all(instances.map(({ migrations }) => migrations.status()));
+    for (const status of statuses) expect(status).toEqual({ applied: MIGRATION_NAMES, pending: [] });
+    await Promise.all(instances.map((instance) => instance.close()));
+  });
+
+  test('stays as it was when a migration fails', async () => {
+    await using database = await createTestDatabase();
+    const client = new pg.Client(database.url);
+    await client.connect();
+    await client.query('create table api_key_secrets (of_another_program text)'); // the last table to be made
+    await using persistence = openPersistence({ databaseUrl: database.url });
+    await expect(persistence.migrations.migrate()).rejects.toThrow('already exists');
+    const { rows } = await client.query(`select from pg_class where relname = 'orders'`);
+    expect(rows).toEqual([]);
+    expect((await persistence.migrations.status()).applied).toEqual([]);
+    await client.query('drop table api_key_secrets');
+    await client.end();
+    expect(await persistence.migrations.migrate()).toEqual(MIGRATION_NAMES);
+  });
+});
+
+describe('a database that is up to date', () => {
+  let store: TestStore;
+  beforeAll(async () => {
+    store = await openTestStore();
+  });
+  afterAll(() => store[Symbol.asyncDispose]());
+
+  test('costs one query', async () => {
+    const sent = vi.spyOn(pg.Client.prototype, 'query');
+    expect(await store.persistence.migrations.migrate()).toEqual([]);
+    expect(sent).toHaveBeenCalledTimes(1);
+    sent.mockRestore();
+  });
+
+  test('is refused once a newer program has migrated it', async () => {
+    await store.query(`insert into schema_migrations (name) values ('9999-from-the-future')`);
+    for (const refusal of [store.persistence.migrations.status(), store.persistence.migrations.migrate()]) {
+      await expect(refusal).rejects.toThrow(NewerDatabaseError);
+      await expect(refusal).rejects.toMatchObject({ unknownMigrations: ['9999-from-the-future'] });
+    }
+  });
+});
