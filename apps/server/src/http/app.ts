@@ -33,13 +33,10 @@ export function createApp(options: AppOptions): FastifyInstance {
   const refused = createRefusedRequests({ limiter, metrics, newRequestId });
 
   const app = createListener(bounds, refused.onClientError, (request, reply) => {
-    const { url = '', method } = request.raw;
-    const exchange = new Exchange(host, request.raw, reply.raw, placeOfMalformedUrl(url));
-    if (exchange.place.isAdmitted) return admission.refuseMalformed(exchange, MALFORMED_URL);
-    if (method !== 'OPTIONS' || url !== '*') return exchange.fail(MALFORMED_URL);
-    // RFC 9110 section 9.3.7: asks for the server as a whole.
-    exchange.headers['allow'] = 'GET, HEAD, POST, DELETE, OPTIONS';
-    exchange.sendEmpty(204);
+    const place = placeOfMalformedUrl(request.raw.url ?? '');
+    const exchange = new Exchange(host, request.raw, reply.raw, place);
+    if (place.isAdmitted) admission.refuseMalformed(exchange, MALFORMED_URL);
+    else exchange.fail(MALFORMED_URL);
   });
   // What is expected of us is judged with everything else.
   const { server } = app;

@@ -62,8 +62,20 @@ export function mountPath({ app, host, admission }: Mounting, { url, place, hand
     else mount(method === 'GET' ? ['GET', 'HEAD'] : [method], handler);
   }
   if (rest.size === 0) return;
-  mount(['OPTIONS'], answerOptions);
-  mount([...rest], refuseMethod);
+  mount(['OPTIONS'], unlessEmpty(answerOptions));
+  mount([...rest], unlessEmpty(refuseMethod));
+}
+
+/**
+ * Fastify takes `/orders/` for `/orders/:id` without an id. To the methods that want one this is no id; to the others it
+ * is `/orders` with a slash too many, where nothing is.
+ */
+function unlessEmpty(handler: Handler): Handler {
+  return (exchange, request) => {
+    const params = request.params as Record<string, string>; // as the router reads them from the path
+    for (const name in params) if (params[name] === '') return refuseUnknown(exchange, request);
+    handler(exchange, request);
+  };
 }
 
 /** The methods of the handlers as the Allow header lists them. */

@@ -19,11 +19,24 @@ export const UNKNOWN_REST_PLACE: Place = { ...NOWHERE, isAdmitted: true };
 /** Nothing is there below the tRPC procedures. */
 export const UNKNOWN_TRPC_PLACE: Place = { ...UNKNOWN_REST_PLACE, dialect: 'trpc' };
 
-const BELOW_REST = /^(?:[A-Za-z]+:\/\/[^/]*)?\/v1(?:[/?#]|$)/;
-const BELOW_TRPC = /^(?:[A-Za-z]+:\/\/[^/]*)?\/trpc(?:[/?#]|$)/;
+const FIRST_SEGMENT = /^(?:[A-Za-z]+:\/\/[^/]*)?\/([^/?#]*)/;
 
-/** Where a URL leads that cannot be decoded, judged by how it begins. */
+/** Where a URL leads that cannot be decoded, judged by its first segment. */
 export function placeOfMalformedUrl(url: string): Place {
-  if (BELOW_REST.test(url)) return UNKNOWN_REST_PLACE;
-  return BELOW_TRPC.test(url) ? UNKNOWN_TRPC_PLACE : NOWHERE;
+  switch (decodeLoosely(FIRST_SEGMENT.exec(url)?.[1] ?? '')) {
+    case 'v1':
+      return UNKNOWN_REST_PLACE;
+    case 'trpc':
+      return UNKNOWN_TRPC_PLACE;
+    default:
+      return NOWHERE;
+  }
+}
+
+function decodeLoosely(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
 }
