@@ -256,7 +256,7 @@ describe('while PostgreSQL is away', () => {
     await using server = await startPostgresServer();
     await using door = await openDoor(server.url);
     await door.persistence.migrations.migrate();
-    const { text } = await door.createKey();
+    const { id, text } = await door.createKey();
     const other = await door.createKey();
     const header = `Bearer ${text}`;
     const { authenticator, clock } = door;
@@ -285,6 +285,10 @@ describe('while PostgreSQL is away', () => {
       .toMatchObject({ type: 'authenticated' });
     expect(await authenticator.authenticate(`Bearer ${other.text}`)).toMatchObject({ type: 'authenticated' });
     expect(door.backgroundErrors).toEqual([]);
+
+    await door.persistence.keyAdministration.revokeKey(id, clock());
+    clock.advance(5_000);
+    expect(await authenticator.authenticate(header)).toEqual({ type: 'invalid' });
   });
 
   test('a key that was forgotten stays so', { timeout: 60_000 }, async () => {

@@ -145,10 +145,11 @@ describe('any client', () => {
     await Promise.allSettled([
       client.pets.get.query({ petId: 1n }),
       client.orders.list.query(),
+      client.orders.list.query(),
       client.pets.get.query({ petId: 2n }),
     ]);
     const paths = service.requests.map((request) => request.split('?')[0]).toSorted();
-    expect(paths).toEqual(['GET /trpc/orders.list', 'GET /trpc/pets.get,pets.get']);
+    expect(paths).toEqual(['GET /trpc/orders.list', 'GET /trpc/orders.list', 'GET /trpc/pets.get,pets.get']);
   });
 
   test('takes the origin and the REST address alike', async () => {
