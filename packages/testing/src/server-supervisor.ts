@@ -1,6 +1,7 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { RuntimeError, startPostgres, stopPostgres, stopRedis } from '@petstore/runtime';
 import { createTestCluster, TEST_POSTGRES_PARAMETERS } from './postgres-process.ts';
 import { startTestRedis } from './redis-process.ts';
@@ -23,12 +24,12 @@ chmodSync(temporaryFolder, 0o711); // PostgreSQL may run as another user
 const processFolder = join(temporaryFolder, 'processes');
 mkdirSync(processFolder);
 
+const LEFT_OVER_GRACE_MS = 4_000;
 const cleanUps: (() => Promise<void>)[] = [];
 
 async function runPostgres(): Promise<string> {
   const { cluster, urlAt } = await createTestCluster(join(temporaryFolder, 'postgres'));
   const { port, process: server } = await startPostgres(cluster, TEST_POSTGRES_PARAMETERS);
-  // Whoever is still connected has been told by the leak check of his database. An immediate stop waits for nobody.
   cleanUps.push(() => stopPostgres(server));
   return urlAt(port);
 }
@@ -39,14 +40,43 @@ async function runRedis(): Promise<string> {
   return `redis://127.0.0.1:${port}`;
 }
 
-/** Test files name here what they start; what they ended themselves is no longer named. */
-function killLeftOvers(): void {
-  for (const pid of readdirSync(processFolder)) {
-    try {
-      process.kill(Number(pid), 'SIGKILL');
-    } catch {
-      // It is gone.
-    }
+/** Ends what test files started and did not live to end: in order where it can be, so that it ends what it started. */
+async function endLeftOvers(): Promise<void> {
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    for (const pid of findLeftOvers()) sendSignal(pid, signal);
+    for (let waitedMs = 0; waitedMs < LEFT_OVER_GRACE_MS && findLeftOvers().length > 0; waitedMs += 50) await sleep(50);
+  }
+}
+
+/** Processes that test files have named, and whatever works in our folder. */
+function findLeftOvers(): number[] {
+  const named = readdirSync(processFolder).map(Number).filter(isAlive);
+  return [...new Set([...named, ...findProcessesIn(temporaryFolder)])];
+}
+
+/** By the working folder, which only Linux tells of; elsewhere those that are named must do. */
+function findProcessesIn(folder: string): number[] {
+  if (!existsSync('/proc/self/cwd')) return [];
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return pids.filter((pid) => workingFolderOf(pid).startsWith(`${folder}/`)).map(Number);
+}
+
+function workingFolderOf(pid: string): string {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`);
+  } catch {
+    return ''; // it is gone, or another user's
+  }
+}
+
+const isAlive = (pid: number): boolean => sendSignal(pid, 0);
+
+function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    process.kill(pid, signal);
+    return true;
+  } catch {
+    return false;
   }
 }
 
@@ -67,7 +97,7 @@ if (postgres.status === 'fulfilled' && redis.status === 'fulfilled') {
   }
   process.exitCode = 1;
 }
-killLeftOvers();
 await Promise.allSettled(cleanUps.map((cleanUp) => cleanUp()));
+await endLeftOvers();
 rmSync(temporaryFolder, { recursive: true, force: true, maxRetries: 5 });
 process.exit();
