@@ -1,5 +1,5 @@
 import { withTransaction } from './import-rows.ts';
-import { ORDER_ID_SEQUENCE, skipTakenOrderIds } from './order-ids.ts';
+import { ORDER_ID_SEQUENCE, SKIP_TAKEN_IDS } from './order-ids.ts';
 
 export interface GenerateOptions {
   /** How many, 1 or more. */
@@ -46,7 +46,7 @@ export function generateOrders(
       const { rowCount } = await client.query(INSERT_BATCH, [wanted, now.toISOString()]);
       const inserted = rowCount ?? 0;
       insertedCount += inserted;
-      if (inserted < wanted) await skipTakenOrderIds(client);
+      if (inserted < wanted) await client.query(SKIP_TAKEN_IDS);
       onProgress?.(insertedCount);
     }
     return { commit: true, value: insertedCount };

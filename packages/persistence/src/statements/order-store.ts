@@ -11,7 +11,7 @@ import {
 import { type GenerateOptions, generateOrders } from '../bulk/generate-orders.ts';
 import { type ImportOptions, type ImportRecord, type ImportResult, importRows } from '../bulk/import-rows.ts';
 import { ORDER_TARGET } from '../bulk/import-targets.ts';
-import { skipTakenOrderIdsAlone } from '../bulk/order-ids.ts';
+import { SKIP_TAKEN_IDS } from '../bulk/order-ids.ts';
 import type { OrderStore } from '../persistence.ts';
 import { listOrders } from './order-listing.ts';
 import { ORDER_COLUMNS, type OrderRow, orderOfRow } from './order-rows.ts';
@@ -66,6 +66,9 @@ const INSERT = prepareStatement<readonly [id: string]>(
    returning id`,
 );
 
+const SKIP = prepareStatement<readonly [id: string]>('skip-taken-ids', SKIP_TAKEN_IDS);
+
+/** Ids drawn in vain before the generator is moved: most often a single one was taken. */
 const DRAWS_BEFORE_SKIP = 3;
 
 /** Orders on PostgreSQL, below the ORM: see `openPersistence`. */
@@ -106,8 +109,8 @@ export class PostgresOrderStore implements OrderStore {
     for (let draws = 1; ; draws++) {
       const [row] = await runStatement(this.#connections.writes, INSERT, values);
       if (row !== undefined) return { ...order, id: orderId(BigInt(row[0])) };
-      // The id that was drawn had been imported. After a few in a row there may be any number of them ahead.
-      if (draws % DRAWS_BEFORE_SKIP === 0) await skipTakenOrderIdsAlone(this.#databaseUrl);
+      // The id that was drawn had been imported; after a few in a row there may be any number of them ahead.
+      if (draws % DRAWS_BEFORE_SKIP === 0) await runStatement(this.#connections.writes, SKIP, []);
     }
   }
 
