@@ -1,5 +1,6 @@
-import { isInternal } from '@petstore/domain';
+import { INT64_MAX, INT64_MIN, isInternal } from '@petstore/domain';
 import { type AnyTRPCProcedure, type AnyTRPCRouter, initTRPC } from '@trpc/server';
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { ApiError, appRouter, type Context, openApiDocument, restRoutes } from '../src/index.ts';
@@ -131,6 +132,36 @@ describe('a procedure that cannot be mapped is refused at start', () => {
     const input = z.strictObject({ thingId: z.string() });
     expect(() => map(t.procedure.meta({ openapi, rest }).input(input) as never)).toThrow('must be a 64-bit integer');
   });
+  test('but one that is right takes every 64-bit integer exactly, and no other text', async () => {
+    const represent = (output: unknown) => ({ type: 'json', text: String(output) }) as const;
+    const procedure = t.procedure
+      .meta({ openapi, rest: { ...rest, represent } })
+      .input(z.strictObject({ thingId: z.int64() }));
+    const [route] = createRestRoutes(t.router({ get: procedure.query(({ input }) => input.thingId) }));
+    const answer = (thingId: string) => route?.call({ thingId }, api.contextOf(EXTERNAL));
+    const int64 = fc.bigInt({ min: INT64_MIN, max: INT64_MAX });
+    await fc.assert(
+      fc.asyncProperty(int64, async (id) => {
+        expect(await answer(`${id}`)).toEqual({ type: 'json', text: `${id}` });
+      }),
+    );
+    const text = fc.oneof(
+      fc.string(),
+      fc.mixedCase(fc.constant('0xff')),
+      fc.double().map(String),
+      fc.bigInt().map(String),
+    );
+    const isInt64 = (digits: string) => /^-?\d+$/.test(digits) && `${BigInt.asIntN(64, BigInt(digits))}` === digits;
+    await fc.assert(
+      fc.asyncProperty(
+        text.filter((candidate) => !isInt64(candidate)),
+        async (other) => {
+          await expect(answer(other)).rejects.toMatchObject({ errorCode: 'invalid_request' });
+        },
+      ),
+    );
+  });
+
   test('but one with several parameters is mapped', async () => {
     const path = '/shelves/{shelfId}/things/{thingId}';
     const input = z.strictObject({ thingId: z.int64(), shelfId: z.int64() });

@@ -69,8 +69,8 @@ async function* records<Value>(values: readonly Value[]) {
   for (const [index, value] of values.entries()) yield { line: index + 1, value };
 }
 
-export const PLACED_AT = new Date('2026-11-01T08:00:00.000Z');
-export const SHIPPED_AT = new Date('2026-11-02T08:00:00.000Z');
+const PLACED_AT = new Date('2026-11-01T08:00:00.000Z');
+const SHIPPED_AT = new Date('2026-11-02T08:00:00.000Z');
 
 const facts = (id: bigint) => ({ id: orderId(id), petId: petId(7n), quantity: 2, placedAt: PLACED_AT });
 

@@ -4,7 +4,7 @@ import type { ErrorCode } from '../error-catalogue.ts';
 import type { RestResult } from './rest-route.ts';
 
 /** How settled an operation is. Only what is not `stable` is told in the document, as `x-stability`. */
-export type Stability = 'experimental' | 'beta' | 'stable';
+type Stability = 'experimental' | 'beta' | 'stable';
 
 /** How a procedure answers over REST, where its representation differs from the object that tRPC gives. */
 export interface RestContract<Output = never> {
