@@ -30,6 +30,9 @@ export interface ExchangeHost {
 
 export const JSON_TYPE = 'application/json';
 
+/** What metrics and logs say where no status was sent, as is the custom of proxies. */
+const CLIENT_GONE = 499;
+
 /** A body up to this size is read to its end and dropped, so that the connection can be used again. */
 const DROPPED_BODY_MAX_BYTES = 65_536;
 
@@ -177,7 +180,7 @@ export class Exchange {
 
   /** Called when the connection is gone before the request had come in full: there is nobody to answer. */
   abandon(): void {
-    if (!this.#isOver) this.#end(400);
+    if (!this.#isOver) this.#end(CLIENT_GONE);
   }
 
   #sendError({ status, headers, body }: ErrorAnswer, error: ErrorCode | ApiError): void {

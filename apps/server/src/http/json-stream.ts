@@ -46,7 +46,7 @@ export async function sendChunks(exchange: Exchange, iterator: Chunks, ...asked:
     for (let i = 0; ; i++) {
       const { done, value } = await (asked[i] ?? iterator.next());
       if (done === true) break;
-      if (!response.write(value)) await isDrained(response);
+      if (!response.write(value) && !response.destroyed) await isDrained(response);
       if (response.destroyed) {
         await iterator.return?.();
         break;

@@ -63,6 +63,8 @@ export function createRefusedRequests({ limiter, metrics, newRequestId }: Refuse
 
   /** We are no proxy, and CONNECT is no method of anything here. */
   function onConnect({ socket }: { readonly socket: Socket }): void {
+    // From here on the connection is ours alone, and so are its errors.
+    socket.on('error', () => socket.destroy());
     refuseOrCut(socket, 'method_not_allowed', { allow: 'GET, HEAD, POST, DELETE, OPTIONS' });
   }
 
