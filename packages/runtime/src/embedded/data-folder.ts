@@ -1,5 +1,5 @@
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { RuntimeError } from '../runtime-error.ts';
 import { type FileLock, tryLock } from './file-lock.ts';
 
@@ -11,10 +11,9 @@ import { type FileLock, tryLock } from './file-lock.ts';
 export function prepareDataFolder(path: string): void {
   try {
     // As root the database runs as another user, who must pass through.
-    mkdirSync(path, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 });
-    if (!statSync(path).isDirectory()) throw new Error('it is not a folder');
+    makeFolder(path, process.getuid?.() === 0 ? 0o711 : 0o700);
     accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
-    mkdirSync(join(path, 'locks'), { recursive: true });
+    makeFolder(join(path, 'locks'), 0o700);
   } catch (cause) {
     throw new RuntimeError(
       `The data folder ${path} cannot be written to (${reason(cause)}). Set DATA_DIR to another.`,
@@ -25,9 +24,22 @@ export function prepareDataFolder(path: string): void {
   }
 }
 
+/** Node's own recursive way never ends below /proc, where folders cannot be made. */
+function makeFolder(path: string, mode: number): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+  if (dirname(path) !== path) makeFolder(dirname(path), mode);
+  try {
+    mkdirSync(path, { mode });
+  } catch (error) {
+    // Another process may have been first.
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
+  }
+}
+
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EEXIST: 'a file is in its place',
+  ENOENT: 'no folder can be made there',
   ENOSPC: 'no space left on the disk',
   ENOTDIR: 'a part of the path is a file',
   EPERM: 'permission denied',

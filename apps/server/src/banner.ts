@@ -1,0 +1,42 @@
+import { limitsOfPlan } from '@petstore/domain';
+import { type DemoKey, planOfDemoKey } from './embedded/demo-keys.ts';
+
+export interface BannerFacts {
+  /** Where this machine reaches it, as in `http://127.0.0.1:3000`. */
+  readonly publicUrl: string;
+  /** As the setting says, as in `http://0.0.0.0:3000`. */
+  readonly listenUrl: string;
+  readonly adminUrl: string;
+  /** Where the data is, without a password. */
+  readonly database: string;
+  /** Where limits are counted. */
+  readonly limits: string;
+  /** Empty where the database is not the embedded one. */
+  readonly demoKeys: readonly DemoKey[];
+}
+
+/** What a person reads who started the server: where everything is, and calls to copy. */
+export function renderBanner({ publicUrl, listenUrl, adminUrl, database, limits, demoKeys }: BannerFacts): string {
+  const lines = [
+    '',
+    'Petstore Orders',
+    '',
+    `  REST      ${publicUrl}/v1`,
+    `  tRPC      ${publicUrl}/trpc`,
+    `  Reference ${publicUrl}/docs`,
+    `  Health    ${adminUrl}/readyz (also /livez, /metrics)`,
+    `  Data      ${database}`,
+    `  Limits    ${limits}`,
+  ];
+  if (demoKeys.length > 0) lines.push('', '  A demo key for each plan, to list the orders:');
+  for (const { plan, text } of demoKeys) {
+    const { perMinute, perDay } = limitsOfPlan(planOfDemoKey(plan));
+    const quota = `${perMinute.toLocaleString('en')} a minute, ${perDay.toLocaleString('en')} a day`;
+    lines.push('', `  # ${plan}: ${quota}`, `  curl -H "Authorization: Bearer ${text}" ${publicUrl}/v1/store/orders`);
+  }
+  lines.push('', listeningLine(listenUrl), '');
+  return lines.join('\n');
+}
+
+/** The line that tells whoever waits for it that requests are answered. */
+export const listeningLine = (listenUrl: string): string => `listening on ${listenUrl}`;

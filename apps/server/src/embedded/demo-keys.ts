@@ -1,0 +1,51 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  type ApiKeyId,
+  generateApiKeyId,
+  generateApiKeyText,
+  PLAN_NAMES,
+  type Plan,
+  type PlanName,
+  type RandomBytes,
+} from '@petstore/domain';
+
+/** A key that the banner shows. Its text is kept, unlike any other key's, in a file that only its owner can read. */
+export interface DemoKey {
+  readonly id: ApiKeyId;
+  readonly plan: PlanName;
+  readonly text: string;
+}
+
+/** The limits of the demo key of the plan without fixed ones. */
+const ENTERPRISE_LIMITS = { perMinute: 5_000, perDay: 1_000_000 };
+
+export const planOfDemoKey = (name: PlanName): Plan =>
+  name === 'enterprise' ? { name, limits: ENTERPRISE_LIMITS } : { name };
+
+const fileOf = (dataFolder: string): string => join(dataFolder, 'demo-keys.json');
+
+/** The demo keys of a data folder; `undefined` before the first start has come to its end. */
+export function readDemoKeys(dataFolder: string): readonly DemoKey[] | undefined {
+  try {
+    return JSON.parse(readFileSync(fileOf(dataFolder), 'utf8'));
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** Written last of all that a first start does, and in one step, so that a start that was cut off is done anew. */
+export function writeDemoKeys(dataFolder: string, keys: readonly DemoKey[]): void {
+  const file = fileOf(dataFolder);
+  writeFileSync(`${file}.new`, `${JSON.stringify(keys, undefined, 2)}\n`, { mode: 0o600 });
+  renameSync(`${file}.new`, file);
+}
+
+/** A new key for each plan. */
+export function generateDemoKeys(randomBytes: RandomBytes): readonly DemoKey[] {
+  return PLAN_NAMES.map((plan) => {
+    const id = generateApiKeyId(randomBytes);
+    return { id, plan, text: generateApiKeyText('test', id, randomBytes) };
+  });
+}

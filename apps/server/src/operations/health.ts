@@ -1,0 +1,75 @@
+import type { StorageWatch } from './storage-watch.ts';
+
+/** How limits are counted. */
+export type LimitsMode =
+  /** In Redis. */
+  | 'redis'
+  /** In this process until Redis is back. */
+  | 'degraded'
+  /** In this process, because there is no Redis. */
+  | 'in-process';
+
+/** What /readyz answers. */
+export interface ReadinessReport {
+  readonly status: 'ready' | 'not ready';
+  /** Why it is not ready, or what works less well than it should. Empty where all is well. */
+  readonly problems: readonly string[];
+  readonly postgres: 'up' | 'down';
+  readonly limits: LimitsMode | 'unknown';
+}
+
+/** What health is judged by. */
+export interface HealthSources {
+  readonly storage: Pick<StorageWatch, 'isAvailable' | 'check'>;
+  readonly limitsMode: () => LimitsMode;
+  /** How often limits have gone from Redis into this process, or back. */
+  readonly limitsModeChanges: () => number;
+}
+
+/** Knows whether this process should be sent requests. */
+export class Health {
+  #sources: HealthSources | undefined;
+  #phase: 'starting' | 'serving' | 'stopping' = 'starting';
+
+  /** Called once, when what health is judged by exists. */
+  observe(sources: HealthSources): void {
+    this.#sources = sources;
+  }
+
+  beginServing(): void {
+    if (this.#phase === 'starting') this.#phase = 'serving';
+  }
+
+  /** For good: whatever happens later, the process is not ready any more. */
+  beginStopping(): void {
+    this.#phase = 'stopping';
+  }
+
+  /** What was seen last, without looking. */
+  get isStorageUp(): boolean {
+    return this.#sources?.storage.isAvailable ?? false;
+  }
+
+  get limitsMode(): LimitsMode | 'unknown' {
+    return this.#sources?.limitsMode() ?? 'unknown';
+  }
+
+  get limitsModeChanges(): number {
+    return this.#sources?.limitsModeChanges() ?? 0;
+  }
+
+  /** Looks at PostgreSQL anew, unless somebody just did. */
+  async report(): Promise<ReadinessReport> {
+    // What is about to end is not ready, and need not wait for a database to know that.
+    const isStorageUp =
+      this.#phase === 'stopping' ? this.isStorageUp : ((await this.#sources?.storage.check()) ?? false);
+    const limits = this.limitsMode;
+    const problems: string[] = [];
+    if (this.#phase === 'starting') problems.push('the server is starting');
+    if (this.#phase === 'stopping') problems.push('the server is stopping');
+    if (!isStorageUp) problems.push('PostgreSQL is away');
+    const status = problems.length === 0 ? 'ready' : 'not ready';
+    if (limits === 'degraded') problems.push('Redis is away: limits are counted in this process');
+    return { status, problems, postgres: isStorageUp ? 'up' : 'down', limits };
+  }
+}

@@ -1,0 +1,54 @@
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { RuntimeError } from '@petstore/runtime';
+
+export interface ListenAddress {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** The setting to change where the port cannot be had. */
+  readonly setting: 'PORT' | 'ADMIN_PORT';
+}
+
+/** @returns the port */
+export async function listen(server: Server, { host, port, setting }: ListenAddress): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once('error', reject);
+  server.listen({ host, port }, resolve);
+  try {
+    await promise;
+  } catch (error) {
+    throw explainListenError(error, { host, port, setting });
+  }
+  server.removeListener('error', reject);
+  return portOf(server);
+}
+
+/** The port of a server that listens. */
+export const portOf = (server: Server): number => (server.address() as AddressInfo).port; // never a path, as TCP is used
+
+/** Turns what a person can mend into one line that says how. */
+export function explainListenError(error: unknown, { host, port, setting }: ListenAddress): unknown {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  switch (code) {
+    case 'EADDRINUSE':
+      return new RuntimeError(`Port ${port} of ${host} is in use. Stop what uses it, or set ${setting} to another.`);
+    case 'EACCES':
+      return new RuntimeError(`Port ${port} of ${host} may not be used by this user. Set ${setting} to another.`);
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return new RuntimeError(`${host} is no address of this machine. Set HOST to one, such as 127.0.0.1 or 0.0.0.0.`);
+    default:
+      return error;
+  }
+}
+
+/** The URL of a listener, as in `http://127.0.0.1:3000`. */
+export const urlOf = (host: string, port: number): string =>
+  `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+
+const UNSPECIFIED: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+
+/** An address at which this machine reaches what listens on a host: all addresses are none to call. */
+export const reachableHost = (host: string): string => UNSPECIFIED[host] ?? host;

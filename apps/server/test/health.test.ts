@@ -1,0 +1,95 @@
+import { StorageUnavailableError } from '@petstore/domain';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { RequestMetrics } from '../src/operations/request-metrics.ts';
+import { StorageWatch } from '../src/operations/storage-watch.ts';
+
+describe('a storage watch', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
+  afterEach(() => void vi.useRealTimers());
+
+  const AWAY = new StorageUnavailableError('away');
+
+  function createWatch() {
+    const events: string[] = [];
+    const state = { failure: undefined as Error | undefined, hangs: false };
+    const answer = (what: string) => async () => {
+      events.push(what);
+      if (state.hangs) await new Promise(() => {});
+      if (state.failure) throw state.failure;
+    };
+    const watch = new StorageWatch({
+      ping: answer('ping'),
+      prepare: answer('prepare'),
+      onChange: (isAvailable) => void events.push(isAvailable ? 'up' : 'down'),
+      onFatal: () => void events.push('fatal'),
+    });
+    return { watch, events, state };
+  }
+
+  test('prepares the storage when it comes, and then pings it', async () => {
+    const { watch, events } = createWatch();
+    await watch.start();
+    expect(watch.isAvailable).toBe(true);
+    await vi.advanceTimersByTimeAsync(2_050);
+    expect(events).toEqual(['prepare', 'up', 'ping', 'ping']);
+    watch.stop();
+  });
+
+  test('notices within a second that it went, and within a quarter that it is back, and prepares it anew', async () => {
+    const { watch, events, state } = createWatch();
+    await watch.start();
+    state.failure = AWAY;
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(watch.isAvailable).toBe(false);
+    state.failure = undefined;
+    await vi.advanceTimersByTimeAsync(250);
+    expect(watch.isAvailable).toBe(true);
+    expect(events).toEqual(['prepare', 'up', 'ping', 'down', 'prepare', 'up']);
+    watch.stop();
+  });
+
+  test('takes silence for absence', async () => {
+    const { watch, state } = createWatch();
+    await watch.start();
+    state.hangs = true;
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(watch.isAvailable).toBe(false);
+    watch.stop();
+  });
+
+  test('gives up on what waiting cannot heal', async () => {
+    const { watch, events, state } = createWatch();
+    state.failure = new Error('newer');
+    await watch.start();
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(events).toEqual(['prepare', 'fatal']);
+  });
+
+  test('looks once for all who ask at the same time', async () => {
+    const { watch, events } = createWatch();
+    await watch.start();
+    await vi.advanceTimersByTimeAsync(500);
+    await Promise.all([watch.check(), watch.check(), watch.check()]);
+    expect(events).toEqual(['prepare', 'up', 'ping']);
+    watch.stop();
+  });
+});
+
+test('requests are counted into cumulative buckets, by operation and status', () => {
+  const metrics = new RequestMetrics();
+  for (const seconds of [0.001, 0.002, 0.3, 60]) metrics.observeRequest('listOrders', 200, seconds);
+  metrics.observeRequest('cancelOrder', 404, 0.004);
+  const lines = metrics.render().split('\n');
+  const bucket = (le: string) =>
+    lines.find((line) => line.includes(`le="${le}",operation="listOrders"`))?.split(' ')[1];
+  expect([bucket('0.001'), bucket('0.0025'), bucket('0.25'), bucket('0.5'), bucket('10'), bucket('+Inf')]).toEqual([
+    '1',
+    '2',
+    '2',
+    '3',
+    '3',
+    '4',
+  ]);
+  expect(lines).toContain('petstore_http_request_duration_seconds_sum{operation="listOrders",status="200"} 60.303');
+  expect(lines).toContain('petstore_http_request_duration_seconds_count{operation="cancelOrder",status="404"} 1');
+});
