@@ -41,7 +41,7 @@ export interface ExceededDecision extends RateLimitStanding {
 /** The key is banned; nothing was logged and the ban did not grow. Answered as 429 `api_key_banned`. */
 export interface BannedDecision extends RateLimitStanding {
   readonly outcome: 'api_key_banned';
-  /** The window that releases last. */
+  /** Of the windows that refuse, the one that releases last; else the one with the lowest remaining. */
   readonly limitingWindow: WindowName;
   /** When the ban ends, in milliseconds since the epoch. */
   readonly bannedUntilMs: number;
@@ -57,6 +57,8 @@ export type RateLimitDecision = AdmittedDecision | ExceededDecision | BannedDeci
 /** A standing as {@link RateLimiter.peek} tells it. */
 export interface PeekedStanding extends RateLimitStanding {
   readonly outcome: 'peeked';
+  /** Units in each window; more than its limit where that was lowered since. */
+  readonly used: { readonly minute: number; readonly day: number | undefined };
   /** Strikes that count at this moment towards a ban. */
   readonly strikes: number;
   /** The ban in force. `level` counts from 1: bans of 1, 5, 15 and 60 minutes. */
@@ -97,3 +99,10 @@ export interface RateLimiter {
 /** Whether a request of this cost could be admitted by an idle subject. A batch that cannot is a mistake, not a 429. */
 export const canEverFit = (subject: RateLimitSubject, cost: number): boolean =>
   cost <= subject.perMinute && (subject.perDay === undefined || cost <= subject.perDay);
+
+/** @throws RangeError when the cost is not a whole number from 1 to the lowest limit of the subject */
+export function assertCost(subject: RateLimitSubject, cost: number): void {
+  if (cost >= 1 && Number.isInteger(cost) && canEverFit(subject, cost)) return;
+  const most = Math.min(subject.perMinute, subject.perDay ?? subject.perMinute);
+  throw new RangeError(`the cost of a request is a whole number from 1 to its lowest limit, ${most}, not ${cost}`);
+}

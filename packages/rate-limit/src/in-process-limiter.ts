@@ -1,0 +1,65 @@
+import { SubjectMap } from './bounded-map.ts';
+import {
+  assertCost,
+  type PeekedStanding,
+  type RateLimitDecision,
+  type RateLimiter,
+  type RateLimitUse,
+} from './rate-limiter.ts';
+import type { RateLimitSubject } from './subject.ts';
+import { checkState, debitState, peekState, type SubjectState } from './subject-state.ts';
+
+export interface InProcessLimiterOptions {
+  /** Milliseconds since the epoch; `Date.now` in production. */
+  readonly nowMs: () => number;
+  /** What is known of a subject that is not remembered. @default nothing */
+  readonly recall?: (subject: RateLimitSubject, nowMs: number) => SubjectState | undefined;
+}
+
+/**
+ * Counts in the memory of the process: for a single instance without Redis, and while Redis is away. Decides exactly as
+ * Redis does. Remembers at most 50,000 subjects; one that is pushed out starts afresh.
+ */
+export class InProcessLimiter implements RateLimiter {
+  readonly #states = new SubjectMap<SubjectState>();
+  readonly #nowMs: () => number;
+  readonly #recall: (subject: RateLimitSubject, nowMs: number) => SubjectState | undefined;
+
+  constructor({ nowMs, recall = () => undefined }: InProcessLimiterOptions) {
+    this.#nowMs = nowMs;
+    this.#recall = recall;
+  }
+
+  /** How many subjects are remembered. */
+  get size(): number {
+    return this.#states.size;
+  }
+
+  check(subject: RateLimitSubject, cost: number): RateLimitDecision {
+    assertCost(subject, cost);
+    const nowMs = this.#nowMs();
+    const step = checkState(this.#stateOf(subject, nowMs), subject, cost, nowMs);
+    this.#states.of(subject).setLatest(subject.storageKey, step.state);
+    return step.answer;
+  }
+
+  async peek(subject: RateLimitSubject): Promise<PeekedStanding> {
+    const nowMs = this.#nowMs();
+    return peekState(this.#stateOf(subject, nowMs), subject, nowMs);
+  }
+
+  async debit(subject: RateLimitSubject, use: RateLimitUse): Promise<void> {
+    const nowMs = this.#nowMs();
+    const state = debitState(this.#stateOf(subject, nowMs), subject, use, nowMs);
+    this.#states.of(subject).setLatest(subject.storageKey, state);
+  }
+
+  /** Forgets everybody. */
+  clear(): void {
+    this.#states.clear();
+  }
+
+  #stateOf(subject: RateLimitSubject, nowMs: number): SubjectState | undefined {
+    return this.#states.of(subject).get(subject.storageKey) ?? this.#recall(subject, nowMs);
+  }
+}
