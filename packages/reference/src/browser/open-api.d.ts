@@ -1,0 +1,45 @@
+/** The parts of an OpenAPI 3.1 document that the page reads or adds to. */
+export interface OpenApiDocument {
+  info: { description?: string };
+  servers?: Server[];
+  paths?: Record<string, Record<string, Operation>>;
+  components?: { securitySchemes?: Record<string, { description?: string }> };
+}
+
+export interface Server {
+  url: string;
+  description?: string;
+}
+
+export interface Operation {
+  operationId?: string;
+  tags?: string[];
+  parameters?: Parameter[];
+  responses?: Record<string, Response>;
+  'x-codeSamples'?: CodeSample[];
+}
+
+export interface Response {
+  description: string;
+  content?: Record<string, { schema?: { $ref?: string }; examples?: Record<string, unknown> }>;
+}
+
+export interface Parameter {
+  name: string;
+  in: string;
+  example?: unknown;
+}
+
+export interface CodeSample {
+  lang: string;
+  label: string;
+  source: string;
+}
+
+/** What the page says of a guide, and where to read on. */
+export interface GuideSummary {
+  title: string;
+  summary: string;
+  /** Relative to the page. */
+  href: string;
+}

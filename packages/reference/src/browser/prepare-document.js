@@ -1,0 +1,87 @@
+/** @import { GuideSummary, OpenApiDocument, Operation, Response, Server } from './open-api.d.ts' */
+import { codeSamples } from './code-samples.js';
+
+/**
+ * Where things are, seen from the page.
+ *
+ * @typedef {object} Site
+ * @property {string} baseUrl absolute, ends in the version segment
+ * @property {string} documentUrl
+ * @property {string} errorsUrl where the pages of error codes are below
+ * @property {readonly GuideSummary[]} guides
+ */
+
+/**
+ * Fits the interface's document to this page: requests go to where the page came from, each operation has samples, error
+ * codes lead to their pages, and the guides stand beside the operations, found by the same search.
+ *
+ * @param {OpenApiDocument} document
+ * @param {Site} site
+ * @returns {OpenApiDocument}
+ */
+export function prepareDocument(document, site) {
+  const description = [
+    document.info.description,
+    ...describeOtherServers(document.servers ?? [], site.baseUrl),
+    `The document behind this page: [openapi.json](${site.documentUrl}).`,
+    ...site.guides.map(({ title, summary, href }) => `## ${title}\n\n${summary} [Read the guide](${href})`),
+  ];
+  return {
+    ...document,
+    info: { ...document.info, description: description.filter(Boolean).join('\n\n') },
+    // The page may talk to no other host (its policy says `connect-src 'self'`), so no key goes astray.
+    servers: [{ url: site.baseUrl }],
+    paths: mapEntries(document.paths ?? {}, (path, methods) =>
+      mapEntries(methods, (method, operation) => ({
+        ...operation,
+        responses: mapEntries(operation.responses ?? {}, (_, response) => linkErrorCodes(response, site.errorsUrl)),
+        'x-codeSamples': codeSamples(
+          { method: method.toUpperCase(), url: fillPath(`${site.baseUrl}${path}`, operation) },
+          operation,
+        ),
+      })),
+    ),
+    components: {
+      ...document.components,
+      securitySchemes: mapEntries(document.components?.securitySchemes ?? {}, (_, scheme) => ({
+        ...scheme,
+        description: `${scheme.description ?? ''} Kept in this page's memory only.`,
+      })),
+    },
+  };
+}
+
+/** @param {readonly Server[]} servers @param {string} baseUrl */
+function describeOtherServers(servers, baseUrl) {
+  const others = servers.filter(({ url }) => new URL(url, baseUrl).href !== baseUrl);
+  return others.map(({ url, description = 'Also at' }) => `${description}: \`${url}\``);
+}
+
+/** @param {Response} response @param {string} errorsUrl @returns {Response} */
+function linkErrorCodes(response, errorsUrl) {
+  const codes = Object.values(response.content ?? {}).flatMap(({ schema, examples = {} }) =>
+    schema?.$ref?.endsWith('/Error') ? Object.keys(examples) : [],
+  );
+  if (codes.length === 0) return response;
+  const links = codes.map((code) => `[\`${code}\`](${errorsUrl}/${code})`);
+  return { ...response, description: `${response.description} ${links.join(', ')}` };
+}
+
+/** @param {string} template @param {Operation} operation */
+function fillPath(template, { parameters = [] }) {
+  return parameters.reduce(
+    (url, { name, in: place, example = 1 }) =>
+      place === 'path' ? url.replace(`{${name}}`, encodeURIComponent(String(example))) : url,
+    template,
+  );
+}
+
+/**
+ * @template Value, Result
+ * @param {Record<string, Value>} record
+ * @param {(key: string, value: Value) => Result} map
+ * @returns {Record<string, Result>}
+ */
+function mapEntries(record, map) {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(key, value)]));
+}

@@ -1,0 +1,73 @@
+import Negotiator from 'negotiator';
+import type { Encoding, Resource } from './resource.ts';
+import { createSite } from './site/create-site.ts';
+
+/** What of a GET or HEAD request decides its answer. */
+export interface ReferenceRequest {
+  /** Percent-decoded, without the query: `/docs` or below. */
+  readonly path: string;
+  /** The header fields as they came. */
+  readonly acceptEncoding?: string | undefined;
+  readonly ifNoneMatch?: string | undefined;
+}
+
+/** An answer to be written as it is; to HEAD without its body. */
+export interface ReferenceAnswer {
+  readonly status: 200 | 304 | 308;
+  /** By lower-case name, `content-length` aside. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Empty for a 304 and a 308. */
+  readonly body: Uint8Array;
+}
+
+/** The interactive reference and the guides, under `/docs`. */
+export interface Reference {
+  /**
+   * @returns `undefined` where nothing is at the path
+   * @throws Error when a file of the installation cannot be read
+   */
+  answer(request: ReferenceRequest): Promise<ReferenceAnswer | undefined>;
+}
+
+const ENCODINGS: Encoding[] = ['br', 'gzip', 'identity'];
+const NOTHING = new Uint8Array();
+
+/**
+ * Creates the site. That costs nothing: each file is read, rendered and compressed when it is first asked for.
+ */
+export function createReference(): Reference {
+  let site: ReadonlyMap<string, Resource> | undefined;
+  return {
+    async answer({ path, acceptEncoding = '', ifNoneMatch }) {
+      site ??= createSite();
+      const resource = site.get(path);
+      if (resource === undefined) return path.endsWith('/') ? redirectToPage(site, path.slice(0, -1)) : undefined;
+      const encoding = chooseEncoding(acceptEncoding);
+      const { body, etag } = await resource.represent(encoding);
+      const headers: Record<string, string> = { ...resource.headers, etag, vary: 'accept-encoding' };
+      if (isKnown(ifNoneMatch, etag)) return { status: 304, headers, body: NOTHING };
+      headers['content-type'] = resource.contentType;
+      if (encoding !== 'identity') headers['content-encoding'] = encoding;
+      return { status: 200, headers, body };
+    },
+  };
+}
+
+/** Relative, so that it holds behind a proxy that serves us under a path of its own. */
+function redirectToPage(site: ReadonlyMap<string, Resource>, path: string): ReferenceAnswer | undefined {
+  if (!site.has(path)) return undefined;
+  const location = `../${path.slice(path.lastIndexOf('/') + 1)}`;
+  return { status: 308, headers: { location, 'cache-control': 'no-cache' }, body: NOTHING };
+}
+
+/** The best of ours that the client takes; its own order among them is of no use to it. */
+function chooseEncoding(acceptEncoding: string): Encoding {
+  const accepted = new Negotiator({ headers: { 'accept-encoding': acceptEncoding } }).encodings(ENCODINGS);
+  return ENCODINGS.find((encoding) => accepted.includes(encoding)) ?? 'identity';
+}
+
+/** RFC 9110 section 13.1.2. */
+function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false;
+  return ifNoneMatch === '*' || ifNoneMatch.split(',').some((known) => known.trim().replace(/^W\//, '') === etag);
+}

@@ -1,0 +1,32 @@
+import { STATUS_CODES } from 'node:http';
+import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
+import hljs from 'highlight.js/lib/core';
+import { escapeHtml } from '../html.ts';
+import type { DescribedInterface } from '../site/interface-operations.ts';
+import { operationLink } from '../site/site-paths.ts';
+
+/** What is known of an error code without a word from us, in HTML: its status, who answers with it, its body. */
+export function describeErrorCode(code: ErrorCode, path: string, about: DescribedInterface): string {
+  const { status, trpcCode, message } = ERROR_CATALOGUE[code];
+  const isRest = about.restErrorCodes.has(code);
+  const operations = about.operations.filter(({ errorCodes }) => errorCodes.has(code));
+  const links = operations.map(
+    (operation) => `<a href="${operationLink(path, operation)}">${escapeHtml(operation.summary)}</a>`,
+  );
+  const facts: readonly (readonly [string, string])[] = [
+    ['Status', `<code>${status}</code> ${STATUS_CODES[status] ?? ''}`],
+    ['Sent over', isRest ? 'REST and tRPC' : 'tRPC only'],
+    [
+      'tRPC',
+      `<code>error.data.code</code> is <code>${trpcCode}</code>, <code>error.data.errorCode</code> is <code>${code}</code>`,
+    ],
+    ['Documented for', links.length === 0 ? 'any request' : links.join(', ')],
+  ];
+  const rows = facts
+    .filter(([name]) => isRest || name !== 'Documented for')
+    .map(([name, value]) => `<div><dt>${name}</dt><dd>${value}</dd></div>`);
+  const list = `<dl class="facts">${rows.join('')}</dl>`;
+  if (!isRest) return list;
+  const example = JSON.stringify({ code, message, status }, undefined, 2);
+  return `${list}\n<pre><code>${hljs.highlight(example, { language: 'json' }).value}</code></pre>`;
+}

@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
+import { ERRORS_PATH, REFERENCE_PATH } from '../site/site-paths.ts';
+
+/** A page of text that is written in Markdown. */
+export interface Guide {
+  /** Below the folder `docs`, with forward slashes. */
+  readonly source: string;
+  readonly path: string;
+  /** The text of its first heading. */
+  readonly title: string;
+  /** One or two sentences, in Markdown. */
+  readonly summary: string;
+  readonly markdown: string;
+}
+
+/** The page of an error code. */
+export interface ErrorGuide extends Guide {
+  readonly code: ErrorCode;
+}
+
+export interface Guides {
+  /** In the order in which they are listed. */
+  readonly guides: readonly Guide[];
+  /** One for each code of the catalogue, in its order. */
+  readonly errors: readonly ErrorGuide[];
+}
+
+const FOLDER = join(import.meta.dirname, '../../../../docs');
+
+const GUIDES: readonly Pick<Guide, 'path' | 'source' | 'summary'>[] = [
+  {
+    path: `${REFERENCE_PATH}/authentication`,
+    source: 'guides/authentication.md',
+    summary:
+      'Every request carries an API key as bearer token. How to get one, send it, keep it and replace it, and what a refused one is told.',
+  },
+  {
+    path: ERRORS_PATH,
+    source: 'errors.md',
+    summary:
+      'Every failure answers with `code`, `message` and `status`. All codes, what each means and what to do, one page for each.',
+  },
+  {
+    path: `${REFERENCE_PATH}/limits`,
+    source: 'guides/limits.md',
+    summary:
+      'Each plan allows so many requests a minute and a day. What the headers of an answer tell, how to back off, and what brings a ban.',
+  },
+  {
+    path: `${REFERENCE_PATH}/versions`,
+    source: 'guides/versions.md',
+    summary:
+      'What may change within v1 and what may not, how stable an operation is, and how the end of one is announced.',
+  },
+];
+
+/** @throws Error when a text is missing, or does not begin with a heading */
+export function loadGuides(): Guides {
+  return {
+    guides: GUIDES.map(({ path, source, summary }) => ({ ...loadText(source), path, source, summary })),
+    errors: Object.entries(ERROR_CATALOGUE).map(([code, { message }]) => {
+      const source = `guides/errors/${code}.md`;
+      // The keys are the catalogue's own.
+      return { ...loadText(source), code: code as ErrorCode, path: `${ERRORS_PATH}/${code}`, source, summary: message };
+    }),
+  };
+}
+
+function loadText(source: string): Pick<Guide, 'title' | 'markdown'> {
+  const markdown = readFileSync(join(FOLDER, source), 'utf8');
+  const title = /^# (.+)\n/.exec(markdown)?.[1];
+  if (title === undefined) throw new Error(`docs/${source} must begin with a heading.`);
+  return { title, markdown };
+}

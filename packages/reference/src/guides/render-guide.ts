@@ -1,0 +1,84 @@
+import { escapeHtml } from '../html.ts';
+import { renderPage } from '../site/layout.ts';
+import type { Site } from '../site/site.ts';
+import { operationLink, REFERENCE_PATH, relativeLink } from '../site/site-paths.ts';
+import { describeErrorCode } from './describe-error-code.ts';
+import type { ErrorGuide, Guide } from './load-guides.ts';
+import { type Heading, type LinkTargets, renderMarkdown } from './render-markdown.ts';
+
+/** A guide as a page, with the other guides and the operations beside it. */
+export function renderGuidePage(guide: Guide, site: Site): string {
+  const { html, headings } = renderMarkdown(guide.markdown, linkTargets(guide, site));
+  return renderArticle(guide, html, headings, site);
+}
+
+/** The page of an error code: what the catalogue and the document know of it, and our advice. */
+export function renderErrorPage(guide: ErrorGuide, site: Site): string {
+  const advice = guide.markdown.slice(guide.markdown.indexOf('\n'));
+  const { html, headings } = renderMarkdown(advice, linkTargets(guide, site));
+  const facts = describeErrorCode(guide.code, guide.path, site.about);
+  return renderArticle(guide, `<h1><code>${guide.code}</code></h1>\n${facts}\n${html}`, headings, site);
+}
+
+function linkTargets({ path, source }: Guide, { guides: { guides, errors } }: Site): LinkTargets {
+  const pathOfSource = new Map([...guides, ...errors].map((page) => [page.source, page.path]));
+  const pathOfCode = new Map<string, string>(errors.map((page) => [page.code, page.path]));
+  const linkTo = (target: string | undefined) => (target === undefined ? undefined : relativeLink(path, target));
+  return {
+    source,
+    linkToSource: (target) => linkTo(pathOfSource.get(target)),
+    linkToErrorCode: (text) => (pathOfCode.get(text) === path ? undefined : linkTo(pathOfCode.get(text))),
+  };
+}
+
+function renderArticle(
+  { path, title, summary }: Guide,
+  html: string,
+  headings: readonly Heading[],
+  site: Site,
+): string {
+  return renderPage(
+    {
+      path,
+      title: `${title} · ${site.about.title}`,
+      description: summary.replaceAll('`', ''),
+      styles: ['guide.css'],
+      body: `<div class="guide">
+<details class="guide-nav"><summary>All guides and operations</summary>${renderNavigation(path, site)}</details>
+<aside class="guide-nav">${renderNavigation(path, site)}</aside>
+<main class="text">${html}</main>
+${renderContents(headings)}
+</div>`,
+    },
+    site,
+  );
+}
+
+/** The other pages; of error codes only those that are near. */
+function renderNavigation(path: string, { guides: { guides, errors }, about }: Site): string {
+  const item = (target: string, text: string, children = '') => {
+    const here = target === path ? ' aria-current="page"' : '';
+    return `<li><a href="${relativeLink(path, target)}"${here}>${text}</a>${children}</li>`;
+  };
+  const guideItems = guides.map((guide) => {
+    const isNear = path === guide.path || path.startsWith(`${guide.path}/`);
+    const codes = isNear ? errors.filter((error) => error.path.startsWith(`${guide.path}/`)) : [];
+    const children = codes.map((error) => item(error.path, `<code>${error.code}</code>`)).join('');
+    return item(guide.path, escapeHtml(guide.title), children && `<ul>${children}</ul>`);
+  });
+  const operationItems = about.operations.map((operation) => {
+    const method = `<span class="method method-${operation.method.toLowerCase()}">${operation.method}</span>`;
+    return `<li><a href="${operationLink(path, operation)}">${escapeHtml(operation.summary)}${method}</a></li>`;
+  });
+  return `<nav aria-label="Guides"><h2>Guides</h2><ul>${guideItems.join('')}</ul>
+<h2><a href="${relativeLink(path, REFERENCE_PATH)}">Reference</a></h2><ul>${operationItems.join('')}</ul></nav>`;
+}
+
+/** What the page holds, where there is room beside it. */
+function renderContents(headings: readonly Heading[]): string {
+  const items = headings
+    .filter(({ level }) => level === 2)
+    .map(({ id, text }) => `<li><a href="#${id}">${text}</a></li>`);
+  if (items.length < 2) return '<div></div>';
+  return `<nav class="contents" aria-label="On this page"><h2>On this page</h2><ul>${items.join('')}</ul></nav>`;
+}

@@ -1,0 +1,84 @@
+import { posix } from 'node:path';
+import hljs from 'highlight.js/lib/core';
+import bash from 'highlight.js/lib/languages/bash';
+import go from 'highlight.js/lib/languages/go';
+import http from 'highlight.js/lib/languages/http';
+import json from 'highlight.js/lib/languages/json';
+import python from 'highlight.js/lib/languages/python';
+import typescript from 'highlight.js/lib/languages/typescript';
+import { Marked, type Tokens } from 'marked';
+import { getHeadingList, gfmHeadingId } from 'marked-gfm-heading-id';
+import { escapeHtml } from '../html.ts';
+
+/** Where links lead. */
+export interface LinkTargets {
+  /** The Markdown file that is rendered, below `docs`. */
+  readonly source: string;
+  /** @returns the link to the page that a Markdown file became, or `undefined` where it became none */
+  linkToSource(source: string): string | undefined;
+  /** @returns the link to the page of an error code, or `undefined` where the text is none */
+  linkToErrorCode(text: string): string | undefined;
+}
+
+export interface Heading {
+  readonly id: string;
+  readonly level: number;
+  /** HTML. */
+  readonly text: string;
+}
+
+export interface RenderedMarkdown {
+  readonly html: string;
+  readonly headings: readonly Heading[];
+}
+
+for (const [name, language] of Object.entries({ bash, go, http, json, python, typescript })) {
+  hljs.registerLanguage(name, language);
+}
+const LANGUAGE_ALIASES: Readonly<Record<string, string>> = { sh: 'bash', shell: 'bash', ts: 'typescript' };
+
+/**
+ * Renders our own Markdown: links between files become links between pages, the code of an error in a table becomes a
+ * link to its page, and tables may be scrolled where the screen is narrow.
+ *
+ * @throws Error for a link to a Markdown file that is no page
+ */
+export function renderMarkdown(markdown: string, targets: LinkTargets): RenderedMarkdown {
+  const marked = new Marked({ gfm: true }, gfmHeadingId());
+  marked.use({
+    walkTokens(token) {
+      if (token.type === 'link') (token as Tokens.Link).href = resolveLink((token as Tokens.Link).href, targets);
+    },
+    renderer: {
+      code: ({ text, lang = '' }) => `<pre><code>${highlight(text, lang)}</code></pre>\n`,
+      codespan({ text }) {
+        const link = targets.linkToErrorCode(text);
+        const code = `<code>${escapeHtml(text)}</code>`;
+        return link === undefined ? code : `<a href="${escapeHtml(link)}">${code}</a>`;
+      },
+      table(token) {
+        const cells = (row: readonly Tokens.TableCell[], tag: string) =>
+          row.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join('');
+        const rows = token.rows.map((row) => `<tr>${cells(row, 'td')}</tr>`).join('\n');
+        const head = `<thead><tr>${cells(token.header, 'th')}</tr></thead>`;
+        return `<div class="table" tabindex="0"><table>${head}<tbody>\n${rows}\n</tbody></table></div>\n`;
+      },
+    },
+  });
+  const html = marked.parse(markdown, { async: false });
+  return { html, headings: getHeadingList().map(({ id, level, text }) => ({ id, level, text })) };
+}
+
+function resolveLink(href: string, { source, linkToSource }: LinkTargets): string {
+  const [file = '', fragment] = href.split('#');
+  if (/^[a-z]+:/.test(file) || !file.endsWith('.md')) return href;
+  const target = posix.join(posix.dirname(source), file);
+  const link = linkToSource(target);
+  if (link === undefined) throw new Error(`docs/${source} links to docs/${target}, which is no page.`);
+  return fragment === undefined ? link : `${link}#${fragment}`;
+}
+
+function highlight(text: string, lang: string): string {
+  const language = LANGUAGE_ALIASES[lang] ?? lang;
+  return hljs.getLanguage(language) === undefined ? escapeHtml(text) : hljs.highlight(text, { language }).value;
+}

@@ -1,0 +1,6 @@
+export {
+  createReference,
+  type Reference,
+  type ReferenceAnswer,
+  type ReferenceRequest,
+} from './create-reference.ts';

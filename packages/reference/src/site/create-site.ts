@@ -1,0 +1,44 @@
+import { loadGuides } from '../guides/load-guides.ts';
+import { renderErrorPage, renderGuidePage } from '../guides/render-guide.ts';
+import { Resource } from '../resource.ts';
+import { findAssets } from './assets.ts';
+import { GUIDE_POLICY, REFERENCE_POLICY } from './content-security-policy.ts';
+import { describeInterface } from './interface-operations.ts';
+import { renderReferencePage } from './reference-page.ts';
+import type { Site } from './site.ts';
+import { REFERENCE_PATH } from './site-paths.ts';
+
+/** An asset's path names its contents: it never changes. */
+const ASSET_HEADERS = { 'cache-control': 'public, max-age=31536000, immutable' };
+const HTML_TYPE = 'text/html; charset=utf-8';
+
+/** Everything under `/docs`, by path. What a file holds is made when it is first asked for. */
+export function createSite(): ReadonlyMap<string, Resource> {
+  const site: Site = { assets: findAssets(), guides: loadGuides(), about: describeInterface() };
+  const resources = new Map<string, Resource>();
+  for (const { name, contentType, read } of site.assets.files) {
+    resources.set(`${site.assets.path}/${name}`, new Resource(contentType, ASSET_HEADERS, read));
+  }
+  resources.set(
+    REFERENCE_PATH,
+    createPage(REFERENCE_POLICY, () => renderReferencePage(site)),
+  );
+  for (const guide of site.guides.guides) {
+    resources.set(
+      guide.path,
+      createPage(GUIDE_POLICY, () => renderGuidePage(guide, site)),
+    );
+  }
+  for (const guide of site.guides.errors) {
+    resources.set(
+      guide.path,
+      createPage(GUIDE_POLICY, () => renderErrorPage(guide, site)),
+    );
+  }
+  return resources;
+}
+
+function createPage(policy: string, render: () => string): Resource {
+  const headers = { 'cache-control': 'no-cache', 'content-security-policy': policy, 'referrer-policy': 'same-origin' };
+  return new Resource(HTML_TYPE, headers, () => Buffer.from(render()));
+}

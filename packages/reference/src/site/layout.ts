@@ -1,0 +1,55 @@
+import { escapeHtml } from '../html.ts';
+import type { Site } from './site.ts';
+import { REFERENCE_PATH, relativeLink } from './site-paths.ts';
+
+export interface Page {
+  readonly path: string;
+  readonly title: string;
+  readonly description: string;
+  /** Assets beside the styles of every page. */
+  readonly styles?: readonly string[];
+  /** Assets that a module will ask for. */
+  readonly preloads?: readonly string[];
+  /** What stands below the header, in HTML. */
+  readonly body: string;
+}
+
+/** What all pages have around them: the header with the way to the others, the styles, the choice of dark or light. */
+export function renderPage(
+  { path, title, description, styles = [], preloads = [], body }: Page,
+  { assets, guides, about }: Site,
+): string {
+  const link = (target: string) => relativeLink(path, target);
+  const asset = (name: string) => link(`${assets.path}/${name}`);
+  const tabs = [{ path: REFERENCE_PATH, title: 'Reference' }, ...guides.guides].map((tab) => {
+    const isHere = tab.path === path || (tab.path !== REFERENCE_PATH && path.startsWith(`${tab.path}/`));
+    return `<a href="${link(tab.path)}"${isHere ? ' aria-current="page"' : ''}>${escapeHtml(tab.title)}</a>`;
+  });
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(title)}</title>
+<meta name="description" content="${escapeHtml(description)}">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="${asset('favicon.svg')}" type="image/svg+xml">
+${['site.css', ...styles].map((name) => `<link rel="stylesheet" href="${asset(name)}">`).join('\n')}
+${preloads.map((name) => `<link rel="modulepreload" href="${asset(name)}">`).join('\n')}
+</head>
+<body>
+<header class="site-header">
+<a class="site-name" href="${link(REFERENCE_PATH)}"><img src="${asset('favicon.svg')}" alt="" width="20" height="20">${escapeHtml(about.title)}</a>
+<nav aria-label="Documentation">${tabs.join('')}</nav>
+<button id="color-mode" type="button" aria-label="Dark mode" aria-pressed="false">${COLOR_MODE_ICON}</button>
+</header>
+<script src="${asset('theme.js')}"></script>
+${body}
+</body>
+</html>
+`;
+}
+
+/** A circle, half of it filled. */
+const COLOR_MODE_ICON =
+  '<svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true"><circle cx="8" cy="8" r="6.25" fill="none" stroke="currentColor" stroke-width="1.5"/><path d="M8 2a6 6 0 0 1 0 12z" fill="currentColor"/></svg>';
