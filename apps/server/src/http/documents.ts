@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
+import { createReference, type Reference } from '@petstore/reference';
 import type { RenderedDocument } from './app-options.ts';
-import { DOCS_PAGE_POLICY, renderDocsPage } from './docs-page.ts';
 import { type Exchange, JSON_TYPE } from './exchange.ts';
 import { allowOf, type Handler, type Mounting, mountPath } from './mount.ts';
 
@@ -8,23 +8,19 @@ import { allowOf, type Handler, type Mounting, mountPath } from './mount.ts';
 export const DOCS_PATH = '/docs';
 export const DOCUMENT_PATHS = { json: '/v1/openapi.json', yaml: '/v1/openapi.yaml' } as const;
 
-interface Page {
-  readonly contentType: string;
-  readonly body: string;
-  readonly etag: string;
-}
-
-/** Mounts what needs no key: the OpenAPI document, the reference that is made of it, and the way there. */
+/** Mounts what needs no key: the OpenAPI document, the reference with its guides, and the way there. */
 export function mountDocuments(mounting: Mounting, renderDocument: () => RenderedDocument): void {
   let rendered: RenderedDocument | undefined;
   const document = () => {
     rendered ??= renderDocument();
     return rendered;
   };
+  const reference = createReference();
   const GET = [
     [DOCUMENT_PATHS.json, 'openapi', servePage(JSON_TYPE, () => document().json)],
     [DOCUMENT_PATHS.yaml, 'openapi', servePage('application/yaml', () => document().yaml)],
-    [DOCS_PATH, 'docs', servePage('text/html; charset=utf-8', () => renderDocsPage(document().json), DOCS_PAGE_POLICY)],
+    [DOCS_PATH, 'docs', serveReference(reference, () => DOCS_PATH)],
+    [`${DOCS_PATH}/*`, 'docs', serveReference(reference, ({ '*': rest }) => `${DOCS_PATH}/${rest}`)],
     ['/', 'docs', leadTo(DOCS_PATH)],
   ] as const;
   for (const [url, operation, handler] of GET) {
@@ -33,23 +29,34 @@ export function mountDocuments(mounting: Mounting, renderDocument: () => Rendere
   }
 }
 
-/** Serves a text that is made when it is first asked for, and never changes (RFC 9110 section 13.1.2). */
-function servePage(contentType: string, render: () => string, policy?: string): Handler {
-  let page: Page | undefined;
-  return (exchange) => {
-    page ??= createPage(contentType, render());
-    const { headers } = exchange;
-    headers['etag'] = page.etag;
-    headers['cache-control'] = 'no-cache';
-    if (policy !== undefined) headers['content-security-policy'] = policy;
-    if (isKnownToClient(exchange, page.etag)) return exchange.sendEmpty(304);
-    exchange.sendText(200, page.contentType, page.body);
+function serveReference(reference: Reference, pathOf: (params: { readonly '*'?: string }) => string): Handler {
+  async function answer(exchange: Exchange, path: string): Promise<void> {
+    const { 'accept-encoding': acceptEncoding, 'if-none-match': ifNoneMatch } = exchange.request.headers;
+    const found = await reference.answer({ path, acceptEncoding: String(acceptEncoding ?? ''), ifNoneMatch });
+    if (found === undefined) return exchange.refuse('route_not_found');
+    for (const name in found.headers) exchange.setHeader(name, found.headers[name] ?? '');
+    if (found.status === 200) exchange.sendBytes(200, found.body);
+    else exchange.sendEmpty(found.status);
+  }
+  return (exchange, { params }) => {
+    answer(exchange, pathOf(params as { '*'?: string })).catch((error: unknown) => exchange.fail(error));
   };
 }
 
-function createPage(contentType: string, body: string): Page {
-  return { contentType, body, etag: `"${hash('sha256', body, 'base64url').slice(0, 22)}"` };
+/** Serves a text that is made when it is first asked for, and never changes (RFC 9110 section 13.1.2). */
+function servePage(contentType: string, render: () => string): Handler {
+  let page: { readonly body: string; readonly etag: string } | undefined;
+  return (exchange) => {
+    page ??= withEtag(render());
+    const { headers } = exchange;
+    headers['etag'] = page.etag;
+    headers['cache-control'] = 'no-cache';
+    if (isKnownToClient(exchange, page.etag)) exchange.sendEmpty(304);
+    else exchange.sendText(200, contentType, page.body);
+  };
 }
+
+const withEtag = (body: string) => ({ body, etag: `"${hash('sha256', body, 'base64url').slice(0, 22)}"` });
 
 function isKnownToClient({ request }: Exchange, etag: string): boolean {
   const known = request.headers['if-none-match'];

@@ -89,14 +89,21 @@ export class Exchange {
     return this.request.method === 'HEAD';
   }
 
+  /** Sets a header that another library made; what answers vary by adds up. */
+  setHeader(name: string, value: string): void {
+    const before = this.headers[name];
+    this.headers[name] = name === 'vary' && before !== undefined ? `${before}, ${value}` : value;
+  }
+
   sendText(status: number, contentType: string, text: string): void {
     this.headers['content-type'] = contentType;
     this.headers['content-length'] = Buffer.byteLength(text);
     this.#write(status, text, 'utf8');
   }
 
-  sendBytes(status: number, contentType: string, bytes: Uint8Array): void {
-    this.headers['content-type'] = contentType;
+  /** @param contentType left out where it is among the headers already */
+  sendBytes(status: number, bytes: Uint8Array, contentType?: string): void {
+    if (contentType !== undefined) this.headers['content-type'] = contentType;
     this.headers['content-length'] = bytes.byteLength;
     if (bytes.byteLength > ONE_WRITE_MAX_BYTES) this.#write(status, bytes);
     // Byte for byte the same; as a text it is written together with the headers.

@@ -15,7 +15,7 @@ export async function sendJsonChunks(exchange: Exchange, chunks: AsyncIterable<U
   const { done, value } = await first;
   if (done === true) throw new Error('JSON that comes in pieces must have at least one.');
   const second = iterator.next();
-  if (await isEnd(second)) return exchange.sendBytes(200, JSON_TYPE, value);
+  if (await isEnd(second)) return exchange.sendBytes(200, value, JSON_TYPE);
   if (exchange.openStream(200, JSON_TYPE)) await sendChunks(exchange, iterator, first, second);
   else await iterator.return?.();
 }

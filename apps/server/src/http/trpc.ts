@@ -150,15 +150,13 @@ function signalOf(exchange: Exchange): AbortSignal {
 }
 
 async function sendResponse(exchange: Exchange, response: Response): Promise<void> {
-  const { headers } = exchange;
   let contentType = '';
   let isStream = false;
   for (const [name, value] of response.headers) {
     if (name === 'content-type') contentType = value;
     // Node writes it by itself.
     else if (name === 'transfer-encoding') isStream = true;
-    else if (name === 'vary' && headers['vary'] !== undefined) headers['vary'] += `, ${value}`;
-    else headers[name] = value;
+    else exchange.setHeader(name, value);
   }
   const { status, body } = response;
   if (!isStream || body === null) return exchange.sendText(status, contentType, await response.text());
