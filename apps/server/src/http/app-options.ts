@@ -32,9 +32,9 @@ export interface HttpBounds {
   readonly stalledTimeoutMs: number;
   /** How long a connection may wait for its next request. Longer than the usual proxy's 60 s. @default 72000 */
   readonly keepAliveTimeoutMs: number;
-  /** Requests at work at once, lists that are being sent not included; more are 503 `overloaded`. @default 5000 */
+  /** Requests at work at once, answers that are being sent included; more are 503 `overloaded`. @default 5000 */
   readonly maxRequestsInFlight: number;
-  /** Answers being sent in pieces at once, each of which holds up to two batches; more are 503 `overloaded`. @default 200 */
+  /** Lists being sent in pieces at once, each of which holds up to two batches; more are 503 `overloaded`. @default 200 */
   readonly maxStreams: number;
   /** How long an ending server goes on reading what clients had already sent. @default 100 */
   readonly closingGraceMs: number;

@@ -60,6 +60,7 @@ export class Exchange {
   onBodyRefused: ((code: ErrorCode) => void) | undefined;
   readonly #host: ExchangeHost;
   readonly #startedAtMs: number;
+  #streams = 0;
   #isBodyRead = false;
   #isOver = false;
 
@@ -148,18 +149,20 @@ export class Exchange {
   /**
    * Begins an answer that is sent in pieces.
    *
+   * @param streams how many long ones there are in it: a batch may hold several, or none
    * @returns whether there is somebody to send it to, and room for one more; otherwise the answer is already given
    */
-  openStream(status: number, contentType: string): boolean {
+  openStream(status: number, contentType: string, streams = 1): boolean {
     if (this.#isOver) return false;
     if (this.response.destroyed) {
       this.#end(status);
       return false;
     }
-    if (!this.#host.load.beginStream()) {
+    if (!this.#host.load.beginStreams(streams)) {
       this.refuse('overloaded');
       return false;
     }
+    this.#streams = streams;
     this.headers['content-type'] = contentType;
     this.#writeHead(status);
     return true;
@@ -167,7 +170,7 @@ export class Exchange {
 
   /** Ends an answer that was begun by {@link openStream}. */
   closeStream(): void {
-    this.#host.load.endStream();
+    this.#host.load.endStreams(this.#streams);
     this.response.end();
     this.#end(this.response.statusCode);
   }
@@ -175,7 +178,7 @@ export class Exchange {
   /** Cuts an answer short, so that nobody takes what was sent of it for the whole. */
   breakStream(error: unknown): void {
     this.logFailure(error);
-    this.#host.load.endStream();
+    this.#host.load.endStreams(this.#streams);
     this.response.destroy();
     this.#end(this.response.statusCode);
   }

@@ -13,14 +13,9 @@ export class Load {
     this.#maxStreams = maxStreams;
   }
 
-  /** Requests that were begun and not answered; answers that are being sent in pieces do not count. */
-  get requestsInFlight(): number {
-    return this.#requestsInFlight - this.#streams;
-  }
-
   /** Whether there is more to do than the listener takes on. */
   get isOverloaded(): boolean {
-    return this.requestsInFlight > this.#maxRequestsInFlight;
+    return this.#requestsInFlight > this.#maxRequestsInFlight;
   }
 
   /** Whether the listener is about to end: each answer is then the last of its connection. */
@@ -36,15 +31,15 @@ export class Load {
     this.#requestsInFlight--;
   }
 
-  /** @returns false, and begins nothing, where as many streams are open as may be */
-  beginStream(): boolean {
-    if (this.#streams >= this.#maxStreams) return false;
-    this.#streams++;
+  /** @returns false, and begins nothing, where more streams would be open than may be */
+  beginStreams(count: number): boolean {
+    if (this.#streams + count > this.#maxStreams) return false;
+    this.#streams += count;
     return true;
   }
 
-  endStream(): void {
-    this.#streams--;
+  endStreams(count: number): void {
+    this.#streams -= count;
   }
 
   beginClosing(): void {

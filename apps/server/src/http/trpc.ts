@@ -38,6 +38,9 @@ const METHODS_OF = {
 } as const satisfies Record<ProcedureType, string>;
 const ANY_METHODS = 'GET, HEAD, POST, OPTIONS';
 
+/** Procedures whose answers may be long. Whatever else is asked for by a streaming link is over in a moment. */
+const LISTING_PROCEDURES: ReadonlySet<string> = new Set(['orders.list']);
+
 /** By which a caller tells that it reads an answer in pieces. */
 const ACCEPT_HEADERS = ['accept', 'trpc-accept'] as const;
 
@@ -103,7 +106,7 @@ export class TrpcHandler {
       responseMeta: trpcResponseMeta,
       onError: ({ error }) => exchange.logFailure(error),
     });
-    await sendResponse(exchange, response);
+    await sendResponse(exchange, response, call.names.filter((name) => LISTING_PROCEDURES.has(name)).length);
   }
 }
 
@@ -149,7 +152,7 @@ function signalOf(exchange: Exchange): AbortSignal {
   return abort.signal;
 }
 
-async function sendResponse(exchange: Exchange, response: Response): Promise<void> {
+async function sendResponse(exchange: Exchange, response: Response, listings: number): Promise<void> {
   let contentType = '';
   let isStream = false;
   for (const [name, value] of response.headers) {
@@ -161,6 +164,7 @@ async function sendResponse(exchange: Exchange, response: Response): Promise<voi
   const { status, body } = response;
   if (!isStream || body === null) return exchange.sendText(status, contentType, await response.text());
   if (exchange.isHead) exchange.sendHead(status, contentType);
-  else if (exchange.openStream(status, contentType)) return sendChunks(exchange, body[Symbol.asyncIterator]());
+  else if (exchange.openStream(status, contentType, listings))
+    return sendChunks(exchange, body[Symbol.asyncIterator]());
   await body.cancel();
 }
