@@ -1,10 +1,22 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { findRedisProgram, type SingleRedis } from '../src/index.ts';
@@ -54,6 +66,14 @@ class User implements AsyncDisposable {
     await exit;
   }
 
+  /** As when a container is killed. */
+  async killWithGuards(): Promise<void> {
+    const guards = childrenOf(this.process.pid ?? 0).filter(({ command }) => command.includes('clean-up.ts'));
+    for (const { pid } of guards) process.kill(pid, 'SIGKILL');
+    expect(guards).not.toEqual([]);
+    await this.kill();
+  }
+
   async kill(): Promise<void> {
     const exit = once(this.process, 'exit');
     this.process.kill('SIGKILL');
@@ -63,6 +83,30 @@ class User implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.leave();
   }
+}
+
+function childrenOf(parent: number): { pid: number; command: string }[] {
+  return listProcesses().filter((process) => process.parent === parent);
+}
+
+/** By /proc where there is one, because small Linux images have no `ps`. */
+function listProcesses(): { pid: number; parent: number; command: string }[] {
+  if (existsSync('/proc/self/stat')) {
+    const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+    return pids.flatMap((pid) => {
+      try {
+        const parent = readFileSync(`/proc/${pid}/stat`, 'latin1')
+          .replace(/^.*\) \S /, '')
+          .split(' ')[0];
+        return [{ pid: Number(pid), parent: Number(parent), command: readFileSync(`/proc/${pid}/cmdline`, 'utf8') }];
+      } catch {
+        return []; // it has just ended
+      }
+    });
+  }
+  const output = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' });
+  const rows = output.split('\n').map((line) => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line));
+  return rows.map((row) => ({ pid: Number(row?.[1]), parent: Number(row?.[2]), command: row?.[3] ?? '' }));
 }
 
 let seed: string;
@@ -136,12 +180,25 @@ describe('the PostgreSQL below a data folder', () => {
     expect(isAlive(said[0]?.pid ?? 0)).toBe(false);
   });
 
-  test('is taken over when its user was killed, and then stopped', async () => {
+  test('is stopped when its last user was killed', async () => {
+    useSeed();
+    const first = new User(folder);
+    const { pid } = await first.said();
+    const second = new User(folder);
+    await second.said();
+    await first.kill();
+    await sleep(500);
+    expect(isAlive(pid), 'while somebody uses it').toBe(true);
+    await second.kill();
+    await vi.waitUntil(() => !isAlive(pid), { timeout: 5_000 });
+  });
+
+  test('is taken over where even the guard of its user was killed, and then stopped', async () => {
     useSeed();
     const first = new User(folder);
     const { url, pid } = await first.said();
     await query(url, 'CREATE TABLE kept ()');
-    await first.kill();
+    await first.killWithGuards();
     expect(isAlive(pid)).toBe(true);
     const second = new User(folder);
     expect(await second.said()).toMatchObject({ url, pid });
@@ -150,12 +207,23 @@ describe('the PostgreSQL below a data folder', () => {
     expect(isAlive(pid)).toBe(false);
   });
 
+  test('serves who comes just as its last user is killed', async () => {
+    useSeed();
+    const first = new User(folder);
+    await query((await first.said()).url, 'CREATE TABLE kept AS SELECT 42 AS answer');
+    await first.kill();
+    await using second = new User(folder);
+    const { url } = await second.said();
+    await sleep(1_000); // the guard of the first has come by in the meantime
+    expect(await query(url, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);
+  });
+
   test('starts again when it was killed together with its user', async () => {
     useSeed();
     const first = new User(folder);
     const { url, pid } = await first.said();
     await query(url, 'CREATE TABLE kept AS SELECT 42 AS answer');
-    await first.kill();
+    await first.killWithGuards();
     process.kill(pid, 'SIGKILL');
     await using second = new User(folder);
     const again = await second.said();
@@ -278,15 +346,23 @@ describe('the private Redis below a data folder', () => {
     expect(readFileSync(`/proc/${(await third.process.pid) ?? 0}/cmdline`, 'utf8')).not.toContain(redis?.password);
   });
 
-  test('is taken over when its user was killed, and then stopped', async () => {
+  test('is taken over where even the guard of its user was killed, and then stopped', async () => {
     useSeed();
     const first = new User(folder, ['redis']);
     const { redisPid = 0 } = await first.said();
-    await first.kill();
+    await first.killWithGuards();
     const second = new User(folder, ['redis']);
     expect(await second.said()).toMatchObject({ redisPid });
     await second.leave();
     expect(isAlive(redisPid)).toBe(false);
+  });
+
+  test('is stopped when its last user was killed', async () => {
+    useSeed();
+    const user = new User(folder, ['redis']);
+    const { redisPid = 0 } = await user.said();
+    await user.kill();
+    await vi.waitUntil(() => !isAlive(redisPid), { timeout: 5_000 });
   });
 
   test('is started again on its port when it dies under a server', async () => {

@@ -15,7 +15,7 @@ import {
 import { findUnprivilegedUser, type UnprivilegedUser } from '../process/unprivileged-user.ts';
 import { RuntimeError } from '../runtime-error.ts';
 import { prepareDataFolder } from './data-folder.ts';
-import { type EmbeddedServer, type UseOptions, useSharedServer } from './shared-server.ts';
+import { type EmbeddedServer, type SharedServerAccess, type UseOptions, useSharedServer } from './shared-server.ts';
 
 /** For a small machine that does other things too. What is committed is on the disk. */
 const PARAMETERS: PostgresParameters = {
@@ -47,7 +47,7 @@ export async function openEmbeddedPostgres(
   options: UseOptions = {},
 ): Promise<EmbeddedServer<string>> {
   prepareDataFolder(dataFolder);
-  const folder = join(dataFolder, 'postgres');
+  const folder = clusterFolder(dataFolder);
   const cluster: PostgresCluster = {
     binaries: await findPostgresBinaries(),
     folder,
@@ -55,27 +55,34 @@ export async function openEmbeddedPostgres(
     passwordFile: join(dataFolder, 'postgres.password'),
     user: findClusterUser(folder),
   };
-  const { running, release } = await useSharedServer(
+  const { port, pid, release } = await useSharedServer(
     {
-      dataFolder,
-      name: 'postgres',
-      find: () => findRunningPostgres(cluster),
+      ...findEmbeddedPostgres(dataFolder),
       async start(port) {
         ensurePassword(cluster);
         if (!isInitialised(cluster)) await initialiseCluster(cluster, { flush: true });
         return startPostgres(cluster, PARAMETERS, port);
       },
-      stop: stopPostgres,
     },
     options,
   );
   const password = readPassword(cluster);
   return {
-    address: `postgres://${POSTGRES_USER}:${password}@127.0.0.1:${running.port}/postgres`,
-    pid: running.process.pid,
+    address: `postgres://${POSTGRES_USER}:${password}@127.0.0.1:${port}/postgres`,
+    pid,
     release,
   };
 }
+
+/** The PostgreSQL below a data folder, as somebody else may have started it. */
+export const findEmbeddedPostgres = (dataFolder: string): SharedServerAccess => ({
+  dataFolder,
+  name: 'postgres',
+  find: () => findRunningPostgres(clusterFolder(dataFolder)),
+  stop: stopPostgres,
+});
+
+const clusterFolder = (dataFolder: string): string => join(dataFolder, 'postgres');
 
 /** A folder that exists is run by its owner: root may take over what an ordinary user began. */
 function findClusterUser(folder: string): UnprivilegedUser | undefined {

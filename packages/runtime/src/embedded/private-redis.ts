@@ -6,7 +6,7 @@ import { adoptServer } from '../process/server-process.ts';
 import { findRedisProgram, type RunningRedis, startRedis, stopRedis } from '../redis/redis-process.ts';
 import type { SingleRedis } from '../settings/redis-target.ts';
 import { prepareDataFolder } from './data-folder.ts';
-import { type EmbeddedServer, type UseOptions, useSharedServer } from './shared-server.ts';
+import { type EmbeddedServer, type SharedServerAccess, type UseOptions, useSharedServer } from './shared-server.ts';
 
 const FIND_TIMEOUT_MS = 1_000;
 
@@ -24,7 +24,7 @@ export async function openPrivateRedis(
   const program = findRedisProgram();
   if (program === undefined) return undefined;
   prepareDataFolder(dataFolder);
-  const folder = join(dataFolder, 'redis');
+  const folder = redisFolder(dataFolder);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const password = readConfig(folder)?.password ?? randomBytes(24).toString('base64url');
   const config = {
@@ -34,26 +34,34 @@ export async function openPrivateRedis(
     'stop-writes-on-bgsave-error': 'no',
   };
   const logFile = join(dataFolder, 'redis.log');
-  const { running, release } = await useSharedServer(
+  const { port, pid, release } = await useSharedServer(
     {
-      dataFolder,
-      name: 'redis',
-      find: () => findRunningRedis(folder),
-      start: (port) => startRedis({ program, folder, logFile, config, ...(port !== undefined && { port }) }),
-      stop: stopRedis,
+      ...findPrivateRedis(dataFolder),
+      start: (ownPort) =>
+        startRedis({ program, folder, logFile, config, ...(ownPort !== undefined && { port: ownPort }) }),
     },
     options,
   );
   const address: SingleRedis = {
     type: 'single',
     host: '127.0.0.1',
-    port: running.port,
+    port,
     database: 0,
     password,
     tls: false,
   };
-  return { address, pid: running.process.pid, release };
+  return { address, pid, release };
 }
+
+/** The Redis below a data folder, as somebody else may have started it. */
+export const findPrivateRedis = (dataFolder: string): SharedServerAccess => ({
+  dataFolder,
+  name: 'redis',
+  find: () => findRunningRedis(redisFolder(dataFolder)),
+  stop: stopRedis,
+});
+
+const redisFolder = (dataFolder: string): string => join(dataFolder, 'redis');
 
 interface RedisConfig {
   readonly port: number;

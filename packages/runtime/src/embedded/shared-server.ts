@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServerProcess } from '../process/server-process.ts';
 import { lockFile } from './data-folder.ts';
 import { type FileLock, lock, tryLock } from './file-lock.ts';
+import { type Guard, spawnGuard } from './guard.ts';
 
 /** A database or cache server below a data folder, which several processes may use at once. */
 export interface EmbeddedServer<Address> {
@@ -11,15 +12,26 @@ export interface EmbeddedServer<Address> {
   release(): Promise<void>;
 }
 
-/** How to run one kind of server. */
-export interface SharedServerControl<Running extends { readonly process: ServerProcess; readonly port: number }> {
+export type SharedServerName = 'postgres' | 'redis';
+
+interface RunningServer {
+  readonly process: ServerProcess;
+  readonly port: number;
+}
+
+/** Where one kind of server is, and how to end it. */
+export interface SharedServerAccess {
   readonly dataFolder: string;
-  /** Names the lock files. */
-  readonly name: string;
+  readonly name: SharedServerName;
   /** Finds the one that runs, whoever started it: another process that uses it, or one that did not live to stop it. */
-  find(): Promise<Running | undefined>;
-  start(port?: number): Promise<Running>;
+  find(): Promise<RunningServer | undefined>;
   stop(server: ServerProcess): Promise<void>;
+}
+
+/** How to run one kind of server. */
+export interface SharedServerControl extends SharedServerAccess {
+  /** @param port the one that it must have; a free one where none is given */
+  start(port?: number): Promise<RunningServer>;
 }
 
 export interface UseOptions {
@@ -39,43 +51,55 @@ const RESTART_PAUSE_MS = 1_000;
  *
  * Two locks make that safe. Whoever starts or stops holds the first one, alone. Everybody who uses the server holds
  * the second one, shared, so that who can have it alone knows to be the last. The system takes a lock back from a
- * process that dies; a server that such a process left behind is found and stopped by the next one.
+ * process that dies, and its guard then stops the server if nobody else uses it. A server that outlived even the guard
+ * is found by the next one who wants it.
  */
-export async function useSharedServer<Running extends { readonly process: ServerProcess; readonly port: number }>(
-  control: SharedServerControl<Running>,
+export async function useSharedServer(
+  control: SharedServerControl,
   { onRestart }: UseOptions = {},
-): Promise<{ running: Running; release: () => Promise<void> }> {
-  const changeLock = lockFile(control.dataFolder, `${control.name}-change`);
-  const useLock = lockFile(control.dataFolder, `${control.name}-use`);
+): Promise<{ port: number; pid: number; release: () => Promise<void> }> {
+  const { changeLock, useLock } = locksOf(control);
+  let use: FileLock;
+  let guard: Guard;
+  let running: RunningServer;
   let isReleased = false;
-
-  async function findOrStart(port?: number): Promise<Running> {
-    return (await control.find()) ?? (await control.start(port));
-  }
-
-  async function begin(): Promise<{ use: FileLock; running: Running }> {
+  {
     using _change = await lock(changeLock, 'exclusive', START_LOCK_TIMEOUT_MS);
-    const use = await lock(useLock, 'shared', START_LOCK_TIMEOUT_MS);
+    use = await lock(useLock, 'shared', START_LOCK_TIMEOUT_MS);
+    guard = spawnGuard(control.dataFolder, control.name);
     try {
-      return { use, running: await findOrStart() };
+      running = (await control.find()) ?? (await control.start());
     } catch (error) {
       use.release();
+      await guard.dismiss();
       throw error;
     }
   }
+  const {
+    port,
+    process: { pid },
+  } = running;
 
-  const { use, running: first } = await begin();
-  let running = first;
+  async function release(): Promise<void> {
+    if (isReleased) return;
+    isReleased = true;
+    {
+      using _change = await lock(changeLock, 'exclusive', STOP_LOCK_TIMEOUT_MS);
+      use.release();
+      using lastOne = tryLock(useLock, 'exclusive');
+      if (lastOne !== undefined) await control.stop(running.process);
+    }
+    await guard.dismiss();
+  }
 
   async function restartWhenEnded(tell: (failure?: unknown) => void): Promise<void> {
-    await running.process.waitForExit();
     while (!isReleased) {
+      await running.process.waitForExit();
       try {
         using _change = await lock(changeLock, 'exclusive', START_LOCK_TIMEOUT_MS);
         if (isReleased) return;
-        running = await findOrStart(first.port); // whoever is connected knows only this port
+        running = (await control.find()) ?? (await control.start(port)); // whoever is connected knows only this port
         tell();
-        return restartWhenEnded(tell);
       } catch (error) {
         tell(error);
         await sleep(RESTART_PAUSE_MS, undefined, { ref: false });
@@ -83,22 +107,19 @@ export async function useSharedServer<Running extends { readonly process: Server
     }
   }
   if (onRestart !== undefined) void restartWhenEnded(onRestart);
-
-  /** The last resort of a process that ends without having released: no promise can be waited for any more. */
-  function releaseAtExit(): void {
-    use.release();
-    if (tryLock(useLock, 'exclusive') !== undefined) running.process.signal('SIGINT');
-  }
-  process.once('exit', releaseAtExit);
-
-  async function release(): Promise<void> {
-    if (isReleased) return;
-    isReleased = true;
-    process.removeListener('exit', releaseAtExit);
-    using _change = await lock(changeLock, 'exclusive', STOP_LOCK_TIMEOUT_MS);
-    use.release();
-    using lastOne = tryLock(useLock, 'exclusive');
-    if (lastOne !== undefined) await control.stop(running.process);
-  }
-  return { running, release };
+  return { port, pid, release };
 }
+
+/** Stops a server that nobody uses, which is one that its last user did not live to stop. */
+export async function stopIfUnused(access: SharedServerAccess): Promise<void> {
+  const { changeLock, useLock } = locksOf(access);
+  using _change = await lock(changeLock, 'exclusive', START_LOCK_TIMEOUT_MS);
+  using lastOne = tryLock(useLock, 'exclusive');
+  const running = lastOne && (await access.find());
+  if (running !== undefined) await access.stop(running.process);
+}
+
+const locksOf = ({ dataFolder, name }: SharedServerAccess) => ({
+  changeLock: lockFile(dataFolder, `${name}-change`),
+  useLock: lockFile(dataFolder, `${name}-use`),
+});

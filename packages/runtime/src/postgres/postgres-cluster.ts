@@ -105,7 +105,7 @@ export async function startPostgres(
   for (let attempt = 1; ; attempt++) {
     const port = fixedPort ?? (await findFreePort());
     const server = spawnPostgres(cluster, parameters, port);
-    if (await waitUntilReady(cluster, server)) return { port, process: server };
+    if (await waitUntilReady(cluster.folder, server)) return { port, process: server };
     const log = readFileSync(cluster.logFile, 'utf8');
     if (attempt === START_ATTEMPTS || !PASSING_FAILURES.some((failure) => log.includes(failure))) {
       throw new RuntimeError(`PostgreSQL did not start: ${lastComplaint(log)} (its log: ${cluster.logFile})`);
@@ -121,11 +121,11 @@ export const stopPostgres = (server: ServerProcess): Promise<void> => stopServer
  *
  * @returns `undefined` where none runs, whatever an old postmaster.pid says
  */
-export async function findRunningPostgres(cluster: PostgresCluster): Promise<RunningPostgres | undefined> {
-  const status = readPostmasterFile(cluster.folder);
-  if (status === undefined || !isPostmasterOf(status.pid, cluster.folder)) return undefined;
+export async function findRunningPostgres(folder: string): Promise<RunningPostgres | undefined> {
+  const status = readPostmasterFile(folder);
+  if (status === undefined || !isPostmasterOf(status.pid, folder)) return undefined;
   const server = adoptServer(status.pid);
-  if (!(await waitUntilReady(cluster, server))) return undefined;
+  if (!(await waitUntilReady(folder, server))) return undefined;
   return { port: status.port, process: server };
 }
 
@@ -144,9 +144,9 @@ function spawnPostgres(cluster: PostgresCluster, parameters: PostgresParameters,
 }
 
 /** Whether the server came up; false when its process ended first. */
-async function waitUntilReady(cluster: PostgresCluster, server: ServerProcess): Promise<boolean> {
+async function waitUntilReady(folder: string, server: ServerProcess): Promise<boolean> {
   for (let waitedMs = 0; server.isRunning(); waitedMs += POLL_MS) {
-    const status = readPostmasterFile(cluster.folder);
+    const status = readPostmasterFile(folder);
     if (status?.isReady && status.pid === server.pid) return true;
     if (waitedMs > START_TIMEOUT_MS) {
       await stopPostgres(server);
