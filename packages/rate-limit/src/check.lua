@@ -9,11 +9,12 @@
 --         to the minute and of `limit per day` to the day, whether they fit or not
 -- Returns the time (f64), then per key: outcome (u8: 0 admitted, 1 and 2 exceeded, 3 and 4 banned; odd: by the minute),
 --         minute's remaining and reset, day's remaining and reset, release, retry, ban end; all u32, times as
---         milliseconds from now
+--         milliseconds from now. A debit's answer means nothing
 local call, pack, unpack, sub = redis.call, struct.pack, struct.unpack, string.sub
 local floor, max, min = math.floor, math.max, math.min
 local MODULUS, MINUTE, DAY = 4294967296, 60000, 86400000
 local PLAIN, PENALTY, ENTRY = '<BBI6I2I4I4I4I4I4I4I4I4', '<I4I4I4I4I4I4dB', '<I4I4'
+local ANSWER = '<BI4I4I4I4I4I4I4'
 
 local now = tonumber(ARGV[1])
 if not now then
@@ -71,8 +72,8 @@ local function step(key, mode, cost, perMinute, perDay)
 
   -- The state as it was kept. What is older than 11 days, or no state at all, is written over.
   local front = redis.pcall('GETRANGE', key, 0, 90)
-  if #front >= 42 and now - unpack('<I6', front, 3) < 1000000000 then
-    local version
+  local version = #front >= 42 and front:byte() or 0
+  if (version == 1 or version == 2) and now - unpack('<I6', front, 3) < 1000000000 then
     version, minuteClosed, at, dayClosed, minuteBegin, minuteLast, minuteCount, minuteTotal, dayBegin, dayLast, dayCount,
       dayTotal = unpack(PLAIN, front)
     if version == 2 then
@@ -238,6 +239,7 @@ local function step(key, mode, cost, perMinute, perDay)
     end
   end
 
+  if isDebit then return pack(ANSWER, 0, 0, 0, 0, 0, 0, 0, 0) end
   if ban > 0 then
     release = max(release, ban)
     outcome, retry = outcome + 2, release
@@ -250,7 +252,7 @@ local function step(key, mode, cost, perMinute, perDay)
     dayReset = freed(day, dayClosed, dayOldest, dayFirst, dayLast, at, DAY, dayTotal - perDay + 1)
   end
   local behind = at - now
-  return pack('<BI4I4I4I4I4I4I4', outcome, max(0, perMinute - minuteTotal), minuteReset + behind,
+  return pack(ANSWER, outcome, max(0, perMinute - minuteTotal), minuteReset + behind,
     max(0, perDay - dayTotal), dayReset + behind, release + behind, math.ceil(retry + behind), ban + behind)
 end
 

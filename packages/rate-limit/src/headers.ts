@@ -5,6 +5,7 @@ import type {
   WindowName,
   WindowStanding,
 } from './rate-limiter.ts';
+import { tightestWindow } from './subject-state.ts';
 
 /** Every header that tells of a limit, as browsers of other origins must be allowed to read them (CORS). */
 export const RATE_LIMIT_HEADERS = [
@@ -41,19 +42,20 @@ export function writeRateLimitHeaders(headers: HeaderTarget, decision: RateLimit
   if (refused) headers['retry-after'] = decision.retryAfterSeconds;
 }
 
-function tightestWindow({ minute, day }: RateLimitStanding): WindowName {
-  return day !== undefined && day.remaining <= minute.remaining ? 'day' : 'minute';
-}
-
 function policyOf({ minute, day }: RateLimitStanding): string {
   const policy = `"minute";q=${minute.limit};w=60`;
   return day === undefined ? policy : `${policy}, "day";q=${day.limit};w=86400`;
 }
 
-function fieldOf({ atMs, minute, day }: RateLimitStanding): string {
-  const field = itemOf('minute', minute, atMs);
-  return day === undefined ? field : `${field}, ${itemOf('day', day, atMs)}`;
+function fieldOf(decision: RateLimitDecision | PeekedStanding): string {
+  const { minute, day } = decision;
+  const field = itemOf('minute', minute, decision);
+  return day === undefined ? field : `${field}, ${itemOf('day', day, decision)}`;
 }
 
-const itemOf = (name: WindowName, { remaining, resetAtMs }: WindowStanding, atMs: number): string =>
-  `"${name}";r=${remaining};t=${Math.ceil((resetAtMs - atMs) / 1000)}`;
+/** Nothing remains to a banned key, whatever its windows hold. */
+function itemOf(name: WindowName, window: WindowStanding, decision: RateLimitDecision | PeekedStanding): string {
+  const isBanned = decision.outcome === 'api_key_banned';
+  const resetAtMs = isBanned ? decision.releaseAtMs : window.resetAtMs;
+  return `"${name}";r=${isBanned ? 0 : window.remaining};t=${Math.ceil((resetAtMs - decision.atMs) / 1000)}`;
+}

@@ -1,4 +1,3 @@
-import { SubjectMap } from './bounded-map.ts';
 import {
   assertCost,
   type PeekedStanding,
@@ -7,6 +6,7 @@ import {
   type RateLimitUse,
 } from './rate-limiter.ts';
 import type { RateLimitSubject } from './subject.ts';
+import { SubjectMap } from './subject-map.ts';
 import { checkState, debitState, peekState, type SubjectState } from './subject-state.ts';
 
 export interface InProcessLimiterOptions {
@@ -39,7 +39,7 @@ export class InProcessLimiter implements RateLimiter {
     assertCost(subject, cost);
     const nowMs = this.#nowMs();
     const step = checkState(this.#stateOf(subject, nowMs), subject, cost, nowMs);
-    this.#states.of(subject).setLatest(subject.storageKey, step.state);
+    this.#states.set(subject, step.state);
     return step.answer;
   }
 
@@ -51,7 +51,12 @@ export class InProcessLimiter implements RateLimiter {
   async debit(subject: RateLimitSubject, use: RateLimitUse): Promise<void> {
     const nowMs = this.#nowMs();
     const state = debitState(this.#stateOf(subject, nowMs), subject, use, nowMs);
-    this.#states.of(subject).setLatest(subject.storageKey, state);
+    this.#states.set(subject, state);
+  }
+
+  /** Forgets a subject. */
+  forget(subject: RateLimitSubject): void {
+    this.#states.delete(subject);
   }
 
   /** Forgets everybody. */
@@ -60,6 +65,6 @@ export class InProcessLimiter implements RateLimiter {
   }
 
   #stateOf(subject: RateLimitSubject, nowMs: number): SubjectState | undefined {
-    return this.#states.of(subject).get(subject.storageKey) ?? this.#recall(subject, nowMs);
+    return this.#states.get(subject) ?? this.#recall(subject, nowMs);
   }
 }

@@ -154,8 +154,8 @@ export function debitState(
 export const pardonState = (stored: SubjectState): SubjectState => ({ ...stored, penalty: NO_PENALTY });
 
 /** How long a state has to be kept, in milliseconds from its own time. */
-export function keepForMs(state: SubjectState, subject: RateLimitSubject): number {
-  const spec: WindowSpec = subject.perDay === undefined ? MINUTE_WINDOW : DAY_WINDOW;
+export function keepForMs(state: SubjectState, type: RateLimitSubject['type']): number {
+  const spec: WindowSpec = type === 'api-key' ? DAY_WINDOW : MINUTE_WINDOW;
   const penaltyMs = state.penalty === NO_PENALTY ? 0 : penaltyRestsAtMs(state.penalty) - state.atMs;
   return Math.max(spec.lengthMs, penaltyMs) + spec.quantumMs + KEEP_SLACK_MS;
 }

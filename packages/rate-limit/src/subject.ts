@@ -28,9 +28,14 @@ export type RateLimitSubject = ApiKeySubject | ClientAddressSubject;
 const API_KEY_PREFIX = 'rl:key:';
 const ADDRESS_PREFIX = 'rl:addr:';
 
+export const apiKeyStorageKey = (id: ApiKeyId): string => API_KEY_PREFIX + id;
+
+/** The inverse of {@link apiKeyStorageKey}. */
+export const apiKeyIdOf = (storageKey: string): ApiKeyId => storageKey.slice(API_KEY_PREFIX.length) as ApiKeyId; // put in there as one
+
 export const apiKeySubject = (id: ApiKeyId, limits: RequestLimits): ApiKeySubject => ({
   type: 'api-key',
-  storageKey: API_KEY_PREFIX + id,
+  storageKey: apiKeyStorageKey(id),
   perMinute: limits.perMinute,
   perDay: limits.perDay,
 });

@@ -1,0 +1,93 @@
+import { Cluster, type CommonRedisOptions, Redis } from 'ioredis';
+
+/** Where Redis is: one server, a cluster, or a master that Sentinels know. */
+export type RedisLocation =
+  | (RedisCredentials & HostAndPort & { readonly type: 'single'; readonly database: number })
+  | (RedisCredentials & { readonly type: 'cluster'; readonly nodes: readonly HostAndPort[] })
+  | (RedisCredentials & {
+      readonly type: 'sentinel';
+      readonly sentinels: readonly HostAndPort[];
+      readonly masterName: string;
+      readonly database: number;
+    });
+
+interface HostAndPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Those of Redis itself; Sentinels are asked without. */
+interface RedisCredentials {
+  readonly username?: string;
+  readonly password?: string;
+  readonly tls: boolean;
+}
+
+const RECONNECT_MIN_MS = 50;
+const RECONNECT_MAX_MS = 1_000;
+const CONNECT_TIMEOUT_MS = 1_000;
+/** How often a cluster is asked who serves what, besides whenever a node redirects. */
+const TOPOLOGY_INTERVAL_MS = 2_000;
+
+/** @param attempt from 1 */
+const reconnectDelayMs = (attempt: number): number =>
+  Math.min(RECONNECT_MIN_MS * 2 ** Math.min(attempt - 1, 5), RECONNECT_MAX_MS);
+
+/**
+ * Connects to Redis for a limiter, and for nothing else: what cannot be sent at once fails, nothing is sent twice, and a
+ * lost connection is made anew for ever, after 50 ms up to 1 s. Returns at once; errors are left to whoever sends.
+ */
+export function connectRedis(location: RedisLocation): Redis | Cluster {
+  const redis = open(location);
+  redis.on('error', () => {
+    // Each call that fails for it says so.
+  });
+  return redis;
+}
+
+function open(location: RedisLocation): Redis | Cluster {
+  const { username, password, tls } = location;
+  const options = {
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(tls && { tls: {} }),
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    maxLoadingRetryTime: RECONNECT_MAX_MS,
+    disableClientInfo: true,
+    connectionName: 'petstore-rate-limit',
+  } satisfies CommonRedisOptions & { tls?: object };
+  const single = { ...options, enableOfflineQueue: false, retryStrategy: reconnectDelayMs };
+  switch (location.type) {
+    case 'single':
+      return new Redis({ ...single, host: location.host, port: location.port, db: location.database });
+    case 'sentinel':
+      return new Redis({
+        ...single,
+        sentinels: location.sentinels.map(({ host, port }) => ({ host, port })),
+        name: location.masterName,
+        db: location.database,
+        sentinelRetryStrategy: reconnectDelayMs,
+        // A master that was demoted refuses to write: the Sentinels know the new one.
+        reconnectOnError: (error) => error.message.startsWith('READONLY'),
+        ...(tls && { enableTLSForSentinelMode: true }),
+      });
+    case 'cluster':
+      return new Cluster(
+        location.nodes.map(({ host, port }) => ({ host, port })),
+        {
+          enableOfflineQueue: false,
+          // A redirected command has not run and goes on; one that met a lost connection may have run and does not.
+          retryDelayOnFailover: 0,
+          retryDelayOnClusterDown: 0,
+          maxRedirections: 4,
+          clusterRetryStrategy: reconnectDelayMs,
+          slotsRefreshInterval: TOPOLOGY_INTERVAL_MS,
+          redisOptions: options,
+        },
+      );
+    default:
+      return location satisfies never;
+  }
+}

@@ -1,0 +1,182 @@
+import calculateSlot from 'cluster-key-slot';
+import { Cluster, type Redis } from 'ioredis';
+import { noteBan } from './ban-index.ts';
+import { BanMemory } from './ban-memory.ts';
+import {
+  assertCost,
+  type BannedDecision,
+  type PeekedStanding,
+  type RateLimitDecision,
+  type RateLimiter,
+  type RateLimitUse,
+} from './rate-limiter.ts';
+import { RedisLimiter } from './redis-limiter.ts';
+import { type LimiterStateChange, Shard } from './shard.ts';
+import type { RateLimitSubject } from './subject.ts';
+import { SubjectMap } from './subject-map.ts';
+
+export interface ResilientLimiterOptions {
+  /** A connection of its own, as `connectRedis` makes it. Whoever made it closes it. */
+  readonly redis: Redis | Cluster;
+  /** How many instances share the limits while Redis is away, 1 or more. @default 1 */
+  readonly instances?: number;
+  /** Called once per change, for one log line and one metric. Must not throw. */
+  readonly onStateChange?: (change: LimiterStateChange) => void;
+  /** Milliseconds since the epoch. @default Date.now */
+  readonly nowMs?: () => number;
+  /** A clock in the place of Redis' own, in milliseconds since the epoch: for tests. */
+  readonly redisNowMs?: () => number;
+}
+
+const PROBE_INTERVAL_MS = 1_000;
+/** How long a start waits for Redis before that is told to be away. */
+const START_MS = 1_000;
+
+/**
+ * The limiter to serve with. Counts in Redis, and in the process while Redis is away: no request fails because of it,
+ * and none waits for longer than a call may take, 100 ms.
+ *
+ * - A breaker opens after 5 failed calls in a row, or when half of at least 20 within a second have failed. Redis is
+ *   then tried once a second, and whenever a connection comes about. A call that fails before that is decided here, too.
+ *   In a cluster each master has a breaker of its own.
+ * - What was admitted here is debited in Redis on its return: before the next request of the same subject.
+ * - Nothing is sent twice that may have run.
+ * - A ban is remembered for up to 5 s, and answered without Redis.
+ */
+export class ResilientLimiter implements RateLimiter {
+  readonly #redis: Redis | Cluster;
+  readonly #limiter: RedisLimiter;
+  readonly #options: ResilientLimiterOptions;
+  readonly #nowMs: () => number;
+  readonly #bans = new BanMemory();
+  readonly #lastSeen = new SubjectMap<RateLimitDecision>();
+  readonly #shards = new Map<string, Shard>();
+  /** The only one, or who stands in until the masters of a cluster are known. */
+  readonly #firstShard: Shard;
+  readonly #probeTimer: NodeJS.Timeout;
+  readonly #started = Promise.withResolvers<void>();
+  /** How far our clock is ahead of Redis'. */
+  #aheadMs = 0;
+
+  constructor(options: ResilientLimiterOptions) {
+    const { redis, redisNowMs, nowMs = Date.now } = options;
+    this.#options = options;
+    this.#nowMs = nowMs;
+    this.#redis = redis;
+    this.#limiter = new RedisLimiter({
+      redis,
+      observer: {
+        answered: (subject, redisNowMs) => {
+          this.#aheadMs = nowMs() - redisNowMs;
+          this.#shardOf(subject).observe(subject, undefined);
+        },
+        failed: (subject, error) => this.#shardOf(subject).observe(subject, error),
+      },
+      ...(redisNowMs && { nowMs: redisNowMs }),
+    });
+    this.#firstShard = this.#shardNamed('redis');
+    this.#firstShard.awaitConnection();
+    this.#probeTimer = setInterval(this.#probeAway, PROBE_INTERVAL_MS).unref();
+    setTimeout(() => this.#endStart(), START_MS).unref();
+    redis.on('ready', this.#probeAway);
+    if (redis.status === 'ready') this.#probeAway();
+  }
+
+  /** Resolves when Redis was reached, or after a second without. Requests may come before: they are debited later. */
+  get started(): Promise<void> {
+    return this.#started.promise;
+  }
+
+  /** Whether any Redis is away, so that some requests are counted in the process. */
+  get isDegraded(): boolean {
+    for (const shard of this.#shards.values()) if (shard.isAway) return true;
+    return false;
+  }
+
+  check(subject: RateLimitSubject, cost: number): RateLimitDecision | Promise<RateLimitDecision> {
+    assertCost(subject, cost);
+    return this.#bans.recall(subject.storageKey, performance.now()) ?? this.#shardOf(subject).check(subject, cost);
+  }
+
+  peek(subject: RateLimitSubject): Promise<PeekedStanding> {
+    return this.#shardOf(subject).peek(subject);
+  }
+
+  debit(subject: RateLimitSubject, use: RateLimitUse): Promise<void> {
+    return this.#shardOf(subject).debit(subject, use);
+  }
+
+  /** Ends the timers. The connection is left to whoever made it. */
+  close(): void {
+    clearInterval(this.#probeTimer);
+    this.#redis.off('ready', this.#probeAway);
+    this.#started.resolve();
+  }
+
+  readonly #probeAway = (): void => {
+    for (const shard of this.#shards.values()) if (shard.isAway) shard.probe();
+  };
+
+  #endStart(): void {
+    if (this.#firstShard.isAway) this.#firstShard.tellAway(`no answer within ${START_MS} ms of the start`);
+    this.#started.resolve();
+  }
+
+  #shardOf({ storageKey }: RateLimitSubject): Shard {
+    if (!(this.#redis instanceof Cluster)) return this.#firstShard;
+    const master = this.#redis.slots[calculateSlot(storageKey)]?.[0];
+    return master === undefined ? this.#firstShard : this.#shardNamed(master);
+  }
+
+  #shardNamed(name: string): Shard {
+    const known = this.#shards.get(name);
+    if (known !== undefined) return known;
+    const { instances = 1, onStateChange } = this.#options;
+    const shard = new Shard(name, {
+      instances,
+      nowMs: this.#nowMs,
+      limiter: this.#limiter,
+      lastSeen: (subject) => this.#recall(subject),
+      learn: (subject, decision) => this.#learn(subject, decision),
+      reconnect: () => this.#reconnect(),
+      onStateChange: (change) => {
+        if (change.countedIn === 'redis') this.#started.resolve();
+        onStateChange?.(change);
+      },
+    });
+    this.#shards.set(name, shard);
+    return shard;
+  }
+
+  #reconnect(): void {
+    // A cluster makes its connections anew by itself, from what its nodes say.
+    if (!(this.#redis instanceof Cluster) && ['ready', 'connect'].includes(this.#redis.status)) {
+      this.#redis.disconnect(true);
+    }
+  }
+
+  #learn(subject: RateLimitSubject, decision: RateLimitDecision): void {
+    if (decision.outcome === 'api_key_banned') this.#learnBan(subject, decision);
+    this.#lastSeen.set(subject, decision);
+  }
+
+  #learnBan(subject: RateLimitSubject, decision: BannedDecision): void {
+    this.#bans.remember(subject.storageKey, decision, performance.now());
+    const seen = this.#lastSeen.get(subject);
+    if (seen?.outcome === 'api_key_banned' && seen.bannedUntilMs === decision.bannedUntilMs) return;
+    const ban = { untilMs: decision.bannedUntilMs, nowMs: decision.atMs };
+    noteBan(this.#redis, subject.storageKey, ban).catch(() => {
+      // Whoever lists bans will not find it; it holds all the same.
+    });
+  }
+
+  /** The last decision of Redis, by our clock. */
+  #recall(subject: RateLimitSubject): RateLimitDecision | undefined {
+    const seen = this.#lastSeen.get(subject);
+    if (seen === undefined) return undefined;
+    const atMs = seen.atMs + this.#aheadMs;
+    return seen.outcome === 'api_key_banned'
+      ? { ...seen, atMs, bannedUntilMs: seen.bannedUntilMs + this.#aheadMs }
+      : { ...seen, atMs };
+  }
+}

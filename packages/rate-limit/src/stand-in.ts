@@ -1,0 +1,140 @@
+import { InProcessLimiter } from './in-process-limiter.ts';
+import { NO_PENALTY } from './penalty.ts';
+import type { PeekedStanding, RateLimitDecision, RateLimitUse, WindowStanding } from './rate-limiter.ts';
+import type { RateLimitSubject } from './subject.ts';
+import { SubjectMap } from './subject-map.ts';
+import { debitState, type SubjectState } from './subject-state.ts';
+import {
+  addToLog,
+  DAY_WINDOW,
+  EMPTY_LOG,
+  expireLog,
+  MINUTE_WINDOW,
+  type WindowLog,
+  type WindowSpec,
+} from './window-log.ts';
+
+export interface StandInOptions {
+  /** How many instances share the limits, 1 or more. */
+  readonly instances: number;
+  /** Milliseconds since the epoch. */
+  readonly nowMs: () => number;
+  /** The last decision that Redis gave on a subject, in the time of `nowMs`. */
+  readonly lastSeen: (subject: RateLimitSubject) => RateLimitDecision | undefined;
+}
+
+/** What was admitted while Redis was away, and has to be told to it. */
+interface Debt {
+  readonly subject: RateLimitSubject;
+  minute: WindowLog;
+  day: WindowLog;
+}
+
+/**
+ * Stands in for Redis while that is away: counts in the process, at this instance's share of each limit, from where
+ * Redis last saw the subject. Keeps what it admitted, to be debited when Redis is back.
+ */
+export class StandIn {
+  readonly #limiter: InProcessLimiter;
+  readonly #debts = new SubjectMap<Debt>();
+  readonly #options: StandInOptions;
+
+  constructor(options: StandInOptions) {
+    this.#options = options;
+    const recall = (subject: RateLimitSubject, nowMs: number) => this.#recall(subject, nowMs);
+    this.#limiter = new InProcessLimiter({ nowMs: options.nowMs, recall });
+  }
+
+  get hasDebts(): boolean {
+    return this.#debts.size > 0;
+  }
+
+  check(subject: RateLimitSubject, cost: number): RateLimitDecision {
+    const decision = this.#limiter.check(this.#shareOf(subject, cost), cost);
+    if (decision.outcome === 'admitted') this.owe(subject, { minute: cost, day: cost });
+    return decision;
+  }
+
+  peek(subject: RateLimitSubject): Promise<PeekedStanding> {
+    return this.#limiter.peek(this.#shareOf(subject, 1));
+  }
+
+  /** Keeps what has to be debited. */
+  owe(subject: RateLimitSubject, use: RateLimitUse): void {
+    const nowMs = this.#options.nowMs();
+    const debt = this.#debts.get(subject) ?? { subject, minute: EMPTY_LOG, day: EMPTY_LOG };
+    debt.minute = addUse(debt.minute, MINUTE_WINDOW, nowMs, use.minute);
+    debt.day = addUse(debt.day, DAY_WINDOW, nowMs, use.day);
+    this.#debts.set(subject, debt);
+  }
+
+  /** Takes off what is owed for a subject; `undefined` where there is nothing. */
+  settle(subject: RateLimitSubject): RateLimitUse | undefined {
+    const debt = this.#debts.get(subject);
+    if (debt === undefined) return undefined;
+    this.#debts.delete(subject);
+    this.#limiter.forget(subject); // where it stands is for Redis to say again
+    const use = usedAt(debt, this.#options.nowMs());
+    return use.minute + use.day === 0 ? undefined : use;
+  }
+
+  /** Whom something is owed for. */
+  *debtors(): Generator<RateLimitSubject> {
+    for (const { subject } of this.#debts.values()) yield subject;
+  }
+
+  /** Forgets where everybody stands, but not what is owed. */
+  dismiss(): void {
+    this.#limiter.clear();
+  }
+
+  #shareOf(subject: RateLimitSubject, cost: number): RateLimitSubject {
+    const { instances } = this.#options;
+    if (instances === 1) return subject;
+    // A batch that the whole limit has room for is not refused for ever.
+    const share = (limit: number): number => Math.max(cost, Math.floor(limit / instances));
+    return subject.type === 'api-key'
+      ? { ...subject, perMinute: share(subject.perMinute), perDay: share(subject.perDay) }
+      : { ...subject, perMinute: share(subject.perMinute) };
+  }
+
+  /** A subject as Redis last saw it, with what Redis does not know yet. */
+  #recall(share: RateLimitSubject, nowMs: number): SubjectState | undefined {
+    const seen = this.#options.lastSeen(share);
+    const state = seen && this.#stateSeen(seen, share);
+    const debt = this.#debts.get(share);
+    return debt === undefined ? state : debitState(state, share, usedAt(debt, nowMs), nowMs);
+  }
+
+  #stateSeen(seen: RateLimitDecision, share: RateLimitSubject): SubjectState {
+    const { atMs, minute, day } = seen;
+    return {
+      atMs,
+      minute: this.#logSeen(MINUTE_WINDOW, share.perMinute, minute, atMs),
+      day:
+        share.perDay === undefined || day === undefined
+          ? EMPTY_LOG
+          : this.#logSeen(DAY_WINDOW, share.perDay, day, atMs),
+      penalty:
+        seen.outcome === 'api_key_banned'
+          ? { ...NO_PENALTY, spanStartMs: atMs, banUntilMs: seen.bannedUntilMs, banLevel: 1 }
+          : NO_PENALTY,
+    };
+  }
+
+  /** So many hits that this instance's share of what remained is left, as late as they were seen. */
+  #logSeen({ quantumMs }: WindowSpec, limit: number, { remaining }: WindowStanding, atMs: number): WindowLog {
+    const used = limit - Math.min(limit, Math.floor(remaining / this.#options.instances));
+    if (used === 0) return EMPTY_LOG;
+    // Takes no more hits, which would hold it in the window.
+    return { closed: [], openBeginMs: atMs - quantumMs, openLastMs: atMs, openCount: used, total: used };
+  }
+}
+
+const addUse = (log: WindowLog, spec: WindowSpec, nowMs: number, count: number): WindowLog =>
+  count === 0 ? log : addToLog(expireLog(log, spec, nowMs), spec, Math.max(nowMs, log.openLastMs), count);
+
+const usedAt = ({ minute, day }: Debt, nowMs: number): RateLimitUse => ({
+  minute: expireLog(minute, MINUTE_WINDOW, nowMs).total,
+  day: expireLog(day, DAY_WINDOW, nowMs).total,
+});
