@@ -1,6 +1,5 @@
 import Negotiator from 'negotiator';
 import type { Encoding, Resource } from './resource.ts';
-import { createSite } from './site/create-site.ts';
 
 /** What of a GET or HEAD request decides its answer. */
 export interface ReferenceRequest {
@@ -29,19 +28,25 @@ export interface Reference {
   answer(request: ReferenceRequest): Promise<ReferenceAnswer | undefined>;
 }
 
-const ENCODINGS: Encoding[] = ['br', 'gzip', 'identity'];
+type Site = ReadonlyMap<string, Resource>;
+
 const NOTHING = new Uint8Array();
 
 /**
- * Creates the site. That costs nothing: each file is read, rendered and compressed when it is first asked for.
+ * Creates the site. That costs nothing: the code that makes pages is loaded with the first request, and each file is
+ * read, rendered and compressed when it is first asked for.
  */
 export function createReference(): Reference {
-  let site: ReadonlyMap<string, Resource> | undefined;
+  let loading: Promise<Site> | undefined;
   return {
     async answer({ path, acceptEncoding = '', ifNoneMatch }) {
-      site ??= createSite();
+      loading ??= loadSite().catch((error: unknown) => {
+        loading = undefined; // the next request tries again
+        throw error;
+      });
+      const site = await loading;
       const resource = site.get(path);
-      if (resource === undefined) return path.endsWith('/') ? redirectToPage(site, path.slice(0, -1)) : undefined;
+      if (resource === undefined) return redirectToPage(site, path);
       const encoding = chooseEncoding(acceptEncoding);
       const { body, etag } = await resource.represent(encoding);
       const headers: Record<string, string> = { ...resource.headers, etag, vary: 'accept-encoding' };
@@ -53,14 +58,22 @@ export function createReference(): Reference {
   };
 }
 
-/** Relative, so that it holds behind a proxy that serves us under a path of its own. */
-function redirectToPage(site: ReadonlyMap<string, Resource>, path: string): ReferenceAnswer | undefined {
-  if (!site.has(path)) return undefined;
-  const location = `../${path.slice(path.lastIndexOf('/') + 1)}`;
+async function loadSite(): Promise<Site> {
+  const { createSite } = await import('./site/create-site.ts');
+  return createSite();
+}
+
+/** A slash too many at the end. Relative, so that it holds behind a proxy that serves us under a path of its own. */
+function redirectToPage(site: Site, path: string): ReferenceAnswer | undefined {
+  const page = path.slice(0, -1);
+  if (!path.endsWith('/') || !site.has(page)) return undefined;
+  const location = `../${page.slice(page.lastIndexOf('/') + 1)}`;
   return { status: 308, headers: { location, 'cache-control': 'no-cache' }, body: NOTHING };
 }
 
-/** The best of ours that the client takes; its own order among them is of no use to it. */
+const ENCODINGS: Encoding[] = ['br', 'gzip', 'identity'];
+
+/** The best of ours that the client takes; an order of its own among them would be of no use to it. */
 function chooseEncoding(acceptEncoding: string): Encoding {
   const accepted = new Negotiator({ headers: { 'accept-encoding': acceptEncoding } }).encodings(ENCODINGS);
   return ENCODINGS.find((encoding) => accepted.includes(encoding)) ?? 'identity';

@@ -24,7 +24,9 @@ export function prepareDocument(document, site) {
     document.info.description,
     ...describeOtherServers(document.servers ?? [], site.baseUrl),
     `The document behind this page: [openapi.json](${site.documentUrl}).`,
-    ...site.guides.map(({ title, summary, href }) => `## ${title}\n\n${summary} [Read the guide](${href})`),
+    ...site.guides.map(
+      ({ title, summary, href }) => `## ${title}\n\n${summary} [More on ${title.toLowerCase()}](${href})`,
+    ),
   ];
   return {
     ...document,

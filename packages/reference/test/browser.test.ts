@@ -1,0 +1,194 @@
+import { launchChromium } from '@petstore/testing/chromium';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, describe, expect, test } from 'vitest';
+import { ERROR_PATHS, GUIDE_PATHS } from './support/pages.ts';
+import { startSiteServer } from './support/site-server.ts';
+
+const site = await startSiteServer();
+const browser = await launchChromium();
+afterAll(async () => {
+  await browser.close();
+  await site[Symbol.asyncDispose]();
+});
+
+interface Visit extends AsyncDisposable {
+  readonly page: Page;
+  /** What no page may do: load from elsewhere, break its policy, write an error into the console, fail. */
+  readonly offences: readonly string[];
+}
+
+const PHONE: BrowserContextOptions = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+
+async function visit(path: string, options: BrowserContextOptions = {}): Promise<Visit> {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+  const offences: string[] = [];
+  context.on('request', (request) => {
+    if (!/^(?:data|blob):/.test(request.url()) && new URL(request.url()).origin !== site.origin) {
+      offences.push(`asked for ${request.url()}`);
+    }
+  });
+  context.on('response', (response) => {
+    if (response.status() >= 400) offences.push(`${response.status()} for ${response.url()}`);
+  });
+  context.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) offences.push(message.text());
+  });
+  context.on('weberror', (error) => void offences.push(error.error().message));
+  const page = await context.newPage();
+  await page.goto(site.origin + path);
+  return { page, offences, [Symbol.asyncDispose]: () => context.close() };
+}
+
+/** A visit to the reference, once it shows its operations. */
+async function visitReference(path = '/docs', options: BrowserContextOptions = {}): Promise<Visit> {
+  const reference = await visit(path, options);
+  await reference.page.getByRole('heading', { name: 'List all orders' }).waitFor({ state: 'attached' });
+  return reference;
+}
+
+/** Waits for what the page is about to show. */
+const eventually = <Value>(read: () => Value) => expect.poll(read, { timeout: 10_000 });
+const widthOf = (page: Page) => page.evaluate(() => document.documentElement.scrollWidth);
+const isDark = (page: Page) =>
+  page.evaluate(() => {
+    const [red = 255] = getComputedStyle(document.body).backgroundColor.match(/\d+/g) ?? [];
+    return Number(red) < 64;
+  });
+
+describe('the reference', () => {
+  test('loads from here alone, and breaks neither its policy nor anything else', async () => {
+    await using reference = await visitReference();
+    await reference.page
+      .getByRole('button', { name: /Test Request/ })
+      .first()
+      .click();
+    await reference.page.getByRole('button', { name: /^Send/ }).first().waitFor();
+    expect(reference.offences).toEqual([]);
+  });
+
+  test('shows every operation, section and schema', async () => {
+    await using reference = await visitReference();
+    const sidebar = reference.page.locator('aside');
+    for (const name of [
+      'List all orders',
+      'Cancel an order',
+      'Find a pet by its identifier',
+      'Store',
+      'Pets',
+      'Order',
+      'Error',
+    ]) {
+      await eventually(() => sidebar.getByText(name, { exact: true }).count()).toBeGreaterThan(0);
+    }
+  });
+
+  test('finds operations and guides', async () => {
+    await using reference = await visitReference();
+    await reference.page.keyboard.press('Control+k');
+    for (const [words, found] of [
+      ['cancel', 'Cancel an order'],
+      ['getPetById', 'Find a pet by its identifier'],
+      ['backing off', 'Limits and backing off'],
+    ] as const) {
+      await reference.page.getByRole('combobox').fill(words);
+      await eventually(() => reference.page.getByRole('option').first().textContent()).toContain(found);
+    }
+    await reference.page.getByRole('option').first().click();
+    await reference.page.getByRole('link', { name: 'More on limits' }).click();
+    await reference.page.waitForURL('**/docs/limits');
+  });
+
+  test.each(['/docs#cancelOrder', '/docs#tag/orders/cancelOrder'])('opens at the operation of %s', async (path) => {
+    await using reference = await visitReference(path);
+    const heading = reference.page.getByRole('heading', { name: 'Cancel an order' });
+    await eventually(async () => (await heading.boundingBox())?.y).toBeLessThan(300);
+    expect(new URL(reference.page.url()).hash).toBe('#tag/orders/cancelOrder');
+  });
+
+  test('has samples in four languages, that name this server', async () => {
+    await using reference = await visitReference('/docs#cancelOrder');
+    const operation = reference.page
+      .locator('section', { has: reference.page.getByRole('heading', { name: 'Cancel an order' }) })
+      .last();
+    for (const [language, text] of [
+      ['TypeScript', 'await fetch'],
+      ['Python', 'requests.delete'],
+      ['Go', 'http.NewRequest'],
+      ['curl', '--request DELETE'],
+    ] as const) {
+      await operation.getByTestId('client-picker').click();
+      await reference.page.getByRole('option', { name: language, exact: true }).click();
+      await eventually(() => operation.locator('.code-snippet').textContent()).toContain(text);
+      expect(await operation.locator('.code-snippet').textContent()).toContain(`${site.origin}/v1/store/orders/1`);
+    }
+    expect(reference.offences).toEqual([]);
+  });
+
+  test('leads from an answer to the page of its error code', async () => {
+    await using reference = await visitReference('/docs#cancelOrder');
+    await reference.page.getByRole('link', { name: 'order_not_found' }).first().click();
+    await reference.page.waitForURL('**/docs/errors/order_not_found');
+    expect(reference.offences).toEqual([]);
+  });
+
+  test('fits on a phone', async () => {
+    await using reference = await visitReference('/docs', PHONE);
+    expect(await widthOf(reference.page)).toBeLessThanOrEqual(390);
+    expect(reference.offences).toEqual([]);
+  });
+});
+
+test.each([...GUIDE_PATHS, ERROR_PATHS[0] ?? ''])('%s loads from here alone, and fits on a phone', async (path) => {
+  await using guide = await visit(path, PHONE);
+  expect(await widthOf(guide.page)).toBeLessThanOrEqual(390);
+  expect(guide.offences).toEqual([]);
+});
+
+test('a guide leads to the operation that it names', async () => {
+  await using guide = await visit('/docs/authentication');
+  await guide.page
+    .locator('aside')
+    .getByRole('link', { name: /Cancel an order/ })
+    .click();
+  const heading = guide.page.getByRole('heading', { name: 'Cancel an order' });
+  await heading.waitFor();
+  await eventually(async () => (await heading.boundingBox())?.y).toBeLessThan(300);
+});
+
+describe('dark and light', () => {
+  test.each([
+    ['/docs/errors', 'light', false],
+    ['/docs/errors', 'dark', true],
+    ['/docs', 'light', false],
+    ['/docs', 'dark', true],
+  ] as const)('%s follows a system that is %s', async (path, colorScheme, dark) => {
+    await using guide = await visit(path, { colorScheme });
+    await eventually(() => isDark(guide.page)).toBe(dark);
+  });
+
+  test('chosen on one page holds on the others', async () => {
+    await using guide = await visit('/docs/errors', { colorScheme: 'light' });
+    await guide.page.getByRole('button', { name: 'Dark mode' }).click();
+    expect(await isDark(guide.page)).toBe(true);
+    await guide.page.getByRole('link', { name: 'Reference', exact: true }).first().click();
+    await guide.page.getByRole('heading', { name: 'List all orders' }).waitFor({ state: 'attached' });
+    expect(await isDark(guide.page)).toBe(true);
+    await guide.page.getByRole('button', { name: 'Dark mode' }).click();
+    expect(await isDark(guide.page)).toBe(false);
+  });
+});
+
+test('without JavaScript the reference leads to what can be read', async () => {
+  await using reference = await visit('/docs', { javaScriptEnabled: false });
+  expect(await reference.page.locator('noscript .notice').isVisible()).toBe(true);
+  expect(await reference.page.getByRole('link', { name: 'Errors' }).isVisible()).toBe(true);
+});
+
+test('a document that does not load is told', async () => {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.route('**/v1/openapi.json', (route) => route.fulfill({ status: 503 }));
+  await page.goto(`${site.origin}/docs`);
+  await page.getByRole('alert').getByText('could not be loaded').waitFor();
+  await context.close();
+});

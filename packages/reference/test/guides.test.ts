@@ -1,0 +1,119 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ERROR_CATALOGUE } from '@petstore/api';
+import { ADDRESS_REQUESTS_PER_MINUTE, PLAN_LIMITS } from '@petstore/domain';
+import { describe, expect, test } from 'vitest';
+import { createReference } from '../src/index.ts';
+import { ERROR_CODES, PAGE_PATHS, referencesOf } from './support/pages.ts';
+import { runTypeScript } from './support/run-typescript.ts';
+import { startServer } from './support/site-server.ts';
+
+const DOCS = join(import.meta.dirname, '../../../docs');
+const readGuide = (source: string) => readFileSync(join(DOCS, source), 'utf8');
+
+const reference = createReference();
+const pages = new Map<string, string>();
+for (const path of PAGE_PATHS) {
+  pages.set(path, Buffer.from((await reference.answer({ path }))?.body ?? []).toString());
+}
+
+describe('error codes', () => {
+  test('have a page each, and no page is without a code', () => {
+    const files = readdirSync(join(DOCS, 'guides/errors')).map((file) => file.replace(/\.md$/, ''));
+    expect(files.sort()).toEqual([...ERROR_CODES].sort());
+  });
+
+  test.each(Object.entries(ERROR_CATALOGUE))('%s is told with its status, its tRPC code and advice', (code, entry) => {
+    const html = pages.get(`/docs/errors/${code}`);
+    expect(html).toContain(`<h1><code>${code}</code></h1>`);
+    expect(html).toContain(`<code>${entry.status}</code>`);
+    expect(html).toContain(`<code>${entry.trpcCode}</code>`);
+    expect(html).toMatch(/What happened<\/h2>\s*<p>.{30,}/);
+    expect(html).toMatch(/What to do<\/h2>\s*<p>.{10,}/);
+  });
+
+  test('that only tRPC sends show no REST answer', () => {
+    expect(pages.get('/docs/errors/insufficient_scope')).toContain('tRPC only');
+    expect(pages.get('/docs/errors/insufficient_scope')).not.toContain('&quot;status&quot;');
+    expect(pages.get('/docs/errors/order_not_found')).toContain('&quot;status&quot;');
+  });
+
+  test('lead to the operations that answer with them', () => {
+    expect(pages.get('/docs/errors/order_already_shipped')).toContain(
+      '<dd><a href="../../docs#cancelOrder">Cancel an order</a></dd>',
+    );
+  });
+
+  test('stand in the guide with their statuses, all of them and once, and lead to their pages', () => {
+    const rows = Array.from(readGuide('errors.md').matchAll(/^\| (\d{3}) \| `([a-z_]+)` \|/gm), ([, status, code]) => [
+      code,
+      Number(status),
+    ]);
+    expect(Object.fromEntries(rows)).toEqual(
+      Object.fromEntries(Object.entries(ERROR_CATALOGUE).map(([code, { status }]) => [code, status])),
+    );
+    expect(rows).toHaveLength(ERROR_CODES.length);
+    for (const code of ERROR_CODES) {
+      expect(pages.get('/docs/errors')).toContain(`<td><a href="../docs/errors/${code}"><code>${code}</code></a></td>`);
+    }
+  });
+});
+
+describe('links', () => {
+  const isDocument = (path: string) => path === '/v1/openapi.json';
+
+  test.each(PAGE_PATHS)('of %s lead to something', async (path) => {
+    const internal = referencesOf(pages.get(path) ?? '').filter((link) => !/^https:/.test(link));
+    expect(internal.length).toBeGreaterThan(10);
+    for (const link of internal) {
+      const { pathname, hash } = new URL(link, `http://localhost${path}`);
+      if (isDocument(pathname)) continue;
+      expect(await reference.answer({ path: pathname }), link).toMatchObject({ status: 200 });
+      // The headings of the reference are made by the browser.
+      if (hash !== '' && pathname !== '/docs') expect(pages.get(pathname), link).toContain(`id="${hash.slice(1)}"`);
+    }
+  });
+});
+
+describe('the guide to limits', () => {
+  const markdown = readGuide('guides/limits.md');
+  const [, code = ''] = /```ts\n(.*?)```/s.exec(markdown) ?? [];
+
+  test('tells the limits of the plans', () => {
+    const rows = markdown.matchAll(/^\| (Free|Pro|Business) \| ([\d,]+) \| ([\d,]+) \|/gm);
+    const numberOf = (text = '') => Number(text.replaceAll(',', ''));
+    const told = Array.from(rows, ([, plan = '', perMinute, perDay]) => [
+      plan.toLowerCase(),
+      { perMinute: numberOf(perMinute), perDay: numberOf(perDay) },
+    ]);
+    expect(Object.fromEntries(told)).toEqual(PLAN_LIMITS);
+    expect(markdown).toContain(`client's address, ${ADDRESS_REQUESTS_PER_MINUTE} a minute`);
+  });
+
+  test('backs off in code that works: as told, else longer each time', async () => {
+    const timesMs: number[] = [];
+    await using server = await startServer((_, response) => {
+      timesMs.push(performance.now());
+      if (timesMs.length === 1) response.writeHead(429, { 'retry-after': '1' }).end();
+      else if (timesMs.length === 2) response.destroy();
+      else response.end('done');
+    });
+    const output = await runTypeScript(`${code}\nconsole.log(await (await send('${server.origin}')).text());`);
+    expect(output).toBe('done\n');
+    const [first = 0, second = 0, third = 0] = timesMs;
+    expect(second - first).toBeGreaterThanOrEqual(990); // Retry-After
+    expect(third - second).toBeGreaterThanOrEqual(490); // half of the second pause, at least
+  });
+
+  test('gives up after three retries, and hands on the last answer', async () => {
+    let calls = 0;
+    await using server = await startServer((_, response) => {
+      calls += 1;
+      response.writeHead(503).end();
+    });
+    const quick = code.replace('backoffSeconds = 0.5', 'backoffSeconds = 0.001');
+    expect(quick).not.toBe(code);
+    expect(await runTypeScript(`${quick}\nconsole.log((await send('${server.origin}')).status);`)).toBe('503\n');
+    expect(calls).toBe(4);
+  });
+});

@@ -1,0 +1,161 @@
+import { openApiDocument } from '@petstore/api';
+import { describe, expect, test } from 'vitest';
+import type { OpenApiDocument, Operation } from '../src/browser/open-api.d.ts';
+import { prepareDocument } from '../src/browser/prepare-document.js';
+import { runTypeScript } from './support/run-typescript.ts';
+import { startServer } from './support/site-server.ts';
+
+const SITE = {
+  documentUrl: 'v1/openapi.json',
+  errorsUrl: 'docs/errors',
+  guides: [{ title: 'Keys', summary: 'How to get one.', href: 'docs/keys' }],
+};
+const SERVERS = [
+  { url: 'https://petstore.example.com/v1', description: 'Production' },
+  { url: 'https://staging.example.com/v1', description: 'Staging' },
+];
+
+function prepare(baseUrl = 'https://petstore.example.com/v1'): OpenApiDocument {
+  // What the page reads is a part of the document's own type.
+  const document = openApiDocument({ servers: SERVERS }) as unknown as OpenApiDocument;
+  return prepareDocument(document, { ...SITE, baseUrl });
+}
+
+const operationsOf = ({ paths = {} }: OpenApiDocument): [string, Operation][] =>
+  Object.values(paths)
+    .flatMap((methods) => Object.values(methods))
+    .map((operation) => [operation.operationId ?? '', operation]);
+
+const sampleOf = (document: OpenApiDocument, operationId: string, label: string): string =>
+  new Map(operationsOf(document)).get(operationId)?.['x-codeSamples']?.find((sample) => sample.label === label)
+    ?.source ?? '';
+
+test('requests go to where the page came from, and nowhere else', () => {
+  expect(prepare('http://localhost:3000/v1').servers).toEqual([{ url: 'http://localhost:3000/v1' }]);
+});
+
+test('other places where the interface is served are named in the text', () => {
+  expect(prepare().info.description).toContain('Staging: `https://staging.example.com/v1`');
+  expect(prepare().info.description).not.toContain('Production');
+  expect(prepare('http://localhost:3000/v1').info.description).toContain(
+    'Production: `https://petstore.example.com/v1`',
+  );
+});
+
+test('the guides are headings of the introduction, which search finds', () => {
+  expect(prepare().info.description).toContain('## Keys\n\nHow to get one. [More on keys](docs/keys)');
+});
+
+test('answers lead to the pages of their error codes', () => {
+  const { cancelOrder } = Object.fromEntries(operationsOf(prepare()));
+  expect(cancelOrder?.responses?.['409']?.description).toContain(
+    '[`order_already_shipped`](docs/errors/order_already_shipped)',
+  );
+  expect(cancelOrder?.responses?.['204']?.description).not.toContain('docs/errors');
+});
+
+test('whoever enters a key is told where it is kept', () => {
+  expect(prepare().components?.securitySchemes?.['bearerAuth']?.description).toContain(
+    "Kept in this page's memory only.",
+  );
+});
+
+test('the document itself is left as it was', () => {
+  const document = openApiDocument({ servers: SERVERS }) as unknown as OpenApiDocument;
+  const before = structuredClone(document);
+  prepareDocument(document, { ...SITE, baseUrl: 'http://localhost:3000/v1' });
+  expect(document).toEqual(before);
+});
+
+describe('code samples', () => {
+  test.each(operationsOf(prepare()))(
+    'of %s are in four languages, for this server, without a key in them',
+    (_, operation) => {
+      const samples = operation['x-codeSamples'] ?? [];
+      expect(samples.map(({ label }) => label)).toEqual(['curl', 'TypeScript', 'Python', 'Go']);
+      for (const { source } of samples) {
+        expect(source).toMatch(/https:\/\/petstore\.example\.com\/v1\/(?:store|pets)/);
+        expect(source).toContain('PETSTORE_API_KEY');
+        expect(source).not.toMatch(/[{]\w+Id[}]/);
+      }
+    },
+  );
+
+  test('say exactly this', () => {
+    expect(sampleOf(prepare(), 'cancelOrder', 'curl')).toMatchInlineSnapshot(`
+      "curl --include --request DELETE \\
+        'https://petstore.example.com/v1/store/orders/1' \\
+        --header "Authorization: Bearer $PETSTORE_API_KEY""
+    `);
+    expect(sampleOf(prepare(), 'listOrders', 'Python')).toMatchInlineSnapshot(`
+      "import os
+
+      import requests
+
+      response = requests.get(
+          "https://petstore.example.com/v1/store/orders",
+          headers={"Authorization": f"Bearer {os.environ['PETSTORE_API_KEY']}"},
+          timeout=30,
+      )
+      if not response.ok:
+          error = response.json()
+          raise RuntimeError(f"{error['code']}: {error['message']}")
+      print(response.json())"
+    `);
+    expect(sampleOf(prepare(), 'cancelOrder', 'Go')).toMatchInlineSnapshot(`
+      "package main
+
+      import (
+      	"fmt"
+      	"io"
+      	"log"
+      	"net/http"
+      	"os"
+      )
+
+      func main() {
+      	request, err := http.NewRequest("DELETE", "https://petstore.example.com/v1/store/orders/1", nil)
+      	if err != nil {
+      		log.Fatal(err)
+      	}
+      	request.Header.Set("Authorization", "Bearer "+os.Getenv("PETSTORE_API_KEY"))
+
+      	response, err := http.DefaultClient.Do(request)
+      	if err != nil {
+      		log.Fatal(err)
+      	}
+      	defer response.Body.Close()
+
+      	body, err := io.ReadAll(response.Body)
+      	if err != nil {
+      		log.Fatal(err)
+      	}
+      	fmt.Println(response.Status)
+      	fmt.Println(string(body))
+      }"
+    `);
+  });
+
+  test('in TypeScript run, and print what is answered', async () => {
+    const authorizations: unknown[] = [];
+    await using server = await startServer((request, response) => {
+      authorizations.push(request.headers.authorization);
+      if (request.method === 'DELETE') response.writeHead(204).end();
+      else response.end('[{"id":1}]');
+    });
+    const document = prepare(`${server.origin}/v1`);
+    const run = (operationId: string) =>
+      runTypeScript(sampleOf(document, operationId, 'TypeScript'), { PETSTORE_API_KEY: 'secret' });
+    expect(await run('listOrders')).toBe('[ { id: 1 } ]\n');
+    expect(await run('cancelOrder')).toBe('204\n');
+    expect(authorizations).toEqual(['Bearer secret', 'Bearer secret']);
+  });
+
+  test('in TypeScript fail with the code of an error', async () => {
+    await using server = await startServer((_, response) => {
+      response.writeHead(409).end('{"code":"order_already_shipped","message":"Too late.","status":409}');
+    });
+    const sample = sampleOf(prepare(`${server.origin}/v1`), 'cancelOrder', 'TypeScript');
+    await expect(runTypeScript(sample)).rejects.toThrow('order_already_shipped: Too late.');
+  });
+});
