@@ -1,0 +1,23 @@
+import type { Pet } from '@petstore/domain';
+import type { Command } from 'commander';
+import type { CommandContext } from '../context.ts';
+import { PET_FIELDS, readPet } from '../import/read-pet.ts';
+import { type ImportFlags, runImport } from './import-command.ts';
+
+/** `petstore pets`: the catalogue. */
+export function addPetsCommands(program: Command, context: CommandContext): void {
+  program
+    .command('pets')
+    .description('fill the catalogue of pets')
+    .command('import <FILE>')
+    .description('take pets in from NDJSON, a JSON array or CSV with a header; - reads standard input')
+    .option('--skip-bad', 'keep the good lines when others are bad')
+    .option('--json', 'print one JSON value')
+    .action((file: string, flags: ImportFlags) =>
+      runImport<Pet>(context, file, flags, ({ persistence }) => ({
+        shape: { fields: PET_FIELDS, required: PET_FIELDS },
+        read: readPet,
+        store: (records, options) => persistence.pets.importPets(records, options),
+      })),
+    );
+}

@@ -1,0 +1,48 @@
+import { once } from 'node:events';
+import { createWriteStream, renameSync, rmSync, statSync } from 'node:fs';
+import { finished } from 'node:stream/promises';
+import { CommandFailure } from '../failure.ts';
+import { describeFileError } from '../file-errors.ts';
+
+/**
+ * Writes a file as a stream. What was there before is replaced in one step at the end, so that an export that fails
+ * leaves no half of a file behind. A device or a pipe is written to as it is.
+ *
+ * @throws CommandFailure where the file cannot be written
+ */
+export async function writeFile<Value>(
+  path: string,
+  produce: (write: (text: string) => Promise<void>) => Promise<Value>,
+): Promise<Value> {
+  const isReplaced = isRegularOrAbsent(path);
+  const target = isReplaced ? `${path}.partial` : path;
+  const stream = createWriteStream(target);
+  let failure: unknown;
+  stream.on('error', (error) => {
+    failure = error;
+  });
+  const explain = (error: unknown) =>
+    new CommandFailure(`${path} cannot be written: ${describeFileError(error)}`, { cause: error });
+  try {
+    const value = await produce(async (text) => {
+      if (failure === undefined && !stream.write(text)) await once(stream, 'drain').catch(() => {});
+      if (failure !== undefined) throw explain(failure);
+    });
+    stream.end();
+    await finished(stream).catch((error: unknown) => {
+      throw explain(error);
+    });
+    if (isReplaced) renameSync(target, path);
+    return value;
+  } catch (error) {
+    stream.destroy();
+    if (isReplaced && failure === undefined) rmSync(target, { force: true });
+    throw error;
+  }
+}
+
+function isRegularOrAbsent(path: string): boolean {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats?.isDirectory()) throw new CommandFailure(`${path} cannot be written: it is a folder`);
+  return stats === undefined || stats.isFile();
+}

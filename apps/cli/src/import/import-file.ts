@@ -1,0 +1,69 @@
+import type { ImportOptions, ImportRecord, ImportResult, RejectedRecord } from '@petstore/persistence';
+import { FieldError, type Fields, type RawRecord } from './fields.ts';
+import { type RecordShape, readRecords } from './read-records.ts';
+
+/** What became of a file. */
+export interface ImportReport {
+  /** Records, good and bad; neither a header nor blank lines. */
+  readonly read: number;
+  readonly inserted: number;
+  readonly rejected: readonly RejectedRecord[];
+}
+
+/** How one kind of records is read and kept. */
+export interface ImportKind<Value> {
+  readonly shape: RecordShape;
+  /** @throws FieldError */
+  readonly read: (fields: Fields) => Value;
+  readonly store: (records: AsyncIterable<ImportRecord<Value>>, options: ImportOptions) => Promise<ImportResult>;
+}
+
+export interface ImportFileOptions {
+  readonly skipBad: boolean;
+  readonly onProgress: (readCount: number) => void;
+}
+
+/**
+ * Imports a file as a stream.
+ *
+ * @throws UnreadableInputError where the whole cannot be read; nothing is imported then
+ */
+export async function importFile<Value>(
+  bytes: AsyncIterable<Uint8Array>,
+  { shape, read, store }: ImportKind<Value>,
+  { skipBad, onProgress }: ImportFileOptions,
+): Promise<ImportReport> {
+  const unreadable: RejectedRecord[] = [];
+  let readCount = 0;
+
+  async function* goodRecords(): AsyncGenerator<ImportRecord<Value>> {
+    for await (const batch of readRecords(bytes, shape)) {
+      readCount += batch.length;
+      for (const item of batch) {
+        const record = 'reason' in item ? item : readOrReason(item, read);
+        if ('reason' in record) unreadable.push(record);
+        else yield record;
+      }
+      onProgress(readCount);
+    }
+  }
+
+  const { insertedCount, rejected } = await store(goodRecords(), {
+    skipBad,
+    hasUnreadable: () => unreadable.length > 0,
+  });
+  const all = [...unreadable, ...rejected].sort((a, b) => a.line - b.line);
+  return { read: readCount, inserted: insertedCount, rejected: all };
+}
+
+function readOrReason<Value>(
+  { line, fields }: RawRecord,
+  read: (fields: Fields) => Value,
+): ImportRecord<Value> | RejectedRecord {
+  try {
+    return { line, value: read(fields) };
+  } catch (error) {
+    if (error instanceof FieldError) return { line, reason: error.message };
+    throw error;
+  }
+}

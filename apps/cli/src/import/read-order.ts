@@ -1,0 +1,84 @@
+import {
+  INT64_MAX,
+  INT64_MIN,
+  isQuantity,
+  ORDER_STATUSES,
+  type Order,
+  type OrderRecord,
+  type OrderStatus,
+  orderId,
+  parseInt64,
+  petId,
+  QUANTITY_MAX,
+  QUANTITY_MIN,
+  type RestoreRefusal,
+  restoreOrder,
+} from '@petstore/domain';
+import { parseRfc3339 } from '../parse-time.ts';
+import { type Field, FieldError, type Fields, readOptional, readRequired, refuseUnknown, textOf } from './fields.ts';
+
+/** What an order of a file may hold. */
+export const ORDER_FIELDS = ['id', 'petId', 'quantity', 'shipDate', 'complete', 'status'] as const;
+export const REQUIRED_ORDER_FIELDS = ['id', 'petId', 'quantity'] as const;
+
+const INT64 = `a whole number from ${INT64_MIN} to ${INT64_MAX}`;
+const QUANTITY = `a whole number from ${QUANTITY_MIN} to ${QUANTITY_MAX}`;
+
+const REFUSALS = {
+  quantity_out_of_range: `quantity must be ${QUANTITY}`,
+  ship_date_out_of_range: 'shipDate must be of the years 0001 to 9999',
+  complete_but_not_shipped: 'an order that is complete has the status shipped and no other',
+} as const satisfies Record<RestoreRefusal, string>;
+
+/**
+ * Makes an order of a record.
+ *
+ * @throws FieldError that says what is wrong with which field, and what would be right
+ */
+export function readOrder(fields: Fields, now: Date): Order {
+  refuseUnknown(fields, ORDER_FIELDS);
+  const shipDate = readOptional(
+    fields,
+    'shipDate',
+    readTime,
+    'a date-time with its offset, such as 2026-01-02T03:04:05.678Z',
+  );
+  const status = readOptional(fields, 'status', readStatus, `one of ${ORDER_STATUSES.join(', ')}`);
+  const record: OrderRecord = {
+    id: orderId(readRequired(fields, 'id', readInt64, INT64)),
+    petId: petId(readRequired(fields, 'petId', readInt64, INT64)),
+    quantity: readRequired(fields, 'quantity', readQuantity, QUANTITY),
+    complete: readOptional(fields, 'complete', readBoolean, 'true or false') ?? false,
+    ...(shipDate && { shipDate }),
+    ...(status && { status }),
+  };
+  const decision = restoreOrder(record, now);
+  if (!decision.ok) throw new FieldError(REFUSALS[decision.refusal]);
+  return decision.value;
+}
+
+export const readInt64 = (field: Field): bigint | undefined => {
+  const text = textOf(field, 'number');
+  return text === undefined ? undefined : parseInt64(text);
+};
+
+function readQuantity(field: Field): number | undefined {
+  const value = Number(readInt64(field) ?? 0n);
+  return isQuantity(value) ? value : undefined;
+}
+
+function readTime(field: Field): Date | undefined {
+  const text = textOf(field, 'text');
+  return text === undefined ? undefined : parseRfc3339(text);
+}
+
+/** Spreadsheets write TRUE and FALSE. */
+function readBoolean(field: Field): boolean | undefined {
+  const text = textOf(field, 'boolean')?.toLowerCase();
+  return text === 'true' ? true : text === 'false' ? false : undefined;
+}
+
+function readStatus(field: Field): OrderStatus | undefined {
+  const text = textOf(field, 'text');
+  return ORDER_STATUSES.find((status) => status === text);
+}

@@ -1,0 +1,25 @@
+import { enableCompileCache } from 'node:module';
+import { join } from 'node:path';
+
+// Compiled code is kept between calls. What is imported below is not yet loaded.
+enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/compile'));
+
+const { run } = await import('./run.ts');
+
+// A database that we started ends with the process, by a handler of its own.
+for (const [signal, code] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+  ['SIGHUP', 129],
+] as const) {
+  process.on(signal, () => process.exit(code));
+}
+
+process.exitCode = await run({
+  arguments: process.argv.slice(2),
+  environment: process.env,
+  workingFolder: process.cwd(),
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+});

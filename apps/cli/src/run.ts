@@ -1,0 +1,87 @@
+import { randomBytes } from 'node:crypto';
+import { StorageUnavailableError } from '@petstore/domain';
+import { NewerDatabaseError } from '@petstore/persistence';
+import { type Environment, RuntimeError, readSettings, SettingsError } from '@petstore/runtime';
+import { CommanderError } from 'commander';
+import { ImportRefused } from './commands/import-command.ts';
+import type { CommandContext } from './context.ts';
+import { CommandFailure, UsageError } from './failure.ts';
+import { UnreadableInputError } from './import/text-chunks.ts';
+import { createOutput, type Output, type OutputStreams, ReaderGoneError } from './output.ts';
+import { createProgram } from './program.ts';
+import { openSession, prepareSchema, type Session } from './session.ts';
+
+export interface Invocation extends OutputStreams {
+  /** Behind the name of the program. */
+  readonly arguments: readonly string[];
+  readonly environment: Environment;
+  readonly workingFolder: string;
+  readonly stdin: AsyncIterable<Uint8Array>;
+}
+
+/** Done, failed, or asked for wrongly. */
+export type ExitCode = 0 | 1 | 2;
+
+/** Runs one command. Never throws: whatever fails is told on standard error. */
+export async function run(invocation: Invocation): Promise<ExitCode> {
+  const output = createOutput(invocation);
+  try {
+    await createProgram(createContext(invocation, output)).parseAsync(invocation.arguments, { from: 'user' });
+    return 0;
+  } catch (error) {
+    return explain(error, output);
+  }
+}
+
+function createContext(invocation: Invocation, output: Output): CommandContext {
+  const { environment, workingFolder, stdin, stdout, stderr } = invocation;
+  const withUnpreparedSession: CommandContext['withUnpreparedSession'] = async (work) => {
+    await using session: Session = await openSession(readSettings(environment, { workingFolder, isTerminal: false }));
+    return await work(session);
+  };
+  return {
+    output,
+    writeHelp: (text) => void stdout.write(text),
+    writeUsage: (text) => void stderr.write(text),
+    stdin,
+    userFolder: userFolderOf(environment, workingFolder),
+    clock: () => new Date(),
+    randomBytes,
+    withUnpreparedSession,
+    withSession: (work) =>
+      withUnpreparedSession(async (session) => {
+        await prepareSchema(session.persistence.migrations, session.settings.migrate);
+        return work(session);
+      }),
+  };
+}
+
+/** As a script of the workspace we are run in its root, and pnpm tells where the user is. */
+function userFolderOf(environment: Environment, workingFolder: string): string {
+  const isScript = environment['npm_lifecycle_event'] === 'petstore';
+  return (isScript ? environment['INIT_CWD'] : undefined) ?? workingFolder;
+}
+
+function explain(error: unknown, { say }: Output): ExitCode {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2; // commander has said what is wrong
+  if (error instanceof ReaderGoneError) return 0;
+  if (error instanceof ImportRefused) return 1; // the report has said why
+  if (error instanceof SettingsError) {
+    say(error.message);
+    return 2;
+  }
+  if (error instanceof UsageError) {
+    say(`petstore: ${error.message}`);
+    return 2;
+  }
+  say(isForeseen(error) ? `petstore: ${error.message}` : `petstore: ${describeUnforeseen(error)}`);
+  return 1;
+}
+
+const FORESEEN = [CommandFailure, NewerDatabaseError, RuntimeError, StorageUnavailableError, UnreadableInputError];
+
+const isForeseen = (error: unknown): error is Error => FORESEEN.some((kind) => error instanceof kind);
+
+/** Nobody can mend these but us, so they come with all that is known. */
+const describeUnforeseen = (error: unknown): string =>
+  error instanceof Error ? `an unexpected failure: ${error.stack ?? error.message}` : `an unexpected failure: ${error}`;

@@ -1,0 +1,56 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Migrations, openPersistence, type Persistence } from '@petstore/persistence';
+import { openEmbeddedPostgres, openPrivateRedis, type RedisTarget, type Settings } from '@petstore/runtime';
+import { CommandFailure } from './failure.ts';
+
+/** What a command works with, the same as a server with these settings. */
+export interface Session extends AsyncDisposable {
+  readonly settings: Settings;
+  readonly persistence: Persistence;
+  /** Where servers of these settings count, if they do so in Redis. */
+  findRedis(): Promise<RedisTarget | undefined>;
+}
+
+/** Connects to the database of the settings: the embedded one is found where a server runs it, and run by us otherwise. */
+export async function openSession(settings: Settings): Promise<Session> {
+  await using resources = new AsyncDisposableStack();
+  let { databaseUrl } = settings;
+  if (databaseUrl === undefined) {
+    const embedded = await openEmbeddedPostgres(settings.dataFolder);
+    resources.defer(() => embedded.release());
+    databaseUrl = embedded.address;
+  }
+  const persistence = resources.use(openPersistence({ databaseUrl }));
+  const owned = resources.move();
+  return {
+    settings,
+    persistence,
+    async findRedis() {
+      if (settings.redis !== undefined) return settings.redis;
+      if (!existsSync(join(settings.dataFolder, 'redis'))) return undefined; // no server has been here
+      const redis = await openPrivateRedis(settings.dataFolder);
+      if (redis !== undefined) owned.defer(() => redis.release());
+      return redis?.address;
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/**
+ * Brings an empty or older database up to date, unless MIGRATE is off.
+ *
+ * @throws CommandFailure where it is older and may not be changed
+ */
+export async function prepareSchema(migrations: Migrations, mayMigrate: boolean): Promise<void> {
+  if (mayMigrate) {
+    await migrations.migrate();
+    return;
+  }
+  const { pending } = await migrations.status();
+  if (pending.length > 0) {
+    throw new CommandFailure(
+      `the database lacks migrations (${pending.join(', ')}), and MIGRATE is off; run "petstore migrate" with MIGRATE=on`,
+    );
+  }
+}

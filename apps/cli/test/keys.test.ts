@@ -1,0 +1,205 @@
+import { hashApiKeyText, isApiKeyText, isValidAt } from '@petstore/domain';
+import { createTemporaryFolder, createTestRedis, type TemporaryFolder } from '@petstore/testing';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openTestCommandLine, type TestCommandLine } from './support.ts';
+
+let folder: TemporaryFolder;
+let commandLine: TestCommandLine;
+
+beforeAll(async () => {
+  folder = createTemporaryFolder();
+  commandLine = await openTestCommandLine({ dataFolder: folder.path });
+});
+afterAll(async () => {
+  await commandLine[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+interface CreatedKey {
+  readonly id: string;
+  readonly key: string;
+  readonly expiresAt: string | null;
+}
+
+const create = async (...args: string[]) => (await commandLine.json(['keys', 'create', ...args])) as CreatedKey;
+const show = (id: string) => commandLine.json(['keys', 'show', id]);
+const secretOf = (text: string) => commandLine.persistence.apiKeys.findSecret(hashApiKeyText(text));
+
+const DAY_MS = 86_400_000;
+
+describe('keys create', () => {
+  test('makes a key that opens the door', async () => {
+    const created = await create('--plan', 'pro');
+    expect(created).toEqual({
+      id: expect.stringMatching(/^[0-9A-Za-z]{8}$/),
+      key: expect.stringMatching(new RegExp(`^pso_live_${created.id}_`)),
+      plan: 'pro',
+      perMinute: 300,
+      perDay: 10_000,
+      kind: 'external',
+      name: '',
+      expiresAt: null,
+    });
+    expect(isApiKeyText(created.key)).toBe(true);
+    const secret = await secretOf(created.key);
+    expect(secret && isValidAt(secret, new Date())).toBe(true);
+  });
+
+  test('takes a name, a kind, an end and limits', async () => {
+    const created = await create(
+      ...['--plan', 'enterprise', '--per-minute', '7', '--per-day', '1000000000'],
+      ...['--name', 'Über "uns"', '--internal', '--expires', '90d'],
+    );
+    expect(created).toMatchObject({
+      plan: 'enterprise',
+      perMinute: 7,
+      perDay: 1_000_000_000,
+      kind: 'internal',
+      name: 'Über "uns"',
+    });
+    const remainingMs = Date.parse(created.expiresAt ?? '') - Date.now();
+    expect(remainingMs).toBeGreaterThan(90 * DAY_MS - 60_000);
+    expect(remainingMs).toBeLessThanOrEqual(90 * DAY_MS);
+    expect(await create('--plan', 'free', '--expires', '2099-12-31T23:00:00+01:00')).toMatchObject({
+      expiresAt: '2099-12-31T22:00:00.000Z',
+    });
+  });
+
+  test('shows a person the key alone on standard output', async () => {
+    const { code, stdout, stderr } = await commandLine.run(['keys', 'create', '--plan', 'free']);
+    expect(code).toBe(0);
+    expect(isApiKeyText(stdout.trimEnd())).toBe(true);
+    expect(stderr).toContain('shown only now');
+  });
+});
+
+describe('keys list and show', () => {
+  test('tell everything but the text of the key', async () => {
+    const { id, key } = await create('--plan', 'business', '--name', 'listed');
+    const row = {
+      id,
+      plan: 'business',
+      perMinute: 1_000,
+      perDay: 100_000,
+      kind: 'external',
+      name: 'listed',
+      createdAt: expect.any(String),
+      expiresAt: null,
+      revokedAt: null,
+      lastUsedAt: null,
+    };
+    expect(await show(id)).toEqual(row);
+    expect(((await commandLine.json(['keys', 'list'])) as unknown[])[0]).toEqual(row);
+    for (const args of [
+      ['keys', 'list'],
+      ['keys', 'show', id],
+      ['keys', 'list', '--json'],
+    ]) {
+      const { stdout, stderr } = await commandLine.run(args);
+      expect(stdout).toContain(id);
+      expect(stdout + stderr).not.toContain(key.slice(18));
+    }
+  });
+
+  test('never let a name steer the terminal', async () => {
+    const { id } = await create('--plan', 'free', '--name', 'a\u001b[31mb\nc');
+    const { stdout } = await commandLine.run(['keys', 'show', id]);
+    expect(stdout).not.toContain('\u001b');
+    expect(stdout.trimEnd().split('\n')).toHaveLength(2);
+  });
+});
+
+describe('keys rotate', () => {
+  test('gives a new text, and lets the old one live for the overlap', async () => {
+    const first = await create('--plan', 'pro', '--name', 'rotated');
+    const second = (await commandLine.json(['keys', 'rotate', first.id, '--overlap', '15m'])) as CreatedKey;
+    expect(second).toEqual({ ...first, key: expect.any(String) });
+    expect(second.key).not.toBe(first.key);
+    const now = new Date();
+    const later = new Date(now.getTime() + 15 * 60_000);
+    const [old, fresh] = [await secretOf(first.key), await secretOf(second.key)];
+    expect([old, fresh].map((secret) => secret && isValidAt(secret, now))).toEqual([true, true]);
+    expect([old, fresh].map((secret) => secret && isValidAt(secret, later))).toEqual([false, true]);
+  });
+
+  test('ends the old text after 24 hours unless told otherwise, or at once', async () => {
+    const { id, key } = await create('--plan', 'free');
+    await commandLine.json(['keys', 'rotate', id]);
+    const endsAtMs = (await secretOf(key))?.secretExpiresAt?.getTime() ?? 0;
+    expect(Math.abs(endsAtMs - Date.now() - DAY_MS)).toBeLessThan(60_000);
+    await commandLine.json(['keys', 'rotate', id, '--overlap', '0s']);
+    const secret = await secretOf(key);
+    expect(secret && isValidAt(secret, new Date())).toBe(false);
+  });
+});
+
+describe('keys revoke', () => {
+  test('ends a key for good', async () => {
+    const { id, key } = await create('--plan', 'free');
+    const revoked = await commandLine.json(['keys', 'revoke', id]);
+    expect(revoked).toMatchObject({ id, revokedAt: expect.any(String) });
+    expect(await commandLine.json(['keys', 'revoke', id])).toEqual(revoked);
+    const secret = await secretOf(key);
+    expect(secret && isValidAt(secret, new Date())).toBe(false);
+    const { code, stdout, stderr } = await commandLine.run(['keys', 'rotate', id, '--json']);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain('has been revoked');
+  });
+});
+
+describe('keys set-plan', () => {
+  test('changes the plan and with it the limits', async () => {
+    const { id } = await create('--plan', 'free');
+    const args = ['keys', 'set-plan', id, '--plan', 'enterprise', '--per-minute', '5', '--per-day', '6'];
+    expect(await commandLine.json(args)).toMatchObject({ id, plan: 'enterprise', perMinute: 5, perDay: 6 });
+    expect(await commandLine.json(['keys', 'set-plan', id, '--plan', 'pro'])).toMatchObject({
+      plan: 'pro',
+      perMinute: 300,
+      perDay: 10_000,
+    });
+    expect(await show(id)).toMatchObject({ plan: 'pro' });
+  });
+});
+
+test('a key that does not exist is told', async () => {
+  const commands = [['show'], ['rotate'], ['revoke'], ['set-plan', '--plan', 'free']];
+  for (const [command = '', ...flags] of commands) {
+    const { code, stdout, stderr } = await commandLine.run(['keys', command, 'Nobody00', ...flags, '--json']);
+    expect([code, stdout, stderr]).toEqual([1, '', 'petstore: there is no key with the id Nobody00\n']);
+  }
+});
+
+describe('the running servers', () => {
+  test('are told of each change over Redis', async () => {
+    await using redis = await createTestRedis();
+    const environment = { REDIS_URL: redis.url };
+    const told: string[] = [];
+    const subscriber = new Redis(redis.url);
+    await subscriber.subscribe('petstore:api-key-changed');
+    subscriber.on('message', (_channel, id) => told.push(id));
+    try {
+      const { id } = await create('--plan', 'free');
+      for (const args of [
+        ['rotate', id],
+        ['set-plan', id, '--plan', 'pro'],
+        ['revoke', id],
+      ]) {
+        await commandLine.json(['keys', ...args], { environment });
+      }
+      await expect.poll(() => told.filter((one) => one === id)).toHaveLength(3);
+    } finally {
+      subscriber.disconnect();
+    }
+  });
+
+  test('need not be there: a Redis that is away is told, and the change holds', async () => {
+    const { id } = await create('--plan', 'free');
+    const { code, stderr } = await commandLine.run(['keys', 'revoke', id, '--json'], {
+      environment: { REDIS_URL: 'redis://127.0.0.1:1' },
+    });
+    expect(code).toBe(0);
+    expect(stderr).toContain('within 5 s');
+    expect(await show(id)).toMatchObject({ revokedAt: expect.any(String) });
+  });
+});

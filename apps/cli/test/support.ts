@@ -1,0 +1,101 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { openPersistence, type Persistence } from '@petstore/persistence';
+import { createTestDatabase } from '@petstore/testing';
+import { run } from '../src/run.ts';
+
+const MAIN = join(import.meta.dirname, '../src/main.ts');
+
+export interface CallOptions {
+  readonly environment?: Record<string, string>;
+  readonly stdin?: string | Uint8Array;
+  readonly cwd?: string;
+  readonly nodeOptions?: readonly string[];
+}
+
+export interface CallResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Variables of the machine that the command line would heed. */
+const CLEAN = { DATABASE_URL: '', REDIS_URL: '', DATA_DIR: '', MIGRATE: '', INIT_CWD: '', npm_lifecycle_event: '' };
+
+export function spawnPetstore(args: readonly string[], { environment = {}, cwd, nodeOptions = [] }: CallOptions = {}) {
+  return spawn(process.execPath, [...nodeOptions, MAIN, ...args], {
+    cwd,
+    env: { ...process.env, ...CLEAN, ...environment },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+}
+
+/** Runs the real command line in a process of its own. */
+export async function petstore(args: readonly string[], options: CallOptions = {}): Promise<CallResult> {
+  const child = spawnPetstore(args, options);
+  child.stdin.on('error', () => {}); // a command that refuses does not read to the end
+  child.stdin.end(options.stdin ?? '');
+  const closed = new Promise<number | null>((resolve) => child.on('close', resolve));
+  const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), closed]);
+  return { code, stdout, stderr };
+}
+
+/** Runs a command in this process, which is much faster: for what never comes to work. */
+export async function runHere(args: readonly string[], environment: Record<string, string>): Promise<CallResult> {
+  const [stdin, stdout, stderr] = [new PassThrough().end(), new PassThrough(), new PassThrough()];
+  const printed = Promise.all([text(stdout), text(stderr)]);
+  const code = await run({ arguments: args, environment, workingFolder: '/', stdin, stdout, stderr });
+  stdout.end();
+  stderr.end();
+  const [outputText, messages] = await printed;
+  return { code, stdout: outputText, stderr: messages };
+}
+
+export interface TestCommandLine extends AsyncDisposable {
+  readonly url: string;
+  readonly environment: Record<string, string>;
+  readonly persistence: Persistence;
+  run(args: readonly string[], options?: CallOptions): Promise<CallResult>;
+  /** Runs a command that succeeds, and gives what it prints with `--json`. */
+  json(args: readonly string[], options?: CallOptions): Promise<unknown>;
+}
+
+const template = {
+  name: 'persistence',
+  async prepare(databaseUrl: string) {
+    await using persistence = openPersistence({ databaseUrl });
+    await persistence.migrations.migrate();
+  },
+};
+
+/** The command line on a database of its own. */
+export async function openTestCommandLine({ dataFolder }: { dataFolder: string }): Promise<TestCommandLine> {
+  const database = await createTestDatabase({ template });
+  const persistence = openPersistence({ databaseUrl: database.url });
+  const environment = { DATABASE_URL: database.url, DATA_DIR: dataFolder };
+  const call = (args: readonly string[], options: CallOptions = {}) =>
+    petstore(args, { ...options, environment: { ...environment, ...options.environment } });
+  return {
+    url: database.url,
+    environment,
+    persistence,
+    run: call,
+    async json(args, options) {
+      const { code, stdout, stderr } = await call([...args, '--json'], options);
+      if (code !== 0) throw new Error(`petstore ${args.join(' ')} ended with ${code}: ${stderr}`);
+      return parseExactly(stdout);
+    },
+    async [Symbol.asyncDispose]() {
+      await persistence.close();
+      await database[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Parses JSON; integers that a double would round become bigints. */
+export const parseExactly = (json: string): unknown =>
+  JSON.parse(json, (_key, value: unknown, context?: { source?: string }) =>
+    typeof value === 'number' && !Number.isSafeInteger(value) && context?.source ? BigInt(context.source) : value,
+  );

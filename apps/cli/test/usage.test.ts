@@ -1,0 +1,195 @@
+import { createTemporaryFolder, type TemporaryFolder } from '@petstore/testing';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openTestCommandLine, petstore, runHere, type TestCommandLine } from './support.ts';
+
+let folder: TemporaryFolder;
+let commandLine: TestCommandLine;
+
+beforeAll(async () => {
+  folder = createTemporaryFolder();
+  commandLine = await openTestCommandLine({ dataFolder: folder.path });
+});
+afterAll(async () => {
+  await commandLine[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+describe('wrong usage ends with 2, says why in words, and does nothing', () => {
+  const LONG_KEY = 'pso_live_abcdEFGH_00000000000000000000000000000000abcdef';
+  test.each<[string, string]>([
+    ['', 'Usage: petstore'],
+    ['dance', "unknown command 'dance'"],
+    ['keys', 'Usage: petstore keys'],
+    ['keys dance', "unknown command 'dance'"],
+    ['keys create', "'--plan <plan>' not specified"],
+    ['keys create --plan gold', 'Allowed choices are free, pro, business, enterprise'],
+    ['keys create --plan free --colour red', "unknown option '--colour'"],
+    ['keys create --plan free extra', 'too many arguments'],
+    ['keys create --plan free --per-minute 5 --per-day 5', 'for the plan enterprise only'],
+    ['keys create --plan enterprise', 'needs both --per-minute and --per-day'],
+    ['keys create --plan enterprise --per-minute 5', 'needs both'],
+    ['keys create --plan enterprise --per-minute 0 --per-day 5', '--per-minute must be a whole number from 1'],
+    ['keys create --plan enterprise --per-minute 5 --per-day 1000000001', '--per-day must be a whole number'],
+    ['keys create --plan enterprise --per-minute 1e3 --per-day 5', '--per-minute must be a whole number'],
+    ['keys create --plan free --expires soon', '--expires must be a duration such as'],
+    ['keys create --plan free --expires 90', '--expires must be a duration such as'],
+    ['keys create --plan free --expires 0d', '--expires must be in the future'],
+    ['keys create --plan free --expires 2020-01-01T00:00:00Z', '--expires must be in the future'],
+    ['keys create --plan free --expires 2099-02-30T00:00:00Z', '--expires must be a duration such as'],
+    ['keys create --plan free --expires 999999999d', '--expires must be'],
+    ['keys show', "missing required argument 'ID'"],
+    ['keys show abc', 'ID must be the eight letters and digits'],
+    [`keys revoke ${LONG_KEY}`, 'ID must be the eight letters and digits'],
+    ['keys rotate abcdEFGH --overlap yesterday', '--overlap must be a duration such as'],
+    ['keys set-plan abcdEFGH', "'--plan <plan>' not specified"],
+    ['keys set-plan abcdEFGH --plan pro --per-day 5', 'for the plan enterprise only'],
+    ['orders generate', "'--count <n>' not specified"],
+    ['orders generate --count 0', '--count must be a whole number from 1'],
+    ['orders generate --count many', '--count must be a whole number from 1'],
+    ['orders generate --count 1 --seed -1', '--seed'],
+    ['orders generate --count 1 --seed 2147483648', '--seed must be a whole number from 0 to 2147483647'],
+    ['orders list --status complete', 'Allowed choices are pending, shipped, cancelled'],
+    ['orders import', "missing required argument 'FILE'"],
+    ['orders export', "missing required argument 'FILE'"],
+    ['orders export - --format xml', 'Allowed choices are ndjson, csv'],
+    ['pets import', "missing required argument 'FILE'"],
+    ['migrate --back', "unknown option '--back'"],
+  ])('petstore %s', async (line, complaint) => {
+    const { code, stdout, stderr } = await runHere(
+      line.split(' ').filter((word) => word !== ''),
+      commandLine.environment,
+    );
+    expect(stderr).toContain(complaint);
+    expect(stderr).not.toMatch(/ at .*\.ts:\d+/); // no stack
+    expect(stderr).not.toContain(LONG_KEY);
+    expect([code, stdout]).toEqual([2, '']);
+  });
+
+  test('as a process too', async () => {
+    const { code, stdout, stderr } = await commandLine.run(['keys', 'create', '--plan', 'gold']);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toContain('Allowed choices');
+  });
+
+  test('wrong settings do so too, all of them at once', async () => {
+    const { code, stdout, stderr } = await petstore(['keys', 'list'], {
+      environment: { DATABASE_URL: 'mysql://secret@host', MIGRATE: 'perhaps' },
+    });
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toContain('DATABASE_URL');
+    expect(stderr).toContain('MIGRATE');
+    expect(stderr).not.toContain('secret');
+  });
+});
+
+test('help is no mistake', async () => {
+  for (const args of [['--help'], ['keys', '--help'], ['orders', 'import', '--help']]) {
+    const { code, stdout, stderr } = await runHere(args, {});
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toContain('Usage: petstore');
+  }
+});
+
+describe('what cannot be done ends with 1, one line and an empty standard output', () => {
+  const oneLine = expect.stringMatching(/^petstore: [^\n]+\n$/);
+
+  test('where PostgreSQL is away', async () => {
+    const environment = { DATABASE_URL: 'postgres://user:hidden@127.0.0.1:1/none' };
+    for (const args of [
+      ['keys', 'list'],
+      ['orders', 'list'],
+      ['orders', 'import', '-'],
+      ['migrate', '--status'],
+    ]) {
+      const { code, stdout, stderr } = await petstore([...args, '--json'], { environment });
+      expect([code, stdout, stderr]).toEqual([1, '', oneLine]);
+      expect(stderr).toContain('PostgreSQL is not available');
+      expect(stderr).not.toContain('hidden');
+    }
+  });
+
+  test('where a file cannot be read or written', async () => {
+    const cases = [
+      [['orders', 'import', 'nowhere.csv'], 'nowhere.csv cannot be read: there is no such file'],
+      [['orders', 'import', '.'], 'cannot be read: it is a folder'],
+      [['pets', 'import', 'nowhere.csv'], 'nowhere.csv cannot be read: there is no such file'],
+      [['orders', 'export', '.'], 'cannot be written: it is a folder'],
+      [['orders', 'export', 'no/such/folder.csv'], 'cannot be written: there is no such file or folder'],
+    ] as const;
+    for (const [args, complaint] of cases) {
+      const { code, stdout, stderr } = await commandLine.run([...args, '--json'], { cwd: folder.path });
+      expect([code, stdout, stderr]).toEqual([1, '', oneLine]);
+      expect(stderr).toContain(complaint);
+    }
+  });
+});
+
+describe('migrate', () => {
+  async function withEmptyDatabase(work: (environment: Record<string, string>, client: pg.Client) => Promise<void>) {
+    const name = `empty_${Date.now()}`;
+    const administrator = new pg.Client(commandLine.url);
+    await administrator.connect();
+    await administrator.query(`create database ${name} template template0`);
+    const url = new URL(commandLine.url);
+    url.pathname = `/${name}`;
+    const client = new pg.Client(url.href);
+    await client.connect();
+    try {
+      await work({ DATABASE_URL: url.href, DATA_DIR: folder.path }, client);
+    } finally {
+      await client.end();
+      await administrator.query(`drop database ${name}`);
+      await administrator.end();
+    }
+  }
+
+  test('brings an empty database up to date, and looking does not', async () => {
+    await withEmptyDatabase(async (environment) => {
+      const json = async (...args: string[]) => {
+        const { code, stdout } = await petstore([...args, '--json'], { environment });
+        expect(code).toBe(0);
+        return JSON.parse(stdout) as unknown;
+      };
+      const pending = { applied: [], pending: ['0001-initial-schema'] };
+      expect(await json('migrate', '--status')).toEqual(pending);
+      expect(await json('migrate', '--status')).toEqual(pending);
+      expect(await json('migrate')).toEqual({ applied: ['0001-initial-schema'] });
+      expect(await json('migrate')).toEqual({ applied: [] });
+      expect(await json('migrate', '--status')).toEqual({ applied: ['0001-initial-schema'], pending: [] });
+    });
+  });
+
+  test('is done by the other commands too', async () => {
+    await withEmptyDatabase(async (environment) => {
+      const { code, stdout } = await petstore(['orders', 'list', '--json'], { environment });
+      expect([code, JSON.parse(stdout)]).toEqual([0, []]);
+    });
+  });
+
+  test('is left alone with MIGRATE=off', async () => {
+    await withEmptyDatabase(async (environment, client) => {
+      for (const args of [['orders', 'list'], ['keys', 'list'], ['migrate']]) {
+        const { code, stdout, stderr } = await petstore(args, { environment: { ...environment, MIGRATE: 'off' } });
+        expect([code, stdout]).toEqual([1, '']);
+        expect(stderr).toContain('MIGRATE is off');
+      }
+      const { rows } = await client.query(`select from pg_class where relname = 'orders'`);
+      expect(rows).toEqual([]);
+    });
+    const { code } = await commandLine.run(['orders', 'list'], { environment: { MIGRATE: 'off' } });
+    expect(code).toBe(0);
+  });
+
+  test('refuses a database of a newer migration', async () => {
+    await withEmptyDatabase(async (environment, client) => {
+      await petstore(['migrate'], { environment });
+      await client.query(`insert into schema_migrations (name) values ('9999-from-the-future')`);
+      for (const args of [['migrate'], ['migrate', '--status'], ['keys', 'list']]) {
+        const { code, stdout, stderr } = await petstore(args, { environment });
+        expect([code, stdout]).toEqual([1, '']);
+        expect(stderr).toMatch(/^petstore: the database was migrated by a newer version .*9999-from-the-future.*\n$/);
+      }
+    });
+  });
+});
