@@ -66,6 +66,15 @@ describe('the reference', () => {
     expect(reference.offences).toEqual([]);
   });
 
+  test('offers no service of others; the only way out is the name of who made the bundle', async () => {
+    await using reference = await visitReference();
+    const links = await reference.page
+      .locator('a[href]')
+      .evaluateAll((anchors: HTMLAnchorElement[]) => anchors.map(({ href }) => href));
+    expect(links.filter((href) => new URL(href).origin !== site.origin)).toEqual(['https://www.scalar.com/']);
+    expect(await reference.page.getByRole('button', { name: /Ask|AI|VS Code|Cursor|Client|Deploy|Share/ }).count()).toBe(0);
+  });
+
   test('shows every operation, section and schema', async () => {
     await using reference = await visitReference();
     const sidebar = reference.page.locator('aside');
