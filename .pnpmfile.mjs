@@ -1,7 +1,22 @@
-/**
- * Of @scalar/api-reference only the browser bundle is served, which holds all that it needs. Its 27 dependencies
- * would bring 240 MB that nothing ever loads.
- */
+/** Dependencies whose own list of dependencies does not fit here. */
+const CORRECTIONS = {
+  /**
+   * Of @scalar/api-reference only the browser bundle is served, which holds all that it needs. Its 27 dependencies
+   * would bring 240 MB that nothing ever loads.
+   */
+  '@scalar/api-reference': (manifest) => ({ ...manifest, dependencies: {} }),
+  /** Uses the compiler's JavaScript API, which TypeScript 7 no longer has. A peer dependency would be our compiler. */
+  'openapi-typescript': ({ peerDependencies: _, ...manifest }) => ({
+    ...manifest,
+    dependencies: { ...manifest.dependencies, typescript: '5.9.3' },
+  }),
+  /** Bundles declarations that the compiler has written, and so needs none itself. */
+  'rolldown-plugin-dts': ({ peerDependencies: { typescript: _, ...peerDependencies }, ...manifest }) => ({
+    ...manifest,
+    peerDependencies,
+  }),
+};
+
 export const hooks = {
-  readPackage: (manifest) => (manifest.name === '@scalar/api-reference' ? { ...manifest, dependencies: {} } : manifest),
+  readPackage: (manifest) => CORRECTIONS[manifest.name]?.(manifest) ?? manifest,
 };
