@@ -56,7 +56,9 @@ export class Exchange {
   allow: string;
   /** On whose behalf the request is, once that is known. */
   principal: Principal | undefined;
-  /** Called when the rest of the request's body cannot be understood or does not come. */
+  /** Why the rest of the request's body cannot be understood or does not come. */
+  bodyRefusal: ErrorCode | undefined;
+  /** Called when {@link bodyRefusal} is known. */
   onBodyRefused: ((code: ErrorCode) => void) | undefined;
   readonly #host: ExchangeHost;
   readonly #startedAtMs: number;
@@ -181,6 +183,13 @@ export class Exchange {
     this.#host.load.endStreams(this.#streams);
     this.response.destroy();
     this.#end(this.response.statusCode);
+  }
+
+  /** Tells whoever reads the request's body, now or later, that no more of it will come. */
+  refuseBody(code: ErrorCode): void {
+    this.headers['connection'] = 'close';
+    this.bodyRefusal = code;
+    this.onBodyRefused?.(code);
   }
 
   /** To be called by whoever reads the request's body. */

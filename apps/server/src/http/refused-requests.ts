@@ -57,8 +57,7 @@ export function createRefusedRequests({ limiter, metrics, newRequestId }: Refuse
     const { request, response } = last;
     if (request.complete) return void response.once('close', () => refuseOrCut(socket, code));
     response.once('finish', () => closeGently(socket));
-    last.headers['connection'] = 'close';
-    last.onBodyRefused?.(code);
+    last.refuseBody(code);
   }
 
   /** We are no proxy, and CONNECT is no method of anything here. */

@@ -25,6 +25,8 @@ export async function readBody(exchange: Exchange, maxBytes: number): Promise<st
   const { headers } = request;
   if (Number(headers['content-length'] ?? 0) > maxBytes) throw new ApiError('payload_too_large');
   if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return '';
+  if (exchange.bodyRefusal !== undefined) throw new ApiError(exchange.bodyRefusal);
+  if (request.destroyed) throw new ClientGoneError();
   if (headers.expect !== undefined) response.writeContinue();
   return collect(exchange, maxBytes);
 }

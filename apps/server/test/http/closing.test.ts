@@ -1,0 +1,93 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { placeOrder } from './support/orders.ts';
+import { openRaw } from './support/raw-http.ts';
+import { startTestApp } from './support/test-app.ts';
+
+const request = (key: string, line: string) => `${line} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+
+/** An app whose commands wait until they are let go. */
+async function startHeldApp() {
+  const gate = Promise.withResolvers<void>();
+  const app = await startTestApp({
+    wrap: {
+      orders: (orders) => ({
+        listOrders: () => ({
+          async *jsonChunks() {
+            yield Buffer.from('[');
+            await gate.promise;
+            yield Buffer.from(']');
+          },
+          [Symbol.asyncIterator]: () => orders.listOrders()[Symbol.asyncIterator](),
+        }),
+        async applyCommand(...args) {
+          await gate.promise;
+          return orders.applyCommand(...args);
+        },
+        insertOrder: (order) => orders.insertOrder(order),
+      }),
+    },
+  });
+  return { app, letGo: () => gate.resolve() };
+}
+
+describe('a listener that closes', () => {
+  test('answers what is at work, and says that it is the last answer', async () => {
+    const { app, letGo } = await startHeldApp();
+    const { id } = await app.persistence.orders.insertOrder({
+      petId: 7n as never,
+      quantity: 1,
+      placedAt: new Date(),
+      status: 'pending',
+      complete: false,
+    });
+    using connection = await openRaw({ port: app.port });
+    connection.write(request(app.key, `DELETE /v1/store/orders/${id}`));
+    await sleep(50);
+    const closed = app.app.close();
+    await sleep(200);
+    letGo();
+    expect(await connection.read()).toMatchObject({ status: 204, headers: { connection: 'close' } });
+    await closed;
+    await app[Symbol.asyncDispose]();
+  });
+
+  test('sends lists to their end that began before', async () => {
+    const { app, letGo } = await startHeldApp();
+    using connection = await openRaw({ port: app.port });
+    connection.write(request(app.key, 'GET /v1/store/orders'));
+    await sleep(50);
+    const closed = app.app.close();
+    await sleep(200);
+    letGo();
+    expect(await connection.read()).toMatchObject({ status: 200, body: '[]' });
+    // Its answer had promised to keep the connection, which must not keep the listener.
+    await closed;
+    await app[Symbol.asyncDispose]();
+  });
+
+  test('answers what was sent on an idle connection just before', async () => {
+    const app = await startTestApp();
+    const order = await placeOrder(app.persistence);
+    using connection = await openRaw({ port: app.port });
+    connection.write(request(app.key, 'GET /v1/store/orders'));
+    expect(await connection.read()).toMatchObject({ status: 200, headers: { connection: 'keep-alive' } });
+    const closed = app.app.close();
+    connection.write(request(app.key, `DELETE /v1/store/orders/${order.id}`));
+    expect(await connection.read()).toMatchObject({ status: 204, headers: { connection: 'close' } });
+    await closed;
+    await app[Symbol.asyncDispose]();
+  });
+
+  test('does not wait for idle connections, and takes no new ones', async () => {
+    const app = await startTestApp();
+    using idle = await openRaw({ port: app.port });
+    idle.write(request(app.key, 'GET /v1/store/orders'));
+    await idle.read();
+    const began = performance.now();
+    await app.app.close();
+    expect(performance.now() - began).toBeLessThan(2_000);
+    await expect(openRaw({ port: app.port })).rejects.toThrow('ECONNREFUSED');
+    await app[Symbol.asyncDispose]();
+  });
+});

@@ -1,0 +1,92 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { createKey, planOf, startTestApp } from './support/test-app.ts';
+
+const SHOP = 'https://shop.example';
+const app = await startTestApp({ corsOrigins: [SHOP, 'http://localhost:5173'] });
+afterAll(() => app[Symbol.asyncDispose]());
+
+const preflight = (path: string, origin: string, method = 'DELETE') =>
+  app.fetch(path, {
+    method: 'OPTIONS',
+    key: null,
+    headers: { origin, 'access-control-request-method': method, 'access-control-request-headers': 'authorization' },
+  });
+
+describe('an origin that is named in the setting', () => {
+  test.each(['/v1/store/orders', '/v1/store/orders/1', '/v1/pets/1', '/trpc/orders.list', '/v1/unknown'])(
+    'may ask beforehand, without a key: %s',
+    async (path) => {
+      const answer = await preflight(path, SHOP);
+      expect(answer.status).toBe(204);
+      expect(await answer.text()).toBe('');
+      expect(Object.fromEntries(answer.headers)).toMatchObject({
+        'access-control-allow-origin': SHOP,
+        'access-control-allow-methods': 'GET, HEAD, POST, DELETE',
+        'access-control-allow-headers': expect.stringContaining('Authorization'),
+        'access-control-max-age': '7200',
+        vary: expect.stringContaining('Origin'),
+        'x-ratelimit-limit': '60',
+      });
+    },
+  );
+
+  test('is not counted for asking beforehand', async () => {
+    for (let i = 0; i < 70; i++) expect((await preflight('/v1/store/orders/1', SHOP)).status).toBe(204);
+    expect((await preflight('/v1/store/orders/1', SHOP)).headers.get('x-ratelimit-remaining')).toBe('60');
+  });
+
+  test.each([
+    [200, '/v1/store/orders', undefined],
+    [401, '/v1/store/orders', 'nobody'],
+    [404, '/v1/store/orders/x/y', undefined],
+    [400, '/v1/store/orders/%', undefined],
+    [404, '/trpc/nothing', undefined],
+    [200, '/v1/openapi.json', undefined],
+  ])('may read a %i, with its limits: %s', async (status, path, key) => {
+    const answer = await app.fetch(path, { headers: { origin: SHOP }, ...(key !== undefined && { key }) });
+    expect(answer.status).toBe(status);
+    expect(answer.headers.get('access-control-allow-origin')).toBe(SHOP);
+    for (const name of ['X-RateLimit-Remaining', 'X-RateLimit-Reset', 'Retry-After', 'RateLimit', 'X-Request-Id']) {
+      expect(answer.headers.get('access-control-expose-headers')).toContain(name);
+    }
+  });
+
+  test('may read a 429', async () => {
+    const { text: key } = await createKey(app.persistence, { plan: planOf(1) });
+    await app.fetch('/v1/pets/1', { key });
+    const answer = await app.fetch('/v1/pets/1', { key, headers: { origin: SHOP } });
+    expect(answer.status).toBe(429);
+    expect(answer.headers.get('access-control-allow-origin')).toBe(SHOP);
+    expect(answer.headers.get('access-control-expose-headers')).toContain('Retry-After');
+  });
+});
+
+describe('any other origin', () => {
+  test.each([
+    'https://evil.example',
+    'https://shop.example.evil',
+    'http://shop.example',
+    'null',
+    'https://SHOP.example',
+  ])('%s is not answered', async (origin) => {
+    const answer = await app.fetch('/v1/store/orders', { headers: { origin } });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.has('access-control-allow-origin')).toBe(false);
+    expect(answer.headers.get('vary')).toContain('Origin');
+  });
+
+  test('needs a key for OPTIONS like everybody', async () => {
+    expect((await preflight('/v1/store/orders', 'https://evil.example')).status).toBe(401);
+  });
+});
+
+test('without the setting nothing is said of origins', async () => {
+  await using plain = await startTestApp();
+  const answer = await plain.fetch('/v1/store/orders', { headers: { origin: SHOP } });
+  expect([...answer.headers.keys()].filter((name) => name.startsWith('access-control') || name === 'vary')).toEqual([]);
+});
+
+test('what tRPC varies by is kept', async () => {
+  const answer = await app.fetch('/trpc/pets.get', { headers: { origin: SHOP } });
+  expect(answer.headers.get('vary')).toBe('Origin, trpc-accept, accept');
+});

@@ -1,0 +1,61 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { expectError } from './support/expect-error.ts';
+import { startTestApp } from './support/test-app.ts';
+
+const app = await startTestApp();
+afterAll(() => app[Symbol.asyncDispose]());
+
+const get = (path: string, headers: Record<string, string> = {}) => app.fetch(path, { key: null, headers });
+
+describe.each([
+  ['/v1/openapi.json', 'application/json'],
+  ['/v1/openapi.yaml', 'application/yaml'],
+  ['/docs', 'text/html; charset=utf-8'],
+])('%s', (path, contentType) => {
+  test('is read without a key, and not counted', async () => {
+    const answer = await get(path);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('content-type')).toBe(contentType);
+    expect((await answer.text()).length).toBeGreaterThan(10);
+    expect([...answer.headers.keys()].filter((name) => name.includes('ratelimit'))).toEqual([]);
+  });
+
+  test('is not sent again to who has it', async () => {
+    const etag = (await get(path)).headers.get('etag') ?? '';
+    expect(etag).toMatch(/^"[\w-]+"$/);
+    for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+      const answer = await get(path, { 'if-none-match': known });
+      expect([answer.status, await answer.text(), answer.headers.get('etag')]).toEqual([304, '', etag]);
+    }
+    expect((await get(path, { 'if-none-match': '"other"' })).status).toBe(200);
+  });
+});
+
+test('/ leads to /docs', async () => {
+  const answer = await get('/');
+  expect([answer.status, answer.headers.get('location'), await answer.text()]).toEqual([302, '/docs', '']);
+});
+
+describe('the reference', () => {
+  test('has guides beside it, each a page that may load nothing from elsewhere', async () => {
+    for (const path of ['/docs', '/docs/errors', '/docs/errors/order_not_found']) {
+      const answer = await get(path);
+      expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+      expect(answer.headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'self'; /);
+      expect(await answer.text()).toContain('<!doctype html>');
+    }
+  });
+
+  test('is sent compressed to who takes it so', async () => {
+    const answer = await get('/docs', { 'accept-encoding': 'gzip' });
+    expect(answer.headers.get('content-encoding')).toBe('gzip');
+    expect(answer.headers.get('vary')).toBe('accept-encoding');
+  });
+
+  test.each(['/docs/nothing', '/docs/../package.json', '/docs/%2e%2e/package.json', '/Docs'])(
+    '%s is not part of it',
+    async (path) => {
+      await expectError(await get(path), 'route_not_found');
+    },
+  );
+});

@@ -1,0 +1,208 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
+import { StorageUnavailableError } from '@petstore/domain';
+import { manualClock } from '@petstore/testing';
+import { afterAll, describe, expect, test } from 'vitest';
+import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
+import { placeOrder } from './support/orders.ts';
+import { type RawAnswer, sendRaw } from './support/raw-http.ts';
+import {
+  createKey,
+  PETS_SUNSET_AT,
+  planOf,
+  startTestApp,
+  type TestApp,
+  type TestAppOptions,
+} from './support/test-app.ts';
+
+interface Row {
+  readonly code: ErrorCode;
+  readonly from: string;
+  readonly provoke: (app: TestApp) => Promise<Response | RawAnswer>;
+  readonly options?: TestAppOptions;
+  readonly headers?: Readonly<Record<string, unknown>>;
+}
+
+const raw = async ({ port }: TestApp, text: string): Promise<RawAnswer> => {
+  const [answer] = await sendRaw(text, { port });
+  if (answer === undefined) throw new Error('no answer came');
+  return answer;
+};
+const authorized = ({ key }: TestApp, line: string, ...more: string[]) =>
+  [line, 'Host: x', `Authorization: Bearer ${key}`, ...more, '', ''].join('\r\n');
+const cancel = (app: TestApp, id: bigint | string) => app.fetch(`/v1/store/orders/${id}`, { method: 'DELETE' });
+
+const failing = (error: unknown): TestAppOptions => ({
+  wrap: { orders: (orders) => ({ ...orders, applyCommand: () => Promise.reject(error) }) },
+});
+const SECRET = 'select "secret" from internals';
+
+const ROWS: readonly Row[] = [
+  { code: 'invalid_request', from: 'the URL', provoke: (app) => raw(app, authorized(app, 'GET /v1/%zz HTTP/1.1')) },
+  { code: 'invalid_request', from: 'a path parameter', provoke: (app) => cancel(app, '0x1') },
+  {
+    code: 'invalid_request',
+    from: 'a missing Host',
+    provoke: (app) => raw(app, 'GET /v1/store/orders HTTP/1.1\r\n\r\n'),
+  },
+  {
+    code: 'invalid_request',
+    from: 'two Hosts',
+    provoke: (app) => raw(app, authorized(app, 'GET /v1/store/orders HTTP/1.1', 'Host: y')),
+  },
+  { code: 'invalid_request', from: 'the parser: no HTTP', provoke: (app) => raw(app, 'HELLO\r\n\r\n') },
+  {
+    code: 'invalid_request',
+    from: 'the parser: no method',
+    provoke: (app) => raw(app, 'FOO / HTTP/1.1\r\nHost: x\r\n\r\n'),
+  },
+  {
+    code: 'invalid_request',
+    from: 'the parser: two lengths',
+    provoke: (app) => raw(app, 'POST /v1 HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n'),
+  },
+  {
+    code: 'missing_api_key',
+    from: 'admission',
+    provoke: (app) => app.fetch('/v1/store/orders', { key: null }),
+    headers: { 'www-authenticate': expect.stringMatching(/^Bearer(?!.*error=)/) },
+  },
+  {
+    code: 'invalid_api_key',
+    from: 'admission',
+    provoke: (app) => app.fetch('/v1/store/orders', { key: 'nobody' }),
+    headers: { 'www-authenticate': expect.stringMatching(/^Bearer .*error="invalid_token"/) },
+  },
+  { code: 'order_not_found', from: 'the operation', provoke: (app) => cancel(app, 404n) },
+  { code: 'pet_not_found', from: 'the operation', provoke: (app) => app.fetch('/v1/pets/404') },
+  { code: 'route_not_found', from: 'the router', provoke: (app) => app.fetch('/v1/store') },
+  {
+    code: 'method_not_allowed',
+    from: 'the router',
+    provoke: (app) => app.fetch('/v1/store/orders', { method: 'POST', body: '{}' }),
+    headers: { allow: 'GET, HEAD, OPTIONS' },
+  },
+  {
+    code: 'request_timeout',
+    from: 'the parser',
+    options: { bounds: { headersTimeoutMs: 100 } },
+    provoke: (app) => raw(app, 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\n'),
+  },
+  {
+    code: 'order_already_shipped',
+    from: 'the domain',
+    provoke: async (app) => cancel(app, (await placeOrder(app.persistence, 'ship')).id),
+  },
+  {
+    code: 'order_already_cancelled',
+    from: 'the domain',
+    provoke: async (app) => cancel(app, (await placeOrder(app.persistence, 'cancel')).id),
+  },
+  {
+    code: 'operation_sunset',
+    from: 'the operation',
+    options: { clock: manualClock(PETS_SUNSET_AT) },
+    provoke: (app) => app.fetch('/v1/pets/1'),
+  },
+  {
+    code: 'expectation_failed',
+    from: 'admission',
+    provoke: (app) => raw(app, authorized(app, 'GET /v1/store/orders HTTP/1.1', 'Expect: a-miracle')),
+  },
+  {
+    code: 'rate_limit_exceeded',
+    from: 'admission',
+    async provoke(app) {
+      const { text: key } = await createKey(app.persistence, { plan: planOf(1) });
+      await app.fetch('/v1/store/orders', { key });
+      return app.fetch('/v1/store/orders', { key });
+    },
+    headers: {
+      'retry-after': expect.stringMatching(/^[1-9]\d*$/),
+      'cache-control': 'no-store',
+      'x-ratelimit-remaining': '0',
+    },
+  },
+  {
+    code: 'api_key_banned',
+    from: 'admission',
+    async provoke(app) {
+      const { text: key } = await createKey(app.persistence, { plan: planOf(1) });
+      await app.fetch('/v1/store/orders', { key });
+      await app.fetch('/v1/store/orders', { key });
+      // What comes in the first two seconds of an episode is no strike.
+      await sleep(2_100);
+      return app.fetch('/v1/store/orders', { key });
+    },
+    headers: {
+      'retry-after': expect.stringMatching(/^[1-9]\d*$/),
+      'cache-control': 'no-store',
+      'x-ratelimit-remaining': '0',
+    },
+  },
+  {
+    code: 'headers_too_large',
+    from: 'the parser',
+    provoke: (app) => raw(app, authorized(app, 'GET /v1/store/orders HTTP/1.1', `X: ${'x'.repeat(17_000)}`)),
+  },
+  {
+    code: 'headers_too_large',
+    from: 'the parser: the URL',
+    provoke: (app) => raw(app, authorized(app, `GET /v1/${'x'.repeat(17_000)} HTTP/1.1`)),
+  },
+  { code: 'internal_error', from: 'a fault', options: failing(new Error(SECRET)), provoke: (app) => cancel(app, 1n) },
+  {
+    code: 'service_unavailable',
+    from: 'the database',
+    options: failing(new StorageUnavailableError(SECRET)),
+    provoke: (app) => cancel(app, 1n),
+    headers: { 'retry-after': expect.stringMatching(/^[1-9]\d*$/) },
+  },
+  {
+    code: 'overloaded',
+    from: 'admission',
+    options: { bounds: { maxRequestsInFlight: 0 } },
+    provoke: (app) => cancel(app, 1n),
+    headers: { 'retry-after': expect.stringMatching(/^[1-9]\d*$/) },
+  },
+];
+
+/** These need a body, or a procedure that REST does not offer; see trpc.test.ts. */
+const OVER_TRPC_ONLY: readonly ErrorCode[] = [
+  'malformed_json',
+  'payload_too_large',
+  'insufficient_scope',
+  'unsupported_media_type',
+  'order_not_shipped',
+  'order_already_completed',
+];
+
+describe('every failure over REST is the Error object under the headers of a limit', async () => {
+  const shared = await startTestApp();
+  afterAll(() => shared[Symbol.asyncDispose]());
+
+  test.each(ROWS)('$code, from $from', async ({ code, provoke, options, headers = {} }) => {
+    await using own = options && (await startTestApp(options));
+    const answer = await expectError(await provoke(own ?? shared), code);
+    expectRateLimitHeaders(answer);
+    expect(answer.headers).toMatchObject(headers);
+    expect(answer.body).not.toContain('secret');
+  });
+
+  test('no code is forgotten', () => {
+    const proven = new Set([...ROWS.map(({ code }) => code), ...OVER_TRPC_ONLY]);
+    expect([...proven].sort()).toEqual(Object.keys(ERROR_CATALOGUE).sort());
+  });
+
+  test('a fault of ours is logged whole, once, under the id that the caller was given', async () => {
+    await using app = await startTestApp(failing(new Error(SECRET)));
+    const answer = await cancel(app, 1n);
+    const lines = app.logLines.filter(({ level }) => level >= 50);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatchObject({
+      requestId: answer.headers.get('x-request-id'),
+      operation: 'cancelOrder',
+      err: { message: SECRET, stack: expect.stringContaining('errors.test') },
+    });
+  });
+});

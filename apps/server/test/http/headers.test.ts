@@ -1,0 +1,173 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { createClientAddress, type TrustedProxies } from '../../src/http/client-address.ts';
+import { expectRateLimitHeaders } from './support/expect-error.ts';
+import { importPets, placeOrder } from './support/orders.ts';
+import { createKey, PETS_SUNSET_AT, planOf, startTestApp } from './support/test-app.ts';
+
+const app = await startTestApp();
+afterAll(() => app[Symbol.asyncDispose]());
+await importPets(app.persistence, [{ id: 1n as never, name: 'Ada' }]);
+
+describe('X-Request-Id', () => {
+  const idOf = async (sent?: string) =>
+    (await app.fetch('/v1/store/orders', sent === undefined ? {} : { headers: { 'x-request-id': sent } })).headers.get(
+      'x-request-id',
+    );
+
+  test.each(['a', 'A-b_9', 'x'.repeat(64)])('%s is kept', async (sent) => {
+    expect(await idOf(sent)).toBe(sent);
+  });
+
+  test.each(['x'.repeat(65), 'a b', 'a,b', 'ä', 'a;b', `${app.key}`, `x${app.key.slice(0, 30)}`])(
+    '%s is replaced',
+    async (sent) => {
+      expect(await idOf(sent)).toMatch(/^[0-9a-f-]{36}$/);
+    },
+  );
+
+  test('is new for each request without one', async () => {
+    expect(await idOf()).not.toBe(await idOf());
+  });
+
+  test('is logged with the request', async () => {
+    await app.fetch('/v1/pets/1', { headers: { 'x-request-id': 'logged-one' } });
+    expect(app.logLines.find(({ requestId }) => requestId === 'logged-one')).toMatchObject({
+      msg: 'request answered',
+      operation: 'getPetById',
+      status: 200,
+      keyId: expect.stringMatching(/^\w{8}$/),
+    });
+  });
+});
+
+describe('the headers of a limit are on', () => {
+  test.each([
+    ['a list', 'GET', '/v1/store/orders', 200],
+    ['HEAD', 'HEAD', '/v1/store/orders', 200],
+    ['a pet', 'GET', '/v1/pets/1', 200],
+    ['OPTIONS', 'OPTIONS', '/v1/store/orders', 204],
+    ['a bad id', 'DELETE', '/v1/store/orders/x', 400],
+    ['an unknown order', 'DELETE', '/v1/store/orders/404', 404],
+    ['an unknown path', 'GET', '/v1/x', 404],
+    ['a wrong method', 'PUT', '/v1/store/orders', 405],
+    ['tRPC: no such procedure', 'GET', '/trpc/x', 404],
+    ['tRPC: a wrong method', 'PATCH', '/trpc/pets.get', 405],
+    ['tRPC: no input', 'GET', '/trpc/pets.get', 400],
+    ['tRPC: a wrong type', 'POST', '/trpc/orders.cancel', 415],
+  ])('%s', async (_, method, path, status) => {
+    const answer = await app.fetch(path, { method });
+    expect(answer.status).toBe(status);
+    expectRateLimitHeaders({ headers: Object.fromEntries(answer.headers) });
+    expect(answer.headers.get('ratelimit-policy')).toBe('"minute";q=1000000000;w=60, "day";q=1000000000;w=86400');
+  });
+
+  test('a cancellation', async () => {
+    const { id } = await placeOrder(app.persistence);
+    const answer = await app.fetch(`/v1/store/orders/${id}`, { method: 'DELETE' });
+    expect(answer.status).toBe(204);
+    expectRateLimitHeaders({ headers: Object.fromEntries(answer.headers) });
+  });
+
+  test('each answer once, counting down to 429, whatever the statuses', async () => {
+    const { text: key } = await createKey(app.persistence, { plan: planOf(4) });
+    const paths = ['/v1/store/orders', '/v1/x', '/v1/store/orders/1', '/v1/pets/1', '/v1/pets/1'];
+    const answers: (number | string | null)[][] = [];
+    for (const path of paths) {
+      const { status, headers } = await app.fetch(path, { key });
+      answers.push([status, headers.get('x-ratelimit-limit'), headers.get('x-ratelimit-remaining')]);
+    }
+    expect(answers).toEqual([
+      [200, '4', '3'],
+      [404, '4', '2'],
+      [405, '4', '1'],
+      [200, '4', '0'],
+      [429, '4', '0'],
+    ]);
+  });
+
+  test('a key whose day is used up is told of its day', async () => {
+    const { text: key } = await createKey(app.persistence, { plan: planOf(60, 1) });
+    await app.fetch('/v1/pets/1', { key });
+    const answer = await app.fetch('/v1/pets/1', { key });
+    expect(answer.status).toBe(429);
+    expect(answer.headers.get('x-ratelimit-limit')).toBe('1');
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(86_000);
+  });
+});
+
+describe('the deprecated look-up says so', () => {
+  test.each([
+    ['200', 'GET', '/v1/pets/1', undefined],
+    ['400', 'GET', '/v1/pets/x', undefined],
+    ['404', 'GET', '/v1/pets/404', undefined],
+    ['405', 'DELETE', '/v1/pets/1', undefined],
+    ['401', 'GET', '/v1/pets/1', 'nobody'],
+    ['204', 'OPTIONS', '/v1/pets/1', undefined],
+    ['200', 'HEAD', '/v1/pets/1', undefined],
+  ])('on a %s', async (status, method, path, key) => {
+    const answer = await app.fetch(path, { method, ...(key !== undefined && { key }) });
+    expect(String(answer.status)).toBe(status);
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      deprecation: expect.stringMatching(/^@\d+$/),
+      sunset: PETS_SUNSET_AT.toUTCString(),
+      link: expect.stringMatching(/rel="deprecation".*rel="sunset"/),
+    });
+  });
+
+  test('on a 429', async () => {
+    const { text: key } = await createKey(app.persistence, { plan: planOf(1) });
+    await app.fetch('/v1/pets/1', { key });
+    const answer = await app.fetch('/v1/pets/1', { key });
+    expect(answer.status).toBe(429);
+    expect(answer.headers.get('deprecation')).toMatch(/^@\d+$/);
+  });
+
+  test('and nothing else does', async () => {
+    expect((await app.fetch('/v1/store/orders')).headers.has('deprecation')).toBe(false);
+  });
+});
+
+describe("a client's address", () => {
+  const addressOf = (trusted: TrustedProxies, forwarded: string, peer = '10.0.0.1') =>
+    createClientAddress(trusted)({
+      socket: { remoteAddress: peer },
+      headers: { 'x-forwarded-for': forwarded },
+    } as never);
+
+  test.each<[TrustedProxies, string, string]>([
+    [false, '1.2.3.4', '10.0.0.1'],
+    [0, '1.2.3.4', '10.0.0.1'],
+    [true, '1.2.3.4, 5.6.7.8', '1.2.3.4'],
+    [1, '1.2.3.4, 5.6.7.8', '5.6.7.8'],
+    [2, '1.2.3.4, 5.6.7.8', '1.2.3.4'],
+    [['10.0.0.0/8'], '1.2.3.4, 10.9.9.9', '1.2.3.4'],
+    [['10.0.0.0/8'], '1.2.3.4, 5.6.7.8', '5.6.7.8'],
+    [['192.0.2.1'], '1.2.3.4', '10.0.0.1'],
+    [true, '', '10.0.0.1'],
+    [true, 'unknown', '10.0.0.1'],
+    [true, '2001:db8::1', '2001:db8::1'],
+  ])('with %j trusted and "%s" forwarded is %s', (trusted, forwarded, address) => {
+    expect(addressOf(trusted, forwarded)).toBe(address);
+  });
+});
+
+test('metrics are told of operations, never of URLs', async () => {
+  const seen = app.observed.length;
+  await app.fetch('/v1/store/orders');
+  await app.fetch('/v1/store/orders/77', { method: 'DELETE' });
+  await app.fetch('/v1/anything/at/all');
+  await app.fetch('/trpc/pets.get');
+  await app.fetch('/trpc/anything');
+  await app.fetch('/trpc/pets.get,orders.list?batch=1');
+  await app.fetch('/nowhere');
+  expect(app.observed.slice(seen).map(({ operation, status }) => `${operation} ${status}`)).toEqual([
+    'listOrders 200',
+    'cancelOrder 404',
+    'unknown 404',
+    'pets.get 400',
+    'unknown 404',
+    expect.stringMatching(/^batch \d+$/),
+    'unknown 404',
+  ]);
+  expect(app.observed.every(({ durationSeconds }) => durationSeconds >= 0 && durationSeconds < 10)).toBe(true);
+});

@@ -1,0 +1,143 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ErrorCode } from '@petstore/api';
+import { afterAll, describe, expect, test } from 'vitest';
+import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
+import { placeOrder } from './support/orders.ts';
+import { sendRaw } from './support/raw-http.ts';
+import { createKey, planOf, startTestApp } from './support/test-app.ts';
+
+// Each request without a valid key comes from an address of its own, so that none uses up another's limit.
+const app = await startTestApp({ trustedProxies: true });
+afterAll(() => app[Symbol.asyncDispose]());
+
+let clients = 0;
+const list = (authorization?: string) =>
+  app.fetch('/v1/store/orders', {
+    key: null,
+    headers: { 'x-forwarded-for': `198.51.100.${++clients}`, ...(authorization !== undefined && { authorization }) },
+  });
+
+const typo = (key: string) => key.slice(0, 20) + (key[20] === 'a' ? 'b' : 'a') + key.slice(21);
+
+describe('the Authorization header', () => {
+  test.each([['Bearer'], ['bearer'], ['BEARER'], ['bEaReR'], ['Bearer   '], ['Bearer\t']])(
+    'with the scheme "%s" and a key opens the door',
+    async (scheme) => {
+      expect((await list(`${scheme} ${app.key}`)).status).toBe(200);
+    },
+  );
+
+  test.each<[what: string, header: string | undefined, code: ErrorCode]>([
+    ['none', undefined, 'missing_api_key'],
+    ['an empty one', '', 'missing_api_key'],
+    ['another scheme', 'Basic dXNlcjpwYXNz', 'missing_api_key'],
+    ['a bare key', app.key, 'missing_api_key'],
+    ['Bearer alone', 'Bearer', 'missing_api_key'],
+    ['Bearer and blanks', 'Bearer   ', 'missing_api_key'],
+    ['a scheme that begins like Bearer', `Bearers ${app.key}`, 'missing_api_key'],
+    ['an unknown key', `Bearer ${app.key.replace(/^pso_test/, 'pso_live')}`, 'invalid_api_key'],
+    ['a typo', `Bearer ${typo(app.key)}`, 'invalid_api_key'],
+    ['a key and more', `Bearer ${app.key} x`, 'invalid_api_key'],
+    ['two keys', `Bearer ${app.key}, Bearer ${app.key}`, 'invalid_api_key'],
+    ['another kind of token', 'Bearer eyJhbGciOiJIUzI1NiJ9.e30.x', 'invalid_api_key'],
+    ['a very long token', `Bearer ${'x'.repeat(8_000)}`, 'invalid_api_key'],
+  ])('%s', async (_, header, code) => {
+    const answer = await expectError(await list(header), code);
+    expectRateLimitHeaders(answer);
+    expect(answer.headers['x-ratelimit-limit']).toBe('60');
+    const challenge = answer.headers['www-authenticate'];
+    expect(challenge).toMatch(/^Bearer /);
+    expect(challenge?.includes('error="invalid_token"')).toBe(code === 'invalid_api_key');
+  });
+
+  test('that comes twice counts as its first', async () => {
+    const [answer] = await sendRaw(
+      `GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${app.key}\r\nAuthorization: Bearer y\r\n\r\n`,
+      { port: app.port },
+    );
+    expect(answer?.status).toBe(200);
+  });
+});
+
+describe('a key that is', () => {
+  test('revoked is refused like an unknown one', async () => {
+    const { id, text } = await createKey(app.persistence);
+    expect((await list(`Bearer ${text}`)).status).toBe(200);
+    await app.persistence.keyAdministration.revokeKey(id, new Date());
+    app.forgetKey(id);
+    const revoked = await expectError(await list(`Bearer ${text}`), 'invalid_api_key');
+    const unknown = await expectError(await list('Bearer nobody'), 'invalid_api_key');
+    expect(revoked.body).toBe(unknown.body);
+  });
+
+  test('expired is refused from that moment on, though it is known', async () => {
+    const { text } = await createKey(app.persistence, { expiresAt: new Date(Date.now() + 1_000) });
+    expect((await list(`Bearer ${text}`)).status).toBe(200);
+    await sleep(1_100);
+    await expectError(await list(`Bearer ${text}`), 'invalid_api_key');
+  });
+
+  test('wrong changes nothing', async () => {
+    const { id } = await placeOrder(app.persistence);
+    const cancel = (key: string) => app.fetch(`/v1/store/orders/${id}`, { method: 'DELETE', key });
+    expect((await cancel('nobody')).status).toBe(401);
+    expect((await cancel(app.key)).status).toBe(204);
+  });
+});
+
+describe('a key never comes back', () => {
+  test.each(['/v1/KEY', '/trpc/KEY', '/v1/store/orders/KEY', '/v1/pets/KEY%', '/KEY'])('from %s', async (path) => {
+    const answer = await app.fetch(path.replace('KEY', app.key), { headers: { 'x-request-id': app.key } });
+    expect(answer.ok).toBe(false);
+    expect(await answer.text()).not.toContain(app.key);
+    expect(JSON.stringify([...answer.headers])).not.toContain(app.key);
+  });
+
+  test('into the log', () => {
+    expect(app.logLines.length).toBeGreaterThan(0);
+    expect(JSON.stringify(app.logLines)).not.toContain(app.key);
+  });
+});
+
+describe('without a key', () => {
+  const askFrom = (address: string) =>
+    app.fetch('/v1/store/orders', { key: null, headers: { 'x-forwarded-for': address } });
+
+  test('an address may ask 60 times a minute, and is told', async () => {
+    for (let remaining = 59; remaining >= 0; remaining--) {
+      const answer = await askFrom('203.0.113.1');
+      expect([answer.status, answer.headers.get('x-ratelimit-remaining')]).toEqual([401, String(remaining)]);
+    }
+    await expectError(await askFrom('203.0.113.1'), 'rate_limit_exceeded');
+    expect((await askFrom('203.0.113.2')).status).toBe(401);
+  });
+
+  test('all addresses of one IPv6 /64 are one client', async () => {
+    const remaining = async (address: string) => (await askFrom(address)).headers.get('x-ratelimit-remaining');
+    expect(await remaining('2001:db8:1:2::1')).toBe('59');
+    expect(await remaining('2001:db8:1:2:ffff::9')).toBe('58');
+    expect(await remaining('2001:db8:1:3::1')).toBe('59');
+  });
+
+  test('a valid key of the same address is not held back', async () => {
+    for (let i = 0; i < 70; i++) await askFrom('203.0.113.3');
+    const answer = await app.fetch('/v1/store/orders', { headers: { 'x-forwarded-for': '203.0.113.3' } });
+    expect(answer.status).toBe(200);
+  });
+
+  test('a wrong key costs a right one nothing, and a batch costs 1', async () => {
+    const { text: key } = await createKey(app.persistence, { plan: planOf(10) });
+    const from = { 'x-forwarded-for': '203.0.113.4' };
+    const batch = await app.fetch('/trpc/a,b,c,d?batch=1', { key: typo(key), headers: from });
+    expect(batch.headers.get('x-ratelimit-remaining')).toBe('59');
+    expect((await app.fetch('/v1/store/orders', { key })).headers.get('x-ratelimit-remaining')).toBe('9');
+  });
+});
+
+test('X-Forwarded-For is not believed unless a proxy is trusted', async () => {
+  await using plain = await startTestApp();
+  const ask = (address: string) =>
+    plain.fetch('/v1/store/orders', { key: null, headers: { 'x-forwarded-for': address } });
+  expect((await ask('203.0.113.5')).headers.get('x-ratelimit-remaining')).toBe('59');
+  expect((await ask('203.0.113.6')).headers.get('x-ratelimit-remaining')).toBe('58');
+});

@@ -1,0 +1,197 @@
+import { METHODS } from 'node:http';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
+import { importPets, placeOrder } from './support/orders.ts';
+import { openRaw, sendRaw } from './support/raw-http.ts';
+import { startTestApp, type TestApp } from './support/test-app.ts';
+
+let app: TestApp;
+let listings = 0;
+beforeAll(async () => {
+  app = await startTestApp({
+    wrap: {
+      orders: (orders) => ({
+        listOrders() {
+          const listing = orders.listOrders();
+          return Object.assign(listing, {
+            jsonChunks: () => ({
+              [Symbol.asyncIterator]() {
+                listings++;
+                return Object.getPrototypeOf(listing).jsonChunks.call(listing)[Symbol.asyncIterator]();
+              },
+            }),
+          });
+        },
+        applyCommand: (id, command, now) => orders.applyCommand(id, command, now),
+        insertOrder: (order) => orders.insertOrder(order),
+      }),
+    },
+  });
+  await importPets(app.persistence, [{ id: 1n as never, name: 'Ada' }]);
+});
+afterAll(() => app[Symbol.asyncDispose]());
+
+const authorized = (line: string, ...more: string[]) =>
+  [line, 'Host: x', `Authorization: Bearer ${app.key}`, ...more, '', ''].join('\r\n');
+
+const PATHS = [
+  ['/v1/store/orders', 'GET, HEAD, OPTIONS'],
+  ['/v1/store/orders/1', 'DELETE, OPTIONS'],
+  ['/v1/pets/1', 'GET, HEAD, OPTIONS'],
+  ['/v1/openapi.json', 'GET, HEAD, OPTIONS'],
+  ['/docs', 'GET, HEAD, OPTIONS'],
+  ['/', 'GET, HEAD, OPTIONS'],
+] as const;
+
+describe('a method that a path does not support', () => {
+  test.each(PATHS)('%s: 405 with Allow: %s', async (path, allow) => {
+    const others = METHODS.filter((method) => method !== 'CONNECT' && !allow.split(', ').includes(method));
+    expect(others.length).toBeGreaterThan(20);
+    for (const method of others) {
+      const [answer] = await sendRaw(authorized(`${method} ${path} HTTP/1.1`), { port: app.port, methods: [method] });
+      if (answer === undefined) throw new Error(method);
+      if (method === 'HEAD') expect(answer.status).toBe(405);
+      else await expectError(answer, 'method_not_allowed');
+      expect(answer.headers['allow'], method).toBe(allow);
+      if (path.startsWith('/v1/store')) expectRateLimitHeaders(answer);
+    }
+  });
+
+  test('CONNECT is answered too', async () => {
+    const [answer] = await sendRaw('CONNECT example.org:443 HTTP/1.1\r\nHost: example.org\r\n\r\n', { port: app.port });
+    expectRateLimitHeaders(await expectError(answer as never, 'method_not_allowed'));
+    expect(answer?.headers['allow']).toContain('GET');
+  });
+});
+
+describe('OPTIONS', () => {
+  test.each(PATHS)('%s: 204 with Allow: %s, no body and no type', async (path, allow) => {
+    const [answer] = await sendRaw(authorized(`OPTIONS ${path} HTTP/1.1`), { port: app.port });
+    expect(answer).toMatchObject({ status: 204, headers: { allow } });
+    expect(answer?.headers).not.toHaveProperty('content-type');
+    expect(answer?.headers).not.toHaveProperty('content-length');
+  });
+
+  test('asks for a key where the path does', async () => {
+    await expectError(await app.fetch('/v1/store/orders', { method: 'OPTIONS', key: null }), 'missing_api_key');
+  });
+
+  test('of an unknown path is 404', async () => {
+    await expectError(await app.fetch('/v1/nothing', { method: 'OPTIONS' }), 'route_not_found');
+  });
+
+  test('* is answered too', async () => {
+    const [answer] = await sendRaw('OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n', { port: app.port });
+    expect(answer).toMatchObject({ status: 204, headers: { allow: 'GET, HEAD, OPTIONS' } });
+  });
+});
+
+describe('HEAD', () => {
+  test.each(['/v1/pets/1', '/v1/pets/404', '/v1/pets/x', '/v1/nothing', '/v1/openapi.json', '/docs', '/'])(
+    '%s has the status and headers of GET, and no body',
+    async (path) => {
+      const [get, head] = await sendRaw(authorized(`GET ${path} HTTP/1.1`) + authorized(`HEAD ${path} HTTP/1.1`), {
+        port: app.port,
+        count: 2,
+        methods: ['GET', 'HEAD'],
+      });
+      expect(head?.status).toBe(get?.status);
+      const names = (headers = {}) => Object.keys(headers).sort();
+      expect(names(head?.headers)).toEqual(names(get?.headers));
+      expect(head?.headers['content-length']).toBe(get?.headers['content-length']);
+    },
+  );
+
+  test('of the list lists nothing', async () => {
+    const before = listings;
+    const [head] = await sendRaw(authorized('HEAD /v1/store/orders HTTP/1.1'), { port: app.port, methods: ['HEAD'] });
+    expect(head).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } });
+    if (head) expectRateLimitHeaders(head);
+    expect(listings).toBe(before);
+    await app.fetch('/v1/store/orders');
+    expect(listings).toBe(before + 1);
+  });
+});
+
+test('204 has neither a body nor a type nor a length', async () => {
+  const { id } = await placeOrder(app.persistence);
+  const [answer] = await sendRaw(authorized(`DELETE /v1/store/orders/${id} HTTP/1.1`), { port: app.port });
+  expect(answer).toMatchObject({ status: 204, body: '' });
+  for (const name of ['content-type', 'content-length', 'transfer-encoding']) {
+    expect(answer?.headers).not.toHaveProperty(name);
+  }
+});
+
+describe('a body sent with GET or DELETE is not read and no error', () => {
+  const BODIES = [
+    ['bad JSON', ['Content-Type: application/json', 'Content-Length: 7'], '{"bad":'],
+    ['an unknown type', ['Content-Type: what/ever; x', 'Content-Length: 5'], 'hello'],
+    ['no type', ['Content-Length: 5'], 'hello'],
+    ['an empty JSON body', ['Content-Type: application/json', 'Content-Length: 0'], ''],
+    ['an unknown encoding', ['Content-Encoding: zip', 'Content-Length: 5'], 'hello'],
+  ] as const;
+
+  test.each(BODIES)('%s, and the connection goes on', async (_, headers, body) => {
+    const { id } = await placeOrder(app.persistence);
+    const answers = await sendRaw(
+      authorized(`DELETE /v1/store/orders/${id} HTTP/1.1`, ...headers) +
+        body +
+        authorized('GET /v1/pets/1 HTTP/1.1', ...headers) +
+        body +
+        authorized('GET /v1/pets/1 HTTP/1.1'),
+      { port: app.port, count: 3 },
+    );
+    expect(answers.map(({ status }) => status)).toEqual([204, 200, 200]);
+  });
+
+  test('a chunked one that came in full does not end the connection', async () => {
+    const chunked = `${authorized('GET /v1/pets/1 HTTP/1.1', 'Transfer-Encoding: chunked')}5\r\nhello\r\n0\r\n\r\n`;
+    const answers = await sendRaw(chunked + chunked, { port: app.port, count: 2 });
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+  });
+
+  test.each([
+    ['a huge one', 'Content-Length: 10000000000'],
+    ['one without an end', 'Transfer-Encoding: chunked'],
+  ])('%s is not waited for, and is the last of its connection', async (_, header) => {
+    const { id } = await placeOrder(app.persistence);
+    using connection = await openRaw({ port: app.port });
+    connection.write(authorized(`DELETE /v1/store/orders/${id} HTTP/1.1`, header));
+    expect(await connection.read()).toMatchObject({ status: 204, headers: { connection: 'close' } });
+    // The rest of it is neither a request nor a reason to cut the client off while it reads.
+    for (let i = 0; i < 20; i++) connection.write(header.startsWith('T') ? '5\r\nhello\r\n' : 'x'.repeat(10_000));
+    expect(await connection.readToEnd()).toBe('');
+  });
+
+  test('a small one that never comes ends in silence', async () => {
+    await using impatient = await startTestApp({ bounds: { headersTimeoutMs: 100, requestTimeoutMs: 200 } });
+    using connection = await openRaw({ port: impatient.port });
+    connection.write(
+      `GET /v1/pets/1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${impatient.key}\r\nContent-Length: 10\r\n\r\nhalf`,
+    );
+    expect(await connection.read()).toMatchObject({ status: 404 });
+    expect(await connection.readToEnd()).toBe('');
+  });
+});
+
+describe('on one connection', () => {
+  test('answers come in the order of their requests, the one to garbage last', async () => {
+    const get = authorized('GET /v1/pets/1 HTTP/1.1');
+    const answers = await sendRaw(`${get}${get}GARBAGE\r\n\r\n`, { port: app.port, count: 3 });
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 400]);
+    expect(answers[2]?.headers).toMatchObject({ connection: 'close' });
+  });
+
+  test('HTTP/1.0 needs no Host', async () => {
+    const [answer] = await sendRaw(`GET /v1/pets/1 HTTP/1.0\r\nAuthorization: Bearer ${app.key}\r\n\r\n`, {
+      port: app.port,
+    });
+    expect(answer).toMatchObject({ status: 200, headers: { connection: 'close' } });
+  });
+
+  test('one that says nothing is closed in silence', async () => {
+    await using impatient = await startTestApp({ bounds: { headersTimeoutMs: 100 } });
+    using connection = await openRaw({ port: impatient.port });
+    expect(await connection.readToEnd()).toBe('');
+  });
+});

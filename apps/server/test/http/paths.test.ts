@@ -1,0 +1,147 @@
+import type { ErrorCode } from '@petstore/api';
+import { INT64_MAX, INT64_MIN } from '@petstore/domain';
+import { afterAll, describe, expect, test } from 'vitest';
+import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
+import { importOrders, importPets, pendingOrder } from './support/orders.ts';
+import { type RawAnswer, sendRaw } from './support/raw-http.ts';
+import { startTestApp } from './support/test-app.ts';
+
+const app = await startTestApp();
+afterAll(() => app[Symbol.asyncDispose]());
+await importOrders(
+  app.persistence,
+  [1n, 2n, 3n, 4n, INT64_MIN, INT64_MAX, -5n, 0n].map((id) => pendingOrder(id)),
+);
+await importPets(app.persistence, [{ id: 1n as never, name: 'Ünal "the cat"' }]);
+
+/** fetch would write some of these paths in another way. */
+async function send(method: string, target: string, key: string | undefined = app.key): Promise<RawAnswer> {
+  const authorization = key === '' ? '' : `Authorization: Bearer ${key}\r\n`;
+  const [answer] = await sendRaw(`${method} ${target} HTTP/1.1\r\nHost: x\r\n${authorization}\r\n`, { port: app.port });
+  if (answer === undefined) throw new Error('no answer came');
+  return answer;
+}
+
+describe('a path is exact after percent-decoding', () => {
+  test.each([
+    ['GET', '/v1/store/orders', 200],
+    ['GET', '/v1/store/%6Frders', 200],
+    ['GET', '/%76%31/store/orders', 200],
+    ['GET', '/v1/store/orders?', 200],
+    ['GET', '/v1/store/orders?page=2&status=pending&x[]=%zz', 200],
+    ['GET', '/v1/store/orders#part', 200],
+    ['GET', 'http://anything.example/v1/store/orders', 200],
+    ['GET', '/v1/pets/1', 200],
+    ['GET', '/v1/pets/%31', 200],
+    ['DELETE', '/v1/store/orders/%31', 204],
+    ['DELETE', '/v1/store/orders/2?x=1', 204],
+    ['DELETE', `/v1/store/orders/${INT64_MAX}`, 204],
+    ['DELETE', `/v1/store/orders/${INT64_MIN}`, 204],
+    ['DELETE', '/v1/store/orders/-5', 204],
+    ['DELETE', '/v1/store/orders/0', 204],
+  ])('%s %s is %i', async (method, target, status) => {
+    expect(await send(method, target)).toMatchObject({ status });
+  });
+
+  test.each([
+    '/v1/Store/orders',
+    '/v1/store/orders/',
+    '/v1/store//orders',
+    '/v1//store/orders',
+    '/v1/store/orders/1/',
+    '/v1/store/orders/1/2',
+    '/v1/store%2Forders',
+    '/v1/store/orders%2F1',
+    '/v1/store/orders%00',
+    '/v1/store/orders;x',
+    '/v1/./store/orders',
+    '/v1/store/../store/orders',
+    '/v1',
+    '/v1/',
+    '/v1/pets',
+  ])('%s is nothing, and only a key learns so', async (target) => {
+    expectRateLimitHeaders(await expectError(await send('GET', target), 'route_not_found'));
+    expectRateLimitHeaders(await expectError(await send('GET', target, 'nobody'), 'invalid_api_key'));
+  });
+
+  test.each([
+    '/V1/store/orders',
+    '//v1/store/orders',
+    '/v1%2Fstore/orders',
+    '/v1x',
+    '/store/orders',
+    '/favicon.ico',
+    '/*',
+  ])('%s is outside: nothing, and not counted', async (target) => {
+    const answer = await expectError(await send('GET', target), 'route_not_found');
+    expect(answer.headers).not.toHaveProperty('x-ratelimit-limit');
+  });
+});
+
+test('a path that ends in a slash where an id is wanted has an empty id, which is none', async () => {
+  await expectError(await send('DELETE', '/v1/store/orders/'), 'invalid_request');
+  await expectError(await send('GET', '/v1/pets/'), 'invalid_request');
+  await expectError(await send('OPTIONS', '/v1/store/orders/'), 'route_not_found');
+  await expectError(await send('POST', '/v1/store/orders/'), 'route_not_found');
+});
+
+describe('what is no 64-bit integer in plain decimal digits is 400, and changes nothing', () => {
+  test.each([
+    '0x1',
+    '1e3',
+    '1.0',
+    '+1',
+    '%2B1',
+    '007',
+    '-0',
+    '--1',
+    '1%20',
+    '%201',
+    '1%00',
+    '1%0A',
+    '%00',
+    '1%2F2',
+    '%2F',
+    '%D9%A1',
+    'abc',
+    'null',
+    '9223372036854775808',
+    '-9223372036854775809',
+    '1'.repeat(10_000),
+  ])('%s', async (id) => {
+    for (const [method, path] of [
+      ['DELETE', '/v1/store/orders'],
+      ['GET', '/v1/pets'],
+    ] as const) {
+      const answer = await expectError(await send(method, `${path}/${id}`), 'invalid_request');
+      expect(answer.body).not.toContain(id.length > 3 ? id : '\u0000');
+    }
+  });
+});
+
+describe('a malformed URL is 400 before anything else', () => {
+  test.each<[target: string, key: string | undefined, isCounted: boolean]>([
+    ['/v1/store/orders/%', undefined, true],
+    ['/v1/store/orders/%zz', '', true],
+    ['/v1/store/orders/%C0%80', 'nobody', true],
+    ['/v1/%', undefined, true],
+    ['/%76%31/%', undefined, true],
+    ['/trpc/%', undefined, true],
+    ['/%', undefined, false],
+    ['/docs/%', undefined, false],
+  ])('%s with the key %s', async (target, key, isCounted) => {
+    const answer = await send('GET', target, key);
+    const code: ErrorCode = 'invalid_request';
+    if (target.startsWith('/trpc')) expect(answer).toMatchObject({ status: 400, body: expect.stringContaining(code) });
+    else await expectError(answer, code);
+    if (isCounted) expectRateLimitHeaders(answer);
+    else expect(answer.headers).not.toHaveProperty('x-ratelimit-limit');
+  });
+
+  test('it is counted for the key that came with it', async () => {
+    const remaining = async (target: string) => Number((await send('GET', target)).headers['x-ratelimit-remaining']);
+    const before = await remaining('/v1/store/orders');
+    await send('GET', '/v1/%');
+    expect(await remaining('/v1/store/orders')).toBe(before - 2);
+  });
+});

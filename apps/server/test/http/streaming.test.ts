@@ -1,0 +1,274 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import type { Order, OrderListing, OrderRepository } from '@petstore/domain';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { expectError } from './support/expect-error.ts';
+import { openRaw, sendRaw } from './support/raw-http.ts';
+import { createKey, planOf, startTestApp, type TestApp } from './support/test-app.ts';
+
+const listRequest = (key: string) => `GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+
+/** The real repository with another listing. */
+const listingOf = (chunks: () => AsyncIterable<Uint8Array>, batches?: () => AsyncIterator<readonly Order[]>) => ({
+  wrap: {
+    orders: (orders: OrderRepository): OrderRepository => ({
+      listOrders: (): OrderListing => ({
+        jsonChunks: chunks,
+        [Symbol.asyncIterator]: batches ?? (() => orders.listOrders()[Symbol.asyncIterator]()),
+      }),
+      applyCommand: (...args) => orders.applyCommand(...args),
+      insertOrder: (...args) => orders.insertOrder(...args),
+    }),
+  },
+});
+
+const bytes = (text: string) => Buffer.from(text);
+
+describe('a long list', () => {
+  const COUNT = 200_000;
+  let app: TestApp;
+  beforeAll(async () => {
+    app = await startTestApp();
+    await app.persistence.orders.generateOrders({ count: COUNT, seed: 1, now: new Date() });
+  });
+  afterAll(() => app[Symbol.asyncDispose]());
+
+  test('holds every order once, ascending by id, as one JSON array', async () => {
+    const answer = await app.fetch('/v1/store/orders');
+    expect(answer.headers.get('transfer-encoding')).toBe('chunked');
+    expect(answer.headers.get('content-type')).toBe('application/json');
+    const orders = (await answer.json()) as { id: number }[];
+    expect(orders).toHaveLength(COUNT);
+    expect(orders.every(({ id }, i) => i === 0 || id > (orders[i - 1]?.id ?? 0))).toBe(true);
+  });
+
+  test('is never in memory as a whole', async () => {
+    const before = memoryInUse();
+    const socket = connect(app.port, '127.0.0.1');
+    socket.write(listRequest(app.key));
+    let received = 0;
+    let peak = 0;
+    for await (const chunk of socket as AsyncIterable<Buffer>) {
+      const megabytesBefore = Math.floor(received / 1_000_000);
+      received += chunk.byteLength;
+      if (Math.floor(received / 1_000_000) > megabytesBefore) peak = Math.max(peak, memoryInUse());
+      if (chunk.subarray(-5).toString() === '0\r\n\r\n') break;
+    }
+    expect(received).toBeGreaterThan(15_000_000);
+    expect(peak - before).toBeLessThan(10_000_000);
+  });
+
+  test('waits for a client that does not read, holds little for it, and serves others', async () => {
+    const before = memoryInUse();
+    const sockets = Array.from({ length: 5 }, () => connect(app.port, '127.0.0.1').pause());
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+    for (const socket of sockets) socket.write(listRequest(app.key));
+    await sleep(1_000);
+    expect(memoryInUse() - before).toBeLessThan(5 * 3_000_000);
+    const began = performance.now();
+    expect((await app.fetch('/v1/pets/1')).status).toBe(404);
+    expect(performance.now() - began).toBeLessThan(500);
+    // Those that read again get everything.
+    const [reader] = sockets;
+    let received = 0;
+    for await (const chunk of reader as AsyncIterable<Buffer>) {
+      received += chunk.byteLength;
+      if (chunk.subarray(-5).toString() === '0\r\n\r\n') break;
+    }
+    expect(received).toBeGreaterThan(15_000_000);
+    for (const socket of sockets) socket.destroy();
+  });
+});
+
+setFlagsFromString('--expose-gc');
+const collectGarbage: () => void = runInNewContext('gc');
+
+/** What is still referred to, in bytes. */
+function memoryInUse(): number {
+  collectGarbage();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
+
+describe('a listing', () => {
+  test('that is short goes out in one piece, with its length', async () => {
+    await using app = await startTestApp();
+    using connection = await openRaw({ port: app.port });
+    const pieces: string[] = [];
+    connection.socket.on('data', (text: string) => pieces.push(text));
+    connection.write(listRequest(app.key));
+    const answer = await connection.read();
+    expect(answer).toMatchObject({ status: 200, body: '[]', headers: { 'content-length': '2' } });
+    expect(pieces).toHaveLength(1);
+  });
+
+  test('ends when its client is gone', async () => {
+    let hasEnded = false;
+    async function* endless() {
+      try {
+        for (;;) yield bytes('x'.repeat(100_000));
+      } finally {
+        hasEnded = true;
+      }
+    }
+    await using app = await startTestApp(listingOf(endless));
+    const socket = connect(app.port, '127.0.0.1').pause();
+    socket.write(listRequest(app.key));
+    await sleep(100);
+    expect(hasEnded).toBe(false);
+    socket.destroy();
+    await expect.poll(() => hasEnded).toBe(true);
+    await expect.poll(() => app.observed.at(-1)).toMatchObject({ operation: 'listOrders', status: 200 });
+    expect(app.logLines.filter(({ level }) => level > 30)).toEqual([]);
+  });
+
+  test('that fails midway is cut off, never ended as if it were whole', async () => {
+    async function* failing() {
+      yield bytes('[{"id":1}');
+      await sleep(20);
+      throw new Error('the disk is gone');
+    }
+    await using app = await startTestApp(listingOf(failing));
+    await expect(app.fetch('/v1/store/orders').then((answer) => answer.text())).rejects.toThrow();
+    using connection = await openRaw({ port: app.port });
+    connection.write(listRequest(app.key));
+    const received = await connection.readToEnd();
+    expect(received).toContain('[{"id":1}');
+    expect(received).not.toContain('0\r\n\r\n');
+    expect(app.logLines.filter(({ level }) => level >= 50)).toMatchObject([
+      { operation: 'listOrders', err: { message: 'the disk is gone' } },
+      { operation: 'listOrders', err: { message: 'the disk is gone' } },
+    ]);
+  });
+
+  test('that fails before its first piece is an error like any other', async () => {
+    // biome-ignore lint/correctness/useYield: it fails before it would
+    async function* failing(): AsyncGenerator<Uint8Array> {
+      throw new Error('the disk is gone');
+    }
+    await using app = await startTestApp(listingOf(failing));
+    await expectError(await app.fetch('/v1/store/orders'), 'internal_error');
+  });
+
+  test('begins to arrive before it is known in full', async () => {
+    async function* slow() {
+      yield bytes('[{"id":1}');
+      await sleep(1_000);
+      yield bytes(']');
+    }
+    await using app = await startTestApp(listingOf(slow));
+    using connection = await openRaw({ port: app.port });
+    const began = performance.now();
+    connection.write(listRequest(app.key));
+    await once(connection.socket, 'data');
+    expect(performance.now() - began).toBeLessThan(500);
+    expect(await connection.read()).toMatchObject({ status: 200, body: '[{"id":1}]' });
+  });
+
+  test('of which too many are on their way is refused', async () => {
+    const gate = Promise.withResolvers<void>();
+    async function* held() {
+      yield bytes('[');
+      await gate.promise;
+      yield bytes(']');
+    }
+    await using app = await startTestApp({ ...listingOf(held), bounds: { maxStreams: 1 } });
+    const first = await app.fetch('/v1/store/orders');
+    await expectError(await app.fetch('/v1/store/orders'), 'overloaded');
+    gate.resolve();
+    expect(await first.text()).toBe('[]');
+    expect((await app.fetch('/v1/store/orders')).status).toBe(200);
+  });
+
+  test('of a client that reads nothing for long is cut off', async () => {
+    async function* endless() {
+      for (;;) yield bytes('x'.repeat(100_000));
+    }
+    await using app = await startTestApp({ ...listingOf(endless), bounds: { stalledTimeoutMs: 300 } });
+    const socket = connect(app.port, '127.0.0.1').pause();
+    socket.write(listRequest(app.key));
+    await expect.poll(() => app.observed.length, { timeout: 5_000 }).toBe(1);
+    socket.destroy();
+  });
+
+  test('is sent to HTTP/1.0 without chunks, until the end of the connection', async () => {
+    async function* two() {
+      yield bytes('[');
+      await sleep(20);
+      yield bytes(']');
+    }
+    await using app = await startTestApp(listingOf(two));
+    using connection = await openRaw({ port: app.port });
+    connection.write(listRequest(app.key).replace('HTTP/1.1', 'HTTP/1.0'));
+    const received = await connection.readToEnd();
+    expect(received).not.toMatch(/transfer-encoding/i);
+    expect(received).toMatch(/\r\n\r\n\[\]$/);
+  });
+});
+
+describe('over tRPC', () => {
+  const streamRequest = (key: string) =>
+    `GET /trpc/orders.list?batch=1&input=%7B%7D HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n` +
+    'trpc-accept: application/jsonl\r\n\r\n';
+
+  test('a list comes in pieces under the headers of a limit', async () => {
+    await using app = await startTestApp();
+    await app.persistence.orders.generateOrders({ count: 1_000, seed: 1, now: new Date() });
+    const { text: key } = await createKey(app.persistence, { plan: planOf(5) });
+    const [answer] = await sendRaw(streamRequest(key), { port: app.port });
+    expect(answer).toMatchObject({
+      status: 200,
+      headers: { 'transfer-encoding': 'chunked', 'x-ratelimit-remaining': '4', 'content-type': 'application/json' },
+    });
+    expect(answer?.body.match(/"quantity"/g)).toHaveLength(1_000);
+  });
+
+  test('a list ends when its client is gone', async () => {
+    let hasEnded = false;
+    async function* endless() {
+      try {
+        for (;;) {
+          await sleep(1);
+          yield [];
+        }
+      } finally {
+        hasEnded = true;
+      }
+    }
+    await using app = await startTestApp(listingOf(() => endless() as never, endless));
+    const socket = connect(app.port, '127.0.0.1');
+    socket.write(streamRequest(app.key));
+    await once(socket, 'data');
+    socket.destroy();
+    await expect.poll(() => hasEnded).toBe(true);
+    await expect.poll(() => app.observed.at(-1)).toMatchObject({ operation: 'batch', status: 200 });
+    expect(app.logLines.filter(({ level }) => level > 30)).toEqual([]);
+  });
+
+  test('a batch of lists counts as so many', async () => {
+    await using app = await startTestApp({ bounds: { maxStreams: 2 } });
+    const listTimes = (count: number) =>
+      app.fetch(`/trpc/${Array(count).fill('orders.list').join()}?batch=1`, {
+        headers: { 'trpc-accept': 'application/jsonl' },
+      });
+    expect(await (await listTimes(3)).text()).toContain('"errorCode":"overloaded"');
+    const answer = await listTimes(2);
+    expect(answer.status).toBe(200);
+    await answer.text();
+    const short = await app.fetch('/trpc/pets.get,pets.get,pets.get?batch=1', {
+      headers: { accept: 'application/jsonl' },
+    });
+    expect(short.status).toBe(200);
+    await short.text();
+  });
+
+  test('a caller whose link does not stream is told which one does', async () => {
+    await using app = await startTestApp();
+    const answer = await app.fetch('/trpc/orders.list');
+    expect(answer.status).toBe(415);
+    expect(await answer.text()).toContain('httpBatchStreamLink');
+  });
+});

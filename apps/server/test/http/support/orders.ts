@@ -1,0 +1,42 @@
+import { type Order, type OrderCommand, orderId, type PendingOrder, type Pet, petId } from '@petstore/domain';
+import type { Persistence } from '@petstore/persistence';
+
+export const PLACED_AT = new Date('2026-03-04T05:06:07.089Z');
+
+export const pendingOrder = (id: bigint, facts: Partial<PendingOrder> = {}): PendingOrder => ({
+  id: orderId(id),
+  petId: petId(7n),
+  quantity: 2,
+  placedAt: PLACED_AT,
+  status: 'pending',
+  complete: false,
+  ...facts,
+});
+
+async function* numbered<Value>(values: readonly Value[]) {
+  let line = 1;
+  for (const value of values) yield { line: line++, value };
+}
+
+export async function importOrders({ orders }: Persistence, values: readonly Order[]): Promise<void> {
+  const { insertedCount } = await orders.importOrders(numbered(values));
+  if (insertedCount !== values.length) throw new Error('the orders of a test must be importable');
+}
+
+export async function importPets({ pets }: Persistence, values: readonly Pet[]): Promise<void> {
+  const { insertedCount } = await pets.importPets(numbered(values));
+  if (insertedCount !== values.length) throw new Error('the pets of a test must be importable');
+}
+
+/** Places a pending order, and brings it into the state that the commands lead to. */
+export async function placeOrder({ orders }: Persistence, ...commands: OrderCommand[]): Promise<Order> {
+  const order = await orders.insertOrder({
+    petId: petId(7n),
+    quantity: 1,
+    placedAt: PLACED_AT,
+    status: 'pending',
+    complete: false,
+  });
+  for (const command of commands) await orders.applyCommand(order.id, command, PLACED_AT);
+  return order;
+}

@@ -1,0 +1,143 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+
+/** An answer as it came over the wire. */
+export interface RawAnswer {
+  readonly status: number;
+  readonly reason: string;
+  /** By lower-case name; a field that came twice is joined by a comma. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export interface RawOptions {
+  readonly port: number;
+  /** Any loopback address, such as 127.0.0.9: each is a client of its own. */
+  readonly localAddress?: string;
+  /** The methods of the requests, where HEAD is among them. */
+  readonly methods?: readonly string[];
+  /** How many answers to wait for. @default 1 */
+  readonly count?: number;
+  /** How long to wait. @default 5000 */
+  readonly timeoutMs?: number;
+}
+
+/** A connection on which a test writes what it likes. */
+export interface RawConnection extends Disposable {
+  readonly socket: Socket;
+  write(text: string): void;
+  /** Waits for the next answer. @param method of the request, since HEAD has no body */
+  read(method?: string): Promise<RawAnswer>;
+  /** Everything that came and was not read, once the other side has closed. */
+  readToEnd(): Promise<string>;
+}
+
+export async function openRaw({
+  port,
+  localAddress = '127.0.0.1',
+  timeoutMs = 5_000,
+}: RawOptions): Promise<RawConnection> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress });
+  let received = '';
+  let hasEnded = false;
+  socket.setEncoding('latin1');
+  socket.on('data', (text: string) => {
+    received += text;
+  });
+  socket.on('end', () => {
+    hasEnded = true;
+  });
+  socket.on('error', () => {
+    hasEnded = true;
+  });
+  socket.on('close', () => {
+    hasEnded = true;
+  });
+  await once(socket, 'connect');
+
+  async function waitUntil<Result>(find: () => Result | undefined): Promise<Result> {
+    const deadline = Date.now() + timeoutMs;
+    for (;;) {
+      const found = find();
+      if (found !== undefined) return found;
+      if (hasEnded || Date.now() > deadline) {
+        throw new Error(`no whole answer came; ${hasEnded ? 'closed' : 'waiting'} after: ${JSON.stringify(received)}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+
+  return {
+    socket,
+    write: (text) => void socket.write(text, 'latin1'),
+    async read(method = 'GET') {
+      const { answer, length } = await waitUntil(() => parseAnswer(received, method, hasEnded));
+      received = received.slice(length);
+      return answer;
+    },
+    async readToEnd() {
+      const deadline = Date.now() + timeoutMs;
+      while (!hasEnded) {
+        if (Date.now() > deadline) throw new Error(`the connection stays open after: ${JSON.stringify(received)}`);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      return received;
+    },
+    [Symbol.dispose]: () => void socket.destroy(),
+  };
+}
+
+/** Sends bytes as they are, and gives the answers that come. */
+export async function sendRaw(text: string, options: RawOptions): Promise<RawAnswer[]> {
+  using connection = await openRaw(options);
+  connection.write(text);
+  const answers: RawAnswer[] = [];
+  for (let i = 0; i < (options.count ?? 1); i++) answers.push(await connection.read(options.methods?.[i]));
+  return answers;
+}
+
+function parseAnswer(
+  text: string,
+  method: string,
+  hasEnded: boolean,
+): { answer: RawAnswer; length: number } | undefined {
+  const headEnd = text.indexOf('\r\n\r\n');
+  if (headEnd === -1) return undefined;
+  const [statusLine = '', ...lines] = text.slice(0, headEnd).split('\r\n');
+  const [, status = '', reason = ''] = /^HTTP\/1\.1 (\d{3}) (.*)$/.exec(statusLine) ?? [];
+  const headers: Record<string, string> = {};
+  for (const line of lines) {
+    const colon = line.indexOf(':');
+    const name = line.slice(0, colon).toLowerCase();
+    const value = line.slice(colon + 1).trim();
+    headers[name] = headers[name] === undefined ? value : `${headers[name]}, ${value}`;
+  }
+  const start = headEnd + 4;
+  const done = (body: string, length: number) => ({
+    answer: { status: Number(status), reason, headers, body },
+    length,
+  });
+  if (method === 'HEAD' || status === '204' || status === '304' || status.startsWith('1')) return done('', start);
+  if (headers['transfer-encoding'] === 'chunked') return parseChunks(text, start, done);
+  if (headers['content-length'] === undefined) return hasEnded ? done(text.slice(start), text.length) : undefined;
+  const end = start + Number(headers['content-length']);
+  return text.length < end ? undefined : done(text.slice(start, end), end);
+}
+
+function parseChunks<Done>(
+  text: string,
+  start: number,
+  done: (body: string, length: number) => Done,
+): Done | undefined {
+  let body = '';
+  for (let at = start; ; ) {
+    const lineEnd = text.indexOf('\r\n', at);
+    if (lineEnd === -1) return undefined;
+    const size = Number.parseInt(text.slice(at, lineEnd), 16);
+    const end = lineEnd + 2 + size + 2;
+    if (text.length < end) return undefined;
+    if (size === 0) return done(body, end);
+    body += text.slice(lineEnd + 2, end - 2);
+    at = end;
+  }
+}

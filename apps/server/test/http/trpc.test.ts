@@ -1,0 +1,361 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
+import { StorageUnavailableError } from '@petstore/domain';
+import type { RateLimiter } from '@petstore/rate-limit';
+import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
+import { afterAll, describe, expect, test } from 'vitest';
+import { expectRateLimitHeaders } from './support/expect-error.ts';
+import { importPets, placeOrder } from './support/orders.ts';
+import { openRaw, sendRaw } from './support/raw-http.ts';
+import { createKey, planOf, startTestApp, type TestApp } from './support/test-app.ts';
+import { batchBody, encode, mutate, query } from './support/trpc-calls.ts';
+
+const JSON_BODY = { 'content-type': 'application/json' };
+const shared = await startTestApp();
+const { persistence } = shared;
+await importPets(persistence, [{ id: 1n as never, name: 'Ada' }]);
+afterAll(() => shared[Symbol.asyncDispose]());
+
+const post = (app: TestApp, path: string, init: RequestInit = {}) =>
+  app.fetch(path, { method: 'POST', headers: JSON_BODY, ...init });
+
+describe('a call that succeeds', () => {
+  test('pets.get gives the pet, its id as a bigint', async () => {
+    const answer = await query(shared, 'pets.get', { petId: 1n });
+    expect(answer).toMatchObject({ status: 200, data: { id: 1n, name: 'Ada' } });
+    expectRateLimitHeaders({ headers: Object.fromEntries(answer.headers) });
+  });
+
+  test('orders.cancel gives nothing', async () => {
+    const { id } = await placeOrder(persistence);
+    expect(await mutate(shared, 'orders.cancel', { orderId: id })).toMatchObject({ status: 200, data: undefined });
+  });
+
+  test('orders.place, ship and complete give the order as it now is, to an internal key', async () => {
+    const options = { key: shared.internalKey };
+    const shipDate = new Date('2026-05-06T07:08:09.010Z');
+    const placed = await mutate(shared, 'orders.place', { petId: 9n, quantity: 3, shipDate }, options);
+    expect(placed.data).toMatchObject({
+      petId: 9n,
+      quantity: 3,
+      shipDate,
+      status: 'pending',
+      placedAt: expect.any(Date),
+    });
+    const { id: orderId } = placed.data as { id: bigint };
+    const shipped = await mutate(shared, 'orders.ship', { orderId }, options);
+    expect(shipped.data).toMatchObject({
+      id: orderId,
+      status: 'shipped',
+      complete: false,
+      shippedAt: expect.any(Date),
+    });
+    const completed = await mutate(shared, 'orders.complete', { orderId }, options);
+    expect(completed.data).toMatchObject({ id: orderId, status: 'shipped', complete: true });
+  });
+
+  test('HEAD answers as GET without a body', async () => {
+    const input = encodeURIComponent('{"json":{"petId":"1"},"meta":{"values":{"petId":["bigint"]}}}');
+    const [answer] = await sendRaw(
+      `HEAD /trpc/pets.get?input=${input} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${shared.key}\r\n\r\n`,
+      { port: shared.port, methods: ['HEAD'] },
+    );
+    expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } });
+    expect(Number(answer?.headers['content-length'])).toBeGreaterThan(0);
+  });
+});
+
+interface Row {
+  readonly code: ErrorCode;
+  readonly what: string;
+  readonly provoke: (app: TestApp) => Promise<Response>;
+  readonly headers?: Readonly<Record<string, unknown>>;
+}
+
+const ship = (app: TestApp, orderId: bigint, key = app.internalKey) =>
+  post(app, '/trpc/orders.ship', { body: encode({ orderId }), key } as RequestInit);
+const complete = (app: TestApp, orderId: bigint) =>
+  post(app, '/trpc/orders.complete', { body: encode({ orderId }), key: app.internalKey } as RequestInit);
+
+const ROWS: readonly Row[] = [
+  { code: 'missing_api_key', what: 'no key', provoke: (app) => app.fetch('/trpc/pets.get', { key: null }) },
+  { code: 'invalid_api_key', what: 'a wrong key', provoke: (app) => app.fetch('/trpc/pets.get', { key: 'x' }) },
+  { code: 'missing_api_key', what: 'no key, nowhere', provoke: (app) => app.fetch('/trpc', { key: null }) },
+  { code: 'missing_api_key', what: 'no key, a batch', provoke: (app) => app.fetch('/trpc/a,b?batch=1', { key: null }) },
+  { code: 'invalid_request', what: 'a malformed URL', provoke: (app) => app.fetch('/trpc/%zz') },
+  { code: 'route_not_found', what: 'no procedure', provoke: (app) => app.fetch('/trpc/secret.path') },
+  { code: 'route_not_found', what: 'no procedure, in another case', provoke: (app) => app.fetch('/trpc/Pets.get') },
+  { code: 'route_not_found', what: 'a trailing slash', provoke: (app) => app.fetch('/trpc/pets.get/') },
+  { code: 'route_not_found', what: '/trpc itself', provoke: (app) => app.fetch('/trpc') },
+  { code: 'route_not_found', what: '/trpc/ itself', provoke: (app) => app.fetch('/trpc/') },
+  {
+    code: 'route_not_found',
+    what: 'no procedure, whatever the body',
+    provoke: (app) => post(app, '/trpc/secret', { body: '{', headers: { 'content-type': 'text/plain' } }),
+  },
+  {
+    code: 'method_not_allowed',
+    what: 'a mutation by GET',
+    provoke: (app) => app.fetch('/trpc/orders.cancel'),
+    headers: { allow: 'POST, OPTIONS' },
+  },
+  {
+    code: 'method_not_allowed',
+    what: 'a query by POST',
+    provoke: (app) => post(app, '/trpc/pets.get', { body: '{' }),
+    headers: { allow: 'GET, HEAD, OPTIONS' },
+  },
+  {
+    code: 'method_not_allowed',
+    what: 'PUT',
+    provoke: (app) => app.fetch('/trpc/orders.cancel', { method: 'PUT' }),
+    headers: { allow: 'POST, OPTIONS' },
+  },
+  {
+    code: 'unsupported_media_type',
+    what: 'another media type',
+    provoke: (app) => post(app, '/trpc/orders.cancel', { body: 'secret', headers: { 'content-type': 'text/plain' } }),
+  },
+  {
+    code: 'unsupported_media_type',
+    what: 'no media type',
+    provoke: (app) => post(app, '/trpc/orders.cancel', { body: new Blob(['{}']), headers: {} }),
+  },
+  {
+    code: 'unsupported_media_type',
+    what: 'a form',
+    provoke: (app) => post(app, '/trpc/orders.cancel', { body: new FormData(), headers: {} }),
+  },
+  {
+    code: 'unsupported_media_type',
+    what: 'an encoding',
+    provoke: (app) =>
+      post(app, '/trpc/orders.cancel', { body: '{}', headers: { ...JSON_BODY, 'content-encoding': 'gzip' } }),
+  },
+  {
+    code: 'payload_too_large',
+    what: 'a body that says so',
+    provoke: (app) => post(app, '/trpc/orders.cancel', { body: ' '.repeat(1_048_577) }),
+  },
+  { code: 'malformed_json', what: 'a body', provoke: (app) => post(app, '/trpc/orders.cancel', { body: '{"secret' }) },
+  { code: 'malformed_json', what: 'an input', provoke: (app) => app.fetch('/trpc/pets.get?input={"secret') },
+  { code: 'invalid_request', what: 'no input', provoke: (app) => app.fetch('/trpc/pets.get') },
+  {
+    code: 'invalid_request',
+    what: 'a number for a bigint',
+    provoke: (app) => app.fetch(`/trpc/pets.get?input=${encodeURIComponent('{"json":{"petId":1}}')}`),
+  },
+  {
+    code: 'pet_not_found',
+    what: 'no pet',
+    provoke: (app) => app.fetch(`/trpc/pets.get?input=${encodeURIComponent(encode({ petId: 404n }))}`),
+  },
+  { code: 'insufficient_scope', what: 'an external key', provoke: (app) => ship(app, 1n, app.key) },
+  {
+    code: 'order_already_shipped',
+    what: 'shipping twice',
+    provoke: async (app) => ship(app, (await placeOrder(app.persistence, 'ship')).id),
+  },
+  {
+    code: 'order_not_shipped',
+    what: 'completing what is pending',
+    provoke: async (app) => complete(app, (await placeOrder(app.persistence)).id),
+  },
+  {
+    code: 'order_already_completed',
+    what: 'completing twice',
+    provoke: async (app) => complete(app, (await placeOrder(app.persistence, 'ship', 'complete')).id),
+  },
+  {
+    code: 'rate_limit_exceeded',
+    what: 'a limit',
+    async provoke(app) {
+      const { text: key } = await createKey(app.persistence, { plan: planOf(1) });
+      await app.fetch('/trpc/pets.get', { key });
+      return app.fetch('/trpc/pets.get', { key });
+    },
+    headers: { 'retry-after': expect.stringMatching(/^[1-9]\d*$/) },
+  },
+  {
+    code: 'invalid_request',
+    what: 'a batch that could never fit',
+    async provoke(app) {
+      const { text: key } = await createKey(app.persistence, { plan: planOf(2) });
+      return app.fetch('/trpc/pets.get,pets.get,pets.get?batch=1', { key });
+    },
+  },
+];
+
+describe("every failure under /trpc is tRPC's envelope with the documented code", () => {
+  test.each(ROWS)('$code: $what', async ({ code, provoke, headers = {} }) => {
+    const response = await provoke(shared);
+    const text = await response.text();
+    const { trpcCode, status } = ERROR_CATALOGUE[code];
+    expect(JSON.parse(text)).toEqual({
+      error: {
+        json: {
+          code: TRPC_ERROR_CODES_BY_KEY[trpcCode],
+          message: expect.stringMatching(/\S/),
+          data: { code: trpcCode, httpStatus: expect.any(Number), errorCode: code },
+        },
+      },
+    });
+    expect(response.status).toBe(status);
+    expect(text).not.toMatch(/secret|stack/);
+    const all = Object.fromEntries(response.headers);
+    expect(all).toMatchObject({ 'content-type': 'application/json', 'x-request-id': expect.any(String), ...headers });
+    expectRateLimitHeaders({ headers: all });
+  });
+
+  test('a body that turns out too large is refused as it comes, and the connection ends', async () => {
+    await using app = await startTestApp({ bounds: { maxBodyBytes: 100 } });
+    using connection = await openRaw({ port: app.port });
+    connection.write(
+      `POST /trpc/orders.cancel HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${app.key}\r\n` +
+        `Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n80\r\n${' '.repeat(128)}\r\n`,
+    );
+    const answer = await connection.read();
+    expect(answer).toMatchObject({ status: 413, headers: { connection: 'close' } });
+    expect(answer.body).toContain('payload_too_large');
+  });
+
+  test('a body that does not come in time is 408', async () => {
+    await using app = await startTestApp({ bounds: { headersTimeoutMs: 100, requestTimeoutMs: 200 } });
+    using connection = await openRaw({ port: app.port });
+    connection.write(
+      `POST /trpc/orders.cancel HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${app.key}\r\n` +
+        'Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{',
+    );
+    const answer = await connection.read();
+    expect(answer).toMatchObject({ status: 408, headers: { 'x-ratelimit-limit': '1000000000', connection: 'close' } });
+    expect(answer.body).toContain('request_timeout');
+  });
+
+  describe('where the limiter takes its time', () => {
+    const slowly = {
+      bounds: { headersTimeoutMs: 100, requestTimeoutMs: 200 },
+      wrap: {
+        limiter: (limiter: RateLimiter): RateLimiter => ({
+          check: async (subject, cost) => {
+            await sleep(1_000);
+            return limiter.check(subject, cost);
+          },
+          peek: (subject) => limiter.peek(subject),
+          debit: (subject, use) => limiter.debit(subject, use),
+        }),
+      },
+    };
+    const half = (key: string) =>
+      `POST /trpc/orders.cancel HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n` +
+      'Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{';
+
+    test('a body that was given up meanwhile is 408 all the same', async () => {
+      await using app = await startTestApp(slowly);
+      using connection = await openRaw({ port: app.port });
+      connection.write(half(app.key));
+      expect(await connection.read()).toMatchObject({ status: 408, headers: { 'x-ratelimit-limit': '1000000000' } });
+    });
+
+    test('a client that was gone meanwhile is waited for no longer', async () => {
+      await using app = await startTestApp(slowly);
+      const connection = await openRaw({ port: app.port });
+      connection.write(half(app.key));
+      await sleep(50);
+      connection.socket.resetAndDestroy();
+      await expect
+        .poll(() => app.observed, { timeout: 5_000 })
+        .toMatchObject([{ operation: 'orders.cancel', status: 499 }]);
+    });
+  });
+
+  test('a body that the parser refuses is 400 under the headers of the key', async () => {
+    using connection = await openRaw({ port: shared.port });
+    connection.write(
+      `POST /trpc/orders.cancel HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${shared.key}\r\n` +
+        'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n',
+    );
+    await sleep(200);
+    connection.write('not a chunk\r\n');
+    const answer = await connection.read();
+    expect(answer).toMatchObject({ status: 400, headers: { 'x-ratelimit-limit': '1000000000', connection: 'close' } });
+    expect(answer.body).toContain('"errorCode":"invalid_request"');
+  });
+
+  test('a client that waits for 100 Continue is told to go on only after admission', async () => {
+    const { id } = await placeOrder(persistence);
+    const body = encode({ orderId: id });
+    const head = (key: string) =>
+      `POST /trpc/orders.cancel HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nExpect: 100-Continue\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+    using refused = await openRaw({ port: shared.port });
+    refused.write(head('nobody'));
+    expect(await refused.read()).toMatchObject({ status: 401, headers: { connection: 'close' } });
+    using admitted = await openRaw({ port: shared.port });
+    admitted.write(head(shared.key));
+    expect(await admitted.read()).toMatchObject({ status: 100 });
+    admitted.write(body);
+    expect(await admitted.read()).toMatchObject({ status: 200 });
+  });
+
+  test('a failure of the database is 503 with Retry-After', async () => {
+    await using app = await startTestApp({
+      wrap: { pets: () => ({ findPet: () => Promise.reject(new StorageUnavailableError('away')) }) },
+    });
+    const answer = await query(app, 'pets.get', { petId: 1n });
+    expect(answer).toMatchObject({ status: 503, error: { data: { errorCode: 'service_unavailable' } } });
+    expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+  });
+});
+
+describe('a batch', () => {
+  test('costs as many units as it has calls, all or nothing', async () => {
+    const { text: key } = await createKey(persistence, { plan: planOf(5) });
+    const path = '/trpc/pets.get,pets.get,pets.get?batch=1&input=%7B%7D';
+    const first = await shared.fetch(path, { key });
+    expect(first.headers.get('x-ratelimit-remaining')).toBe('2');
+    const second = await shared.fetch(path, { key });
+    expect(second.status).toBe(429);
+    expect((await shared.fetch('/trpc/pets.get,pets.get?batch=1', { key })).headers.get('x-ratelimit-remaining')).toBe(
+      '0',
+    );
+  });
+
+  test.each(['b%61tch=1', 'batch=1&batch=0', 'x=y&batch=%31'])('is charged as tRPC reads it: ?%s', async (search) => {
+    const { text: key } = await createKey(persistence, { plan: planOf(5) });
+    const answer = await shared.fetch(`/trpc/pets.get,pets.get?${search}`, { key });
+    expect(answer.headers.get('x-ratelimit-remaining')).toBe('3');
+    expect(await answer.json()).toHaveLength(2);
+  });
+
+  test('answers each call for itself', async () => {
+    const { id } = await placeOrder(persistence);
+    const answer = await post(shared, '/trpc/orders.cancel,orders.cancel,orders.nothing?batch=1', {
+      body: batchBody([{ orderId: id }, { orderId: 404n }, {}]),
+    });
+    expect(answer.status).toBe(207);
+    expect(await answer.json()).toMatchObject([
+      { result: {} },
+      { error: { json: { data: { errorCode: 'order_not_found' } } } },
+      { error: { json: { data: { errorCode: 'route_not_found' } } } },
+    ]);
+  });
+
+  test('OPTIONS tells the methods of its procedures', async () => {
+    const options = async (names: string) =>
+      (await shared.fetch(`/trpc/${names}?batch=1`, { method: 'OPTIONS' })).headers.get('allow');
+    expect(await options('pets.get,orders.list')).toBe('GET, HEAD, OPTIONS');
+    expect(await options('orders.cancel')).toBe('POST, OPTIONS');
+  });
+});
+
+test('what tRPC accepts stays as strict after REST calls of the same procedures', async () => {
+  const { id } = await placeOrder(persistence);
+  await shared.fetch('/v1/pets/1');
+  await shared.fetch(`/v1/store/orders/${id}`, { method: 'DELETE' });
+  for (const orderId of ['5', 5, '0x10', '', true, null]) {
+    const answer = await mutate(shared, 'orders.cancel', { orderId });
+    expect(answer, String(orderId)).toMatchObject({ status: 400, error: { data: { errorCode: 'invalid_request' } } });
+  }
+  const loose = '{"json":{"orderId":"0x1"},"meta":{"values":{"orderId":["bigint"]}}}';
+  expect((await post(shared, '/trpc/orders.cancel', { body: loose })).status).toBe(400);
+});

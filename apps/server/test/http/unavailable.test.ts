@@ -1,0 +1,49 @@
+import { randomBytes } from 'node:crypto';
+import { generateApiKeyId, generateApiKeyText } from '@petstore/domain';
+import { openPersistence } from '@petstore/persistence';
+import { startPostgresServer } from '@petstore/testing';
+import { expect, test } from 'vitest';
+import { expectError } from './support/expect-error.ts';
+import { startTestApp } from './support/test-app.ts';
+
+test('while PostgreSQL is away a known key stays good, and whoever else comes is told 503, uncounted', async () => {
+  await using postgres = await startPostgresServer();
+  {
+    await using persistence = openPersistence({ databaseUrl: postgres.url });
+    await persistence.migrations.migrate();
+  }
+  let isStorageAvailable = true;
+  await using app = await startTestApp({
+    databaseUrl: postgres.url,
+    isStorageAvailable: () => isStorageAvailable,
+  });
+  expect((await app.fetch('/v1/store/orders')).status).toBe(200);
+  const unknownKey = generateApiKeyText('test', generateApiKeyId(randomBytes), randomBytes);
+
+  await postgres.kill();
+  isStorageAvailable = false;
+
+  const known = await expectError(await app.fetch('/v1/store/orders'), 'service_unavailable');
+  expect(known.headers).toMatchObject({ 'x-ratelimit-limit': '1000000000', 'retry-after': expect.any(String) });
+  for (const key of [unknownKey, 'nobody', null]) {
+    for (let i = 0; i < 2; i++) {
+      const unknown = await expectError(await app.fetch('/v1/store/orders', { key }), 'service_unavailable');
+      expect(unknown.headers).toMatchObject({
+        'x-ratelimit-limit': '60',
+        'x-ratelimit-remaining': '60',
+        'retry-after': expect.any(String),
+      });
+    }
+  }
+  const trpc = await app.fetch('/trpc/pets.get', { key: unknownKey });
+  expect(trpc.status).toBe(503);
+  expect(await trpc.json()).toMatchObject({ error: { json: { data: { errorCode: 'service_unavailable' } } } });
+  // What never needed the database is answered as ever.
+  await expectError(await app.fetch('/v1/nothing'), 'route_not_found');
+  expect((await app.fetch('/docs', { key: null })).status).toBe(200);
+
+  await postgres.restart();
+  isStorageAvailable = true;
+  await expect.poll(async () => (await app.fetch('/v1/store/orders')).status, { timeout: 20_000 }).toBe(200);
+  await expectError(await app.fetch('/v1/store/orders', { key: unknownKey }), 'invalid_api_key');
+});
