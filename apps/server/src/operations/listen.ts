@@ -1,4 +1,5 @@
-import type { Server } from 'node:http';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { RuntimeError } from '@petstore/runtime';
 
@@ -26,6 +27,18 @@ export async function listen(server: Server, { host, port, setting }: ListenAddr
 
 /** The port of a server that listens. */
 export const portOf = (server: Server): number => (server.address() as AddressInfo).port; // never a path, as TCP is used
+
+/**
+ * Fails early where a port is taken, before anything slow is begun for nothing. Listening for good may still fail.
+ *
+ * @throws RuntimeError
+ */
+export async function assertPortIsFree(address: ListenAddress): Promise<void> {
+  const probe = createServer();
+  await listen(probe, address);
+  probe.close();
+  await once(probe, 'close');
+}
 
 /** Turns what a person can mend into one line that says how. */
 export function explainListenError(error: unknown, { host, port, setting }: ListenAddress): unknown {

@@ -1,0 +1,132 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { isRunning, ServerUnderTest, useDataFolder } from './support/server-process.ts';
+
+const bearer = (key: string | undefined) => ({ authorization: `Bearer ${key}` });
+
+async function listOrderIds(url: string, key: string | undefined): Promise<number[]> {
+  const response = await fetch(`${url}/v1/store/orders`, { headers: bearer(key) });
+  expect(response.status).toBe(200);
+  const orders = (await response.json()) as { id: number }[]; // the documented answer
+  return orders.map(({ id }) => id);
+}
+
+test('a first start offers a key per plan, and orders and pets to look at', async () => {
+  using folder = useDataFolder();
+  await using server = new ServerUnderTest(folder.path);
+  const url = await server.url();
+  const keys = await server.demoKeys();
+  expect([...keys.keys()]).toEqual(['free', 'pro', 'business', 'enterprise']);
+  for (const key of keys.values()) expect(await listOrderIds(url, key)).toHaveLength(20);
+  const pet = await fetch(`${url}/v1/pets/1`, { headers: bearer(keys.get('free')) });
+  expect(await pet.json()).toEqual({ id: 1, name: 'Bella' });
+  expect(server.stdout).toContain(`  REST      ${url}/v1\n`);
+  expect(server.stdout).toContain(`  tRPC      ${url}/trpc\n`);
+  expect(server.stdout).toContain(`  Health    ${await server.adminUrl()}/readyz`);
+  expect(server.stdout).toMatch(/ {2}Limits {4}private Redis/);
+  expect(statSync(join(folder.path, 'demo-keys.json')).mode & 0o777).toBe(0o600);
+});
+
+test('data and demo keys are kept over a restart, and seeded only once', async () => {
+  using folder = useDataFolder();
+  let keys: ReadonlyMap<string, string>;
+  {
+    await using first = new ServerUnderTest(folder.path);
+    keys = await first.demoKeys();
+    const url = await first.url();
+    const cancelled = await fetch(`${url}/v1/store/orders/1`, { method: 'DELETE', headers: bearer(keys.get('pro')) });
+    expect(cancelled.status).toBe(204);
+  }
+  await using second = new ServerUnderTest(folder.path);
+  expect(await second.demoKeys()).toEqual(keys);
+  const url = await second.url();
+  expect(await listOrderIds(url, keys.get('free'))).toHaveLength(20);
+  const again = await fetch(`${url}/v1/store/orders/1`, { method: 'DELETE', headers: bearer(keys.get('pro')) });
+  expect(await again.json()).toMatchObject({ code: 'order_already_cancelled' });
+});
+
+test('limits are kept over a restart', async () => {
+  using folder = useDataFolder();
+  const remaining = async (server: ServerUnderTest) => {
+    const headers = bearer((await server.demoKeys()).get('free'));
+    const { headers: answer } = await fetch(`${await server.url()}/v1/store/orders`, { headers });
+    return Number(answer.get('x-ratelimit-remaining'));
+  };
+  let before: number;
+  {
+    await using first = new ServerUnderTest(folder.path);
+    before = await remaining(first);
+  }
+  await using second = new ServerUnderTest(folder.path);
+  expect(await remaining(second)).toBe(before - 1);
+});
+
+test.each(['SIGINT', 'SIGTERM'] as const)('%s ends the server with 0, soon, and leaves no process', async (signal) => {
+  using folder = useDataFolder();
+  await using server = new ServerUnderTest(folder.path);
+  await server.url();
+  const children = server.children();
+  expect(children).toHaveLength(2);
+  const { code, afterMs } = await server.stop(signal);
+  expect(code, server.stderr).toBe(0);
+  expect(afterMs).toBeLessThan(10_000);
+  expect(children.filter(isRunning)).toEqual([]);
+});
+
+test('Ctrl-C in a terminal, twice, ends it with 0 too', async () => {
+  using folder = useDataFolder();
+  await using server = new ServerUnderTest(folder.path);
+  await server.url();
+  const children = server.children();
+  process.kill(-server.pid, 'SIGINT'); // everybody in the process group, as a terminal does
+  setTimeout(() => isRunning(server.pid) && process.kill(-server.pid, 'SIGINT'), 20);
+  expect(await server.exited, server.stderr).toMatchObject({ code: 0 });
+  expect(children.filter(isRunning)).toEqual([]);
+});
+
+test('a signal in the middle of the first start ends it, and leaves no process', async () => {
+  using folder = useDataFolder();
+  await using server = new ServerUnderTest(folder.path);
+  await server.adminUrl();
+  expect(await server.stop('SIGINT'), server.stderr).toMatchObject({ code: 0 });
+  expect(server.children()).toEqual([]);
+});
+
+test('after kill -9 no process is left, and the next start has all data', async () => {
+  using folder = useDataFolder();
+  await using first = new ServerUnderTest(folder.path);
+  const keys = await first.demoKeys();
+  const children = first.children();
+  expect(children).toHaveLength(2);
+  await first.stop('SIGKILL');
+  await vi.waitFor(() => expect(children.filter(isRunning)).toEqual([]), { timeout: 5_000 });
+  await using second = new ServerUnderTest(folder.path);
+  expect(await listOrderIds(await second.url(), keys.get('free'))).toHaveLength(20);
+});
+
+test('a database that dies under the server is started again', async () => {
+  using folder = useDataFolder();
+  await using server = new ServerUnderTest(folder.path);
+  const keys = await server.demoKeys();
+  const url = await server.url();
+  const [postgres = 0, redis = 0] = server.children();
+  process.kill(postgres, 'SIGKILL');
+  process.kill(redis, 'SIGKILL');
+  await server.said(/PostgreSQL had ended, and was started again/);
+  await server.said(/Redis had ended, and was started again/);
+  await vi.waitFor(async () => expect(await listOrderIds(url, keys.get('free'))).toHaveLength(20), { timeout: 5_000 });
+  await vi.waitFor(async () => expect((await server.readiness()).report).toMatchObject({ limits: 'redis' }));
+});
+
+test('a second server on the same data folder is told so in one line', async () => {
+  using folder = useDataFolder();
+  await using first = new ServerUnderTest(folder.path);
+  await first.url();
+  await using second = new ServerUnderTest(folder.path);
+  expect(await second.exited).toMatchObject({ code: 1 });
+  expect(second.stderr).toBe(
+    `petstore: Another server already runs on the data folder ${folder.path}. Stop it, or set DATA_DIR to another.\n`,
+  );
+  expect((await first.readiness()).status).toBe(200);
+});

@@ -1,0 +1,238 @@
+import { randomBytes } from 'node:crypto';
+import { generateApiKeyId, generateApiKeyText, hashApiKeyText } from '@petstore/domain';
+import { openPersistence } from '@petstore/persistence';
+import { createTestDatabase, createTestRedis, startPostgresServer, startRedisServer } from '@petstore/testing';
+import pg from 'pg';
+import { describe, expect, test, vi } from 'vitest';
+import { ServerUnderTest, useDataFolder } from './support/server-process.ts';
+
+/** Makes an external key on the free plan. */
+async function createKey(databaseUrl: string): Promise<{ readonly text: string }> {
+  await using persistence = openPersistence({ databaseUrl });
+  await persistence.migrations.migrate();
+  const id = generateApiKeyId(randomBytes);
+  const text = generateApiKeyText('test', id, randomBytes);
+  const key = { id, name: 'test', kind: 'external', plan: { name: 'free' }, createdAt: new Date() } as const;
+  await persistence.keyAdministration.createKey(key, hashApiKeyText(text));
+  return { text };
+}
+
+const list = (url: string, key: string, init?: RequestInit) =>
+  fetch(`${url}/v1/store/orders`, { ...init, headers: { authorization: `Bearer ${key}` } });
+
+/** Asks again and again. @returns how long it took until the answer was as wanted */
+async function timeUntil(condition: () => Promise<boolean>, timeoutMs: number): Promise<number> {
+  const startMs = performance.now();
+  await vi.waitUntil(() => condition().catch(() => false), { timeout: timeoutMs, interval: 20 });
+  return performance.now() - startMs;
+}
+
+describe('PostgreSQL', () => {
+  test('may be away at the start: the server is alive, not ready, and migrates when it comes', async () => {
+    using folder = useDataFolder();
+    await using postgres = await startPostgresServer();
+    await using redis = await createTestRedis();
+    await postgres.stop();
+    await using server = new ServerUnderTest(folder.path, { DATABASE_URL: postgres.url, REDIS_URL: redis.url });
+    const adminUrl = await server.adminUrl();
+    expect((await fetch(`${adminUrl}/livez`)).status).toBe(200);
+    await server.said(/PostgreSQL is away/);
+    expect(await server.readiness()).toMatchObject({ status: 503, report: { postgres: 'down' } });
+    expect(server.stdout).not.toContain('listening on');
+    await postgres.restart();
+    expect(await timeUntil(async () => (await server.readiness()).status === 200, 10_000)).toBeLessThan(5_000);
+    const { text } = await createKey(postgres.url);
+    expect((await list(await server.url(), text)).status).toBe(200);
+  });
+
+  test('may go and come back while serving', async () => {
+    using folder = useDataFolder();
+    await using postgres = await startPostgresServer();
+    await using redis = await createTestRedis();
+    const { text } = await createKey(postgres.url);
+    const { text: unknown } = await createKey(postgres.url);
+    await using server = new ServerUnderTest(folder.path, { DATABASE_URL: postgres.url, REDIS_URL: redis.url });
+    const url = await server.url();
+    expect((await list(url, text)).status).toBe(200);
+    await postgres.kill();
+    expect(await timeUntil(async () => (await server.readiness()).status === 503, 5_000)).toBeLessThan(2_500);
+    for (const key of [text, unknown]) {
+      const answer = await list(url, key);
+      expect(answer.status, server.stdout).toBe(503);
+      expect(await answer.json()).toMatchObject({ code: 'service_unavailable', status: 503 });
+      expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+    }
+    expect((await fetch(`${await server.adminUrl()}/livez`)).status).toBe(200);
+    await postgres.restart();
+    expect(await timeUntil(async () => (await list(url, text)).status === 200, 10_000)).toBeLessThan(5_000);
+    await timeUntil(async () => (await server.readiness()).status === 200, 1_000);
+    expect((await server.readiness()).report['problems']).toEqual([]);
+  });
+
+  test('that hangs makes the server not ready, and not hang', async () => {
+    using folder = useDataFolder();
+    await using postgres = await startPostgresServer();
+    await using redis = await createTestRedis();
+    await using server = new ServerUnderTest(folder.path, { DATABASE_URL: postgres.url, REDIS_URL: redis.url });
+    await server.url();
+    postgres.pause(); // only new connections: what is connected has processes of its own
+    const client = new pg.Client({ connectionString: postgres.url, connectionTimeoutMillis: 200 });
+    await expect(client.connect()).rejects.toThrow();
+    expect((await fetch(`${await server.adminUrl()}/livez`)).status).toBe(200);
+    postgres.resume();
+    await timeUntil(async () => (await server.readiness()).status === 200, 5_000);
+  });
+});
+
+describe('Redis', () => {
+  test('may be away at the start: the server is ready, says that it is degraded, and is not when Redis comes', async () => {
+    using folder = useDataFolder();
+    await using database = await createTestDatabase();
+    await using redis = await startRedisServer();
+    await redis.stop();
+    const { text } = await createKey(database.url);
+    await using server = new ServerUnderTest(folder.path, { DATABASE_URL: database.url, REDIS_URL: redis.url });
+    const answer = await list(await server.url(), text);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('x-ratelimit-limit')).toBe('60');
+    await vi.waitFor(async () =>
+      expect(await server.readiness()).toEqual({
+        status: 200,
+        report: {
+          status: 'ready',
+          problems: ['Redis is away: limits are counted in this process'],
+          postgres: 'up',
+          limits: 'degraded',
+        },
+      }),
+    );
+    await redis.restart();
+    const isBack = async () => {
+      await list(await server.url(), text);
+      return (await server.readiness()).report['limits'] === 'redis';
+    };
+    expect(await timeUntil(isBack, 10_000)).toBeLessThan(2_000);
+  });
+
+  test('may go and come back while serving, and no request fails or waits for it', async () => {
+    using folder = useDataFolder();
+    await using database = await createTestDatabase();
+    await using redis = await startRedisServer();
+    const { text } = await createKey(database.url);
+    await using server = new ServerUnderTest(folder.path, { DATABASE_URL: database.url, REDIS_URL: redis.url });
+    const url = await server.url();
+    expect((await list(url, text)).status).toBe(200);
+    await redis.kill();
+    for (let i = 0; i < 10; i++) {
+      const startMs = performance.now();
+      expect((await list(url, text)).status).toBe(200);
+      expect(performance.now() - startMs).toBeLessThan(500);
+    }
+    expect(await server.readiness()).toMatchObject({ status: 200, report: { limits: 'degraded' } });
+    await redis.restart();
+    const isBack = async () => {
+      await list(url, text);
+      return (await server.readiness()).report['limits'] === 'redis';
+    };
+    expect(await timeUntil(isBack, 10_000)).toBeLessThan(2_000);
+    expect(server.stdout.match(/Redis is (?:away|back)/g)).toEqual(['Redis is away', 'Redis is back']);
+  });
+});
+
+test('a stop is announced first; what was sent is answered; then the port closes', async () => {
+  using folder = useDataFolder();
+  await using database = await createTestDatabase();
+  await using redis = await createTestRedis();
+  const { text } = await createKey(database.url);
+  await using server = new ServerUnderTest(folder.path, { DATABASE_URL: database.url, REDIS_URL: redis.url });
+  const url = await server.url();
+  expect((await list(url, text)).status).toBe(200);
+  const blocker = new pg.Client({ connectionString: database.url });
+  await blocker.connect();
+  await blocker.query('BEGIN; LOCK TABLE orders IN ACCESS EXCLUSIVE MODE');
+  const pending = list(url, text);
+  await vi.waitUntil(async () => {
+    const { rows } = await blocker.query(`SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'`);
+    return rows.length > 0;
+  });
+  server.process.kill('SIGTERM');
+  await vi.waitFor(async () => expect(await server.readiness()).toMatchObject({ status: 503 }));
+  expect((await server.readiness()).report['problems']).toContain('the server is stopping');
+  server.process.kill('SIGINT'); // and a second signal changes nothing
+  await blocker.query('ROLLBACK');
+  await blocker.end();
+  expect((await pending).status).toBe(200);
+  expect(await server.exited).toMatchObject({ code: 0 });
+  await expect(list(url, text)).rejects.toThrow();
+});
+
+test('metrics tell of requests by operation, and of what the server leans on', async () => {
+  using folder = useDataFolder();
+  await using database = await createTestDatabase();
+  await using redis = await createTestRedis();
+  const { text } = await createKey(database.url);
+  await using server = new ServerUnderTest(folder.path, { DATABASE_URL: database.url, REDIS_URL: redis.url });
+  const url = await server.url();
+  await list(url, text);
+  await fetch(`${url}/v1/store/orders`);
+  const response = await fetch(`${await server.adminUrl()}/metrics`);
+  expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+  const metrics = await response.text();
+  expect(metrics).toMatch(/^petstore_http_request_duration_seconds_count\{operation="listOrders",status="200"\} 1$/m);
+  expect(metrics).toMatch(/^petstore_http_request_duration_seconds_count\{operation="listOrders",status="401"\} 1$/m);
+  expect(metrics).toMatch(/_bucket\{le="\+Inf",operation="listOrders",status="200"\} 1$/m);
+  expect(metrics).toMatch(/^petstore_postgres_up 1$/m);
+  expect(metrics).toMatch(/^petstore_limits_mode\{mode="redis"\} 1$/m);
+  expect(metrics).toMatch(/^process_cpu_user_seconds_total /m);
+  for (const path of ['/livez', '/readyz', '/metrics']) expect((await fetch(url + path)).status).toBe(404);
+});
+
+test('the admin listener knows three paths, and only reads', async () => {
+  using folder = useDataFolder();
+  await using database = await createTestDatabase();
+  await using redis = await createTestRedis();
+  await using server = new ServerUnderTest(folder.path, { DATABASE_URL: database.url, REDIS_URL: redis.url });
+  await server.url();
+  const adminUrl = await server.adminUrl();
+  expect((await fetch(`${adminUrl}/livez`, { method: 'HEAD' })).status).toBe(200);
+  expect((await fetch(`${adminUrl}/readyz?verbose`)).status).toBe(200);
+  expect((await fetch(`${adminUrl}/`)).status).toBe(404);
+  const post = await fetch(`${adminUrl}/readyz`, { method: 'POST', body: 'x' });
+  expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+});
+
+test('no key and no password comes into the log, wherever a caller put it', async () => {
+  using folder = useDataFolder();
+  await using database = await createTestDatabase();
+  await using redis = await createTestRedis();
+  const { text } = await createKey(database.url);
+  const environment = { DATABASE_URL: database.url, REDIS_URL: redis.url, LOG_LEVEL: 'trace' };
+  await using server = new ServerUnderTest(folder.path, environment);
+  const url = await server.url();
+  await list(url, text);
+  const headers = { authorization: `Bearer ${text}`, 'x-request-id': text };
+  await fetch(`${url}/v1/store/orders/${text}?key=${text}`, { method: 'DELETE', headers });
+  await fetch(`${url}/trpc/orders.list?input=${text}`, { headers: { authorization: 'Basic c2VjcmV0OnNlY3JldA==' } });
+  await fetch(`${url}/${text}`);
+  await server.stop();
+  const output = server.stdout + server.stderr;
+  expect(output).toContain('request answered');
+  expect(output).not.toContain(text.slice(-20));
+  expect(output).not.toContain('c2VjcmV0');
+  expect(output).not.toContain(new URL(database.url).password);
+});
+
+test('with a database of others every line of the log is JSON, the one that says where it listens too', async () => {
+  using folder = useDataFolder();
+  await using database = await createTestDatabase();
+  await using redis = await createTestRedis();
+  await using server = new ServerUnderTest(folder.path, { DATABASE_URL: database.url, REDIS_URL: redis.url });
+  const url = await server.url();
+  await server.stop();
+  const lines = server.stdout
+    .trim()
+    .split('\n')
+    .map((line): Record<string, unknown> => JSON.parse(line));
+  expect(lines).toContainEqual(expect.objectContaining({ level: 'info', msg: `listening on ${url}` }));
+  expect(server.stderr).toBe('');
+});

@@ -1,0 +1,133 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createTemporaryFolder, endWithTestRun } from '@petstore/testing';
+
+const MAIN = join(import.meta.dirname, '../../../src/main.ts');
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly afterMs: number;
+}
+
+/** The real server in a process of its own, as the start command runs it. */
+export class ServerUnderTest implements AsyncDisposable {
+  readonly process: ChildProcess;
+  readonly startedAtMs = performance.now();
+  readonly exited: Promise<Exit>;
+  readonly #dataFolder: string;
+  stdout = '';
+  stderr = '';
+
+  /** @param environment replaces all of ours but PATH; ports are free ones unless it names them */
+  constructor(dataFolder: string, environment: Record<string, string> = {}) {
+    this.#dataFolder = dataFolder;
+    // Of a process group of its own, as a shell starts it, so that Ctrl-C can be sent to all of the group.
+    this.process = spawn(process.execPath, [MAIN], {
+      env: { PATH: process.env['PATH'], PORT: '0', DATA_DIR: dataFolder, ...environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    });
+    this.process.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      this.stdout += text;
+    });
+    this.process.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.stderr += text;
+    });
+    const unregister = endWithTestRun(this.pid);
+    // 'close', not 'exit': by then all that it wrote has come.
+    this.exited = once(this.process, 'close').then(([code, signal]) => {
+      unregister();
+      return { code, signal, afterMs: performance.now() - this.startedAtMs };
+    });
+  }
+
+  get pid(): number {
+    if (this.process.pid === undefined) throw new Error('the server was not started');
+    return this.process.pid;
+  }
+
+  /** Waits until the output holds something. */
+  async said(pattern: RegExp, timeoutMs = 30_000): Promise<RegExpExecArray> {
+    let exit: Exit | undefined;
+    void this.exited.then((value) => {
+      exit = value;
+    });
+    for (const endMs = performance.now() + timeoutMs; ; await sleep(10)) {
+      const match = pattern.exec(this.stdout);
+      if (match !== null) return match;
+      if (exit === undefined && performance.now() < endMs) continue;
+      throw new Error(`the server did not say ${pattern} (${JSON.stringify(exit)}):\n${this.stdout}\n${this.stderr}`);
+    }
+  }
+
+  /** The public listener's URL, once the server is ready. */
+  async url(): Promise<string> {
+    return (await this.said(/listening on (http:\/\/[^\s"]+)/))[1] ?? '';
+  }
+
+  /** The admin listener's URL, which is there from the start. */
+  async adminUrl(): Promise<string> {
+    return (await this.said(/(http:\/\/[^\s"]+)\/readyz/))[1] ?? '';
+  }
+
+  /** The demo keys of the banner, by plan. */
+  async demoKeys(): Promise<ReadonlyMap<string, string>> {
+    await this.url();
+    const matches = this.stdout.matchAll(/# (\w+):.*\n\s+curl -H "Authorization: Bearer (\S+)"/g);
+    return new Map([...matches].map(([, plan = '', key = '']) => [plan, key]));
+  }
+
+  async readiness(): Promise<{ status: number; report: Record<string, unknown> }> {
+    const response = await fetch(`${await this.adminUrl()}/readyz`);
+    return { status: response.status, report: (await response.json()) as Record<string, unknown> }; // looked at by tests
+  }
+
+  /** Sends a signal to the server alone, and waits for its end. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Exit> {
+    const sentAtMs = performance.now();
+    this.process.kill(signal);
+    const { code, signal: endedBy } = await this.exited;
+    return { code, signal: endedBy, afterMs: performance.now() - sentAtMs };
+  }
+
+  /** The processes that the server started and that still run. */
+  children(): number[] {
+    return [...new Set([...this.#postgresPids(), ...this.#redisPids()])].filter(isRunning);
+  }
+
+  #postgresPids(): number[] {
+    const file = join(this.#dataFolder, 'postgres', 'postmaster.pid');
+    return existsSync(file) ? [Number(readFileSync(file, 'utf8').split('\n')[0])] : [];
+  }
+
+  #redisPids(): number[] {
+    const file = join(this.#dataFolder, 'redis.log');
+    const log = existsSync(file) ? readFileSync(file, 'utf8') : '';
+    return [...log.matchAll(/^(\d+):M /gm)].map(([, pid]) => Number(pid));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.process.exitCode === null && this.process.signalCode === null) await this.stop('SIGTERM');
+    // There are none, unless a test has just failed to prove that.
+    for (const pid of this.children()) process.kill(pid, 'SIGKILL');
+  }
+}
+
+export function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+/** A path for a data folder, which does not exist yet. */
+export function useDataFolder(): Disposable & { readonly path: string } {
+  const folder = createTemporaryFolder();
+  return { path: join(folder.path, 'data'), [Symbol.dispose]: () => folder[Symbol.dispose]() };
+}
