@@ -68,7 +68,7 @@ local function step(key, mode, cost, perMinute, perDay)
   local minuteClosed, minuteBegin, minuteLast, minuteCount, minuteTotal, minuteOldest, minuteFirst = 0, 0, 0, 0, 0, 0, 0
   local dayClosed, dayBegin, dayLast, dayCount, dayTotal, dayOldest, dayFirst = 0, 0, 0, 0, 0, 0, 0
   local spanStart, strikes, due, pending, firstReturn, banEnd, promise, level = 0, 0, 0, 0, 0, 0, 0, 0
-  local loaded = true
+  local loaded, movedBack = true, false
 
   -- The state as it was kept. What is older than 11 days, or no state at all, is written over.
   local front = redis.pcall('GETRANGE', key, 0, 90)
@@ -88,7 +88,7 @@ local function step(key, mode, cost, perMinute, perDay)
     if back < 0 then
       at = now
     elseif back > 60000 then
-      at, promise = now, promise - back
+      at, promise, movedBack = now, promise - back, true
       spanStart, firstReturn, banEnd = (spanStart - back) % MODULUS, (firstReturn - back) % MODULUS, (banEnd - back) % MODULUS
     end
     if penalised then
@@ -96,13 +96,13 @@ local function step(key, mode, cost, perMinute, perDay)
       if pending > 0 then rests = max(rests, ahead(firstReturn, at) + 3600000) end
       if level > 0 then rests = max(rests, ahead(banEnd, at) + DAY) end
     end
-    loaded = minuteClosed <= 1 and dayClosed <= 1 or back > 60000 or rests <= 0
+    loaded = minuteClosed <= 1 and dayClosed <= 1 or movedBack or rests <= 0
       or minuteClosed > 0 and (at - minuteOldest) % MODULUS >= MINUTE
       or dayClosed > 0 and (at - dayOldest) % MODULUS >= DAY
     if loaded then
       minute, day = load(key, front, from, minuteClosed, dayClosed)
     end
-    if back > 60000 then
+    if movedBack then
       local times = {}
       for position = 1, #day, 8 do
         local last, count = unpack(ENTRY, day, position)
@@ -132,7 +132,7 @@ local function step(key, mode, cost, perMinute, perDay)
   local toMinute, toDay = cost, hasDay and cost or 0
   local minuteOver, dayOver = minuteTotal + cost - perMinute, dayTotal + toDay - perDay
   if isDebit then
-    toMinute, toDay = min(cost, 4000000000 - minuteTotal), min(perDay, 4000000000 - dayTotal)
+    toMinute, toDay = min(cost, 4000000000 - minuteTotal), hasDay and min(perDay, 4000000000 - dayTotal) or 0
     minuteOver, dayOver = 0, 0
   end
   local outcome, release, retry, ban = 0, 0, 0, 0
@@ -216,7 +216,8 @@ local function step(key, mode, cost, perMinute, perDay)
     end
   end
 
-  if not isBanned then
+  -- A request during a ban leaves no trace, but that the clock stepped back.
+  if not isBanned or movedBack then
     local text = pack(PLAIN, penalised and 2 or 1, minuteClosed, at, dayClosed, minuteBegin, minuteLast, minuteCount,
       minuteTotal, dayBegin, dayLast, dayCount, dayTotal)
     local keep, slack = MINUTE, 61000

@@ -96,7 +96,9 @@ export function checkState(
   const state = advance(stored ?? NO_STATE, nowMs);
   const { atMs, minute, day, penalty } = state;
   if (isBanned(penalty, atMs)) {
-    return { state: stored ?? state, answer: bannedAnswer(state, subject, cost, nowMs) };
+    // A request during a ban leaves no trace, but that the clock stepped back: else the ban would stand still with it.
+    const isMoved = stored === undefined || atMs < stored.atMs;
+    return { state: isMoved ? state : stored, answer: bannedAnswer(state, subject, cost, nowMs) };
   }
   const release = findRelease(state, subject, cost);
   if (release === undefined) {

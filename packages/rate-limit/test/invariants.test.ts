@@ -1,0 +1,206 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { RateLimitDecision } from '../src/index.ts';
+import { encodeState } from '../src/state-codec.ts';
+import { checkState, debitState, peekState, type SubjectState } from '../src/subject-state.ts';
+import { DAY_WINDOW, MINUTE_WINDOW } from '../src/window-log.ts';
+import { ExactLog } from './exact-log.ts';
+import { type Arrival, arrivals, limits, newAddress, newKey, PROPERTY_RUNS, startMs, traffic } from './traffic.ts';
+
+interface Seen extends Arrival {
+  readonly before: SubjectState | undefined;
+  readonly after: SubjectState;
+  readonly decision: RateLimitDecision;
+}
+
+/** Runs traffic through the algorithm and shows each step. */
+function* run(requests: Iterable<Arrival>): Generator<Seen> {
+  let state: SubjectState | undefined;
+  for (const arrival of requests) {
+    const before = state;
+    const { state: after, answer } = checkState(before, arrival.subject, arrival.cost, arrival.nowMs);
+    state = after;
+    yield { ...arrival, before, after, decision: answer };
+  }
+}
+
+const anyTraffic = (options?: Parameters<typeof traffic>[0]) =>
+  fc
+    .tuple(limits, traffic(options), startMs, fc.boolean())
+    .map(([{ perMinute, perDay }, requests, fromMs, isKey]) => [
+      ...arrivals(isKey ? newKey(perMinute, perDay) : newAddress(), requests, fromMs),
+    ]);
+
+function forAll(given: fc.Arbitrary<Arrival[]>, promise: (seen: Seen, log: ExactLog) => void): void {
+  const property = fc.property(given, (requests) => {
+    const log = new ExactLog();
+    for (const seen of run(requests)) {
+      promise(seen, log);
+      if (seen.decision.outcome === 'admitted') log.add(seen.nowMs, seen.cost);
+    }
+  });
+  fc.assert(property, { numRuns: PROPERTY_RUNS });
+}
+
+describe('in any window', () => {
+  test('the admitted cost is at most the limit', () => {
+    forAll(anyTraffic({ changesPlan: true }), ({ decision, subject, nowMs, cost }, log) => {
+      if (decision.outcome !== 'admitted') return;
+      expect(log.sum(nowMs, MINUTE_WINDOW.lengthMs) + cost).toBeLessThanOrEqual(subject.perMinute);
+      if (subject.perDay === undefined) return;
+      expect(log.sum(nowMs, DAY_WINDOW.lengthMs) + cost).toBeLessThanOrEqual(subject.perDay);
+    });
+  });
+
+  test('a request is only refused when a window, longer by a quantum, has no room for it', () => {
+    forAll(anyTraffic({ changesPlan: true }), ({ decision, subject, nowMs, cost }, log) => {
+      if (decision.outcome === 'admitted' || decision.outcome === 'api_key_banned') return;
+      const { limitingWindow } = decision;
+      const spec = limitingWindow === 'minute' ? MINUTE_WINDOW : DAY_WINDOW;
+      const limit = limitingWindow === 'minute' ? subject.perMinute : (subject.perDay ?? 0);
+      expect(log.sum(nowMs, spec.lengthMs + spec.quantumMs) + cost).toBeGreaterThan(limit);
+    });
+  });
+});
+
+describe('the announced release', () => {
+  test('is the first moment at which the request fits, if nothing else comes, whatever became of the plan', () => {
+    forAll(anyTraffic({ changesPlan: true }), ({ decision, after, subject, cost }) => {
+      if (decision.outcome === 'admitted') return;
+      const at = (nowMs: number) => checkState(after, subject, cost, nowMs).answer.outcome;
+      expect(at(decision.releaseAtMs - 1)).not.toBe('admitted');
+      expect(at(decision.releaseAtMs)).toBe('admitted');
+    });
+  });
+
+  test('is never after Retry-After, which is a whole number of seconds, at least 1', () => {
+    forAll(anyTraffic({ changesPlan: true, stepsBack: true }), ({ decision, nowMs }) => {
+      if (decision.outcome === 'admitted') return;
+      expect(decision.retryAfterSeconds).toBeGreaterThanOrEqual(1);
+      expect(Number.isInteger(decision.retryAfterSeconds)).toBe(true);
+      expect(nowMs + decision.retryAfterSeconds * 1000).toBeGreaterThanOrEqual(decision.releaseAtMs);
+      expect(decision.releaseAtMs).toBeGreaterThan(nowMs);
+    });
+  });
+
+  test('of a refusal by the minute is spaced: not before the last promise and W/L, nor a minute late', () => {
+    forAll(anyTraffic(), ({ decision, before, subject, nowMs }) => {
+      if (decision.outcome !== 'rate_limit_exceeded' || decision.limitingWindow === 'day') return;
+      const spaced = (before?.penalty.lastPromiseMs ?? 0) + MINUTE_WINDOW.lengthMs / subject.perMinute;
+      const promiseMs = Math.min(Math.max(decision.releaseAtMs, spaced), decision.releaseAtMs + MINUTE_WINDOW.lengthMs);
+      expect(decision.retryAfterSeconds).toBe(Math.max(1, Math.ceil((promiseMs - nowMs) / 1000)));
+    });
+  });
+});
+
+test('exactly `remaining` more fit now, and one more does not', () => {
+  forAll(anyTraffic({ changesPlan: true, stepsBack: true }), ({ decision, after, subject, nowMs }) => {
+    if (decision.outcome === 'api_key_banned') return;
+    const { minute, day } = decision;
+    const remaining = Math.min(minute.remaining, day?.remaining ?? minute.remaining);
+    const most = Math.min(subject.perMinute, subject.perDay ?? subject.perMinute);
+    const fits = (cost: number) => checkState(after, subject, cost, nowMs).answer.outcome === 'admitted';
+    if (remaining > 0) expect(fits(remaining)).toBe(true);
+    if (remaining < most) expect(fits(remaining + 1)).toBe(false);
+  });
+});
+
+test('the announced reset is when `remaining` next grows', () => {
+  forAll(anyTraffic({ changesPlan: true }), ({ decision, after, subject, nowMs }) => {
+    for (const name of ['minute', 'day'] as const) {
+      const window = decision[name];
+      if (window === undefined || window.resetAtMs === nowMs) continue;
+      const at = (ms: number) => peekState(after, subject, ms)[name]?.remaining;
+      expect(at(window.resetAtMs - 1)).toBe(window.remaining);
+      expect(at(window.resetAtMs)).toBeGreaterThan(window.remaining);
+    }
+  });
+});
+
+test('a request counts in both windows or in none', () => {
+  forAll(anyTraffic({ changesPlan: true }), ({ decision, before, after, subject, cost, nowMs }) => {
+    const used = peekState(before, subject, nowMs).used;
+    const charged = decision.outcome === 'admitted' ? cost : 0;
+    expect(peekState(after, subject, nowMs).used).toEqual({
+      minute: used.minute + charged,
+      day: used.day === undefined ? undefined : used.day + charged,
+    });
+  });
+});
+
+describe('a state', () => {
+  const HEADER_BYTES = 60;
+  const entriesMax = ({ lengthMs, quantumMs }: { lengthMs: number; quantumMs: number }) =>
+    Math.ceil(lengthMs / quantumMs) + 1;
+  const BYTES_MAX = HEADER_BYTES + 8 * (entriesMax(MINUTE_WINDOW) + entriesMax(DAY_WINDOW));
+
+  test('takes at most 60 bytes and 8 for each entry that its windows can hold', () => {
+    forAll(anyTraffic({ changesPlan: true, stepsBack: true }), ({ after }) => {
+      expect(encodeState(after).length).toBeLessThanOrEqual(BYTES_MAX);
+    });
+  });
+
+  test('reaches that bound under traffic that never ends, and does not pass it', () => {
+    const subject = newKey(1_000_000_000, 1_000_000_000);
+    let state: SubjectState | undefined;
+    let most = 0;
+    const bytes = (nowMs: number) => {
+      state = checkState(state, subject, 1, nowMs).state;
+      most = Math.max(most, encodeState(state).length);
+    };
+    for (let i = 0; i < 600; i++) bytes(1_700_000_000_000 + i * 300_000);
+    for (let i = 0; i < 200; i++) bytes(1_700_000_000_000 + 600 * 300_000 + i * 1_000);
+    expect(most).toBeGreaterThan(BYTES_MAX - 8 * 3 - 33);
+    expect(most).toBeLessThanOrEqual(BYTES_MAX);
+  });
+
+  test('is logged to without a decision by a debit, which may pass the limit', () => {
+    const subject = newKey(10, 20);
+    const state = debitState(undefined, subject, { minute: 15, day: 30 }, 1_700_000_000_000);
+    const { minute, day, used } = peekState(state, subject, 1_700_000_000_000);
+    expect({ minute, day, used }).toMatchObject({
+      minute: { remaining: 0 },
+      day: { remaining: 0 },
+      used: { minute: 15, day: 30 },
+    });
+    expect(checkState(state, subject, 1, 1_700_000_060_000).answer).toMatchObject({ limitingWindow: 'day' });
+  });
+});
+
+describe('a clock that steps back', () => {
+  test('by up to 60 s frees nothing and takes nothing', () => {
+    const given = fc.tuple(anyTraffic(), fc.integer({ min: 0, max: 60_000 }));
+    const property = fc.property(given, ([requests, backMs]) => {
+      for (const { after, subject } of run(requests)) {
+        const standing = peekState(after, subject, after.atMs - backMs);
+        expect(standing.used).toEqual(peekState(after, subject, after.atMs).used);
+      }
+    });
+    fc.assert(property, { numRuns: PROPERTY_RUNS });
+  });
+
+  test('further drops the minute and keeps the day', () => {
+    const given = fc.tuple(anyTraffic(), fc.integer({ min: 60_001, max: 10 ** 10 }));
+    const property = fc.property(given, ([requests, backMs]) => {
+      for (const { after, subject } of run(requests)) {
+        const { used } = peekState(after, subject, after.atMs - backMs);
+        expect(used.minute).toBe(0);
+        expect(used.day).toBe(peekState(after, subject, after.atMs).used.day);
+      }
+    });
+    fc.assert(property, { numRuns: PROPERTY_RUNS });
+  });
+
+  test('never locks anybody out: after a day and the longest ban everything is admitted', () => {
+    forAll(anyTraffic({ stepsBack: true }), ({ after, subject, nowMs, cost }) => {
+      const laterMs = nowMs + DAY_WINDOW.lengthMs + 3_600_000 + 60_000;
+      expect(checkState(after, subject, cost, laterMs).answer.outcome).toBe('admitted');
+    });
+  });
+
+  test('leaves within a minute of standing still what the minute holds', () => {
+    forAll(anyTraffic({ stepsBack: true }), ({ after, subject, nowMs }) => {
+      expect(peekState(after, subject, nowMs + 120_000).used.minute).toBe(0);
+    });
+  });
+});
