@@ -1,0 +1,118 @@
+import { describe, expect, test } from 'vitest';
+import { RATE_LIMIT_HEADERS, writeRateLimitHeaders } from '../src/index.ts';
+import type { PeekedStanding, RateLimitDecision } from '../src/rate-limiter.ts';
+
+const T0 = 1_700_000_000_000;
+const minute = { limit: 60, remaining: 5, resetAtMs: T0 + 12_345 };
+const day = { limit: 1_000, remaining: 700, resetAtMs: T0 + 3_600_001 };
+const admitted: RateLimitDecision = { outcome: 'admitted', atMs: T0, minute, day };
+const refusal = { atMs: T0, limitingWindow: 'minute', releaseAtMs: T0 + 12_345, retryAfterSeconds: 14 } as const;
+
+function headersOf(decision: RateLimitDecision | PeekedStanding) {
+  const headers = {};
+  writeRateLimitHeaders(headers, decision);
+  return headers;
+}
+
+test('an admitted request is told of the window with the lowest remaining, in seconds rounded up', () => {
+  expect(headersOf(admitted)).toEqual({
+    'x-ratelimit-limit': 60,
+    'x-ratelimit-remaining': 5,
+    'x-ratelimit-reset': T0 / 1000 + 13,
+    'ratelimit-policy': '"minute";q=60;w=60, "day";q=1000;w=86400',
+    ratelimit: '"minute";r=5;t=13, "day";r=700;t=3601',
+  });
+});
+
+test('a key whose day is used up is told so, however much the minute has left', () => {
+  const headers = headersOf({ ...admitted, minute: { ...minute, remaining: 59 }, day: { ...day, remaining: 0 } });
+  expect(headers).toMatchObject({
+    'x-ratelimit-limit': 1_000,
+    'x-ratelimit-remaining': 0,
+    'x-ratelimit-reset': T0 / 1000 + 3_601,
+  });
+});
+
+test('of two windows with the same remaining the longer is told', () => {
+  expect(headersOf({ ...admitted, day: { ...day, remaining: 5 } })).toMatchObject({ 'x-ratelimit-limit': 1_000 });
+});
+
+test('a client address has the minute alone', () => {
+  expect(headersOf({ ...admitted, day: undefined })).toEqual({
+    'x-ratelimit-limit': 60,
+    'x-ratelimit-remaining': 5,
+    'x-ratelimit-reset': T0 / 1000 + 13,
+    'ratelimit-policy': '"minute";q=60;w=60',
+    ratelimit: '"minute";r=5;t=13',
+  });
+});
+
+describe('a refused request', () => {
+  test('is told when it would fit, and when to come back, which may be later', () => {
+    const used = { ...minute, remaining: 0 };
+    expect(headersOf({ outcome: 'rate_limit_exceeded', ...refusal, minute: used, day })).toEqual({
+      'x-ratelimit-limit': 60,
+      'x-ratelimit-remaining': 0,
+      'x-ratelimit-reset': T0 / 1000 + 13,
+      'ratelimit-policy': '"minute";q=60;w=60, "day";q=1000;w=86400',
+      ratelimit: '"minute";r=0;t=13, "day";r=700;t=3601',
+      'retry-after': 14,
+    });
+  });
+
+  test('is told of the window that releases last, even where another has less remaining', () => {
+    const byDay: RateLimitDecision = {
+      outcome: 'rate_limit_exceeded',
+      atMs: T0,
+      minute: { ...minute, remaining: 0 },
+      day: { ...day, remaining: 2 },
+      limitingWindow: 'day',
+      releaseAtMs: T0 + 7_200_000,
+      retryAfterSeconds: 7_200,
+    };
+    expect(headersOf(byDay)).toMatchObject({
+      'x-ratelimit-limit': 1_000,
+      'x-ratelimit-remaining': 2,
+      'x-ratelimit-reset': T0 / 1000 + 7_200,
+      'retry-after': 7_200,
+    });
+  });
+
+  test('of a banned key has nothing remaining, and is told the end of the ban', () => {
+    const banned: RateLimitDecision = {
+      outcome: 'api_key_banned',
+      ...refusal,
+      minute,
+      day,
+      bannedUntilMs: T0 + 60_000,
+      releaseAtMs: T0 + 60_000,
+      retryAfterSeconds: 60,
+    };
+    expect(headersOf(banned)).toEqual({
+      'x-ratelimit-limit': 60,
+      'x-ratelimit-remaining': 0,
+      'x-ratelimit-reset': T0 / 1000 + 60,
+      'ratelimit-policy': '"minute";q=60;w=60, "day";q=1000;w=86400',
+      ratelimit: '"minute";r=0;t=60, "day";r=0;t=60',
+      'retry-after': 60,
+    });
+  });
+});
+
+test('a standing that was only looked at has no Retry-After', () => {
+  const peeked: PeekedStanding = {
+    outcome: 'peeked',
+    atMs: T0,
+    minute: { ...minute, remaining: 0 },
+    day: undefined,
+    used: { minute: 60, day: undefined },
+    strikes: 0,
+    ban: undefined,
+  };
+  expect(headersOf(peeked)).not.toHaveProperty('retry-after');
+});
+
+test('every header that is written is named, so that browsers may be let read it', () => {
+  const written = Object.keys(headersOf({ outcome: 'rate_limit_exceeded', ...refusal, minute, day }));
+  expect(RATE_LIMIT_HEADERS.map((name) => name.toLowerCase()).sort()).toEqual(written.sort());
+});

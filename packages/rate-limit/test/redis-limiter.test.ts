@@ -1,0 +1,90 @@
+import { createTestRedis } from '@petstore/testing';
+import { Redis } from 'ioredis';
+import { afterAll, expect, test } from 'vitest';
+import { RedisLimiter } from '../src/index.ts';
+import { describeLimiter } from './limiter-contract.ts';
+import { newAddress, newKey } from './traffic.ts';
+
+const database = await createTestRedis();
+const redis = new Redis(database.url);
+afterAll(async () => {
+  await redis.quit();
+  await database[Symbol.asyncDispose]();
+});
+
+describeLimiter('the limiter in Redis', () => {
+  let nowMs = 0;
+  return {
+    limiter: new RedisLimiter({ redis, nowMs: () => nowMs }),
+    setNow: (ms) => {
+      nowMs = ms;
+    },
+  };
+});
+
+const calls = async (command: string): Promise<number> => {
+  const stats = await redis.info('commandstats');
+  return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
+};
+
+test('requests that come in together go to Redis in one call', async () => {
+  const limiter = new RedisLimiter({ redis });
+  await limiter.check(newKey(10, 10), 1); // the script is known from here on
+  const before = await calls('evalsha');
+  await Promise.all(Array.from({ length: 100 }, () => limiter.check(newKey(10, 10), 1)));
+  expect((await calls('evalsha')) - before).toBe(1);
+});
+
+test('a request is one round trip, whatever becomes of it', async () => {
+  const limiter = new RedisLimiter({ redis });
+  const subject = newKey(2, 10);
+  await limiter.check(subject, 1);
+  const before = await calls('evalsha');
+  for (let i = 0; i < 5; i++) await limiter.check(subject, 1);
+  expect((await calls('evalsha')) - before).toBe(5);
+});
+
+test('a cost that could never fit is told at once, by every way in', async () => {
+  const limiter = new RedisLimiter({ redis });
+  expect(() => limiter.check(newKey(5, 5), 6)).toThrow('a whole number from 1 to its lowest limit, 5, not 6');
+});
+
+test('every key has a time to live, after every kind of call', async () => {
+  const limiter = new RedisLimiter({ redis });
+  const key = newKey(2, 10);
+  const address = newAddress();
+  const ttl = async (subject: typeof key | typeof address) => {
+    const seconds = await redis.ttl(subject.storageKey);
+    return seconds;
+  };
+  const [day, minute] = [86_400 + 300 + 60, 60 + 1 + 60];
+  await limiter.debit(key, { minute: 1, day: 1 });
+  expect(await ttl(key)).toBeGreaterThan(day - 10);
+  await limiter.check(key, 1);
+  expect(await ttl(key)).toBeGreaterThan(day - 10);
+  await limiter.check(key, 1); // refused
+  expect(await ttl(key)).toBeGreaterThan(day - 10);
+  await limiter.debit(address, { minute: 1, day: 1 });
+  expect(await ttl(address)).toBeLessThanOrEqual(minute);
+  await limiter.check(address, 1);
+  expect(await ttl(address)).toBeGreaterThan(minute - 10);
+  expect(await ttl(address)).toBeLessThanOrEqual(minute);
+  for (const name of await redis.keys('*')) expect(await redis.pttl(name)).toBeGreaterThan(0);
+});
+
+test('a key takes little memory when it is new, and a known most when it is full', async () => {
+  let nowMs = 1_700_000_000_000;
+  const limiter = new RedisLimiter({ redis, nowMs: () => nowMs });
+  const memory = (name: string) => redis.call('MEMORY', 'USAGE', name) as Promise<number>; // an integer by definition
+  const fresh = newKey(60, 1_000);
+  await limiter.check(fresh, 1);
+  expect(await redis.strlen(fresh.storageKey)).toBe(42);
+  expect(await memory(fresh.storageKey)).toBeLessThanOrEqual(160);
+  const full = newKey(1_000_000_000, 1_000_000_000);
+  for (let i = 0; i < 290; i++, nowMs += 300_000) void limiter.check(full, 1);
+  for (let i = 0; i < 61; i++, nowMs += 1_000) await limiter.check(full, 1);
+  const bound = 60 + 8 * (61 + 289);
+  expect(await redis.strlen(full.storageKey)).toBeLessThanOrEqual(bound);
+  // Redis allocates strings of this size by 512 bytes, and 100 bytes are its own.
+  expect(await memory(full.storageKey)).toBeLessThanOrEqual(Math.ceil(bound / 512) * 512 + 100);
+});
