@@ -50,6 +50,12 @@ export default {
       ['packages/api'],
       'What callers install must not bring the server along.',
     ),
+    only(
+      'reference-shows-the-interface',
+      'packages/reference',
+      ['packages/api'],
+      'The pages tell of the document and the error codes, and of nothing behind them.',
+    ),
     {
       name: 'client-takes-only-types',
       comment: 'Types of the API vanish when the client is built; a value would pull the server into it.',

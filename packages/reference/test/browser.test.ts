@@ -72,7 +72,9 @@ describe('the reference', () => {
       .locator('a[href]')
       .evaluateAll((anchors: HTMLAnchorElement[]) => anchors.map(({ href }) => href));
     expect(links.filter((href) => new URL(href).origin !== site.origin)).toEqual(['https://www.scalar.com/']);
-    expect(await reference.page.getByRole('button', { name: /Ask|AI|VS Code|Cursor|Client|Deploy|Share/ }).count()).toBe(0);
+    expect(
+      await reference.page.getByRole('button', { name: /Ask|AI|VS Code|Cursor|Client|Deploy|Share/ }).count(),
+    ).toBe(0);
   });
 
   test('shows every operation, section and schema', async () => {

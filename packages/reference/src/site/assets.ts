@@ -6,7 +6,7 @@ import { dirname, extname, join } from 'node:path';
 import { REFERENCE_PATH } from './site-paths.ts';
 
 /** A file that pages load, by its name below {@link Assets.path}. */
-export interface AssetFile {
+interface AssetFile {
   readonly name: string;
   readonly contentType: string;
   read(): Promise<Uint8Array>;
