@@ -49,12 +49,11 @@ export async function startServer(settings: Settings, { onFatal }: StartOptions)
   if (settings.databaseUrl === undefined) {
     await assertPortIsFree({ host: settings.host, port: settings.port, setting: 'PORT' });
   }
-  const opening = openBackends(settings, logger);
-  resources.defer(async () => (await opening.catch(() => undefined))?.release());
   const health = new Health();
   const metrics = new RequestMetrics();
   const adminUrl = await openAdminListener(settings, { health, metrics, logger }, resources);
-  const backends = await opening;
+  const backends = await openBackends(settings, logger);
+  resources.defer(() => backends.release());
   const core = openCore(settings, backends, { logger, health, onFatal }, resources);
   const listener = await openPublicListener(settings, core, { logger, metrics }, resources);
   const running = resources.move();

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { API_KEY_CHANGED_CHANNEL, type ApiKeyId } from '@petstore/domain';
 import {
   connectRedis,
@@ -20,6 +21,8 @@ export interface Limits {
   modeChanges(): number;
   close(): void;
 }
+
+const STARTED_POLL_MS = 2;
 
 export interface LimitsOptions {
   readonly instances: number;
@@ -55,7 +58,7 @@ function openInRedis(target: RedisTarget, { instances, logger, onKeyChanged }: L
   const stopListening = listenToKeyChanges(target, onKeyChanged);
   return {
     limiter,
-    started: limiter.started,
+    started: whenCounting(limiter),
     mode: () => (limiter.isDegraded ? 'degraded' : 'redis'),
     modeChanges: () => changes,
     close() {
@@ -64,6 +67,15 @@ function openInRedis(target: RedisTarget, { instances, logger, onKeyChanged }: L
       stopListening();
     },
   };
+}
+
+/** The limiter tells of changes, and that Redis is there from the start is none. It waits for a second at most. */
+async function whenCounting(limiter: ResilientLimiter): Promise<void> {
+  let isOver = false;
+  const over = limiter.started.then(() => {
+    isOver = true;
+  });
+  while (!isOver && limiter.isDegraded) await Promise.race([over, sleep(STARTED_POLL_MS, undefined, { ref: false })]);
 }
 
 /** A connection that has subscribed can do nothing else. What it misses while it is lost is seen within seconds. */
