@@ -1,0 +1,120 @@
+import type { ApiKeyId } from '@petstore/domain';
+import { createTestRedis, startRedisServer } from '@petstore/testing';
+import { afterAll, describe, expect, test, vi } from 'vitest';
+import {
+  type ApiKeySubject,
+  connectRedis,
+  connectToAdministrate,
+  RateLimitAdministration,
+  type RedisLocation,
+  ResilientLimiter,
+} from '../src/index.ts';
+import { newKey } from './traffic.ts';
+
+const database = await createTestRedis();
+const location = locate(database.url);
+const administration = await connectToAdministrate(location);
+const redis = connectRedis(location);
+const limiter = new ResilientLimiter({ redis });
+await limiter.started;
+afterAll(async () => {
+  limiter.close();
+  redis.disconnect();
+  await administration[Symbol.asyncDispose]();
+  await database[Symbol.asyncDispose]();
+});
+
+function locate(url: string): RedisLocation {
+  const { hostname: host, port, pathname } = new URL(url);
+  return { type: 'single', host, port: Number(port), database: Number(pathname.slice(1)), tls: false };
+}
+
+const idOf = ({ storageKey }: ApiKeySubject) => storageKey.replace('rl:key:', '') as ApiKeyId; // put in there as one
+
+/** Uses up the minute and hammers until the key is banned. */
+async function ban(subject: ApiKeySubject): Promise<void> {
+  await limiter.check(subject, subject.perMinute);
+  await limiter.check(subject, 1);
+  await new Promise((resolve) => setTimeout(resolve, 2_010));
+  for (let i = 0; i < subject.perMinute; i++) await limiter.check(subject, 1);
+}
+
+describe('an operator', () => {
+  test('sees where a key stands, which costs it nothing', async () => {
+    const subject = newKey(60, 1_000);
+    await limiter.check(subject, 7);
+    for (let i = 0; i < 3; i++) {
+      expect(await administration.showStanding(subject)).toMatchObject({
+        used: { minute: 7, day: 7 },
+        minute: { limit: 60, remaining: 53 },
+        day: { limit: 1_000, remaining: 993 },
+        strikes: 0,
+        ban: undefined,
+      });
+    }
+    expect(await administration.showStanding(newKey(60, 1_000))).toMatchObject({ used: { minute: 0, day: 0 } });
+  });
+
+  test('lists the keys that are banned, and lifts a ban, which holds within 5 s', async () => {
+    const subject = newKey(3, 1_000);
+    await ban(subject);
+    const { ban: inForce } = await administration.showStanding(subject);
+    expect(inForce).toMatchObject({ level: 1 });
+    const listed = { keyId: idOf(subject), untilMs: inForce?.untilMs, level: 1 };
+    await vi.waitFor(async () => expect(await administration.listBans()).toEqual([listed]));
+
+    expect(await administration.liftBan(idOf(subject))).toBe(true);
+    const liftedAtMs = performance.now();
+    expect(await administration.listBans()).toEqual([]);
+    expect(await administration.showStanding(subject)).toMatchObject({
+      used: { minute: 3 },
+      strikes: 0,
+      ban: undefined,
+    });
+    expect((await limiter.check(subject, 1)).outcome).toBe('api_key_banned'); // still remembered here
+    await vi.waitFor(async () => expect((await limiter.check(subject, 1)).outcome).toBe('rate_limit_exceeded'), 6_000);
+    expect(performance.now() - liftedAtMs).toBeLessThan(5_500);
+  });
+
+  test('lifts nothing from a key that is not banned, or that nobody knows', async () => {
+    const subject = newKey(3, 1_000);
+    expect(await administration.liftBan(idOf(subject))).toBe(false);
+    await limiter.check(subject, 1);
+    expect(await administration.liftBan(idOf(subject))).toBe(false);
+    expect(await administration.showStanding(subject)).toMatchObject({ used: { minute: 1 } });
+  });
+
+  test('lifts a ban while the key is in use', async () => {
+    const subject = newKey(3, 1_000);
+    await ban(subject);
+    const other = new RateLimitAdministration(redis);
+    const uses = Array.from({ length: 200 }, () => limiter.debit(subject, { minute: 1, day: 1 }));
+    expect(await other.liftBan(idOf(subject))).toBe(true);
+    await Promise.all(uses);
+    expect(await administration.showStanding(subject)).toMatchObject({ used: { minute: 203 }, ban: undefined });
+  });
+
+  test('is told why where there is no Redis', async () => {
+    const server = await startRedisServer();
+    const { url } = server;
+    await server[Symbol.asyncDispose]();
+    await expect(connectToAdministrate(locate(url))).rejects.toThrow(/There is no connection to Redis: .*ECONNREFUSED/);
+  });
+});
+
+describe('a ban', () => {
+  test('is answered from memory: a key that hammers costs Redis close to nothing', async () => {
+    const subject = newKey(3, 1_000);
+    await ban(subject);
+    const calls = async () => Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
+    const before = await calls();
+    const first = await limiter.check(subject, 1);
+    for (let i = 0; i < 100_000; i++) {
+      const decision = limiter.check(subject, 1);
+      if (decision instanceof Promise) await decision;
+      else expect(decision.outcome).toBe('api_key_banned');
+    }
+    expect((await calls()) - before).toBeLessThanOrEqual(2);
+    expect(first).toMatchObject({ outcome: 'api_key_banned', retryAfterSeconds: expect.any(Number) });
+  });
+});
