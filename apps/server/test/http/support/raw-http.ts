@@ -28,7 +28,7 @@ export interface RawConnection extends Disposable {
   write(text: string): void;
   /** Waits for the next answer. @param method of the request, since HEAD has no body */
   read(method?: string): Promise<RawAnswer>;
-  /** Everything that came and was not read, once the other side has closed. */
+  /** Everything that came and was not read, once the other side has closed. Throws where it was cut off. */
   readToEnd(): Promise<string>;
 }
 
@@ -40,6 +40,7 @@ export async function openRaw({
   const socket = connect({ port, host: '127.0.0.1', localAddress });
   let received = '';
   let hasEnded = false;
+  let failure: Error | undefined;
   socket.setEncoding('latin1');
   socket.on('data', (text: string) => {
     received += text;
@@ -47,7 +48,8 @@ export async function openRaw({
   socket.on('end', () => {
     hasEnded = true;
   });
-  socket.on('error', () => {
+  socket.on('error', (error) => {
+    failure = error;
     hasEnded = true;
   });
   socket.on('close', () => {
@@ -81,6 +83,7 @@ export async function openRaw({
         if (Date.now() > deadline) throw new Error(`the connection stays open after: ${JSON.stringify(received)}`);
         await new Promise((resolve) => setTimeout(resolve, 5));
       }
+      if (failure !== undefined) throw failure;
       return received;
     },
     [Symbol.dispose]: () => void socket.destroy(),
