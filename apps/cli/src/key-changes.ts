@@ -1,6 +1,8 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { API_KEY_CHANGED_CHANNEL, type ApiKeyId } from '@petstore/domain';
+import { connectRedis } from '@petstore/rate-limit';
 import type { RedisTarget } from '@petstore/runtime';
-import { Cluster, Redis } from 'ioredis';
 import type { Output } from './output.ts';
 import type { Session } from './session.ts';
 
@@ -20,43 +22,18 @@ export async function announceKeyChange(session: Session, id: ApiKeyId, { say }:
 }
 
 async function publish(target: RedisTarget, id: ApiKeyId): Promise<void> {
-  const redis = connect(target);
-  redis.on('error', () => {}); // the call below tells
+  const redis = connectRedis(target);
+  const told = once(redis, 'ready').then(() => redis.publish(API_KEY_CHANGED_CHANNEL, id));
+  const waiting = new AbortController();
   try {
-    await redis.connect();
-    await redis.publish(API_KEY_CHANGED_CHANNEL, id);
+    await Promise.race([
+      told,
+      sleep(TIMEOUT_MS, undefined, waiting).then(() => {
+        throw new Error('Redis does not answer');
+      }),
+    ]);
   } finally {
+    waiting.abort();
     redis.disconnect();
-  }
-}
-
-function connect(target: RedisTarget): Redis | Cluster {
-  const { username, password, tls } = target;
-  const node = {
-    ...(username !== undefined && { username }),
-    ...(password !== undefined && { password }),
-    ...(tls && { tls: {} }),
-    connectTimeout: TIMEOUT_MS,
-    commandTimeout: TIMEOUT_MS,
-    maxRetriesPerRequest: 0,
-    lazyConnect: true,
-  };
-  const giveUp = () => null;
-  switch (target.type) {
-    case 'single':
-      return new Redis({ ...node, retryStrategy: giveUp, host: target.host, port: target.port, db: target.database });
-    case 'cluster':
-      return new Cluster([...target.nodes], { redisOptions: node, lazyConnect: true, clusterRetryStrategy: giveUp });
-    case 'sentinel':
-      return new Redis({
-        ...node,
-        retryStrategy: giveUp,
-        sentinelRetryStrategy: giveUp,
-        sentinels: [...target.sentinels],
-        name: target.masterName,
-        db: target.database,
-      });
-    default:
-      return target satisfies never;
   }
 }

@@ -4,6 +4,7 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { openPersistence, type Persistence } from '@petstore/persistence';
 import { createTestDatabase } from '@petstore/testing';
+import pg from 'pg';
 import { run } from '../src/run.ts';
 
 const MAIN = join(import.meta.dirname, '../src/main.ts');
@@ -58,6 +59,8 @@ export interface TestCommandLine extends AsyncDisposable {
   readonly environment: Record<string, string>;
   readonly persistence: Persistence;
   run(args: readonly string[], options?: CallOptions): Promise<CallResult>;
+  /** Empties the tables of orders and pets. */
+  clear(): Promise<void>;
   /** Runs a command that succeeds, and gives what it prints with `--json`. */
   json(args: readonly string[], options?: CallOptions): Promise<unknown>;
 }
@@ -74,6 +77,8 @@ const template = {
 export async function openTestCommandLine({ dataFolder }: { dataFolder: string }): Promise<TestCommandLine> {
   const database = await createTestDatabase({ template });
   const persistence = openPersistence({ databaseUrl: database.url });
+  const client = new pg.Client(database.url);
+  await client.connect();
   const environment = { DATABASE_URL: database.url, DATA_DIR: dataFolder };
   const call = (args: readonly string[], options: CallOptions = {}) =>
     petstore(args, { ...options, environment: { ...environment, ...options.environment } });
@@ -82,12 +87,16 @@ export async function openTestCommandLine({ dataFolder }: { dataFolder: string }
     environment,
     persistence,
     run: call,
+    async clear() {
+      await client.query('truncate orders, pets restart identity');
+    },
     async json(args, options) {
       const { code, stdout, stderr } = await call([...args, '--json'], options);
       if (code !== 0) throw new Error(`petstore ${args.join(' ')} ended with ${code}: ${stderr}`);
       return parseExactly(stdout);
     },
     async [Symbol.asyncDispose]() {
+      await client.end();
       await persistence.close();
       await database[Symbol.asyncDispose]();
     },

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createWriteStream, renameSync, rmSync, statSync } from 'node:fs';
+import { createWriteStream, lstatSync, renameSync, rmSync } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import { CommandFailure } from '../failure.ts';
 import { describeFileError } from '../file-errors.ts';
@@ -14,7 +14,7 @@ export async function writeFile<Value>(
   path: string,
   produce: (write: (text: string) => Promise<void>) => Promise<Value>,
 ): Promise<Value> {
-  const isReplaced = isRegularOrAbsent(path);
+  const isReplaced = isPlainOrAbsent(path);
   const target = isReplaced ? `${path}.partial` : path;
   const stream = createWriteStream(target);
   let failure: unknown;
@@ -41,8 +41,9 @@ export async function writeFile<Value>(
   }
 }
 
-function isRegularOrAbsent(path: string): boolean {
-  const stats = statSync(path, { throwIfNoEntry: false });
+/** A link is not replaced either: its target is written to. */
+function isPlainOrAbsent(path: string): boolean {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats?.isDirectory()) throw new CommandFailure(`${path} cannot be written: it is a folder`);
   return stats === undefined || stats.isFile();
 }

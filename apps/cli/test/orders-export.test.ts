@@ -1,0 +1,166 @@
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createTemporaryFolder, type TemporaryFolder } from '@petstore/testing';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { openTestCommandLine, parseExactly, spawnPetstore, type TestCommandLine } from './support.ts';
+
+let folder: TemporaryFolder;
+let commandLine: TestCommandLine;
+
+beforeAll(async () => {
+  folder = createTemporaryFolder();
+  commandLine = await openTestCommandLine({ dataFolder: folder.path });
+});
+afterAll(async () => {
+  await commandLine[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+beforeEach(() => commandLine.clear());
+
+const pathOf = (name: string) => join(folder.path, name);
+
+/** Orders of every state, over the whole range. */
+const NDJSON = [
+  '{"id":-9223372036854775808,"petId":9223372036854775807,"quantity":2147483647,"complete":false,"status":"pending"}',
+  '{"id":1,"petId":-1,"quantity":1,"shipDate":"2026-01-02T03:04:05.600Z","complete":false,"status":"shipped"}',
+  '{"id":2,"petId":0,"quantity":2,"shipDate":"0001-01-01T00:00:00.000Z","complete":true,"status":"shipped"}',
+  '{"id":9223372036854775807,"petId":-9223372036854775808,"quantity":3,"complete":false,"status":"cancelled"}',
+];
+const importAll = () => commandLine.json(['orders', 'import', '-'], { stdin: NDJSON.join('\n') });
+
+describe('what is exported can be imported', () => {
+  test.each([
+    ['NDJSON', ['orders', 'export', 'out.ndjson'], 'out.ndjson'],
+    ['CSV', ['orders', 'export', 'out.txt', '--format', 'csv'], 'out.txt'],
+    ['CSV by its name', ['orders', 'export', 'Out.CSV'], 'Out.CSV'],
+  ])('as %s', async (_, args, name) => {
+    await importAll();
+    expect(await commandLine.json(args, { cwd: folder.path })).toEqual({ exported: 4 });
+    await commandLine.clear();
+    expect(await commandLine.json(['orders', 'import', pathOf(name)])).toMatchObject({ inserted: 4 });
+    const { stdout } = await commandLine.run(['orders', 'export', '-']);
+    expect(stdout).toBe(`${NDJSON.join('\n')}\n`);
+    expect(readdirSync(folder.path).filter((file) => file.endsWith('.partial'))).toEqual([]);
+  });
+
+  test.each([
+    ['NDJSON', ['orders', 'export', '-']],
+    ['CSV', ['orders', 'export', '-', '--format', 'csv']],
+    ['an array', ['orders', 'export', '-', '--json']],
+    ['the list', ['orders', 'list', '--json']],
+  ])('from standard output to standard input as %s', async (_, args) => {
+    await importAll();
+    const { code, stdout, stderr } = await commandLine.run(args);
+    expect([code, stderr]).toEqual([0, '']);
+    await commandLine.clear();
+    expect(await commandLine.json(['orders', 'import', '-'], { stdin: stdout })).toMatchObject({ inserted: 4 });
+    expect((await commandLine.run(['orders', 'export', '-'])).stdout).toBe(`${NDJSON.join('\n')}\n`);
+  });
+});
+
+describe('orders list', () => {
+  test('prints one JSON array, ids as bare digits', async () => {
+    expect((await commandLine.run(['orders', 'list', '--json'])).stdout).toBe('[]\n');
+    await importAll();
+    const { stdout } = await commandLine.run(['orders', 'list', '--json']);
+    expect(stdout).toBe(`[\n${NDJSON.join(',\n')}\n]\n`);
+    expect(parseExactly(stdout)).toHaveLength(4);
+  });
+
+  test.each([
+    ['pending', ['-9223372036854775808']],
+    ['shipped', ['1', '2']],
+    ['cancelled', ['9223372036854775807']],
+  ])('shows only those that are %s', async (status, ids) => {
+    await importAll();
+    for (const args of [
+      ['orders', 'list', '--json'],
+      ['orders', 'export', '-'],
+    ]) {
+      const { stdout } = await commandLine.run([...args, '--status', status]);
+      expect([...stdout.matchAll(/"id":(-?\d+)/g)].map(([, id]) => id)).toEqual(ids);
+    }
+  });
+
+  test('shows a person a line per order', async () => {
+    await importAll();
+    const { stdout } = await commandLine.run(['orders', 'list']);
+    const lines = stdout.trimEnd().split('\n');
+    expect(lines).toHaveLength(5);
+    expect(lines[0]?.trim().split(/\s+/)).toEqual(['id', 'petId', 'quantity', 'shipDate', 'complete', 'status']);
+    expect(lines[2]?.trim().split(/\s+/)).toEqual(['1', '-1', '1', '2026-01-02T03:04:05.600Z', 'no', 'shipped']);
+  });
+});
+
+describe('orders generate', () => {
+  test('makes as many as asked for, the same for the same seed', async () => {
+    const exported = async () => (await commandLine.run(['orders', 'export', '-', '--format', 'csv'])).stdout;
+    const withoutIds = (csv: string) => csv.replaceAll(/^\d+/gm, '');
+    expect(await commandLine.json(['orders', 'generate', '--count', '1000', '--seed', '42'])).toEqual({
+      inserted: 1_000,
+    });
+    const first = await exported();
+    expect(first.trimEnd().split('\n')).toHaveLength(1_001);
+    await commandLine.clear();
+    await importAll();
+    await commandLine.json(['orders', 'generate', '--count', '1000', '--seed', '42']);
+    const pending = (await commandLine.run(['orders', 'export', '-', '--format', 'csv', '--status', 'pending'])).stdout;
+    const generated = pending.replace(/^-9.*\n/m, '');
+    expect(withoutIds(generated)).toBe(withoutIds(first));
+    expect(await commandLine.json(['orders', 'generate', '--count', '1'])).toEqual({ inserted: 1 });
+  });
+});
+
+describe('a long list', () => {
+  const COUNT = 200_000;
+
+  test('takes little memory, in and out', async () => {
+    await commandLine.json(['orders', 'generate', '--count', String(COUNT)]);
+    // As objects these orders take more than twice as much.
+    const nodeOptions = ['--max-old-space-size=48'];
+    const file = pathOf('many.ndjson');
+    expect(await commandLine.json(['orders', 'export', file], { nodeOptions })).toEqual({ exported: COUNT });
+    const listed = await commandLine.run(['orders', 'list', '--json'], { nodeOptions });
+    expect((JSON.parse(listed.stdout) as unknown[]).length).toBe(COUNT);
+    await commandLine.clear();
+    const report = { read: COUNT, inserted: COUNT, rejected: [] };
+    expect(await commandLine.json(['orders', 'import', file], { nodeOptions })).toEqual(report);
+  }, 120_000);
+
+  test('ends quietly when its reader has seen enough', async () => {
+    await commandLine.json(['orders', 'generate', '--count', '50000']);
+    const child = spawnPetstore(['orders', 'list', '--json'], { environment: commandLine.environment });
+    const messages: Buffer[] = [];
+    child.stderr.on('data', (data: Buffer) => messages.push(data));
+    child.stdout.once('data', () => child.stdout.destroy());
+    const [code] = (await once(child, 'close')) as [number];
+    expect([code, Buffer.concat(messages).toString()]).toEqual([0, '']);
+  });
+});
+
+describe('a file that is there', () => {
+  test('is replaced only when the export has come to its end', async () => {
+    await importAll();
+    const path = pathOf('kept.ndjson');
+    writeFileSync(path, 'as it was');
+    const { code } = await commandLine.run(['orders', 'export', path], {
+      environment: { DATABASE_URL: 'postgres://user@127.0.0.1:1/none' },
+    });
+    expect(code).toBe(1);
+    expect(readFileSync(path, 'utf8')).toBe('as it was');
+    expect(existsSync(`${path}.partial`)).toBe(false);
+    await commandLine.json(['orders', 'export', path]);
+    expect(readFileSync(path, 'utf8')).toBe(`${NDJSON.join('\n')}\n`);
+  });
+
+  test('is followed where it is a link, and written to where it is a device', async () => {
+    await importAll();
+    writeFileSync(pathOf('target.ndjson'), '');
+    symlinkSync(pathOf('target.ndjson'), pathOf('link.ndjson'));
+    await commandLine.json(['orders', 'export', pathOf('link.ndjson')]);
+    expect(readFileSync(pathOf('target.ndjson'), 'utf8')).toBe(`${NDJSON.join('\n')}\n`);
+    expect(await commandLine.json(['orders', 'export', '/dev/null'])).toEqual({ exported: 4 });
+    expect(existsSync('/dev/null.partial')).toBe(false);
+  });
+});

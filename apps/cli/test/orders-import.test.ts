@@ -1,0 +1,369 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Order } from '@petstore/domain';
+import { createTemporaryFolder, type TemporaryFolder } from '@petstore/testing';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type CallOptions, openTestCommandLine, parseExactly, type TestCommandLine } from './support.ts';
+
+let folder: TemporaryFolder;
+let commandLine: TestCommandLine;
+
+beforeAll(async () => {
+  folder = createTemporaryFolder();
+  commandLine = await openTestCommandLine({ dataFolder: folder.path });
+});
+afterAll(async () => {
+  await commandLine[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+beforeEach(() => commandLine.clear());
+
+async function listed(): Promise<Order[]> {
+  const all: Order[] = [];
+  for await (const batch of commandLine.persistence.orders.listOrders()) all.push(...batch);
+  return all;
+}
+
+const listedIds = async () => (await listed()).map(({ id }) => id);
+
+function fileOf(name: string, content: string | Uint8Array): string {
+  const path = join(folder.path, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+interface Report {
+  readonly read: number;
+  readonly inserted: number;
+  readonly rejected: readonly { readonly line: number; readonly reason: string }[];
+}
+
+/** Imports from standard input, and gives the exit code with the report. */
+async function importText(stdin: string | Uint8Array, args: readonly string[] = [], options: CallOptions = {}) {
+  const call = await commandLine.run(['orders', 'import', '-', '--json', ...args], { ...options, stdin });
+  return { code: call.code, stderr: call.stderr, report: parseExactly(call.stdout || 'null') as Report };
+}
+
+describe('10,000 orders', () => {
+  const COUNT = 10_000;
+  const STATUSES = ['pending', 'shipped', 'cancelled'] as const;
+  const records = Array.from({ length: COUNT }, (_, i) => ({
+    id: BigInt(i * 3 - 15_000),
+    petId: BigInt(i % 77),
+    quantity: (i % 9) + 1,
+    shipDate: i % 5 === 0 ? undefined : new Date(Date.UTC(2026, 0, 1) + i * 12_345_678).toISOString(),
+    status: STATUSES[i % 3],
+    complete: i % 6 === 1,
+  }));
+  const expected = records.map(({ shipDate, ...facts }) =>
+    expect.objectContaining({ ...facts, ...(shipDate !== undefined && { shipDate: new Date(shipDate) }) }),
+  );
+
+  test('come in from CSV', async () => {
+    const rows = records.map((o) => [o.id, o.petId, o.quantity, o.shipDate ?? '', o.complete, o.status].join(','));
+    const file = fileOf('orders.csv', `id,petId,quantity,shipDate,complete,status\n${rows.join('\n')}\n`);
+    expect(await commandLine.json(['orders', 'import', file])).toEqual({ read: COUNT, inserted: COUNT, rejected: [] });
+    expect(await listed()).toEqual(expected);
+  });
+
+  test('come in from NDJSON', async () => {
+    const lines = records.map(({ id, petId, ...rest }) =>
+      JSON.stringify(rest).replace('{', `{"id":${id},"petId":${petId},`),
+    );
+    const file = fileOf('orders.ndjson', lines.join('\n'));
+    expect(await commandLine.json(['orders', 'import', file])).toEqual({ read: COUNT, inserted: COUNT, rejected: [] });
+    expect(await listed()).toEqual(expected);
+  });
+});
+
+describe('ids and times are exact', () => {
+  const MIN = '-9223372036854775808';
+  const MAX = '9223372036854775807';
+
+  test.each([
+    ['NDJSON', `{"id":${MIN},"petId":${MAX},"quantity":2147483647}\n{"id":${MAX},"petId":${MIN},"quantity":1}`],
+    ['CSV', `id,petId,quantity\n${MIN},${MAX},2147483647\n${MAX},${MIN},1`],
+    ['a JSON array', `[{"id":${MIN},"petId":${MAX},"quantity":2147483647},{"id":${MAX},"petId":${MIN},"quantity":1}]`],
+  ])('from %s', async (_, text) => {
+    expect(await importText(text)).toMatchObject({ code: 0, report: { inserted: 2 } });
+    expect(await listed()).toMatchObject([
+      { id: BigInt(MIN), petId: BigInt(MAX), quantity: 2_147_483_647 },
+      { id: BigInt(MAX), petId: BigInt(MIN), quantity: 1 },
+    ]);
+  });
+
+  test.each([
+    ['2026-01-02T03:04:05.678Z', '2026-01-02T03:04:05.678Z'],
+    ['2026-01-02T03:04:05Z', '2026-01-02T03:04:05.000Z'],
+    ['2026-01-02t03:04:05.6z', '2026-01-02T03:04:05.600Z'],
+    ['2026-01-02T03:04:05.678999999+05:30', '2026-01-01T21:34:05.678Z'],
+    ['2024-02-29T23:59:59.999-01:00', '2024-03-01T00:59:59.999Z'],
+    ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000Z'],
+    ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
+  ])('%s', async (text, time) => {
+    expect(await importText(`id,petId,quantity,shipDate\n1,1,1,${text}`)).toMatchObject({ code: 0 });
+    expect((await listed())[0]?.shipDate?.toISOString()).toBe(time);
+  });
+});
+
+test('without a status, complete means shipped, and pending otherwise', async () => {
+  const text = [
+    '{"id":1,"petId":1,"quantity":1,"complete":true}',
+    '{"id":2,"petId":1,"quantity":1,"complete":false,"shipDate":null}',
+    '{"id":3,"petId":1,"quantity":1}',
+    '{"id":4,"petId":1,"quantity":1,"complete":false,"status":"shipped"}',
+    '{"id":5,"petId":1,"quantity":1,"status":"cancelled"}',
+  ].join('\n');
+  expect(await importText(text)).toMatchObject({ code: 0, report: { inserted: 5 } });
+  expect((await listed()).map(({ status, complete }) => [status, complete])).toEqual([
+    ['shipped', true],
+    ['pending', false],
+    ['pending', false],
+    ['shipped', false],
+    ['cancelled', false],
+  ]);
+});
+
+describe('a bad line is told with its number and the reason', () => {
+  const GOOD = '{"id":1,"petId":1,"quantity":1}';
+  const INT64 = 'a whole number from -9223372036854775808 to 9223372036854775807';
+  const BAD_JSON: readonly (readonly [string, string])[] = [
+    ['{"id":2', 'this is not valid JSON'],
+    ['nothing', 'this is not valid JSON'],
+    ['[1]', 'this is not a JSON object'],
+    ['null', 'this is not a JSON object'],
+    ['5', 'this is not a JSON object'],
+    ['{"petId":1,"quantity":1}', `id is missing; it must be ${INT64}`],
+    ['{"id":null,"petId":1,"quantity":1}', `id is missing; it must be ${INT64}`],
+    ['{"id":"2","petId":1,"quantity":1}', `id must be ${INT64}, not "2"`],
+    ['{"id":2.0,"petId":1,"quantity":1}', `id must be ${INT64}, not 2.0`],
+    ['{"id":2e0,"petId":1,"quantity":1}', `id must be ${INT64}, not 2e0`],
+    ['{"id":-0,"petId":1,"quantity":1}', `id must be ${INT64}, not -0`],
+    ['{"id":9223372036854775808,"petId":1,"quantity":1}', `id must be ${INT64}, not 9223372036854775808`],
+    ['{"id":[2],"petId":1,"quantity":1}', `id must be ${INT64}, not an array`],
+    ['{"id":2,"quantity":1}', `petId is missing; it must be ${INT64}`],
+    ['{"id":2,"petId":{},"quantity":1}', `petId must be ${INT64}, not an object`],
+    ['{"id":2,"petId":1}', 'quantity is missing; it must be a whole number from 1 to 2147483647'],
+    ['{"id":2,"petId":1,"quantity":0}', 'quantity must be a whole number from 1 to 2147483647, not 0'],
+    ['{"id":2,"petId":1,"quantity":-1}', 'quantity must be a whole number from 1 to 2147483647, not -1'],
+    ['{"id":2,"petId":1,"quantity":1.5}', 'quantity must be a whole number from 1 to 2147483647, not 1.5'],
+    ['{"id":2,"petId":1,"quantity":2147483648}', 'quantity must be a whole number from 1 to 2147483647, not 2147483648'],
+    ['{"id":2,"petId":1,"quantity":true}', 'quantity must be a whole number from 1 to 2147483647, not true'],
+    ['{"id":2,"petId":1,"quantity":1,"complete":"yes"}', 'complete must be true or false, not "yes"'],
+    ['{"id":2,"petId":1,"quantity":1,"complete":1}', 'complete must be true or false, not 1'],
+    ['{"id":2,"petId":1,"quantity":1,"status":"placed"}', 'status must be one of pending, shipped, cancelled, not "placed"'],
+    ['{"id":2,"petId":1,"quantity":1,"complete":true,"status":"pending"}', 'an order that is complete has the status shipped and no other'],
+    ['{"id":2,"petId":1,"quantity":1,"complete":true,"status":"cancelled"}', 'an order that is complete has the status shipped and no other'],
+    ['{"id":2,"petId":1,"quantity":1,"colour":"red"}', '"colour" is not a field; there are id, petId, quantity, shipDate, complete, status'],
+  ]; // biome-ignore format: a table
+  const BAD_TIMES = [
+    'tomorrow', '2026-01-02', '2026-01-02T03:04:05', '2026-02-30T00:00:00Z', '2026-13-01T00:00:00Z',
+    '2026-01-02T24:00:00Z', '2026-01-02T03:60:00Z', '2026-01-02T03:04:60Z', '2026-01-02T03:04:05+24:00',
+    '0000-12-31T00:00:00Z', '10000-01-01T00:00:00Z', '9999-12-31T23:59:59-01:00', '', 'x'.repeat(50),
+  ]; // biome-ignore format: a table
+
+  test('in NDJSON', async () => {
+    const lines = [
+      ...BAD_JSON.map(([line]) => line),
+      ...BAD_TIMES.map((text) => `{"id":2,"petId":1,"quantity":1,"shipDate":"${text}"}`),
+    ];
+    const { code, report, stderr } = await importText([GOOD, '', ...lines].join('\r\n'));
+    expect([code, stderr]).toEqual([1, '']);
+    expect(report).toMatchObject({ read: 1 + lines.length, inserted: 0 });
+    expect(report.rejected.map(({ line }) => line)).toEqual(lines.map((_, i) => i + 3));
+    const reasons = report.rejected.map(({ reason }) => reason);
+    expect(reasons.slice(0, BAD_JSON.length)).toEqual(BAD_JSON.map(([, reason]) => reason));
+    for (const [i, reason] of reasons.slice(BAD_JSON.length).entries()) {
+      expect([BAD_TIMES[i], reason]).toEqual([BAD_TIMES[i], expect.stringMatching(/^shipDate must be /)]);
+    }
+    expect(await listedIds()).toEqual([]);
+  });
+
+  test('in CSV, whose header is line 1 and whose rows may span lines', async () => {
+    const text = [
+      'status,id,petId,quantity,complete,shipDate', // 1
+      'pending,1,1,1,FALSE,', // 2
+      '', // 3
+      '"pend', // 4
+      'ing",2,1,1,false,', // 5
+      'pending,3,1,1', // 6
+      'pending,4,1,1,false,,', // 7
+      'pending,5,1,1,false,"', // 8
+      'pending,6,1,1,perhaps,', // 9
+      ',7,1,1,TRUE,', // 10
+      ' , 8 , 1 , 1 , true , 2026-01-02T03:04:05Z ', // 11
+      'pending,9,"1""",1,false,', // 12
+      ',007,1,1,false,', // 13
+      ',1,1,1,,', // 14
+    ].join('\n');
+    const { code, report } = await importText(text, ['--skip-bad']);
+    expect(code).toBe(0);
+    expect(report).toEqual({
+      read: 11,
+      inserted: 3,
+      rejected: [
+        { line: 4, reason: 'status must be one of pending, shipped, cancelled, not "pend\\ning"' },
+        { line: 6, reason: 'the row has 4 cells, and the header has 6' },
+        { line: 7, reason: 'the row has 7 cells, and the header has 6' },
+        { line: 8, reason: 'a quote opens on this line and is not closed' },
+        { line: 9, reason: 'complete must be true or false, not "perhaps"' },
+        { line: 12, reason: `petId must be ${INT64}, not "1\\""` },
+        { line: 13, reason: `id must be ${INT64}, not "007"` },
+        { line: 14, reason: 'the id 1 stands on an earlier line too' },
+      ],
+    });
+    expect(await listed()).toMatchObject([
+      { id: 1n, status: 'pending' },
+      { id: 7n, status: 'shipped', complete: true },
+      { id: 8n, status: 'shipped', complete: true, shipDate: new Date('2026-01-02T03:04:05Z') },
+    ]);
+  });
+
+  test('in an array', async () => {
+    const { code, report } = await importText(`[\n${GOOD},\n{"id":2},\n{"id":3,"petId":1,"quantity":1}\n,]\n`);
+    expect(code).toBe(1);
+    expect(report).toMatchObject({ inserted: 0, rejected: [{ line: 3 }] });
+  });
+
+  test('where its text is no UTF-8', async () => {
+    const bytes = Buffer.concat([
+      Buffer.from(`${GOOD}\n{"id":2,"petId":1,"quantity":1,"status":"`),
+      Buffer.from([0xe4]),
+      Buffer.from('"}\n'),
+    ]);
+    const { code, report } = await importText(bytes);
+    expect([code, report.rejected]).toEqual([1, [{ line: 2, reason: 'the text is not valid UTF-8' }]]);
+  });
+});
+
+describe('all or nothing', () => {
+  const TAKEN = '{"id":5,"petId":1,"quantity":1}';
+
+  test('one bad line among many keeps everything out, and the report comes with exit code 1', async () => {
+    const good = Array.from({ length: 5_000 }, (_, i) => `{"id":${i},"petId":1,"quantity":1}`);
+    const { code, report } = await importText([...good, '{"id":1}'].join('\n'));
+    expect(code).toBe(1);
+    expect(report).toMatchObject({ read: 5_001, inserted: 0, rejected: [{ line: 5_001 }] });
+    expect(await listedIds()).toEqual([]);
+  });
+
+  test('--skip-bad keeps the good ones, with exit code 0', async () => {
+    await importText(TAKEN);
+    const text = `{"id":4,"petId":1,"quantity":1}\n${TAKEN}\nbad\n{"id":6,"petId":1,"quantity":1}`;
+    const { code, report } = await importText(text, ['--skip-bad']);
+    expect(code).toBe(0);
+    expect(report).toEqual({
+      read: 4,
+      inserted: 2,
+      rejected: [
+        { line: 2, reason: 'an order with the id 5 exists already' },
+        { line: 3, reason: 'this is not valid JSON' },
+      ],
+    });
+    expect(await listedIds()).toEqual([4n, 5n, 6n]);
+  });
+
+  test('an id that is taken is refused', async () => {
+    await importText(TAKEN);
+    const { code, report } = await importText(`{"id":4,"petId":1,"quantity":1}\n${TAKEN}`);
+    expect([code, report.inserted]).toEqual([1, 0]);
+    expect(await listedIds()).toEqual([5n]);
+  });
+});
+
+describe('what a person sees', () => {
+  test('of an import that works: one line', async () => {
+    const { code, stdout, stderr } = await commandLine.run(['orders', 'import', '-'], {
+      stdin: 'id,petId,quantity\n1,1,1\n',
+    });
+    expect([code, stdout, stderr]).toEqual([0, '1 of 1 imported\n', '']);
+  });
+
+  test('of one that is refused: the lines, on standard error only, the first twenty', async () => {
+    const stdin = Array.from({ length: 25 }, () => '{}').join('\n');
+    const { code, stdout, stderr } = await commandLine.run(['orders', 'import', '-'], { stdin });
+    expect([code, stdout]).toEqual([1, '']);
+    const lines = stderr.trimEnd().split('\n');
+    expect(lines).toHaveLength(22);
+    expect(lines[0]).toMatch(/^line 1: id is missing/);
+    expect(lines[20]).toBe('and 5 more; --json lists them all');
+    expect(lines[21]).toMatch(/^0 of 25 imported/);
+  });
+});
+
+describe('a file as a whole', () => {
+  test.each([
+    ['an empty file', ''],
+    ['blank lines', '\n \r\n\n'],
+    ['a header alone', 'id,petId,quantity\n'],
+    ['an empty array', '[ ]'],
+  ])('may hold nothing: %s', async (_, text) => {
+    expect(await importText(text)).toMatchObject({ code: 0, report: { read: 0, inserted: 0, rejected: [] } });
+  });
+
+  test('may begin with a byte order mark, end its lines in any way, and have its columns in any order', async () => {
+    for (const [i, end] of ['\n', '\r\n', '\r'].entries()) {
+      const text = ['\ufeff"quantity","petId","id"', `3,2,${i}`].join(end);
+      expect(await importText(text)).toMatchObject({ code: 0, report: { inserted: 1 } });
+    }
+    expect(await importText('\ufeff{"id":9,"petId":1,"quantity":1}')).toMatchObject({ code: 0 });
+    expect(await listedIds()).toEqual([0n, 1n, 2n, 9n]);
+  });
+
+  test.each([
+    ['id,petId,quantity,colour\n1,1,1,red', 'line 1: "colour" is not a column'],
+    ['id;petId;quantity\n1;1;1', 'line 1: "id;petId;quantity" is not a column'],
+    ['1,1,1\n2,2,2', 'line 1: "1" is not a column'],
+    ['id,id,petId,quantity\n', 'line 1: the column id stands there twice'],
+    ['\n\nid,quantity\n1,1', 'line 3: the column petId is missing'],
+    [Buffer.from('id,petId,quantity\n1,1,1', 'utf16le'), 'is not a column'],
+    [Buffer.from('\ufeffid,petId,quantity\n1,1,1', 'utf16le'), 'the file is UTF-16; save it as UTF-8'],
+  ])('must be one of the formats: %j', async (text, complaint) => {
+    const { code, report, stderr } = await importText(text, ['--skip-bad']);
+    expect([code, report]).toEqual([1, null]);
+    expect(stderr).toContain(complaint);
+    expect(stderr.trimEnd()).not.toContain('\n');
+  });
+
+  test('is looked for where the user is, also when the workspace runs us elsewhere', async () => {
+    fileOf('here.csv', 'id,petId,quantity\n1,1,1\n');
+    const direct = await commandLine.run(['orders', 'import', 'here.csv', '--json'], { cwd: folder.path });
+    expect(direct.code).toBe(0);
+    const script = await commandLine.run(['orders', 'import', 'here.csv', '--json', '--skip-bad'], {
+      cwd: '/',
+      environment: { npm_lifecycle_event: 'petstore', INIT_CWD: folder.path },
+    });
+    expect(script.code).toBe(0);
+  });
+});
+
+describe('pets', () => {
+  test('come in, and bad ones are told', async () => {
+    const text = [
+      'id,name', // 1
+      '1,Rex', // 2
+      '2,"a ""big""', // 3
+      'dog"', // 4
+      '-9223372036854775808,🐈', // 5
+      '3,', // 6
+      '1,Bella', // 7
+      'x,Otto', // 8
+    ].join('\n');
+    const call = await commandLine.run(['pets', 'import', '-', '--json', '--skip-bad'], { stdin: text });
+    expect(call.code).toBe(0);
+    expect(JSON.parse(call.stdout)).toEqual({
+      read: 6,
+      inserted: 3,
+      rejected: [
+        { line: 6, reason: 'name is missing; it must be a text of one character or more, none of them NUL' },
+        { line: 7, reason: 'the id 1 stands on an earlier line too' },
+        { line: 8, reason: expect.stringMatching(/^id must be a whole number .*, not "x"$/) },
+      ],
+    });
+    const again = await commandLine.run(['pets', 'import', '-', '--json'], {
+      stdin: '{"id":2,"name":"Rex"}\n{"id":4,"name":"\\u0000"}\n{"id":5,"name":"\\ud800"}\n',
+    });
+    expect(again.code).toBe(1);
+    expect(JSON.parse(again.stdout)).toMatchObject({ inserted: 0, rejected: [{ line: 1 }, { line: 2 }, { line: 3 }] });
+  });
+});
