@@ -59,7 +59,8 @@ export function commandAsUser(
     );
   }
   const identity = [`--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'];
-  const capability = ['--inh-caps=+dac_override', '--ambient-caps=+dac_override'];
+  // access(2), by which PostgreSQL's programs look for each other, heeds a capability only with this bit.
+  const capability = ['--securebits=+no_setuid_fixup', '--inh-caps=+dac_override', '--ambient-caps=+dac_override'];
   return { command: [setpriv, ...identity, ...capability, '--', ...command] };
 }
 
