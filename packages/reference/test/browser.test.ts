@@ -1,5 +1,10 @@
-import { launchChromium } from '@petstore/testing/chromium';
-import type { BrowserContextOptions, Page } from 'playwright-core';
+import {
+  type BrowserContextOptions,
+  launchChromium,
+  openWatchedPage,
+  type Page,
+  type WatchedPage,
+} from '@petstore/testing/chromium';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ERROR_PATHS, GUIDE_PATHS } from './support/pages.ts';
 import { startSiteServer } from './support/site-server.ts';
@@ -11,36 +16,13 @@ afterAll(async () => {
   await site[Symbol.asyncDispose]();
 });
 
-interface Visit extends AsyncDisposable {
-  readonly page: Page;
-  /** What no page may do: load from elsewhere, break its policy, write an error into the console, fail. */
-  readonly offences: readonly string[];
-}
-
 const PHONE: BrowserContextOptions = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
-async function visit(path: string, options: BrowserContextOptions = {}): Promise<Visit> {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
-  const offences: string[] = [];
-  context.on('request', (request) => {
-    if (!/^(?:data|blob):/.test(request.url()) && new URL(request.url()).origin !== site.origin) {
-      offences.push(`asked for ${request.url()}`);
-    }
-  });
-  context.on('response', (response) => {
-    if (response.status() >= 400) offences.push(`${response.status()} for ${response.url()}`);
-  });
-  context.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) offences.push(message.text());
-  });
-  context.on('weberror', (error) => void offences.push(error.error().message));
-  const page = await context.newPage();
-  await page.goto(site.origin + path);
-  return { page, offences, [Symbol.asyncDispose]: () => context.close() };
-}
+const visit = (path: string, options?: BrowserContextOptions): Promise<WatchedPage> =>
+  openWatchedPage(browser, site.origin + path, options);
 
 /** A visit to the reference, once it shows its operations. */
-async function visitReference(path = '/docs', options: BrowserContextOptions = {}): Promise<Visit> {
+async function visitReference(path = '/docs', options: BrowserContextOptions = {}): Promise<WatchedPage> {
   const reference = await visit(path, options);
   await reference.page.getByRole('heading', { name: 'List all orders' }).waitFor({ state: 'attached' });
   return reference;

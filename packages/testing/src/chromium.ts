@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
 import { findExecutable } from '@petstore/runtime';
-import { type Browser, chromium } from 'playwright-core';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+
+export type { Browser, BrowserContextOptions, Page };
 
 const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
 const MACOS_PROGRAMS = [
@@ -33,4 +35,34 @@ export function launchChromium(): Promise<Browser> {
     );
   }
   return chromium.launch({ executablePath, args: ARGUMENTS });
+}
+
+export interface WatchedPage extends AsyncDisposable {
+  readonly page: Page;
+  /** What no page of ours may do: load from elsewhere, break its policy, write an error into the console, fail. */
+  readonly offences: readonly string[];
+}
+
+/** Opens a page with storage and cookies of its own. @param url absolute; its origin is all that may be asked */
+export async function openWatchedPage(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+): Promise<WatchedPage> {
+  const { origin } = new URL(url);
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+  const offences: string[] = [];
+  context.on('request', (request) => {
+    if (!/^(?:data|blob):/.test(request.url()) && new URL(request.url()).origin !== origin) {
+      offences.push(`asked for ${request.url()}`);
+    }
+  });
+  context.on('requestfailed', (request) => void offences.push(`no answer from ${request.url()}`));
+  context.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) offences.push(message.text());
+  });
+  context.on('weberror', (error) => void offences.push(error.error().message));
+  const page = await context.newPage();
+  await page.goto(url);
+  return { page, offences, [Symbol.asyncDispose]: () => context.close() };
 }

@@ -1,0 +1,127 @@
+import { launchChromium, openWatchedPage, type Page, type WatchedPage } from '@petstore/testing/chromium';
+import { afterAll, describe, expect, test } from 'vitest';
+import { ServerUnderTest, useDataFolder } from '../process/support/server-process.ts';
+
+// The reference of the real server, as a caller meets it: with a demo key of the banner, in a real browser.
+
+const folder = useDataFolder();
+const server = new ServerUnderTest(folder.path);
+const browser = await launchChromium();
+afterAll(async () => {
+  await browser.close();
+  await server[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+const origin = await server.url();
+const keys = await server.demoKeys();
+const keyOf = (plan: string): string => {
+  const key = keys.get(plan);
+  if (key === undefined) throw new Error(`the banner shows no key for the plan ${plan}`);
+  return key;
+};
+
+const eventually = <Value>(read: () => Value) => expect.poll(read, { timeout: 10_000 });
+
+/** The reference, with a key entered. */
+async function openReference(key: string): Promise<WatchedPage> {
+  const watched = await openWatchedPage(browser, `${origin}/docs`);
+  await watched.page.getByRole('heading', { name: 'List all orders' }).waitFor({ state: 'attached' });
+  await watched.page.getByPlaceholder('Token').first().fill(key);
+  return watched;
+}
+
+async function openConsole(page: Page, operation: RegExp) {
+  await page.getByRole('button', { name: operation }).first().click();
+  const dialog = page.getByRole('dialog');
+  const send = dialog.getByRole('button', { name: /^Send/ }).first();
+  await send.waitFor();
+  return {
+    enter: (name: string, value: string) =>
+      dialog.locator('[role=row], tr').filter({ hasText: name }).getByRole('combobox').last().fill(value),
+    async send() {
+      const answered = page.waitForResponse((response) => new URL(response.url()).pathname.startsWith('/v1/store/'));
+      await send.click();
+      return answered;
+    },
+    text: () => dialog.textContent(),
+    async showHeaders() {
+      const section = dialog.getByRole('button', { name: /^Response Headers/ });
+      if ((await section.getAttribute('aria-expanded')) !== 'true') await section.click();
+    },
+    close: () => page.getByRole('button', { name: 'Close Client' }).click(),
+  };
+}
+
+describe('whoever pastes a demo key into the reference', () => {
+  test('lists the orders, cancels one, and sees in the headers what remains', async () => {
+    await using reference = await openReference(keyOf('free'));
+    const list = await openConsole(reference.page, /Test Request.*get \/store\/orders\)/);
+    expect((await list.send()).status()).toBe(200);
+    await eventually(list.text).toContain('200 OK');
+    await eventually(list.text).toMatch(/"id": ?1,/);
+    await list.showHeaders();
+    await eventually(list.text).toMatch(/x-ratelimit-limit\s*60/i);
+    await eventually(list.text).toMatch(/x-ratelimit-remaining\s*59/i);
+    await list.close();
+
+    const cancel = await openConsole(reference.page, /Test Request.*delete \/store\/orders/);
+    await cancel.enter('orderId', '1');
+    const cancelled = await cancel.send();
+    expect([cancelled.status(), new URL(cancelled.url()).pathname]).toEqual([204, '/v1/store/orders/1']);
+    await eventually(cancel.text).toContain('204 No Content');
+    await cancel.showHeaders();
+    await eventually(cancel.text).toMatch(/x-ratelimit-remaining\s*58/i);
+    expect(reference.offences).toEqual([]);
+
+    expect((await cancel.send()).status()).toBe(409);
+    await eventually(cancel.text).toContain('order_already_cancelled');
+  });
+
+  test('leaves it nowhere: not in storage, not in cookies, not in a URL, not on the next visit', async () => {
+    const key = keyOf('pro');
+    await using reference = await openReference(key);
+    const { page } = reference;
+    const sent: { path: string; holdsKey: boolean }[] = [];
+    page.on('request', (request) => {
+      const { pathname } = new URL(request.url());
+      const holdsKey = JSON.stringify([request.url(), request.headers(), request.postData()]).includes(key);
+      sent.push({ path: pathname, holdsKey });
+    });
+    const list = await openConsole(page, /Test Request.*get \/store\/orders\)/);
+    const answer = await list.send();
+    expect(answer.status()).toBe(200);
+    expect(await answer.request().headerValue('authorization')).toBe(`Bearer ${key}`);
+    await eventually(list.text).toContain('200 OK');
+
+    expect(sent.filter(({ holdsKey }) => holdsKey).map(({ path }) => path)).toEqual(['/v1/store/orders']);
+    expect(JSON.stringify(await page.context().storageState({ indexedDB: true }))).not.toContain(key);
+    const session = await page.evaluate(() =>
+      JSON.stringify([Object.entries(sessionStorage), location.href, history.state]),
+    );
+    expect(session).not.toContain(key);
+
+    await page.reload();
+    await page.getByRole('heading', { name: 'List all orders' }).waitFor({ state: 'attached' });
+    expect(await page.getByPlaceholder('Token').first().inputValue()).toBe('');
+    expect(reference.offences).toEqual([]);
+  });
+
+  test('is told so if it is none', async () => {
+    await using reference = await openReference(`${keyOf('free').slice(0, -1)}!`);
+    const list = await openConsole(reference.page, /Test Request.*get \/store\/orders\)/);
+    expect((await list.send()).status()).toBe(401);
+    await eventually(list.text).toContain('invalid_api_key');
+  });
+});
+
+test.each(['/docs', '/docs/authentication', '/docs/errors/rate_limit_exceeded'])(
+  '%s needs no key, is not counted, and is served compressed under its own policy',
+  async (path) => {
+    const response = await fetch(origin + path, { headers: { 'accept-encoding': 'gzip, br' } });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-encoding')).toBe('br');
+    expect(response.headers.get('content-security-policy')).toContain("script-src 'self'");
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+    expect([...response.headers.keys()].filter((name) => name.includes('ratelimit'))).toEqual([]);
+  },
+);
