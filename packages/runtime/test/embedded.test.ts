@@ -19,8 +19,9 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { findRedisProgram, type SingleRedis } from '../src/index.ts';
+import type { SingleRedis } from '../src/index.ts';
 import { isAlive } from '../src/process/server-process.ts';
+import { findRedisProgram } from '../src/servers.ts';
 
 /** Root may write everywhere, so what others may not is tried as nobody. */
 const ORDINARY_USER = process.getuid?.() === 0 ? 65_534 : undefined;
@@ -190,7 +191,7 @@ describe('the PostgreSQL below a data folder', () => {
     await sleep(500);
     expect(isAlive(pid), 'while somebody uses it').toBe(true);
     await second.kill();
-    await vi.waitUntil(() => !isAlive(pid), { timeout: 5_000 });
+    await vi.waitUntil(() => !isAlive(pid), { timeout: 10_000 });
   });
 
   test('is taken over where even the guard of its user was killed, and then stopped', async () => {
@@ -247,7 +248,7 @@ describe('the PostgreSQL below a data folder', () => {
     useSeed();
     const user = new User(folder, ['exit']);
     const { pid } = await user.said();
-    await vi.waitUntil(() => !isAlive(pid), { timeout: 5_000 });
+    await vi.waitUntil(() => !isAlive(pid), { timeout: 10_000 });
   });
 
   test('is started again on its port when it dies under a server', async () => {
@@ -360,9 +361,9 @@ describe('the private Redis below a data folder', () => {
   test('is stopped when its last user was killed', async () => {
     useSeed();
     const user = new User(folder, ['redis']);
-    const { redisPid = 0 } = await user.said();
+    const { pid, redisPid = 0 } = await user.said();
     await user.kill();
-    await vi.waitUntil(() => !isAlive(redisPid), { timeout: 5_000 });
+    await vi.waitUntil(() => !isAlive(redisPid) && !isAlive(pid), { timeout: 10_000 });
   });
 
   test('is started again on its port when it dies under a server', async () => {

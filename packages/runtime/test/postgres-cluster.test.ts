@@ -11,7 +11,7 @@ import {
   type PostgresCluster,
   startPostgres,
   stopPostgres,
-} from '../src/index.ts';
+} from '../src/servers.ts';
 
 let folder: string;
 

@@ -8,7 +8,7 @@ import {
   POSTGRES_USER,
   type PostgresCluster,
   type PostgresParameters,
-} from '@petstore/runtime';
+} from '@petstore/runtime/servers';
 
 /** Nothing here must survive a crash of the machine, so nothing waits for a disk. */
 export const TEST_POSTGRES_PARAMETERS: PostgresParameters = {

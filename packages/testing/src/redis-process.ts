@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { findRedisProgram, type RunningRedis, RuntimeError, startRedis } from '@petstore/runtime';
+import { RuntimeError } from '@petstore/runtime';
+import { findRedisProgram, type RunningRedis, startRedis } from '@petstore/runtime/servers';
 
 export interface RedisServerOptions {
   /** Directives by name, as in redis.conf. Nothing is saved to disk unless they say so. */

@@ -2,7 +2,8 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readlinkSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { RuntimeError, startPostgres, stopPostgres, stopRedis } from '@petstore/runtime';
+import { RuntimeError } from '@petstore/runtime';
+import { startPostgres, stopPostgres, stopRedis } from '@petstore/runtime/servers';
 import { createTestCluster, TEST_POSTGRES_PARAMETERS } from './postgres-process.ts';
 import { startTestRedis } from './redis-process.ts';
 import type { TestServers } from './test-servers.ts';

@@ -1,4 +1,4 @@
-import type { ServerProcess } from '@petstore/runtime';
+import type { ServerProcess } from '@petstore/runtime/servers';
 
 /** A private server that a test may hurt. Its port stays the same. Disposing of it ends it and deletes its data. */
 export interface ServerUnderTest extends AsyncDisposable {

@@ -1,5 +1,11 @@
 import { join } from 'node:path';
-import { findFreePort, type PostgresParameters, startPostgres, stopPostgres, stopRedis } from '@petstore/runtime';
+import {
+  findFreePort,
+  type PostgresParameters,
+  startPostgres,
+  stopPostgres,
+  stopRedis,
+} from '@petstore/runtime/servers';
 import { createTestCluster, TEST_POSTGRES_PARAMETERS } from './postgres-process.ts';
 import { type RedisServerOptions, startTestRedis } from './redis-process.ts';
 import { runServerUnderTest, type ServerUnderTest } from './server-under-test.ts';

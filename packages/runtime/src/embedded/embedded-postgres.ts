@@ -36,16 +36,8 @@ const PARAMETERS: PostgresParameters = {
   log_timezone: 'UTC',
 };
 
-/**
- * Uses the PostgreSQL below a data folder; makes and starts it where that has not been done.
- *
- * @returns its `postgres://` address
- * @throws RuntimeError, of one line, when it cannot run
- */
-export async function openEmbeddedPostgres(
-  dataFolder: string,
-  options: UseOptions = {},
-): Promise<EmbeddedServer<string>> {
+/** See `openEmbeddedPostgres`. */
+export async function useEmbeddedPostgres(dataFolder: string, options: UseOptions): Promise<EmbeddedServer<string>> {
   prepareDataFolder(dataFolder);
   const folder = clusterFolder(dataFolder);
   const cluster: PostgresCluster = {

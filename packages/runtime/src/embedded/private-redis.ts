@@ -10,16 +10,10 @@ import { type EmbeddedServer, type SharedServerAccess, type UseOptions, useShare
 
 const FIND_TIMEOUT_MS = 1_000;
 
-/**
- * Uses the Redis below a data folder; starts it where none runs. Limits outlive a restart: it saves when it ends, and
- * once a minute.
- *
- * @returns `undefined` where this machine has neither redis-server nor valkey-server
- * @throws RuntimeError, of one line, when it cannot run
- */
-export async function openPrivateRedis(
+/** See `openPrivateRedis`. */
+export async function usePrivateRedis(
   dataFolder: string,
-  options: UseOptions = {},
+  options: UseOptions,
 ): Promise<EmbeddedServer<SingleRedis> | undefined> {
   const program = findRedisProgram();
   if (program === undefined) return undefined;

@@ -1,0 +1,33 @@
+import type { SingleRedis } from '../settings/redis-target.ts';
+import type { EmbeddedServer, UseOptions } from './shared-server.ts';
+
+// What runs the embedded servers is loaded only where they are used: a start on external ones need not wait for it.
+
+/**
+ * Uses the PostgreSQL below a data folder; makes and starts it where that has not been done.
+ *
+ * @returns its `postgres://` address
+ * @throws RuntimeError, of one line, when it cannot run
+ */
+export async function openEmbeddedPostgres(
+  dataFolder: string,
+  options: UseOptions = {},
+): Promise<EmbeddedServer<string>> {
+  const { useEmbeddedPostgres } = await import('./embedded-postgres.ts');
+  return useEmbeddedPostgres(dataFolder, options);
+}
+
+/**
+ * Uses the Redis below a data folder; starts it where none runs. Limits outlive a restart: it saves when it ends, and
+ * once a minute.
+ *
+ * @returns `undefined` where this machine has neither redis-server nor valkey-server
+ * @throws RuntimeError, of one line, when it cannot run
+ */
+export async function openPrivateRedis(
+  dataFolder: string,
+  options: UseOptions = {},
+): Promise<EmbeddedServer<SingleRedis> | undefined> {
+  const { usePrivateRedis } = await import('./private-redis.ts');
+  return usePrivateRedis(dataFolder, options);
+}

@@ -1,0 +1,22 @@
+// PostgreSQL and Redis servers as such: for whoever runs them otherwise than below a data folder.
+
+export { findPostgresBinaries, type PostgresBinaries } from './postgres/postgres-binaries.ts';
+export {
+  initialiseCluster,
+  POSTGRES_USER,
+  type PostgresCluster,
+  type PostgresParameters,
+  type RunningPostgres,
+  startPostgres,
+  stopPostgres,
+} from './postgres/postgres-cluster.ts';
+export { findFreePort } from './process/free-port.ts';
+export type { ServerProcess } from './process/server-process.ts';
+export { findUnprivilegedUser, type UnprivilegedUser } from './process/unprivileged-user.ts';
+export {
+  findRedisProgram,
+  type RedisProcessOptions,
+  type RunningRedis,
+  startRedis,
+  stopRedis,
+} from './redis/redis-process.ts';
