@@ -12,9 +12,15 @@ import { checkState, debitState, peekState, type SubjectState } from './subject-
 export interface InProcessLimiterOptions {
   /** Milliseconds since the epoch; `Date.now` in production. */
   readonly nowMs: () => number;
-  /** What is known of a subject that is not remembered. @default nothing */
-  readonly recall?: (subject: RateLimitSubject, nowMs: number) => SubjectState | undefined;
+  /** What to go by, given what is remembered; for who knows better from elsewhere. @default what is remembered */
+  readonly recall?: Recall;
 }
+
+export type Recall = (
+  remembered: SubjectState | undefined,
+  subject: RateLimitSubject,
+  nowMs: number,
+) => SubjectState | undefined;
 
 /**
  * Counts in the memory of the process: for a single instance without Redis, and while Redis is away. Decides exactly as
@@ -23,9 +29,9 @@ export interface InProcessLimiterOptions {
 export class InProcessLimiter implements RateLimiter {
   readonly #states = new SubjectMap<SubjectState>();
   readonly #nowMs: () => number;
-  readonly #recall: (subject: RateLimitSubject, nowMs: number) => SubjectState | undefined;
+  readonly #recall: Recall;
 
-  constructor({ nowMs, recall = () => undefined }: InProcessLimiterOptions) {
+  constructor({ nowMs, recall = (remembered) => remembered }: InProcessLimiterOptions) {
     this.#nowMs = nowMs;
     this.#recall = recall;
   }
@@ -54,17 +60,7 @@ export class InProcessLimiter implements RateLimiter {
     this.#states.set(subject, state);
   }
 
-  /** Forgets a subject. */
-  forget(subject: RateLimitSubject): void {
-    this.#states.delete(subject);
-  }
-
-  /** Forgets everybody. */
-  clear(): void {
-    this.#states.clear();
-  }
-
   #stateOf(subject: RateLimitSubject, nowMs: number): SubjectState | undefined {
-    return this.#states.get(subject) ?? this.#recall(subject, nowMs);
+    return this.#recall(this.#states.get(subject), subject, nowMs);
   }
 }

@@ -173,11 +173,18 @@ export class RedisLimiter implements RateLimiter {
       this.#observer?.failed(subject, error);
       failed(error);
     };
-    const timer = setTimeout(() => fail(timeoutError(this.#timeoutMs)), this.#timeoutMs);
+    const timer = setTimeout(() => {
+      // Where this process itself was held up, the reply has been there for long: it is read before this.
+      setImmediate(() => {
+        if (isWaiting) fail(timeoutError(this.#timeoutMs));
+      });
+    }, this.#timeoutMs);
     reply.then(
       (value) => {
         clearTimeout(timer);
-        if (isWaiting) done(value);
+        if (!isWaiting) return;
+        isWaiting = false;
+        done(value);
       },
       (cause: unknown) => {
         clearTimeout(timer);

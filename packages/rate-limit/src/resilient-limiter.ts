@@ -139,10 +139,8 @@ export class ResilientLimiter implements RateLimiter {
       lastSeen: (subject) => this.#recall(subject),
       learn: (subject, decision) => this.#learn(subject, decision),
       reconnect: () => this.#reconnect(),
-      onStateChange: (change) => {
-        if (change.countedIn === 'redis') this.#started.resolve();
-        onStateChange?.(change);
-      },
+      onReturn: () => this.#started.resolve(),
+      onStateChange: (change) => onStateChange?.(change),
     });
     this.#shards.set(name, shard);
     return shard;

@@ -18,7 +18,10 @@ export interface ShardOptions extends StandInOptions {
   readonly limiter: RedisLimiter;
   /** Told of each decision that Redis gives. */
   readonly learn: (subject: RateLimitSubject, decision: RateLimitDecision) => void;
+  /** Called when it goes away for longer than a start takes, and when it comes back from there. */
   readonly onStateChange: (change: LimiterStateChange) => void;
+  /** Called whenever requests are counted in Redis again. */
+  readonly onReturn: () => void;
   /** Makes the connection anew. */
   readonly reconnect: () => void;
 }
@@ -102,7 +105,9 @@ export class Shard {
     if (!wasOpen && this.#breaker.isOpen) this.tellAway(error.message);
   }
 
+  /** Says so once, until it is back. */
   tellAway(reason: string): void {
+    if (this.#isAwayTold) return;
     this.#isAwayTold = true;
     this.#options.onStateChange({ countedIn: 'process', shard: this.name, reason });
   }
@@ -129,7 +134,7 @@ export class Shard {
   #comeBack(): void {
     this.#breaker.close();
     this.#failedProbes = 0;
-    this.#standIn.dismiss();
+    this.#options.onReturn();
     if (this.#isAwayTold) {
       this.#isAwayTold = false;
       this.#options.onStateChange({ countedIn: 'redis', shard: this.name, reason: 'Redis answers' });

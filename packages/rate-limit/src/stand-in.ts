@@ -1,4 +1,4 @@
-import { InProcessLimiter } from './in-process-limiter.ts';
+import { InProcessLimiter, type Recall } from './in-process-limiter.ts';
 import { NO_PENALTY } from './penalty.ts';
 import type { PeekedStanding, RateLimitDecision, RateLimitUse, WindowStanding } from './rate-limiter.ts';
 import type { RateLimitSubject } from './subject.ts';
@@ -41,7 +41,7 @@ export class StandIn {
 
   constructor(options: StandInOptions) {
     this.#options = options;
-    const recall = (subject: RateLimitSubject, nowMs: number) => this.#recall(subject, nowMs);
+    const recall: Recall = (remembered, subject, nowMs) => this.#recall(remembered, subject, nowMs);
     this.#limiter = new InProcessLimiter({ nowMs: options.nowMs, recall });
   }
 
@@ -73,7 +73,6 @@ export class StandIn {
     const debt = this.#debts.get(subject);
     if (debt === undefined) return undefined;
     this.#debts.delete(subject);
-    this.#limiter.forget(subject); // where it stands is for Redis to say again
     const use = usedAt(debt, this.#options.nowMs());
     return use.minute + use.day === 0 ? undefined : use;
   }
@@ -81,11 +80,6 @@ export class StandIn {
   /** Whom something is owed for. */
   *debtors(): Generator<RateLimitSubject> {
     for (const { subject } of this.#debts.values()) yield subject;
-  }
-
-  /** Forgets where everybody stands, but not what is owed. */
-  dismiss(): void {
-    this.#limiter.clear();
   }
 
   #shareOf(subject: RateLimitSubject, cost: number): RateLimitSubject {
@@ -98,9 +92,10 @@ export class StandIn {
       : { ...subject, perMinute: share(subject.perMinute) };
   }
 
-  /** A subject as Redis last saw it, with what Redis does not know yet. */
-  #recall(share: RateLimitSubject, nowMs: number): SubjectState | undefined {
+  /** What is remembered here, unless Redis saw the subject since: then as it saw it, with what it does not know yet. */
+  #recall(remembered: SubjectState | undefined, share: RateLimitSubject, nowMs: number): SubjectState | undefined {
     const seen = this.#options.lastSeen(share);
+    if (remembered !== undefined && (seen === undefined || seen.atMs <= remembered.atMs)) return remembered;
     const state = seen && this.#stateSeen(seen, share);
     const debt = this.#debts.get(share);
     return debt === undefined ? state : debitState(state, share, usedAt(debt, nowMs), nowMs);

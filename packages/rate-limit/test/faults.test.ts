@@ -1,0 +1,232 @@
+import { startRedisServer } from '@petstore/testing';
+import { describe, expect, test, vi } from 'vitest';
+import { connectRedis, type LimiterStateChange, ResilientLimiter } from '../src/index.ts';
+import { openScenario, runUnderLoad, sleep, WAIT_MAX_MS } from './fault-scenario.ts';
+import { newAddress, newKey } from './traffic.ts';
+
+const places = (changes: readonly LimiterStateChange[]) => changes.map(({ countedIn }) => countedIn);
+
+/** Redis must be in use again this long after it can be. */
+const RETURN_MS = 2_000;
+
+describe('when Redis', () => {
+  test('is killed, requests are counted here from where it left them, and told to it on its return', async () => {
+    await using scenario = await openScenario();
+    const { limiter, server, changes } = scenario;
+    const subject = newKey(300, 100_000);
+    await limiter.check(subject, 200);
+    const { admitted, decisions, longestWaitMs } = await runUnderLoad(limiter, [subject], async () => {
+      await server.kill();
+      await sleep(1_500);
+    });
+    expect(admitted).toBe(100);
+    expect(decisions.at(-1)).toMatchObject({ outcome: expect.not.stringContaining('admitted') });
+    expect(longestWaitMs).toBeLessThan(WAIT_MAX_MS);
+    expect(limiter.isDegraded).toBe(true);
+    expect(places(changes)).toEqual(['process']);
+
+    await server.restart(); // with nothing in it
+    await vi.waitFor(() => expect(limiter.isDegraded).toBe(false), RETURN_MS);
+    const back = await limiter.peek(subject);
+    // What was counted there before is lost with Redis; what was counted here is not.
+    await vi.waitFor(async () => expect((await limiter.peek(subject)).used).toEqual({ minute: 100, day: 100 }));
+    expect(back.outcome).toBe('peeked');
+    expect(places(changes)).toEqual(['process', 'redis']);
+  });
+
+  test('is frozen, nobody waits for it for long, and it is used again when it goes on', async () => {
+    await using scenario = await openScenario();
+    const { limiter, server, changes } = scenario;
+    const subjects = Array.from({ length: 20 }, () => newKey(50, 100_000));
+    await Promise.all(subjects.map((subject) => limiter.check(subject, 1)));
+    const frozen = await runUnderLoad(limiter, subjects, async () => {
+      server.pause();
+      await sleep(3_500);
+    });
+    expect(frozen.longestWaitMs).toBeLessThan(WAIT_MAX_MS);
+    expect(frozen.admitted).toBe(20 * 49);
+    server.resume();
+    await vi.waitFor(() => expect(limiter.isDegraded).toBe(false), RETURN_MS);
+    expect(places(changes)).toEqual(['process', 'redis']);
+    for (const subject of subjects) {
+      await vi.waitFor(async () => expect((await limiter.peek(subject)).used.minute).toBeGreaterThanOrEqual(49));
+    }
+  });
+
+  test('is flushed, keys start afresh and nobody notices', async () => {
+    await using scenario = await openScenario();
+    const { limiter, changes } = scenario;
+    const subject = newKey(1_000_000, 1_000_000);
+    await limiter.check(subject, 500_000);
+    const { longestWaitMs, decisions } = await runUnderLoad(limiter, [subject], async () => {
+      await sleep(100);
+      await scenario.command('FLUSHALL');
+      await sleep(100);
+    });
+    expect(longestWaitMs).toBeLessThan(WAIT_MAX_MS);
+    expect(decisions.every(({ outcome }) => outcome === 'admitted')).toBe(true);
+    expect((await limiter.peek(subject)).used.minute).toBeLessThan(decisions.length);
+    expect(changes).toEqual([]);
+  });
+
+  test('forgets its scripts, they are sent again and every request counts once', async () => {
+    await using scenario = await openScenario();
+    const { limiter, changes } = scenario;
+    const subject = newKey(1_000_000, 1_000_000);
+    const { longestWaitMs, admitted, decisions } = await runUnderLoad(limiter, [subject], async () => {
+      for (let i = 0; i < 20; i++) {
+        await scenario.command('SCRIPT', 'FLUSH');
+        await sleep(20);
+      }
+    });
+    expect(longestWaitMs).toBeLessThan(WAIT_MAX_MS);
+    expect(admitted).toBe(decisions.length);
+    expect((await limiter.peek(subject)).used.minute).toBe(admitted);
+    expect(changes).toEqual([]);
+  });
+
+  test.each([
+    {
+      state: 'is out of memory',
+      hurt: ['CONFIG', 'SET', 'maxmemory', '1mb'],
+      heal: ['CONFIG', 'SET', 'maxmemory', '0'],
+      says: 'OOM',
+    },
+    {
+      state: 'becomes a read-only replica',
+      hurt: ['REPLICAOF', '127.0.0.1', '1'],
+      heal: ['REPLICAOF', 'NO', 'ONE'],
+      says: 'READONLY',
+    },
+    {
+      state: 'is a replica without its master that may not answer',
+      config: { 'replica-serve-stale-data': 'no' },
+      hurt: ['REPLICAOF', '127.0.0.1', '1'],
+      heal: ['REPLICAOF', 'NO', 'ONE'],
+      says: 'MASTERDOWN',
+    },
+  ])('$state, requests are counted here until it is well again', async ({ hurt, heal, says, config = {} }) => {
+    await using scenario = await openScenario({ config });
+    const { limiter, changes } = scenario;
+    const subject = newKey(300, 100_000);
+    await limiter.check(subject, 100);
+    const { admitted, longestWaitMs } = await runUnderLoad(limiter, [subject], async () => {
+      const [name = '', ...parameters] = hurt;
+      await scenario.command(name, ...parameters);
+      await sleep(1_500);
+    });
+    expect(admitted).toBe(200);
+    expect(longestWaitMs).toBeLessThan(WAIT_MAX_MS);
+    expect(changes).toEqual([{ countedIn: 'process', shard: 'redis', reason: expect.stringContaining(says) }]);
+    const [name = '', ...parameters] = heal;
+    await scenario.command(name, ...parameters);
+    await vi.waitFor(() => expect(limiter.isDegraded).toBe(false), RETURN_MS);
+    // Nothing was lost, and what was refused was not counted: all 300 are there.
+    await vi.waitFor(async () => expect((await limiter.peek(subject)).used).toEqual({ minute: 300, day: 300 }));
+    expect(places(changes)).toEqual(['process', 'redis']);
+  });
+
+  test.each([
+    ['holds clients up', ['CLIENT', 'PAUSE', '1500']],
+    ['is busy with something else', ['DEBUG', 'SLEEP', '1.5']],
+  ])('%s, nobody waits for it', async (_, [name = '', ...parameters]) => {
+    await using scenario = await openScenario({ config: { 'enable-debug-command': 'yes' } });
+    const { limiter, changes } = scenario;
+    const subjects = Array.from({ length: 20 }, () => newKey(1_000, 100_000));
+    const { longestWaitMs } = await runUnderLoad(limiter, subjects, async () => {
+      await sleep(50);
+      await scenario.command(name, ...parameters);
+      await vi.waitFor(() => expect(limiter.isDegraded).toBe(true));
+      await vi.waitFor(() => expect(limiter.isDegraded).toBe(false), 1_500 + RETURN_MS);
+    });
+    expect(longestWaitMs).toBeLessThan(WAIT_MAX_MS);
+    expect(places(changes)).toEqual(['process', 'redis']);
+  });
+
+  test('is not there at the start, everything is counted here until it comes', async () => {
+    const server = await startRedisServer();
+    await server.kill();
+    const redis = connectRedis({ type: 'single', host: '127.0.0.1', port: server.port, database: 0, tls: false });
+    const changes: LimiterStateChange[] = [];
+    const limiter = new ResilientLimiter({ redis, onStateChange: (change) => changes.push(change) });
+    const subject = newKey(5, 100);
+    for (let i = 0; i < 7; i++) await limiter.check(subject, 1);
+    expect(changes).toEqual([]);
+    await limiter.started;
+    expect(places(changes)).toEqual(['process']);
+    await server.restart();
+    await vi.waitFor(() => expect(limiter.isDegraded).toBe(false), RETURN_MS);
+    await vi.waitFor(async () => expect((await limiter.peek(subject)).used).toEqual({ minute: 5, day: 5 }));
+    expect(places(changes)).toEqual(['process', 'redis']);
+    limiter.close();
+    redis.disconnect();
+    await server[Symbol.asyncDispose]();
+  });
+});
+
+describe('while Redis is away', () => {
+  test('each of several instances admits its share of what was left', async () => {
+    await using scenario = await openScenario({ instances: 3 });
+    const { limiter, server } = scenario;
+    const [used, unused, address] = [newKey(300, 100_000), newKey(300, 30), newAddress()];
+    await limiter.check(used, 240);
+    await limiter.check(address, 1);
+    await server.kill();
+    const admittedOf = async (subject: typeof used | typeof address) => {
+      let admitted = 0;
+      while ((await limiter.check(subject, 1)).outcome === 'admitted') admitted += 1;
+      return admitted;
+    };
+    expect(await admittedOf(used)).toBe(20);
+    expect(await admittedOf(unused)).toBe(10);
+    expect(await admittedOf(address)).toBe(19);
+    expect(await limiter.check(used, 1)).toMatchObject({ minute: { limit: 100, remaining: 0 } });
+    expect((await limiter.check(newKey(300, 300), 200)).outcome).toBe('admitted'); // a batch that fits no share
+  });
+
+  test('a ban that was known stays in force, and hammering brings one', async () => {
+    await using scenario = await openScenario();
+    const { limiter, server } = scenario;
+    const [banned, hammering] = [newKey(2, 100), newKey(2, 100)];
+    for (const subject of [banned, hammering]) for (let i = 0; i < 3; i++) await limiter.check(subject, 1);
+    await sleep(2_050);
+    for (let i = 0; i < 2; i++) await limiter.check(banned, 1);
+    await server.kill();
+    await sleep(5_100); // past what is remembered of a ban
+    expect((await limiter.check(banned, 1)).outcome).toBe('api_key_banned');
+    await limiter.check(hammering, 1);
+    await sleep(2_050);
+    for (let i = 0; i < 2; i++) await limiter.check(hammering, 1);
+    expect((await limiter.check(hammering, 1)).outcome).toBe('api_key_banned');
+    expect((await limiter.peek(hammering)).ban).toMatchObject({ level: 1 });
+  });
+
+  test('a request is decided without a promise', async () => {
+    await using scenario = await openScenario();
+    const { limiter, server } = scenario;
+    await server.kill();
+    const subject = newKey(1_000, 1_000);
+    await vi.waitFor(async () => {
+      await limiter.check(subject, 1);
+      expect(limiter.isDegraded).toBe(true);
+    });
+    expect(limiter.check(subject, 1)).toMatchObject({ outcome: 'admitted' });
+  });
+
+  test('what is debited is paid on its return, before the next request of the same key', async () => {
+    await using scenario = await openScenario();
+    const { limiter, server } = scenario;
+    const subjects = Array.from({ length: 500 }, () => newKey(10, 100));
+    await server.kill();
+    for (const subject of subjects) await limiter.debit(subject, { minute: 9, day: 20 });
+    await vi.waitFor(async () => {
+      await limiter.check(newAddress(), 1);
+      expect(limiter.isDegraded).toBe(true);
+    });
+    await server.restart();
+    await vi.waitFor(() => expect(limiter.isDegraded).toBe(false), { timeout: RETURN_MS, interval: 1 });
+    for (const subject of subjects) {
+      expect(await limiter.check(subject, 1)).toMatchObject({ minute: { remaining: 0 }, day: { remaining: 79 } });
+    }
+  });
+});
