@@ -9,7 +9,6 @@ import { type BannerFacts, listeningLine, renderBanner } from './banner.ts';
 import { renderDocument } from './document.ts';
 import type { DemoKey } from './embedded/demo-keys.ts';
 import { seedDemo } from './embedded/seed-demo.ts';
-import { createApp } from './http/app.ts';
 import type { AppOptions } from './http/app-options.ts';
 import { openLimits } from './limits.ts';
 import { createAdminListener } from './operations/admin-listener.ts';
@@ -176,6 +175,8 @@ async function openPublicListener(
 ): Promise<Pick<BannerFacts, 'publicUrl' | 'listenUrl'>> {
   const { host, port, corsOrigins, trustProxy } = settings;
   let publicUrl = '';
+  // Loaded while PostgreSQL and Redis are being reached.
+  const { createApp } = await import('./http/app.ts');
   const app = createApp({
     router: appRouter,
     restRoutes,

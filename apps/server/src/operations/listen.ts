@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { RuntimeError } from '@petstore/runtime';
+import { createServer } from '../node-http.ts';
 
 export interface ListenAddress {
   readonly host: string;
