@@ -1,5 +1,5 @@
-import { METHODS } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { METHODS } from '../node-http.ts';
 import type { Admission } from './admission.ts';
 import { Exchange, type ExchangeHost } from './exchange.ts';
 import type { Place } from './place.ts';

@@ -1,7 +1,7 @@
-import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { type ErrorCode, errorAnswer } from '@petstore/api';
 import { clientAddressSubject, type RateLimiter, writeRateLimitHeaders } from '@petstore/rate-limit';
+import { STATUS_CODES } from '../node-http.ts';
 import { startHeaders } from './answer-headers.ts';
 import type { RequestMetrics } from './app-options.ts';
 import { closeGently, lastExchangeOn, markRefused } from './connection.ts';

@@ -100,8 +100,6 @@ export class TrpcHandler {
       req: requestForTrpc(exchange, body),
       path: encodeURIComponent(call.path),
       error: null,
-      // As many as were charged.
-      maxBatchSize: call.names.length,
       createContext: async () => contextOf(exchange, services),
       responseMeta: trpcResponseMeta,
       onError: ({ error }) => exchange.logFailure(error),
@@ -138,18 +136,8 @@ function requestForTrpc(exchange: Exchange, body: string | undefined): Request {
   const query = url.indexOf('?');
   return new Request(query === -1 ? 'http://trpc/' : `http://trpc/${url.slice(query)}`, {
     headers,
-    signal: signalOf(exchange),
     ...(body !== undefined && { method: 'POST', body }),
   });
-}
-
-/** Aborts when the client is gone before it was answered. */
-function signalOf(exchange: Exchange): AbortSignal {
-  const abort = new AbortController();
-  exchange.response.once('close', () => {
-    if (!exchange.isOver) abort.abort();
-  });
-  return abort.signal;
 }
 
 async function sendResponse(exchange: Exchange, response: Response, listings: number): Promise<void> {
