@@ -1,7 +1,7 @@
 import type { ClientConfig } from 'pg';
 
 /** How long a connection may take from the first packet until it is ready for statements, in milliseconds. */
-export const CONNECT_TIMEOUT_MS = 2_000;
+const CONNECT_TIMEOUT_MS = 2_000;
 
 /** How long the server works on one statement of a request, in milliseconds, before it gives the statement up. */
 export const STATEMENT_TIMEOUT_MS = 5_000;

@@ -14,7 +14,7 @@ const lines = (head: string, toText: (order: Order) => string): OrderFormat => (
   tail: () => '',
 });
 
-export const ORDER_FORMATS = {
+const ORDER_FORMATS = {
   ndjson: lines('', orderToJson),
   csv: lines(`${ORDER_CSV_HEADER}\n`, orderToCsv),
   table: lines(`${ORDER_TABLE_HEADER}\n`, orderToTableRow),
