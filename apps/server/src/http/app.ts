@@ -88,6 +88,8 @@ function createListener(
       // Nobody listens for the end of a body that was not announced.
       optimizeEmptyRequests: true,
     },
+    // Fastify would load two compilers of schemas, a third of its start, and no route has one.
+    schemaController: { compilersFactory: { buildValidator: refuseSchema, buildSerializer: refuseSchema } },
     routerOptions: {
       // A path is bounded by the size of the headers; what is no id is told so, however long it is.
       maxParamLength: bounds.maxHeaderBytes,
@@ -100,6 +102,10 @@ function createListener(
 }
 
 const NO_QUERY = Object.freeze({});
+
+function refuseSchema(): never {
+  throw new Error("Contracts stand beside the procedures; Fastify's routes have no schemas.");
+}
 
 function mountTrpc(mounting: Mounting, { router, services }: AppOptions, { maxBodyBytes }: HttpBounds): void {
   const handler = new TrpcHandler({ router, services, maxBodyBytes });
