@@ -27,6 +27,10 @@ export interface RedisLimiterObserver {
   /** @param redisNowMs the clock of Redis, in milliseconds since the epoch */
   answered(subject: RateLimitSubject, redisNowMs: number): void;
   failed(subject: RateLimitSubject, error: RedisUnavailableError): void;
+  /** A request that was counted elsewhere when its call timed out has been counted in Redis after all. */
+  countedTwice(subject: RateLimitSubject, cost: number): void;
+  /** A debit that timed out has not run after all. */
+  debitLost(subject: RateLimitSubject, use: RateLimitUse): void;
 }
 
 /** Redis did not answer in time, or with an error. */
@@ -50,8 +54,12 @@ interface Call {
   /** The limit per day, or what is debited to the day. */
   readonly dayParameter: number;
   readonly done: (decision: RateLimitDecision) => void;
-  readonly failed: (error: RedisUnavailableError) => void;
+  readonly failed: Failed;
+  isCountedElsewhere: boolean;
 }
+
+/** Returns whether the request was then counted elsewhere. */
+export type Failed = (error: RedisUnavailableError) => boolean;
 
 /** More would hold up other users of Redis for longer than a millisecond. */
 const CALLS_MAX = 128;
@@ -80,49 +88,38 @@ export class RedisLimiter implements RateLimiter {
 
   check(subject: RateLimitSubject, cost: number): Promise<RateLimitDecision> {
     assertCost(subject, cost);
-    return new Promise((done, failed) => this.send(subject, cost, done, failed));
+    return new Promise((done, reject) => this.send(subject, cost, done, rejecting(reject)));
   }
 
   debit(subject: RateLimitSubject, use: RateLimitUse): Promise<void> {
-    return new Promise((resolve, failed) => this.sendDebit(subject, use, () => resolve(), failed));
+    return new Promise((resolve, reject) => this.sendDebit(subject, use, resolve, rejecting(reject)));
   }
 
   peek(subject: RateLimitSubject): Promise<PeekedStanding> {
-    return new Promise((resolve, failed) => {
-      this.#ask(
-        subject,
-        this.#redis.rateLimitReadBuffer(subject.storageKey),
-        ([stored, time]) => {
+    return new Promise((resolve, reject) => {
+      this.#ask(subject, this.#redis.rateLimitReadBuffer(subject.storageKey), {
+        done: ([stored, time]) => {
           const redisNowMs = readRedisTime(time);
           this.#observer?.answered(subject, redisNowMs);
           const state = stored === null ? undefined : decodeState(stored);
           resolve(peekState(state, subject, this.#nowMs?.() ?? redisNowMs));
         },
-        failed,
-      );
+        failed: reject,
+      });
     });
   }
 
   /** {@link check} by callbacks, of a cost that was checked: one promise less on the path of every request. */
-  send(
-    subject: RateLimitSubject,
-    cost: number,
-    done: (decision: RateLimitDecision) => void,
-    failed: (error: RedisUnavailableError) => void,
-  ): void {
+  send(subject: RateLimitSubject, cost: number, done: (decision: RateLimitDecision) => void, failed: Failed): void {
     const mode = subject.type === 'api-key' ? 'k' : 'a';
-    this.#enqueue({ subject, mode, minuteCost: cost, dayParameter: subject.perDay ?? 0, done, failed });
+    const dayParameter = subject.perDay ?? 0;
+    this.#enqueue({ subject, mode, minuteCost: cost, dayParameter, done, failed, isCountedElsewhere: false });
   }
 
   /** {@link debit} by callbacks. What is sent later for the same subject is decided later. */
-  sendDebit(
-    subject: RateLimitSubject,
-    use: RateLimitUse,
-    done: () => void,
-    failed: (error: RedisUnavailableError) => void,
-  ): void {
+  sendDebit(subject: RateLimitSubject, { minute, day }: RateLimitUse, done: () => void, failed: Failed): void {
     const mode = subject.type === 'api-key' ? 'd' : 'b';
-    this.#enqueue({ subject, mode, minuteCost: use.minute, dayParameter: use.day, done, failed });
+    this.#enqueue({ subject, mode, minuteCost: minute, dayParameter: day, done, failed, isCountedElsewhere: false });
   }
 
   #enqueue(call: Call): void {
@@ -147,26 +144,35 @@ export class RedisLimiter implements RateLimiter {
     for (const { mode, minuteCost, subject, dayParameter } of calls) {
       parameters.push(mode, minuteCost, subject.perMinute, dayParameter);
     }
-    this.#ask(
-      first.subject,
-      this.#redis.rateLimitCheckBuffer(calls.length, parameters),
-      (reply) => {
+    this.#ask(first.subject, this.#redis.rateLimitCheckBuffer(calls.length, parameters), {
+      done: (reply) => {
         this.#observer?.answered(first.subject, readReplyTime(reply));
         for (const [i, call] of calls.entries()) call.done(readAnswer(reply, i, call.subject));
       },
-      (error) => {
-        for (const call of calls) call.failed(error);
+      failed: (error) => {
+        for (const call of calls) call.isCountedElsewhere = call.failed(error);
       },
-    );
+      late: (reply) => {
+        for (const [i, call] of calls.entries()) this.#settleLate(call, reply && readAnswer(reply, i, call.subject));
+      },
+    });
+  }
+
+  /** @param decision left out where the call has not run */
+  #settleLate(
+    { subject, mode, minuteCost, dayParameter, isCountedElsewhere }: Call,
+    decision?: RateLimitDecision,
+  ): void {
+    const isDebit = mode === 'b' || mode === 'd';
+    if (isDebit) {
+      if (decision === undefined) this.#observer?.debitLost(subject, { minute: minuteCost, day: dayParameter });
+    } else if (isCountedElsewhere && decision?.outcome === 'admitted') {
+      this.#observer?.countedTwice(subject, minuteCost);
+    }
   }
 
   /** Waits for a reply, for as long as a call may take. */
-  #ask<Reply>(
-    subject: RateLimitSubject,
-    reply: Promise<Reply>,
-    done: (reply: Reply) => void,
-    failed: (error: RedisUnavailableError) => void,
-  ): void {
+  #ask<Reply>(subject: RateLimitSubject, reply: Promise<Reply>, { done, failed, late }: Listener<Reply>): void {
     let isWaiting = true;
     const fail = (error: RedisUnavailableError): void => {
       isWaiting = false;
@@ -182,17 +188,33 @@ export class RedisLimiter implements RateLimiter {
     reply.then(
       (value) => {
         clearTimeout(timer);
-        if (!isWaiting) return;
+        if (!isWaiting) return late?.(value);
         isWaiting = false;
         done(value);
       },
       (cause: unknown) => {
         clearTimeout(timer);
-        if (isWaiting) fail(redisError(cause));
+        const error = redisError(cause);
+        if (isWaiting) fail(error);
+        else if (!error.mayHaveRun) late?.(undefined);
       },
     );
   }
 }
+
+interface Listener<Reply> {
+  readonly done: (reply: Reply) => void;
+  readonly failed: (error: RedisUnavailableError) => void;
+  /** What became of a call that had failed for want of an answer in time: its reply, or nothing where it has not run. */
+  readonly late?: (reply: Reply | undefined) => void;
+}
+
+const rejecting =
+  (reject: (error: RedisUnavailableError) => void): Failed =>
+  (error) => {
+    reject(error);
+    return false;
+  };
 
 const timeoutError = (timeoutMs: number) =>
   new RedisUnavailableError(`Redis did not answer within ${timeoutMs} ms`, true);

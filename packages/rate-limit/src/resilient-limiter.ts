@@ -71,6 +71,8 @@ export class ResilientLimiter implements RateLimiter {
           this.#shardOf(subject).observe(subject, undefined);
         },
         failed: (subject, error) => this.#shardOf(subject).observe(subject, error),
+        countedTwice: (subject, cost) => this.#shardOf(subject).forgive(subject, cost),
+        debitLost: (subject, use) => this.#shardOf(subject).owe(subject, use),
       },
       ...(redisNowMs && { nowMs: redisNowMs }),
     });

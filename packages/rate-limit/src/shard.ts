@@ -73,7 +73,11 @@ export class Shard {
           this.#options.learn(subject, decision);
           resolve(decision);
         },
-        () => resolve(this.#standIn.check(subject, cost)),
+        () => {
+          const decision = this.#standIn.check(subject, cost);
+          resolve(decision);
+          return decision.outcome === 'admitted';
+        },
       );
     });
   }
@@ -105,6 +109,16 @@ export class Shard {
     if (!wasOpen && this.#breaker.isOpen) this.tellAway(error.message);
   }
 
+  /** Owes again what a debit was thought to have paid. */
+  owe(subject: RateLimitSubject, use: RateLimitUse): void {
+    this.#standIn.owe(subject, use);
+  }
+
+  /** Owes less, because Redis knows already. */
+  forgive(subject: RateLimitSubject, cost: number): void {
+    this.#standIn.forgive(subject, cost);
+  }
+
   /** Says so once, until it is back. */
   tellAway(reason: string): void {
     if (this.#isAwayTold) return;
@@ -127,6 +141,7 @@ export class Shard {
         this.#isProbing = false;
         this.#failedProbes += 1;
         if (this.#failedProbes % SILENT_PROBES_MAX === 0) this.#options.reconnect();
+        return false;
       },
     );
   }
@@ -157,9 +172,10 @@ export class Shard {
       return;
     }
     this.#options.limiter.sendDebit(subject, use, done, (error) => {
-      // What may have run is not sent again: to count somebody twice would be worse than to forget a minute.
+      // What may have run is not sent again, unless it turns out that it has not.
       if (!error.mayHaveRun) this.#standIn.owe(subject, use);
       done();
+      return false;
     });
   }
 }

@@ -28,6 +28,8 @@ interface Debt {
   readonly subject: RateLimitSubject;
   minute: WindowLog;
   day: WindowLog;
+  /** Units of it that Redis knows of after all. */
+  forgiven: number;
 }
 
 /**
@@ -62,10 +64,16 @@ export class StandIn {
   /** Keeps what has to be debited. */
   owe(subject: RateLimitSubject, use: RateLimitUse): void {
     const nowMs = this.#options.nowMs();
-    const debt = this.#debts.get(subject) ?? { subject, minute: EMPTY_LOG, day: EMPTY_LOG };
+    const debt = this.#debts.get(subject) ?? { subject, minute: EMPTY_LOG, day: EMPTY_LOG, forgiven: 0 };
     debt.minute = addUse(debt.minute, MINUTE_WINDOW, nowMs, use.minute);
     debt.day = addUse(debt.day, DAY_WINDOW, nowMs, use.day);
     this.#debts.set(subject, debt);
+  }
+
+  /** Owes that much less for a subject, if anything is owed. */
+  forgive(subject: RateLimitSubject, cost: number): void {
+    const debt = this.#debts.get(subject);
+    if (debt !== undefined) debt.forgiven += cost;
   }
 
   /** Takes off what is owed for a subject; `undefined` where there is nothing. */
@@ -129,7 +137,7 @@ export class StandIn {
 const addUse = (log: WindowLog, spec: WindowSpec, nowMs: number, count: number): WindowLog =>
   count === 0 ? log : addToLog(expireLog(log, spec, nowMs), spec, Math.max(nowMs, log.openLastMs), count);
 
-const usedAt = ({ minute, day }: Debt, nowMs: number): RateLimitUse => ({
-  minute: expireLog(minute, MINUTE_WINDOW, nowMs).total,
-  day: expireLog(day, DAY_WINDOW, nowMs).total,
+const usedAt = ({ minute, day, forgiven }: Debt, nowMs: number): RateLimitUse => ({
+  minute: Math.max(0, expireLog(minute, MINUTE_WINDOW, nowMs).total - forgiven),
+  day: Math.max(0, expireLog(day, DAY_WINDOW, nowMs).total - forgiven),
 });

@@ -41,15 +41,16 @@ describe('when Redis', () => {
     await Promise.all(subjects.map((subject) => limiter.check(subject, 1)));
     const frozen = await runUnderLoad(limiter, subjects, async () => {
       server.pause();
-      await sleep(3_500);
+      await sleep(2_500);
     });
     expect(frozen.longestWaitMs).toBeLessThan(WAIT_MAX_MS);
     expect(frozen.admitted).toBe(20 * 49);
     server.resume();
     await vi.waitFor(() => expect(limiter.isDegraded).toBe(false), RETURN_MS);
     expect(places(changes)).toEqual(['process', 'redis']);
+    // What had timed out has run after all, and is not told again: every request counts once.
     for (const subject of subjects) {
-      await vi.waitFor(async () => expect((await limiter.peek(subject)).used.minute).toBeGreaterThanOrEqual(49));
+      await vi.waitFor(async () => expect((await limiter.peek(subject)).used).toEqual({ minute: 50, day: 50 }));
     }
   });
 
