@@ -6,7 +6,7 @@ import { allowOf, type Handler, type Mounting, mountPath } from './mount.ts';
 
 /** Where the reference is read. */
 export const DOCS_PATH = '/docs';
-export const DOCUMENT_PATHS = { json: '/v1/openapi.json', yaml: '/v1/openapi.yaml' } as const;
+const DOCUMENT_PATHS = { json: '/v1/openapi.json', yaml: '/v1/openapi.yaml' } as const;
 
 /** Mounts what needs no key: the OpenAPI document, the reference with its guides, and the way there. */
 export function mountDocuments(mounting: Mounting, renderDocument: () => RenderedDocument): void {

@@ -13,7 +13,7 @@ export interface TrpcOptions {
 }
 
 /** What a URL below /trpc asks for. */
-export interface TrpcCall {
+interface TrpcCall {
   /** Percent-decoded, names joined by commas in a batch. */
   readonly path: string;
   readonly names: readonly string[];
@@ -21,7 +21,7 @@ export interface TrpcCall {
 }
 
 /** Reads what is asked for from the URL alone: the batch is charged before its body is read. */
-export function readTrpcCall(path: string, url: string): TrpcCall {
+function readTrpcCall(path: string, url: string): TrpcCall {
   const query = url.indexOf('?');
   // By the same means, and so with the same result, as tRPC reads it.
   const isBatch = query !== -1 && new URLSearchParams(url.slice(query)).get('batch') === '1';

@@ -2,16 +2,8 @@ import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
 import { expect } from 'vitest';
 import type { RawAnswer } from './raw-http.ts';
 
-export const RATE_LIMIT_HEADERS = [
-  'x-ratelimit-limit',
-  'x-ratelimit-remaining',
-  'x-ratelimit-reset',
-  'ratelimit',
-  'ratelimit-policy',
-];
-
 /** An answer of fetch or of a raw connection, alike. */
-export async function toRawAnswer(answer: Response | RawAnswer): Promise<RawAnswer> {
+async function toRawAnswer(answer: Response | RawAnswer): Promise<RawAnswer> {
   if (!(answer instanceof Response)) return answer;
   const headers = Object.fromEntries(answer.headers);
   return { status: answer.status, reason: answer.statusText, headers, body: await answer.text() };

@@ -1,7 +1,7 @@
 import { type Order, type OrderCommand, orderId, type PendingOrder, type Pet, petId } from '@petstore/domain';
 import type { Persistence } from '@petstore/persistence';
 
-export const PLACED_AT = new Date('2026-03-04T05:06:07.089Z');
+const PLACED_AT = new Date('2026-03-04T05:06:07.089Z');
 
 export const pendingOrder = (id: bigint, facts: Partial<PendingOrder> = {}): PendingOrder => ({
   id: orderId(id),

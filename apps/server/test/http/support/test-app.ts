@@ -22,7 +22,7 @@ import type { AppOptions } from '../../../src/http/app-options.ts';
 import { openTestLimiter } from './test-limiter.ts';
 
 /** More than any test sends. */
-export const UNLIMITED: Plan = { name: 'enterprise', limits: { perMinute: 1_000_000_000, perDay: 1_000_000_000 } };
+const UNLIMITED: Plan = { name: 'enterprise', limits: { perMinute: 1_000_000_000, perDay: 1_000_000_000 } };
 
 export const PETS_SUNSET_AT = new Date('2027-06-30T00:00:00.000Z');
 
@@ -39,7 +39,7 @@ export interface TestAppOptions
 }
 
 /** A line of the log. */
-export interface LogLine {
+interface LogLine {
   readonly level: number;
   readonly msg: string;
   readonly [field: string]: unknown;
