@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { ServerProcess } from '@petstore/runtime/servers';
 
 /** A private server that a test may hurt. Its port stays the same. Disposing of it ends it and deletes its data. */
@@ -9,7 +10,7 @@ export interface ServerUnderTest extends AsyncDisposable {
   stop(): Promise<void>;
   /** Ends it as a crash does. */
   kill(): Promise<void>;
-  /** Freezes it: connections stay open, and nothing is answered. */
+  /** Freezes all of it (on Linux; elsewhere what accepts connections): they stay open, and nothing is answered. */
   pause(): void;
   resume(): void;
   /** Runs it again, on the same port and with what it kept on its disk. Ends it first where it still runs. */
@@ -32,7 +33,7 @@ export async function runServerUnderTest(control: ServerControl): Promise<Server
 
   async function end(how: (running: ServerProcess) => Promise<void> | void): Promise<void> {
     if (!server.isRunning()) return;
-    server.signal('SIGCONT'); // a frozen process obeys only SIGKILL
+    signalFamily(server, 'SIGCONT'); // a frozen process obeys only SIGKILL
     await how(server);
     await server.waitForExit();
     unregister();
@@ -48,8 +49,8 @@ export async function runServerUnderTest(control: ServerControl): Promise<Server
     },
     stop,
     kill,
-    pause: () => server.signal('SIGSTOP'),
-    resume: () => server.signal('SIGCONT'),
+    pause: () => signalFamily(server, 'SIGSTOP'),
+    resume: () => signalFamily(server, 'SIGCONT'),
     async restart() {
       await stop();
       server = await control.start();
@@ -60,4 +61,25 @@ export async function runServerUnderTest(control: ServerControl): Promise<Server
       control.removeData();
     },
   };
+}
+
+/** Signals a server and its children, such as PostgreSQL has for each connection. */
+function signalFamily(server: ServerProcess, signal: NodeJS.Signals): void {
+  server.signal(signal);
+  for (const pid of childrenOf(server.pid)) {
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // It has just ended.
+    }
+  }
+}
+
+function childrenOf(pid: number): readonly number[] {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+    return children === '' ? [] : children.split(' ').map(Number);
+  } catch {
+    return []; // no Linux
+  }
 }

@@ -19,7 +19,13 @@ export async function createLogger({ level, format }: LogSettings): Promise<Logg
     serializers: { err: stdSerializers.errWithCause },
     hooks: { streamWrite: hideCredentials },
   };
-  return pino(options, format === 'pretty' ? await prettyOutput() : pino.destination({ dest: 1, sync: true }));
+  return pino(options, format === 'pretty' ? await prettyOutput() : jsonOutput());
+}
+
+function jsonOutput(): DestinationStream {
+  const output = pino.destination({ dest: 1, sync: true });
+  output.on('error', () => {}); // nobody reads it any more
+  return output;
 }
 
 /** Loaded only where a person reads along. */

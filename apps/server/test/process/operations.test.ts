@@ -73,14 +73,17 @@ describe('PostgreSQL', () => {
     using folder = useDataFolder();
     await using postgres = await startPostgresServer();
     await using redis = await createTestRedis();
+    const { text } = await createKey(postgres.url);
     await using server = new ServerUnderTest(folder.path, { DATABASE_URL: postgres.url, REDIS_URL: redis.url });
-    await server.url();
-    postgres.pause(); // only new connections: what is connected has processes of its own
-    const client = new pg.Client({ connectionString: postgres.url, connectionTimeoutMillis: 200 });
-    await expect(client.connect()).rejects.toThrow();
+    const url = await server.url();
+    expect((await list(url, text)).status).toBe(200);
+    postgres.pause();
+    expect(await timeUntil(async () => (await server.readiness()).status === 503, 10_000)).toBeLessThan(4_000);
     expect((await fetch(`${await server.adminUrl()}/livez`)).status).toBe(200);
+    expect((await list(url, text, { signal: AbortSignal.timeout(10_000) })).status).toBe(503);
     postgres.resume();
-    await timeUntil(async () => (await server.readiness()).status === 200, 5_000);
+    expect(await timeUntil(async () => (await server.readiness()).status === 200, 10_000)).toBeLessThan(5_000);
+    expect((await list(url, text)).status).toBe(200);
   });
 });
 
@@ -235,4 +238,19 @@ test('with a database of others every line of the log is JSON, the one that says
     .map((line): Record<string, unknown> => JSON.parse(line));
   expect(lines).toContainEqual(expect.objectContaining({ level: 'info', msg: `listening on ${url}` }));
   expect(server.stderr).toBe('');
+});
+
+test('a reader of the output that goes away is no reason to end', async () => {
+  using folder = useDataFolder();
+  await using database = await createTestDatabase();
+  await using redis = await createTestRedis();
+  const environment = { DATABASE_URL: database.url, REDIS_URL: redis.url, LOG_LEVEL: 'trace' };
+  await using server = new ServerUnderTest(folder.path, environment);
+  const url = await server.url();
+  const adminUrl = await server.adminUrl();
+  server.process.stdout?.destroy();
+  server.process.stderr?.destroy();
+  for (let i = 0; i < 5; i++) expect((await fetch(`${url}/v1/store/orders`)).status).toBe(401);
+  expect((await fetch(`${adminUrl}/readyz`)).status).toBe(200);
+  expect(await server.stop()).toMatchObject({ code: 0 });
 });
