@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connectRedis, type RateLimiter, ResilientLimiter } from '@petstore/rate-limit';
 
 export interface TestLimiter extends AsyncDisposable {
@@ -14,6 +15,7 @@ export async function openTestLimiter(redisUrl: string): Promise<TestLimiter> {
     database: Number(pathname.slice(1)),
     tls: false,
   });
+  if (redis.status !== 'ready') await once(redis, 'ready');
   const limiter = new ResilientLimiter({
     redis,
     onStateChange({ countedIn, reason }) {
