@@ -1,4 +1,5 @@
-export { createPetstoreClient, type PetstoreClient, type PetstoreClientOptions } from './create-petstore-client.ts';
-export { type ErrorCode, errorCodeOf } from './error-code.ts';
-export { transformer } from './transformer.ts';
-export type { PetstoreInputs, PetstoreOutputs } from './types.ts';
+export * from './rest.ts';
+export { createPetstoreClient, type PetstoreClient } from './trpc/create-petstore-client.ts';
+export { transformer } from './trpc/transformer.ts';
+export { type ErrorCode, errorCodeOf, petstoreErrorOf } from './trpc/trpc-errors.ts';
+export type { PetstoreInputs, PetstoreOutputs } from './trpc/types.ts';

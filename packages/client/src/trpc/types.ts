@@ -1,5 +1,5 @@
-import type { AppRouter } from '@petstore/api';
 import type { inferRouterInputs, inferRouterOutputs } from '@trpc/server';
+import type { AppRouter } from './router.ts';
 
 /** What each procedure takes: `PetstoreInputs['orders']['place']`. */
 export type PetstoreInputs = inferRouterInputs<AppRouter>;

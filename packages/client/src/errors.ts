@@ -1,0 +1,110 @@
+import type { components } from './rest/document.ts';
+
+/** The codes that the service answers with over REST, as its document lists them. */
+type DocumentedCode = components['schemas']['Error']['code'];
+
+/**
+ * The codes of this client: there was no answer, or not in time, or one that is none of the service's (a proxy's page,
+ * JSON cut short).
+ */
+type ClientCode = 'connection_failed' | 'timed_out' | 'unexpected_response';
+
+/** Why a call failed. The set is open: a newer service may answer with codes that this client does not know. */
+export type PetstoreErrorCode = DocumentedCode | ClientCode | (string & {});
+
+export interface PetstoreErrorDetails {
+  readonly code: PetstoreErrorCode;
+  /** @default undefined: there was no answer */
+  readonly status?: number | undefined;
+  readonly requestId?: string | undefined;
+  readonly retryAfterSeconds?: number | undefined;
+  readonly cause?: unknown;
+}
+
+/** What every failed call throws, but for one that the caller aborted: that throws the reason of the signal. */
+export class PetstoreError extends Error {
+  override readonly name: string = 'PetstoreError';
+  /** Machine-readable; the service's own where it answered. */
+  readonly code: PetstoreErrorCode;
+  /** The HTTP status; `undefined` where there was no answer. */
+  readonly status: number | undefined;
+  /** Names the request in the service's logs (`X-Request-Id`). */
+  readonly requestId: string | undefined;
+  /** How long the service asked to wait, in whole seconds (`Retry-After`). */
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(message: string, { code, status, requestId, retryAfterSeconds, cause }: PetstoreErrorDetails) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+    this.status = status;
+    this.requestId = requestId;
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+/** 400, 405, 413 and the like: the request cannot be answered as it is. */
+export class InvalidRequestError extends PetstoreError {
+  override readonly name = 'InvalidRequestError';
+}
+
+/** 401: the API key is missing or not valid. */
+export class AuthenticationError extends PetstoreError {
+  override readonly name = 'AuthenticationError';
+}
+
+/** 403: what was called is not for this API key. */
+export class PermissionError extends PetstoreError {
+  override readonly name = 'PermissionError';
+}
+
+/** 404: there is no such order or pet. */
+export class NotFoundError extends PetstoreError {
+  override readonly name = 'NotFoundError';
+}
+
+/** 409: the state of the order does not allow it. */
+export class ConflictError extends PetstoreError {
+  override readonly name = 'ConflictError';
+}
+
+/** 410: the operation is past its sunset date. */
+export class OperationSunsetError extends PetstoreError {
+  override readonly name = 'OperationSunsetError';
+}
+
+/** 429: the limits of the key's plan are used up, or the key is banned for a while. */
+export class RateLimitError extends PetstoreError {
+  override readonly name = 'RateLimitError';
+}
+
+/** 408 and 5xx: the service, or something on the way to it, could not answer; or an answer makes no sense. */
+export class ServiceError extends PetstoreError {
+  override readonly name = 'ServiceError';
+}
+
+/** There was no answer, or only a part of one. Whether the service did what it was asked for is not known. */
+export class ConnectionError extends PetstoreError {
+  override readonly name: string = 'ConnectionError';
+}
+
+/** An attempt took longer than `timeoutMs`. */
+export class TimeoutError extends ConnectionError {
+  override readonly name = 'TimeoutError';
+}
+
+const CLASS_OF_STATUS: Readonly<Record<number, typeof PetstoreError>> = {
+  401: AuthenticationError,
+  403: PermissionError,
+  404: NotFoundError,
+  408: ServiceError,
+  409: ConflictError,
+  410: OperationSunsetError,
+  429: RateLimitError,
+};
+
+/** The error of an answer, as the class that its status asks for. */
+export function createAnswerError(message: string, details: PetstoreErrorDetails & { status: number }): PetstoreError {
+  const { status } = details;
+  const ErrorClass = CLASS_OF_STATUS[status] ?? (status >= 400 && status < 500 ? InvalidRequestError : ServiceError);
+  return new ErrorClass(message, details);
+}

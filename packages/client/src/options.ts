@@ -1,0 +1,91 @@
+import { type ClientClock, systemClock } from './transport/clock.ts';
+import { RequestSender } from './transport/request-sender.ts';
+import type { RetryPolicy } from './transport/retry-policy.ts';
+
+export interface PetstoreClientOptions {
+  /** Where the service is: its origin, such as `https://petstore.example.com`, or its REST address, which ends in `/v1`. */
+  readonly baseUrl: string | URL;
+  /** Sent as the bearer token. Placing, shipping and completing orders takes an internal key. */
+  readonly apiKey: string;
+  /** How often a call is tried again where that may help, 0 to 10. @default 2 */
+  readonly maxRetries?: number | undefined;
+  /**
+   * How long one attempt may take, in milliseconds, at least 1. For a list: until it begins, and from one piece to the
+   * next. @default 30000
+   */
+  readonly timeoutMs?: number | undefined;
+  /**
+   * The longest wait that is accepted where the service asks for one (`Retry-After`), in seconds. Where it asks for a
+   * longer one, calls fail at once. 0: calls never wait for it. @default 60
+   */
+  readonly maxRetryAfterSeconds?: number | undefined;
+  /**
+   * Spreads requests by the `RateLimit` headers, so that none is refused, instead of sending each at once. For what runs
+   * in the background. @default false
+   */
+  readonly spaceRequests?: boolean | undefined;
+  /** @default the global one */
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  /** For tests. @default the real time */
+  readonly clock?: ClientClock | undefined;
+  /** For tests: from 0 up to, but not including, 1. @default Math.random */
+  readonly random?: (() => number) | undefined;
+}
+
+/** What clients of both kinds are made of. */
+export interface Connection {
+  /** The service's address, without `/v1` and without a slash at its end. */
+  readonly serviceUrl: string;
+  readonly clock: ClientClock;
+  readonly timeoutMs: number;
+  readonly retryPolicy: RetryPolicy;
+  readonly sender: RequestSender;
+}
+
+/** @throws TypeError when an option cannot be what it is meant to be */
+export function createConnection(options: PetstoreClientOptions): Connection {
+  const { clock = systemClock, random = Math.random, spaceRequests = false } = options;
+  const maxRetryAfterSeconds = checkedNumber('maxRetryAfterSeconds', options.maxRetryAfterSeconds ?? 60, 0);
+  return {
+    serviceUrl: serviceUrlOf(options.baseUrl),
+    clock,
+    timeoutMs: checkedTimeoutMs(options.timeoutMs ?? 30_000),
+    retryPolicy: { maxRetries: checkedMaxRetries(options.maxRetries ?? 2), maxRetryAfterSeconds, random },
+    sender: new RequestSender({
+      apiKey: checkedKey(options.apiKey),
+      // Looked up at each request, so that whoever replaces the global one later is heard.
+      fetch: options.fetch ?? ((url, init) => globalThis.fetch(url, init)),
+      clock,
+      maxWaitMs: maxRetryAfterSeconds * 1_000,
+      spaceRequests,
+    }),
+  };
+}
+
+/** @throws TypeError */
+export const checkedMaxRetries = (value: number): number => {
+  if (Number.isInteger(value) && value >= 0 && value <= 10) return value;
+  throw new TypeError('maxRetries must be a whole number from 0 to 10');
+};
+
+/** @throws TypeError */
+export const checkedTimeoutMs = (value: number): number => checkedNumber('timeoutMs', value, 1);
+
+function checkedNumber(name: string, value: number, min: number): number {
+  if (typeof value === 'number' && value >= min) return value;
+  throw new TypeError(`${name} must be a number, at least ${min}`);
+}
+
+function serviceUrlOf(baseUrl: string | URL): string {
+  const text = baseUrl.toString();
+  if (!URL.canParse(text) || !/^https?:/i.test(text)) {
+    throw new TypeError('baseUrl must be an http or https address, such as https://petstore.example.com');
+  }
+  const { origin, pathname } = new URL(text);
+  return origin + pathname.replace(/\/+$/, '').replace(/\/v1$/, '');
+}
+
+function checkedKey(apiKey: string): string {
+  if (typeof apiKey === 'string' && /^[\x21-\x7e]+$/.test(apiKey)) return apiKey;
+  throw new TypeError('apiKey must be an API key, which holds no blanks');
+}

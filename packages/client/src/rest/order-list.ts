@@ -1,0 +1,57 @@
+import { ConnectionError } from '../errors.ts';
+import type { Answer } from '../transport/answer.ts';
+import type { components } from './document.ts';
+import { parseInt64Objects } from './int64-json.ts';
+import { JsonArraySplitter } from './json-array-splitter.ts';
+
+/** An order as the REST interface shows it. The document promises none of its fields. */
+export type Order = components['schemas']['Order'];
+
+/**
+ * All orders, ascending by id. Nothing is requested before somebody reads, and each time that it is read is a request of
+ * its own.
+ */
+export interface OrderList extends AsyncIterable<Order> {
+  /**
+   * Reads all orders into memory. Unlike reading one by one, this is tried again when the answer breaks off.
+   */
+  toArray(): Promise<Order[]>;
+}
+
+/**
+ * Reads the orders of an answer as they come, in batches. Holds one batch at a time.
+ *
+ * @throws PetstoreError where the answer ends before the list does, or is none: what came before is not the whole
+ */
+export async function* readOrderBatches(answer: Answer): AsyncGenerator<readonly Order[], void, undefined> {
+  const splitter = new JsonArraySplitter();
+  const decoder = new TextDecoder();
+  try {
+    for (let chunk = await answer.readChunk(); chunk !== undefined; chunk = await answer.readChunk()) {
+      const orders = parseElements(answer, splitter, decoder.decode(chunk, { stream: true }));
+      if (orders.length > 0) yield orders;
+    }
+    if (splitter.isComplete) return;
+    throw new ConnectionError('The list of orders broke off.', { code: 'connection_failed' });
+  } finally {
+    answer.close();
+  }
+}
+
+function parseElements(answer: Answer, splitter: JsonArraySplitter, text: string): readonly Order[] {
+  try {
+    const elements = splitter.push(text);
+    return elements === '' ? [] : parseInt64Objects<Order>(`[${elements}]`);
+  } catch (cause) {
+    throw answer.createError('The list of orders is not the JSON that it should be.', undefined, cause);
+  }
+}
+
+/** Reads all orders of an answer. */
+export async function readAllOrders(answer: Answer): Promise<Order[]> {
+  const all: Order[] = [];
+  for await (const orders of readOrderBatches(answer)) {
+    for (const order of orders) all.push(order);
+  }
+  return all;
+}

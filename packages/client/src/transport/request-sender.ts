@@ -1,0 +1,74 @@
+import { Answer } from './answer.ts';
+import type { ClientClock } from './clock.ts';
+import { Deadline } from './deadline.ts';
+import { readRetryAfterSeconds } from './retry-after.ts';
+import { type AnswerHead, Throttle } from './throttle.ts';
+
+export interface RequestSenderOptions {
+  readonly apiKey: string;
+  readonly fetch: typeof globalThis.fetch;
+  readonly clock: ClientClock;
+  /** See {@link Throttle}. */
+  readonly maxWaitMs: number;
+  /** See {@link Throttle}. */
+  readonly spaceRequests: boolean;
+}
+
+export interface HttpRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | undefined;
+  /** How long the attempt may take, once its turn has come. */
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Sends requests under one key, each once: when its turn has come, and bounded in time. */
+export class RequestSender {
+  readonly #authorization: string;
+  readonly #fetch: typeof globalThis.fetch;
+  readonly #clock: ClientClock;
+  readonly #throttle: Throttle;
+
+  constructor({ apiKey, fetch, clock, maxWaitMs, spaceRequests }: RequestSenderOptions) {
+    this.#authorization = `Bearer ${apiKey}`;
+    this.#fetch = fetch;
+    this.#clock = clock;
+    this.#throttle = new Throttle({ clock, maxWaitMs, spaceRequests });
+  }
+
+  /**
+   * @returns the answer, whatever its status; it has to be read or closed
+   * @throws ConnectionError where there is none
+   * @throws RateLimitError where the service has asked for a wait that is too long; nothing is sent
+   * @throws the signal's reason, when it aborts
+   */
+  async send({ method, url, headers, body, timeoutMs, signal }: HttpRequest): Promise<Answer> {
+    const sentAtMs = await this.#throttle.enter(signal);
+    const deadline = new Deadline(this.#clock, timeoutMs, signal);
+    deadline.restart();
+    let head: AnswerHead = { type: 'unknown' };
+    try {
+      const response = await this.#fetch(url, {
+        method,
+        headers: { ...headers, authorization: this.#authorization },
+        body: body ?? null,
+        signal: deadline.signal,
+      });
+      const retryAfterSeconds = readRetryAfterSeconds(response.headers, this.#clock.now());
+      head = headOf(response, retryAfterSeconds);
+      return new Answer(response, retryAfterSeconds, deadline);
+    } catch (error) {
+      deadline.end();
+      throw deadline.explain(error);
+    } finally {
+      this.#throttle.leave(sentAtMs, head);
+    }
+  }
+}
+
+function headOf({ status, headers }: Response, retryAfterSeconds: number | undefined): AnswerHead {
+  if (status === 429) return { type: 'refused', waitMs: (retryAfterSeconds ?? 0) * 1_000, headers };
+  return status < 500 ? { type: 'admitted', headers } : { type: 'unknown' };
+}
