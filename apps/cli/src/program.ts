@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { addKeysCommands } from './commands/keys.ts';
+import { addLimitsCommands } from './commands/limits.ts';
 import { addMigrateCommand } from './commands/migrate.ts';
 import { addOrdersCommands } from './commands/orders.ts';
 import { addPetsCommands } from './commands/pets.ts';
@@ -14,6 +15,7 @@ export function createProgram(context: CommandContext): Command {
     .exitOverride()
     .configureOutput({ writeOut: context.writeHelp, writeErr: context.writeUsage });
   addKeysCommands(program, context);
+  addLimitsCommands(program, context);
   addOrdersCommands(program, context);
   addPetsCommands(program, context);
   addMigrateCommand(program, context);

@@ -1,3 +1,5 @@
+// The packages that import this one check its sources, too, and find the declaration only this way.
+/// <reference path="./cluster-key-slot.d.ts" />
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
 import { noteBan } from './ban-index.ts';
@@ -29,6 +31,8 @@ export interface ResilientLimiterOptions {
 }
 
 const PROBE_INTERVAL_MS = 1_000;
+/** A connection that answered none of so many probes is made anew: it may lead to a machine that is gone. */
+const SILENT_PROBES_MAX = 3;
 /** How long a start waits for Redis before that is told to be away. */
 const START_MS = 1_000;
 
@@ -81,6 +85,7 @@ export class ResilientLimiter implements RateLimiter {
     this.#probeTimer = setInterval(this.#probeAway, PROBE_INTERVAL_MS).unref();
     setTimeout(() => this.#endStart(), START_MS).unref();
     redis.on('ready', this.#probeAway);
+    redis.on('+node', (node: Redis) => node.once('ready', this.#probeAway));
     if (redis.status === 'ready') this.#probeAway();
   }
 
@@ -116,8 +121,15 @@ export class ResilientLimiter implements RateLimiter {
   }
 
   readonly #probeAway = (): void => {
-    for (const shard of this.#shards.values()) if (shard.isAway) shard.probe();
+    for (const shard of this.#shards.values()) {
+      if (shard.isAway && !(shard === this.#firstShard && this.#isConnecting())) shard.probe();
+    }
   };
+
+  /** Whether a cluster is not whole yet: requests that are sent too early would be counted here. */
+  #isConnecting(): boolean {
+    return this.#redis instanceof Cluster && this.#redis.nodes('master').some(({ status }) => status !== 'ready');
+  }
 
   #endStart(): void {
     if (this.#firstShard.isAway) this.#firstShard.tellAway(`no answer within ${START_MS} ms of the start`);
@@ -140,17 +152,18 @@ export class ResilientLimiter implements RateLimiter {
       limiter: this.#limiter,
       lastSeen: (subject) => this.#recall(subject),
       learn: (subject, decision) => this.#learn(subject, decision),
-      reconnect: () => this.#reconnect(),
+      onProbeFailed: (timesInARow) => this.#mendConnection(timesInARow),
       onReturn: () => this.#started.resolve(),
       onStateChange: (change) => onStateChange?.(change),
     });
     this.#shards.set(name, shard);
+    if (this.#redis instanceof Cluster && !isReady(this.#redis, name)) shard.awaitConnection();
     return shard;
   }
 
-  #reconnect(): void {
-    // A cluster makes its connections anew by itself, from what its nodes say.
-    if (!(this.#redis instanceof Cluster) && ['ready', 'connect'].includes(this.#redis.status)) {
+  #mendConnection(failedProbes: number): void {
+    if (this.#redis instanceof Cluster) this.#redis.refreshSlotsCache();
+    else if (failedProbes % SILENT_PROBES_MAX === 0 && ['ready', 'connect'].includes(this.#redis.status)) {
       this.#redis.disconnect(true);
     }
   }
@@ -180,3 +193,8 @@ export class ResilientLimiter implements RateLimiter {
       : { ...seen, atMs };
   }
 }
+
+const isReady = (cluster: Cluster, master: string): boolean =>
+  cluster
+    .nodes('master')
+    .some(({ options: { host, port }, status }) => `${host}:${port}` === master && status === 'ready');

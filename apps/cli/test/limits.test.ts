@@ -1,0 +1,131 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ApiKeyId, PLAN_LIMITS } from '@petstore/domain';
+import { apiKeySubject, connectRedis, ResilientLimiter } from '@petstore/rate-limit';
+import { readSettings } from '@petstore/runtime';
+import { createTemporaryFolder, createTestRedis, type TemporaryFolder, type TestRedis } from '@petstore/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openTestCommandLine, type TestCommandLine } from './support.ts';
+
+let folder: TemporaryFolder;
+let commandLine: TestCommandLine;
+let redis: TestRedis;
+let environment: { REDIS_URL: string };
+
+beforeAll(async () => {
+  folder = createTemporaryFolder();
+  commandLine = await openTestCommandLine({ dataFolder: folder.path });
+  redis = await createTestRedis();
+  environment = { REDIS_URL: redis.url };
+});
+afterAll(async () => {
+  await commandLine[Symbol.asyncDispose]();
+  await redis[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+const createFreeKey = async (): Promise<ApiKeyId> => {
+  const key = (await commandLine.json(['keys', 'create', '--plan', 'free'])) as { readonly id: ApiKeyId };
+  return key.id;
+};
+
+/** The limiter as a server runs it. */
+async function withLimiter(work: (limiter: ResilientLimiter) => Promise<void>): Promise<void> {
+  const { redis: target } = readSettings(environment, { workingFolder: folder.path, isTerminal: false });
+  if (target === undefined) throw new Error('REDIS_URL is set');
+  const connection = connectRedis(target);
+  const limiter = new ResilientLimiter({ redis: connection, instances: 1, onStateChange() {} });
+  try {
+    await expect.poll(() => limiter.isDegraded).toBe(false);
+    await work(limiter);
+  } finally {
+    limiter.close();
+    connection.disconnect();
+  }
+}
+
+async function request(limiter: ResilientLimiter, id: ApiKeyId, times: number): Promise<string | undefined> {
+  let outcome: string | undefined;
+  for (let i = 0; i < times; i++) ({ outcome } = await limiter.check(apiKeySubject(id, PLAN_LIMITS.free), 1));
+  return outcome;
+}
+
+/** Keeps on after a 429, as only a client that ignores it does. */
+const getBanned = (id: ApiKeyId) =>
+  withLimiter(async (limiter) => {
+    await request(limiter, id, 61);
+    await sleep(2_100);
+    expect(await request(limiter, id, 60)).toBe('api_key_banned');
+    await sleep(100); // what is noted for lists of bans is noted behind the answer
+  });
+
+describe('limits show', () => {
+  test('tells what is used of each window, and costs nothing', async () => {
+    const id = await createFreeKey();
+    const beforeSeconds = Math.floor(Date.now() / 1_000);
+    await withLimiter(async (limiter) => void (await request(limiter, id, 3)));
+    for (let i = 0; i < 2; i++) {
+      expect(await commandLine.json(['limits', 'show', id], { environment })).toEqual({
+        minute: { limit: 60, used: 3, remaining: 57, reset: expect.any(Number) },
+        day: { limit: 1_000, used: 3, remaining: 997, reset: expect.any(Number) },
+        strikes: 0,
+        ban: null,
+      });
+    }
+    const { minute } = (await commandLine.json(['limits', 'show', id], { environment })) as {
+      readonly minute: { readonly reset: number };
+    };
+    expect(minute.reset - beforeSeconds).toBeGreaterThanOrEqual(59);
+    expect(minute.reset - beforeSeconds).toBeLessThan(70);
+  });
+
+  test('is a table for people', async () => {
+    const { stdout, stderr } = await commandLine.run(['limits', 'show', await createFreeKey()], { environment });
+    expect(stdout).toMatch(/^window +limit +used +remaining +reset\nminute +60 +0 +60 /);
+    expect(stderr).toContain('Not banned; 0 strikes.');
+  });
+
+  test('refuses a key that does not exist', async () => {
+    const { code, stdout, stderr } = await commandLine.run(['limits', 'show', 'aaaaaaaa'], { environment });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain('there is no key with the id aaaaaaaa');
+  });
+});
+
+describe('bans', () => {
+  test('are listed, shown and lifted, strikes and all', async () => {
+    const id = await createFreeKey();
+    await getBanned(id);
+    const ban = { until: expect.stringMatching(/^\d{4}-.*Z$/), level: 1 };
+    expect(await commandLine.json(['bans', 'list'], { environment })).toEqual([{ id, ...ban }]);
+    expect(await commandLine.json(['limits', 'show', id], { environment })).toMatchObject({ ban });
+    expect(await commandLine.json(['bans', 'lift', id], { environment })).toEqual({ id, lifted: true });
+    expect(await commandLine.json(['bans', 'list'], { environment })).toEqual([]);
+    expect(await commandLine.json(['limits', 'show', id], { environment })).toMatchObject({ strikes: 0, ban: null });
+    expect(await commandLine.json(['bans', 'lift', id], { environment })).toEqual({ id, lifted: false });
+  });
+});
+
+describe('without Redis', () => {
+  const COMMANDS = [
+    ['limits', 'show'],
+    ['bans', 'lift'],
+  ];
+  test.each(COMMANDS)('%s %s says where the limits live, and fails', async (...command) => {
+    const { code, stdout, stderr } = await commandLine.run([...command, await createFreeKey(), '--json']);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain('there is no Redis: the limits live in the memory of each server');
+  });
+
+  test('bans list says where the limits live, and fails', async () => {
+    const { code, stdout, stderr } = await commandLine.run(['bans', 'list', '--json']);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain('the limits live in the memory');
+  });
+
+  test('that answers, they fail in one line', async () => {
+    const away = { REDIS_URL: 'redis://127.0.0.1:1' };
+    const { code, stdout, stderr } = await commandLine.run(['bans', 'list'], { environment: away });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^petstore: There is no connection to Redis: .*\n$/);
+  });
+});
