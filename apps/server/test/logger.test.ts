@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { hideCredentials } from '../src/operations/logger.ts';
 
@@ -23,4 +25,17 @@ test.each([
   ],
 ])('%s', (_, line, expected) => {
   expect(hideCredentials(line)).toBe(expected);
+});
+
+test.each(['json', 'pretty'] as const)('whatever is logged in the %s format goes through that', async (format) => {
+  const logger = new URL('../src/operations/logger.ts', import.meta.url).href;
+  const program = `
+    const { createLogger } = await import(${JSON.stringify(logger)});
+    const logger = await createLogger({ level: 'info', format: ${JSON.stringify(format)} });
+    logger.info({ url: '/v1/${KEY}', headers: { authorization: 'Bearer hunter2' } }, 'the key was ${KEY}');
+    logger.error({ err: new Error('failed', { cause: new Error('because of ${KEY}') }) });`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program]);
+  expect(stdout.match(/pso_live_AbCdEf12_\*\*\*/g)?.length).toBeGreaterThanOrEqual(3);
+  expect(stdout).not.toContain(KEY);
+  expect(stdout).not.toContain('hunter2');
 });
