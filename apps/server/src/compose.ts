@@ -163,7 +163,7 @@ function openCore(
   health.observe({ storage, limitsMode: limits.mode, limitsModeChanges: limits.modeChanges });
   const firstLook = Promise.all([Promise.race([storage.start(), fatal.promise]), limits.started]);
   firstLook.catch(() => {}); // whoever awaits it is told
-  const services = { orders, pets, clock, petsSunsetAt: settings.petsSunsetAt };
+  const services = { orders, pets, limiter: limits.limiter, clock, petsSunsetAt: settings.petsSunsetAt };
   return { services, authenticator, limiter: limits.limiter, storage, firstLook, whenAvailable: available.promise };
 }
 

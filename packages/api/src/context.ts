@@ -1,9 +1,12 @@
 import type { Clock, OrderRepository, PetRepository, Principal } from '@petstore/domain';
+import type { RateLimiter } from '@petstore/rate-limit';
 
 /** What procedures work with, the same for every call: built once at start. */
 export interface Services {
   readonly orders: OrderRepository;
   readonly pets: PetRepository;
+  /** Tells callers where they stand; counting is the business of whoever admits requests. */
+  readonly limiter: Pick<RateLimiter, 'peek'>;
   readonly clock: Clock;
   /** From this moment on `pets.get` answers `operation_sunset`. */
   readonly petsSunsetAt: Date;

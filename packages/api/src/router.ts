@@ -1,3 +1,4 @@
+import { getCurrentLimits } from './procedures/limits/get-current-limits.ts';
 import { cancelOrder } from './procedures/orders/cancel-order.ts';
 import { completeOrder } from './procedures/orders/complete-order.ts';
 import { listOrders } from './procedures/orders/list-orders.ts';
@@ -14,6 +15,9 @@ export const appRouter = router({
     place: placeOrder,
     ship: shipOrder,
     complete: completeOrder,
+  }),
+  limits: router({
+    current: getCurrentLimits,
   }),
   pets: router({
     get: getPet,

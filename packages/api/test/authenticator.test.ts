@@ -111,7 +111,7 @@ describe('a key', () => {
     const { id, text } = await door.createKey({ kind });
     expect(await door.authenticator.authenticate(`Bearer ${text}`)).toEqual({
       type: 'authenticated',
-      principal: { type: 'api-key', keyId: id, kind },
+      principal: { type: 'api-key', keyId: id, kind, plan: { name: 'free' } },
       key: expect.objectContaining({ id, kind, plan: { name: 'free' } }),
     });
   });

@@ -1,6 +1,7 @@
 import type { ApiKeyKind, Order, Principal } from '@petstore/domain';
 import { orderId, petId } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
+import { InProcessLimiter } from '@petstore/rate-limit';
 import { createTestDatabase, type DatabaseTemplate, type ManualClock, manualClock } from '@petstore/testing';
 import { type Context, createCaller, type RestResult, restRoutes, type Services } from '../src/index.ts';
 
@@ -18,7 +19,12 @@ export const INTERNAL = principal('internal');
 export const IN_PROCESS: Principal = { type: 'in-process', name: 'test' };
 
 function principal(kind: ApiKeyKind): Principal {
-  return { type: 'api-key', keyId: 'abcd1234' as Extract<Principal, { type: 'api-key' }>['keyId'], kind }; // never looked up
+  return {
+    type: 'api-key',
+    keyId: 'abcd1234' as Extract<Principal, { type: 'api-key' }>['keyId'],
+    kind,
+    plan: { name: 'free' },
+  }; // never looked up
 }
 
 /** The procedures on a database of their own. */
@@ -26,6 +32,7 @@ export interface TestApi extends AsyncDisposable {
   readonly persistence: Persistence;
   readonly clock: ManualClock;
   readonly services: Services;
+  readonly limiter: InProcessLimiter;
   contextOf(principal: Principal): Context;
   /** Calls by name, as callers in the same process do. */
   callAs(principal: Principal): ReturnType<typeof createCaller>;
@@ -41,12 +48,14 @@ export async function startTestApi(): Promise<TestApi> {
   const persistence = openPersistence({ databaseUrl: database.url });
   const clock = manualClock('2026-11-20T12:00:00.000Z');
   const { orders, pets } = persistence;
-  const services: Services = { orders, pets, clock, petsSunsetAt: PETS_SUNSET_AT };
+  const limiter = new InProcessLimiter({ nowMs: () => clock().getTime() });
+  const services: Services = { orders, pets, limiter, clock, petsSunsetAt: PETS_SUNSET_AT };
   const contextOf = (who: Principal): Context => ({ services, principal: who, requestId: 'test-request' });
   return {
     persistence,
     clock,
     services,
+    limiter,
     contextOf,
     callAs: (who) => createCaller(contextOf(who)),
     async callRest(operationId, params = {}) {

@@ -1,8 +1,9 @@
 import type { ApiKeyId, ApiKeyKind } from './api-key.ts';
+import type { Plan } from './plan.ts';
 
 /** On whose behalf a procedure runs. Callers in the same process name themselves; nobody is nobody. */
 export type Principal =
-  | { readonly type: 'api-key'; readonly keyId: ApiKeyId; readonly kind: ApiKeyKind }
+  | { readonly type: 'api-key'; readonly keyId: ApiKeyId; readonly kind: ApiKeyKind; readonly plan: Plan }
   | { readonly type: 'in-process'; readonly name: string };
 
 /** Who may place, ship and complete orders. */

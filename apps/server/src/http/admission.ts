@@ -46,7 +46,7 @@ export class Admission {
    * Checks, in this order, that the request can be understood, its key, its limit, its expectation and that there is
    * room. Goes on by `proceed`, or answers.
    *
-   * @param cost what the request takes from the limits of a key; 1 without a key
+   * @param cost what the request takes from the limits of a key, perhaps nothing; 1 without a key
    */
   admit(exchange: Exchange, cost: number, proceed: () => void): void {
     if (!hasSingleHost(exchange.request)) this.refuseMalformed(exchange, NO_SINGLE_HOST);
@@ -80,20 +80,28 @@ export class Admission {
     const authentication = this.#options.authenticator.authenticate(exchange.request.headers.authorization);
     whenKnown(exchange, authentication, next, (error) => {
       if (!(error instanceof StorageUnavailableError)) exchange.fail(error);
-      else this.#answerUncounted(exchange, () => exchange.fail(error));
+      else this.#answerUncounted(exchange, this.#subjectOfAddress(exchange), () => exchange.fail(error));
     });
   }
 
   #admitKey(exchange: Exchange, key: ApiKey, cost: number, proceed: () => void): void {
     const subject = this.#subjectOfKey(key);
+    if (cost === 0) {
+      this.#answerUncounted(exchange, subject, () => this.#proceedIfPossible(exchange, proceed));
+      return;
+    }
     const fits = cost === 1 || canEverFit(subject, cost);
     this.#count(exchange, subject, fits ? cost : 1, ({ outcome }) => {
       if (outcome !== 'admitted') exchange.refuse(outcome);
       else if (!fits) exchange.fail(BATCH_TOO_LARGE);
-      else if (!isExpectationMet(exchange.request)) exchange.refuse('expectation_failed');
-      else if (this.#options.load.isOverloaded) exchange.refuse('overloaded');
-      else proceed();
+      else this.#proceedIfPossible(exchange, proceed);
     });
+  }
+
+  #proceedIfPossible(exchange: Exchange, proceed: () => void): void {
+    if (!isExpectationMet(exchange.request)) exchange.refuse('expectation_failed');
+    else if (this.#options.load.isOverloaded) exchange.refuse('overloaded');
+    else proceed();
   }
 
   #refuseWithoutKey(exchange: Exchange, reason: 'missing_api_key' | 'invalid_api_key'): void {
@@ -102,19 +110,19 @@ export class Admission {
         exchange.refuse(outcome === 'admitted' ? reason : outcome);
       });
     } else {
-      this.#answerUncounted(exchange, () => exchange.refuse('service_unavailable'));
+      this.#answerUncounted(exchange, this.#subjectOfAddress(exchange), () => exchange.refuse('service_unavailable'));
     }
   }
 
   /** A preflight carries no key, and counting it per address would make it the narrowest limit of all. */
   #answerPreflight(exchange: Exchange): void {
     addPreflightHeaders(exchange.headers);
-    this.#answerUncounted(exchange, () => exchange.sendEmpty(204));
+    this.#answerUncounted(exchange, this.#subjectOfAddress(exchange), () => exchange.sendEmpty(204));
   }
 
-  /** Answers under the headers of the client's address, which is not charged. */
-  #answerUncounted(exchange: Exchange, answer: () => void): void {
-    whenKnown(exchange, this.#options.limiter.peek(this.#subjectOfAddress(exchange)), (standing) => {
+  /** Answers under the headers of a subject, which is not charged. */
+  #answerUncounted(exchange: Exchange, subject: RateLimitSubject, answer: () => void): void {
+    whenKnown(exchange, this.#options.limiter.peek(subject), (standing) => {
       writeRateLimitHeaders(exchange.headers, standing);
       answer();
     });

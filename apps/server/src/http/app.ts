@@ -12,7 +12,7 @@ import { type Mounting, mountPath, refuseUnknown, routeAllMethods } from './moun
 import { NOWHERE, placeOfMalformedUrl, UNKNOWN_REST_PLACE, UNKNOWN_TRPC_PLACE } from './place.ts';
 import { createRefusedRequests } from './refused-requests.ts';
 import { mountRest } from './rest.ts';
-import { costOfTrpcCall, TrpcHandler } from './trpc.ts';
+import { TrpcHandler } from './trpc.ts';
 
 const MALFORMED_URL = new ApiError('invalid_request', 'The URL is malformed.');
 
@@ -113,7 +113,7 @@ function mountTrpc(mounting: Mounting, { router, services }: AppOptions, { maxBo
   mountPath(mounting, {
     url: '/trpc/*',
     place: UNKNOWN_TRPC_PLACE,
-    cost: (request) => costOfTrpcCall(pathOf(request), request.raw.url ?? ''),
+    cost: (request) => handler.costOf(pathOf(request), request.raw.url ?? ''),
     handlers: { ALL: (exchange, request) => handler.handle(exchange, pathOf(request)) },
   });
   mountPath(mounting, { url: '/trpc', place: UNKNOWN_TRPC_PLACE, handlers: { ALL: refuseUnknown } });

@@ -1,4 +1,4 @@
-import { type AppRouter, type Context, type Services, trpcResponseMeta } from '@petstore/api';
+import { type AppRouter, type Context, type ProcedureMeta, type Services, trpcResponseMeta } from '@petstore/api';
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
 import { resolveResponse } from '@trpc/server/http';
 import { type Exchange, JSON_TYPE } from './exchange.ts';
@@ -28,9 +28,6 @@ function readTrpcCall(path: string, url: string): TrpcCall {
   return { path, names: isBatch ? path.split(',') : [path], isBatch };
 }
 
-/** How many calls are charged. */
-export const costOfTrpcCall = (path: string, url: string): number => readTrpcCall(path, url).names.length;
-
 type ProcedureType = 'query' | 'mutation';
 const METHODS_OF = {
   query: 'GET, HEAD, OPTIONS',
@@ -51,10 +48,23 @@ const ACCEPT_HEADERS = ['accept', 'trpc-accept'] as const;
 export class TrpcHandler {
   readonly #options: TrpcOptions;
   readonly #types: ReadonlyMap<string, ProcedureType>;
+  readonly #free: ReadonlySet<string>;
 
   constructor(options: TrpcOptions) {
     this.#options = options;
     this.#types = procedureTypes(options.router);
+    this.#free = freeProcedures(options.router);
+  }
+
+  /**
+   * How many calls are charged: 0 where all of them are free.
+   *
+   * @param path what follows /trpc/, percent-decoded
+   */
+  costOf(path: string, url: string): number {
+    let cost = 0;
+    for (const name of readTrpcCall(path, url).names) if (!this.#free.has(name)) cost++;
+    return cost;
   }
 
   /** @param path what follows /trpc/, percent-decoded */
@@ -116,6 +126,17 @@ function procedureTypes(router: AnyTRPCRouter): ReadonlyMap<string, ProcedureTyp
     types.set(name, _def.type);
   }
   return types;
+}
+
+function freeProcedures(router: AnyTRPCRouter): ReadonlySet<string> {
+  const procedures: Record<string, AnyTRPCProcedure> = router._def.procedures;
+  const isFree = ([, { _def }]: [string, AnyTRPCProcedure]) =>
+    (_def.meta as ProcedureMeta | undefined)?.cost === 'free'; // its router's metadata
+  return new Set(
+    Object.entries(procedures)
+      .filter(isFree)
+      .map(([name]) => name),
+  );
 }
 
 function contextOf({ principal, requestId }: Exchange, services: Services): Context {

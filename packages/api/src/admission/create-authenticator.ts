@@ -173,7 +173,11 @@ function createKnownKey(secret: ApiKeySecret, nowMs: number, before: KnownKey | 
   const { key } = secret;
   return {
     secret,
-    authenticated: { type: 'authenticated', principal: { type: 'api-key', keyId: key.id, kind: key.kind }, key },
+    authenticated: {
+      type: 'authenticated',
+      principal: { type: 'api-key', keyId: key.id, kind: key.kind, plan: key.plan },
+      key,
+    },
     freshUntilMs: nowMs + KNOWN_KEY_FRESH_MS,
     retryAtMs: 0,
     markAtMs: Math.max(before?.markAtMs ?? 0, (key.lastUsedAt?.getTime() ?? 0) + MARK_USED_EVERY_MS),

@@ -22,6 +22,8 @@ export interface RestContract<Output = never> {
 export interface ProcedureMeta {
   readonly openapi?: NonNullable<OpenApiMeta['openapi']> & { readonly operationId: string };
   readonly rest?: RestContract;
+  /** `free` calls take nothing from the limits of their key. @default 'counted' */
+  readonly cost?: 'free' | 'counted';
   /** @default 'stable' */
   readonly stability?: Stability;
 }

@@ -81,17 +81,19 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const logLines: LogLine[] = [];
   const observed: { operation: string; status: number; durationSeconds: number }[] = [];
   const authenticator = createAuthenticator({ apiKeys: persistence.apiKeys, clock, onBackgroundError() {} });
+  const counting = options.wrap?.limiter?.(limiter.limiter) ?? limiter.limiter;
   const app = createApp({
     router: appRouter,
     restRoutes,
     services: {
       orders: options.wrap?.orders?.(persistence.orders) ?? persistence.orders,
       pets: options.wrap?.pets?.(persistence.pets) ?? persistence.pets,
+      limiter: counting,
       clock,
       petsSunsetAt: PETS_SUNSET_AT,
     },
     authenticator,
-    limiter: options.wrap?.limiter?.(limiter.limiter) ?? limiter.limiter,
+    limiter: counting,
     logger: pino({ level: 'debug' }, { write: (line: string) => void logLines.push(JSON.parse(line) as LogLine) }),
     metrics: {
       observeRequest: (operation, status, durationSeconds) =>

@@ -1,0 +1,43 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { createKey, planOf, startTestApp } from './support/test-app.ts';
+import { query } from './support/trpc-calls.ts';
+
+const shared = await startTestApp();
+afterAll(() => shared[Symbol.asyncDispose]());
+
+const remainingOf = (answer: { headers: Headers }) => Number(answer.headers.get('x-ratelimit-remaining'));
+const keyOf = (perMinute: number) => createKey(shared.persistence, { plan: planOf(perMinute, 1_000) });
+
+describe('limits.current', () => {
+  test('costs nothing, and tells what the headers tell', async () => {
+    const { text: key } = await keyOf(5);
+    expect(remainingOf(await query(shared, 'orders.list', undefined, { key }))).toBe(4);
+    for (let i = 0; i < 10; i++) {
+      const answer = await query(shared, 'limits.current', undefined, { key });
+      expect(answer).toMatchObject({ status: 200, data: { minute: { limit: 5, used: 1, remaining: 4 }, ban: null } });
+      expect(remainingOf(answer)).toBe(4);
+    }
+  });
+
+  test('answers a key that has nothing left', async () => {
+    const { text: key } = await keyOf(1);
+    await query(shared, 'pets.get', { petId: 1n }, { key });
+    expect(await query(shared, 'pets.get', { petId: 1n }, { key })).toMatchObject({ status: 429 });
+    expect(await query(shared, 'limits.current', undefined, { key })).toMatchObject({
+      status: 200,
+      data: { minute: { remaining: 0 } },
+    });
+  });
+
+  test('makes no other call of its batch free', async () => {
+    const { text: key } = await keyOf(5);
+    const answer = await shared.fetch('/trpc/limits.current,pets.get,pets.get?batch=1&input=%7B%7D', {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    expect(remainingOf(answer)).toBe(3);
+  });
+
+  test('wants a key like any other procedure', async () => {
+    expect((await shared.fetch('/trpc/limits.current', { headers: { authorization: '' } })).status).toBe(401);
+  });
+});

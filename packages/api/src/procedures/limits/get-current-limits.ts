@@ -1,0 +1,47 @@
+import { limitsOfPlan } from '@petstore/domain';
+import { apiKeySubject, type WindowStanding } from '@petstore/rate-limit';
+import { procedure } from '../../trpc/trpc.ts';
+
+/** Where a key stands in one window. */
+export interface WindowUse {
+  /** Requests in any span of the window's length. */
+  readonly limit: number;
+  readonly used: number;
+  /** Exactly this many more fit now. */
+  readonly remaining: number;
+  /** When the next unit is freed; the present moment where nothing is used. */
+  readonly reset: Date;
+}
+
+export interface CurrentLimits {
+  readonly minute: WindowUse;
+  readonly day: WindowUse;
+  /** Strikes that count towards a ban at this moment. */
+  readonly strikes: number;
+  /** The ban in force. `level` counts from 1: bans of 1, 5, 15 and 60 minutes. */
+  readonly ban: { readonly until: Date; readonly level: number } | null;
+}
+
+/** Tells a caller its own standing. Costs nothing over HTTP; `null` for callers in the same process, whom nothing limits. */
+export const getCurrentLimits = procedure
+  .meta({ cost: 'free' })
+  .query(async ({ ctx }): Promise<CurrentLimits | null> => {
+    if (ctx.principal.type === 'in-process') return null;
+    const subject = apiKeySubject(ctx.principal.keyId, limitsOfPlan(ctx.principal.plan));
+    const { minute, day, strikes, ban } = await ctx.services.limiter.peek(subject);
+    if (day === undefined) throw new Error('A key has a daily limit.');
+    return {
+      minute: useOf(minute),
+      day: useOf(day),
+      strikes,
+      ban: ban === undefined ? null : { until: new Date(ban.untilMs), level: ban.level },
+    };
+  });
+
+/** More may be used than a limit that was lowered allows; then `used` is the limit. */
+const useOf = ({ limit, remaining, resetAtMs }: WindowStanding): WindowUse => ({
+  limit,
+  used: limit - remaining,
+  remaining,
+  reset: new Date(resetAtMs),
+});

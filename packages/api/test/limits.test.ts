@@ -1,0 +1,32 @@
+import { limitsOfPlan } from '@petstore/domain';
+import { apiKeySubject } from '@petstore/rate-limit';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { EXTERNAL, IN_PROCESS, startTestApi, type TestApi } from './test-api.ts';
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await startTestApi();
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+describe('limits.current', () => {
+  test('tells a key where it stands in both windows, and takes nothing', async () => {
+    if (EXTERNAL.type !== 'api-key') throw new Error('a key');
+    const now = api.clock();
+    const unused = await api.callAs(EXTERNAL).limits.current();
+    expect(unused).toMatchObject({ minute: { used: 0, remaining: 60 }, day: { used: 0, remaining: 1_000 } });
+    await api.limiter.check(apiKeySubject(EXTERNAL.keyId, limitsOfPlan(EXTERNAL.plan)), 2);
+    for (let i = 0; i < 2; i++) {
+      expect(await api.callAs(EXTERNAL).limits.current()).toEqual({
+        minute: { limit: 60, used: 2, remaining: 58, reset: new Date(now.getTime() + 60_000) },
+        day: { limit: 1_000, used: 2, remaining: 998, reset: new Date(now.getTime() + 86_400_000) },
+        strikes: 0,
+        ban: null,
+      });
+    }
+  });
+
+  test('is null for callers in the same process, whom nothing limits', async () => {
+    expect(await api.callAs(IN_PROCESS).limits.current()).toBeNull();
+  });
+});
