@@ -74,20 +74,35 @@ function open(location: RedisLocation): Redis | Cluster {
         ...(tls && { enableTLSForSentinelMode: true }),
       });
     case 'cluster':
-      return new Cluster(
-        location.nodes.map(({ host, port }) => ({ host, port })),
-        {
-          enableOfflineQueue: false,
-          // A redirected command has not run and goes on; one that met a lost connection may have run and does not.
-          retryDelayOnFailover: 0,
-          retryDelayOnClusterDown: 0,
-          maxRedirections: 4,
-          clusterRetryStrategy: reconnectDelayMs,
-          slotsRefreshInterval: TOPOLOGY_INTERVAL_MS,
-          redisOptions: options,
-        },
+      return connectEarly(
+        new Cluster(
+          location.nodes.map(({ host, port }) => ({ host, port })),
+          {
+            enableOfflineQueue: false,
+            // The check would ask a node that is being connected to, which fails, and begin again. Answers tell as well.
+            enableReadyCheck: false,
+            // A redirected command has not run and goes on; one that met a lost connection may have run and does not.
+            retryDelayOnFailover: 0,
+            retryDelayOnClusterDown: 0,
+            maxRedirections: 4,
+            clusterRetryStrategy: reconnectDelayMs,
+            slotsRefreshInterval: TOPOLOGY_INTERVAL_MS,
+            redisOptions: options,
+          },
+        ),
       );
     default:
       return location satisfies never;
   }
+}
+
+/** Connects to each master once it is known, not when it is first needed: what is sent in the meantime fails. */
+function connectEarly(cluster: Cluster): Cluster {
+  cluster.on('+node', (node: Redis) => {
+    if (node.status !== 'wait' || node.options.readOnly) return;
+    node.connect().catch(() => {
+      // It is tried again when somebody needs it.
+    });
+  });
+  return cluster;
 }

@@ -22,14 +22,12 @@ export interface ShardOptions extends StandInOptions {
   readonly onStateChange: (change: LimiterStateChange) => void;
   /** Called whenever requests are counted in Redis again. */
   readonly onReturn: () => void;
-  /** Makes the connection anew. */
-  readonly reconnect: () => void;
+  /** Called when a probe has failed, for as many times in a row. */
+  readonly onProbeFailed: (timesInARow: number) => void;
 }
 
 /** Asked about until somebody was refused an answer. */
 const NOBODY = clientAddressSubject('probe');
-/** A connection that answered none of so many probes is made anew: it may lead to a machine that is gone. */
-const SILENT_PROBES_MAX = 3;
 /** Debts that are paid at once; requests go between. */
 const DEBTS_AT_ONCE = 100;
 
@@ -140,7 +138,7 @@ export class Shard {
       () => {
         this.#isProbing = false;
         this.#failedProbes += 1;
-        if (this.#failedProbes % SILENT_PROBES_MAX === 0) this.#options.reconnect();
+        this.#options.onProbeFailed(this.#failedProbes);
         return false;
       },
     );
