@@ -16,7 +16,7 @@ interface Variable<Value> {
 /** Which proxies' X-Forwarded-For to believe: none, all, the nearest so many, or those at these addresses. */
 export type TrustProxy = boolean | number | readonly string[];
 
-export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 export type LogFormat = 'pretty' | 'json';
 
