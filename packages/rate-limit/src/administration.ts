@@ -19,7 +19,7 @@ export interface Ban {
   readonly level: number;
 }
 
-const CONNECT_MS = 5_000;
+const CONNECT_MS = 3_000;
 /** People wait longer than requests do. */
 const TIMEOUT_MS = 2_000;
 const BANS_LISTED_MAX = 10_000;
@@ -89,7 +89,7 @@ export class RateLimitAdministration implements AsyncDisposable {
 /**
  * Connects for an operator.
  *
- * @throws RedisUnavailableError when there is no connection within 5 s, saying why
+ * @throws RedisUnavailableError when there is no connection within 3 s, saying why
  */
 export async function connectToAdministrate(location: RedisLocation): Promise<RateLimitAdministration> {
   const redis = connectRedis(location);
