@@ -1,3 +1,5 @@
 import { definePackageTests } from '@petstore/testing/vitest-preset';
+import { mergeConfig } from 'vitest/config';
 
-export default definePackageTests();
+// Memory is measured after a collection.
+export default mergeConfig(definePackageTests(), { test: { execArgv: ['--expose-gc'] } });

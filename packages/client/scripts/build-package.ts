@@ -31,6 +31,9 @@ export async function buildPackage(): Promise<void> {
 
 const runCompiler = (...args: string[]) => execFileSync('tsc', args, { cwd: PACKAGE, stdio: 'inherit' });
 
+/** Before the names of the service's packages, and of the folders that they are in. */
+const SCOPE = '@petstore/';
+
 /** Parts of a procedure's type that say how the service works, which is nothing to callers. */
 const INNER_TYPES = {
   'api/src/context.d.ts': 'Context',
@@ -52,8 +55,8 @@ async function bundleServiceTypes(emitted: string): Promise<void> {
     external: /^@trpc\//,
     plugins: [
       {
-        name: 'domain',
-        resolveId: (id) => (id === '@petstore/domain' ? join(emitted, 'domain/src/index.d.ts') : null),
+        name: 'service-packages',
+        resolveId: (id) => (id.startsWith(SCOPE) ? join(emitted, id.slice(SCOPE.length), 'src/index.d.ts') : null),
       },
       dts({ dtsInput: true, tsconfig: false }),
     ],

@@ -22,13 +22,12 @@ const INT64_VALUES = new RegExp(`("(?:${FIELD_NAMES.join('|')})"\\s*:\\s*)(-?\\d
  *
  * @param text a JSON array of objects
  * @returns the objects, 64-bit integers being `bigint`
- * @throws SyntaxError when it is no JSON, and other errors when it is not of objects with such integers
+ * @throws SyntaxError when it is no JSON, or no array of objects; RangeError when such an integer is none
  */
 export function parseInt64Objects<Value extends object>(text: string): Value[] {
-  const values: Record<string, unknown>[] = JSON.parse(
-    MANY_DIGITS.test(text) ? text.replace(INT64_VALUES, '$1"$2"') : text,
-  );
+  const values: unknown[] = JSON.parse(MANY_DIGITS.test(text) ? text.replace(INT64_VALUES, '$1"$2"') : text);
   for (const value of values) {
+    if (!isRecord(value)) throw new SyntaxError('The JSON is not of objects.');
     for (const name of FIELD_NAMES) {
       const number = value[name];
       if (typeof number === 'number' || typeof number === 'string') value[name] = BigInt(number);
@@ -36,3 +35,6 @@ export function parseInt64Objects<Value extends object>(text: string): Value[] {
   }
   return values as Value[]; // as the document says
 }
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -22,6 +22,8 @@ export interface HttpRequest {
   /** How long the attempt may take, once its turn has come. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
+  /** Whether the service does not count it, so that it need not wait for its turn. @default false */
+  readonly isFree?: boolean | undefined;
 }
 
 /** Sends requests under one key, each once: when its turn has come, and bounded in time. */
@@ -44,8 +46,9 @@ export class RequestSender {
    * @throws RateLimitError where the service has asked for a wait that is too long; nothing is sent
    * @throws the signal's reason, when it aborts
    */
-  async send({ method, url, headers, body, timeoutMs, signal }: HttpRequest): Promise<Answer> {
-    const sentAtMs = await this.#throttle.enter(signal);
+  async send(request: HttpRequest): Promise<Answer> {
+    const { method, url, headers, body, timeoutMs, signal, isFree = false } = request;
+    const sentAtMs = isFree ? undefined : await this.#throttle.enter(signal);
     const deadline = new Deadline(this.#clock, timeoutMs, signal);
     deadline.restart();
     let head: AnswerHead = { type: 'unknown' };
@@ -63,7 +66,7 @@ export class RequestSender {
       deadline.end();
       throw deadline.explain(error);
     } finally {
-      this.#throttle.leave(sentAtMs, head);
+      if (sentAtMs !== undefined) this.#throttle.leave(sentAtMs, head);
     }
   }
 }

@@ -1,4 +1,11 @@
-import { createTRPCClient, httpBatchLink, httpBatchStreamLink, splitLink, type TRPCClient } from '@trpc/client';
+import {
+  createTRPCClient,
+  httpBatchLink,
+  httpBatchStreamLink,
+  httpLink,
+  splitLink,
+  type TRPCClient,
+} from '@trpc/client';
 import { createConnection, type PetstoreClientOptions } from '../options.ts';
 import { type PetstoreRestClient, restClientOn } from '../rest/create-petstore-rest-client.ts';
 import { createRetryLink } from './retry-link.ts';
@@ -19,6 +26,8 @@ const URL_MAX_LENGTH = 4_000;
 
 /** Procedures that answer bit by bit. */
 const STREAMED_PROCEDURES: ReadonlySet<string> = new Set(['orders.list']);
+/** Procedures that are not counted, and answered while others have to wait. */
+const FREE_PROCEDURES: ReadonlySet<string> = new Set(['limits.current']);
 
 /**
  * Makes a client. Calls that are made together go as one request, but for lists: each has a response of its own, so that
@@ -35,7 +44,11 @@ export function createPetstoreClient(options: PetstoreClientOptions): PetstoreCl
       splitLink({
         condition: ({ path }) => STREAMED_PROCEDURES.has(path),
         true: httpBatchStreamLink({ ...link, maxItems: 1 }),
-        false: httpBatchLink({ ...link, maxItems: BATCH_MAX, maxURLLength: URL_MAX_LENGTH }),
+        false: splitLink({
+          condition: ({ path }) => FREE_PROCEDURES.has(path),
+          true: httpLink({ ...link, fetch: createTrpcFetch(connection, true) }),
+          false: httpBatchLink({ ...link, maxItems: BATCH_MAX, maxURLLength: URL_MAX_LENGTH }),
+        }),
       }),
     ],
   });

@@ -14,8 +14,12 @@ export interface TrpcResponse {
   json(): Promise<unknown>;
 }
 
-/** What tRPC's links send one request by: in its turn, bounded in time, with failures that the retries understand. */
-export function createTrpcFetch({ sender, timeoutMs }: Connection): TrpcFetch {
+/**
+ * What tRPC's links send one request by: in its turn, bounded in time, with failures that the retries understand.
+ *
+ * @param isFree whether the service counts none of the calls
+ */
+export function createTrpcFetch({ sender, timeoutMs }: Connection, isFree = false): TrpcFetch {
   return async (url, init = {}): Promise<TrpcResponse> => {
     const headers = init.headers as Record<string, string>; // tRPC's links give a plain object
     const answer = await sender.send({
@@ -25,6 +29,7 @@ export function createTrpcFetch({ sender, timeoutMs }: Connection): TrpcFetch {
       body: init.body as string | undefined, // and a text
       timeoutMs,
       signal: init.signal ?? undefined,
+      isFree,
     });
     if (answer.ok && headers['trpc-accept'] === 'application/jsonl') return streamedResponse(answer);
     // Somebody else's answer, such as a proxy's page.

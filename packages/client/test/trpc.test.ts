@@ -3,7 +3,7 @@ import { createTRPCClient, httpBatchLink, httpBatchStreamLink, TRPCClientError }
 import superjson from 'superjson';
 import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
 import { createPetstoreClient, type ErrorCode, errorCodeOf, type PetstoreOutputs } from '../src/index.ts';
-import { startTestService, type TestService } from './test-service.ts';
+import { startTestService, type TestService } from './support/test-service.ts';
 
 let service: TestService;
 beforeAll(async () => {

@@ -1,0 +1,125 @@
+import { orderId, petId } from '@petstore/domain';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createPetstoreClient, errorCodeOf, type PetstoreClient } from '../src/index.ts';
+import { scaledClock } from './support/scaled-clock.ts';
+import { type Fault, startTestService, type TestService } from './support/test-service.ts';
+
+let service: TestService;
+let client: PetstoreClient;
+beforeAll(async () => {
+  service = await startTestService();
+  client = createPetstoreClient({
+    baseUrl: service.origin,
+    apiKey: 'internal',
+    clock: scaledClock(500),
+    timeoutMs: 1_000_000,
+  });
+});
+afterAll(() => service[Symbol.asyncDispose]());
+beforeEach(() => {
+  service.requests.length = 0;
+  service.faults.length = 0;
+});
+
+const NOW = new Date('2026-11-20T12:00:00.000Z');
+
+async function placeOrder(): Promise<bigint> {
+  const facts = { petId: petId(7n), quantity: 2, placedAt: NOW, status: 'pending', complete: false } as const;
+  const { id } = await service.persistence.orders.insertOrder(facts);
+  return id;
+}
+
+/** What has become of an order. */
+async function orderOf(id: bigint) {
+  for await (const batch of service.persistence.orders.listOrders()) {
+    const found = batch.find((order) => order.id === id);
+    if (found !== undefined) return found;
+  }
+  throw new Error(`There is no order ${id}.`);
+}
+
+async function codeOf(call: Promise<unknown>): Promise<string | undefined> {
+  const [outcome] = await Promise.allSettled([call]);
+  if (outcome.status === 'fulfilled') return undefined;
+  return errorCodeOf(outcome.reason) ?? outcome.reason.code;
+}
+
+/** Over REST and over tRPC alike. */
+const CANCEL = {
+  REST: (id) => client.rest.cancelOrder({ orderId: id }),
+  tRPC: (id) => client.orders.cancel.mutate({ orderId: id }),
+} satisfies Record<string, (id: bigint) => Promise<unknown>>;
+
+describe.each(Object.entries(CANCEL))('cancelling an order over %s', (_, cancel) => {
+  test('whose answer is lost ends as the success that it was', async () => {
+    const id = await placeOrder();
+    service.faults.push('lose-answer');
+    expect(await cancel(id)).toBeUndefined();
+    expect(await orderOf(id)).toMatchObject({ status: 'cancelled' });
+    expect(service.requests).toHaveLength(2);
+  });
+
+  test('whose answers are lost two times ends as a success too', async () => {
+    const id = await placeOrder();
+    service.faults.push('lose-answer', 'lose-answer');
+    expect(await cancel(id)).toBeUndefined();
+    expect(service.requests).toHaveLength(3);
+  });
+
+  test('that was cancelled before is a conflict, whatever was asked of it since', async () => {
+    const id = await placeOrder();
+    await service.persistence.orders.applyCommand(orderId(id), 'cancel', NOW);
+    expect(await codeOf(cancel(id))).toBe('order_already_cancelled');
+    service.faults.push('overloaded');
+    expect(await codeOf(cancel(id)), 'the first attempt was refused at the door').toBe('order_already_cancelled');
+    expect(service.requests).toHaveLength(3);
+  });
+
+  test('of which an attempt may have been handled is a success when it is found cancelled', async () => {
+    const id = await placeOrder();
+    await service.persistence.orders.applyCommand(orderId(id), 'cancel', NOW);
+    service.faults.push('unavailable');
+    expect(await codeOf(cancel(id))).toBeUndefined();
+  });
+
+  test('that has shipped is a conflict, although an answer was lost', async () => {
+    const id = await placeOrder();
+    await service.persistence.orders.applyCommand(orderId(id), 'ship', NOW);
+    service.faults.push('lose-answer');
+    expect(await codeOf(cancel(id))).toBe('order_already_shipped');
+  });
+
+  test('of which every answer is lost fails', async () => {
+    const id = await placeOrder();
+    service.faults.push('lose-answer', 'lose-answer', 'lose-answer');
+    expect(await codeOf(cancel(id))).not.toBe('order_already_cancelled');
+    expect(service.requests).toHaveLength(3);
+  });
+});
+
+describe('a change that cannot be told from its repetition', () => {
+  const countOrders = async () => (await client.rest.listOrders().toArray()).length;
+
+  test('is not made twice: placing an order whose answer is lost fails', async () => {
+    const before = await countOrders();
+    service.requests.length = 0;
+    service.faults.push('lose-answer');
+    await expect(client.orders.place.mutate({ petId: 1n, quantity: 1 })).rejects.toThrow();
+    expect(service.requests).toHaveLength(1);
+    expect(await countOrders()).toBe(before + 1);
+  });
+
+  test.each<Fault>(['unavailable', 'lose-answer'])('is not repeated after %s', async (fault) => {
+    const id = await placeOrder();
+    service.faults.push(fault);
+    await expect(client.orders.ship.mutate({ orderId: id })).rejects.toThrow();
+    expect(service.requests).toHaveLength(1);
+  });
+
+  test('is repeated where it was refused at the door', async () => {
+    const before = await countOrders();
+    service.faults.push('overloaded');
+    await client.orders.place.mutate({ petId: 1n, quantity: 1 });
+    expect(await countOrders()).toBe(before + 1);
+  });
+});

@@ -1,0 +1,293 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  type ClientClock,
+  ConnectionError,
+  createPetstoreRestClient,
+  type PetstoreClientOptions,
+  PetstoreError,
+  RateLimitError,
+  ServiceError,
+  TimeoutError,
+} from '../src/rest.ts';
+import { readRetryAfterSeconds } from '../src/transport/retry-after.ts';
+import { retryDelayMs } from '../src/transport/retry-policy.ts';
+import { scaledClock } from './support/scaled-clock.ts';
+import { startScriptedServer } from './support/scripted-server.ts';
+
+type Answering = (response: ServerResponse, request: IncomingMessage) => void;
+
+/** Answers with a status and the service's Error object, or with none where it is 2xx. */
+const answering =
+  (status: number, headers: Record<string, string> = {}, code = 'some_code'): Answering =>
+  (response) => {
+    const body = status < 300 ? '' : JSON.stringify({ code, message: 'A message.', status });
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body);
+  };
+const destroying: Answering = (response) => response.socket?.destroy();
+const hanging: Answering = () => {};
+
+/** A client of a server that answers by a script, the last line of it again and again. */
+async function startScript(script: readonly Answering[], options: Partial<PetstoreClientOptions> = {}) {
+  const clock: ClientClock = options.clock ?? scaledClock(200);
+  const arrivals: number[] = [];
+  const answers: number[] = [];
+  const server = await startScriptedServer((request, response) => {
+    const answer = script[Math.min(arrivals.length, script.length - 1)];
+    arrivals.push(clock.now());
+    answers.push(clock.now());
+    answer?.(response, request);
+  });
+  const client = createPetstoreRestClient({
+    baseUrl: server.origin,
+    apiKey: 'key',
+    clock,
+    timeoutMs: 600_000,
+    ...options,
+  });
+  return {
+    client,
+    clock,
+    arrivals,
+    /** How long after an answer was given the next request came, in milliseconds. */
+    waits: () => arrivals.slice(1).map((arrival, index) => arrival - (answers[index] ?? 0)),
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+async function failureOf(call: Promise<unknown>): Promise<PetstoreError> {
+  const [outcome] = await Promise.allSettled([call]);
+  if (outcome.status === 'rejected') return outcome.reason;
+  throw new Error('The call did not fail.');
+}
+
+describe('a failed attempt', () => {
+  test.each([408, 429, 500, 502, 503, 504])('with status %i is repeated, twice at most', async (status) => {
+    await using script = await startScript([answering(status)]);
+    expect(await failureOf(script.client.cancelOrder({ orderId: 1n }))).toMatchObject({ status, code: 'some_code' });
+    expect(script.arrivals).toHaveLength(3);
+  });
+
+  test.each([400, 401, 403, 404, 405, 409, 410, 413, 415, 431, 501, 505])(
+    'with status %i is not repeated',
+    async (status) => {
+      await using script = await startScript([answering(status)]);
+      expect(await failureOf(script.client.cancelOrder({ orderId: 1n }))).toMatchObject({ status });
+      expect(script.arrivals).toHaveLength(1);
+    },
+  );
+
+  test('without an answer is repeated', async () => {
+    await using script = await startScript([destroying, destroying, answering(204)]);
+    await script.client.cancelOrder({ orderId: 1n });
+    expect(script.arrivals).toHaveLength(3);
+  });
+
+  test('of a list is repeated, as long as nothing of the list was given', async () => {
+    const list: Answering = (response) => response.writeHead(200).end('[{"id":1},{"id":2}]');
+    const half: Answering = (response) => {
+      response.writeHead(200);
+      response.write('[{"id":1},{"i', () => destroying(response, response.req));
+    };
+    await using script = await startScript([answering(503), half, list]);
+    expect(await script.client.listOrders().toArray()).toEqual([{ id: 1n }, { id: 2n }]);
+    expect(script.arrivals).toHaveLength(3);
+
+    await using other = await startScript([answering(503), half, list]);
+    const given: unknown[] = [];
+    const read = async () => {
+      for await (const order of other.client.listOrders()) given.push(order);
+    };
+    expect(await failureOf(read())).toBeInstanceOf(ConnectionError);
+    expect(given).toEqual([{ id: 1n }]);
+    expect(other.arrivals).toHaveLength(2);
+  });
+
+  test('is repeated as often as the client or the call says', async () => {
+    await using never = await startScript([answering(500)], { maxRetries: 0 });
+    await failureOf(never.client.cancelOrder({ orderId: 1n }));
+    expect(never.arrivals).toHaveLength(1);
+    await failureOf(never.client.cancelOrder({ orderId: 1n }, { maxRetries: 3 }));
+    expect(never.arrivals).toHaveLength(5);
+  });
+});
+
+describe('the wait before the next attempt', () => {
+  const error = (status: number, retryAfterSeconds?: number) =>
+    new PetstoreError('', { code: 'c', status, retryAfterSeconds });
+  const policy = { maxRetries: 10, maxRetryAfterSeconds: 60 };
+
+  test('is from half to all of 0.5 s, doubling to 8 s', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 10 }),
+        fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+        (n, r) => {
+          const wholeMs = Math.min(500 * 2 ** (n - 1), 8_000);
+          const delayMs = retryDelayMs(error(500), n, { ...policy, random: () => r });
+          expect(delayMs).toBeGreaterThanOrEqual(wholeMs / 2);
+          expect(delayMs).toBeLessThanOrEqual(wholeMs);
+          expect(delayMs).toBeCloseTo(wholeMs * (0.5 + r / 2));
+        },
+      ),
+    );
+  });
+
+  test('is as long as the service asks for, where that is longer', () => {
+    const last = { ...policy, random: () => 0.999 };
+    expect(retryDelayMs(error(429, 7), 1, last)).toBe(7_000);
+    expect(retryDelayMs(error(503, 60), 1, last)).toBe(60_000);
+    expect(retryDelayMs(error(503, 0), 1, last)).toBeGreaterThan(400);
+    expect(retryDelayMs(error(503, 61), 1, last)).toBeUndefined();
+  });
+
+  test.each([
+    ['seconds', () => '3', 3_000],
+    ['an HTTP date', (nowMs: number) => new Date(nowMs + 5_000).toUTCString(), 4_000],
+  ])('that is given as %s is not cut short', async (_, retryAfter, leastMs) => {
+    const clock = scaledClock(200);
+    const refusing: Answering = (response) => {
+      response.sendDate = false;
+      answering(429, { 'retry-after': retryAfter(clock.now()) })(response, response.req);
+    };
+    await using script = await startScript([refusing, refusing, answering(204)], { clock });
+    await script.client.cancelOrder({ orderId: 1n });
+    expect(script.arrivals).toHaveLength(3);
+    expect(Math.min(...script.waits())).toBeGreaterThanOrEqual(leastMs);
+  });
+
+  test('that is too long is not begun: the call fails at once, and says how long', async () => {
+    await using script = await startScript([answering(429, { 'retry-after': '61' }, 'rate_limit_exceeded')]);
+    const failure = await failureOf(script.client.cancelOrder({ orderId: 1n }));
+    expect(failure).toBeInstanceOf(RateLimitError);
+    expect(failure).toMatchObject({ code: 'rate_limit_exceeded', status: 429, retryAfterSeconds: 61 });
+    expect(script.arrivals).toHaveLength(1);
+  });
+
+  test('may be longer where the client says so', async () => {
+    await using script = await startScript([answering(503, { 'retry-after': '90' }), answering(204)], {
+      maxRetryAfterSeconds: 90,
+    });
+    await script.client.cancelOrder({ orderId: 1n });
+    expect(script.waits()[0]).toBeGreaterThanOrEqual(90_000);
+  });
+
+  test('ends when the caller aborts', async () => {
+    await using script = await startScript([answering(503, { 'retry-after': '60' })], { clock: scaledClock(1) });
+    const abort = new AbortController();
+    const call = script.client.cancelOrder({ orderId: 1n }, { signal: abort.signal });
+    await expect.poll(() => script.arrivals.length).toBe(1);
+    await sleep(20);
+    const reason = new Error('enough');
+    abort.abort(reason);
+    expect(await failureOf(call)).toBe(reason);
+    expect(script.arrivals).toHaveLength(1);
+  });
+});
+
+describe('Retry-After', () => {
+  const NOW = Date.parse('2026-11-20T12:00:00.500Z');
+  const read = (retryAfter: string, date?: string) =>
+    readRetryAfterSeconds(new Headers({ 'retry-after': retryAfter, ...(date !== undefined && { date }) }), NOW);
+
+  test.each([
+    ['0', 0],
+    ['120', 120],
+    [' 7 ', 7],
+    ['Fri, 20 Nov 2026 12:00:10 GMT', 10],
+    ['Friday, 20-Nov-26 12:00:10 GMT', 10],
+    ['Fri Nov 20 12:00:10 2026 GMT', 10],
+    ['Fri, 20 Nov 2026 11:00:00 GMT', 0],
+    ['-1', undefined],
+    ['1.5', undefined],
+    ['1e3', undefined],
+    ['0x10', undefined],
+    ['', undefined],
+    ['soon', undefined],
+    ['2026-11-20T12:00:10Z', undefined],
+  ])('%j is read as %j seconds', (text, seconds) => {
+    expect(read(text)).toBe(seconds);
+  });
+
+  test('as a date counts from the date of the answer, whatever the client takes for the time', () => {
+    expect(read('Thu, 01 Jan 2026 00:00:30 GMT', 'Thu, 01 Jan 2026 00:00:00 GMT')).toBe(30);
+  });
+
+  test('that is missing says nothing', () => {
+    expect(readRetryAfterSeconds(new Headers(), NOW)).toBeUndefined();
+  });
+});
+
+describe('an attempt', () => {
+  test('that takes too long is ended and repeated, and in the end a TimeoutError', async () => {
+    await using script = await startScript([hanging], { timeoutMs: 4_000 });
+    const failure = await failureOf(script.client.cancelOrder({ orderId: 1n }));
+    expect(failure).toBeInstanceOf(TimeoutError);
+    expect(failure).toBeInstanceOf(ConnectionError);
+    expect(failure).toMatchObject({ code: 'timed_out', status: undefined });
+    expect(failure.message).toContain('4000 ms');
+    expect(script.arrivals).toHaveLength(3);
+    for (const waitMs of script.waits()) expect(waitMs).toBeGreaterThanOrEqual(4_000 + 250 - 1_000);
+  });
+
+  test('has to give its whole answer in time', async () => {
+    const begun: Answering = (response) => response.writeHead(200).write('{"id":');
+    await using script = await startScript([begun], { timeoutMs: 4_000 });
+    expect(await failureOf(script.client.getPetById({ petId: 1n }))).toBeInstanceOf(TimeoutError);
+    expect(script.arrivals).toHaveLength(3);
+  });
+
+  test('of a list has the time for each piece', async () => {
+    const steady: Answering = async (response) => {
+      response.writeHead(200);
+      for (let id = 0; id < 8; id++) {
+        response.write(`${id === 0 ? '[' : ','}{"id":${id}}`);
+        await sleep(100);
+      }
+      response.end(']');
+    };
+    const stalled: Answering = (response) => response.writeHead(200).write('[{"id":1},{');
+    await using script = await startScript([steady, stalled], { clock: scaledClock(1), timeoutMs: 500 });
+    const ids: unknown[] = [];
+    for await (const { id } of script.client.listOrders()) ids.push(id);
+    expect(ids).toHaveLength(8);
+    const failure = await failureOf(script.client.listOrders({ maxRetries: 0, timeoutMs: 60 }).toArray());
+    expect(failure).toBeInstanceOf(TimeoutError);
+  });
+
+  test('of a list leaves its reader the time that it takes', async () => {
+    const list: Answering = (response) => {
+      response.writeHead(200).write(`[{"id":0}${',{"id":1}'.repeat(10)}`);
+      setTimeout(() => response.end(`${',{"id":2}'.repeat(10)}]`), 50);
+    };
+    await using script = await startScript([list], { clock: scaledClock(1), timeoutMs: 150 });
+    let count = 0;
+    for await (const _ of script.client.listOrders()) if (count++ === 0) await sleep(400);
+    expect(count).toBe(21);
+  });
+});
+
+describe("an answer that is not the service's", () => {
+  test('is a ServiceError by its status, and repeated where the status is one to repeat', async () => {
+    const page: Answering = (response) => response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad</h1>');
+    await using script = await startScript([page]);
+    const failure = await failureOf(script.client.cancelOrder({ orderId: 1n }));
+    expect(failure).toBeInstanceOf(ServiceError);
+    expect(failure).toMatchObject({ code: 'unexpected_response', status: 502 });
+    expect(script.arrivals).toHaveLength(3);
+  });
+
+  test.each(['<html>', '', '{"id":', '[1', '[{"id":1}', '[{"id":1.5}]', '[null]', '[] []', '{}', '["a"'])(
+    'with status 200 is never taken for a list or a pet: %s',
+    async (text) => {
+      const wrong: Answering = (response) => response.writeHead(200).end(text);
+      await using script = await startScript([wrong], { maxRetries: 0 });
+      expect(await failureOf(script.client.listOrders().toArray())).toBeInstanceOf(PetstoreError);
+      if (text !== '{}') {
+        expect(await failureOf(script.client.getPetById({ petId: 1n }))).toBeInstanceOf(PetstoreError);
+      }
+    },
+  );
+});

@@ -1,0 +1,185 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { pipeline } from 'node:stream/promises';
+import {
+  appRouter,
+  type Context,
+  type ErrorAnswer,
+  errorAnswer,
+  type RestResult,
+  restRoutes,
+  toErrorAnswer,
+  toTrpcEnvelope,
+  trpcResponseMeta,
+} from '@petstore/api';
+import { type ApiKeyId, type ApiKeyKind, LIMIT_MAX, type RequestLimits } from '@petstore/domain';
+import { openPersistence, type Persistence } from '@petstore/persistence';
+import { apiKeySubject, type HeaderTarget, InProcessLimiter, writeRateLimitHeaders } from '@petstore/rate-limit';
+import { createTestDatabase } from '@petstore/testing';
+import { createHTTPHandler } from '@trpc/server/adapters/standalone';
+
+/**
+ * What becomes of one request:
+ * - `lose-answer`: it is handled, and then the connection is gone
+ * - `cut-answer`: the connection is gone when the first piece of the answer is sent
+ * - `overloaded`, `unavailable`: it is answered so, and not handled
+ */
+export type Fault = 'lose-answer' | 'cut-answer' | 'overloaded' | 'unavailable';
+
+/** The real procedures and REST routes on a real database. Its two keys stand for the service's door. */
+export interface TestService extends AsyncDisposable {
+  readonly origin: string;
+  readonly persistence: Persistence;
+  /** What came: method and URL, in order. */
+  readonly requests: string[];
+  /** What becomes of the next requests, one for each; when there is none, all goes well. */
+  readonly faults: Fault[];
+}
+
+export interface TestServiceOptions {
+  /** Under which limits requests are admitted. @default such as nobody reaches */
+  readonly limits?: RequestLimits;
+  /** Milliseconds since the epoch, for the limits. @default Date.now */
+  readonly nowMs?: () => number;
+}
+
+const KEYS: Readonly<Record<string, ApiKeyKind>> = { 'Bearer internal': 'internal', 'Bearer external': 'external' };
+const KEY_ID = 'abcd1234' as ApiKeyId; // never looked up
+
+export async function startTestService({
+  limits = { perMinute: LIMIT_MAX, perDay: LIMIT_MAX },
+  nowMs = Date.now,
+}: TestServiceOptions = {}): Promise<TestService> {
+  const database = await createTestDatabase({
+    template: {
+      name: 'migrated',
+      async prepare(databaseUrl) {
+        await using persistence = openPersistence({ databaseUrl });
+        await persistence.migrations.migrate();
+      },
+    },
+  });
+  const persistence = openPersistence({ databaseUrl: database.url });
+  const requests: string[] = [];
+  const faults: Fault[] = [];
+  const limiter = new InProcessLimiter({ nowMs });
+  const handle = createHandler(persistence, limiter, limits);
+  const admit = createAdmission(limiter, limits);
+  const server = createServer((request, response) => {
+    requests.push(`${request.method} ${request.url}`);
+    response.setHeader('x-request-id', `request-${requests.length}`);
+    const fault = faults.shift();
+    if (fault !== undefined) inflict(fault, response);
+    if (KEYS[request.headers.authorization ?? ''] === undefined)
+      refuse(request, response, errorAnswer('invalid_api_key'));
+    else if (fault === 'overloaded') refuse(request, response, errorAnswer('overloaded'));
+    else if (fault === 'unavailable') refuse(request, response, errorAnswer('service_unavailable'));
+    else if (admit(request, response)) handle(request, response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo; // it listens on TCP
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    persistence,
+    requests,
+    faults,
+    async [Symbol.asyncDispose]() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+      await persistence.close();
+      await database[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function createHandler({ orders, pets }: Persistence, limiter: InProcessLimiter, limits: RequestLimits) {
+  const services = { orders, pets, limiter, clock: () => new Date(), petsSunsetAt: new Date('2027-06-30T00:00:00Z') };
+  const plan = { name: 'enterprise', limits } as const;
+  const contextOf = ({ headers }: IncomingMessage): Context => {
+    const kind = KEYS[headers.authorization ?? ''] ?? 'external';
+    return { services, requestId: 'test', principal: { type: 'api-key', keyId: KEY_ID, kind, plan } };
+  };
+  const handleTrpc = createHTTPHandler({
+    router: appRouter,
+    basePath: '/trpc/',
+    createContext: ({ req }) => contextOf(req),
+    responseMeta: trpcResponseMeta,
+  });
+  return (request: IncomingMessage, response: ServerResponse): void => {
+    if (request.url?.startsWith('/trpc/')) handleTrpc(request, response);
+    else
+      callRest(request, contextOf(request)).then(
+        (result) => answerRest(response, result),
+        (error: unknown) => refuse(request, response, toErrorAnswer(error)),
+      );
+  };
+}
+
+/** Of the real routes the one that fits. */
+async function callRest({ method, url = '' }: IncomingMessage, context: Context): Promise<RestResult> {
+  for (const route of restRoutes) {
+    const pattern = new RegExp(`^/v1${route.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]*)')}$`);
+    const match = pattern.exec(url);
+    if (route.method === method && match !== null) return route.call({ ...match.groups }, context);
+  }
+  throw new Error(`There is no route for ${method} ${url}.`);
+}
+
+async function answerRest(response: ServerResponse, result: RestResult): Promise<void> {
+  switch (result.type) {
+    case 'empty':
+      response.writeHead(204).end();
+      return;
+    case 'json':
+      response.writeHead(200, { 'content-type': 'application/json' }).end(result.text);
+      return;
+    case 'json-stream':
+      response.writeHead(200, { 'content-type': 'application/json' });
+      // Whoever is gone is not waited for.
+      await pipeline(result.chunks, response).catch(() => response.destroy());
+      return;
+    default:
+      result satisfies never;
+  }
+}
+
+function refuse(request: IncomingMessage, response: ServerResponse, answer: ErrorAnswer): void {
+  const isTrpc = request.url?.startsWith('/trpc/');
+  response
+    .writeHead(answer.status, { 'content-type': 'application/json', ...answer.headers })
+    .end(isTrpc ? toTrpcEnvelope(answer.code) : answer.body);
+}
+
+/** The door, with the real limiter and the real headers. A batch costs the number of its calls. */
+function createAdmission(limiter: InProcessLimiter, limits: RequestLimits) {
+  const subject = apiKeySubject(KEY_ID, limits);
+  return (request: IncomingMessage, response: ServerResponse): boolean => {
+    const [path = '', query = ''] = (request.url ?? '').split('?');
+    const decision = limiter.check(subject, query.includes('batch=1') ? path.split(',').length : 1);
+    const headers: HeaderTarget = {};
+    writeRateLimitHeaders(headers, decision);
+    for (const [name, value] of Object.entries(headers)) if (value !== undefined) response.setHeader(name, value);
+    if (decision.outcome === 'admitted') return true;
+    refuse(request, response, errorAnswer(decision.outcome));
+    return false;
+  };
+}
+
+function inflict(fault: Fault, response: ServerResponse): void {
+  const cut = () => response.socket?.destroy();
+  if (fault === 'cut-answer') {
+    const write = response.write.bind(response);
+    // The piece goes out, and nothing after it.
+    response.write = (chunk: unknown) => write(chunk, 'utf8', cut);
+  }
+  if (fault !== 'lose-answer') return;
+  response.writeHead = () => response;
+  response.write = () => true;
+  response.end = () => {
+    cut();
+    return response;
+  };
+}
