@@ -212,5 +212,6 @@ function announce({ logFormat, databaseUrl }: Settings, facts: BannerFacts, logg
     return;
   }
   const { demoKeys: _, listenUrl, ...rest } = facts;
-  logger.info(rest, listeningLine(listenUrl));
+  // Whatever the level: who started us waits for this line, and learns the port from it.
+  logger.child({}, { level: 'info' }).info(rest, listeningLine(listenUrl));
 }

@@ -240,6 +240,17 @@ test('with a database of others every line of the log is JSON, the one that says
   expect(server.stderr).toBe('');
 });
 
+test('where it listens is said however quiet the log is', async () => {
+  using folder = useDataFolder();
+  await using database = await createTestDatabase();
+  await using redis = await createTestRedis();
+  const environment = { DATABASE_URL: database.url, REDIS_URL: redis.url, LOG_LEVEL: 'silent' };
+  await using server = new ServerUnderTest(folder.path, environment);
+  expect((await fetch(`${await server.url()}/v1/store/orders`)).status).toBe(401);
+  expect(await server.stop()).toMatchObject({ code: 0 });
+  expect(server.stdout.trim().split('\n'), 'that line alone').toHaveLength(1);
+});
+
 test('a reader of the output that goes away is no reason to end', async () => {
   using folder = useDataFolder();
   await using database = await createTestDatabase();
