@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 import { rolldown } from 'rolldown';
 import { dts } from 'rolldown-plugin-dts';
 
@@ -52,11 +52,15 @@ async function bundleServiceTypes(emitted: string): Promise<void> {
   );
   const bundle = await rolldown({
     input: { 'service-types': entry },
-    external: /^@trpc\//,
+    // Of what lies outside only tRPC's types are left in the end, which the package's users have.
+    external: (id) => !(isAbsolute(id) || id.startsWith('.') || id.startsWith(SCOPE)),
     plugins: [
       {
         name: 'service-packages',
-        resolveId: (id) => (id.startsWith(SCOPE) ? join(emitted, id.slice(SCOPE.length), 'src/index.d.ts') : null),
+        resolveId: {
+          order: 'pre',
+          handler: (id) => (id.startsWith(SCOPE) ? join(emitted, id.slice(SCOPE.length), 'src/index.d.ts') : null),
+        },
       },
       dts({ dtsInput: true, tsconfig: false }),
     ],

@@ -1,0 +1,185 @@
+import { execFile } from 'node:child_process';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { createTemporaryFolder, type TemporaryFolder } from '@petstore/testing';
+import { rolldown } from 'rolldown';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildPackage } from '../scripts/build-package.ts';
+import { startTestService } from './support/test-service.ts';
+
+const PACKAGE = resolve(import.meta.dirname, '..');
+const REST_MAX_BYTES = 8_000;
+const run = promisify(execFile);
+
+let folder: TemporaryFolder;
+let tarball: string;
+/** Folders of programs that have installed the package: without anything else, and with what tRPC takes. */
+let restProgram: string;
+let trpcProgram: string;
+
+beforeAll(async () => {
+  folder = createTemporaryFolder();
+  await buildPackage();
+  await run('npx', ['--yes', 'pnpm@12', 'pack', '--pack-destination', folder.path], { cwd: PACKAGE });
+  tarball = join(folder.path, 'petstore-client-1.0.0.tgz');
+  restProgram = await install([]);
+  trpcProgram = await install(['@trpc/client', '@trpc/server', 'superjson']);
+}, 120_000);
+afterAll(() => folder[Symbol.dispose]());
+
+async function install(peers: readonly string[]): Promise<string> {
+  const program = join(folder.path, `with-${peers.length}-peers`);
+  const installed = join(program, 'node_modules/@petstore/client');
+  await mkdir(installed, { recursive: true });
+  await run('tar', ['-xzf', tarball, '-C', installed, '--strip-components=1']);
+  for (const peer of peers) {
+    const link = join(program, 'node_modules', peer);
+    await mkdir(dirname(link), { recursive: true });
+    await symlink(join(PACKAGE, 'node_modules', peer), link);
+  }
+  await writeFile(join(program, 'package.json'), '{ "type": "module" }');
+  return program;
+}
+
+/** @returns what the compiler complains of */
+async function typeCheck(program: string, source: string, options: object = {}): Promise<string> {
+  await writeFile(join(program, 'program.ts'), source);
+  const compilerOptions = {
+    strict: true,
+    noEmit: true,
+    target: 'es2022',
+    lib: ['es2022', 'esnext.disposable', 'dom'], // tRPC's types want the second
+    types: [],
+    ...options,
+  };
+  await writeFile(join(program, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['program.ts'] }));
+  return run('tsc', ['-p', program]).then(
+    () => '',
+    ({ stdout }: { stdout: string }) => stdout,
+  );
+}
+
+const MODULES = [
+  { module: 'nodenext', skipLibCheck: false },
+  { module: 'esnext', moduleResolution: 'bundler', skipLibCheck: false },
+];
+
+describe('the package', () => {
+  test('is found to be right by publint and by Are the types wrong', async () => {
+    const publint = await run('publint', ['run', tarball, '--strict']);
+    expect(publint.stdout).toContain('All good!');
+    // For those who import; it cannot be required by what is no module.
+    await run('attw', [tarball, '--profile', 'esm-only']);
+  });
+
+  test('holds no part of the service, and needs nothing of Node alone', async () => {
+    const manifest = JSON.parse(
+      await readFile(join(restProgram, 'node_modules/@petstore/client/package.json'), 'utf8'),
+    );
+    expect(manifest.dependencies).toBeUndefined();
+    const { stdout } = await run('grep', ['-rhoE', '(from|import\\() ?[\'"][^.\'"][^\'"]*[\'"]', 'dist'], {
+      cwd: join(restProgram, 'node_modules/@petstore/client'),
+    });
+    const imported = new Set(Array.from(stdout.matchAll(/['"](.*)['"]/g), ([, name]) => name));
+    expect([...imported].toSorted()).toEqual([
+      '@trpc/client',
+      '@trpc/server',
+      '@trpc/server/observable',
+      '@trpc/server/rpc',
+      'superjson',
+    ]);
+  });
+
+  test.each(MODULES)('types REST for who has nothing else installed: %j', async (options) => {
+    const source = `
+      import { createPetstoreRestClient, RateLimitError, type Order } from '@petstore/client/rest';
+      const client = createPetstoreRestClient({ baseUrl: 'https://petstore.example.com', apiKey: 'key' });
+      for await (const order of client.listOrders()) {
+        const id: bigint | undefined = order.id;
+        // @ts-expect-error it is not just anything
+        const wrong: string = order.id;
+      }
+      const all: Order[] = await client.listOrders().toArray();
+      try { await client.cancelOrder({ orderId: 1n }, { timeoutMs: 1_000 }); }
+      catch (error) { if (error instanceof RateLimitError) { const s: number | undefined = error.retryAfterSeconds; } }
+      // @ts-expect-error a number is not exact
+      client.cancelOrder({ orderId: 1 });
+    `;
+    expect(await typeCheck(restProgram, source, options)).toBe('');
+  });
+
+  test.each(MODULES)("types tRPC without the service's sources: %j", async (options) => {
+    const source = `
+      import { createPetstoreClient, errorCodeOf, type ErrorCode, type PetstoreOutputs } from '@petstore/client';
+      const client = createPetstoreClient({ baseUrl: 'https://petstore.example.com', apiKey: 'key' });
+      const order: PetstoreOutputs['orders']['place'] = await client.orders.place.mutate({ petId: 1n, quantity: 2 });
+      const id: bigint = order.id;
+      if (order.status === 'cancelled') { const at: Date = order.cancelledAt; }
+      // @ts-expect-error it is not just anything
+      const wrong: string = order.id;
+      // @ts-expect-error there is no such procedure
+      client.orders.lose;
+      for await (const batch of await client.orders.list.query()) { const ids: bigint[] = batch.map((o) => o.id); }
+      const code: ErrorCode | undefined = errorCodeOf(new Error());
+      // @ts-expect-error the codes are known
+      const other: 'nothing' | undefined = code;
+      await client.rest.cancelOrder({ orderId: id });
+    `;
+    expect(await typeCheck(trpcProgram, source, options)).toBe('');
+  });
+
+  test('does its work as it was installed', async () => {
+    await using service = await startTestService();
+    const source = `
+      import { createPetstoreClient } from '@petstore/client';
+      const client = createPetstoreClient({ baseUrl: '${service.origin}', apiKey: 'internal' });
+      const { id } = await client.orders.place.mutate({ petId: 9223372036854775807n, quantity: 2 });
+      await client.rest.cancelOrder({ orderId: id });
+      for await (const { petId } of client.rest.listOrders()) console.log(petId);
+    `;
+    await writeFile(join(trpcProgram, 'program.mjs'), source);
+    const { stdout } = await run('node', ['program.mjs'], { cwd: trpcProgram });
+    expect(stdout).toBe('9223372036854775807n\n');
+  });
+});
+
+/** The program, with all that it imports, as browsers would load it. */
+async function bundleOf(source: string): Promise<{ code: string; imports: readonly string[] }> {
+  const bundle = await rolldown({
+    input: 'program',
+    cwd: trpcProgram,
+    platform: 'browser',
+    plugins: [
+      {
+        name: 'program',
+        resolveId: (id) => (id === 'program' ? join(trpcProgram, 'program.js') : null),
+        load: (id) => (id === join(trpcProgram, 'program.js') ? source : null),
+      },
+    ],
+  });
+  const { output } = await bundle.generate({ format: 'es', minify: true });
+  await bundle.close();
+  return output[0];
+}
+
+describe('in a bundle', () => {
+  test.each(['@petstore/client/rest', '@petstore/client'])('REST alone, imported from %s, is small', async (name) => {
+    const { code, imports } = await bundleOf(`export { createPetstoreRestClient } from '${name}';`);
+    expect(imports).toEqual([]);
+    expect(code).not.toMatch(/superjson|trpc/i);
+    expect(gzipSync(code).length).toBeLessThan(REST_MAX_BYTES);
+  });
+
+  test('REST with all its errors is small', async () => {
+    const { code } = await bundleOf("export * from '@petstore/client/rest';");
+    expect(gzipSync(code).length).toBeLessThan(REST_MAX_BYTES);
+    expect(code.length).toBeGreaterThan(REST_MAX_BYTES);
+  });
+
+  test('what is not used is not there: modules do nothing by being imported', async () => {
+    const { code } = await bundleOf("import '@petstore/client'; import '@petstore/client/rest';");
+    expect(code.trim()).toBe('');
+  });
+});

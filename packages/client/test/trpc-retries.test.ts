@@ -1,0 +1,187 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { toTrpcEnvelope } from '@petstore/api';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import {
+  ConnectionError,
+  createPetstoreClient,
+  errorCodeOf,
+  NotFoundError,
+  PermissionError,
+  PetstoreError,
+  petstoreErrorOf,
+  RateLimitError,
+  ServiceError,
+  TimeoutError,
+  transformer,
+} from '../src/index.ts';
+import { scaledClock } from './support/scaled-clock.ts';
+import { startScriptedServer } from './support/scripted-server.ts';
+import { startTestService, type TestService } from './support/test-service.ts';
+
+const clock = scaledClock(500);
+const OPTIONS = { apiKey: 'internal', clock, timeoutMs: 1_000_000 };
+
+async function failureOf(call: Promise<unknown>): Promise<unknown> {
+  const [outcome] = await Promise.allSettled([call]);
+  if (outcome.status === 'rejected') return outcome.reason;
+  throw new Error('The call did not fail.');
+}
+
+describe('with the real service', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startTestService({ limits: { perMinute: 20, perDay: 1_000 }, nowMs: () => clock.now() });
+  });
+  afterAll(() => service[Symbol.asyncDispose]());
+  beforeEach(async () => {
+    service.requests.length = 0;
+    service.faults.length = 0;
+    // The limits of the last test are over.
+    await sleep(61_000 / 500);
+  });
+  const clientOf = (options = {}) => createPetstoreClient({ ...OPTIONS, baseUrl: service.origin, ...options });
+  /** Calls that find nothing, made together. */
+  const getPets = (client: ReturnType<typeof clientOf>, count: number) =>
+    Promise.all(Array.from({ length: count }, () => failureOf(client.pets.get.query({ petId: 404n }))));
+
+  test('calls that are refused together wait together, and go as one request again', async () => {
+    const client = clientOf();
+    await getPets(client, 18);
+    const refused = await getPets(client, 5);
+    expect(refused.map(errorCodeOf)).toEqual(Array.from({ length: 5 }, () => 'pet_not_found'));
+    expect(service.requests.map((request) => request.split(',').length)).toEqual([18, 5, 5]);
+  });
+
+  test('calls whose answer is lost together are repeated as one request', async () => {
+    const client = clientOf();
+    const placed = await Promise.all([1n, 2n, 3n].map((petId) => client.orders.place.mutate({ petId, quantity: 1 })));
+    service.requests.length = 0;
+    service.faults.push('lose-answer');
+    await Promise.all(placed.map(({ id }) => client.orders.cancel.mutate({ orderId: id })));
+    expect(service.requests.map((request) => request.split(',').length)).toEqual([3, 3]);
+  });
+
+  test('a list is tried again until it begins', async () => {
+    service.faults.push('unavailable', 'lose-answer');
+    let batches = 0;
+    for await (const _ of await clientOf().orders.list.query()) batches++;
+    expect(batches).toBeGreaterThan(0);
+    expect(service.requests).toHaveLength(3);
+  });
+
+  test('a caller learns where it stands while its calls have to wait', async () => {
+    const client = clientOf();
+    await getPets(client, 20);
+    const waiting = getPets(client, 1);
+    await expect.poll(() => service.requests.length).toBe(2);
+    const current = await client.limits.current.query();
+    expect(current).toMatchObject({ minute: { limit: 20 }, ban: null });
+    await waiting;
+  });
+
+  test('a wait that is too long is an error at once, for this call and for the next', async () => {
+    const client = clientOf({ maxRetryAfterSeconds: 1 });
+    await getPets(client, 20);
+    const [first] = await getPets(client, 1);
+    expect(errorCodeOf(first)).toBe('rate_limit_exceeded');
+    expect(petstoreErrorOf(first)).toBeInstanceOf(RateLimitError);
+    expect(petstoreErrorOf(first)?.retryAfterSeconds).toBeGreaterThan(1);
+    const [second] = await getPets(client, 1);
+    expect(errorCodeOf(second)).toBe('rate_limit_exceeded');
+    expect(petstoreErrorOf(second)).toBeInstanceOf(RateLimitError);
+    expect(petstoreErrorOf(second)?.message).toMatch(/^Not sent/);
+    expect(service.requests).toHaveLength(2);
+  });
+
+  test('a failure is told as REST would tell it', async () => {
+    const client = clientOf({ apiKey: 'external' });
+    const notFound = petstoreErrorOf(await failureOf(client.orders.cancel.mutate({ orderId: -1n })));
+    expect(notFound).toBeInstanceOf(NotFoundError);
+    expect(notFound).toMatchObject({
+      code: 'order_not_found',
+      status: 404,
+      requestId: expect.stringMatching(/^request-/),
+      retryAfterSeconds: undefined,
+    });
+    const forbidden = petstoreErrorOf(await failureOf(client.orders.ship.mutate({ orderId: 1n })));
+    expect(forbidden).toBeInstanceOf(PermissionError);
+    expect(petstoreErrorOf(new Error('anything'))).toBeUndefined();
+    expect(petstoreErrorOf(notFound)).toBe(notFound);
+  });
+
+  test('a call ends at once when its caller aborts, also while it waits with others', async () => {
+    const client = createPetstoreClient({ baseUrl: service.origin, apiKey: 'internal' });
+    service.faults.push('unavailable');
+    const abort = new AbortController();
+    const aborted = failureOf(client.pets.get.query({ petId: 404n }, { signal: abort.signal }));
+    const other = failureOf(client.pets.get.query({ petId: 404n }));
+    await expect.poll(() => service.requests.length).toBe(1);
+    await sleep(20);
+    abort.abort(new Error('enough'));
+    const before = performance.now();
+    expect(petstoreErrorOf(await aborted)).toBeUndefined();
+    expect(performance.now() - before).toBeLessThan(1_000);
+    expect(errorCodeOf(await other)).toBe('pet_not_found');
+    expect(service.requests.at(-1)).not.toContain(',');
+  });
+});
+
+describe('with a server that', () => {
+  async function startServer(...script: ((response: ServerResponse, request: IncomingMessage) => void)[]) {
+    const requests: string[] = [];
+    const server = await startScriptedServer((request, response) => {
+      requests.push(request.url ?? '');
+      script[Math.min(requests.length, script.length) - 1]?.(response, request);
+    });
+    const client = createPetstoreClient({ ...OPTIONS, baseUrl: server.origin, timeoutMs: 20_000 });
+    return { client, requests, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+  }
+  const pet = { result: { data: transformer.serialize({ id: 1n, name: 'Rex' }) } };
+  const unavailable = JSON.parse(toTrpcEnvelope('service_unavailable'));
+  const json = (status: number, body: unknown) => (response: ServerResponse) =>
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+
+  test('fails one call of a batch, only this one is tried again', async () => {
+    await using server = await startServer(json(207, [pet, unavailable]), json(200, [pet]));
+    const pets = await Promise.all([1n, 2n].map((petId) => server.client.pets.get.query({ petId })));
+    expect(pets).toEqual([
+      { id: 1n, name: 'Rex' },
+      { id: 1n, name: 'Rex' },
+    ]);
+    expect(server.requests.map((url) => url.split('?')[0])).toEqual(['/trpc/pets.get,pets.get', '/trpc/pets.get']);
+  });
+
+  test('always fails, a call is tried three times and no more', async () => {
+    await using server = await startServer(json(503, [unavailable]));
+    const failure = await failureOf(server.client.pets.get.query({ petId: 1n }));
+    expect(errorCodeOf(failure)).toBe('service_unavailable');
+    expect(server.requests).toHaveLength(3);
+  });
+
+  test("answers with somebody else's page, a call is tried again, and in the end a ServiceError", async () => {
+    await using server = await startServer((response) =>
+      response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad gateway</h1>'),
+    );
+    const failure = petstoreErrorOf(await failureOf(server.client.pets.get.query({ petId: 1n })));
+    expect(failure).toBeInstanceOf(ServiceError);
+    expect(failure).toMatchObject({ status: 502, code: 'unexpected_response' });
+    expect(server.requests).toHaveLength(3);
+  });
+
+  test('does not answer, a call is a TimeoutError', async () => {
+    await using server = await startServer(() => {});
+    const failure = await failureOf(server.client.pets.get.query({ petId: 1n }));
+    expect(petstoreErrorOf(failure)).toBeInstanceOf(TimeoutError);
+    expect(petstoreErrorOf(failure)).toBeInstanceOf(ConnectionError);
+    expect(errorCodeOf(failure)).toBeUndefined();
+    expect(server.requests).toHaveLength(3);
+  });
+
+  test('is not there, a call is a ConnectionError', async () => {
+    const client = createPetstoreClient({ ...OPTIONS, baseUrl: 'http://127.0.0.1:1' });
+    const failure = petstoreErrorOf(await failureOf(client.orders.list.query()));
+    expect(failure).toBeInstanceOf(ConnectionError);
+    expect(failure).toBeInstanceOf(PetstoreError);
+  });
+});
