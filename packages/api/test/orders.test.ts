@@ -125,17 +125,23 @@ describe('orders.place', () => {
     expect(order).not.toHaveProperty('shipDate');
   });
 
+  const QUANTITY = /^must be a whole number from 1 to 2147483647$/;
+  const SHIP_DATE = /^must be a time from 0001-01-01T00:00:00\.000Z to 9999-12-31T23:59:59\.999Z$/;
+
   test.each([
-    ['quantity 0', { petId: 1n, quantity: 0 }],
-    ['quantity 1.5', { petId: 1n, quantity: 1.5 }],
-    ['quantity above 2^31 - 1', { petId: 1n, quantity: QUANTITY_MAX + 1 }],
-    ['quantity NaN', { petId: 1n, quantity: Number.NaN }],
-    ['a pet id of 2^63', { petId: 2n ** 63n, quantity: 1 }],
-    ['a ship date that is no date', { petId: 1n, quantity: 1, shipDate: new Date(Number.NaN) }],
-    ['a ship date before the year 1', { petId: 1n, quantity: 1, shipDate: new Date(-62_135_596_800_001) }],
-    ['a ship date after the year 9999', { petId: 1n, quantity: 1, shipDate: new Date(253_402_300_800_000) }],
-  ])('refuses %s', async (_, input) => {
-    await expect(api.callAs(INTERNAL).orders.place(input)).rejects.toMatchObject({ code: 'BAD_REQUEST' });
+    ['quantity 0', { petId: 1n, quantity: 0 }, QUANTITY],
+    ['quantity 1.5', { petId: 1n, quantity: 1.5 }, QUANTITY],
+    ['quantity above 2^31 - 1', { petId: 1n, quantity: QUANTITY_MAX + 1 }, QUANTITY],
+    ['quantity NaN', { petId: 1n, quantity: Number.NaN }, QUANTITY],
+    ['a pet id of 2^63', { petId: 2n ** 63n, quantity: 1 }, /^must be a 64-bit integer/],
+    ['a ship date that is no date', { petId: 1n, quantity: 1, shipDate: new Date(Number.NaN) }, SHIP_DATE],
+    ['a ship date before the year 1', { petId: 1n, quantity: 1, shipDate: new Date(-62_135_596_800_001) }, SHIP_DATE],
+    ['a ship date after the year 9999', { petId: 1n, quantity: 1, shipDate: new Date(253_402_300_800_000) }, SHIP_DATE],
+  ])('refuses %s, and says what would be right', async (_, input, message) => {
+    await expect(api.callAs(INTERNAL).orders.place(input)).rejects.toMatchObject({
+      code: 'BAD_REQUEST',
+      cause: { issues: [{ message: expect.stringMatching(message) }] },
+    });
   });
 });
 

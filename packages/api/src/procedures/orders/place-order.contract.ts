@@ -2,8 +2,11 @@ import { QUANTITY_MAX, QUANTITY_MIN, SHIP_DATE_MAX, SHIP_DATE_MIN } from '@petst
 import { z } from 'zod';
 import { inputObject, int64 } from '../input-object.ts';
 
+const quantityError = `must be a whole number from ${QUANTITY_MIN} to ${QUANTITY_MAX}`;
+const shipDateError = `must be a time from ${SHIP_DATE_MIN.toISOString()} to ${SHIP_DATE_MAX.toISOString()}`;
+
 export const PlaceOrderInput = inputObject({
   petId: int64('Identifier of the animal; it need not be in the catalogue.'),
-  quantity: z.int().min(QUANTITY_MIN).max(QUANTITY_MAX),
-  shipDate: z.date().min(SHIP_DATE_MIN).max(SHIP_DATE_MAX).optional(),
+  quantity: z.int(quantityError).min(QUANTITY_MIN, quantityError).max(QUANTITY_MAX, quantityError),
+  shipDate: z.date(shipDateError).min(SHIP_DATE_MIN, shipDateError).max(SHIP_DATE_MAX, shipDateError).optional(),
 });
