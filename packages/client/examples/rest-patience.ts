@@ -1,0 +1,20 @@
+import { createPetstoreRestClient, PetstoreError, RateLimitError } from '@petstore/client/rest';
+
+const petstore = createPetstoreRestClient({
+  baseUrl: process.env['PETSTORE_URL'] ?? 'http://127.0.0.1:3000/v1',
+  apiKey: process.env['PETSTORE_API_KEY'] ?? '',
+  maxRetries: 4, // 2 where nothing is said
+  timeoutMs: 5_000, // for each attempt; 30 s where nothing is said
+  maxRetryAfterSeconds: 10, // 60 where nothing is said
+  spaceRequests: true, // false where nothing is said
+});
+
+try {
+  // A call ends when its signal aborts, whatever it is doing or waiting for.
+  const orders = await petstore.listOrders({ signal: AbortSignal.timeout(60_000) }).toArray();
+  console.log(`${orders.length} orders`);
+} catch (error) {
+  if (error instanceof RateLimitError) console.log(`come back in ${error.retryAfterSeconds} s`);
+  else if (error instanceof PetstoreError) console.log(error.code, error.status, error.requestId);
+  else throw error;
+}

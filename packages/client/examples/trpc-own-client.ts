@@ -1,0 +1,25 @@
+import type { AppRouter } from '@petstore/api';
+import { createTRPCClient, httpBatchLink, httpBatchStreamLink, splitLink } from '@trpc/client';
+import superjson from 'superjson';
+
+const link = {
+  url: `${process.env['PETSTORE_URL'] ?? 'http://127.0.0.1:3000'}/trpc`,
+  transformer: superjson,
+  headers: { authorization: `Bearer ${process.env['PETSTORE_API_KEY']}` },
+};
+
+const petstore = createTRPCClient<AppRouter>({
+  links: [
+    splitLink({
+      condition: ({ path }) => path === 'orders.list',
+      true: httpBatchStreamLink(link),
+      false: httpBatchLink(link),
+    }),
+  ],
+});
+
+const { id } = await petstore.orders.place.mutate({ petId: 7n, quantity: 2 });
+await petstore.orders.cancel.mutate({ orderId: id });
+for await (const batch of await petstore.orders.list.query()) {
+  for (const order of batch) console.log(`order ${order.id} is ${order.status}`);
+}

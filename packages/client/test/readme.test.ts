@@ -1,0 +1,65 @@
+import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { type Order, orderId, petId } from '@petstore/domain';
+import { describe, expect, test } from 'vitest';
+import { startTestService } from './support/test-service.ts';
+
+const PACKAGE = resolve(import.meta.dirname, '..');
+const README = readFileSync(join(PACKAGE, 'README.md'), 'utf8');
+const EXAMPLES = readdirSync(join(PACKAGE, 'examples'));
+const run = promisify(execFile);
+
+/** The block below a comment that names it. */
+const blockOf = (name: string): string | undefined => {
+  const [, after] = README.split(`<!-- ${name} -->\n`);
+  return after && /^```\w*\n(.*?)```$/ms.exec(after)?.[1];
+};
+
+const PLACED_AT = new Date('2026-11-20T12:00:00.000Z');
+const facts = (id: bigint, quantity: number) => ({
+  id: orderId(id),
+  petId: petId(id * 7n),
+  quantity,
+  placedAt: PLACED_AT,
+});
+/** What the examples find. */
+const ORDERS: readonly Order[] = [
+  { ...facts(1n, 2), status: 'pending', complete: false },
+  { ...facts(2n, 1), status: 'shipped', complete: false, shippedAt: PLACED_AT },
+];
+
+/** Runs an example as its reader would. @returns what it prints */
+async function runExample(file: string): Promise<string> {
+  await using service = await startTestService();
+  const { rejected } = await service.persistence.orders.importOrders(
+    (async function* () {
+      for (const [index, value] of ORDERS.entries()) yield { line: index + 1, value };
+    })(),
+  );
+  expect(rejected).toEqual([]);
+  const env = { ...process.env, PETSTORE_URL: service.origin, PETSTORE_API_KEY: 'internal', NO_COLOR: '1' };
+  const { stdout } = await run('node', [join('examples', file)], { cwd: PACKAGE, env });
+  return stdout;
+}
+
+const PRINTS: Readonly<Record<string, string>> = {
+  'rest-patience.ts': '2 orders\n',
+  'trpc-own-client.ts': 'order 1 is pending\norder 2 is shipped\norder 3 is cancelled\n',
+};
+
+describe('the README', () => {
+  test.each(EXAMPLES)('shows examples/%s as it is', (file) => {
+    expect(blockOf(`examples/${file}`)).toBe(readFileSync(join(PACKAGE, 'examples', file), 'utf8'));
+  });
+
+  test('shows no other program', () => {
+    expect(README.match(/```ts/g)).toHaveLength(EXAMPLES.length);
+  });
+
+  test.each(EXAMPLES)('tells what examples/%s prints', async (file) => {
+    const printed = blockOf(`output of examples/${file}`) ?? PRINTS[file];
+    expect(await runExample(file)).toBe(printed);
+  });
+});
