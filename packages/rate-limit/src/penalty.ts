@@ -2,15 +2,15 @@ import type { WindowName } from './rate-limiter.ts';
 import { MINUTE_WINDOW } from './window-log.ts';
 
 /** How long the 1st, 2nd, 3rd and every later ban in a row lasts, in milliseconds. */
-export const BAN_DURATIONS_MS = [60_000, 300_000, 900_000, 3_600_000] as const;
+const BAN_DURATIONS_MS = [60_000, 300_000, 900_000, 3_600_000] as const;
 /** The next ban is a first one again this long after the last ended. */
-export const BAN_LEVEL_MEMORY_MS = 86_400_000;
+const BAN_LEVEL_MEMORY_MS = 86_400_000;
 /** Strikes are counted in spans of this length, which begin with a refusal. */
 export const STRIKE_SPAN_MS = 60_000;
 /** Refusals this soon after a span began are no strikes: they were under way when the first was answered. */
-export const STRIKE_GRACE_MS = 2_000;
+const STRIKE_GRACE_MS = 2_000;
 /** Callers that were told to come back, and have not for this long, are forgotten. */
-export const RETURN_MEMORY_MS = 3_600_000;
+const RETURN_MEMORY_MS = 3_600_000;
 
 /** What refusals have left behind. */
 export interface Penalty {

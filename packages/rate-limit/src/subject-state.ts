@@ -45,7 +45,7 @@ export interface Step<Answer> {
 }
 
 /** A clock that steps back by at most this freezes time. A longer step drops the minute and moves the rest along. */
-export const STEP_BACK_MAX_MS = 60_000;
+const STEP_BACK_MAX_MS = 60_000;
 /** How much longer than needed a state is kept: for a clock that steps back. */
 const KEEP_SLACK_MS = 60_000;
 
