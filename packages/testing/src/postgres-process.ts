@@ -10,10 +10,12 @@ import {
   type PostgresParameters,
 } from '@petstore/runtime/servers';
 
-/** Nothing here must survive a crash of the machine, so nothing waits for a disk. */
+/**
+ * Nothing here must survive a crash of the machine, so nothing waits for a disk. What was committed survives the death of
+ * the server all the same: it is with the system by then.
+ */
 export const TEST_POSTGRES_PARAMETERS: PostgresParameters = {
   fsync: 'off',
-  synchronous_commit: 'off',
   full_page_writes: 'off',
   wal_level: 'minimal',
   max_wal_senders: 0,

@@ -22,6 +22,8 @@ test('while PostgreSQL is away a known key stays good, and whoever else comes is
 
   await postgres.kill();
   isStorageAvailable = false;
+  // Sessions end a moment after the server that they belong to.
+  await expect.poll(async () => (await app.fetch('/v1/store/orders')).status).toBe(503);
 
   const known = await expectError(await app.fetch('/v1/store/orders'), 'service_unavailable');
   expect(known.headers).toMatchObject({ 'x-ratelimit-limit': '1000000000', 'retry-after': expect.any(String) });
