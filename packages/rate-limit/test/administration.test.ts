@@ -1,5 +1,5 @@
 import type { ApiKeyId } from '@petstore/domain';
-import { createTestRedis, startRedisServer } from '@petstore/testing';
+import { startRedisServer } from '@petstore/testing';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import {
   type ApiKeySubject,
@@ -11,8 +11,9 @@ import {
 } from '../src/index.ts';
 import { newKey } from './traffic.ts';
 
-const database = await createTestRedis();
-const location = locate(database.url);
+// One of its own, because calls are counted.
+const server = await startRedisServer();
+const location = locate(server.url);
 const administration = await connectToAdministrate(location);
 const redis = connectRedis(location);
 const limiter = new ResilientLimiter({ redis });
@@ -21,7 +22,7 @@ afterAll(async () => {
   limiter.close();
   redis.disconnect();
   await administration[Symbol.asyncDispose]();
-  await database[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
 });
 
 function locate(url: string): RedisLocation {
@@ -95,9 +96,9 @@ describe('an operator', () => {
   });
 
   test('is told why where there is no Redis', async () => {
-    const server = await startRedisServer();
-    const { url } = server;
-    await server[Symbol.asyncDispose]();
+    const other = await startRedisServer();
+    const { url } = other;
+    await other[Symbol.asyncDispose]();
     await expect(connectToAdministrate(locate(url))).rejects.toThrow(/There is no connection to Redis: .*ECONNREFUSED/);
   });
 });

@@ -185,6 +185,25 @@ describe('while Redis is away', () => {
     expect((await limiter.check(newKey(300, 300), 200)).outcome).toBe('admitted'); // a batch that fits no share
   });
 
+  test('requests are counted from where Redis last left them, each time anew', async () => {
+    await using scenario = await openScenario();
+    const { limiter, server } = scenario;
+    const subject = newKey(100, 1_000);
+    await limiter.check(subject, 10);
+    await server.kill();
+    for (let i = 0; i < 5; i++) await limiter.check(subject, 1);
+    await vi.waitFor(() => expect(limiter.isDegraded).toBe(true));
+    await server.restart();
+    await vi.waitFor(() => expect(limiter.isDegraded).toBe(false), RETURN_MS);
+    expect(await limiter.check(subject, 60)).toMatchObject({ minute: { remaining: 35 } }); // lost the first 10
+    await server.kill();
+    expect(await limiter.check(subject, 36)).toMatchObject({
+      outcome: 'rate_limit_exceeded',
+      minute: { remaining: 35 },
+    });
+    expect(await limiter.check(subject, 35)).toMatchObject({ outcome: 'admitted' });
+  });
+
   test('a ban that was known stays in force, and hammering brings one', async () => {
     await using scenario = await openScenario();
     const { limiter, server } = scenario;

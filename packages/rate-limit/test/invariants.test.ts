@@ -83,6 +83,19 @@ describe('the announced release', () => {
     });
   });
 
+  test('is that of the window which releases last', () => {
+    const limited = (dayAgoMs: number): RateLimitDecision => {
+      const subject = newKey(1, 2);
+      const nowMs = 1_700_000_000_000;
+      const { state } = checkState(undefined, subject, 1, nowMs - DAY_WINDOW.lengthMs + dayAgoMs);
+      return checkState(checkState(state, subject, 1, nowMs - 1).state, subject, 1, nowMs).answer;
+    };
+    const minuteReleaseMs = 59_999;
+    expect(limited(minuteReleaseMs - 1)).toMatchObject({ limitingWindow: 'minute', day: { remaining: 0 } });
+    expect(limited(minuteReleaseMs)).toMatchObject({ limitingWindow: 'day', minute: { remaining: 0 } });
+    expect(limited(minuteReleaseMs + 1)).toMatchObject({ limitingWindow: 'day', minute: { remaining: 0 } });
+  });
+
   test('of a refusal by the minute is spaced: not before the last promise and W/L, nor a minute late', () => {
     forAll(anyTraffic(), ({ decision, before, subject, nowMs }) => {
       if (decision.outcome !== 'rate_limit_exceeded' || decision.limitingWindow === 'day') return;

@@ -1,15 +1,16 @@
-import { createTestRedis } from '@petstore/testing';
+import { startRedisServer } from '@petstore/testing';
 import { Redis } from 'ioredis';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import { RedisLimiter } from '../src/index.ts';
 import { describeLimiter } from './limiter-contract.ts';
 import { newAddress, newKey } from './traffic.ts';
 
-const database = await createTestRedis();
-const redis = new Redis(database.url);
+// One of its own, because calls are counted.
+const server = await startRedisServer();
+const redis = new Redis(server.url);
 afterAll(async () => {
   await redis.quit();
-  await database[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
 });
 
 describeLimiter('the limiter in Redis', () => {
@@ -87,4 +88,71 @@ test('a key takes little memory when it is new, and a known most when it is full
   expect(await redis.strlen(full.storageKey)).toBeLessThanOrEqual(bound);
   // Redis allocates strings of this size by 512 bytes, and 100 bytes are its own.
   expect(await memory(full.storageKey)).toBeLessThanOrEqual(Math.ceil(bound / 512) * 512 + 100);
+});
+
+describe('a call that timed out', () => {
+  /** Has Redis sleep for longer than a call may take, and run a command before it answers anybody else. */
+  async function openSleepy(thenRun: readonly [string, ...(string | number)[]]) {
+    const server = await startRedisServer({ config: { 'enable-debug-command': 'yes' } });
+    const [ours, other] = [new Redis(server.port), new Redis(server.port)];
+    const observer = { answered: vi.fn(), failed: vi.fn(), countedTwice: vi.fn(), debitLost: vi.fn() };
+    const limiter = new RedisLimiter({ redis: ours, observer });
+    await limiter.check(newAddress(), 1);
+    await other.ping();
+    const [name, ...parameters] = thenRun;
+    const asleep = other
+      .pipeline()
+      .call('DEBUG', 'SLEEP', '0.4')
+      .call(name, ...parameters)
+      .exec();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    return {
+      limiter,
+      observer,
+      async [Symbol.asyncDispose]() {
+        await asleep;
+        ours.disconnect();
+        other.disconnect();
+        await server[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  test('and is refused after all is reported, if it was a debit', async () => {
+    await using sleepy = await openSleepy(['CONFIG', 'SET', 'maxmemory', '1']);
+    const { limiter, observer } = sleepy;
+    const subject = newKey(10, 10);
+    await expect(limiter.debit(subject, { minute: 2, day: 3 })).rejects.toMatchObject({ mayHaveRun: true });
+    await vi.waitFor(() => expect(observer.debitLost.mock.calls).toEqual([[subject, { minute: 2, day: 3 }]]));
+    expect(observer.failed).toHaveBeenCalledTimes(1);
+  });
+
+  test('and runs after all is reported, if the request was counted elsewhere and was admitted here', async () => {
+    await using sleepy = await openSleepy(['PING']);
+    const { limiter, observer } = sleepy;
+    const [elsewhere, nowhere] = [newKey(10, 10), newKey(10, 10)];
+    const failed = vi.fn();
+    limiter.send(
+      elsewhere,
+      2,
+      () => expect.fail(),
+      () => {
+        failed();
+        return true;
+      },
+    );
+    limiter.send(
+      nowhere,
+      2,
+      () => expect.fail(),
+      () => {
+        failed();
+        return false;
+      },
+    );
+    await vi.waitFor(() => expect(failed).toHaveBeenCalledTimes(2));
+    await vi.waitFor(() => expect(observer.countedTwice.mock.calls).toEqual([[elsewhere, 2]]));
+    expect(await limiter.peek(nowhere)).toMatchObject({ used: { minute: 2 } });
+    expect(observer.debitLost).not.toHaveBeenCalled();
+  });
 });
