@@ -38,6 +38,7 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
     ['keys create --plan free --expires 2020-01-01T00:00:00Z', '--expires must be in the future'],
     ['keys create --plan free --expires 2099-02-30T00:00:00Z', '--expires must be a duration such as'],
     ['keys create --plan free --expires 999999999d', '--expires must be'],
+    [`keys create --plan free --name ${'n'.repeat(201)}`, '--name must have at most 200 characters'],
     ['keys show', "missing required argument 'ID'"],
     ['keys show abc', 'ID must be the eight letters and digits'],
     [`keys revoke ${LONG_KEY}`, 'ID must be the eight letters and digits'],

@@ -11,7 +11,7 @@ import type { ApiKeyRefusal } from '@petstore/persistence';
 import { type Command, Option } from 'commander';
 import { apiKeyIdOf, PLAN_CHOICES, planOf, timeOf } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
-import { CommandFailure } from '../failure.ts';
+import { CommandFailure, UsageError } from '../failure.ts';
 import { announceKeyChange } from '../key-changes.ts';
 import { renderTable } from '../render-table.ts';
 import type { Session } from '../session.ts';
@@ -31,6 +31,8 @@ interface CreateFlags extends PlanFlags, JsonOption {
   readonly internal?: true;
   readonly expires?: string;
 }
+
+const NAME_LENGTH_MAX = 200;
 
 const planOption = () =>
   new Option('--plan <plan>', 'what the key may ask for').choices(PLAN_CHOICES).makeOptionMandatory();
@@ -89,6 +91,9 @@ export function addKeysCommands(program: Command, context: CommandContext): void
 
 async function createKey({ clock, randomBytes, withSession, output }: CommandContext, flags: CreateFlags) {
   const plan = planOf(flags);
+  if (flags.name.length > NAME_LENGTH_MAX) {
+    throw new UsageError(`--name must have at most ${NAME_LENGTH_MAX} characters`);
+  }
   const now = clock();
   const expiresAt = flags.expires === undefined ? undefined : timeOf('--expires', flags.expires, now);
   const id = generateApiKeyId(randomBytes);

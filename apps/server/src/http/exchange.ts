@@ -9,7 +9,7 @@ import {
   toErrorAnswer,
   toTrpcEnvelope,
 } from '@petstore/api';
-import type { Principal } from '@petstore/domain';
+import { type Principal, StorageUnavailableError } from '@petstore/domain';
 import type { Logger } from 'pino';
 import { type AnswerHeaders, startHeaders } from './answer-headers.ts';
 import type { RequestMetrics } from './app-options.ts';
@@ -144,8 +144,10 @@ export class Exchange {
     const failure = failureOf(error);
     if (failure === undefined) return;
     const { requestId, operation } = this;
-    const { severity, cause: err } = failure;
-    this.#host.logger[severity]({ err, requestId, operation }, 'request failed');
+    const { severity, cause } = failure;
+    // While storage is away every request says the same: a reason will do, and a stack would flood the log.
+    const what = cause instanceof StorageUnavailableError ? { reason: cause.message } : { err: cause };
+    this.#host.logger[severity]({ ...what, requestId, operation }, 'request failed');
   }
 
   /**

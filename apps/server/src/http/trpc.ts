@@ -57,13 +57,14 @@ export class TrpcHandler {
   }
 
   /**
-   * How many calls are charged: 0 where all of them are free.
+   * How many calls are charged. A free one is free once in a batch, so that what it costs us is bounded, too.
    *
    * @param path what follows /trpc/, percent-decoded
    */
   costOf(path: string, url: string): number {
-    let cost = 0;
-    for (const name of readTrpcCall(path, url).names) if (!this.#free.has(name)) cost++;
+    const { names } = readTrpcCall(path, url);
+    let cost = names.length;
+    for (const name of this.#free) if (names.includes(name)) cost--;
     return cost;
   }
 

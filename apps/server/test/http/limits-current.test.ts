@@ -37,6 +37,14 @@ describe('limits.current', () => {
     expect(remainingOf(answer)).toBe(3);
   });
 
+  test('is free once in a batch', async () => {
+    const { text: key } = await keyOf(5);
+    const answer = await shared.fetch('/trpc/limits.current,limits.current,limits.current?batch=1&input=%7B%7D', {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    expect(remainingOf(answer)).toBe(3);
+  });
+
   test('wants a key like any other procedure', async () => {
     expect((await shared.fetch('/trpc/limits.current', { headers: { authorization: '' } })).status).toBe(401);
   });
