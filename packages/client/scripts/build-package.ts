@@ -6,30 +6,35 @@ import { rolldown } from 'rolldown';
 import { dts } from 'rolldown-plugin-dts';
 
 const PACKAGE = resolve(import.meta.dirname, '..');
-const DIST = join(PACKAGE, 'dist');
-/** Named by tsconfig.build.json, in the place of the service's sources. */
-const SERVICE_TYPES = join(DIST, 'service-types.d.ts');
-const ROUTER_TYPES = join(DIST, 'trpc/router.d.ts');
 
 /**
  * Builds the package as it is published. The compiler writes a module and a declaration for each source. What the client
  * knows of the service's types becomes one more declaration, because the service is not published.
+ *
+ * @param dist the folder to write to; what was there is removed
  */
-export async function buildPackage(): Promise<void> {
-  await rm(DIST, { recursive: true, force: true });
-  const emitted = await mkdtemp(join(tmpdir(), 'petstore-client-'));
+export async function buildPackage(dist = join(PACKAGE, 'dist')): Promise<void> {
+  await rm(dist, { recursive: true, force: true });
+  await mkdir(dist, { recursive: true });
+  const work = await mkdtemp(join(tmpdir(), 'petstore-client-'));
   try {
-    runCompiler('-p', 'tsconfig.service-types.json', '--outDir', emitted);
-    await bundleServiceTypes(emitted);
+    runCompiler(join(PACKAGE, 'tsconfig.service-types.json'), '--outDir', work);
+    const serviceTypes = join(dist, 'service-types.d.ts');
+    await writeFile(serviceTypes, await bundleServiceTypes(work));
+    const project = join(work, 'tsconfig.json');
+    const compilerOptions = { outDir: dist, paths: { '@petstore/api': [serviceTypes] } };
+    await writeFile(project, JSON.stringify({ extends: join(PACKAGE, 'tsconfig.build.json'), compilerOptions }));
+    runCompiler(project);
   } finally {
-    await rm(emitted, { recursive: true });
+    await rm(work, { recursive: true });
   }
-  runCompiler('-p', 'tsconfig.build.json');
-  const declaration = await readFile(ROUTER_TYPES, 'utf8');
-  await writeFile(ROUTER_TYPES, declaration.replace('@petstore/api', '../service-types.ts'));
+  const routerTypes = join(dist, 'trpc/router.d.ts');
+  const declaration = await readFile(routerTypes, 'utf8');
+  await writeFile(routerTypes, declaration.replace('@petstore/api', '../service-types.ts'));
 }
 
-const runCompiler = (...args: string[]) => execFileSync('tsc', args, { cwd: PACKAGE, stdio: 'inherit' });
+const runCompiler = (project: string, ...args: string[]) =>
+  execFileSync('tsc', ['-p', project, ...args], { cwd: PACKAGE, stdio: 'inherit' });
 
 /** Before the names of the service's packages, and of the folders that they are in. */
 const SCOPE = '@petstore/';
@@ -40,8 +45,11 @@ const INNER_TYPES = {
   'api/src/rest/rest-contract.d.ts': 'ProcedureMeta',
 } as const;
 
-/** @param emitted where the declarations of the service's packages are */
-async function bundleServiceTypes(emitted: string): Promise<void> {
+/**
+ * @param emitted where the declarations of the service's packages are
+ * @returns one declaration of all that callers need
+ */
+async function bundleServiceTypes(emitted: string): Promise<string> {
   for (const [file, name] of Object.entries(INNER_TYPES)) {
     await writeFile(join(emitted, file), `export type ${name} = object;\n`);
   }
@@ -67,7 +75,6 @@ async function bundleServiceTypes(emitted: string): Promise<void> {
   });
   const { output } = await bundle.generate({ format: 'es' });
   await bundle.close();
-  // The bundler tells where each part came from: a folder that is gone by now.
-  await mkdir(DIST);
-  await writeFile(SERVICE_TYPES, output[0].code.replaceAll(/^\/\/ \.\.?\/.*\n/gm, ''));
+  // The bundler tells where each part came from: a folder that is gone by then.
+  return output[0].code.replaceAll(/^\/\/ \.\.?\/.*\n/gm, '');
 }

@@ -49,9 +49,7 @@ test('REST works in a browser', async () => {
     const body = `<script type="module">${await bundleProgram()}</script>`;
     await page.route(`${service.origin}/page`, (route) => route.fulfill({ contentType: 'text/html', body }));
     await page.goto(`${service.origin}/page`);
-    await expect
-      .poll(() => page.title())
-      .toMatch(/^-?\d+ -?\d+, true, order_already_cancelled, request-\d+, left$/);
+    await expect.poll(() => page.title()).toMatch(/^-?\d+ -?\d+, true, order_already_cancelled, request-\d+, left$/);
   } finally {
     await browser.close();
   }

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
@@ -21,13 +21,31 @@ let trpcProgram: string;
 
 beforeAll(async () => {
   folder = createTemporaryFolder();
-  await buildPackage();
-  await run('npx', ['--yes', 'pnpm@12', 'pack', '--pack-destination', folder.path], { cwd: PACKAGE });
-  tarball = join(folder.path, 'petstore-client-1.0.0.tgz');
+  tarball = await packPackage(join(folder.path, 'package'));
   restProgram = await install([]);
   trpcProgram = await install(['@trpc/client', '@trpc/server', 'superjson']);
 }, 120_000);
 afterAll(() => folder[Symbol.dispose]());
+
+/**
+ * Packs the package as it is published, from a copy, so that nothing is written where others read.
+ *
+ * @returns the tarball
+ */
+async function packPackage(copy: string): Promise<string> {
+  await buildPackage(join(copy, 'dist'));
+  await copyFile(join(PACKAGE, 'README.md'), join(copy, 'README.md'));
+  const { devDependencies: _, ...manifest } = JSON.parse(await readFile(join(PACKAGE, 'package.json'), 'utf8'));
+  await writeFile(join(copy, 'package.json'), JSON.stringify(manifest));
+  await run(...pnpm('pack'), { cwd: copy });
+  return join(copy, `petstore-client-${manifest.version}.tgz`);
+}
+
+/** The pnpm that runs this test, if one does. */
+function pnpm(...args: string[]): [command: string, args: string[]] {
+  const { npm_execpath: program = 'pnpm' } = process.env;
+  return /\.[cm]?js$/.test(program) ? ['node', [program, ...args]] : [program, args];
+}
 
 async function install(peers: readonly string[]): Promise<string> {
   const program = join(folder.path, `with-${peers.length}-peers`);

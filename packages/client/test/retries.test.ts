@@ -244,12 +244,12 @@ describe('an attempt', () => {
       response.writeHead(200);
       for (let id = 0; id < 8; id++) {
         response.write(`${id === 0 ? '[' : ','}{"id":${id}}`);
-        await sleep(100);
+        await sleep(150);
       }
       response.end(']');
     };
     const stalled: Answering = (response) => response.writeHead(200).write('[{"id":1},{');
-    await using script = await startScript([steady, stalled], { clock: scaledClock(1), timeoutMs: 500 });
+    await using script = await startScript([steady, stalled], { clock: scaledClock(1), timeoutMs: 700 });
     const ids: unknown[] = [];
     for await (const { id } of script.client.listOrders()) ids.push(id);
     expect(ids).toHaveLength(8);
@@ -262,9 +262,9 @@ describe('an attempt', () => {
       response.writeHead(200).write(`[{"id":0}${',{"id":1}'.repeat(10)}`);
       setTimeout(() => response.end(`${',{"id":2}'.repeat(10)}]`), 50);
     };
-    await using script = await startScript([list], { clock: scaledClock(1), timeoutMs: 150 });
+    await using script = await startScript([list], { clock: scaledClock(1), timeoutMs: 800 });
     let count = 0;
-    for await (const _ of script.client.listOrders()) if (count++ === 0) await sleep(400);
+    for await (const _ of script.client.listOrders()) if (count++ === 0) await sleep(1_500);
     expect(count).toBe(21);
   });
 });
