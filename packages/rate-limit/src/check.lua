@@ -27,51 +27,41 @@ local function ahead(time, origin)
   return (time - origin + 2147483648) % MODULUS - 2147483648
 end
 
--- All closed entries of both windows. Most requests need no more than the front, which holds the oldest of each.
-local function load(key, front, from, minuteClosed, dayClosed)
-  if minuteClosed + dayClosed == 0 then return '', '' end
-  local whole = (minuteClosed > 1 or dayClosed > 1) and call('GET', key) or front
-  local oldestDay = from + min(minuteClosed, 1) * 8
-  local restMinute = oldestDay + min(dayClosed, 1) * 8
-  local restDay = restMinute + max(minuteClosed - 1, 0) * 8
-  return sub(whole, from, oldestDay - 1) .. sub(whole, restMinute, restDay - 1),
-    sub(whole, oldestDay, restMinute - 1) .. sub(whole, restDay)
-end
-
--- The entries that are still in the window, their number, the total with the open entry, and the oldest of them.
-local function expire(text, at, length, total)
-  local position, size, last, count = 1, #text, 0, 0
-  while position < size do
-    last, count = unpack(ENTRY, text, position)
-    if (at - last) % MODULUS < length then break end
-    total, position = total - count, position + 8
+-- Skips the entries that have left a window. Returns how many, the total without them, and the oldest of the others.
+local function expire(whole, oldest, rest, closed, at, length, total)
+  local dropped, last, count = 0, unpack(ENTRY, whole, oldest)
+  while (at - last) % MODULUS >= length do
+    total, dropped = total - count, dropped + 1
+    if dropped == closed then break end
+    last, count = unpack(ENTRY, whole, rest + dropped * 8 - 8)
   end
-  return sub(text, position), (size + 1 - position) / 8, total, last, count
+  return dropped, total, last, count
 end
 
--- In how many milliseconds a window lets go of that many units. `text` is read only where the oldest entry is too small.
-local function freed(text, closed, oldest, first, openLast, at, length, units)
+-- In how many milliseconds a window lets go of that many units. All entries are read only where the oldest is too small.
+local function freed(whole, rest, closed, oldest, first, openLast, at, length, units)
   local last = closed > 0 and oldest or openLast
   if closed > 0 and units > first then
-    local sum, position = 0, 1
-    repeat
-      local entryLast, count = unpack(ENTRY, text, position)
-      last, sum, position = entryLast, sum + count, position + 8
-    until sum >= units or position > #text
+    local sum, i = first, 1
+    while sum < units and i < closed do
+      local entryLast, count = unpack(ENTRY, whole, rest + i * 8 - 8)
+      last, sum, i = entryLast, sum + count, i + 1
+    end
     if sum < units then last = openLast end
   end
   return length - (at - last) % MODULUS
 end
 
 local function step(key, mode, cost, perMinute, perDay)
-  local at, from, minute, day, penalised = now, 43, '', '', false
+  local at, from, penalised = now, 43, false
   local minuteClosed, minuteBegin, minuteLast, minuteCount, minuteTotal, minuteOldest, minuteFirst = 0, 0, 0, 0, 0, 0, 0
   local dayClosed, dayBegin, dayLast, dayCount, dayTotal, dayOldest, dayFirst = 0, 0, 0, 0, 0, 0, 0
   local spanStart, strikes, due, pending, firstReturn, banEnd, promise, level = 0, 0, 0, 0, 0, 0, 0, 0
-  local loaded, movedBack = true, false
 
   -- The state as it was kept. What is older than 11 days, or no state at all, is written over.
+  -- Closed entries stay in `whole`, from `minuteRest` and `dayRest` on, but for the oldest of each window.
   local front = redis.pcall('GETRANGE', key, 0, 90)
+  local whole, minuteRest, dayRest, dayEnd, movedBack = front, 43, 43, 43, false
   local version = #front >= 42 and front:byte() or 0
   if (version == 1 or version == 2) and now - unpack('<I6', front, 3) < 1000000000 then
     version, minuteClosed, at, dayClosed, minuteBegin, minuteLast, minuteCount, minuteTotal, dayBegin, dayLast, dayCount,
@@ -80,8 +70,13 @@ local function step(key, mode, cost, perMinute, perDay)
       spanStart, strikes, due, pending, firstReturn, banEnd, promise, level = unpack(PENALTY, front, 43)
       penalised, from = true, 76
     end
+    local dayFrom = minuteClosed > 0 and from + 8 or from
+    minuteRest = dayClosed > 0 and dayFrom + 8 or dayFrom
+    dayRest = minuteClosed > 1 and minuteRest + minuteClosed * 8 - 8 or minuteRest
+    dayEnd = dayClosed > 1 and dayRest + dayClosed * 8 - 8 or dayRest
+    if dayEnd > 92 then whole = nil end
     if minuteClosed > 0 then minuteOldest, minuteFirst = unpack(ENTRY, front, from) end
-    if dayClosed > 0 then dayOldest, dayFirst = unpack(ENTRY, front, minuteClosed > 0 and from + 8 or from) end
+    if dayClosed > 0 then dayOldest, dayFirst = unpack(ENTRY, front, dayFrom) end
 
     -- Brings it to the present. A clock that stepped back by more than a minute drops the minute and moves the rest.
     local back, rests = at - now, 1
@@ -96,36 +91,42 @@ local function step(key, mode, cost, perMinute, perDay)
       if pending > 0 then rests = max(rests, ahead(firstReturn, at) + 3600000) end
       if level > 0 then rests = max(rests, ahead(banEnd, at) + DAY) end
     end
-    loaded = minuteClosed <= 1 and dayClosed <= 1 or movedBack or rests <= 0
-      or minuteClosed > 0 and (at - minuteOldest) % MODULUS >= MINUTE
-      or dayClosed > 0 and (at - dayOldest) % MODULUS >= DAY
-    if loaded then
-      minute, day = load(key, front, from, minuteClosed, dayClosed)
-    end
     if movedBack then
+      whole = whole or call('GET', key)
       local times = {}
-      for position = 1, #day, 8 do
-        local last, count = unpack(ENTRY, day, position)
+      for position = dayRest, dayEnd - 8, 8 do
+        local last, count = unpack(ENTRY, whole, position)
         times[#times + 1] = pack(ENTRY, (last - back) % MODULUS, count)
       end
-      day, minuteCount = table.concat(times), 0
+      whole, minuteCount = sub(whole, 1, dayRest - 1) .. table.concat(times), 0
       dayBegin, dayLast, dayOldest = (dayBegin - back) % MODULUS, (dayLast - back) % MODULUS, (dayOldest - back) % MODULUS
     end
     if minuteCount == 0 or (at - minuteLast) % MODULUS >= MINUTE then
-      minute, minuteClosed, minuteBegin, minuteLast, minuteCount, minuteTotal = '', 0, 0, 0, 0, 0
+      if minuteClosed > 0 then whole = whole or call('GET', key) end
+      minuteClosed, minuteBegin, minuteLast, minuteCount, minuteTotal = 0, 0, 0, 0, 0
     elseif minuteClosed > 0 and (at - minuteOldest) % MODULUS >= MINUTE then
-      minute, minuteClosed, minuteTotal, minuteOldest, minuteFirst = expire(minute, at, MINUTE, minuteTotal)
+      whole = whole or call('GET', key)
+      local dropped
+      dropped, minuteTotal, minuteOldest, minuteFirst = expire(whole, from, minuteRest, minuteClosed, at, MINUTE, minuteTotal)
+      minuteClosed, minuteRest = minuteClosed - dropped, minuteRest + dropped * 8
     end
     if dayCount == 0 or (at - dayLast) % MODULUS >= DAY then
-      day, dayClosed, dayBegin, dayLast, dayCount, dayTotal = '', 0, 0, 0, 0, 0
+      if dayClosed > 0 then whole = whole or call('GET', key) end
+      dayClosed, dayBegin, dayLast, dayCount, dayTotal = 0, 0, 0, 0, 0
     elseif dayClosed > 0 and (at - dayOldest) % MODULUS >= DAY then
-      day, dayClosed, dayTotal, dayOldest, dayFirst = expire(day, at, DAY, dayTotal)
+      whole = whole or call('GET', key)
+      local dropped
+      dropped, dayTotal, dayOldest, dayFirst = expire(whole, dayFrom, dayRest, dayClosed, at, DAY, dayTotal)
+      dayClosed, dayRest = dayClosed - dropped, dayRest + dropped * 8
     end
-    if rests <= 0 or not penalised then
-      penalised = false
+    if rests <= 0 then
+      whole, penalised = whole or call('GET', key), false
+    end
+    if not penalised then
       spanStart, strikes, due, pending, firstReturn, banEnd, promise, level = 0, 0, 0, 0, 0, 0, 0, 0
     end
   end
+  local minuteNew, dayNew = '', ''
 
   -- When the request will fit, if it does not now.
   local hasDay, isDebit = mode == 'k' or mode == 'd', mode == 'b' or mode == 'd'
@@ -137,16 +138,15 @@ local function step(key, mode, cost, perMinute, perDay)
   end
   local outcome, release, retry, ban = 0, 0, 0, 0
   if minuteOver > 0 or dayOver > 0 then
-    if not loaded and (minuteClosed > 0 and minuteOver > minuteFirst or dayClosed > 0 and dayOver > dayFirst) then
-      minute, day = load(key, front, from, minuteClosed, dayClosed)
-      loaded = true
+    if minuteClosed > 0 and minuteOver > minuteFirst or dayClosed > 0 and dayOver > dayFirst then
+      whole = whole or call('GET', key)
     end
     local minuteRelease, dayRelease = 0, 0
     if minuteOver > 0 then
-      minuteRelease = freed(minute, minuteClosed, minuteOldest, minuteFirst, minuteLast, at, MINUTE, minuteOver)
+      minuteRelease = freed(whole, minuteRest, minuteClosed, minuteOldest, minuteFirst, minuteLast, at, MINUTE, minuteOver)
     end
     if dayOver > 0 then
-      dayRelease = freed(day, dayClosed, dayOldest, dayFirst, dayLast, at, DAY, dayOver)
+      dayRelease = freed(whole, dayRest, dayClosed, dayOldest, dayFirst, dayLast, at, DAY, dayOver)
     end
     outcome, release = dayRelease >= minuteRelease and 2 or 1, max(dayRelease, minuteRelease)
   end
@@ -159,11 +159,7 @@ local function step(key, mode, cost, perMinute, perDay)
     -- Books a refusal.
     local retryAt = at + release
     if not penalised then
-      if not loaded then
-        minute, day = load(key, front, from, minuteClosed, dayClosed)
-        loaded = true
-      end
-      penalised, spanStart = true, at32
+      whole, penalised, spanStart = whole or call('GET', key), true, at32
     end
     if outcome == 1 then
       retryAt = min(max(retryAt, promise + MINUTE / perMinute), retryAt + MINUTE)
@@ -194,17 +190,23 @@ local function step(key, mode, cost, perMinute, perDay)
     -- Logs the cost.
     local joinsMinute = minuteCount == 0 or toMinute <= 0 or (at - minuteBegin) % MODULUS < 1000
     local joinsDay = dayCount == 0 or toDay <= 0 or (at - dayBegin) % MODULUS < 300000
-    if not loaded and not (joinsMinute and joinsDay) then
-      minute, day = load(key, front, from, minuteClosed, dayClosed)
-      loaded = true
-    end
     if not joinsMinute then
-      if minuteClosed == 0 then minuteOldest, minuteFirst = minuteLast, minuteCount end
-      minute, minuteClosed, minuteCount = minute .. pack(ENTRY, minuteLast, minuteCount), minuteClosed + 1, 0
+      whole = whole or call('GET', key)
+      if minuteClosed == 0 then
+        minuteOldest, minuteFirst = minuteLast, minuteCount
+      else
+        minuteNew = pack(ENTRY, minuteLast, minuteCount)
+      end
+      minuteClosed, minuteCount = minuteClosed + 1, 0
     end
     if not joinsDay then
-      if dayClosed == 0 then dayOldest, dayFirst = dayLast, dayCount end
-      day, dayClosed, dayCount = day .. pack(ENTRY, dayLast, dayCount), dayClosed + 1, 0
+      whole = whole or call('GET', key)
+      if dayClosed == 0 then
+        dayOldest, dayFirst = dayLast, dayCount
+      else
+        dayNew = pack(ENTRY, dayLast, dayCount)
+      end
+      dayClosed, dayCount = dayClosed + 1, 0
     end
     if toMinute > 0 then
       if minuteCount == 0 then minuteBegin = at32 end
@@ -228,9 +230,12 @@ local function step(key, mode, cost, perMinute, perDay)
       if pending > 0 then keep = max(keep, ahead(firstReturn, at) + 3600000) end
       if level > 0 then keep = max(keep, ahead(banEnd, at) + DAY) end
     end
-    if loaded then
-      if minuteClosed + dayClosed > 0 then
-        text = text .. sub(minute, 1, 8) .. sub(day, 1, 8) .. sub(minute, 9) .. sub(day, 9)
+    if whole then
+      if minuteClosed > 0 then text = text .. pack(ENTRY, minuteOldest, minuteFirst) end
+      if dayClosed > 0 then text = text .. pack(ENTRY, dayOldest, dayFirst) end
+      if minuteClosed > 1 or dayClosed > 1 then
+        local minuteEnd = minuteRest + (minuteClosed - 1) * 8 - #minuteNew
+        text = text .. sub(whole, minuteRest, minuteEnd - 1) .. minuteNew .. sub(whole, dayRest, dayEnd - 1) .. dayNew
       end
       call('SET', key, text, 'PX', keep + slack)
     else
@@ -247,10 +252,10 @@ local function step(key, mode, cost, perMinute, perDay)
   end
   local minuteReset, dayReset = 0, 0
   if minuteCount > 0 then
-    minuteReset = freed(minute, minuteClosed, minuteOldest, minuteFirst, minuteLast, at, MINUTE, minuteTotal - perMinute + 1)
+    minuteReset = freed(whole, minuteRest, minuteClosed, minuteOldest, minuteFirst, minuteLast, at, MINUTE, minuteTotal - perMinute + 1)
   end
   if dayCount > 0 then
-    dayReset = freed(day, dayClosed, dayOldest, dayFirst, dayLast, at, DAY, dayTotal - perDay + 1)
+    dayReset = freed(whole, dayRest, dayClosed, dayOldest, dayFirst, dayLast, at, DAY, dayTotal - perDay + 1)
   end
   local behind = at - now
   return pack(ANSWER, outcome, max(0, perMinute - minuteTotal), minuteReset + behind,

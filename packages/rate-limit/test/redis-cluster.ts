@@ -1,12 +1,10 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { startRedisServer } from '@petstore/testing';
 import { Redis } from 'ioredis';
 
-const run = promisify(execFile);
-
 type Server = Awaited<ReturnType<typeof startRedisServer>>;
 
+const MASTERS = 3;
+const HOST = '127.0.0.1';
 const NODE_CONFIG = {
   'cluster-enabled': 'yes',
   'cluster-node-timeout': 1_000,
@@ -18,12 +16,26 @@ const NODE_CONFIG = {
 
 /** Six real servers on the loopback interface: three masters, and a replica of each. */
 export async function startRedisCluster() {
-  const servers = await Promise.all(Array.from({ length: 6 }, () => startRedisServer({ config: NODE_CONFIG })));
-  const addresses = servers.map(({ port }) => `127.0.0.1:${port}`);
-  await run('redis-cli', ['--cluster', 'create', ...addresses, '--cluster-replicas', '1', '--cluster-yes']);
-  await Promise.all(servers.map(waitUntilWhole));
+  const servers = await Promise.all(
+    Array.from({ length: 2 * MASTERS }, () => startRedisServer({ config: NODE_CONFIG })),
+  );
+  const [first] = servers;
+  for (const [i, { port }] of servers.entries()) {
+    await ask(servers.slice(i), async (client) => {
+      await client.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
+      if (i < MASTERS) await client.call('CLUSTER', 'ADDSLOTSRANGE', firstSlot(i), firstSlot(i + 1) - 1);
+      if (port !== first?.port) await client.call('CLUSTER', 'MEET', HOST, first?.port ?? 0);
+    });
+  }
+  await Promise.all(servers.map((server) => waitUntil(server, knowsEverybody)));
+  const ids = await Promise.all(servers.map((server) => ask([server], (client) => client.call('CLUSTER', 'MYID'))));
+  for (const [i, server] of servers.entries()) {
+    const master = ids[i - MASTERS];
+    if (i >= MASTERS) await ask([server], (client) => client.call('CLUSTER', 'REPLICATE', String(master)));
+  }
+  await Promise.all(servers.map((server) => waitUntil(server, isWhole)));
   return {
-    nodes: servers.map(({ port }) => ({ host: '127.0.0.1', port })),
+    nodes: servers.map(({ port }) => ({ host: HOST, port })),
     async findMaster(key: string): Promise<Server> {
       const port = await ask(servers, async (client) => {
         const slot = await client.cluster('KEYSLOT', key);
@@ -40,17 +52,27 @@ export async function startRedisCluster() {
   };
 }
 
-/** A replica without its master's data cannot take its place; a node must know of the whole cluster. */
-async function waitUntilWhole(server: Server): Promise<void> {
-  await ask([server], async (client) => {
-    for (;;) {
-      const [info, replication] = await Promise.all([client.cluster('INFO'), client.info('replication')]);
-      const isLinked = replication.includes('role:master') || replication.includes('master_link_status:up');
-      if (isLinked && info.includes('cluster_state:ok') && info.includes('cluster_known_nodes:6')) return;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  });
+const firstSlot = (master: number): number => Math.floor((master * 16_384) / MASTERS);
+
+const knowsEverybody = async (client: Redis): Promise<boolean> =>
+  (await client.cluster('INFO')).includes(`cluster_known_nodes:${2 * MASTERS}`);
+
+/** A replica without its master's data cannot take its place; a node must know who serves what. */
+async function isWhole(client: Redis): Promise<boolean> {
+  const [info, slots, replication] = await Promise.all([
+    client.cluster('INFO'),
+    client.cluster('SLOTS'),
+    client.info('replication'),
+  ]);
+  const isLinked = replication.includes('role:master') || replication.includes('master_link_status:up');
+  const isServed = slots.length === MASTERS && slots.every(([, , ...nodes]) => nodes.length === 2);
+  return isLinked && isServed && info.includes('cluster_state:ok');
 }
+
+const waitUntil = (server: Server, condition: (client: Redis) => Promise<boolean>): Promise<void> =>
+  ask([server], async (client) => {
+    while (!(await condition(client))) await new Promise((resolve) => setTimeout(resolve, 20));
+  });
 
 async function ask<Answer>([first]: readonly Server[], question: (client: Redis) => Promise<Answer>): Promise<Answer> {
   const client = new Redis(first?.port ?? 0, { maxRetriesPerRequest: 1 });
