@@ -12,6 +12,7 @@ import {
   ServiceError,
   TimeoutError,
 } from '../src/rest.ts';
+import { systemClock } from '../src/transport/clock.ts';
 import { readRetryAfterSeconds } from '../src/transport/retry-after.ts';
 import { retryDelayMs } from '../src/transport/retry-policy.ts';
 import { scaledClock } from './support/scaled-clock.ts';
@@ -187,6 +188,27 @@ describe('the wait before the next attempt', () => {
   });
 });
 
+describe('the clock', () => {
+  test('calls nobody early', async () => {
+    for (let i = 0; i < 200; i++) {
+      const dueMs = systemClock.now() + 2.5;
+      const calledMs = await new Promise<number>((resolve) => {
+        systemClock.schedule(() => resolve(systemClock.now()), 2.5);
+      });
+      expect(calledMs).toBeGreaterThanOrEqual(dueMs);
+    }
+  });
+
+  test('does not call who has cancelled', async () => {
+    let calls = 0;
+    const cancel = systemClock.schedule(() => calls++, 5);
+    systemClock.schedule(() => calls++, 30 * 86_400_000)();
+    cancel();
+    await sleep(20);
+    expect(calls).toBe(0);
+  });
+});
+
 describe('Retry-After', () => {
   const NOW = Date.parse('2026-11-20T12:00:00.500Z');
   const read = (retryAfter: string, date?: string) =>
@@ -229,7 +251,6 @@ describe('an attempt', () => {
     expect(failure).toMatchObject({ code: 'timed_out', status: undefined });
     expect(failure.message).toContain('4000 ms');
     expect(script.arrivals).toHaveLength(3);
-    for (const waitMs of script.waits()) expect(waitMs).toBeGreaterThanOrEqual(4_000 + 250 - 1_000);
   });
 
   test('has to give its whole answer in time', async () => {

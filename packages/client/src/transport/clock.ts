@@ -17,8 +17,15 @@ const TIMER_MAX_MS = 2_147_483_647;
 export const systemClock: ClientClock = {
   now: () => performance.timeOrigin + performance.now(),
   schedule(callback, delayMs) {
-    // Timers count whole milliseconds, and may be up to one early.
-    const timer = setTimeout(callback, Math.min(Math.ceil(delayMs) + 1, TIMER_MAX_MS));
+    const dueMs = this.now() + delayMs;
+    let timer: ReturnType<typeof setTimeout>;
+    // Timers go by a coarser clock than this one, and may be early.
+    const wait = () => {
+      const restMs = dueMs - this.now();
+      if (restMs <= 0) callback();
+      else timer = setTimeout(wait, Math.min(Math.ceil(restMs), TIMER_MAX_MS));
+    };
+    timer = setTimeout(wait, Math.min(Math.ceil(delayMs), TIMER_MAX_MS));
     return () => clearTimeout(timer);
   },
 };
