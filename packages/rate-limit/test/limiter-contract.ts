@@ -154,6 +154,6 @@ export function describeLimiter(name: string, open: () => LimiterUnderTest): voi
         }
       });
       await fc.assert(property, { numRuns: Math.ceil(PROPERTY_RUNS / 5) });
-    }, 3_600_000);
+    });
   });
 }
