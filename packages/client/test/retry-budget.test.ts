@@ -134,6 +134,6 @@ function send({ status, retryAfter, body, fate }: ScriptedAnswer, response: Serv
   response.writeHead(status, { 'content-type': 'application/json' });
   if (fate === 'whole') response.end(body);
   else response.write(body === '' ? ' ' : body, () => response.socket?.destroy());
-  // With a success the header means nothing.
-  return status < 300 ? nowMs : nowMs + toldMs;
+  // Without an error the header means nothing.
+  return status < 400 ? nowMs : nowMs + toldMs;
 }
