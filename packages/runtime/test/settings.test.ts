@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { readSettings, type Settings, SettingsError } from '../src/index.ts';
 
-const OPTIONS = { workingFolder: '/work', isTerminal: false };
+const OPTIONS = { workingFolder: '/srv/shop', isTerminal: false };
 const read = (environment: Record<string, string>): Settings => readSettings(environment, OPTIONS);
 
 function problemsOf(environment: Record<string, string>): string[] {
@@ -22,7 +22,7 @@ const DEFAULTS: Settings = {
   host: '127.0.0.1',
   port: 3000,
   adminPort: 3001,
-  dataFolder: '/work/.data',
+  dataFolder: '/srv/shop/.data',
   corsOrigins: [],
   trustProxy: false,
   instances: 1,
@@ -66,7 +66,7 @@ test.each<[Record<string, string>, Partial<Settings>]>([
   [{ HOST: '::1' }, { host: '::1' }],
   [{ DATABASE_URL: 'postgres://u:p@db/x' }, { databaseUrl: 'postgres://u:p@db/x' }],
   [{ DATABASE_URL: 'postgresql:///x?host=/run' }, { databaseUrl: 'postgresql:///x?host=/run' }],
-  [{ DATA_DIR: 'my data' }, { dataFolder: '/work/my data' }],
+  [{ DATA_DIR: 'my data' }, { dataFolder: '/srv/shop/my data' }],
   [{ DATA_DIR: '/var/lib/x/' }, { dataFolder: '/var/lib/x' }],
   [{ PUBLIC_BASE_URL: 'https://api.example/v1' }, { publicBaseUrl: 'https://api.example/v1' }],
   [{ STAGING_BASE_URL: 'http://staging:8080/petstore/v1' }, { stagingBaseUrl: 'http://staging:8080/petstore/v1' }],
