@@ -66,14 +66,15 @@ describe('in a Redis Cluster', () => {
     expect(changes.length).toBe(2);
 
     // The keys of the other masters never left Redis. What was counted here for the one that is gone was told to the
-    // next, who may lack the last moments before the death: a replica follows a little behind.
+    // next, who may lack what came just before the death: a replica follows behind, by more on a busy machine.
     const usedBy = async (some: readonly (typeof first)[]) => {
       const standings = await Promise.all(some.map((subject) => limiter.peek(subject)));
       return standings.reduce((sum, { used }) => sum + (used.day ?? 0), 0);
     };
-    const total = async () => (await usedBy(hurt)) + (await usedBy(well));
-    await vi.waitFor(async () => expect(await total()).toBeGreaterThan(decisions.length * 0.98), 5_000);
+    const sentFor = (some: readonly unknown[]) => (decisions.length * some.length) / subjects.length;
+    await vi.waitFor(async () => expect(await usedBy(hurt)).toBeGreaterThan(sentFor(hurt) * 0.6), 5_000);
+    expect(await usedBy(well)).toBeGreaterThan(sentFor(well) * 0.98);
     // The ten that were under way at that moment may have been counted before it.
-    expect(await total()).toBeLessThanOrEqual(decisions.length + 10);
+    expect((await usedBy(hurt)) + (await usedBy(well))).toBeLessThanOrEqual(decisions.length + 10);
   }, 60_000);
 });
