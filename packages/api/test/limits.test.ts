@@ -26,6 +26,15 @@ describe('limits.current', () => {
     }
   });
 
+  test('tells what is used although the plan was lowered below it', async () => {
+    if (EXTERNAL.type !== 'api-key') throw new Error('a key');
+    const keyId = 'lowered1' as typeof EXTERNAL.keyId; // any id will do
+    await api.limiter.check(apiKeySubject(keyId, limitsOfPlan({ name: 'pro' })), 100);
+    expect(await api.callAs({ ...EXTERNAL, keyId }).limits.current()).toMatchObject({
+      minute: { limit: 60, used: 100, remaining: 0 },
+    });
+  });
+
   test('is null for callers in the same process, whom nothing limits', async () => {
     expect(await api.callAs(IN_PROCESS).limits.current()).toBeNull();
   });

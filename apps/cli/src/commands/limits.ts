@@ -42,8 +42,10 @@ async function showLimits({ withSession, output }: CommandContext, id: ApiKeyId,
     await output.write(`${JSON.stringify(standingJson(standing))}\n`);
     return;
   }
-  const { minute, day, strikes, ban } = standing;
-  await output.write(renderTable([windowRow('minute', minute), ...(day ? [windowRow('day', day)] : [])]));
+  const { minute, day, used, strikes, ban } = standing;
+  await output.write(
+    renderTable([windowRow('minute', minute, used.minute), ...(day ? [windowRow('day', day, used.day)] : [])]),
+  );
   output.say(
     ban === undefined
       ? `Not banned; ${strikes} strikes.`
@@ -72,21 +74,21 @@ async function liftBan({ withSession, output }: CommandContext, id: ApiKeyId, { 
 const timeText = (timeMs: number): string => new Date(timeMs).toISOString();
 
 /** As X-RateLimit-Reset has it: a Unix timestamp in seconds, rounded up. */
-const windowJson = ({ limit, remaining, resetAtMs }: WindowStanding) => ({
+const windowJson = ({ limit, remaining, resetAtMs }: WindowStanding, used = 0) => ({
   limit,
-  used: Math.max(0, limit - remaining),
+  used,
   remaining,
   reset: Math.ceil(resetAtMs / 1_000),
 });
 
-const standingJson = ({ minute, day, strikes, ban }: PeekedStanding) => ({
-  minute: windowJson(minute),
-  day: day === undefined ? null : windowJson(day),
+const standingJson = ({ minute, day, used, strikes, ban }: PeekedStanding) => ({
+  minute: windowJson(minute, used.minute),
+  day: day === undefined ? null : windowJson(day, used.day),
   strikes,
   ban: ban === undefined ? null : { until: timeText(ban.untilMs), level: ban.level },
 });
 
-function windowRow(window: string, standing: WindowStanding) {
-  const { limit, used, remaining } = windowJson(standing);
+function windowRow(window: string, standing: WindowStanding, units: number | undefined) {
+  const { limit, used, remaining } = windowJson(standing, units);
   return { window, limit, used, remaining, reset: timeText(standing.resetAtMs) };
 }

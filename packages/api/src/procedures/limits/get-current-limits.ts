@@ -6,6 +6,7 @@ import { procedure } from '../../trpc/trpc.ts';
 export interface WindowUse {
   /** Requests in any span of the window's length. */
   readonly limit: number;
+  /** More than `limit` where that was lowered since. */
   readonly used: number;
   /** Exactly this many more fit now. */
   readonly remaining: number;
@@ -28,20 +29,19 @@ export const getCurrentLimits = procedure
   .query(async ({ ctx }): Promise<CurrentLimits | null> => {
     if (ctx.principal.type === 'in-process') return null;
     const subject = apiKeySubject(ctx.principal.keyId, limitsOfPlan(ctx.principal.plan));
-    const { minute, day, strikes, ban } = await ctx.services.limiter.peek(subject);
-    if (day === undefined) throw new Error('A key has a daily limit.');
+    const { minute, day, used, strikes, ban } = await ctx.services.limiter.peek(subject);
+    if (day === undefined || used.day === undefined) throw new Error('A key has a daily limit.');
     return {
-      minute: useOf(minute),
-      day: useOf(day),
+      minute: useOf(minute, used.minute),
+      day: useOf(day, used.day),
       strikes,
       ban: ban === undefined ? null : { until: new Date(ban.untilMs), level: ban.level },
     };
   });
 
-/** More may be used than a limit that was lowered allows; then `used` is the limit. */
-const useOf = ({ limit, remaining, resetAtMs }: WindowStanding): WindowUse => ({
+const useOf = ({ limit, remaining, resetAtMs }: WindowStanding, used: number): WindowUse => ({
   limit,
-  used: limit - remaining,
+  used,
   remaining,
   reset: new Date(resetAtMs),
 });
