@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServerProcess } from '@petstore/runtime/servers';
 
 /** A private server that a test may hurt. Its port stays the same. Disposing of it ends it and deletes its data. */
@@ -39,7 +40,7 @@ export async function runServerUnderTest(control: ServerControl): Promise<Server
     unregister();
   }
   const stop = () => end(control.stop);
-  const kill = () => end((running) => running.signal('SIGKILL'));
+  const kill = () => end(killFamily);
 
   return {
     port: control.port,
@@ -49,8 +50,8 @@ export async function runServerUnderTest(control: ServerControl): Promise<Server
     },
     stop,
     kill,
-    pause: () => signalFamily(server, 'SIGSTOP'),
-    resume: () => signalFamily(server, 'SIGCONT'),
+    pause: () => void signalFamily(server, 'SIGSTOP'),
+    resume: () => void signalFamily(server, 'SIGCONT'),
     async restart() {
       await stop();
       server = await control.start();
@@ -63,15 +64,32 @@ export async function runServerUnderTest(control: ServerControl): Promise<Server
   };
 }
 
-/** Signals a server and its children, such as PostgreSQL has for each connection. */
-function signalFamily(server: ServerProcess, signal: NodeJS.Signals): void {
+/** Signals a server and its children, such as PostgreSQL has for each connection. @returns the children's ids */
+function signalFamily(server: ServerProcess, signal: NodeJS.Signals): readonly number[] {
+  const children = childrenOf(server.pid); // asked for first: a dead server has none
   server.signal(signal);
-  for (const pid of childrenOf(server.pid)) {
+  for (const pid of children) {
     try {
       process.kill(pid, signal);
     } catch {
       // It has just ended.
     }
+  }
+  return children;
+}
+
+/** Kills all of a server: a session that outlived it would for a moment still answer. */
+async function killFamily(server: ServerProcess): Promise<void> {
+  const children = signalFamily(server, 'SIGKILL');
+  while (children.some(isRunning)) await sleep(2);
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    const [, state] = /\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? [];
+    return state !== 'Z' && state !== 'X'; // dead, and nobody asked of what
+  } catch {
+    return false;
   }
 }
 

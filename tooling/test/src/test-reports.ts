@@ -1,5 +1,5 @@
 import { existsSync, globSync, readFileSync, rmSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const REPORT = 'test-report.json';
@@ -8,7 +8,13 @@ interface PackageOutcome {
   readonly name: string;
   readonly passed: number;
   readonly failed: number;
-  readonly note?: string;
+  readonly failures: readonly Failure[];
+}
+
+interface Failure {
+  /** The test's full name, or the file's where the file could not be run. */
+  readonly name: string;
+  readonly message: string;
 }
 
 /** The part of vitest's JSON report that is read here. */
@@ -16,8 +22,14 @@ interface VitestReport {
   readonly numPassedTests: number;
   readonly numFailedTests: number;
   readonly testResults: readonly {
+    readonly name: string;
     readonly status: string;
-    readonly assertionResults: readonly { readonly status: string }[];
+    readonly message: string;
+    readonly assertionResults: readonly {
+      readonly status: string;
+      readonly fullName: string;
+      readonly failureMessages: readonly string[];
+    }[];
   }[];
 }
 
@@ -53,23 +65,32 @@ export function readOutcomes(): readonly PackageOutcome[] {
 }
 
 function outcomeOf(name: string, report: VitestReport): PackageOutcome {
-  // A file that could not be loaded holds no failed test, and is one failure all the same.
-  const broken = report.testResults.filter(
-    ({ status, assertionResults }) => status === 'failed' && !assertionResults.some((test) => test.status === 'failed'),
-  ).length;
-  const outcome = { name, passed: report.numPassedTests, failed: report.numFailedTests + broken };
-  return broken ? { ...outcome, note: `${broken} file(s) could not be run` } : outcome;
+  const failures = report.testResults
+    .filter((file) => file.status === 'failed')
+    .flatMap((file): readonly Failure[] => {
+      const failed = file.assertionResults.filter((test) => test.status === 'failed');
+      // A file that could not be loaded holds no failed test, and is one failure all the same.
+      if (failed.length === 0) return [{ name: relative(ROOT, file.name), message: file.message }];
+      return failed.map((test) => ({ name: test.fullName, message: test.failureMessages.join('\n') }));
+    });
+  return { name, passed: report.numPassedTests, failed: failures.length, failures };
 }
 
-/** Prints a line for each package and the sum as the last line. @returns how many failed */
+/** Prints what failed, a line for each package, and the sum as the last line. @returns how many failed */
 export function printOutcome(outcomes: readonly PackageOutcome[]): number {
   const width = Math.max(0, ...outcomes.map(({ name }) => name.length));
   console.log();
-  for (const { name, passed, failed, note } of outcomes) {
-    console.log(`${name.padEnd(width)}  ${passed} passed, ${failed} failed${note ? ` (${note})` : ''}`);
+  // The tests' own output is far above by now.
+  for (const { name, failures } of outcomes) {
+    for (const failure of failures) console.log(`${name}: ${failure.name}\n${indent(failure.message)}\n`);
+  }
+  for (const { name, passed, failed } of outcomes) {
+    console.log(`${name.padEnd(width)}  ${passed} passed, ${failed} failed`);
   }
   const sum = (of: (outcome: PackageOutcome) => number) => outcomes.reduce((total, outcome) => total + of(outcome), 0);
   const failed = sum((outcome) => outcome.failed);
   console.log(`\n${sum((outcome) => outcome.passed)} passed, ${failed} failed`);
   return failed;
 }
+
+const indent = (text: string) => text.replaceAll(/^/gm, '    ');
