@@ -185,7 +185,7 @@ async function openPublicListener(
     limiter,
     logger,
     metrics,
-    renderDocument: () => renderDocument(settings, publicUrl),
+    renderDocument: () => renderDocument('v1', { ...settings, publicUrl }),
     isStorageAvailable: () => storage.isAvailable,
     newRequestId: randomUUID,
     corsOrigins,

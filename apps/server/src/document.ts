@@ -1,22 +1,25 @@
 import { createRequire } from 'node:module';
-import { type DocumentServer, openApiDocument } from '@petstore/api';
+import { type DocumentOptions, type DocumentServer, openApiDocument } from '@petstore/api';
 import type { Settings } from '@petstore/runtime';
 import type { RenderedDocument } from './http/app-options.ts';
 
 const require = createRequire(import.meta.url);
 
-/**
- * Renders the OpenAPI document with the servers of this installation.
- *
- * @param publicUrl where we listen, which stands in the document unless PUBLIC_BASE_URL names what the world sees
- */
+export interface DocumentPlace extends Pick<Settings, 'publicBaseUrl' | 'stagingBaseUrl'> {
+  /** Where we listen, which stands in the document unless PUBLIC_BASE_URL names what the world sees. */
+  readonly publicUrl: string;
+}
+
+/** Renders the OpenAPI document of one version with the servers of this installation. */
 export function renderDocument(
-  { publicBaseUrl, stagingBaseUrl }: Pick<Settings, 'publicBaseUrl' | 'stagingBaseUrl'>,
-  publicUrl: string,
+  version: NonNullable<DocumentOptions['version']>,
+  { publicBaseUrl, stagingBaseUrl, publicUrl }: DocumentPlace,
 ): RenderedDocument {
-  const servers: DocumentServer[] = [{ url: publicBaseUrl ?? `${publicUrl}/v1`, description: 'Production' }];
-  if (stagingBaseUrl !== undefined) servers.push({ url: stagingBaseUrl, description: 'Staging' });
-  const document = openApiDocument({ servers });
+  // The settings name version 1's base URLs; every version is served beside it.
+  const urlOf = (baseUrl: string) => baseUrl.replace(/\/v1$/, `/${version}`);
+  const servers: DocumentServer[] = [{ url: urlOf(publicBaseUrl ?? `${publicUrl}/v1`), description: 'Production' }];
+  if (stagingBaseUrl !== undefined) servers.push({ url: urlOf(stagingBaseUrl), description: 'Staging' });
+  const document = openApiDocument({ version, servers });
   // Most processes are never asked for it, and loading it takes a tenth of a whole start.
   const { stringify }: typeof import('yaml') = require('yaml');
   return { json: JSON.stringify(document), yaml: stringify(document) };

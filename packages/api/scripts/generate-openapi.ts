@@ -1,6 +1,10 @@
-// Writes openapi.json anew from the procedures. A test fails where it differs from what is committed.
+// Writes the documents anew from the procedures. A test fails where one differs from what is committed.
 import { writeFileSync } from 'node:fs';
 import { generateDocument } from '../src/openapi/generate-document.ts';
+import { DOCUMENTED_VERSIONS } from '../src/openapi/versions.ts';
 import { appRouter } from '../src/router.ts';
 
-writeFileSync(new URL('../openapi.json', import.meta.url), `${JSON.stringify(generateDocument(appRouter), null, 2)}\n`);
+for (const about of DOCUMENTED_VERSIONS) {
+  const text = JSON.stringify(generateDocument(appRouter, about), null, 2);
+  writeFileSync(new URL(`../${about.fileName}`, import.meta.url), `${text}\n`);
+}

@@ -5,7 +5,7 @@ export type { Context, Services } from './context.ts';
 export { ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.ts';
 export { type ErrorAnswer, errorAnswer, toErrorAnswer } from './errors/error-answer.ts';
 export { type Failure, failureOf, toApiError } from './errors/to-api-error.ts';
-export { type DocumentServer, openApiDocument, openApiYaml } from './openapi/document.ts';
+export { type DocumentOptions, type DocumentServer, openApiDocument, openApiYaml } from './openapi/document.ts';
 export type { ProcedureMeta } from './rest/rest-contract.ts';
 export type { RestResult, RestRoute } from './rest/rest-route.ts';
 export { restRoutes } from './rest/rest-routes.ts';

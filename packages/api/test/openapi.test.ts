@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { initTRPC } from '@trpc/server';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -5,15 +6,53 @@ import { z } from 'zod';
 import committed from '../openapi.json' with { type: 'json' };
 import { appRouter, type Context, openApiDocument, openApiYaml } from '../src/index.ts';
 import { generateDocument } from '../src/openapi/generate-document.ts';
+import { DOCUMENTED_VERSIONS, type VersionDescription } from '../src/openapi/versions.ts';
 import { representNothing } from '../src/rest/represent.ts';
-import type { ProcedureMeta } from '../src/rest/rest-contract.ts';
+import type { ApiVersion, ProcedureMeta } from '../src/rest/rest-contract.ts';
 
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 const { paths, components } = committed;
 
+const V1 = DOCUMENTED_VERSIONS.find(({ version }) => version === 'v1') as VersionDescription; // there always is
+const t = initTRPC.context<Context>().meta<ProcedureMeta>().create();
+
+/** Procedures that answer 204 to DELETE at the path that they are named by. */
+const routerOf = (metas: Readonly<Record<string, Partial<ProcedureMeta>>>) =>
+  t.router(
+    Object.fromEntries(
+      Object.entries(metas).map(([operationId, meta]) => {
+        const openapi = { method: 'DELETE', path: `/${operationId}`, operationId } as const;
+        const rest = { errors: [], represent: representNothing };
+        const specimen = t.procedure.meta({ openapi, rest, ...meta }).output(z.void());
+        return [operationId, specimen.mutation(() => {})];
+      }),
+    ),
+  );
+const SPECIMENS = {
+  a: {},
+  b: { stability: 'beta' },
+  c: { stability: 'experimental' },
+  d: { stability: 'stable' },
+} as const;
+type SpecimenDocument = { paths: Record<string, { delete: Record<string, unknown> }> };
+
 describe('the document', () => {
-  test('is what the procedures say: run "pnpm --filter @petstore/api generate" after a change', () => {
-    expect(committed).toEqual(plain(generateDocument(appRouter)));
+  test.each(DOCUMENTED_VERSIONS)(
+    '$version is what the procedures say: run "pnpm --filter @petstore/api generate" after a change',
+    (about) => {
+      const text = readFileSync(new URL(`../${about.fileName}`, import.meta.url), 'utf8');
+      expect(JSON.parse(text)).toEqual(plain(generateDocument(appRouter, about)));
+      const { version } = about;
+      if (version === 'v1') expect(openApiDocument({ version, servers: [] })).toEqual({ ...committed, servers: [] });
+    },
+  );
+
+  test('holds the operations of its own version alone', () => {
+    const { a, b, c } = SPECIMENS;
+    const pathsOf = (version: ApiVersion) =>
+      Object.keys(generateDocument(routerOf({ a, b: { ...b, apiVersion: 'v2' }, c }), { ...V1, version }).paths ?? {});
+    expect(pathsOf('v1')).toEqual(['/a', '/c']);
+    expect(pathsOf('v2')).toEqual(['/b']);
   });
 
   test('names the servers that it is offered at', async () => {
@@ -126,23 +165,7 @@ describe('the document', () => {
   });
 
   test('shows how stable an operation is, unless it is stable', () => {
-    const t = initTRPC.context<Context>().meta<ProcedureMeta>().create();
-    const make = (operationId: string, stability?: ProcedureMeta['stability']) =>
-      t.procedure
-        .meta({
-          openapi: { method: 'DELETE', path: `/${operationId}`, operationId },
-          rest: { errors: [], represent: representNothing },
-          ...(stability && { stability }),
-        })
-        .output(z.void())
-        .mutation(() => {});
-    const router = t.router({
-      a: make('a'),
-      b: make('b', 'beta'),
-      c: make('c', 'experimental'),
-      d: make('d', 'stable'),
-    });
-    const document = plain(generateDocument(router)) as { paths: Record<string, { delete: Record<string, unknown> }> };
+    const document = plain(generateDocument(routerOf(SPECIMENS), V1)) as SpecimenDocument;
     const shown = Object.values(document.paths).map((item) => item.delete['x-stability']);
     expect(shown).toEqual([undefined, 'beta', 'experimental', undefined]);
     expect(JSON.stringify(committed)).not.toContain('x-stability');

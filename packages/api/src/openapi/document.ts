@@ -1,15 +1,25 @@
 import type { OpenAPIObject } from 'trpc-to-openapi';
-import committed from '../../openapi.json' with { type: 'json' };
+import v1 from '../../openapi.json' with { type: 'json' };
+import type { ApiVersion } from '../rest/rest-contract.ts';
 
-/** Where the interface is served; `url` ends in `/v1`. */
+/** Where the interface is served; `url` ends in the version segment. */
 export interface DocumentServer {
   readonly url: string;
   readonly description?: string;
 }
 
-/** The OpenAPI 3.1 document of the interface, as committed, with the servers that it is offered at. */
-export function openApiDocument({ servers }: { readonly servers: readonly DocumentServer[] }): OpenAPIObject {
-  const document = committed as unknown as OpenAPIObject; // written by the generator, and checked for drift
+/** Written by the generator, and checked for drift. */
+const COMMITTED = { v1 } as const satisfies Partial<Record<ApiVersion, object>>;
+
+export interface DocumentOptions {
+  /** @default 'v1' */
+  readonly version?: keyof typeof COMMITTED;
+  readonly servers: readonly DocumentServer[];
+}
+
+/** The OpenAPI 3.1 document of one version, as committed, with the servers that it is offered at. */
+export function openApiDocument({ version = 'v1', servers }: DocumentOptions): OpenAPIObject {
+  const document = COMMITTED[version] as unknown as OpenAPIObject; // TypeScript widens what it reads of a JSON file
   return {
     ...document,
     servers: servers.map(({ url, description }) => (description === undefined ? { url } : { url, description })),
@@ -17,7 +27,7 @@ export function openApiDocument({ servers }: { readonly servers: readonly Docume
 }
 
 /** The same as YAML. Loads the writer on the first call, because most processes are never asked for it. */
-export async function openApiYaml(options: { readonly servers: readonly DocumentServer[] }): Promise<string> {
+export async function openApiYaml(options: DocumentOptions): Promise<string> {
   const { stringify } = await import('yaml');
   return stringify(openApiDocument(options));
 }

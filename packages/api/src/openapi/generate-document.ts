@@ -4,17 +4,18 @@ import { z } from 'zod';
 import type { ProcedureMeta } from '../rest/rest-contract.ts';
 import { SECURITY_SCHEME } from './components.ts';
 import { decorateDocument } from './decorate-document.ts';
+import type { VersionDescription } from './versions.ts';
 
 /**
- * Makes the OpenAPI document of a router's procedures. Only the generate script and the check for drift do so: the
+ * Makes the OpenAPI document of those procedures of a router that belong to one version. Only the generate script and the check for drift do so: the
  * server reads what was committed, and never loads the generator.
  */
-export function generateDocument(router: AnyTRPCRouter): OpenAPIObject {
+export function generateDocument(router: AnyTRPCRouter, about: VersionDescription): OpenAPIObject {
   const procedures: Record<string, AnyTRPCProcedure> = router._def.procedures;
   const metaOfOperation = new Map<string, ProcedureMeta>();
   const documented = Object.entries(procedures).flatMap(([name, procedure]) => {
     const meta = procedure._def.meta as ProcedureMeta | undefined; // the router is made with this type of metadata
-    if (meta?.openapi === undefined) return [];
+    if (meta?.openapi === undefined || (meta.apiVersion ?? 'v1') !== about.version) return [];
     metaOfOperation.set(meta.openapi.operationId, meta);
     // The generator documents the output schema; here it is the REST representation, which tRPC does not send.
     const output = meta.rest?.response ?? z.void();
@@ -23,14 +24,12 @@ export function generateDocument(router: AnyTRPCRouter): OpenAPIObject {
   });
   const shown = { _def: { procedures: Object.fromEntries(documented) } };
   const document = generateOpenApiDocument(shown as unknown as OpenApiRouter, {
-    title: 'Petstore Orders',
-    description:
-      'The orders of a pet store: list them all, and cancel one. Every request needs an API key, sent as bearer token; ' +
-      'every answer tells in its headers what remains of the limits of the plan.',
-    version: '1.0.0',
+    title: about.title,
+    description: about.description,
+    version: about.documentVersion,
     license: { name: 'MIT', identifier: 'MIT' },
     openApiVersion: '3.1.0',
-    baseUrl: '/v1',
+    baseUrl: `/${about.version}`,
     securitySchemes: {
       [SECURITY_SCHEME]: { type: 'http', scheme: 'bearer', description: 'An API key, sent as the bearer token.' },
     },

@@ -6,6 +6,9 @@ import type { RestResult } from './rest-route.ts';
 /** How settled an operation is. Only what is not `stable` is told in the document, as `x-stability`. */
 type Stability = 'experimental' | 'beta' | 'stable';
 
+/** The version segment that a REST operation is served below, and whose document it stands in. */
+export type ApiVersion = 'v1' | 'v2';
+
 /** How a procedure answers over REST, where its representation differs from the object that tRPC gives. */
 export interface RestContract<Output = never> {
   /** The body of a success, as the document shows it; none: 204. */
@@ -22,6 +25,8 @@ export interface RestContract<Output = never> {
 export interface ProcedureMeta {
   readonly openapi?: NonNullable<OpenApiMeta['openapi']> & { readonly operationId: string };
   readonly rest?: RestContract;
+  /** @default 'v1' */
+  readonly apiVersion?: ApiVersion;
   /** `free` calls take nothing from the limits of their key. @default 'counted' */
   readonly cost?: 'free' | 'counted';
   /** @default 'stable' */
