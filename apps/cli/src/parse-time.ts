@@ -1,22 +1,4 @@
-const RFC_3339 = /^(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
-
-/**
- * Reads a date-time as RFC 3339 writes it. What is finer than milliseconds is dropped.
- *
- * @returns `undefined` where the text is none, or names a day or an hour that does not exist (2026-02-30, 24:00:00)
- */
-export function parseRfc3339(text: string): Date | undefined {
-  const match = RFC_3339.exec(text);
-  if (match === null) return undefined;
-  const [, day, time, decimals = '', sign, hours = '00', minutes = '00'] = match;
-  const local = `${day}T${time}.${decimals.padEnd(3, '0').slice(0, 3)}Z`;
-  const date = new Date(local);
-  // A Date takes 30 February for 2 March.
-  if (Number.isNaN(date.getTime()) || date.toISOString() !== local) return undefined;
-  if (Number(hours) > 23 || Number(minutes) > 59) return undefined;
-  const offsetMs = (Number(hours) * 60 + Number(minutes)) * 60_000;
-  return new Date(date.getTime() - (sign === '-' ? -offsetMs : offsetMs));
-}
+import { parseRfc3339 } from '@petstore/domain';
 
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 const DURATION = /^(\d{1,9})([smhd])$/;

@@ -1,6 +1,7 @@
 import type { ApiKeyId, ApiKeySecret } from './api-key.ts';
 import type { NewOrder, OrderCommand } from './decide-order.ts';
 import type { Order, OrderId } from './order.ts';
+import type { OrderPage, OrderPageRequest } from './order-page.ts';
 import type { Pet, PetId } from './pet.ts';
 
 /** The present moment, passed in so that tests may choose it. */
@@ -22,6 +23,8 @@ export interface OrderListing extends AsyncIterable<readonly Order[]> {
 export interface OrderRepository {
   /** Every order that was committed when the listing began, once each. Holds no connection while nobody reads. */
   listOrders(): OrderListing;
+  /** One statement. Ids never change, so pages that follow one another hold no order twice. */
+  findOrders(request: OrderPageRequest): Promise<OrderPage>;
   /** One conditional statement: of any number at once on one order exactly one is applied. */
   applyCommand(id: OrderId, command: OrderCommand, now: Date): Promise<OrderTransition>;
   insertOrder(order: NewOrder): Promise<Order>;

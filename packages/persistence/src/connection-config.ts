@@ -24,7 +24,7 @@ export function connectionConfig(databaseUrl: string, statementTimeoutMs: number
 }
 
 /** Options in the URL would replace those given beside it, so ours are put behind them. */
-function withSessionOptions(databaseUrl: string, options: string): string {
+export function withSessionOptions(databaseUrl: string, options: string): string {
   const url = new URL(databaseUrl);
   const own = url.searchParams.get('options');
   url.searchParams.set('options', own === null ? options : `${own} ${options}`);

@@ -2,6 +2,7 @@ import type { ApiKeyStore, Order, OrderRepository, Pet, PetRepository } from '@p
 import { type ApiKeyAdministration, openApiKeyAdministration } from './administration/api-key-administration.ts';
 import type { GenerateOptions } from './bulk/generate-orders.ts';
 import type { ImportOptions, ImportRecord, ImportResult } from './bulk/import-rows.ts';
+import { withSessionOptions } from './connection-config.ts';
 import { createMigrations, type Migrations } from './migrations.ts';
 import { PostgresApiKeyStore } from './statements/api-key-store.ts';
 import { PostgresOrderStore } from './statements/order-store.ts';
@@ -45,7 +46,14 @@ export interface PersistenceOptions {
   readonly writeConnections?: number;
   /** Connections for the batches of long listings. @default 4 */
   readonly batchConnections?: number;
+  /** Connections for searches through all orders; so many processors of the database do they keep busy. @default 2 */
+  readonly scanConnections?: number;
 }
+
+/**
+ * A search takes one processor, not all that there are; and which plan is best depends on how rare is what it looks for.
+ */
+const SCAN_SESSION = '-c max_parallel_workers_per_gather=0 -c jit=off -c plan_cache_mode=force_custom_plan';
 
 const PING = prepareStatement<readonly []>('ping', 'select');
 
@@ -63,17 +71,19 @@ export function openPersistence({
   readConnections = 2,
   writeConnections = 8,
   batchConnections = 4,
+  scanConnections = 2,
 }: PersistenceOptions): Persistence {
   const reads = new PipelinedConnections(databaseUrl, readConnections);
   const writes = new PipelinedConnections(databaseUrl, writeConnections);
   const batches = new PipelinedConnections(databaseUrl, batchConnections);
+  const scans = new PipelinedConnections(withSessionOptions(databaseUrl, SCAN_SESSION), scanConnections);
   const keyAdministration = openApiKeyAdministration(databaseUrl);
 
   const close = async () => {
-    await Promise.all([reads.close(), writes.close(), batches.close(), keyAdministration.close()]);
+    await Promise.all([reads.close(), writes.close(), batches.close(), scans.close(), keyAdministration.close()]);
   };
   return {
-    orders: new PostgresOrderStore(databaseUrl, { reads, writes, batches }),
+    orders: new PostgresOrderStore(databaseUrl, { reads, writes, batches, scans }),
     pets: new PostgresPetStore(databaseUrl, reads),
     apiKeys: new PostgresApiKeyStore(reads, writes),
     keyAdministration,

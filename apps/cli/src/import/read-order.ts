@@ -8,13 +8,13 @@ import {
   type OrderStatus,
   orderId,
   parseInt64,
+  parseRfc3339,
   petId,
   QUANTITY_MAX,
   QUANTITY_MIN,
   type RestoreRefusal,
   restoreOrder,
 } from '@petstore/domain';
-import { parseRfc3339 } from '../parse-time.ts';
 import { type Field, FieldError, type Fields, readOptional, readRequired, refuseUnknown, textOf } from './fields.ts';
 
 /** What an order of a file may hold. */

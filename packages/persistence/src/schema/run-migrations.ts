@@ -4,10 +4,12 @@ import { translatingErrors } from '../storage-error.ts';
 import type { MigrationName } from './migration-names.ts';
 import { MIGRATION_NAMES } from './migration-names.ts';
 import { InitialSchema } from './migrations/0001-initial-schema.ts';
+import { OrdersOfAPet } from './migrations/0002-orders-of-a-pet.ts';
 import { createOrm } from './orm.ts';
 
 const MIGRATIONS = {
   '0001-initial-schema': InitialSchema,
+  '0002-orders-of-a-pet': OrdersOfAPet,
 } as const satisfies Record<MigrationName, Constructor<Migration>>;
 
 /** Any number that nobody else in the database locks: the first eight bytes of "petstore" as an integer. */

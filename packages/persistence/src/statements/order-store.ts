@@ -5,6 +5,8 @@ import {
   type OrderCommand,
   type OrderId,
   type OrderListing,
+  type OrderPage,
+  type OrderPageRequest,
   type OrderTransition,
   orderId,
 } from '@petstore/domain';
@@ -14,6 +16,7 @@ import { ORDER_TARGET } from '../bulk/import-targets.ts';
 import { SKIP_TAKEN_IDS } from '../bulk/order-ids.ts';
 import type { OrderStore } from '../persistence.ts';
 import { listOrders } from './order-listing.ts';
+import { findOrders } from './order-page.ts';
 import { ORDER_COLUMNS, type OrderRow, orderOfRow } from './order-rows.ts';
 import type { PipelinedConnections } from './pipelined-connections.ts';
 import { prepareStatement, runStatement } from './prepared-statement.ts';
@@ -25,6 +28,8 @@ export interface OrderConnections {
   readonly writes: PipelinedConnections;
   /** For the batches of long listings, so that short reads never queue behind them. */
   readonly batches: PipelinedConnections;
+  /** For statements that may read the whole table to find few orders: nothing else waits behind them. */
+  readonly scans: PipelinedConnections;
 }
 
 /**
@@ -83,6 +88,10 @@ export class PostgresOrderStore implements OrderStore {
 
   listOrders(): OrderListing {
     return listOrders(this.#connections);
+  }
+
+  findOrders(request: OrderPageRequest): Promise<OrderPage> {
+    return findOrders(this.#connections, request);
   }
 
   async applyCommand(id: OrderId, command: OrderCommand, now: Date): Promise<OrderTransition> {

@@ -1,0 +1,240 @@
+import {
+  INT64_MAX,
+  INT64_MIN,
+  matchesFilter,
+  ORDER_STATUSES,
+  type Order,
+  type OrderFilter,
+  type OrderId,
+  orderId,
+  petId,
+  SHIP_DATE_MAX,
+  SHIP_DATE_MIN,
+} from '@petstore/domain';
+import fc from 'fast-check';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import {
+  cancelledOrder,
+  completedOrder,
+  importOrders,
+  listedOrders,
+  NOW,
+  newOrder,
+  openTestStore,
+  pendingOrder,
+  shippedOrder,
+  type TestStore,
+} from './support.ts';
+
+let store: TestStore;
+
+beforeAll(async () => {
+  store = await openTestStore();
+});
+afterAll(() => store[Symbol.asyncDispose]());
+beforeEach(async () => {
+  await store.query('truncate orders restart identity');
+});
+
+const idsOf = (orders: readonly Order[]) => orders.map(({ id }) => id);
+const byId = (a: Order, b: Order) => (a.id < b.id ? -1 : 1);
+
+/** Reads all pages, one after the other. */
+async function readPages(
+  filter: OrderFilter,
+  limit: number,
+  betweenPages: () => void | Promise<void> = () => {},
+): Promise<Order[][]> {
+  const pages: Order[][] = [];
+  let afterId: OrderId | undefined;
+  for (;;) {
+    const page = await store.persistence.orders.findOrders({
+      filter,
+      limit,
+      ...(afterId !== undefined && { afterId }),
+    });
+    pages.push([...page.orders]);
+    if (page.nextAfterId === undefined) return pages;
+    afterId = page.nextAfterId;
+    await betweenPages();
+  }
+}
+
+const SOME_DATES = ['2026-05-01T00:00:00.000Z', '2026-05-01T00:00:00.001Z', '2026-06-01T12:00:00.500Z'].map(
+  (text) => new Date(text),
+);
+const PETS = [INT64_MIN, 1n, 7n, INT64_MAX].map(petId);
+const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
+const shipDates = fc.constantFrom(...SOME_DATES, SHIP_DATE_MIN, SHIP_DATE_MAX);
+
+const anyOrder = fc
+  .record({
+    make: fc.constantFrom(pendingOrder, shippedOrder, completedOrder, cancelledOrder),
+    id: fc.oneof(fc.bigInt({ min: INT64_MIN, max: INT64_MAX }), fc.constantFrom(INT64_MIN, -1n, 0n, INT64_MAX)),
+    pet: fc.constantFrom(...PETS),
+    shipDate: optional(shipDates),
+  })
+  .map(({ make, id, pet, shipDate }): Order => ({ ...make(id), petId: pet, ...(shipDate && { shipDate }) }));
+
+const anyFilter = fc
+  .record({
+    statuses: optional(fc.subarray([...ORDER_STATUSES], { minLength: 1 })),
+    petId: optional(fc.constantFrom(...PETS)),
+    complete: optional(fc.boolean()),
+    shipDateFrom: optional(shipDates),
+    shipDateTo: optional(shipDates),
+  })
+  .map(withoutUndefined);
+
+function withoutUndefined(parts: Record<string, unknown>): OrderFilter {
+  return Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== undefined));
+}
+
+test('pages are what the domain says that a filter wants, once each, ascending by id, all of them full but the last', async () => {
+  const anyOrders = fc.uniqueArray(anyOrder, { selector: ({ id }) => id, maxLength: 60, size: 'max' });
+  await fc.assert(
+    fc.asyncProperty(anyOrders, fc.array(anyFilter, { minLength: 5 }), async (orders, filters) => {
+      await store.query('truncate orders');
+      await importOrders(store, orders);
+      for (const [i, filter] of [{}, ...filters].entries()) {
+        const wanted = orders.filter((order) => matchesFilter(order, filter)).sort(byId);
+        const limit = 1 + (i % 7) * 3;
+        const pages = await readPages(filter, limit);
+        expect(pages.flat()).toEqual(wanted);
+        expect(pages.slice(0, -1).every(({ length }) => length === limit)).toBe(true);
+        expect(pages.at(-1)?.length).toBeGreaterThanOrEqual(wanted.length === 0 ? 0 : 1);
+      }
+    }),
+    { numRuns: 25 },
+  );
+});
+
+test('a page that is just full is known to be the last', async () => {
+  await store.persistence.orders.generateOrders({ count: 6, seed: 1, now: NOW });
+  expect((await readPages({}, 3)).map(({ length }) => length)).toEqual([3, 3]);
+  expect((await readPages({}, 6)).map(({ length }) => length)).toEqual([6]);
+  expect((await readPages({}, 4)).map(({ length }) => length)).toEqual([4, 2]);
+});
+
+test('behind the last id there is nothing', async () => {
+  await importOrders(store, [pendingOrder(INT64_MAX)]);
+  const { orders } = store.persistence;
+  expect(await orders.findOrders({ filter: {}, limit: 5, afterId: orderId(INT64_MAX) })).toEqual({ orders: [] });
+});
+
+describe('while others write', () => {
+  /** Writes until it is told to stop: new orders at the end, in gaps and below; and it cancels, ships and completes. */
+  function startWriting() {
+    const { orders } = store.persistence;
+    let isOn = true;
+    let written = 0;
+    const repeat = async (write: (turn: number) => Promise<unknown>) => {
+      for (let turn = 1; isOn; turn++) {
+        await write(turn);
+        written++;
+      }
+    };
+    const insert = (turn: number) =>
+      store.query(
+        `insert into orders (id, pet_id, quantity, status, complete, placed_at)
+         select id, 7, 1, 'pending', false, now() from unnest(array[$1::bigint, $2]) id on conflict do nothing`,
+        [(turn * 7) % 3_000, -turn],
+      );
+    const command = (name: 'cancel' | 'ship' | 'complete', step: number) => (turn: number) =>
+      orders.applyCommand(orderId(BigInt((turn * step) % 3_000)), name, NOW);
+    const writers = Promise.all([
+      repeat(() => orders.insertOrder(newOrder())),
+      repeat(insert),
+      repeat(command('cancel', 11)),
+      repeat(command('ship', 13)),
+      repeat(command('complete', 13)),
+    ]);
+    const stop = async () => {
+      isOn = false;
+      await writers;
+    };
+    return { stop, written: () => written };
+  }
+
+  test.each<[string, OrderFilter]>([
+    ['without a filter', {}],
+    ['of one pet', { petId: petId(7n) }],
+    ['of a status', { statuses: ['pending'] }],
+    ['of statuses', { statuses: ['shipped', 'cancelled'] }],
+    ['that are complete', { complete: true }],
+    ['that are not complete', { complete: false }],
+    [
+      'of a range of ship dates',
+      { shipDateFrom: new Date('2026-03-01T00:00:00Z'), shipDateTo: new Date('2026-09-01T00:00:00Z') },
+    ],
+    ['of a pet and a status', { petId: petId(7n), statuses: ['pending'] }],
+  ])('pages %s hold no order twice, and miss none that was wanted throughout', async (_, filter) => {
+    const { orders } = store.persistence;
+    await orders.generateOrders({ count: 3_000, seed: 2, now: NOW });
+    await store.query('update orders set pet_id = 7 where id % 3 = 0');
+    // Leaves gaps, where orders come in meanwhile.
+    await store.query('delete from orders where id % 7 = 0');
+    for (const limit of [37, 150, 600]) {
+      const before = await listedOrders(store);
+      const writing = startWriting();
+      let writtenBefore = 0;
+      const pages = await readPages(filter, limit, async () => {
+        // Something is written between any two pages, else this would prove nothing.
+        await vi.waitUntil(() => writing.written() > writtenBefore + 5, { interval: 1, timeout: 5_000 });
+        writtenBefore = writing.written();
+      });
+      await writing.stop();
+      const after = new Map((await listedOrders(store)).map((order) => [order.id, order]));
+
+      const ids = idsOf(pages.flat());
+      expect(ids).toEqual([...new Set(ids)].sort((a, b) => (a < b ? -1 : 1)));
+      for (const order of pages.flat()) expect(matchesFilter(order, filter)).toBe(true);
+      // No state is entered twice: what was wanted before and is wanted afterwards was so throughout.
+      const throughout = before.filter((order) => {
+        const now = after.get(order.id);
+        return matchesFilter(order, filter) && now !== undefined && matchesFilter(now, filter);
+      });
+      const seen = new Set(ids);
+      expect(throughout.filter(({ id }) => !seen.has(id))).toEqual([]);
+    }
+  });
+});
+
+describe('a page costs', () => {
+  test('one statement', async () => {
+    await store.persistence.orders.generateOrders({ count: 500, seed: 3, now: NOW });
+    const filters: OrderFilter[] = [{}, { petId: petId(7n) }, { statuses: ['pending'], complete: false }];
+    for (const filter of filters) {
+      await store.persistence.orders.findOrders({ filter, limit: 10 });
+      const sent = vi.spyOn(pg.Client.prototype, 'query');
+      await store.persistence.orders.findOrders({ filter, limit: 10, afterId: orderId(3n) });
+      expect(sent).toHaveBeenCalledTimes(1);
+      sent.mockRestore();
+    }
+  });
+
+  test('no look at the orders of other pets', async () => {
+    await store.persistence.orders.generateOrders({ count: 20_000, seed: 4, now: NOW });
+    await store.query('analyze orders');
+    const { rows } = await store.query(
+      'explain select id from orders where id > 5000 and pet_id = 7 order by id limit 101',
+    );
+    const plan = rows.flat().join('\n');
+    expect(plan).toContain('orders_pet_id_id_index');
+    expect(plan).toContain('Index Cond: ((pet_id = 7) AND (id > 5000))');
+  });
+
+  test('nothing when an order is cancelled, shipped or completed: no index holds what these change', async () => {
+    const { rows } = await store.query(
+      `select distinct attname from pg_index join pg_attribute on attrelid = indrelid and attnum = any (indkey)
+       where indrelid = 'orders'::regclass order by attname`,
+    );
+    expect(rows.flat()).toEqual(['id', 'pet_id']);
+    const { rows: withCondition } = await store.query(
+      `select indexrelid::regclass from pg_index where indrelid = 'orders'::regclass
+       and (indpred is not null or indexprs is not null)`,
+    );
+    expect(withCondition).toEqual([]);
+  });
+});
