@@ -152,12 +152,12 @@ describe('migrate', () => {
         expect(code).toBe(0);
         return JSON.parse(stdout) as unknown;
       };
-      const pending = { applied: [], pending: ['0001-initial-schema'] };
+      const pending = { applied: [], pending: ['0001-initial-schema', '0002-orders-of-a-pet'] };
       expect(await json('migrate', '--status')).toEqual(pending);
       expect(await json('migrate', '--status')).toEqual(pending);
-      expect(await json('migrate')).toEqual({ applied: ['0001-initial-schema'] });
+      expect(await json('migrate')).toEqual({ applied: ['0001-initial-schema', '0002-orders-of-a-pet'] });
       expect(await json('migrate')).toEqual({ applied: [] });
-      expect(await json('migrate', '--status')).toEqual({ applied: ['0001-initial-schema'], pending: [] });
+      expect(await json('migrate', '--status')).toEqual({ applied: ['0001-initial-schema', '0002-orders-of-a-pet'], pending: [] });
     });
   });
 

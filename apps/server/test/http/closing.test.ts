@@ -24,6 +24,7 @@ async function startHeldApp() {
           await gate.promise;
           return orders.applyCommand(...args);
         },
+        findOrders: (request) => orders.findOrders(request),
         insertOrder: (order) => orders.insertOrder(order),
       }),
     },

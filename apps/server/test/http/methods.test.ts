@@ -24,6 +24,7 @@ beforeAll(async () => {
           });
         },
         applyCommand: (id, command, now) => orders.applyCommand(id, command, now),
+        findOrders: (request) => orders.findOrders(request),
         insertOrder: (order) => orders.insertOrder(order),
       }),
     },

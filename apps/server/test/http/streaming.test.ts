@@ -20,6 +20,7 @@ const listingOf = (chunks: () => AsyncIterable<Uint8Array>, batches?: () => Asyn
         [Symbol.asyncIterator]: batches ?? (() => orders.listOrders()[Symbol.asyncIterator]()),
       }),
       applyCommand: (...args) => orders.applyCommand(...args),
+      findOrders: (...args) => orders.findOrders(...args),
       insertOrder: (...args) => orders.insertOrder(...args),
     }),
   },
