@@ -4,7 +4,14 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import committed from '../openapi.json' with { type: 'json' };
-import { appRouter, type Context, openApiDocument, openApiYaml } from '../src/index.ts';
+import {
+  appRouter,
+  type Context,
+  ERROR_CATALOGUE,
+  type ErrorCode,
+  openApiDocument,
+  openApiYaml,
+} from '../src/index.ts';
 import { generateDocument } from '../src/openapi/generate-document.ts';
 import { DOCUMENTED_VERSIONS, type VersionDescription } from '../src/openapi/versions.ts';
 import { representNothing } from '../src/rest/represent.ts';
@@ -34,7 +41,50 @@ const SPECIMENS = {
   c: { stability: 'experimental' },
   d: { stability: 'stable' },
 } as const;
-type SpecimenDocument = { paths: Record<string, { delete: Record<string, unknown> }> };
+const ALWAYS = [
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+  'RateLimit-Policy',
+  'RateLimit',
+  'X-Request-Id',
+];
+
+interface ReadResponse {
+  readonly $ref?: string;
+  readonly headers: Record<string, object>;
+  readonly content: { readonly 'application/json': { readonly examples: Record<string, { readonly value: unknown }> } };
+}
+
+type ReadOperation = Readonly<Record<string, unknown>>;
+
+interface ReadDocument {
+  readonly paths: Record<string, Record<string, { responses: Record<string, ReadResponse>; deprecated?: boolean }>>;
+  readonly components: { readonly responses: Record<string, ReadResponse> };
+}
+
+/** Every response of every operation, references followed. */
+const responsesOf = (document: ReadDocument) =>
+  Object.values(document.paths)
+    .flatMap((item) => Object.values(item))
+    .flatMap(({ responses, deprecated = false }) =>
+      Object.entries(responses).map(([status, own]) => {
+        const { $ref } = own;
+        const response = $ref === undefined ? own : document.components.responses[$ref.replace(/.*\//, '')];
+        if (response === undefined) throw new Error(`${$ref} leads nowhere`);
+        return { status, response, deprecated };
+      }),
+    );
+
+/** By operationId. */
+function operationsOf(document: object): Readonly<Record<string, ReadOperation>> {
+  const { paths: items } = plain(document) as { paths: Record<string, Record<string, ReadOperation>> };
+  const operations = Object.values(items).flatMap((item) => Object.values(item));
+  return Object.fromEntries(operations.map((operation) => [String(operation['operationId']), operation]));
+}
+
+const extensionsOf = (operation: ReadOperation = {}) =>
+  Object.fromEntries(Object.entries(operation).filter(([name]) => name.startsWith('x-')));
 
 describe('the document', () => {
   test.each(DOCUMENTED_VERSIONS)(
@@ -60,7 +110,11 @@ describe('the document', () => {
       { url: 'https://api.example.com/v1', description: 'Production' },
       { url: 'http://127.0.0.1:3000/v1' },
     ];
-    expect(openApiDocument({ servers })).toEqual({ ...committed, servers });
+    expect(openApiDocument({ servers })).toEqual({
+      ...committed,
+      externalDocs: { ...committed.externalDocs, url: 'https://api.example.com/docs' },
+      servers: servers.map((server) => ({ ...server, 'x-internal': false })),
+    });
   });
 
   test('is the same as YAML', async () => {
@@ -110,7 +164,7 @@ describe('the document', () => {
 
   test('lists what each operation answers', () => {
     const statuses = ({ responses }: { responses: object }) => Object.keys(responses);
-    expect(statuses(paths['/store/orders'].get)).toEqual(['200', '401', '429', '500', '503', 'default']);
+    expect(statuses(paths['/store/orders'].get)).toEqual(['200', '400', '401', '429', '500', '503', 'default']);
     expect(statuses(paths['/store/orders/{orderId}'].delete)).toEqual([
       '204',
       '400',
@@ -147,27 +201,83 @@ describe('the document', () => {
     expect(cancel.responses[204]).not.toHaveProperty('content');
   });
 
-  test('has the headers of the limits on every answer, Retry-After on 429 and 503, and no dangling reference', () => {
-    for (const item of Object.values(paths)) {
-      for (const { responses } of Object.values(item)) {
-        for (const [status, { headers }] of Object.entries(responses as Record<string, { headers: object }>)) {
-          const names = Object.keys(headers);
-          expect(names).toEqual(
-            expect.arrayContaining(['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']),
-          );
-          expect(names.includes('Retry-After')).toBe(status === '429' || status === '503');
-        }
+  test('has the headers of the limits on every answer, and those that belong to a status', () => {
+    for (const { status, response, deprecated } of responsesOf(plain(committed) as ReadDocument)) {
+      const names = Object.keys(response.headers);
+      expect(names).toEqual(expect.arrayContaining(ALWAYS));
+      expect(names.includes('Retry-After')).toBe(status === '429' || status === '503');
+      expect(names.includes('WWW-Authenticate')).toBe(status === '401');
+      expect(['Deprecation', 'Sunset', 'Link'].map((name) => names.includes(name))).toEqual(Array(3).fill(deprecated));
+    }
+    for (const name of ALWAYS) expect(components.headers).toHaveProperty([name, 'required'], true);
+  });
+
+  test('refers to nothing that is not there, and has nothing that nobody refers to', () => {
+    const referred = JSON.stringify(committed).matchAll(/#\/components\/(\w+)\/([\w-]+)/g);
+    const used = new Set(Array.from(referred, ([, section = '', name = '']) => `${section}/${name}`));
+    const there = Object.entries(components).flatMap(([section, values]) =>
+      section === 'securitySchemes' ? [] : Object.keys(values).map((name) => `${section}/${name}`),
+    );
+    expect([...used].sort()).toEqual(there.sort());
+  });
+
+  test('gives an example of every success and of every error code', () => {
+    for (const { status, response } of responsesOf(plain(committed) as ReadDocument)) {
+      if (status === '204') continue;
+      const { examples } = response.content['application/json'];
+      expect(Object.keys(examples).length).toBeGreaterThan(0);
+      if (status === '200') continue;
+      for (const [code, { value }] of Object.entries(examples)) {
+        const { message, status: own } = ERROR_CATALOGUE[code as ErrorCode];
+        expect(value).toEqual({ code, message, status: own });
+        if (status !== 'default') expect(String(own)).toBe(status);
       }
     }
-    for (const [, section = '', name = ''] of JSON.stringify(committed).matchAll(/#\/components\/(\w+)\/([\w-]+)/g)) {
-      expect(components).toHaveProperty([section, name]);
-    }
+    const { examples } = paths['/store/orders'].get.responses[200].content['application/json'];
+    expect(examples.some.value.some((order) => !('shipDate' in order))).toBe(true);
+  });
+
+  test('says where no key is needed', () => {
+    const openapi = { method: 'DELETE', path: '/a', operationId: 'a', protect: false } as const;
+    const { a } = operationsOf(generateDocument(routerOf({ a: { openapi } }), V1));
+    expect(a?.['security']).toEqual([]);
+    for (const operation of Object.values(operationsOf(committed))) expect(operation).not.toHaveProperty('security');
   });
 
   test('shows how stable an operation is, unless it is stable', () => {
-    const document = plain(generateDocument(routerOf(SPECIMENS), V1)) as SpecimenDocument;
-    const shown = Object.values(document.paths).map((item) => item.delete['x-stability']);
-    expect(shown).toEqual([undefined, 'beta', 'experimental', undefined]);
+    const { a, b, c, d } = operationsOf(generateDocument(routerOf(SPECIMENS), V1));
+    expect(extensionsOf(a)).toEqual({});
+    expect(extensionsOf(b)).toEqual({
+      'x-stability': 'beta',
+      'x-stability-level': 'beta',
+      'x-scalar-stability': 'experimental',
+      'x-badges': [{ name: 'Beta', color: 'blue' }],
+    });
+    expect(extensionsOf(c)).toEqual({
+      'x-stability': 'experimental',
+      'x-stability-level': 'alpha',
+      'x-scalar-stability': 'experimental',
+      'x-badges': [{ name: 'Experimental', color: 'purple' }],
+    });
+    expect(extensionsOf(d)).toEqual({});
     expect(JSON.stringify(committed)).not.toContain('x-stability');
+  });
+
+  test('tells when a deprecated operation ends: what is committed, or what the installation says', () => {
+    const shown = (document: object) => extensionsOf(operationsOf(document)['getPetById']);
+    const sunset = (date: string) => ({
+      'x-sunset': date,
+      'x-scalar-stability': 'deprecated',
+      'x-badges': [{ name: `Sunset ${date}`, color: 'orange' }],
+    });
+    expect(shown(committed)).toEqual(sunset('2027-06-30'));
+    const served = openApiDocument({ servers: [], sunsetAt: new Date('2030-01-02T03:04:05Z') });
+    expect(shown(served)).toEqual(sunset('2030-01-02'));
+    expect(operationsOf(served)['listOrders']).toEqual(operationsOf(committed)['listOrders']);
+  });
+
+  test('takes no operation that is deprecated without an end', () => {
+    const rest = { errors: [], represent: representNothing, deprecatedAt: new Date(0) };
+    expect(() => generateDocument(routerOf({ a: { rest } }), V1)).toThrow('a is deprecated without a sunset');
   });
 });

@@ -2,17 +2,20 @@ import type { OpenAPIObject } from 'trpc-to-openapi';
 import { ERROR_CATALOGUE, type ErrorCode } from '../error-catalogue.ts';
 
 type Components = NonNullable<OpenAPIObject['components']>;
-type Headers = NonNullable<Components['headers']>;
+export type Headers = NonNullable<Components['headers']>;
 
-/** What the operations are grouped by. `Store` and `Pets` are sections of the specification that hold none. */
-export const TAGS: NonNullable<OpenAPIObject['tags']> = [
-  { name: 'orders', description: 'List the orders placed in the store, and cancel one.' },
-  { name: 'Store', description: 'The store that orders are placed in. It has no operations of its own.' },
-  { name: 'Pets', description: 'The pets that orders are about. It has no operations of its own.' },
-  { name: 'deprecated', description: 'Operations with a sunset date, which every answer tells in its headers.' },
-];
+export const SECURITY_SCHEMES = {
+  bearerAuth: {
+    type: 'http',
+    scheme: 'bearer',
+    description:
+      'An API key, sent as the bearer token (RFC 6750): `Authorization: Bearer <API_KEY>`. Keys are opaque, begin with ' +
+      '`pso_live_` or `pso_test_`, and can be rotated and revoked.',
+  },
+} satisfies NonNullable<Components['securitySchemes']>;
 
-export const SECURITY_SCHEME = 'bearerAuth';
+/** What every operation asks for, unless it says that it needs no key. */
+export const SECURITY = [{ bearerAuth: [] }] satisfies NonNullable<OpenAPIObject['security']>;
 
 /** Codes that only procedures without a REST route answer with. */
 const TRPC_ONLY_CODES: readonly ErrorCode[] = ['insufficient_scope', 'order_not_shipped', 'order_already_completed'];
@@ -23,65 +26,150 @@ const REST_CODES = (Object.keys(ERROR_CATALOGUE) as ErrorCode[]) // the catalogu
 /** The Error object of the specification. */
 export const ERROR_SCHEMA = {
   type: 'object',
-  description: 'What every failure is answered with.',
+  description: 'What every failure is answered with, from whichever layer it comes.',
   properties: {
     code: { type: 'string', enum: REST_CODES, description: 'Machine-readable error code.' },
-    message: { type: 'string', description: 'Human-readable description of the error.' },
-    status: { type: 'integer', description: 'The HTTP status code.' },
+    message: {
+      type: 'string',
+      maxLength: 1000,
+      pattern: '\\S',
+      description: 'Human-readable description of the error. It may change; decide by the code.',
+    },
+    status: { type: 'integer', format: 'int32', minimum: 400, maximum: 599, description: 'The HTTP status code.' },
   },
   required: ['code', 'message', 'status'],
 } satisfies NonNullable<Components['schemas']>[string];
 
-/** Sent with every answer. */
+const COUNT = { type: 'integer', format: 'int32', maximum: 1_000_000_000 } as const;
+
+/** On every answer. */
 const COMMON_HEADERS = {
-  'X-RateLimit-Limit': { description: 'The limit in force.', schema: { type: 'integer' } },
-  'X-RateLimit-Remaining': { description: 'Requests remaining.', schema: { type: 'integer', minimum: 0 } },
+  'X-RateLimit-Limit': {
+    description: 'The limit in force: requests in the window that is nearest to being used up.',
+    required: true,
+    schema: { ...COUNT, minimum: 1 },
+    example: 60,
+  },
+  'X-RateLimit-Remaining': {
+    description: 'Requests remaining in that window.',
+    required: true,
+    schema: { ...COUNT, minimum: 0 },
+    example: 59,
+  },
   'X-RateLimit-Reset': {
-    description: 'Unix timestamp, in seconds, at which the limit resets.',
-    schema: { type: 'integer', format: 'int64' },
+    description:
+      'Unix timestamp, in seconds, at which the limit resets: when the next request is freed; on a 429, when this one ' +
+      'would fit.',
+    required: true,
+    // Until the end of the year 9999, past which no clock of ours counts.
+    schema: { type: 'integer', format: 'int64', minimum: 0, maximum: 253_402_300_799 },
+    example: 1_796_115_660,
   },
   'RateLimit-Policy': {
     description: 'Both sliding windows, as a structured field (draft-ietf-httpapi-ratelimit-headers).',
-    schema: { type: 'string' },
+    required: true,
+    schema: { type: 'string', maxLength: 128, pattern: '^"minute";q=\\d+;w=60(, "day";q=\\d+;w=86400)?$' },
     example: '"minute";q=60;w=60, "day";q=1000;w=86400',
   },
   RateLimit: {
     description: 'What remains in each window, as a structured field (draft-ietf-httpapi-ratelimit-headers).',
-    schema: { type: 'string' },
+    required: true,
+    schema: { type: 'string', maxLength: 128, pattern: '^"minute";r=\\d+;t=\\d+(, "day";r=\\d+;t=\\d+)?$' },
     example: '"minute";r=59;t=60, "day";r=999;t=86400',
   },
   'X-Request-Id': {
-    description: 'Names the request. An inbound one is kept if it is 1 to 64 letters, digits, "_" or "-".',
-    schema: { type: 'string' },
+    description: 'Names the request. An inbound one is kept if it is 1 to 64 letters, digits, "_" or "-", and no key.',
+    required: true,
+    schema: { type: 'string', maxLength: 64, pattern: '^[A-Za-z0-9_-]{1,64}$' },
+    example: '3f0c2a52-7d3e-4c55-9e0b-6f1f0e3c8a11',
+  },
+  'Access-Control-Allow-Origin': {
+    description: 'The origin that the request came from, where it is one that may call from a browser.',
+    schema: { type: 'string', maxLength: 300, pattern: '^https?://[^/]+$' },
+    example: 'https://shop.example',
   },
 } as const satisfies Headers;
 
-const ERROR_HEADERS = {
-  'Retry-After': { description: 'Whole seconds to wait before a retry.', schema: { type: 'integer', minimum: 1 } },
-  'WWW-Authenticate': { description: 'The challenge of RFC 6750 section 3.', schema: { type: 'string' } },
-} as const satisfies Headers;
-
+/** On every answer of a deprecated operation. */
 const DEPRECATION_HEADERS = {
   Deprecation: {
     description: 'Since when the operation is deprecated (RFC 9745).',
-    schema: { type: 'string' },
+    required: true,
+    schema: { type: 'string', maxLength: 16, pattern: '^@\\d+$' },
     example: '@1782777600',
   },
-  Sunset: { description: 'When the operation ends (RFC 8594).', schema: { type: 'string' } },
-  Link: { description: 'Where the deprecation is explained (RFC 9745).', schema: { type: 'string' } },
+  Sunset: {
+    description: 'When the operation ends, as an HTTP-date (RFC 8594). From then on it answers 410.',
+    required: true,
+    schema: {
+      type: 'string',
+      maxLength: 29,
+      pattern: '^[A-Z][a-z]{2}, \\d\\d [A-Z][a-z]{2} \\d{4} \\d\\d:\\d\\d:\\d\\d GMT$',
+    },
+    example: 'Wed, 30 Jun 2027 00:00:00 GMT',
+  },
+  Link: {
+    description: 'Where deprecation and sunset are explained (RFC 8288, RFC 9745, RFC 8594).',
+    required: true,
+    schema: { type: 'string', maxLength: 1000, pattern: 'rel="deprecation".*rel="sunset"' },
+    example:
+      '</docs#getPetById>; rel="deprecation"; type="text/html", </docs#getPetById>; rel="sunset"; type="text/html"',
+  },
 } as const satisfies Headers;
 
-export const HEADERS: Headers = { ...COMMON_HEADERS, ...ERROR_HEADERS, ...DEPRECATION_HEADERS };
+const RETRY_AFTER = {
+  description: 'Whole seconds to wait before a retry (RFC 9110 section 10.2.3).',
+  required: true,
+  schema: { type: 'integer', format: 'int32', minimum: 1, maximum: 2_147_483_647 },
+  example: 12,
+} as const satisfies Headers[string];
+
+const CHALLENGE = {
+  description: 'The challenge of RFC 6750 section 3.',
+  required: true,
+  schema: { type: 'string', maxLength: 500, pattern: '^Bearer ' },
+  example: 'Bearer realm="petstore"',
+} as const satisfies Headers[string];
+
+const ALLOW = {
+  description: 'On a 405, the methods that the path supports (RFC 9110 section 10.2.1).',
+  schema: { type: 'string', maxLength: 100, pattern: '^[A-Z]+(, [A-Z]+)*$' },
+  example: 'GET, HEAD, OPTIONS',
+} as const satisfies Headers[string];
+
+/** By the names that answers carry, except that links of another kind must not be taken for those of a deprecation. */
+export const HEADER_COMPONENTS: Headers = {
+  ...COMMON_HEADERS,
+  'Retry-After': RETRY_AFTER,
+  'WWW-Authenticate': CHALLENGE,
+  Allow: ALLOW,
+  Deprecation: DEPRECATION_HEADERS.Deprecation,
+  Sunset: DEPRECATION_HEADERS.Sunset,
+  DeprecationLink: DEPRECATION_HEADERS.Link,
+};
 
 const refer = (names: readonly string[]): Headers =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
-/** The headers of an answer with a status, as references to {@link HEADERS}. */
-export function headersOf(status: number | 'default', deprecated: boolean): Headers {
-  return refer([
-    ...Object.keys(COMMON_HEADERS),
-    ...(status === 401 ? ['WWW-Authenticate'] : []),
-    ...(status === 429 || status === 503 ? ['Retry-After'] : []),
-    ...(deprecated ? Object.keys(DEPRECATION_HEADERS) : []),
-  ]);
+const COMMON_REFS = refer(Object.keys(COMMON_HEADERS));
+const DEPRECATION_REFS: Headers = {
+  ...refer(['Deprecation', 'Sunset']),
+  Link: { $ref: '#/components/headers/DeprecationLink' },
+};
+const REFS_OF_STATUS: Readonly<Record<string, Headers>> = {
+  401: refer(['WWW-Authenticate']),
+  429: refer(['Retry-After']),
+  503: refer(['Retry-After']),
+  default: refer(['Allow']),
+};
+
+/** What was refused before its path was known tells nothing of a deprecation. */
+const OPTIONAL_DEPRECATION_HEADERS: Headers = Object.fromEntries(
+  Object.entries(DEPRECATION_HEADERS).map(([name, header]) => [name, { ...header, required: false }]),
+);
+
+/** The headers of an answer, as references to {@link HEADER_COMPONENTS}. */
+export function headersOf(status: number | 'default', isDeprecated: boolean): Headers {
+  const deprecation = status === 'default' ? OPTIONAL_DEPRECATION_HEADERS : DEPRECATION_REFS;
+  return { ...COMMON_REFS, ...REFS_OF_STATUS[status], ...(isDeprecated && deprecation) };
 }

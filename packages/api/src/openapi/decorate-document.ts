@@ -1,79 +1,62 @@
 import type { OpenAPIObject } from 'trpc-to-openapi';
-import { ERROR_CATALOGUE, type ErrorCode } from '../error-catalogue.ts';
 import type { ProcedureMeta, RestContract } from '../rest/rest-contract.ts';
-import { ERROR_SCHEMA, HEADERS, headersOf, SECURITY_SCHEME, TAGS } from './components.ts';
+import { ERROR_SCHEMA, HEADER_COMPONENTS, type Headers, headersOf, SECURITY } from './components.ts';
+import { describeServers } from './document-server.ts';
+import { ErrorResponses } from './error-responses.ts';
+import { stabilityExtensions } from './stability.ts';
+import type { VersionDescription } from './versions.ts';
 
 type Schemas = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>;
 type PathItem = NonNullable<OpenAPIObject['paths']>[string];
 type Operation = NonNullable<PathItem['get']>;
+type Parameter = NonNullable<Operation['parameters']>[number];
 type Responses = NonNullable<Operation['responses']>;
-type Response = Responses[string];
 
-/** What any operation may answer with, its own errors aside. */
-const COMMON_CODES: readonly ErrorCode[] = [
-  'missing_api_key',
-  'invalid_api_key',
-  'rate_limit_exceeded',
-  'api_key_banned',
-  'internal_error',
-  'service_unavailable',
-  'overloaded',
+/** Each installation names its own in the document that it serves; these names exist nowhere (RFC 2606). */
+const SERVERS = [
+  { url: 'https://api.petstore.example', description: 'Production' },
+  { url: 'https://staging.petstore.example', description: 'Staging' },
 ];
 
-const DESCRIPTION_OF_STATUS: Readonly<Record<number, string>> = {
-  400: 'The request is not valid.',
-  401: 'Missing or invalid API key.',
-  404: 'The resource could not be found.',
-  409: 'The order is not pending any more.',
-  410: 'The operation is past its sunset date.',
-  429: 'Rate limit exceeded, or the API key is banned for a while.',
-  500: 'Something went wrong on our side.',
-  503: 'The service cannot answer at the moment.',
-};
-
-const ERROR_REF = { $ref: '#/components/schemas/Error' };
-
-function describeErrors(status: number, codes: readonly ErrorCode[], deprecated: boolean): Response {
-  const description = DESCRIPTION_OF_STATUS[status];
-  if (description === undefined) throw new Error(`Say in DESCRIPTION_OF_STATUS what ${status} means.`);
-  const examples = codes.map((code) => {
-    const { message } = ERROR_CATALOGUE[code];
-    return [code, { summary: message, value: { code, message, status } }] as const;
-  });
-  return {
-    description,
-    headers: headersOf(status, deprecated),
-    content: { 'application/json': { schema: ERROR_REF, examples: Object.fromEntries(examples) } },
-  };
-}
-
-function describeResponses(generated: Responses, rest: RestContract, hasParameters: boolean): Responses {
-  const deprecated = rest.deprecatedAt !== undefined;
+function describeSuccess(generated: Responses, rest: RestContract): Responses {
   const { description, content } = generated['200'];
-  const success =
-    rest.response === undefined
-      ? { 204: { description, headers: headersOf(204, deprecated) } }
-      : { 200: { description, headers: headersOf(200, deprecated), content } };
-  const codes = [...(hasParameters ? (['invalid_request'] as const) : []), ...rest.errors, ...COMMON_CODES];
-  const byStatus = Map.groupBy(codes, (code) => ERROR_CATALOGUE[code].status);
+  const isDeprecated = rest.deprecatedAt !== undefined;
+  if (rest.response === undefined) return { 204: { description, headers: headersOf(204, isDeprecated) } };
+  const body = content['application/json'];
   return {
-    ...success,
-    ...Object.fromEntries(Array.from(byStatus, ([status, c]) => [status, describeErrors(status, c, deprecated)])),
-    default: {
-      description: 'Any other failure.',
-      headers: headersOf('default', deprecated),
-      content: { 'application/json': { schema: ERROR_REF } },
+    200: {
+      description,
+      headers: { ...headersOf(200, isDeprecated), ...rest.responseHeaders },
+      content: { 'application/json': rest.examples === undefined ? body : { ...body, examples: rest.examples } },
     },
   };
 }
 
-function decorateOperation(operation: Operation, { rest, stability = 'stable' }: ProcedureMeta): Operation {
+/** Puts the example where consoles look for one. */
+function describeParameter(parameter: Parameter): Parameter {
+  if (!('schema' in parameter) || parameter.schema === undefined) return parameter;
+  const { description: _, examples, ...schema } = parameter.schema as Record<string, unknown>;
+  const [example] = Array.isArray(examples) ? examples : [];
+  return { ...parameter, ...(example !== undefined && { example }), schema };
+}
+
+function decorateOperation(operation: Operation, meta: ProcedureMeta, errors: ErrorResponses): Operation {
+  const { rest, stability = 'stable', openapi } = meta;
+  const { security: _, parameters = [], responses = {}, ...others } = operation;
   if (rest === undefined) throw new Error(`${operation.operationId} has no meta.rest.`);
-  const hasParameters = (operation.parameters ?? []).length > 0;
+  if ((rest.deprecatedAt === undefined) !== (rest.sunsetAt === undefined)) {
+    throw new Error(`${operation.operationId} is deprecated without a sunset, or has a sunset without being so.`);
+  }
   return {
-    ...operation,
-    ...(stability !== 'stable' && { 'x-stability': stability }),
-    responses: describeResponses(operation.responses ?? {}, rest, hasParameters),
+    ...others,
+    ...stabilityExtensions(stability, rest.sunsetAt),
+    // The key that all others need is asked for at the top.
+    ...(openapi?.protect === false && { security: [] }),
+    ...(parameters.length > 0 && { parameters: parameters.map(describeParameter) }),
+    responses: {
+      ...describeSuccess(responses, rest),
+      ...errors.describe(rest.errors, rest.deprecatedAt !== undefined),
+    },
   };
 }
 
@@ -86,32 +69,48 @@ function openSchemas(schemas: Schemas = {}): Schemas {
   return Object.fromEntries(open);
 }
 
+/** A version without a deprecated operation has no headers of deprecations. */
+const usedHeaders = (references: string): Headers =>
+  Object.fromEntries(
+    Object.entries(HEADER_COMPONENTS).filter(([name]) => references.includes(`"#/components/headers/${name}"`)),
+  );
+
 /**
- * Adds what the generator does not know: our errors and their schema, 204, headers, tags with descriptions, stability.
+ * Adds what the generator does not know: our errors and their schema, 204, headers, examples, tags with descriptions,
+ * servers, stability.
  *
  * @param metaOfOperation by operationId
  */
 export function decorateDocument(
   document: OpenAPIObject,
   metaOfOperation: ReadonlyMap<string, ProcedureMeta>,
+  about: VersionDescription,
 ): OpenAPIObject {
+  const errors = new ErrorResponses();
   const paths = Object.entries(document.paths ?? {}).map(([path, item]) => {
     const operations = Object.entries(item as Record<string, Operation>).map(([method, operation]) => {
       const meta = metaOfOperation.get(operation.operationId ?? '');
       if (meta === undefined) throw new Error(`${method} ${path} belongs to no procedure.`);
-      return [method, decorateOperation(operation, meta)] as const;
+      return [method, decorateOperation(operation, meta, errors)] as const;
     });
     return [path, Object.fromEntries(operations)] as const;
   });
+  const { schemas, securitySchemes } = document.components ?? {};
+  const responses = errors.components;
   return {
-    ...document,
-    security: [{ [SECURITY_SCHEME]: [] }],
-    tags: TAGS,
+    openapi: document.openapi,
+    info: { ...document.info, contact: { name: 'The maintainers of Petstore Orders' } },
+    externalDocs: { description: 'The interactive reference, with guides.', url: 'https://api.petstore.example/docs' },
+    servers: describeServers(SERVERS.map(({ url, description }) => ({ url: `${url}/${about.version}`, description }))),
+    security: SECURITY,
+    tags: [...about.tags],
+    ...(about.tagGroups && { 'x-tagGroups': about.tagGroups }),
     paths: Object.fromEntries(paths),
     components: {
-      ...document.components,
-      schemas: { ...openSchemas(document.components?.schemas), Error: ERROR_SCHEMA },
-      headers: HEADERS,
+      schemas: { ...openSchemas(schemas), Error: ERROR_SCHEMA },
+      responses,
+      headers: usedHeaders(JSON.stringify([paths, responses])),
+      ...(securitySchemes && { securitySchemes }),
     },
   };
 }

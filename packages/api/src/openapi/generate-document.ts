@@ -2,7 +2,7 @@ import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
 import { generateOpenApiDocument, type OpenAPIObject, type OpenApiRouter } from 'trpc-to-openapi';
 import { z } from 'zod';
 import type { ProcedureMeta } from '../rest/rest-contract.ts';
-import { SECURITY_SCHEME } from './components.ts';
+import { SECURITY_SCHEMES } from './components.ts';
 import { decorateDocument } from './decorate-document.ts';
 import type { VersionDescription } from './versions.ts';
 
@@ -30,9 +30,7 @@ export function generateDocument(router: AnyTRPCRouter, about: VersionDescriptio
     license: { name: 'MIT', identifier: 'MIT' },
     openApiVersion: '3.1.0',
     baseUrl: `/${about.version}`,
-    securitySchemes: {
-      [SECURITY_SCHEME]: { type: 'http', scheme: 'bearer', description: 'An API key, sent as the bearer token.' },
-    },
+    securitySchemes: SECURITY_SCHEMES,
   });
-  return decorateDocument(document, metaOfOperation);
+  return decorateDocument(document, metaOfOperation, about);
 }

@@ -7,6 +7,10 @@ export interface VersionDescription {
   readonly description: string;
   /** `info.version`: which document this is, as opposed to `version`, which stands in every URL. */
   readonly documentVersion: string;
+  /** What the operations are grouped by. */
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  /** Sections of the navigation (read by Redocly and Scalar). Where there are any, they hold every tag. */
+  readonly tagGroups?: readonly { readonly name: string; readonly tags: readonly string[] }[];
   /** Where the document is committed, in this package. */
   readonly fileName: string;
 }
@@ -14,10 +18,26 @@ export interface VersionDescription {
 const V1: VersionDescription = {
   version: 'v1',
   title: 'Petstore Orders',
-  description:
-    'The orders of a pet store: list them all, and cancel one. Every request needs an API key, sent as bearer token; ' +
-    'every answer tells in its headers what remains of the limits of the plan.',
+  description: [
+    'The orders of a pet store: list them all, and cancel one.',
+    'Every request needs an API key, sent as the bearer token. Every answer tells in its headers what remains of the ' +
+      'limits of the key. Every failure is answered with the same Error object, whose `code` is of a closed set.',
+    'Operations that answer to GET answer to HEAD as well, with the same headers and no body; OPTIONS on any path lists ' +
+      'its methods in the `Allow` header. 64-bit integers are exact over their whole range: read them with a parser that ' +
+      'keeps all digits.',
+  ].join('\n\n'),
   documentVersion: '1.0.0',
+  // `Store` and `Pets` are sections of the specification that hold no operations.
+  tags: [
+    { name: 'orders', description: 'List the orders placed in the store, and cancel one.' },
+    { name: 'Store', description: 'The store that orders are placed in. It has no operations of its own.' },
+    { name: 'Pets', description: 'The pets that orders are about. It has no operations of its own.' },
+    { name: 'deprecated', description: 'Operations with a sunset date, which every answer tells in its headers.' },
+  ],
+  tagGroups: [
+    { name: 'Store', tags: ['Store', 'orders'] },
+    { name: 'Pets', tags: ['Pets', 'deprecated'] },
+  ],
   fileName: 'openapi.json',
 };
 

@@ -4,21 +4,42 @@ import type { ErrorCode } from '../error-catalogue.ts';
 import type { RestResult } from './rest-route.ts';
 
 /** How settled an operation is. Only what is not `stable` is told in the document, as `x-stability`. */
-type Stability = 'experimental' | 'beta' | 'stable';
+export type Stability = 'experimental' | 'beta' | 'stable';
 
 /** The version segment that a REST operation is served below, and whose document it stands in. */
 export type ApiVersion = 'v1' | 'v2';
 
+/** Something that may be answered, as the document shows it. */
+interface ResponseExample {
+  readonly summary: string;
+  readonly value: unknown;
+}
+
+/** A header as the document shows it (OpenAPI's Header Object). */
+interface ResponseHeader {
+  readonly description: string;
+  /** Whether every success carries it. @default false */
+  readonly required?: boolean;
+  readonly schema: Readonly<Record<string, unknown>>;
+  readonly example?: unknown;
+}
+
 /** How a procedure answers over REST, where its representation differs from the object that tRPC gives. */
-export interface RestContract<Output = never> {
+export interface RestContract<Output = never, Input = never> {
   /** The body of a success, as the document shows it; none: 204. */
   readonly response?: ZodType;
+  /** What a success may hold, by name. */
+  readonly examples?: Readonly<Record<string, ResponseExample>>;
+  /** The headers of a success besides those that every answer has, by name. */
+  readonly responseHeaders?: Readonly<Record<string, ResponseHeader>>;
   /** The errors of the operation itself, besides those that every operation may answer with. */
   readonly errors: readonly ErrorCode[];
   /** Since when the operation is deprecated (RFC 9745). Goes with `deprecated` in `meta.openapi`. */
   readonly deprecatedAt?: Date;
-  /** Turns what the procedure gave into what goes over the wire. */
-  readonly represent: (output: Output) => RestResult;
+  /** When a deprecated operation ends, unless the installation says otherwise (`Services.petsSunsetAt`). */
+  readonly sunsetAt?: Date;
+  /** Turns what the procedure gave into what goes over the wire; `input` is as it was read from the request. */
+  readonly represent: (output: Output, input: Input) => RestResult;
 }
 
 /** What a procedure says of itself. With `openapi` it is a documented REST operation, and `rest` says how it answers. */

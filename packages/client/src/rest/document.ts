@@ -34,7 +34,7 @@ export interface components {
       /** @description What the pet is called. */
       name: string;
     };
-    /** @description What every failure is answered with. */
+    /** @description What every failure is answered with, from whichever layer it comes. */
     Error: {
       /**
        * @description Machine-readable error code.
@@ -62,9 +62,12 @@ export interface components {
         | 'internal_error'
         | 'service_unavailable'
         | 'overloaded';
-      /** @description Human-readable description of the error. */
+      /** @description Human-readable description of the error. It may change; decide by the code. */
       message: string;
-      /** @description The HTTP status code. */
+      /**
+       * Format: int32
+       * @description The HTTP status code.
+       */
       status: number;
     };
   };
@@ -100,7 +103,10 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @description Identifier of the order to cancel. */
+        /**
+         * @description Identifier of the order to cancel.
+         * @example 1
+         */
         orderId: bigint;
       };
       cookie?: never;
@@ -121,7 +127,10 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @description Identifier of the pet. */
+        /**
+         * @description Identifier of the pet.
+         * @example 1
+         */
         petId: bigint;
       };
       cookie?: never;

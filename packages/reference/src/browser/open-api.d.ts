@@ -3,7 +3,10 @@ export interface OpenApiDocument {
   info: { description?: string };
   servers?: Server[];
   paths?: Record<string, Record<string, Operation>>;
-  components?: { securitySchemes?: Record<string, { description?: string }> };
+  components?: {
+    responses?: Record<string, Response>;
+    securitySchemes?: Record<string, { description?: string }>;
+  };
 }
 
 export interface Server {
@@ -20,7 +23,9 @@ export interface Operation {
 }
 
 export interface Response {
-  description: string;
+  /** Leads to one of the components, in place of all else. */
+  $ref?: string;
+  description?: string;
   content?: Record<string, { schema?: { $ref?: string }; examples?: Record<string, unknown> }>;
 }
 

@@ -45,6 +45,9 @@ export function prepareDocument(document, site) {
     ),
     components: {
       ...document.components,
+      responses: mapEntries(document.components?.responses ?? {}, (_, response) =>
+        linkErrorCodes(response, site.errorsUrl),
+      ),
       securitySchemes: mapEntries(document.components?.securitySchemes ?? {}, (_, scheme) => ({
         ...scheme,
         description: `${scheme.description ?? ''} Kept in this page's memory only.`,

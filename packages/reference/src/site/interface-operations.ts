@@ -22,7 +22,10 @@ export interface DescribedInterface {
 interface ReadDocument {
   readonly info: { readonly title: string; readonly description: string };
   readonly paths: Readonly<Record<string, Readonly<Record<string, ReadOperation>>>>;
-  readonly components: { readonly schemas: { readonly Error: { readonly properties: { readonly code: ReadCodes } } } };
+  readonly components: {
+    readonly schemas: { readonly Error: { readonly properties: { readonly code: ReadCodes } } };
+    readonly responses: Readonly<Record<string, ReadResponse>>;
+  };
 }
 
 interface ReadCodes {
@@ -32,10 +35,17 @@ interface ReadCodes {
 interface ReadOperation {
   readonly operationId: string;
   readonly summary: string;
-  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, ReadContent>> }>>;
+  readonly responses: Readonly<Record<string, ReadResponse>>;
+}
+
+interface ReadResponse {
+  /** Of a response that several operations share, in place of all else. */
+  readonly $ref?: string;
+  readonly content?: Readonly<Record<string, ReadContent>>;
 }
 
 interface ReadContent {
+  readonly schema?: { readonly $ref?: string };
   readonly examples?: Readonly<Record<string, unknown>>;
 }
 
@@ -47,15 +57,23 @@ export function describeInterface(): DescribedInterface {
     title: document.info.title,
     description: document.info.description,
     operations: Object.entries(document.paths).flatMap(([path, methods]) =>
-      Object.entries(methods).map(([method, operation]) => describeOperation(method.toUpperCase(), path, operation)),
+      Object.entries(methods).map(([method, { operationId, summary, responses }]) => ({
+        operationId,
+        method: method.toUpperCase(),
+        path,
+        summary,
+        errorCodes: readErrorCodes(Object.values(responses), document),
+      })),
     ),
     restErrorCodes: new Set(document.components.schemas.Error.properties.code.enum),
   };
 }
 
-function describeOperation(method: string, path: string, operation: ReadOperation): InterfaceOperation {
-  const { operationId, summary, responses } = operation;
-  const contents = Object.values(responses).flatMap(({ content = {} }) => Object.values(content));
-  const errorCodes = new Set(contents.flatMap(({ examples = {} }) => Object.keys(examples)));
-  return { operationId, method, path, summary, errorCodes };
+function readErrorCodes(responses: readonly ReadResponse[], { components }: ReadDocument): ReadonlySet<string> {
+  const resolved = responses.map((response) =>
+    response.$ref === undefined ? response : components.responses[response.$ref.replace(/^.*\//, '')],
+  );
+  const contents = resolved.flatMap((response) => Object.values(response?.content ?? {}));
+  const errors = contents.filter(({ schema }) => schema?.$ref === '#/components/schemas/Error');
+  return new Set(errors.flatMap(({ examples = {} }) => Object.keys(examples)));
 }

@@ -2,7 +2,9 @@ import { representNothing } from '../../rest/represent.ts';
 import type { ProcedureMeta } from '../../rest/rest-contract.ts';
 import { inputObject, int64 } from '../input-object.ts';
 
-export const CancelOrderInput = inputObject({ orderId: int64('Identifier of the order to cancel.') });
+export const CancelOrderInput = inputObject({
+  orderId: int64('Identifier of the order to cancel.').meta({ examples: [1] }),
+});
 
 export const cancelOrderMeta = {
   openapi: {

@@ -20,6 +20,17 @@ export const listOrdersMeta = {
   },
   rest: {
     response: z.array(OrderResponse),
+    examples: {
+      some: {
+        summary: 'An order to come, one that has been fulfilled, and one whose ship date is not known.',
+        value: [
+          { id: 1, petId: 7, quantity: 2, shipDate: '2026-12-01T09:30:00.000Z', complete: false },
+          { id: 2, petId: 12, quantity: 1, shipDate: '2026-11-03T14:05:21.480Z', complete: true },
+          { id: 5, petId: 7, quantity: 30, complete: false },
+        ],
+      },
+      none: { summary: 'No order has been placed yet.', value: [] },
+    },
     errors: [],
     represent: (orders: OrderListing) => ({ type: 'json-stream', chunks: orders.jsonChunks() }),
   },

@@ -14,6 +14,7 @@ export const OrderResponse = z
       .meta({ description: `Number of units ordered, 1 to ${QUANTITY_MAX}.` }),
     shipDate: z.string().meta({
       format: 'date-time',
+      maxLength: 24,
       description: 'Expected or actual ship date, in UTC with milliseconds. Left out where it is not known.',
     }),
     complete: z.boolean().meta({ description: 'Whether the order has been fulfilled.' }),

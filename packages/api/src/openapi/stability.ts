@@ -1,0 +1,31 @@
+import type { Stability } from '../rest/rest-contract.ts';
+
+/** How the tools that show documents call what we declare once, in the procedure's metadata. */
+const TERMS: Readonly<Record<Exclude<Stability, 'stable'>, { level: string; scalar: string; badge: object }>> = {
+  experimental: { level: 'alpha', scalar: 'experimental', badge: { name: 'Experimental', color: 'purple' } },
+  // Scalar knows nothing between experimental and stable.
+  beta: { level: 'beta', scalar: 'experimental', badge: { name: 'Beta', color: 'blue' } },
+};
+
+/**
+ * The extension fields of an operation; none if it is stable and stays.
+ *
+ * - `x-stability`: ours, see the specification
+ * - `x-stability-level`, `x-sunset` (a date): what oasdiff reads
+ * - `x-scalar-stability`: what Scalar reads
+ * - `x-badges`: what Redocly and Scalar read
+ *
+ * @param sunsetAt of a deprecated operation
+ */
+export function stabilityExtensions(stability: Stability, sunsetAt: Date | undefined): Record<string, unknown> {
+  const terms = stability === 'stable' ? undefined : TERMS[stability];
+  const sunset = sunsetAt?.toISOString().slice(0, 10);
+  const scalar = sunset === undefined ? terms?.scalar : 'deprecated';
+  const badges = [terms?.badge, sunset && { name: `Sunset ${sunset}`, color: 'orange' }].filter(Boolean);
+  return {
+    ...(terms && { 'x-stability': stability, 'x-stability-level': terms.level }),
+    ...(sunset && { 'x-sunset': sunset }),
+    ...(scalar && { 'x-scalar-stability': scalar }),
+    ...(badges.length > 0 && { 'x-badges': badges }),
+  };
+}

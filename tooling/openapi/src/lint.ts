@@ -1,0 +1,54 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { lint as lintByRedocly, loadConfig } from '@redocly/openapi-core';
+import { type RulesetDefinition, Spectral } from '@stoplight/spectral-core';
+import owasp from '@stoplight/spectral-owasp-ruleset';
+import { oas } from '@stoplight/spectral-rulesets';
+import type { Waiver } from './waivers.ts';
+
+/** Something that a linter has against a document, be it an error, a warning or a hint. */
+export interface Finding {
+  readonly rule: string;
+  /** The JSON path, joined by slashes. */
+  readonly at: string;
+  readonly message: string;
+}
+
+const REDOCLY_CONFIG = fileURLToPath(new URL('../redocly.yaml', import.meta.url));
+const SPECTRAL_RULES = {
+  extends: [
+    [oas as RulesetDefinition, 'recommended'],
+    [owasp as unknown as RulesetDefinition, 'all'], // its types tell of a CommonJS module, which it is not to us
+  ],
+} satisfies RulesetDefinition;
+
+/** Everything that Redocly's recommended rules and Spectral's, with those of OWASP, have against a document. */
+export async function lintDocument(file: string): Promise<readonly Finding[]> {
+  const spectral = new Spectral();
+  spectral.setRuleset(SPECTRAL_RULES);
+  const bySpectral = await spectral.run(readFileSync(file, 'utf8'));
+  const byRedocly = await lintByRedocly({ ref: file, config: await loadConfig({ configPath: REDOCLY_CONFIG }) });
+  return [
+    ...bySpectral.map(({ code, path, message }) => ({ rule: String(code), at: path.join('/'), message })),
+    ...byRedocly.map(({ ruleId, location, message }) => ({
+      rule: ruleId,
+      at: location[0]?.pointer?.replace(/^#\//, '') ?? '',
+      message,
+    })),
+  ];
+}
+
+export interface Judgement {
+  readonly open: readonly Finding[];
+  /** Nothing was found that these are about. */
+  readonly needless: readonly Waiver[];
+}
+
+/** Takes away what was waived. */
+export function judge(findings: readonly Finding[], waivers: readonly Waiver[]): Judgement {
+  const covers = (waiver: Waiver, { rule, at }: Finding) => waiver.rule === rule && waiver.at.test(at);
+  return {
+    open: findings.filter((finding) => !waivers.some((waiver) => covers(waiver, finding))),
+    needless: waivers.filter((waiver) => !findings.some((finding) => covers(waiver, finding))),
+  };
+}
