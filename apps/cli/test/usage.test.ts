@@ -157,7 +157,10 @@ describe('migrate', () => {
       expect(await json('migrate', '--status')).toEqual(pending);
       expect(await json('migrate')).toEqual({ applied: ['0001-initial-schema', '0002-orders-of-a-pet'] });
       expect(await json('migrate')).toEqual({ applied: [] });
-      expect(await json('migrate', '--status')).toEqual({ applied: ['0001-initial-schema', '0002-orders-of-a-pet'], pending: [] });
+      expect(await json('migrate', '--status')).toEqual({
+        applied: ['0001-initial-schema', '0002-orders-of-a-pet'],
+        pending: [],
+      });
     });
   });
 

@@ -185,7 +185,7 @@ async function openPublicListener(
     limiter,
     logger,
     metrics,
-    renderDocument: () => renderDocument('v1', { ...settings, publicUrl }),
+    renderDocument: (version) => renderDocument(version, { ...settings, publicUrl }),
     isStorageAvailable: () => storage.isAvailable,
     newRequestId: randomUUID,
     corsOrigins,

@@ -6,7 +6,7 @@ export { ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.ts';
 export { type ErrorAnswer, errorAnswer, toErrorAnswer } from './errors/error-answer.ts';
 export { type Failure, failureOf, toApiError } from './errors/to-api-error.ts';
 export { type DocumentOptions, type DocumentServer, openApiDocument, openApiYaml } from './openapi/document.ts';
-export type { ProcedureMeta } from './rest/rest-contract.ts';
+export type { ApiVersion, ProcedureMeta } from './rest/rest-contract.ts';
 export type { RestResult, RestRoute } from './rest/rest-route.ts';
 export { restRoutes } from './rest/rest-routes.ts';
 export { type AppRouter, appRouter, createCaller } from './router.ts';

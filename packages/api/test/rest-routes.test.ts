@@ -4,10 +4,12 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { ApiError, appRouter, type Context, openApiDocument, restRoutes } from '../src/index.ts';
+import { DOCUMENTED_VERSIONS } from '../src/openapi/versions.ts';
 import { CancelOrderInput } from '../src/procedures/orders/cancel-order.contract.ts';
+import { ListOrdersPageInput } from '../src/procedures/v2/orders/list-orders.contract.ts';
 import { createProcedureCall } from '../src/rest/call-procedure.ts';
 import { representNothing } from '../src/rest/represent.ts';
-import type { ProcedureMeta } from '../src/rest/rest-contract.ts';
+import type { ApiVersion, ProcedureMeta } from '../src/rest/rest-contract.ts';
 import { createRestRoutes } from '../src/rest/rest-routes.ts';
 import { EXTERNAL, INTERNAL, pendingOrder, startTestApi, type TestApi } from './test-api.ts';
 
@@ -25,43 +27,82 @@ describe('mounted routes, document and procedures', () => {
 
   test('are one set', () => {
     const fromProcedures = procedures.flatMap(([name, meta]) =>
-      meta?.openapi ? [{ name, ...meta.openapi, deprecatedAt: meta.rest?.deprecatedAt }] : [],
+      meta?.openapi
+        ? [{ name, apiVersion: meta.apiVersion ?? 'v1', ...meta.openapi, deprecatedAt: meta.rest?.deprecatedAt }]
+        : [],
     );
-    const fromRoutes = restRoutes.map(({ procedure, method, path, operationId, deprecatedAt, successStatus }) => ({
+    const fromRoutes = restRoutes.map(({ procedure, deprecatedAt, ...route }) => ({
       procedure,
-      method,
-      path,
-      operationId,
+      apiVersion: route.apiVersion,
+      method: route.method,
+      path: route.path,
+      operationId: route.operationId,
       deprecated: deprecatedAt !== undefined,
-      successStatus,
+      successStatus: route.successStatus,
     }));
-    const fromDocument = Object.entries(openApiDocument({ servers: [] }).paths ?? {}).flatMap(([path, item]) =>
-      Object.entries(item).map(([method, operation]) => ({
-        path,
-        method: method.toUpperCase(),
-        operationId: operation.operationId,
-        deprecated: operation.deprecated ?? false,
-        successStatus: Object.keys(operation.responses)
-          .map(Number)
-          .find((status) => status < 300),
-      })),
+    const fromDocument = DOCUMENTED_VERSIONS.flatMap(({ version }) =>
+      Object.entries(openApiDocument({ version, servers: [] }).paths ?? {}).flatMap(([path, item]) =>
+        Object.entries(item).map(([method, operation]) => ({
+          apiVersion: version,
+          path,
+          method: method.toUpperCase(),
+          operationId: operation.operationId,
+          deprecated: operation.deprecated ?? false,
+          successStatus: Object.keys(operation.responses)
+            .map(Number)
+            .find((status) => status < 300),
+        })),
+      ),
     );
     expect(fromRoutes.map(({ procedure: _, ...route }) => route)).toEqual(
       fromDocument.map((route) => expect.objectContaining(route)),
     );
     expect(fromRoutes).toEqual(
-      fromProcedures.map(({ name, method, path, operationId, deprecatedAt }) =>
-        expect.objectContaining({ procedure: name, method, path, operationId, deprecated: deprecatedAt !== undefined }),
+      fromProcedures.map(({ name, apiVersion, method, path, operationId, deprecatedAt }) =>
+        expect.objectContaining({
+          procedure: name,
+          apiVersion,
+          method,
+          path,
+          operationId,
+          deprecated: deprecatedAt !== undefined,
+        }),
       ),
     );
   });
 
   test('are exactly the documented operations', () => {
-    expect(restRoutes.map(({ method, path, operationId }) => `${method} ${path} ${operationId}`)).toEqual([
-      'GET /store/orders listOrders',
-      'DELETE /store/orders/{orderId} cancelOrder',
-      'GET /pets/{petId} getPetById',
+    const written = restRoutes.map(
+      ({ method, apiVersion, path, operationId }) => `${method} /${apiVersion}${path} ${operationId}`,
+    );
+    expect(written).toEqual([
+      'GET /v1/store/orders listOrders',
+      'DELETE /v1/store/orders/{orderId} cancelOrder',
+      'GET /v1/pets/{petId} getPetById',
+      'GET /v2/store/orders listOrdersPage',
     ]);
+  });
+
+  test('have names of their own in all versions, by which metrics know them', () => {
+    const names = restRoutes.map(({ operationId }) => operationId);
+    expect(names).toEqual([...new Set(names)]);
+  });
+
+  test('document the parameters of a query as it is read, and none where it is not', () => {
+    const parametersOf = (version: ApiVersion) =>
+      Object.values(openApiDocument({ version, servers: [] }).paths ?? {}).flatMap((item) =>
+        Object.values(item).flatMap(({ parameters = [] }) =>
+          (parameters as { in: string; name: string; required?: boolean; description?: string }[]).filter(
+            (parameter) => parameter.in === 'query',
+          ),
+        ),
+      );
+    expect(parametersOf('v1')).toEqual([]);
+    expect(parametersOf('v2').map(({ name }) => name)).toEqual(Object.keys(ListOrdersPageInput.shape));
+    for (const parameter of parametersOf('v2')) {
+      expect(parameter).toMatchObject({ description: expect.stringMatching(/\S/), schema: expect.anything() });
+      expect(parameter.required ?? false).toBe(false);
+    }
   });
 
   test('leave what is undocumented to tRPC', () => {
@@ -160,6 +201,12 @@ describe('a procedure that cannot be mapped is refused at start', () => {
         },
       ),
     );
+  });
+
+  test('with a query parameter of a type that a query does not hold', () => {
+    const input = z.strictObject({ thingId: z.int64(), colour: z.object({}) });
+    const procedure = t.procedure.meta({ openapi, rest, apiVersion: 'v2' }).input(input);
+    expect(() => map(procedure as never)).toThrow('get: colour is of a type that a query does not hold');
   });
 
   test('but one with several parameters is mapped', async () => {

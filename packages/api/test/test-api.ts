@@ -37,7 +37,7 @@ export interface TestApi extends AsyncDisposable {
   /** Calls by name, as callers in the same process do. */
   callAs(principal: Principal): ReturnType<typeof createCaller>;
   /** Calls through the REST route of an operation, as an external key. */
-  callRest(operationId: string, params?: Record<string, string>): Promise<RestResult>;
+  callRest(operationId: string, params?: Record<string, string>, query?: string): Promise<RestResult>;
   importOrders(...orders: Order[]): Promise<void>;
 }
 
@@ -58,10 +58,10 @@ export async function startTestApi(): Promise<TestApi> {
     limiter,
     contextOf,
     callAs: (who) => createCaller(contextOf(who)),
-    async callRest(operationId, params = {}) {
+    async callRest(operationId, params = {}, query) {
       const route = restRoutes.find((candidate) => candidate.operationId === operationId);
       if (route === undefined) throw new Error(`There is no operation ${operationId}.`);
-      return route.call(params, contextOf(EXTERNAL));
+      return route.call(params, contextOf(EXTERNAL), query);
     },
     async importOrders(...imported) {
       const { rejected } = await orders.importOrders(records(imported));

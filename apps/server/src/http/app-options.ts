@@ -1,4 +1,4 @@
-import type { AppRouter, Authenticator, RestRoute, Services } from '@petstore/api';
+import type { ApiVersion, AppRouter, Authenticator, RestRoute, Services } from '@petstore/api';
 import type { RateLimiter } from '@petstore/rate-limit';
 import type { Logger } from 'pino';
 import type { TrustedProxies } from './client-address.ts';
@@ -62,7 +62,7 @@ export interface AppOptions {
   readonly logger: Logger;
   readonly metrics: RequestMetrics;
   /** Called once, when somebody asks for the document: the servers that it names are known only after listening. */
-  readonly renderDocument: () => RenderedDocument;
+  readonly renderDocument: (version: ApiVersion) => RenderedDocument;
   /** Whether PostgreSQL could be reached when last looked. While not, whoever has no known key gets 503. */
   readonly isStorageAvailable: () => boolean;
   /** Makes an id that no other request has; `randomUUID` in production. */

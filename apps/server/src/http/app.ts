@@ -17,8 +17,8 @@ import { TrpcHandler } from './trpc.ts';
 const MALFORMED_URL = new ApiError('invalid_request', 'The URL is malformed.');
 
 /**
- * Builds the public listener: REST under /v1, tRPC under /trpc, and the documents. Fastify routes; every answer is
- * written by {@link Exchange}.
+ * Builds the public listener: REST under /v1 and /v2, tRPC under /trpc, and the documents. Fastify routes; every answer
+ * is written by {@link Exchange}.
  *
  * Closing it answers what clients had already sent, and then ends.
  */
@@ -93,7 +93,7 @@ function createListener(
     routerOptions: {
       // A path is bounded by the size of the headers; what is no id is told so, however long it is.
       maxParamLength: bounds.maxHeaderBytes,
-      // No operation has query parameters; tRPC reads its own.
+      // v1 has no query parameters; v2 and tRPC read their own.
       querystringParser: () => NO_QUERY,
       // Compiled for every method the routes take longer to start than they would ever save.
       compile: false,
@@ -121,7 +121,7 @@ function mountTrpc(mounting: Mounting, { router, services }: AppOptions, { maxBo
 
 /** Whatever else is asked for is answered under the checks and headers of the place where it would be. */
 function mountNothing(mounting: Mounting): void {
-  for (const url of ['/v1', '/v1/*']) {
+  for (const url of ['/v1', '/v1/*', '/v2', '/v2/*']) {
     mountPath(mounting, { url, place: UNKNOWN_REST_PLACE, handlers: { ALL: refuseUnknown } });
   }
   mountPath(mounting, { url: '/*', place: NOWHERE, handlers: { ALL: refuseUnknown } });

@@ -1,24 +1,20 @@
 import { hash } from 'node:crypto';
+import type { ApiVersion } from '@petstore/api';
 import { createReference, type Reference } from '@petstore/reference';
-import type { RenderedDocument } from './app-options.ts';
+import type { AppOptions, RenderedDocument } from './app-options.ts';
 import { type Exchange, JSON_TYPE } from './exchange.ts';
 import { allowOf, type Handler, type Mounting, mountPath } from './mount.ts';
 
 /** Where the reference is read. */
 export const DOCS_PATH = '/docs';
-const DOCUMENT_PATHS = { json: '/v1/openapi.json', yaml: '/v1/openapi.yaml' } as const;
+/** Each has a document of its own. */
+const VERSIONS: readonly ApiVersion[] = ['v1', 'v2'];
 
-/** Mounts what needs no key: the OpenAPI document, the reference with its guides, and the way there. */
-export function mountDocuments(mounting: Mounting, renderDocument: () => RenderedDocument): void {
-  let rendered: RenderedDocument | undefined;
-  const document = () => {
-    rendered ??= renderDocument();
-    return rendered;
-  };
+/** Mounts what needs no key: the OpenAPI documents, the reference with its guides, and the way there. */
+export function mountDocuments(mounting: Mounting, renderDocument: AppOptions['renderDocument']): void {
   const reference = createReference();
   const GET = [
-    [DOCUMENT_PATHS.json, 'openapi', servePage(JSON_TYPE, () => document().json)],
-    [DOCUMENT_PATHS.yaml, 'openapi', servePage('application/yaml', () => document().yaml)],
+    ...VERSIONS.flatMap((version) => serveDocument(version, renderDocument)),
     [DOCS_PATH, 'docs', serveReference(reference, () => DOCS_PATH)],
     [`${DOCS_PATH}/*`, 'docs', serveReference(reference, ({ '*': rest }) => `${DOCS_PATH}/${rest}`)],
     ['/', 'docs', leadTo(DOCS_PATH)],
@@ -27,6 +23,18 @@ export function mountDocuments(mounting: Mounting, renderDocument: () => Rendere
     const place = { operation, dialect: 'rest', isAdmitted: false, allow: allowOf(['GET']) } as const;
     mountPath(mounting, { url, place, handlers: { GET: handler } });
   }
+}
+
+function serveDocument(version: ApiVersion, renderDocument: AppOptions['renderDocument']) {
+  let rendered: RenderedDocument | undefined;
+  const document = () => {
+    rendered ??= renderDocument(version);
+    return rendered;
+  };
+  return [
+    [`/${version}/openapi.json`, 'openapi', servePage(JSON_TYPE, () => document().json)],
+    [`/${version}/openapi.yaml`, 'openapi', servePage('application/yaml', () => document().yaml)],
+  ] as const;
 }
 
 function serveReference(reference: Reference, pathOf: (params: { readonly '*'?: string }) => string): Handler {

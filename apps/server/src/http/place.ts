@@ -25,6 +25,7 @@ const FIRST_SEGMENT = /^(?:[A-Za-z]+:\/\/[^/]*)?\/([^/?#]*)/;
 export function placeOfMalformedUrl(url: string): Place {
   switch (decodeLoosely(FIRST_SEGMENT.exec(url)?.[1] ?? '')) {
     case 'v1':
+    case 'v2':
       return UNKNOWN_REST_PLACE;
     case 'trpc':
       return UNKNOWN_TRPC_PLACE;

@@ -8,14 +8,14 @@ import type { Place } from './place.ts';
 
 /** Mounts every documented operation, each as a route of its own. */
 export function mountRest(mounting: Mounting, routes: readonly RestRoute[], services: Services): void {
-  for (const [path, onPath] of Map.groupBy(routes, (route) => route.path)) {
+  for (const [url, onPath] of Map.groupBy(routes, urlOf)) {
     const handlers = Object.fromEntries(onPath.map((route) => [route.method, createHandler(route, services)]));
-    mountPath(mounting, { url: urlOf(path), place: placeOf(onPath, services), handlers });
+    mountPath(mounting, { url, place: placeOf(onPath, services), handlers });
   }
 }
 
 /** `/store/orders/{orderId}` as Fastify has it, below the version segment. */
-const urlOf = (path: string): string => `/v1${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
+const urlOf = ({ apiVersion, path }: RestRoute): string => `/${apiVersion}${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
 
 function placeOf(routes: readonly RestRoute[], services: Services): Place {
   const deprecated = routes.find((route) => route.deprecatedAt !== undefined);
@@ -40,13 +40,14 @@ function deprecationHeaders({ operationId }: RestRoute, since: Date, { petsSunse
 }
 
 function createHandler(route: RestRoute, services: Services): Handler {
-  const { operationId, successStatus } = route;
+  const { operationId, successStatus, takesQuery } = route;
 
   function answer(exchange: Exchange, result: RestResult): void | Promise<void> {
     switch (result.type) {
       case 'empty':
         return exchange.sendEmpty(successStatus);
       case 'json':
+        if (result.headers !== undefined) Object.assign(exchange.headers, result.headers);
         return exchange.sendText(successStatus, JSON_TYPE, result.text);
       case 'json-stream':
         return sendJsonChunks(exchange, result.chunks);
@@ -61,8 +62,16 @@ function createHandler(route: RestRoute, services: Services): Handler {
     if (principal === undefined) throw new Error('An operation was called on behalf of nobody.');
     const params = request.params as Record<string, string>; // as the router reads them from the path
     route
-      .call(params, { services, principal, requestId })
+      .call(params, { services, principal, requestId }, takesQuery ? queryOf(exchange) : '')
       .then((result) => answer(exchange, result))
       .catch((error: unknown) => exchange.fail(error));
   };
+}
+
+/** What follows the question mark. */
+function queryOf({ request: { url = '' } }: Exchange): string {
+  const start = url.indexOf('?');
+  if (start === -1) return '';
+  const end = url.indexOf('#', start);
+  return url.slice(start + 1, end === -1 ? url.length : end);
 }

@@ -10,6 +10,8 @@ const get = (path: string, headers: Record<string, string> = {}) => app.fetch(pa
 describe.each([
   ['/v1/openapi.json', 'application/json'],
   ['/v1/openapi.yaml', 'application/yaml'],
+  ['/v2/openapi.json', 'application/json'],
+  ['/v2/openapi.yaml', 'application/yaml'],
   ['/docs', 'text/html; charset=utf-8'],
 ])('%s', (path, contentType) => {
   test('is read without a key, and not counted', async () => {
@@ -29,6 +31,13 @@ describe.each([
     }
     expect((await get(path, { 'if-none-match': '"other"' })).status).toBe(200);
   });
+});
+
+test('each version has a document of its own', async () => {
+  for (const version of ['v1', 'v2']) {
+    expect(await (await get(`/${version}/openapi.json`)).json()).toMatchObject({ info: { version } });
+    expect(await (await get(`/${version}/openapi.yaml`)).text()).toContain(`version: ${version}`);
+  }
 });
 
 test('/ leads to /docs', async () => {

@@ -17,7 +17,10 @@ const method = rarely(
   fc.constantFrom('CONNECT', 'get', '', 'PRI'),
 );
 const target = rarely(
-  fc.constantFrom('/v1/store/orders', '/v1/store/orders/1', '/v1/pets/1', '/trpc/pets.get', '/trpc/orders.cancel'),
+  fc.constantFrom(
+    ...['/v1/store/orders', '/v2/store/orders', '/v1/store/orders/1', '/v1/pets/1'],
+    ...['/trpc/pets.get', '/trpc/orders.cancel'],
+  ),
   fc
     .array(
       fc.constantFrom('v1', 'trpc', 'store', '', '%', '%31', '%2F', '%00', '..', 'docs', '%zz', '\x7f', 'ä', '*'),
@@ -27,7 +30,10 @@ const target = rarely(
     )
     .map((segments) => `/${segments.join('/')}`),
 );
-const query = rarely(fc.constantFrom('', '?batch=1', '?input={'), fc.constantFrom('?%', '#', '?batch=1&batch=0'));
+const query = rarely(
+  fc.constantFrom('', '?batch=1', '?input={', '?limit=1'),
+  fc.constantFrom('?%', '#', '?batch=1&batch=0'),
+);
 const version = rarely(fc.constant('HTTP/1.1'), fc.constantFrom('HTTP/1.0', 'HTTP/2.0', 'HTTP/9', ''));
 const host = rarely(fc.constant('Host: x'), fc.constantFrom('Host: x\r\nHost: y', 'X: y'));
 const key = rarely(fc.constant(`Authorization: Bearer ${app.key}`), fc.constantFrom('Authorization: Bearer x', 'X: y'));

@@ -32,12 +32,17 @@ function describeSuccess(generated: Responses, rest: RestContract): Responses {
   };
 }
 
-/** Puts the example where consoles look for one. */
+/** Puts description and example where consoles look for them; the generator leaves them in a schema that is optional. */
 function describeParameter(parameter: Parameter): Parameter {
   if (!('schema' in parameter) || parameter.schema === undefined) return parameter;
-  const { description: _, examples, ...schema } = parameter.schema as Record<string, unknown>;
+  const { description, examples, ...schema } = parameter.schema as Record<string, unknown>;
   const [example] = Array.isArray(examples) ? examples : [];
-  return { ...parameter, ...(example !== undefined && { example }), schema };
+  return {
+    ...parameter,
+    ...(parameter.description === undefined && typeof description === 'string' && { description }),
+    ...(example !== undefined && { example }),
+    schema,
+  };
 }
 
 function decorateOperation(operation: Operation, meta: ProcedureMeta, errors: ErrorResponses): Operation {

@@ -41,5 +41,19 @@ const V1: VersionDescription = {
   fileName: 'openapi.json',
 };
 
+const V2: VersionDescription = {
+  version: 'v2',
+  title: 'Petstore Orders',
+  description: [
+    'A preview of what comes after v1: the list of orders by pages, with filters. It is experimental, and may change or ' +
+      'go at any time; v1 stays as it is.',
+    'Keys, limits, headers and errors are those of v1, and both versions count for the same limits. Unlike there, a ' +
+      'query parameter that is not documented is refused.',
+  ].join('\n\n'),
+  documentVersion: '2.0.0-preview.1',
+  tags: [{ name: 'orders', description: 'List the orders placed in the store.' }],
+  fileName: 'openapi.v2.json',
+};
+
 /** Every version that has a document. */
-export const DOCUMENTED_VERSIONS: readonly VersionDescription[] = [V1];
+export const DOCUMENTED_VERSIONS: readonly VersionDescription[] = [V1, V2];

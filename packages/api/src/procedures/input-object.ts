@@ -1,11 +1,11 @@
 import { INT64_MAX, INT64_MIN } from '@petstore/domain';
 import { z } from 'zod';
 
-/** A 64-bit integer: `bigint` over tRPC, decimal digits in a path. */
+/** A 64-bit integer: `bigint` over tRPC, decimal digits in a URL. */
 export const int64 = (description: string) =>
   z
     .int64({
-      error: `must be a 64-bit integer, from ${INT64_MIN} to ${INT64_MAX} (over tRPC a bigint, in a path plain decimal digits)`,
+      error: `must be a 64-bit integer, from ${INT64_MIN} to ${INT64_MAX} (over tRPC a bigint, in a URL plain decimal digits)`,
     })
     .meta({ description });
 

@@ -99,9 +99,9 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       observeRequest: (operation, status, durationSeconds) =>
         void observed.push({ operation, status, durationSeconds }),
     },
-    renderDocument: () => ({
-      json: '{"openapi":"3.1.0","info":{"title":"Petstore","version":"1.0.0"},"paths":{"/store/orders":{"get":{"operationId":"listOrders","summary":"List <all> orders"}}}}',
-      yaml: 'openapi: 3.1.0\n',
+    renderDocument: (version) => ({
+      json: `{"openapi":"3.1.0","info":{"title":"Petstore","version":"${version}"},"paths":{"/store/orders":{"get":{"operationId":"listOrders","summary":"List <all> orders"}}}}`,
+      yaml: `openapi: 3.1.0\ninfo:\n  version: ${version}\n`,
     }),
     isStorageAvailable: options.isStorageAvailable ?? (() => true),
     newRequestId: randomUUID,

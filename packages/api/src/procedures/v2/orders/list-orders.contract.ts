@@ -1,0 +1,170 @@
+import {
+  ORDER_STATUSES,
+  type Order,
+  PAGE_LIMIT_DEFAULT,
+  PAGE_LIMIT_MAX,
+  PAGE_LIMIT_MIN,
+  SHIP_DATE_MAX,
+  SHIP_DATE_MIN,
+} from '@petstore/domain';
+import { z } from 'zod';
+import { writeQuery } from '../../../rest/query.ts';
+import type { ProcedureMeta } from '../../../rest/rest-contract.ts';
+import type { RestResult } from '../../../rest/rest-route.ts';
+import { inputObject, int64 } from '../../input-object.ts';
+import { OrderResponse } from '../../orders/order.contract.ts';
+
+const limitError = `must be a whole number from ${PAGE_LIMIT_MIN} to ${PAGE_LIMIT_MAX}`;
+const statusError = `must be one of ${ORDER_STATUSES.join(', ')}`;
+const statusesError = `must be one or more of ${ORDER_STATUSES.join(', ')}`;
+/** Said of every text that is no cursor, or one of other filters. */
+export const cursorError = 'must be one that a page of the same filters gave';
+/** Longer than the cursors of today, so that others may come. */
+const CURSOR_MAX_LENGTH = 64;
+const completeError = 'must be true or false';
+const shipDateError =
+  `must be a time from ${SHIP_DATE_MIN.toISOString()} to ${SHIP_DATE_MAX.toISOString()} ` +
+  '(over tRPC a Date, in a query RFC 3339 with Z or an offset)';
+
+const shipDate = (description: string, example: string) =>
+  z
+    .date(shipDateError)
+    .min(SHIP_DATE_MIN, shipDateError)
+    .max(SHIP_DATE_MAX, shipDateError)
+    // The longest that can be read: nine decimals and an offset.
+    .meta({ format: 'date-time', maxLength: 35, description, examples: [example] })
+    .optional();
+
+export const ListOrdersPageInput = inputObject({
+  status: z
+    .array(z.enum(ORDER_STATUSES, statusError), statusesError)
+    .min(1, statusesError)
+    .max(ORDER_STATUSES.length, statusesError)
+    .meta({
+      description: 'Only orders in this state. Given several times: in any of these states.',
+      examples: [['pending', 'shipped']],
+    })
+    .optional(),
+  petId: int64('Only orders of this animal.')
+    .meta({ examples: [7] })
+    .optional(),
+  complete: z
+    .boolean(completeError)
+    .meta({
+      description: 'Only orders that have been fulfilled (`true`), or that have not (`false`).',
+      examples: [true],
+    })
+    .optional(),
+  shipDateFrom: shipDate(
+    'Only orders with a ship date at this time or later. What is finer than a millisecond is dropped.',
+    '2026-12-01T00:00:00Z',
+  ),
+  shipDateTo: shipDate(
+    'Only orders with a ship date before this time, which must be later than `shipDateFrom`.',
+    '2027-01-01T00:00:00Z',
+  ),
+  limit: z
+    .int(limitError)
+    .min(PAGE_LIMIT_MIN, limitError)
+    .max(PAGE_LIMIT_MAX, limitError)
+    .default(PAGE_LIMIT_DEFAULT)
+    .meta({ format: 'int32', description: 'How many orders the page holds at most.', examples: [PAGE_LIMIT_DEFAULT] }),
+  cursor: z
+    .string()
+    .max(CURSOR_MAX_LENGTH, cursorError)
+    .regex(/^[\w-]+$/, cursorError)
+    .meta({
+      description: 'Where the page begins, as the `Link` of the page before tells it. Goes with the same filters only.',
+    })
+    .optional(),
+}).refine(({ shipDateFrom, shipDateTo }) => !shipDateFrom || !shipDateTo || shipDateFrom < shipDateTo, {
+  path: ['shipDateTo'],
+  error: 'must be later than shipDateFrom',
+});
+
+/** One page of orders, ascending by id. */
+export interface OrdersPage {
+  readonly orders: readonly Order[];
+  /** What to send as `cursor` for the next page; left out on the last one. */
+  readonly nextCursor?: string;
+}
+
+const { id, petId, quantity, shipDate: shipDateField, complete } = OrderResponse.shape;
+
+/** An order over REST as v2 shows it: what v1 shows, and its state. */
+const OrderV2Response = z
+  .object({
+    id: id.unwrap(),
+    petId: petId.unwrap(),
+    quantity: quantity.unwrap(),
+    shipDate: shipDateField,
+    complete: complete.unwrap(),
+    status: z.enum(ORDER_STATUSES).meta({
+      description: 'The state that the order is in. `complete` is a fact about a shipped order, not a state.',
+    }),
+  })
+  .meta({ id: 'OrderV2', description: 'An order placed in the store.' });
+
+const representOrder = (order: Order): string => {
+  const date = order.shipDate === undefined ? '' : `,"shipDate":"${order.shipDate.toISOString()}"`;
+  return (
+    `{"id":${order.id},"petId":${order.petId},"quantity":${order.quantity}${date},` +
+    `"complete":${order.complete},"status":"${order.status}"}`
+  );
+};
+
+/** The links are relative to the URL that was asked for, so that they hold behind a proxy with paths of its own. */
+function representPage(
+  { orders, nextCursor }: OrdersPage,
+  { cursor: _, ...input }: z.input<typeof ListOrdersPageInput>,
+): RestResult {
+  const query = writeQuery({ limit: PAGE_LIMIT_DEFAULT, ...input });
+  const next = nextCursor === undefined ? '' : `<?${query}&cursor=${nextCursor}>; rel="next", `;
+  return {
+    type: 'json',
+    text: `[${orders.map(representOrder).join()}]`,
+    headers: { link: `${next}<?${query}>; rel="first"` },
+  };
+}
+
+export const listOrdersPageMeta = {
+  apiVersion: 'v2',
+  stability: 'experimental',
+  openapi: {
+    method: 'GET',
+    path: '/store/orders',
+    operationId: 'listOrdersPage',
+    summary: 'List orders, page by page',
+    description:
+      'Returns the orders that meet all filters, ascending by id, a page at a time. The `Link` header leads to the next ' +
+      'page (`rel="next"`) until there is none. No order is given twice, and none is missed that met the filters ' +
+      'throughout, whatever is placed, cancelled or shipped between two pages. An unknown parameter is refused.',
+    tags: ['orders'],
+    successDescription: 'One page of orders.',
+  },
+  rest: {
+    response: z.array(OrderV2Response).max(PAGE_LIMIT_MAX),
+    responseHeaders: {
+      Link: {
+        description:
+          'Where the next page and the first one are (RFC 8288), relative to the URL that was asked for. ' +
+          'There is no `rel="next"` on the last page.',
+        required: true,
+        schema: { type: 'string', maxLength: 1_000, pattern: '^(<[^>]*>; rel="next", )?<[^>]*>; rel="first"$' },
+        example: '<?limit=100&cursor=AQAAAAAAAABkEJLXUvQdlyCG>; rel="next", <?limit=100>; rel="first"',
+      },
+    },
+    examples: {
+      page: {
+        summary: 'A page of two orders.',
+        value: [
+          { id: 1, petId: 7, quantity: 2, shipDate: '2026-12-01T09:30:00.000Z', complete: true, status: 'shipped' },
+          { id: 2, petId: 7, quantity: 1, complete: false, status: 'pending' },
+        ],
+      },
+      nothing: { summary: 'No order meets the filters.', value: [] },
+    },
+    errors: [],
+    represent: representPage,
+  },
+} satisfies ProcedureMeta;

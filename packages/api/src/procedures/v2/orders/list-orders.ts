@@ -1,0 +1,32 @@
+import { canMatch, type OrderFilter, petId } from '@petstore/domain';
+import type { z } from 'zod';
+import { ApiError } from '../../../api-error.ts';
+import { procedure } from '../../../trpc/trpc.ts';
+import { cursorError, ListOrdersPageInput, listOrdersPageMeta, type OrdersPage } from './list-orders.contract.ts';
+import { decodeCursor, encodeCursor } from './order-cursor.ts';
+
+export const listOrdersPage = procedure
+  .meta(listOrdersPageMeta)
+  .input(ListOrdersPageInput)
+  .query(async ({ ctx, input }): Promise<OrdersPage> => {
+    const { cursor, limit } = input;
+    const filter = filterOf(input);
+    const afterId = cursor === undefined ? undefined : decodeCursor(cursor, filter);
+    if (cursor !== undefined && afterId === undefined) {
+      throw new ApiError('invalid_request', `cursor: ${cursorError}.`);
+    }
+    if (!canMatch(filter)) return { orders: [] };
+    const request = afterId === undefined ? { filter, limit } : { filter, limit, afterId };
+    const { orders, nextAfterId } = await ctx.services.orders.findOrders(request);
+    return nextAfterId === undefined ? { orders } : { orders, nextCursor: encodeCursor(nextAfterId, filter) };
+  });
+
+type FilterInput = Omit<z.output<typeof ListOrdersPageInput>, 'cursor' | 'limit'>;
+
+const filterOf = ({ status, petId: pet, complete, shipDateFrom, shipDateTo }: FilterInput): OrderFilter => ({
+  ...(status && { statuses: status }),
+  ...(pet !== undefined && { petId: petId(pet) }),
+  ...(complete !== undefined && { complete }),
+  ...(shipDateFrom && { shipDateFrom }),
+  ...(shipDateTo && { shipDateTo }),
+});

@@ -1,0 +1,39 @@
+import { hash } from 'node:crypto';
+import { type OrderFilter, type OrderId, orderId } from '@petstore/domain';
+
+// A cursor is 18 bytes, 24 characters of base64url: the layout's version, the id that the next page begins behind, and
+// the beginning of a hash over both and the filter. The hash keeps a cursor from being used with another filter, or with
+// a character missed in copying. It is no secret: whoever forges a cursor gets what a filter would have given, too.
+
+const VERSION = 1;
+const ID_START = 1;
+const HASH_START = 9;
+const LENGTH = 18;
+
+const FORMAT = /^[\w-]{24}$/;
+
+/** Makes the cursor of the page behind an order. */
+export function encodeCursor(afterId: OrderId, filter: OrderFilter): string {
+  const bytes = Buffer.alloc(LENGTH);
+  bytes[0] = VERSION;
+  bytes.writeBigInt64BE(afterId, ID_START);
+  hash('sha256', bytes.toString('latin1', 0, HASH_START) + textOf(filter), 'buffer').copy(bytes, HASH_START);
+  return bytes.toString('base64url');
+}
+
+/** @returns the id that the page begins behind; `undefined` where the text is no cursor, or one of another filter */
+export function decodeCursor(cursor: string, filter: OrderFilter): OrderId | undefined {
+  if (!FORMAT.test(cursor)) return undefined;
+  const afterId = orderId(Buffer.from(cursor, 'base64url').readBigInt64BE(ID_START));
+  return encodeCursor(afterId, filter) === cursor ? afterId : undefined;
+}
+
+/** The same text for filters that want the same, whatever the order in which their statuses came. */
+const textOf = ({ statuses, petId, complete, shipDateFrom, shipDateTo }: OrderFilter): string =>
+  JSON.stringify([
+    statuses && [...new Set(statuses)].sort(),
+    petId?.toString(),
+    complete,
+    shipDateFrom?.getTime(),
+    shipDateTo?.getTime(),
+  ]);

@@ -1,0 +1,96 @@
+import { parseInt64, parseRfc3339 } from '@petstore/domain';
+import { z } from 'zod';
+import { ApiError } from '../api-error.ts';
+
+/** What came in a query, by parameter; what cannot be read as its type is left as text, which the schema refuses. */
+export type QueryInput = Readonly<Record<string, unknown>>;
+
+interface Parameter {
+  readonly read: (text: string) => unknown;
+  /** Whether it may be given several times, which makes an array. */
+  readonly isList: boolean;
+}
+
+/** A name up to here may be repeated to who sent it: a key is longer. */
+const SHOWN_NAME = /^\w{1,24}$/;
+
+const INTEGER = /^(?:0|-?[1-9]\d{0,14})$/;
+
+/**
+ * Makes the reader of an operation's query parameters. Values are read here, by the type that the schema has for them,
+ * not by coercion in the schema: that would loosen what tRPC accepts.
+ *
+ * @throws Error where a parameter is of a type that a query does not hold
+ */
+export function createQueryReader(
+  operation: string,
+  shape: Readonly<Record<string, unknown>>,
+): (query: string) => QueryInput {
+  const parameters = new Map(
+    Object.entries(shape).map(([name, schema]) => [name, parameterOf(`${operation}: ${name}`, schema)]),
+  );
+  const names = [...parameters.keys()].join(', ') || 'none';
+  return (query) => {
+    const input: Record<string, unknown> = {};
+    for (const [name, text] of pairsOf(query)) {
+      const parameter = parameters.get(name);
+      if (parameter === undefined) throw unknownParameter(name, names);
+      const value = parameter.read(text);
+      const before = input[name];
+      if (before === undefined) input[name] = parameter.isList ? [value] : value;
+      else if (Array.isArray(before)) before.push(value);
+      else throw new ApiError('invalid_request', `${name}: may be given once.`);
+    }
+    return input;
+  };
+}
+
+function parameterOf(name: string, schema: unknown): Parameter {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault) return parameterOf(name, schema.unwrap());
+  if (schema instanceof z.ZodArray) return { ...parameterOf(name, schema.element), isList: true };
+  const read = readerOf(schema);
+  if (read === undefined) throw new Error(`${name} is of a type that a query does not hold.`);
+  return { read, isList: false };
+}
+
+function readerOf(schema: unknown): Parameter['read'] | undefined {
+  if (schema instanceof z.ZodString || schema instanceof z.ZodEnum) return (text) => text;
+  if (schema instanceof z.ZodBigInt) return (text) => parseInt64(text) ?? text;
+  if (schema instanceof z.ZodNumber) return (text) => (INTEGER.test(text) ? Number(text) : text);
+  if (schema instanceof z.ZodBoolean) return (text) => (text === 'true' ? true : text === 'false' ? false : text);
+  if (schema instanceof z.ZodDate) return (text) => parseRfc3339(text) ?? text;
+  return undefined;
+}
+
+/** A plus is a plus, as in `2026-12-01T00:00:00+01:00`: no parameter holds a blank that it might stand for. */
+function* pairsOf(query: string): Generator<readonly [name: string, value: string]> {
+  for (const pair of query.split('&')) {
+    if (pair === '') continue;
+    const end = pair.indexOf('=');
+    yield end === -1 ? [decode(pair), ''] : [decode(pair.slice(0, end)), decode(pair.slice(end + 1))];
+  }
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new ApiError('invalid_request', 'The query is not percent-encoded correctly.');
+  }
+}
+
+function unknownParameter(name: string, names: string): ApiError {
+  const which = SHOWN_NAME.test(name) ? `${name}: is` : 'The query: holds what is';
+  return new ApiError('invalid_request', `${which} no parameter of this operation, which takes ${names}.`);
+}
+
+/** Writes parameters as {@link createQueryReader} reads them, without the question mark. */
+export function writeQuery(input: QueryInput): string {
+  return Object.entries(input)
+    .flatMap(([name, value]) => [value].flat().map((item: unknown) => [name, item] as const))
+    .filter(([, value]) => value !== undefined)
+    .map(
+      ([name, value]) => `${name}=${encodeURIComponent(value instanceof Date ? value.toISOString() : String(value))}`,
+    )
+    .join('&');
+}
