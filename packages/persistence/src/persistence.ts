@@ -5,6 +5,7 @@ import type { ImportOptions, ImportRecord, ImportResult } from './bulk/import-ro
 import { withSessionOptions } from './connection-config.ts';
 import { createMigrations, type Migrations } from './migrations.ts';
 import { PostgresApiKeyStore } from './statements/api-key-store.ts';
+import { COMMAND_SESSION } from './statements/order-commands.ts';
 import { PostgresOrderStore } from './statements/order-store.ts';
 import { PostgresPetStore } from './statements/pet-store.ts';
 import { PipelinedConnections } from './statements/pipelined-connections.ts';
@@ -74,7 +75,7 @@ export function openPersistence({
   scanConnections = 2,
 }: PersistenceOptions): Persistence {
   const reads = new PipelinedConnections(databaseUrl, readConnections);
-  const writes = new PipelinedConnections(databaseUrl, writeConnections);
+  const writes = new PipelinedConnections(withSessionOptions(databaseUrl, COMMAND_SESSION), writeConnections);
   const batches = new PipelinedConnections(databaseUrl, batchConnections);
   const scans = new PipelinedConnections(withSessionOptions(databaseUrl, SCAN_SESSION), scanConnections);
   const keyAdministration = openApiKeyAdministration(databaseUrl);

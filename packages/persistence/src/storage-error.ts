@@ -21,6 +21,7 @@ const UNAVAILABLE_CLASSES = new Set(['08', '53', '57', '58']);
 
 const UNAVAILABLE_STATES = new Set([
   '25006', // read-only: a standby, or a failover under way
+  '55P03', // somebody holds what is wanted locked
   '42P01', // no such table: nothing has been migrated yet
   '26000', // the prepared statement is gone: the connection was changed under us, and is replaced
   '42P05', // the prepared statement is there twice: likewise
@@ -35,6 +36,20 @@ function isUnavailable(error: Error): boolean {
   if (CONNECTION_ERRNOS.has(code) || UNAVAILABLE_STATES.has(code)) return true;
   if (code.length === 5 && UNAVAILABLE_CLASSES.has(code.slice(0, 2))) return true;
   return CONNECTION_MESSAGES.test(error.message);
+}
+
+/** The server has given one statement up, undone all of it, and goes on with the next. */
+const ROLLED_BACK_STATES = new Set([
+  '40001', // serialization failure
+  '40P01', // deadlock
+  '55P03', // lock timeout
+  '57014', // statement timeout
+]);
+
+/** Whether a statement surely had no effect, and the same may be tried again in smaller parts. */
+export function isRolledBack(error: unknown): boolean {
+  const cause = error instanceof StorageUnavailableError ? error.cause : error;
+  return cause instanceof Error && 'code' in cause && ROLLED_BACK_STATES.has(String(cause.code));
 }
 
 /**

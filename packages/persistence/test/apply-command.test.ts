@@ -1,6 +1,17 @@
-import { decideOrder, INT64_MAX, INT64_MIN, type Order, type OrderCommand, orderId } from '@petstore/domain';
+import { setImmediate } from 'node:timers/promises';
+import {
+  decideOrder,
+  INT64_MAX,
+  INT64_MIN,
+  type Order,
+  type OrderCommand,
+  type OrderId,
+  orderId,
+  StorageUnavailableError,
+} from '@petstore/domain';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { openPersistence } from '../src/index.ts';
 import {
   cancelledOrder,
   completedOrder,
@@ -115,6 +126,73 @@ test('ids at both ends of the 64-bit range are met exactly', async () => {
     const transition = await store.persistence.orders.applyCommand(orderId(id), 'cancel', AT);
     expect(transition).toMatchObject({ applied: true, order: { id, status: 'cancelled' } });
   }
+});
+
+describe('commands given at once', () => {
+  const applyAll = (ids: readonly OrderId[], command: OrderCommand = 'cancel') =>
+    Promise.all(ids.map((id) => store.persistence.orders.applyCommand(id, command, AT)));
+
+  test('go as one statement, and each order has an outcome of its own', async () => {
+    const orders = Object.values(ORDERS).flatMap((make) => [make(nextId++), make(nextId++)]);
+    await importOrders(store, orders);
+    const sent = vi.spyOn(pg.Client.prototype, 'query');
+    const transitions = await applyAll([...orders.map(({ id }) => id), orderId(-404n), orderId(-405n)]);
+    expect(sent).toHaveBeenCalledTimes(1);
+    sent.mockRestore();
+    const expected = [...orders, undefined, undefined].map((order) => {
+      const decision = decideOrder(order, 'cancel', AT);
+      return decision.ok ? { applied: true, order: decision.value } : { applied: false, order };
+    });
+    expect(transitions).toEqual(expected);
+  });
+
+  test('are told apart by what they ask and when', async () => {
+    const [first, second, third] = [await stored(pendingOrder), await stored(pendingOrder), await stored(pendingOrder)];
+    const later = new Date(AT.getTime() + 1);
+    const { orders } = store.persistence;
+    const transitions = await Promise.all([
+      orders.applyCommand(first.id, 'cancel', AT),
+      orders.applyCommand(second.id, 'cancel', later),
+      orders.applyCommand(third.id, 'ship', AT),
+    ]);
+    expect(transitions).toMatchObject([
+      { applied: true, order: { id: first.id, cancelledAt: AT } },
+      { applied: true, order: { id: second.id, cancelledAt: later } },
+      { applied: true, order: { id: third.id, shippedAt: AT } },
+    ]);
+  });
+
+  test('do not fail with one whose order somebody holds locked', async () => {
+    const orders = await Promise.all(Array.from({ length: 5 }, () => stored(pendingOrder)));
+    await store.query('begin');
+    await store.query('select from orders where id = $1 for update', [String(orders[2]?.id)]);
+    try {
+      const transitions = orders.map(({ id }) => store.persistence.orders.applyCommand(id, 'cancel', AT));
+      await expect(transitions[2]).rejects.toThrow(StorageUnavailableError);
+      transitions.splice(2, 1);
+      for (const transition of transitions) expect(await transition).toMatchObject({ applied: true });
+    } finally {
+      await store.query('rollback');
+    }
+  });
+
+  test('with orders in common, from several processes and in any order, all end, and each order is cancelled once', async () => {
+    await using other = openPersistence({ databaseUrl: store.url });
+    const doors = [store.persistence.orders, other.orders];
+    const orders = Array.from({ length: 40 }, () => pendingOrder(nextId++));
+    await importOrders(store, orders);
+    const outcomes = await Promise.all(
+      Array.from({ length: 12 }, async (_, i) => {
+        const shift = i * 7;
+        const shuffled = orders.map((_order, j) => orders[(shift + j * (i % 2 === 0 ? 1 : 39)) % 40] ?? orders[0]);
+        await setImmediate();
+        return Promise.all(
+          shuffled.map((order) => doors[i % 2]?.applyCommand(order?.id ?? orderId(0n), 'cancel', new Date(+AT + i))),
+        );
+      }),
+    );
+    expect(outcomes.flat().filter((outcome) => outcome?.applied)).toHaveLength(orders.length);
+  });
 });
 
 test('success, refusal and a missing order alike take one statement', async () => {

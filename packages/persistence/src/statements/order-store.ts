@@ -1,5 +1,4 @@
 import {
-  decideOrder,
   type NewOrder,
   type Order,
   type OrderCommand,
@@ -15,9 +14,9 @@ import { type ImportOptions, type ImportRecord, type ImportResult, importRows } 
 import { ORDER_TARGET } from '../bulk/import-targets.ts';
 import { SKIP_TAKEN_IDS } from '../bulk/order-ids.ts';
 import type { OrderStore } from '../persistence.ts';
+import { OrderCommands } from './order-commands.ts';
 import { listOrders } from './order-listing.ts';
 import { findOrders } from './order-page.ts';
-import { ORDER_COLUMNS, type OrderRow, orderOfRow } from './order-rows.ts';
 import type { PipelinedConnections } from './pipelined-connections.ts';
 import { prepareStatement, runStatement } from './prepared-statement.ts';
 
@@ -31,37 +30,6 @@ export interface OrderConnections {
   /** For statements that may read the whole table to find few orders: nothing else waits behind them. */
   readonly scans: PipelinedConnections;
 }
-
-/**
- * What each command does to a row, and to which rows: `decideOrder` in SQL. A test holds every state against every
- * command, so that the two cannot drift apart.
- */
-const TRANSITIONS = {
-  cancel: { set: `status = 'cancelled', cancelled_at = $2`, where: `status = 'pending'` },
-  ship: { set: `status = 'shipped', shipped_at = $2`, where: `status = 'pending'` },
-  complete: { set: `complete = true, completed_at = $2`, where: `status = 'shipped' and not complete` },
-} as const satisfies Record<OrderCommand, { set: string; where: string }>;
-
-type TransitionRow = readonly [applied: 't' | 'f', ...OrderRow];
-
-/** Gives the row as changed or, where the condition does not hold, as it was: one round trip for either outcome. */
-const transitionStatement = (command: OrderCommand) =>
-  prepareStatement<TransitionRow>(
-    `${command}-order`,
-    `with changed as (
-       update orders set ${TRANSITIONS[command].set} where id = $1 and ${TRANSITIONS[command].where}
-       returning ${ORDER_COLUMNS}
-     )
-     select true, ${ORDER_COLUMNS} from changed
-     union all
-     select false, ${ORDER_COLUMNS} from orders where id = $1 and not exists (select from changed)`,
-  );
-
-const TRANSITION_STATEMENTS = {
-  cancel: transitionStatement('cancel'),
-  ship: transitionStatement('ship'),
-  complete: transitionStatement('complete'),
-} satisfies Record<OrderCommand, unknown>;
 
 const INSERT = prepareStatement<readonly [id: string]>(
   'insert-order',
@@ -80,10 +48,12 @@ const DRAWS_BEFORE_SKIP = 3;
 export class PostgresOrderStore implements OrderStore {
   readonly #databaseUrl: string;
   readonly #connections: OrderConnections;
+  readonly #commands: OrderCommands;
 
   constructor(databaseUrl: string, connections: OrderConnections) {
     this.#databaseUrl = databaseUrl;
     this.#connections = connections;
+    this.#commands = new OrderCommands(connections.writes);
   }
 
   listOrders(): OrderListing {
@@ -94,18 +64,8 @@ export class PostgresOrderStore implements OrderStore {
     return findOrders(this.#connections, request);
   }
 
-  async applyCommand(id: OrderId, command: OrderCommand, now: Date): Promise<OrderTransition> {
-    const values = [id.toString(), now.toISOString()];
-    for (;;) {
-      const rows = await runStatement(this.#connections.writes, TRANSITION_STATEMENTS[command], values);
-      if (rows[0] === undefined) return { applied: false, order: undefined };
-      const [applied, ...row] = rows[0];
-      const order = orderOfRow(row);
-      if (applied === 't') return { applied: true, order };
-      // The statement found the row locked and, after the wait, changed; but it shows the row as of its beginning. If the
-      // command fits that one, another was first: look again. No state is entered twice, so this ends.
-      if (!decideOrder(order, command, now).ok) return { applied: false, order };
-    }
+  applyCommand(id: OrderId, command: OrderCommand, now: Date): Promise<OrderTransition> {
+    return this.#commands.apply(id, command, now);
   }
 
   async insertOrder(order: NewOrder): Promise<Order> {
