@@ -15,6 +15,7 @@ export {
 export * from './int64.ts';
 export * from './order.ts';
 export * from './order-page.ts';
+export * from './packed-orders.ts';
 export * from './pet.ts';
 export * from './plan.ts';
 export * from './ports.ts';

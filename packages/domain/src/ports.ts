@@ -2,6 +2,7 @@ import type { ApiKeyId, ApiKeySecret } from './api-key.ts';
 import type { NewOrder, OrderCommand } from './decide-order.ts';
 import type { Order, OrderId } from './order.ts';
 import type { OrderPage, OrderPageRequest } from './order-page.ts';
+import type { PackedOrders } from './packed-orders.ts';
 import type { Pet, PetId } from './pet.ts';
 
 /** The present moment, passed in so that tests may choose it. */
@@ -14,10 +15,12 @@ export type OrderTransition =
 
 /**
  * All orders, ascending by id, in batches. Iterating gives orders; `jsonChunks` gives the same as the text of the REST
- * representation, cut at any byte, without ever making an object of an order. Each call starts a listing of its own.
+ * representation, cut at any byte, and `packedBatches` all of a long list but its beginning packed, both without ever
+ * making an object of an order. Each call starts a listing of its own.
  */
 export interface OrderListing extends AsyncIterable<readonly Order[]> {
   jsonChunks(): AsyncIterable<Uint8Array>;
+  packedBatches(): AsyncIterable<readonly Order[] | PackedOrders>;
 }
 
 export interface OrderRepository {

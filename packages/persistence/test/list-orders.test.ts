@@ -9,6 +9,7 @@ import {
   completedOrder,
   importOrders,
   listedOrders,
+  listedPacked,
   listedText,
   NOW,
   newOrder,
@@ -53,13 +54,15 @@ test('orders of every state stay listed, as they are', async () => {
   expect(parseExactly(await listedText(store))).toEqual(orders.map(restFieldsOf));
 });
 
-// One below, at and above each border between two batches: 250 in the first, then 4,000 of text or 1,000 of objects.
-test.each([1, 249, 250, 251, 1_249, 1_250, 1_251, 4_249, 4_250, 4_251, 8_251])(
+// One below, at and above each border between two batches: 250 in the first, then 4,000 of text, 2,000 of packed orders
+// or 1,000 of objects.
+test.each([1, 249, 250, 251, 1_249, 1_250, 1_251, 2_249, 2_250, 2_251, 4_249, 4_250, 4_251, 8_251])(
   '%i orders are listed once each, ascending by id',
   async (count) => {
     await store.persistence.orders.generateOrders({ count, seed: 1, now: NOW });
     const ids = Array.from({ length: count }, (_, i) => BigInt(i + 1));
     expect((await listedOrders(store)).map(({ id }) => id)).toEqual(ids);
+    expect((await listedPacked(store)).map(({ id }) => id)).toEqual(ids);
     // The properties' names are the same in every order, so the text is one line per order away from the truth.
     const listed = parseExactly(await listedText(store)) as { id: bigint }[];
     expect(listed.map(({ id }) => id)).toEqual(ids);
@@ -91,7 +94,7 @@ const anyOrder = fc
     }),
   );
 
-test('text and objects tell the whole truth of any orders, over the whole range of ids and times', async () => {
+test('text, objects and packed orders tell the whole truth of any orders, over the whole range of ids and times', async () => {
   const anyOrders = fc.uniqueArray(anyOrder, { selector: ({ id }) => id, minLength: 200, maxLength: 600, size: 'max' });
   await fc.assert(
     fc.asyncProperty(anyOrders, async (orders) => {
@@ -99,12 +102,31 @@ test('text and objects tell the whole truth of any orders, over the whole range 
       await importOrders(store, orders);
       const sorted = orders.toSorted(byId);
       expect(await listedOrders(store)).toEqual(sorted);
+      expect(await listedPacked(store)).toEqual(sorted);
       const text = await listedText(store);
       expect(parseExactly(text)).toEqual(sorted.map(restFieldsOf));
       expect(text).not.toMatch(/\s/);
     }),
     { numRuns: 20 },
   );
+});
+
+test('every time of an order is told to the millisecond, in objects and packed', async () => {
+  const days = ['0001-01-01T00:00:00.000Z', '1969-12-31T23:59:59.999Z', '1970-01-01T00:00:00.000Z'];
+  const more = ['1999-12-31T23:59:59.999Z', '2000-01-01T00:00:00.001Z', '9999-12-31T23:59:59.999Z'];
+  const times = [...days, ...more].map((text) => new Date(text));
+  const orders = times.flatMap((time, i): Order[] => [
+    { ...pendingOrder(BigInt(1_000 + i)), placedAt: time, shipDate: time },
+    { ...shippedOrder(BigInt(2_000 + i)), shippedAt: time },
+    { ...completedOrder(BigInt(3_000 + i)), shippedAt: NOW, completedAt: time },
+    { ...cancelledOrder(BigInt(4_000 + i)), cancelledAt: time, shipDate: time },
+  ]);
+  // Behind the first batch, which is made from text.
+  const before = Array.from({ length: 250 }, (_, i) => pendingOrder(BigInt(i)));
+  await importOrders(store, [...before, ...orders]);
+  const sorted = orders.toSorted(byId);
+  expect((await listedOrders(store)).slice(250)).toEqual(sorted);
+  expect((await listedPacked(store)).slice(250)).toEqual(sorted);
 });
 
 test('the text of a time always has three decimals', async () => {
@@ -177,12 +199,12 @@ describe('while others write', () => {
 });
 
 describe('a listing that is abandoned', () => {
-  test.each(['jsonChunks', 'batches'] as const)('leaves nothing behind: %s', async (kind) => {
+  test.each(['jsonChunks', 'packedBatches', 'batches'] as const)('leaves nothing behind: %s', async (kind) => {
     const { orders } = store.persistence;
     await orders.generateOrders({ count: 30_000, seed: 4, now: NOW });
     // More than there are connections, so that one kept by each would be missed below.
     for (let i = 0; i < 40; i++) {
-      const listing = kind === 'jsonChunks' ? orders.listOrders().jsonChunks() : orders.listOrders();
+      const listing = kind === 'batches' ? orders.listOrders() : orders.listOrders()[kind]();
       let chunks = 0;
       for await (const _ of listing) if (++chunks === 1 + (i % 4)) break;
       expect(chunks).toBe(1 + (i % 4));
@@ -190,10 +212,10 @@ describe('a listing that is abandoned', () => {
     expect(await collect(orders.listOrders().jsonChunks())).not.toHaveLength(0);
   });
 
-  test('fetches at most one batch ahead', async () => {
+  test.each(['jsonChunks', 'packedBatches'] as const)('fetches at most one batch ahead: %s', async (kind) => {
     await store.persistence.orders.generateOrders({ count: 50_000, seed: 5, now: NOW });
     const sent = vi.spyOn(pg.Client.prototype, 'query');
-    const listing = store.persistence.orders.listOrders().jsonChunks()[Symbol.asyncIterator]();
+    const listing: AsyncIterator<unknown> = store.persistence.orders.listOrders()[kind]()[Symbol.asyncIterator]();
     for (let taken = 1; taken <= 5; taken++) {
       await listing.next();
       await sleep(100);
@@ -223,5 +245,6 @@ test('memory stays flat however long the list is', async () => {
   };
   // The list is 18 MB of text, and several times that as objects.
   expect(await peakOf(orders.listOrders().jsonChunks())).toBeLessThan(6_000_000);
+  expect(await peakOf(orders.listOrders().packedBatches())).toBeLessThan(6_000_000);
   expect(await peakOf(orders.listOrders())).toBeLessThan(6_000_000);
 }, 60_000);

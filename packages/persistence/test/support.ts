@@ -4,6 +4,7 @@ import {
   type NewOrder,
   type Order,
   orderId,
+  PackedOrders,
   type PendingOrder,
   petId,
   type ShippedOrder,
@@ -102,6 +103,41 @@ export async function listedOrders({ persistence }: TestStore): Promise<Order[]>
 
 export async function listedText({ persistence }: TestStore): Promise<string> {
   return Buffer.concat(await collect(persistence.orders.listOrders().jsonChunks())).toString();
+}
+
+/** The long list, of which all but the beginning comes packed. */
+export async function listedPacked({ persistence }: TestStore): Promise<Order[]> {
+  const batches = await collect(persistence.orders.listOrders().packedBatches());
+  return batches.flatMap((batch) => (batch instanceof PackedOrders ? unpack(batch) : batch));
+}
+
+/** Reads packed orders field by field, as their description says. */
+function unpack({ bytes }: PackedOrders): Order[] {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const orders: Record<string, unknown>[] = [];
+  let i = 0;
+  const time = () => {
+    i += 8;
+    return new Date(view.getFloat64(i - 8));
+  };
+  while (i < bytes.length) {
+    const flags = view.getUint8(i++);
+    const status = ['pending', 'shipped', 'cancelled'][flags & 3];
+    const complete = (flags & 4) !== 0;
+    const order = { status, complete, id: view.getBigInt64(i), petId: view.getBigInt64(i + 8) };
+    const quantity = view.getInt32(i + 16);
+    i += 20;
+    orders.push({
+      ...order,
+      quantity,
+      placedAt: time(),
+      ...((flags & 8) !== 0 && { shipDate: time() }),
+      ...(status === 'shipped' && { shippedAt: time() }),
+      ...(complete && { completedAt: time() }),
+      ...(status === 'cancelled' && { cancelledAt: time() }),
+    });
+  }
+  return orders as unknown as Order[]; // what was packed
 }
 
 /** Parses JSON without rounding integers: each becomes a bigint. */

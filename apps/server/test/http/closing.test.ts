@@ -18,6 +18,7 @@ async function startHeldApp() {
             await gate.promise;
             yield Buffer.from(']');
           },
+          packedBatches: () => orders.listOrders().packedBatches(),
           [Symbol.asyncIterator]: () => orders.listOrders()[Symbol.asyncIterator](),
         }),
         async applyCommand(...args) {

@@ -17,6 +17,7 @@ const listingOf = (chunks: () => AsyncIterable<Uint8Array>, batches?: () => Asyn
     orders: (orders: OrderRepository): OrderRepository => ({
       listOrders: (): OrderListing => ({
         jsonChunks: chunks,
+        packedBatches: () => orders.listOrders().packedBatches(),
         [Symbol.asyncIterator]: batches ?? (() => orders.listOrders()[Symbol.asyncIterator]()),
       }),
       applyCommand: (...args) => orders.applyCommand(...args),

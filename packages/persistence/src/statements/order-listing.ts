@@ -1,8 +1,10 @@
-import type { Order, OrderListing } from '@petstore/domain';
+import type { Order, OrderListing, PackedOrders } from '@petstore/domain';
 import { copyOrderJson, type OrderJsonBatch } from './copy-order-json.ts';
+import { copyOrders, copyPackedOrders, type OrderBatch } from './copy-orders.ts';
 import { ORDER_JSON_COLUMNS, type OrderJsonRow, orderJson } from './order-json.ts';
 import { ORDER_COLUMNS, type OrderRow, orderOfRow } from './order-rows.ts';
 import type { OrderConnections } from './order-store.ts';
+import type { PipelinedConnections } from './pipelined-connections.ts';
 import { prepareStatement, runStatement } from './prepared-statement.ts';
 
 /** Orders in the first batch: a short list is one prepared statement, and a long one begins at once. */
@@ -11,6 +13,8 @@ const FIRST_BATCH = 250;
 const JSON_BATCH = 4_000;
 /** Orders in every other batch of objects. */
 const OBJECT_BATCH = 1_000;
+/** Orders in every other packed batch: some 75 kB. */
+const PACKED_BATCH = 2_000;
 
 const FIRST_JSON_BATCH = prepareStatement<OrderJsonRow>(
   'list-orders-json',
@@ -22,11 +26,6 @@ const FIRST_OBJECT_BATCH = prepareStatement<OrderRow>(
   `select ${ORDER_COLUMNS} from orders order by id limit ${FIRST_BATCH}`,
 );
 
-const NEXT_OBJECT_BATCH = prepareStatement<OrderRow>(
-  'list-orders-after',
-  `select ${ORDER_COLUMNS} from orders where id > $1 order by id limit ${OBJECT_BATCH}`,
-);
-
 /**
  * Lists all orders by id in batches, each a statement that begins behind the last id of the one before. Orders never
  * change their id and never vanish, so whatever was committed when the listing began is met exactly once, although no
@@ -35,7 +34,8 @@ const NEXT_OBJECT_BATCH = prepareStatement<OrderRow>(
 export function listOrders(connections: OrderConnections): OrderListing {
   return {
     jsonChunks: () => jsonChunks(connections),
-    [Symbol.asyncIterator]: () => orderBatches(connections),
+    packedBatches: () => orderBatches(connections, copyPackedOrders, PACKED_BATCH),
+    [Symbol.asyncIterator]: () => orderBatches(connections, copyOrders, OBJECT_BATCH),
   };
 }
 
@@ -66,21 +66,27 @@ async function firstJsonBatch({ reads }: OrderConnections): Promise<OrderJsonBat
 const jsonBatchAfter = ({ batches }: OrderConnections, lastId: string): Promise<OrderJsonBatch> =>
   heldFailure(copyOrderJson(batches, lastId, JSON_BATCH));
 
-async function* orderBatches(connections: OrderConnections): AsyncGenerator<readonly Order[], void, void> {
-  let rows = await runStatement(connections.reads, FIRST_OBJECT_BATCH, []);
-  let next = orderRowsAfter(connections, rows, FIRST_BATCH);
-  for (;;) {
-    if (rows.length > 0) yield rows.map(orderOfRow);
-    if (next === undefined) return;
-    rows = await next;
-    next = orderRowsAfter(connections, rows, OBJECT_BATCH);
-  }
-}
+type CopyBatch<Orders> = (
+  connections: PipelinedConnections,
+  afterId: string,
+  limit: number,
+) => Promise<OrderBatch<Orders>>;
 
-function orderRowsAfter({ batches }: OrderConnections, rows: readonly OrderRow[], limit: number) {
-  const last = rows.at(-1);
-  if (last === undefined || rows.length < limit) return undefined;
-  return heldFailure(runStatement(batches, NEXT_OBJECT_BATCH, [last[0]]));
+async function* orderBatches<Orders extends readonly Order[] | PackedOrders>(
+  { reads, batches }: OrderConnections,
+  copyBatch: CopyBatch<Orders>,
+  limit: number,
+): AsyncGenerator<readonly Order[] | Orders, void, void> {
+  const batchAfter = (lastId: string | undefined) =>
+    lastId === undefined ? undefined : heldFailure(copyBatch(batches, lastId, limit));
+  const rows = await runStatement(reads, FIRST_OBJECT_BATCH, []);
+  let next = batchAfter(rows.length < FIRST_BATCH ? undefined : rows.at(-1)?.[0]);
+  if (rows.length > 0) yield rows.map(orderOfRow);
+  while (next !== undefined) {
+    const { orders, count, lastId } = await next;
+    next = batchAfter(lastId);
+    if (count > 0) yield orders;
+  }
 }
 
 /** A batch fetched ahead may fail while its reader is busy with another, or gone: it is told when it asks. */
