@@ -17,4 +17,6 @@ export interface Context {
   readonly services: Services;
   readonly principal: Principal;
   readonly requestId: string;
+  /** Whether the caller reads long lists packed, as `acceptsPackedOrders` finds in its request. @default false */
+  readonly acceptsPackedOrders?: boolean;
 }

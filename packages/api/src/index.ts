@@ -11,4 +11,5 @@ export type { RestResult, RestRoute } from './rest/rest-route.ts';
 export { restRoutes } from './rest/rest-routes.ts';
 export { type AppRouter, appRouter, createCaller } from './router.ts';
 export { type TrpcErrorData, type TrpcErrorShape, toTrpcEnvelope } from './trpc/format-error.ts';
+export { acceptsPackedOrders } from './trpc/packed-orders.ts';
 export { trpcResponseMeta } from './trpc/response-meta.ts';

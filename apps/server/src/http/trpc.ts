@@ -1,4 +1,11 @@
-import { type AppRouter, type Context, type ProcedureMeta, type Services, trpcResponseMeta } from '@petstore/api';
+import {
+  type AppRouter,
+  acceptsPackedOrders,
+  type Context,
+  type ProcedureMeta,
+  type Services,
+  trpcResponseMeta,
+} from '@petstore/api';
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
 import { resolveResponse } from '@trpc/server/http';
 import { type Exchange, JSON_TYPE } from './exchange.ts';
@@ -140,9 +147,9 @@ function freeProcedures(router: AnyTRPCRouter): ReadonlySet<string> {
   );
 }
 
-function contextOf({ principal, requestId }: Exchange, services: Services): Context {
+function contextOf({ principal, request, requestId }: Exchange, services: Services): Context {
   if (principal === undefined) throw new Error('A procedure was called on behalf of nobody.');
-  return { services, principal, requestId };
+  return { services, principal, requestId, acceptsPackedOrders: acceptsPackedOrders(request.headers.accept) };
 }
 
 /** As much of the request as tRPC reads. The media type is checked before; that of a body nobody reads does not count. */

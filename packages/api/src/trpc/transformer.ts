@@ -1,10 +1,14 @@
 import { parseInt64 } from '@petstore/domain';
 import superjson, { type SuperJSONResult } from 'superjson';
 import { ApiError } from '../api-error.ts';
+import { toSuperjson } from './to-superjson.ts';
 
-/** superjson in both directions, so that `bigint` and `Date` arrive as what they are. Clients take it as it is. */
+/**
+ * superjson in both directions, so that `bigint` and `Date` arrive as what they are. Clients take it as it is; those that
+ * ask for packed orders know one type more.
+ */
 export const transformer = {
-  serialize: (value: unknown): SuperJSONResult => superjson.serialize(value),
+  serialize: toSuperjson,
   deserialize: readInput,
 };
 

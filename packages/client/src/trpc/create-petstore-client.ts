@@ -1,13 +1,7 @@
-import {
-  createTRPCClient,
-  httpBatchLink,
-  httpBatchStreamLink,
-  httpLink,
-  splitLink,
-  type TRPCClient,
-} from '@trpc/client';
+import { createTRPCClient, httpBatchLink, httpLink, splitLink, type TRPCClient } from '@trpc/client';
 import { createConnection, type PetstoreClientOptions } from '../options.ts';
 import { type PetstoreRestClient, restClientOn } from '../rest/create-petstore-rest-client.ts';
+import { createListLink } from './list-link.ts';
 import { createRetryLink } from './retry-link.ts';
 import type { AppRouter } from './router.ts';
 import { transformer } from './transformer.ts';
@@ -43,10 +37,10 @@ export function createPetstoreClient(options: PetstoreClientOptions): PetstoreCl
       createRetryLink(connection),
       splitLink({
         condition: ({ path }) => STREAMED_PROCEDURES.has(path),
-        true: httpBatchStreamLink({ ...link, maxItems: 1 }),
+        true: createListLink(connection),
         false: splitLink({
           condition: ({ path }) => FREE_PROCEDURES.has(path),
-          true: httpLink({ ...link, fetch: createTrpcFetch(connection, true) }),
+          true: httpLink({ ...link, fetch: createTrpcFetch(connection, { isFree: true }) }),
           false: httpBatchLink({ ...link, maxItems: BATCH_MAX, maxURLLength: URL_MAX_LENGTH }),
         }),
       }),

@@ -1,6 +1,7 @@
 import type { httpBatchLink } from '@trpc/client';
 import type { Connection } from '../options.ts';
 import type { Answer } from '../transport/answer.ts';
+import { Demand } from './demand.ts';
 
 /** The form that tRPC's links take. */
 type TrpcFetch = NonNullable<Parameters<typeof httpBatchLink>[0]['fetch']>;
@@ -14,12 +15,18 @@ export interface TrpcResponse {
   json(): Promise<unknown>;
 }
 
-/**
- * What tRPC's links send one request by: in its turn, bounded in time, with failures that the retries understand.
- *
- * @param isFree whether the service counts none of the calls
- */
-export function createTrpcFetch({ sender, timeoutMs }: Connection, isFree = false): TrpcFetch {
+interface TrpcFetchOptions {
+  /** Whether the service counts none of the calls. @default false */
+  readonly isFree?: boolean;
+  /** For answers in pieces: by whom they are read. @default somebody who always waits */
+  readonly demand?: Demand;
+}
+
+/** What tRPC's links send one request by: in its turn, bounded in time, with failures that the retries understand. */
+export function createTrpcFetch(
+  { sender, timeoutMs }: Connection,
+  { isFree, demand = new Demand() }: TrpcFetchOptions = {},
+): TrpcFetch {
   return async (url, init = {}): Promise<TrpcResponse> => {
     const headers = init.headers as Record<string, string>; // tRPC's links give a plain object
     const answer = await sender.send({
@@ -31,7 +38,7 @@ export function createTrpcFetch({ sender, timeoutMs }: Connection, isFree = fals
       signal: init.signal ?? undefined,
       isFree,
     });
-    if (answer.ok && headers['trpc-accept'] === 'application/jsonl') return streamedResponse(answer);
+    if (answer.ok && headers['trpc-accept'] === 'application/jsonl') return streamedResponse(answer, demand);
     // Somebody else's answer, such as a proxy's page.
     if (!answer.headers.get('content-type')?.includes('json')) throw await answer.readError();
     return wholeResponse(answer);
@@ -45,11 +52,13 @@ async function wholeResponse(answer: Answer): Promise<TrpcResponse> {
   return { ok, headers, body: null, json: async () => JSON.parse(text) };
 }
 
-function streamedResponse(answer: Answer): TrpcResponse {
+function streamedResponse(answer: Answer, demand: Demand): TrpcResponse {
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const chunk = await answer.readChunk();
+        const isWanted = await demand.isWanted();
+        if (!isWanted) answer.close();
+        const chunk = isWanted ? await answer.readChunk() : undefined;
         if (chunk === undefined) controller.close();
         else controller.enqueue(chunk);
       },

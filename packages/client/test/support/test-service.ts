@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import {
+  acceptsPackedOrders,
   appRouter,
   type Context,
   type ErrorAnswer,
@@ -100,7 +101,12 @@ function createHandler({ orders, pets }: Persistence, limiter: InProcessLimiter,
   const plan = { name: 'enterprise', limits } as const;
   const contextOf = ({ headers }: IncomingMessage): Context => {
     const kind = KEYS[headers.authorization ?? ''] ?? 'external';
-    return { services, requestId: 'test', principal: { type: 'api-key', keyId: KEY_ID, kind, plan } };
+    return {
+      services,
+      requestId: 'test',
+      principal: { type: 'api-key', keyId: KEY_ID, kind, plan },
+      acceptsPackedOrders: acceptsPackedOrders(headers.accept),
+    };
   };
   const handleTrpc = createHTTPHandler({
     router: appRouter,
