@@ -1,0 +1,36 @@
+import pg from 'pg';
+
+/** Texts of the protocol as they are: no number, date or boolean is made of them. */
+export const AS_TEXT = { getTypeParser: () => (value: string) => value };
+
+export const connectionOptions = (databaseUrl: string) => ({
+  connectionString: databaseUrl,
+  options: '-c TimeZone=UTC -c DateStyle=ISO',
+});
+
+/**
+ * Connections, taken in turn, on which statements are sent without waiting for the answers to those before.
+ *
+ * @returns gives the next one
+ */
+export function openPipelines(databaseUrl: string, size: number): () => Promise<pg.Client> {
+  const clients: (Promise<pg.Client> | undefined)[] = [];
+  let turn = 0;
+  return () => {
+    const i = turn++ % size;
+    clients[i] ??= connect(databaseUrl, () => {
+      clients[i] = undefined;
+    });
+    return clients[i];
+  };
+}
+
+async function connect(databaseUrl: string, onLoss: () => void): Promise<pg.Client> {
+  const client = new pg.Client({ ...connectionOptions(databaseUrl), pipeline: true });
+  client.on('error', onLoss).on('end', onLoss);
+  await client.connect().catch((error: unknown) => {
+    onLoss();
+    throw error;
+  });
+  return client;
+}

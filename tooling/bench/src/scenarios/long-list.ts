@@ -1,0 +1,145 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CONTENDERS } from '../lab/contenders.ts';
+import type { Lab, RunningServer } from '../lab/lab.ts';
+import { rssMbOf } from '../lab/process-cost.ts';
+import { download } from '../load/download.ts';
+import { type Column, SampleCollector } from '../report/result.ts';
+import { sendLoad } from './request-load.ts';
+import { formatCount, type Scenario, UNKNOWN_ORDER } from './scenario.ts';
+
+const LIST_COLUMNS: readonly Column[] = [
+  { key: 'totalMs', label: 'whole ms', digits: 0, better: 'lower' },
+  { key: 'firstByteMs', label: 'first byte ms', digits: 1, better: 'lower' },
+  { key: 'cpuMs', label: 'CPU ms', digits: 0, better: 'lower' },
+  { key: 'postgresMs', label: 'of PostgreSQL', digits: 0, better: 'lower' },
+  { key: 'peakMb', label: 'peak MB', digits: 0, better: 'lower' },
+  { key: 'growthMb', label: 'growth MB', digits: 1, better: 'lower' },
+];
+
+const BESIDE_COLUMNS: readonly Column[] = [
+  { key: 'p50Ms', label: 'p50 ms', digits: 2, better: 'lower' },
+  { key: 'p99Ms', label: 'p99 ms', digits: 2, better: 'lower' },
+  { key: 'maxMs', label: 'longest ms', digits: 1, better: 'lower' },
+  { key: 'lists', label: 'lists read meanwhile', digits: 1, better: 'higher' },
+];
+
+export const longListDatabase = (lab: Lab): Promise<string> =>
+  lab.databases.fill('orders_long', lab.options.longListCount);
+
+/** Seconds to fill the database, by whichever scenario needs it first. */
+const fillSeconds = (count: number) => count / 60_000;
+
+/** Makes a fresh process do a little of everything, so that a list finds what is loaded once already there. */
+export async function settle(lab: Lab, { url }: RunningServer): Promise<void> {
+  await sendLoad(lab, 404, {
+    origin: url,
+    method: 'DELETE',
+    path: `/v1/store/orders/${UNKNOWN_ORDER}`,
+    apiKey: lab.databases.keys.unlimited,
+    connections: 4,
+    seconds: 0.3,
+  });
+  await sleep(300);
+}
+
+/** Each list is read from a fresh process, so that memory is that of one list. */
+export const longList: Scenario = {
+  plannedSeconds: ({ rounds, longListCount }) =>
+    fillSeconds(longListCount) + rounds * 2 * (2 + longListCount / 700_000),
+  async run(lab) {
+    const { rounds, longListCount } = lab.options;
+    const databaseUrl = await longListDatabase(lab);
+    const collectors = { service: new SampleCollector(), baseline: new SampleCollector() };
+    const lengths = new Set<number>();
+    for (let round = 1; round <= rounds; round++) {
+      for (const contender of CONTENDERS) {
+        lab.progress.step(`round ${round} of ${rounds}, ${contender}`);
+        await using server = await lab.startServer(contender, databaseUrl);
+        await settle(lab, server);
+        const idleMb = rssMbOf(server.pids());
+        const { value, cost } = await lab.measure(server, () => download(server.listUrl, lab.databases.keys.unlimited));
+        lengths.add(value.bytes);
+        collectors[contender].add({
+          totalMs: value.totalMs,
+          firstByteMs: value.firstByteMs,
+          ...(cost && {
+            cpuMs: cost.serverMs,
+            postgresMs: cost.postgresMs,
+            peakMb: cost.peakMb,
+            growthMb: cost.peakMb - idleMb,
+          }),
+        });
+      }
+    }
+    if (lengths.size !== 1) throw new Error(`the lists are not equally long: ${[...lengths].join(', ')} bytes`);
+    return {
+      title: `List ${formatCount(longListCount)} orders`,
+      columns: LIST_COLUMNS,
+      subject: { name: 'service', samples: collectors.service.samples },
+      base: { name: 'baseline', samples: collectors.baseline.samples },
+      drawn: ['totalMs', 'firstByteMs', 'cpuMs'],
+    };
+  },
+};
+
+const BESIDE_PER_SECOND = 200;
+
+/** Small requests at a steady rate, while one list after the other is read. */
+export const besideLongList: Scenario = {
+  plannedSeconds: ({ rounds, seconds, longListCount }) => fillSeconds(longListCount) + 3 + rounds * 2 * (seconds + 1.5),
+  async run(lab) {
+    const { rounds, seconds, longListCount } = lab.options;
+    const databaseUrl = await longListDatabase(lab);
+    await using service = await lab.startServer('service', databaseUrl);
+    await using baseline = await lab.startServer('baseline', databaseUrl);
+    const servers = { service, baseline };
+    const collectors = { service: new SampleCollector(), baseline: new SampleCollector() };
+    for (const contender of CONTENDERS) {
+      lab.progress.step(`warming up the ${contender}`);
+      await settle(lab, servers[contender]);
+      await download(servers[contender].listUrl, lab.databases.keys.unlimited);
+    }
+    for (let round = 1; round <= rounds; round++) {
+      for (const contender of CONTENDERS) {
+        lab.progress.step(`round ${round} of ${rounds}, ${contender}`);
+        collectors[contender].add(await measureBeside(lab, servers[contender], seconds));
+      }
+    }
+    return {
+      title: `Other requests while ${formatCount(longListCount)} are listed`,
+      columns: BESIDE_COLUMNS,
+      subject: { name: 'service', samples: collectors.service.samples },
+      base: { name: 'baseline', samples: collectors.baseline.samples },
+      drawn: ['p99Ms'],
+    };
+  },
+};
+
+async function measureBeside(lab: Lab, server: RunningServer, seconds: number) {
+  const { unlimited } = lab.databases.keys;
+  const { value } = await lab.measure(server, async () => {
+    let isOver = false;
+    let lists = 0;
+    const reader = (async () => {
+      while (!isOver) {
+        await download(server.listUrl, unlimited);
+        lists++;
+      }
+    })();
+    const load = sendLoad(lab, 404, {
+      origin: server.url,
+      method: 'DELETE',
+      path: `/v1/store/orders/${UNKNOWN_ORDER}`,
+      apiKey: unlimited,
+      connections: 4,
+      seconds,
+      perSecond: BESIDE_PER_SECOND,
+    }).finally(() => {
+      isOver = true;
+    });
+    const [report] = await Promise.all([load, reader]);
+    return { ...report, lists };
+  });
+  const { p50Ms, p99Ms, maxMs, lists } = value;
+  return { p50Ms, p99Ms, maxMs, lists };
+}

@@ -1,0 +1,92 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ChildProcesses } from '../src/lab/child-process.ts';
+import { cpuMsOf, peakMbOf, processTree, resetPeak, rssMbOf, TELLS_COST } from '../src/lab/process-cost.ts';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'bench-test-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function programOf(source: string): string {
+  const file = join(folder, `${crypto.randomUUID()}.mjs`);
+  writeFileSync(file, source);
+  return file;
+}
+
+const STAYS = 'setInterval(() => {}, 1000);';
+const isAlive = (pid: number) => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+it('a line is found whether it comes before or after somebody waits for it', async () => {
+  await using children = new ChildProcesses();
+  const program = children.start(programOf(`console.log('{"msg":"listening on http://127.0.0.1:1"}'); ${STAYS}`), []);
+  expect(await program.waitForLine(/listening on (http:[\w/.:]+)/)).toBe('http://127.0.0.1:1');
+  expect(await program.waitForLine(/listening on (http:[\w/.:]+)/)).toBe('http://127.0.0.1:1');
+});
+
+it('who waits for a program that fails is told its last words', async () => {
+  await using children = new ChildProcesses();
+  const file = programOf(`console.error('no database'); process.exitCode = 3;`);
+  await expect(children.start(file, []).waitForLine(/(never)/)).rejects.toThrow(/ended with 3\n.*no database/s);
+  await expect(children.start(file, []).waitForEnd()).rejects.toThrow('no database');
+});
+
+it('no program outlives the run, whether it obeys or not, nor what it has started', async () => {
+  const children = new ChildProcesses();
+  const child = `import { spawn } from 'node:child_process';
+    const { pid } = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
+    process.on('SIGTERM', () => {});
+    console.log('pid ' + pid); ${STAYS}`;
+  const stubborn = children.start(programOf(child), []);
+  const obedient = children.start(programOf(`console.log('pid 1'); ${STAYS}`), []);
+  const grandchild = Number(await stubborn.waitForLine(/pid (\d+)/));
+  await obedient.waitForLine(/pid (1)/);
+  await children[Symbol.asyncDispose]();
+  expect(isAlive(obedient.pid)).toBe(false);
+  expect(isAlive(stubborn.pid)).toBe(false);
+  await expect.poll(() => isAlive(grandchild), { timeout: 2_000 }).toBe(false);
+  expect(() => children.start(programOf(STAYS), [])).toThrow('the run is over');
+});
+
+it.runIf(TELLS_COST)('the cost of a process is that of all that descend from it', async () => {
+  await using children = new ChildProcesses();
+  const burn = 'const end = Date.now() + 300; while (Date.now() < end);';
+  const program = children.start(
+    programOf(`import { spawn } from 'node:child_process';
+      spawn(process.execPath, ['-e', ${JSON.stringify(`${burn} console.log('burnt'); ${STAYS}`)}], { stdio: 'inherit' });
+      ${STAYS}`),
+    [],
+  );
+  await program.waitForLine(/(burnt)/);
+  const pids = processTree(program.pid);
+  expect(pids).toHaveLength(2);
+  expect(cpuMsOf(pids)).toBeGreaterThan(cpuMsOf([program.pid]) + 100);
+  expect(rssMbOf(pids)).toBeGreaterThan(rssMbOf([program.pid]) * 1.5);
+});
+
+it.runIf(TELLS_COST)('the peak is that since it was reset', async () => {
+  await using children = new ChildProcesses();
+  const program = children.start(
+    programOf(`import v8 from 'node:v8';
+      import vm from 'node:vm';
+      v8.setFlagsFromString('--expose-gc');
+      let block = Buffer.alloc(200 * 2 ** 20, 1);
+      block = undefined;
+      vm.runInNewContext('gc')();
+      console.log('freed'); ${STAYS}`),
+    [],
+  );
+  await program.waitForLine(/(freed)/);
+  expect(peakMbOf([program.pid])).toBeGreaterThan(200);
+  resetPeak([program.pid]);
+  expect(peakMbOf([program.pid])).toBeLessThan(150);
+});
