@@ -125,10 +125,22 @@ describe('the reference', () => {
   });
 
   test('fits on a phone', async () => {
-    await using reference = await visitReference('/docs', PHONE);
+    // Where there is little room, operations are drawn when they come into sight.
+    await using reference = await visitReference('/docs#listOrders', PHONE);
     expect(await widthOf(reference.page)).toBeLessThanOrEqual(390);
     expect(reference.offences).toEqual([]);
   });
+});
+
+test('the reference of v2 shows its operation alone, with samples that name v2', async () => {
+  await using reference = await visit('/docs/v2#listOrdersPage');
+  await reference.page.getByRole('heading', { name: 'List orders, page by page' }).first().waitFor();
+  await eventually(() => reference.page.locator('.code-snippet').first().textContent()).toContain(
+    `${site.origin}/v2/store/orders`,
+  );
+  expect(await reference.page.getByText('Cancel an order').count()).toBe(0);
+  await reference.page.getByText('shipDateFrom').first().waitFor();
+  expect(reference.offences).toEqual([]);
 });
 
 test.each([...GUIDE_PATHS, ERROR_PATHS[0] ?? ''])('%s loads from here alone, and fits on a phone', async (path) => {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ERROR_CATALOGUE } from '@petstore/api';
+import { ERROR_CATALOGUE, openApiDocument } from '@petstore/api';
 import { ADDRESS_REQUESTS_PER_MINUTE, PLAN_LIMITS } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
 import { createReference } from '../src/index.ts';
@@ -60,7 +60,7 @@ describe('error codes', () => {
 });
 
 describe('links', () => {
-  const isDocument = (path: string) => path === '/v1/openapi.json';
+  const isDocument = (path: string) => /^\/v[12]\/openapi\.json$/.test(path);
 
   test.each(PAGE_PATHS)('of %s lead to something', async (path) => {
     const internal = referencesOf(pages.get(path) ?? '').filter((link) => !/^https:/.test(link));
@@ -115,5 +115,37 @@ describe('the guide to limits', () => {
     expect(quick).not.toBe(code);
     expect(await runTypeScript(`${quick}\nconsole.log((await send('${server.origin}')).status);`)).toBe('503\n');
     expect(calls).toBe(4);
+  });
+});
+
+describe('the guide to the preview of v2', () => {
+  const markdown = readGuide('guides/v2-preview.md');
+
+  test('goes through all pages in code that works', async () => {
+    const [, code = ''] = /```ts\n(.*?)```/s.exec(markdown) ?? [];
+    const asked: string[] = [];
+    await using server = await startServer((request, response) => {
+      asked.push(`${request.url} ${request.headers.authorization}`);
+      const isLast = request.url?.includes('cursor=abc') ?? false;
+      response.setHeader('Link', `${isLast ? '' : '<?limit=5&cursor=abc>; rel="next", '}<?limit=5>; rel="first"`);
+      response.end(isLast ? '[{"id":3}]' : '[{"id":1},{"id":2}]');
+    });
+    const output = await runTypeScript(code, { BASE_URL: server.origin, PETSTORE_API_KEY: 'a-key' });
+    expect(output).toBe('2 orders, 2 so far\n1 orders, 3 so far\n');
+    expect(asked).toEqual([
+      '/v2/store/orders?status=pending&status=shipped&limit=5 Bearer a-key',
+      '/v2/store/orders?limit=5&cursor=abc Bearer a-key',
+    ]);
+  });
+
+  test('names every parameter of the document, and no other', () => {
+    const { paths = {} } = openApiDocument({ version: 'v2', servers: [] });
+    const parameters = (paths['/store/orders']?.get?.parameters ?? []) as readonly { readonly name: string }[];
+    const told = Array.from(markdown.matchAll(/^\| `(\w+)` \|/gm), ([, name]) => name);
+    expect(told.sort()).toEqual(parameters.map(({ name }) => name).sort());
+  });
+
+  test('leads to the reference of v2', () => {
+    expect(pages.get('/docs/v2-preview')).toContain('<a href="../docs/v2">v2 preview</a>');
   });
 });

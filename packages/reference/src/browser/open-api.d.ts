@@ -1,6 +1,7 @@
 /** The parts of an OpenAPI 3.1 document that the page reads or adds to. */
 export interface OpenApiDocument {
   info: { description?: string };
+  externalDocs?: unknown;
   servers?: Server[];
   paths?: Record<string, Record<string, Operation>>;
   components?: {

@@ -28,8 +28,10 @@ export function prepareDocument(document, site) {
       ({ title, summary, href }) => `## ${title}\n\n${summary} [More on ${title.toLowerCase()}](${href})`,
     ),
   ];
+  // These are the pages that `externalDocs` leads to.
+  const { externalDocs: _, ...shown } = document;
   return {
-    ...document,
+    ...shown,
     info: { ...document.info, description: description.filter(Boolean).join('\n\n') },
     // The page may talk to no other host (its policy says `connect-src 'self'`), so no key goes astray.
     servers: [{ url: site.baseUrl }],

@@ -54,6 +54,11 @@ const GUIDES: readonly Pick<Guide, 'path' | 'source' | 'summary'>[] = [
     summary:
       'What may change within v1 and what may not, how stable an operation is, and how the end of one is announced.',
   },
+  {
+    path: `${REFERENCE_PATH}/v2-preview`,
+    source: 'guides/v2-preview.md',
+    summary: 'Orders by pages and with filters, to try: an experiment, beside v1, which stays as it is.',
+  },
 ];
 
 /** @throws Error when a text is missing, or does not begin with a heading */

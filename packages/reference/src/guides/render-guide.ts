@@ -1,7 +1,7 @@
 import { escapeHtml } from '../html.ts';
 import { renderPage } from '../site/layout.ts';
 import type { Site } from '../site/site.ts';
-import { operationLink, REFERENCE_PATH, relativeLink } from '../site/site-paths.ts';
+import { operationLink, REFERENCE_PATH, REFERENCE_PATHS, relativeLink } from '../site/site-paths.ts';
 import { describeErrorCode } from './describe-error-code.ts';
 import type { ErrorGuide, Guide } from './load-guides.ts';
 import { type Heading, type LinkTargets, renderMarkdown } from './render-markdown.ts';
@@ -70,8 +70,11 @@ function renderNavigation(path: string, { guides: { guides, errors }, about }: S
     const method = `<span class="method method-${operation.method.toLowerCase()}">${operation.method}</span>`;
     return `<li><a href="${operationLink(path, operation)}">${escapeHtml(operation.summary)}${method}</a></li>`;
   });
+  const otherVersions = REFERENCE_PATHS.flatMap((reference) =>
+    reference.suffix === undefined ? [] : [item(reference.path, reference.suffix)],
+  );
   return `<nav aria-label="Guides"><h2>Guides</h2><ul>${guideItems.join('')}</ul>
-<h2><a href="${relativeLink(path, REFERENCE_PATH)}">Reference</a></h2><ul>${operationItems.join('')}</ul></nav>`;
+<h2><a href="${relativeLink(path, REFERENCE_PATH)}">Reference</a></h2><ul>${operationItems.join('')}${otherVersions.join('')}</ul></nav>`;
 }
 
 /** What the page holds, where there is room beside it. */

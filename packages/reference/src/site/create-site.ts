@@ -6,7 +6,7 @@ import { GUIDE_POLICY, REFERENCE_POLICY } from './content-security-policy.ts';
 import { describeInterface } from './interface-operations.ts';
 import { renderReferencePage } from './reference-page.ts';
 import type { Site } from './site.ts';
-import { REFERENCE_PATH } from './site-paths.ts';
+import { REFERENCE_PATHS } from './site-paths.ts';
 
 /** An asset's path names its contents: it never changes. */
 const ASSET_HEADERS = { 'cache-control': 'public, max-age=31536000, immutable' };
@@ -19,10 +19,12 @@ export function createSite(): ReadonlyMap<string, Resource> {
   for (const { name, contentType, read } of site.assets.files) {
     resources.set(`${site.assets.path}/${name}`, new Resource(contentType, ASSET_HEADERS, read));
   }
-  resources.set(
-    REFERENCE_PATH,
-    createPage(REFERENCE_POLICY, () => renderReferencePage(site)),
-  );
+  for (const reference of REFERENCE_PATHS) {
+    resources.set(
+      reference.path,
+      createPage(REFERENCE_POLICY, () => renderReferencePage(site, reference)),
+    );
+  }
   for (const guide of site.guides.guides) {
     resources.set(
       guide.path,

@@ -4,10 +4,22 @@ import type { InterfaceOperation } from './interface-operations.ts';
 export const REFERENCE_PATH = '/docs';
 /** The guide to errors; below it is a page for each code. */
 export const ERRORS_PATH = `${REFERENCE_PATH}/errors`;
-/** Where the OpenAPI document is. */
-export const DOCUMENT_PATH = '/v1/openapi.json';
-/** What the document's paths are below. */
-export const BASE_PATH = '/v1';
+/** A version of the interface, and where it is shown. */
+export interface ReferencePath {
+  /** Where its reference is read. */
+  readonly path: string;
+  /** Where its OpenAPI document is. */
+  readonly documentPath: string;
+  /** What the document's paths are below. */
+  readonly basePath: string;
+  /** Said behind the title of the page. */
+  readonly suffix?: string;
+}
+
+export const REFERENCE_PATHS: readonly ReferencePath[] = [
+  { path: REFERENCE_PATH, documentPath: '/v1/openapi.json', basePath: '/v1' },
+  { path: `${REFERENCE_PATH}/v2`, documentPath: '/v2/openapi.json', basePath: '/v2', suffix: 'v2 preview' },
+];
 
 /**
  * A link from one page to another, both absolute paths. It is relative, so that it holds behind a proxy that serves us

@@ -1,10 +1,16 @@
 import { ERROR_CATALOGUE } from '@petstore/api';
 
 export const ERROR_CODES = Object.keys(ERROR_CATALOGUE);
-export const GUIDE_PATHS = ['/docs/authentication', '/docs/errors', '/docs/limits', '/docs/versions'];
+export const GUIDE_PATHS = [
+  '/docs/authentication',
+  '/docs/errors',
+  '/docs/limits',
+  '/docs/versions',
+  '/docs/v2-preview',
+];
 export const ERROR_PATHS = ERROR_CODES.map((code) => `/docs/errors/${code}`);
 /** Every page. */
-export const PAGE_PATHS = ['/docs', ...GUIDE_PATHS, ...ERROR_PATHS];
+export const PAGE_PATHS = ['/docs', '/docs/v2', ...GUIDE_PATHS, ...ERROR_PATHS];
 
 /** What links and elements of a page refer to, as they are written. */
 export const referencesOf = (html: string): string[] =>

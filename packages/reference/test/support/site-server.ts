@@ -22,15 +22,19 @@ export async function startServer(listener: RequestListener): Promise<TestServer
   };
 }
 
-/** The site as a server would serve it, with the document that it shows. */
+/** The site as a server would serve it, with the documents that it shows. */
 export function startSiteServer(): Promise<TestServer> {
   const reference = createReference();
-  const document = JSON.stringify(
-    openApiDocument({ servers: [{ url: 'https://petstore.example.com/v1', description: 'Production' }] }),
+  const documents = new Map(
+    (['v1', 'v2'] as const).map((version) => {
+      const servers = [{ url: `https://petstore.example.com/${version}`, description: 'Production' }];
+      return [`/${version}/openapi.json`, JSON.stringify(openApiDocument({ version, servers }))];
+    }),
   );
   return startServer(async (request, response) => {
     const { pathname } = new URL(request.url ?? '', 'http://localhost');
-    if (pathname === '/v1/openapi.json') {
+    const document = documents.get(pathname);
+    if (document !== undefined) {
       response.writeHead(200, { 'content-type': 'application/json' }).end(document);
       return;
     }
