@@ -18,11 +18,10 @@ const COMMON_CODES: readonly ErrorCode[] = [
   'overloaded',
 ];
 
-/** What is wrong with a request before it is one for the operation; what else may come has the same shape. */
+/** What is wrong with a request before it is one for the operation. Codes that need a body cannot come: none is read. */
 const OTHER_CODES: readonly ErrorCode[] = [
   'method_not_allowed',
   'request_timeout',
-  'payload_too_large',
   'expectation_failed',
   'headers_too_large',
 ];

@@ -17,8 +17,10 @@ import type { RateLimiter } from '@petstore/rate-limit';
 import { createTestDatabase, createTestRedis } from '@petstore/testing';
 import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
+import { renderDocument } from '../../../src/document.ts';
 import { createApp } from '../../../src/http/app.ts';
 import type { AppOptions } from '../../../src/http/app-options.ts';
+import { watchAnswers } from '../../conformance/watch-answers.ts';
 import { openTestLimiter } from './test-limiter.ts';
 
 /** More than any test sends. */
@@ -70,7 +72,10 @@ const template = {
   },
 };
 
-/** The whole public listener, on a real PostgreSQL and a real Redis, behind a real socket. */
+/**
+ * The whole public listener, on a real PostgreSQL and a real Redis, behind a real socket. Ending it fails where an answer
+ * was not as the OpenAPI document says.
+ */
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   await using resources = new AsyncDisposableStack();
   const databaseUrl = options.databaseUrl ?? resources.use(await createTestDatabase({ template })).url;
@@ -82,6 +87,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const observed: { operation: string; status: number; durationSeconds: number }[] = [];
   const authenticator = createAuthenticator({ apiKeys: persistence.apiKeys, clock, onBackgroundError() {} });
   const counting = options.wrap?.limiter?.(limiter.limiter) ?? limiter.limiter;
+  let origin = '';
   const app = createApp({
     router: appRouter,
     restRoutes,
@@ -99,20 +105,21 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       observeRequest: (operation, status, durationSeconds) =>
         void observed.push({ operation, status, durationSeconds }),
     },
-    renderDocument: (version) => ({
-      json: `{"openapi":"3.1.0","info":{"title":"Petstore","version":"${version}"},"paths":{"/store/orders":{"get":{"operationId":"listOrders","summary":"List <all> orders"}}}}`,
-      yaml: `openapi: 3.1.0\ninfo:\n  version: ${version}\n`,
-    }),
+    renderDocument: (version) => renderDocument(version, { publicUrl: origin, petsSunsetAt: PETS_SUNSET_AT }),
     isStorageAvailable: options.isStorageAvailable ?? (() => true),
     newRequestId: randomUUID,
     corsOrigins: options.corsOrigins ?? [],
     trustedProxies: options.trustedProxies ?? false,
     ...(options.bounds && { bounds: options.bounds }),
   });
+  const wrong = watchAnswers(app.server);
+  resources.defer(() => {
+    if (wrong.length > 0) throw new Error(`Answers were not as documented:\n${wrong.join('\n')}`);
+  });
   resources.defer(() => app.close());
   await app.listen({ port: 0, host: '127.0.0.1' });
   const { port } = app.server.address() as AddressInfo; // a TCP listener
-  const origin = `http://127.0.0.1:${port}`;
+  origin = `http://127.0.0.1:${port}`;
   const key = await createKey(persistence);
   const internalKey = await createKey(persistence, { kind: 'internal' });
   const held = resources.move();
