@@ -15,7 +15,8 @@ import {
 import { generateDocument } from '../src/openapi/generate-document.ts';
 import { DOCUMENTED_VERSIONS, type VersionDescription } from '../src/openapi/versions.ts';
 import { representNothing } from '../src/rest/represent.ts';
-import type { ApiVersion, ProcedureMeta } from '../src/rest/rest-contract.ts';
+import type { ProcedureMeta } from '../src/rest/rest-contract.ts';
+import type { ApiVersion } from '../src/rest/rest-route.ts';
 
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 const { paths, components } = committed;

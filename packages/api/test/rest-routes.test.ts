@@ -9,7 +9,8 @@ import { CancelOrderInput } from '../src/procedures/orders/cancel-order.contract
 import { ListOrdersPageInput } from '../src/procedures/v2/orders/list-orders.contract.ts';
 import { createProcedureCall } from '../src/rest/call-procedure.ts';
 import { representNothing } from '../src/rest/represent.ts';
-import type { ApiVersion, ProcedureMeta } from '../src/rest/rest-contract.ts';
+import type { ProcedureMeta } from '../src/rest/rest-contract.ts';
+import type { ApiVersion } from '../src/rest/rest-route.ts';
 import { createRestRoutes } from '../src/rest/rest-routes.ts';
 import { EXTERNAL, INTERNAL, pendingOrder, startTestApi, type TestApi } from './test-api.ts';
 

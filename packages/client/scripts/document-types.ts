@@ -5,8 +5,22 @@ import openapiTS, { astToString, type OpenAPI3, type OpenAPITSOptions, stringToA
 
 type TypeNode = ReturnType<NonNullable<OpenAPITSOptions['transform']>>;
 
-const DOCUMENT_FILE = new URL('../../api/openapi.json', import.meta.url);
-export const DOCUMENT_TYPES_FILE = fileURLToPath(new URL('../src/rest/document.ts', import.meta.url));
+interface DocumentTypes {
+  readonly document: URL;
+  /** The module of its types. */
+  readonly file: string;
+}
+
+const typesOf = (document: string, module: string): DocumentTypes => ({
+  document: new URL(`../../api/${document}`, import.meta.url),
+  file: fileURLToPath(new URL(`../src/rest/${module}`, import.meta.url)),
+});
+
+/** A module for each version of the interface. */
+export const DOCUMENT_TYPES: readonly DocumentTypes[] = [
+  typesOf('openapi.json', 'document.ts'),
+  typesOf('openapi.v2.json', 'document-v2.ts'),
+];
 
 const HEAD = `// Written by "pnpm --filter @petstore/client generate" from the OpenAPI document. Do not edit.\n\n`;
 
@@ -29,16 +43,16 @@ function leaveOut(key: string, value: unknown): unknown {
   return value;
 }
 
-/** The types of the document's operations and schemas, 64-bit integers being `bigint`, as the text of a module. */
-export async function generateDocumentTypes(): Promise<string> {
-  const document: OpenAPI3 = JSON.parse(readFileSync(DOCUMENT_FILE, 'utf8'), leaveOut);
+/** The types of a document's operations and schemas, 64-bit integers being `bigint`, as the text of a module. */
+export async function generateDocumentTypes({ document: url, file }: DocumentTypes): Promise<string> {
+  const document: OpenAPI3 = JSON.parse(readFileSync(url, 'utf8'), leaveOut);
   const bigint = parseType('bigint');
   const nodes = await openapiTS(document, {
     transform: (schema) => ('format' in schema && schema.format === 'int64' ? bigint : undefined),
   });
   // Declarations, each of which has a name; the general type of nodes does not tell so.
   const used = nodes.filter((node) => DECLARATIONS.includes((node as { name?: { text?: string } }).name?.text));
-  return formatted(HEAD + astToString(used));
+  return formatted(HEAD + astToString(used), file);
 }
 
 /** A type as a node; what is parsed is a declaration of it. */
@@ -47,5 +61,5 @@ function parseType(text: string): TypeNode {
   return declaration.type;
 }
 
-const formatted = (text: string): string =>
-  execFileSync('biome', ['format', `--stdin-file-path=${DOCUMENT_TYPES_FILE}`], { input: text, encoding: 'utf8' });
+const formatted = (text: string, file: string): string =>
+  execFileSync('biome', ['format', `--stdin-file-path=${file}`], { input: text, encoding: 'utf8' });

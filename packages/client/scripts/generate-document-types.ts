@@ -1,5 +1,5 @@
-/** Writes the types of what goes over REST, from the OpenAPI document. Run it when the document has changed. */
+/** Writes the types of what goes over REST, from the OpenAPI documents. Run it when one has changed. */
 import { writeFileSync } from 'node:fs';
-import { DOCUMENT_TYPES_FILE, generateDocumentTypes } from './document-types.ts';
+import { DOCUMENT_TYPES, generateDocumentTypes } from './document-types.ts';
 
-writeFileSync(DOCUMENT_TYPES_FILE, await generateDocumentTypes());
+for (const types of DOCUMENT_TYPES) writeFileSync(types.file, await generateDocumentTypes(types));

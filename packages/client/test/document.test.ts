@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { expect, expectTypeOf, test } from 'vitest';
-import { DOCUMENT_TYPES_FILE, generateDocumentTypes } from '../scripts/document-types.ts';
-import type { Order, Pet, PetstoreRestClient } from '../src/rest.ts';
+import { DOCUMENT_TYPES, generateDocumentTypes } from '../scripts/document-types.ts';
+import type { Order, OrderFilter, OrderV2, Pet, PetstoreRestClient } from '../src/rest.ts';
 
-test('the types are those of the document', async () => {
-  const committed = readFileSync(DOCUMENT_TYPES_FILE, 'utf8');
+test.each(DOCUMENT_TYPES)('the types of $file are those of the document', async (types) => {
+  const committed = readFileSync(types.file, 'utf8');
   expect(committed, 'The document has changed: run "pnpm --filter @petstore/client generate".').toBe(
-    await generateDocumentTypes(),
+    await generateDocumentTypes(types),
   );
 });
 
@@ -20,4 +20,23 @@ test('what callers see is typed: ids are bigint, and no field of an order is pro
   }>();
   expectTypeOf<Pet>().toEqualTypeOf<{ id: bigint; name: string }>();
   expectTypeOf<Parameters<PetstoreRestClient['cancelOrder']>[0]>().toEqualTypeOf<{ orderId: bigint }>();
+});
+
+test('v2 promises the fields of an order, and takes its filters by their types', () => {
+  expectTypeOf<OrderV2>().toEqualTypeOf<{
+    id: bigint;
+    petId: bigint;
+    quantity: number;
+    shipDate?: string;
+    complete: boolean;
+    status: 'pending' | 'shipped' | 'cancelled';
+  }>();
+  expectTypeOf<OrderFilter>().toEqualTypeOf<{
+    status?: ('pending' | 'shipped' | 'cancelled')[];
+    petId?: bigint;
+    complete?: boolean;
+    shipDateFrom?: string;
+    shipDateTo?: string;
+    limit?: number;
+  }>();
 });

@@ -1,7 +1,8 @@
 import type { OpenAPIObject } from 'trpc-to-openapi';
 import v1 from '../../openapi.json' with { type: 'json' };
 import v2 from '../../openapi.v2.json' with { type: 'json' };
-import type { ApiVersion, Stability } from '../rest/rest-contract.ts';
+import type { Stability } from '../rest/rest-contract.ts';
+import type { ApiVersion } from '../rest/rest-route.ts';
 import { type DocumentServer, describeServers } from './document-server.ts';
 import { stabilityExtensions } from './stability.ts';
 

@@ -1,4 +1,4 @@
-import type { ApiVersion } from '../rest/rest-contract.ts';
+import type { ApiVersion } from '../rest/rest-route.ts';
 
 /** What a document says of its version as a whole. */
 export interface VersionDescription {

@@ -1,13 +1,10 @@
 import type { OpenApiMeta } from 'trpc-to-openapi';
 import type { ZodType } from 'zod';
 import type { ErrorCode } from '../error-catalogue.ts';
-import type { RestResult } from './rest-route.ts';
+import type { ApiVersion, RestResult } from './rest-route.ts';
 
 /** How settled an operation is. Only what is not `stable` is told in the document, as `x-stability`. */
 export type Stability = 'experimental' | 'beta' | 'stable';
-
-/** The version segment that a REST operation is served below, and whose document it stands in. */
-export type ApiVersion = 'v1' | 'v2';
 
 /** Something that may be answered, as the document shows it. */
 interface ResponseExample {

@@ -1,5 +1,7 @@
 import type { Context } from '../context.ts';
-import type { ApiVersion } from './rest-contract.ts';
+
+/** The version segment that an operation is served below, and whose document it stands in. */
+export type ApiVersion = 'v1' | 'v2';
 
 /** How a result goes over the wire. */
 export type RestResult =

@@ -6,8 +6,8 @@ import type { Context } from '../context.ts';
 import { appRouter } from '../router.ts';
 import { createProcedureCall } from './call-procedure.ts';
 import { createQueryReader } from './query.ts';
-import type { ApiVersion, ProcedureMeta } from './rest-contract.ts';
-import type { RestResult, RestRoute } from './rest-route.ts';
+import type { ProcedureMeta } from './rest-contract.ts';
+import type { ApiVersion, RestResult, RestRoute } from './rest-route.ts';
 
 type PathParams = Readonly<Record<string, string>>;
 type ReadInput = (params: PathParams, query: string) => unknown;

@@ -5,12 +5,22 @@ import { mayHaveRun } from '../transport/retry-policy.ts';
 import type { components, operations } from './document.ts';
 import { parseInt64Objects } from './int64-json.ts';
 import { type OrderList, readAllOrders, readOrderBatches } from './order-list.ts';
+import { listOrderPages, type OrderFilter, type OrderV2List } from './order-pages.ts';
 import { type CallOptions, createRestCall, type RestCall } from './rest-call.ts';
 
 /** A pet as the REST interface shows it. */
 export type Pet = components['schemas']['Pet'];
 
 type PathOf<Operation extends keyof operations> = NonNullable<operations[Operation]['parameters']['path']>;
+
+/** The preview of v2: experimental, it may change or go with any release of the service. */
+export interface PetstoreRestClientV2 {
+  /**
+   * The orders that meet all of a filter, ascending by id: `for await (const order of v2.listOrders({ petId: 7n }))`. They
+   * are read page by page; no order comes twice, and none is missed that met the filter throughout.
+   */
+  listOrders(filter?: OrderFilter, options?: CallOptions): OrderV2List;
+}
 
 /** All documented operations, by their names. Failed calls throw {@link PetstoreError}. */
 export interface PetstoreRestClient extends Record<keyof operations, unknown> {
@@ -35,6 +45,8 @@ export interface PetstoreRestClient extends Record<keyof operations, unknown> {
    * @throws OperationSunsetError once the operation has ended
    */
   getPetById(path: PathOf<'getPetById'>, options?: CallOptions): Promise<Pet>;
+
+  readonly v2: PetstoreRestClientV2;
 }
 
 /**
@@ -50,7 +62,7 @@ export function createPetstoreRestClient(options: PetstoreClientOptions): Petsto
 export function restClientOn(connection: Connection): PetstoreRestClient {
   return {
     listOrders(options) {
-      const call = createRestCall(connection, 'GET', '/store/orders', options);
+      const call = createRestCall(connection, 'GET', '/v1/store/orders', options);
       return {
         async *[Symbol.asyncIterator]() {
           const answer = await call.repeat(call.attempt);
@@ -61,13 +73,15 @@ export function restClientOn(connection: Connection): PetstoreRestClient {
     },
 
     async cancelOrder({ orderId }, options) {
-      await cancel(createRestCall(connection, 'DELETE', `/store/orders/${segmentOf(orderId)}`, options));
+      await cancel(createRestCall(connection, 'DELETE', `/v1/store/orders/${segmentOf(orderId)}`, options));
     },
 
     async getPetById({ petId }, options) {
-      const call = createRestCall(connection, 'GET', `/pets/${segmentOf(petId)}`, options);
+      const call = createRestCall(connection, 'GET', `/v1/pets/${segmentOf(petId)}`, options);
       return call.repeat(async () => readPet(await call.attempt()));
     },
+
+    v2: { listOrders: (filter, options) => listOrderPages(connection, filter, options) },
   };
 }
 

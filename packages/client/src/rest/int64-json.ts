@@ -1,11 +1,12 @@
 import type { components } from './document.ts';
+import type { components as componentsOfV2 } from './document-v2.ts';
 
-type Schemas = components['schemas'];
+type Schemas = components['schemas'] & componentsOfV2['schemas'];
 type BigIntKeys<Schema> = { [Key in keyof Schema]-?: bigint extends Schema[Key] ? Key : never }[keyof Schema];
 
 /** Every field that the document calls a 64-bit integer; the compiler misses none. */
 const INT64_FIELDS = { id: true, petId: true } satisfies Record<
-  BigIntKeys<Schemas['Order']> | BigIntKeys<Schemas['Pet']>,
+  BigIntKeys<Schemas['Order']> | BigIntKeys<Schemas['Pet']> | BigIntKeys<Schemas['OrderV2']>,
   true
 >;
 

@@ -21,7 +21,7 @@ export interface RestCall {
 }
 
 /**
- * @param path below `/v1`, percent-encoded
+ * @param path from the version segment on, with the query if there is one, percent-encoded
  * @throws TypeError when an option cannot be what it is meant to be
  */
 export function createRestCall(
@@ -35,7 +35,7 @@ export function createRestCall(
   const policy = { ...retryPolicy, maxRetries: checkedMaxRetries(maxRetries) };
   const request = {
     method,
-    url: `${serviceUrl}/v1${path}`,
+    url: serviceUrl + path,
     headers: { accept: 'application/json' },
     timeoutMs: checkedTimeoutMs(timeoutMs),
     signal,

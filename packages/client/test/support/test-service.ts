@@ -126,10 +126,11 @@ function createHandler({ orders, pets }: Persistence, limiter: InProcessLimiter,
 
 /** Of the real routes the one that fits. */
 async function callRest({ method, url = '' }: IncomingMessage, context: Context): Promise<RestResult> {
+  const [path = '', query] = url.split('?');
   for (const route of restRoutes) {
-    const pattern = new RegExp(`^/v1${route.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]*)')}$`);
-    const match = pattern.exec(url);
-    if (route.method === method && match !== null) return route.call({ ...match.groups }, context);
+    const pattern = new RegExp(`^/${route.apiVersion}${route.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]*)')}$`);
+    const match = pattern.exec(path);
+    if (route.method === method && match !== null) return route.call({ ...match.groups }, context, query);
   }
   throw new Error(`There is no route for ${method} ${url}.`);
 }
@@ -140,7 +141,7 @@ async function answerRest(response: ServerResponse, result: RestResult): Promise
       response.writeHead(204).end();
       return;
     case 'json':
-      response.writeHead(200, { 'content-type': 'application/json' }).end(result.text);
+      response.writeHead(200, { 'content-type': 'application/json', ...result.headers }).end(result.text);
       return;
     case 'json-stream':
       response.writeHead(200, { 'content-type': 'application/json' });

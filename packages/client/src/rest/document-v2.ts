@@ -1,0 +1,132 @@
+// Written by "pnpm --filter @petstore/client generate" from the OpenAPI document. Do not edit.
+
+export interface components {
+  schemas: {
+    /** @description An order placed in the store. */
+    OrderV2: {
+      /**
+       * Format: int64
+       * @description Unique order identifier.
+       */
+      id: bigint;
+      /**
+       * Format: int64
+       * @description Identifier of the animal in this order.
+       */
+      petId: bigint;
+      /** @description Number of units ordered, 1 to 2147483647. */
+      quantity: number;
+      /**
+       * Format: date-time
+       * @description Expected or actual ship date, in UTC with milliseconds. Left out where it is not known.
+       */
+      shipDate?: string;
+      /** @description Whether the order has been fulfilled. */
+      complete: boolean;
+      /**
+       * @description The state that the order is in. `complete` is a fact about a shipped order, not a state.
+       * @enum {string}
+       */
+      status: 'pending' | 'shipped' | 'cancelled';
+    };
+    /** @description What every failure is answered with, from whichever layer it comes. */
+    Error: {
+      /**
+       * @description Machine-readable error code.
+       * @enum {string}
+       */
+      code:
+        | 'invalid_request'
+        | 'malformed_json'
+        | 'missing_api_key'
+        | 'invalid_api_key'
+        | 'order_not_found'
+        | 'pet_not_found'
+        | 'route_not_found'
+        | 'method_not_allowed'
+        | 'request_timeout'
+        | 'order_already_shipped'
+        | 'order_already_cancelled'
+        | 'operation_sunset'
+        | 'payload_too_large'
+        | 'unsupported_media_type'
+        | 'expectation_failed'
+        | 'rate_limit_exceeded'
+        | 'api_key_banned'
+        | 'headers_too_large'
+        | 'internal_error'
+        | 'service_unavailable'
+        | 'overloaded';
+      /** @description Human-readable description of the error. It may change; decide by the code. */
+      message: string;
+      /**
+       * Format: int32
+       * @description The HTTP status code.
+       */
+      status: number;
+    };
+  };
+  responses: never;
+  parameters: never;
+  requestBodies: never;
+  headers: never;
+  pathItems: never;
+}
+export interface operations {
+  listOrdersPage: {
+    parameters: {
+      query?: {
+        /**
+         * @description Only orders in this state. Given several times: in any of these states.
+         * @example [
+         *       "pending",
+         *       "shipped"
+         *     ]
+         */
+        status?: ('pending' | 'shipped' | 'cancelled')[];
+        /**
+         * @description Only orders of this animal.
+         * @example 7
+         */
+        petId?: bigint;
+        /**
+         * @description Only orders that have been fulfilled (`true`), or that have not (`false`).
+         * @example true
+         */
+        complete?: boolean;
+        /**
+         * @description Only orders with a ship date at this time or later. What is finer than a millisecond is dropped.
+         * @example 2026-12-01T00:00:00Z
+         */
+        shipDateFrom?: string;
+        /**
+         * @description Only orders with a ship date before this time, which must be later than `shipDateFrom`.
+         * @example 2027-01-01T00:00:00Z
+         */
+        shipDateTo?: string;
+        /**
+         * @description How many orders the page holds at most.
+         * @example 100
+         */
+        limit?: number;
+        /** @description Where the page begins, as the `Link` of the page before tells it. Goes with the same filters only. */
+        cursor?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description One page of orders. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['OrderV2'][];
+        };
+      };
+    };
+  };
+}

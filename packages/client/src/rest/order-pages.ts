@@ -1,0 +1,69 @@
+import type { Connection } from '../options.ts';
+import type { Answer } from '../transport/answer.ts';
+import type { components, operations } from './document-v2.ts';
+import { parseInt64Objects } from './int64-json.ts';
+import { type CallOptions, createRestCall } from './rest-call.ts';
+
+/** An order as v2 of the REST interface shows it. */
+export type OrderV2 = components['schemas']['OrderV2'];
+
+/** Which orders are wanted; `limit` is how many come with one request, 100 unless told, 1,000 at most. */
+export type OrderFilter = Omit<NonNullable<operations['listOrdersPage']['parameters']['query']>, 'cursor'>;
+
+/** Orders, ascending by id. Nothing is requested before somebody reads, and each time begins at the first page. */
+export interface OrderV2List extends AsyncIterable<OrderV2> {
+  /** Reads all of them into memory. */
+  toArray(): Promise<OrderV2[]>;
+}
+
+interface Page {
+  readonly orders: readonly OrderV2[];
+  /** The query of the next page, with its question mark. */
+  readonly next: string | undefined;
+}
+
+/** @throws TypeError when an option cannot be what it is meant to be */
+export function listOrderPages(connection: Connection, filter: OrderFilter = {}, options?: CallOptions): OrderV2List {
+  const callOf = (query: string) => createRestCall(connection, 'GET', `/v2/store/orders${query}`, options);
+  const firstQuery = queryOf(filter);
+  callOf(firstQuery); // a wrong option is told at once
+
+  async function* readOrders(): AsyncGenerator<OrderV2, void, undefined> {
+    for (let query: string | undefined = firstQuery; query !== undefined; ) {
+      const call = callOf(query);
+      const page: Page = await call.repeat(async () => readPage(await call.attempt()));
+      yield* page.orders;
+      query = page.next;
+    }
+  }
+  return {
+    [Symbol.asyncIterator]: readOrders,
+    async toArray() {
+      const all: OrderV2[] = [];
+      for await (const order of readOrders()) all.push(order);
+      return all;
+    },
+  };
+}
+
+function queryOf(filter: OrderFilter): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(filter)) {
+    for (const item of [value].flat()) if (item !== undefined) query.append(name, String(item));
+  }
+  return `?${query}`;
+}
+
+const NEXT_LINK = /<([^>]*)>; *rel="next"/;
+
+async function readPage(answer: Answer): Promise<Page> {
+  const text = await answer.readText();
+  // Of where it leads only the query counts: a key goes nowhere but to the service.
+  const target = NEXT_LINK.exec(answer.headers.get('link') ?? '')?.[1];
+  try {
+    const next = target === undefined ? undefined : new URL(target, 'http://service').search;
+    return { orders: parseInt64Objects<OrderV2>(text), next };
+  } catch (cause) {
+    throw answer.createError('The page of orders is not what it should be.', undefined, cause);
+  }
+}
