@@ -1,0 +1,165 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { createPetstoreClient } from '@petstore/client';
+import type { OrderRepository } from '@petstore/domain';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTestApp, type TestApp } from './support/test-app.ts';
+
+const COUNT = 300_000;
+/** Of a list of {@link COUNT} orders, which takes some 80 MB as objects; a few megabytes come and go with the garbage. */
+const LITTLE_BYTES = 20_000_000;
+
+setFlagsFromString('--expose-gc');
+const collectGarbage: () => void = runInNewContext('gc');
+
+/** What is still referred to, in bytes: by the server and by the client, both of which are in this process. */
+function memoryInUse(): number {
+  collectGarbage();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
+
+const clientOf = ({ origin, key }: TestApp) => createPetstoreClient({ baseUrl: origin, apiKey: key });
+
+let app: TestApp;
+/** How many batches the server has taken from the database, in all listings together. */
+let batchesTaken = 0;
+let endedListings = 0;
+beforeAll(async () => {
+  app = await startTestApp({ wrap: { orders: counted } });
+  await app.persistence.orders.generateOrders({ count: COUNT, seed: 1, now: new Date() });
+});
+afterAll(() => app[Symbol.asyncDispose]());
+
+/** The real repository, whose packed batches are counted. */
+function counted(orders: OrderRepository): OrderRepository {
+  async function* countedBatches() {
+    try {
+      for await (const batch of orders.listOrders().packedBatches()) {
+        batchesTaken++;
+        yield batch;
+      }
+    } finally {
+      endedListings++;
+    }
+  }
+  return {
+    listOrders: () => {
+      const listing = orders.listOrders();
+      return {
+        jsonChunks: () => listing.jsonChunks(),
+        packedBatches: countedBatches,
+        [Symbol.asyncIterator]: () => listing[Symbol.asyncIterator](),
+      };
+    },
+    findOrders: (request) => orders.findOrders(request),
+    applyCommand: (...args) => orders.applyCommand(...args),
+    insertOrder: (order) => orders.insertOrder(order),
+  };
+}
+
+/** Waits until the server takes no more batches. @returns how many it took until then */
+async function batchesTakenAtRest(): Promise<number> {
+  for (;;) {
+    const before = batchesTaken;
+    await sleep(300);
+    if (batchesTaken === before) return before;
+  }
+}
+
+describe('a long list over tRPC', () => {
+  test('is never in memory as a whole, neither here nor there, and holds every order once', async () => {
+    const before = memoryInUse();
+    let peak = 0;
+    let count = 0;
+    let batches = 0;
+    let lastId = 0n;
+    let isAscending = true;
+    for await (const batch of await clientOf(app).orders.list.query()) {
+      for (const { id } of batch) {
+        isAscending &&= id > lastId;
+        lastId = id;
+      }
+      count += batch.length;
+      if (++batches % 10 === 0) peak = Math.max(peak, memoryInUse());
+    }
+    expect(count).toBe(COUNT);
+    expect(isAscending).toBe(true);
+    expect(peak - before).toBeLessThan(LITTLE_BYTES);
+  });
+
+  test('is read only as fast as its reader takes it', async () => {
+    const before = memoryInUse();
+    batchesTaken = 0;
+    let batches = 0;
+    let count = 0;
+    for await (const batch of await clientOf(app).orders.list.query()) {
+      count += batch.length;
+      if (++batches !== 3) continue;
+      // What the operating system keeps between two sockets is a few megabytes, and belongs to nobody here.
+      expect(await batchesTakenAtRest()).toBeLessThan(120);
+      expect(memoryInUse() - before).toBeLessThan(LITTLE_BYTES);
+    }
+    expect(count).toBe(COUNT);
+    expect(batchesTaken).toBe(1 + Math.ceil((COUNT - 250) / 2_000));
+  });
+
+  test('that nobody begins to read waits, and ends when its reader says so', async () => {
+    const before = memoryInUse();
+    batchesTaken = 0;
+    endedListings = 0;
+    const list = (await clientOf(app).orders.list.query())[Symbol.asyncIterator]();
+    expect(await batchesTakenAtRest()).toBeLessThan(120);
+    expect(memoryInUse() - before).toBeLessThan(LITTLE_BYTES);
+    expect(endedListings).toBe(0);
+    await list.return?.();
+    await expect.poll(() => endedListings).toBe(1);
+  });
+
+  test('ends when its reader leaves', async () => {
+    endedListings = 0;
+    for await (const batch of await clientOf(app).orders.list.query()) {
+      expect(batch.length).toBeGreaterThan(0);
+      break;
+    }
+    await expect.poll(() => endedListings).toBe(1);
+  });
+
+  test.each([0, 500])('ends when its reader aborts, having waited for %i ms', async (delayMs) => {
+    endedListings = 0;
+    const abort = new AbortController();
+    const list = await clientOf(app).orders.list.query(undefined, { signal: abort.signal });
+    const read = async () => {
+      let batches = 0;
+      for await (const _ of list) {
+        if (++batches !== 2) continue;
+        await sleep(delayMs);
+        abort.abort();
+      }
+    };
+    await expect(read()).rejects.toThrow();
+    await expect.poll(() => endedListings).toBe(1);
+  });
+
+  test('waits for clients that do not read, holds little for them, and serves others', async () => {
+    const before = memoryInUse();
+    batchesTaken = 0;
+    const sockets = Array.from({ length: 5 }, () => connect(app.port, '127.0.0.1').pause());
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+    for (const socket of sockets) {
+      socket.write(
+        `GET /trpc/orders.list?batch=1&input=%7B%7D HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${app.key}\r\n` +
+          'trpc-accept: application/jsonl\r\naccept: application/jsonl; orders=packed\r\n\r\n',
+      );
+    }
+    expect(await batchesTakenAtRest()).toBeLessThan(5 * 120);
+    expect(memoryInUse() - before).toBeLessThan(5 * 2_000_000);
+    const began = performance.now();
+    expect((await app.fetch('/v1/pets/1')).status).toBe(404);
+    expect(performance.now() - began).toBeLessThan(500);
+    for (const socket of sockets) socket.destroy();
+  });
+});

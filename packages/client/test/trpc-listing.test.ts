@@ -1,0 +1,168 @@
+import type { AppRouter } from '@petstore/api';
+import { INT64_MAX, INT64_MIN, type Order, orderId, petId, SHIP_DATE_MAX, SHIP_DATE_MIN } from '@petstore/domain';
+import { createTRPCClient, httpBatchStreamLink } from '@trpc/client';
+import fc from 'fast-check';
+import superjson from 'superjson';
+import { afterAll, beforeAll, describe, expect, expectTypeOf, test, vi } from 'vitest';
+import { acceptPackedOrders, createPetstoreClient, type PetstoreOutputs, transformer } from '../src/index.ts';
+import { unpackOrders } from '../src/trpc/unpack-orders.ts';
+import { startTestService, type TestService } from './support/test-service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const clientOf = ({ origin }: TestService) => createPetstoreClient({ baseUrl: origin, apiKey: 'external' });
+
+/** `@trpc/client` by itself. */
+function ownClientOf({ origin }: TestService, options: { transformer: typeof transformer; headers?: object }) {
+  const headers = { authorization: 'Bearer external', ...options.headers };
+  const link = { url: `${origin}/trpc`, transformer: options.transformer, headers };
+  return createTRPCClient<AppRouter>({ links: [httpBatchStreamLink(link)] });
+}
+
+type ListedOrder = PetstoreOutputs['orders']['place'];
+
+async function listed(call: Promise<AsyncIterable<readonly ListedOrder[]>>): Promise<ListedOrder[]> {
+  const orders: ListedOrder[] = [];
+  for await (const batch of await call) orders.push(...batch);
+  return orders;
+}
+
+const int64 = fc.oneof(
+  fc.bigInt({ min: INT64_MIN, max: INT64_MAX }),
+  fc.constantFrom(INT64_MIN, INT64_MIN + 1n, -1n, 0n, 1n, INT64_MAX - 1n, INT64_MAX),
+);
+const time = fc.oneof(
+  fc.date({ min: SHIP_DATE_MIN, max: SHIP_DATE_MAX, noInvalidDate: true }),
+  fc.constantFrom(SHIP_DATE_MIN, SHIP_DATE_MAX, new Date(0), new Date(-1), new Date('1999-12-31T23:59:59.999Z')),
+);
+const state = fc.oneof(
+  fc.record({ status: fc.constant('pending' as const), complete: fc.constant(false as const) }),
+  fc.record({ status: fc.constant('shipped' as const), complete: fc.constant(false as const), shippedAt: time }),
+  fc.record({
+    status: fc.constant('shipped' as const),
+    complete: fc.constant(true as const),
+    shippedAt: time,
+    completedAt: time,
+  }),
+  fc.record({ status: fc.constant('cancelled' as const), complete: fc.constant(false as const), cancelledAt: time }),
+);
+const anyOrder: fc.Arbitrary<Order> = fc
+  .record({
+    id: int64.map(orderId),
+    petId: int64.map(petId),
+    quantity: fc.oneof(fc.integer({ min: 1, max: 2_147_483_647 }), fc.constantFrom(1, 2_147_483_647)),
+    placedAt: time,
+    shipDate: fc.option(time, { nil: undefined }),
+    state,
+  })
+  .map(({ state: ownState, shipDate, ...facts }) => ({ ...facts, ...ownState, ...(shipDate && { shipDate }) }));
+
+describe('a list', () => {
+  // More than the beginning, which comes unpacked.
+  const orders = fc.uniqueArray(anyOrder, { selector: ({ id }) => id, minLength: 300, maxLength: 900, size: 'max' });
+
+  test('tells every client the same, exactly what is stored, over the whole range of ids and times', async () => {
+    await fc.assert(
+      fc.asyncProperty(orders, async (stored) => {
+        await using fresh = await startTestService();
+        const { insertedCount } = await fresh.persistence.orders.importOrders(
+          (async function* () {
+            for (const [index, value] of stored.entries()) yield { line: index + 1, value };
+          })(),
+        );
+        expect(insertedCount).toBe(stored.length);
+        const sorted = stored.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+        const client = clientOf(fresh);
+        expect(await listed(client.orders.list.query())).toEqual(sorted);
+        expect(await listed(ownClientOf(fresh, { transformer: superjson }).orders.list.query())).toEqual(sorted);
+        const fast = ownClientOf(fresh, { transformer, headers: acceptPackedOrders });
+        expect(await listed(fast.orders.list.query())).toEqual(sorted);
+        expect(await client.rest.listOrders().toArray()).toEqual(
+          sorted.map(({ id, petId: pet, quantity, shipDate, complete }) => ({
+            id,
+            petId: pet,
+            quantity,
+            ...(shipDate && { shipDate: shipDate.toISOString() }),
+            complete,
+          })),
+        );
+      }),
+      { numRuns: 4 },
+    );
+  });
+
+  test('is one of batches of orders, by its type', async () => {
+    const batches = await clientOf(service).orders.list.query();
+    expectTypeOf(batches).toExtend<AsyncIterable<readonly ListedOrder[]>>();
+    for await (const batch of batches) {
+      expectTypeOf(batch).toEqualTypeOf<readonly Order[]>();
+      for (const order of batch) {
+        expectTypeOf(order.id).toExtend<bigint>();
+        expectTypeOf(order.shipDate).toEqualTypeOf<Date | undefined>();
+        if (order.status === 'cancelled') expectTypeOf(order.cancelledAt).toEqualTypeOf<Date>();
+      }
+    }
+  });
+
+  test('comes packed to whoever asks for it so, and as plain superjson to all others', async () => {
+    await using fresh = await startTestService();
+    await fresh.persistence.orders.generateOrders({ count: 1_000, seed: 1, now: new Date() });
+    const textOf = async (headers: Record<string, string>) => {
+      const url = `${fresh.origin}/trpc/orders.list?batch=1&input=%7B%7D`;
+      const all = { authorization: 'Bearer external', 'trpc-accept': 'application/jsonl', ...headers };
+      return (await fetch(url, { headers: all })).text();
+    };
+    expect((await textOf({})).match(/"quantity"/g)).toHaveLength(1_000);
+    expect((await textOf({ accept: '*/*' })).match(/"quantity"/g)).toHaveLength(1_000);
+    const packed = await textOf(acceptPackedOrders);
+    expect(packed.match(/"quantity"/g)).toHaveLength(250);
+    expect(packed.match(/"petstore.orders.1"/g)).toHaveLength(1);
+    expect(packed.length).toBeLessThan(150_000);
+  });
+});
+
+describe('packed orders', () => {
+  // The fields of one in hexadecimal: pending and without a ship date, id, petId, quantity, placedAt.
+  const PENDING = ['00', '0000000000000001', 'fffffffffffffffe', '00000003', '4279b7ca98f2e000'].join('');
+  const order = {
+    id: 1n,
+    petId: -2n,
+    quantity: 3,
+    placedAt: new Date('2026-01-02T03:04:05.678Z'),
+    status: 'pending',
+    complete: false,
+  };
+  const base64 = (hex: string) => Buffer.from(hex, 'hex').toString('base64');
+
+  test('are read as they are described', () => {
+    expect(unpackOrders(base64(PENDING))).toEqual([order]);
+    expect(unpackOrders(base64(PENDING + PENDING))).toEqual([order, order]);
+    expect(unpackOrders('')).toEqual([]);
+  });
+
+  test('are read where there is no Buffer', () => {
+    const text = base64(PENDING);
+    const bytes = Uint8Array.from(Buffer.from(PENDING, 'hex'));
+    const fromBase64 = vi.fn(() => bytes);
+    try {
+      vi.stubGlobal('Buffer', undefined);
+      vi.stubGlobal('Uint8Array', class extends Uint8Array {});
+      Object.assign(Uint8Array, { fromBase64: undefined });
+      expect(unpackOrders(text)).toEqual([order]);
+      Object.assign(Uint8Array, { fromBase64 });
+      expect(unpackOrders(text)).toEqual([order]);
+    } finally {
+      vi.unstubAllGlobals();
+    }
+    expect(fromBase64).toHaveBeenCalledExactlyOnceWith(text);
+  });
+
+  test('that end within an order, or are of a state that there is not, are refused', () => {
+    expect(() => unpackOrders(base64(PENDING.slice(0, -2)))).toThrow(RangeError);
+    expect(() => unpackOrders(base64(`03${PENDING.slice(2)}`))).toThrow('a form that this version does not know');
+  });
+});
