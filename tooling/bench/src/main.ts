@@ -18,6 +18,14 @@ async function bench(options: BenchOptions<ScenarioName>): Promise<number> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => interrupted.resolve(128 + constants.signals[signal]));
   }
+  let isOver = false;
+  for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+    process.on(event, (error: unknown) => {
+      // Whoever still worked with a server that is gone; nothing was started that is not ended all the same.
+      if (!isOver) console.error(error);
+      interrupted.resolve(1);
+    });
+  }
   const parts = options.scenarios.map((name) => ({ name, plannedSeconds: SCENARIOS[name].plannedSeconds(options) }));
   using progress = new Progress([PREPARATION, ...parts], process.stderr);
   progress.begin(PREPARATION.name);
@@ -26,7 +34,9 @@ async function bench(options: BenchOptions<ScenarioName>): Promise<number> {
   const done = measure(lab, options);
   // After a signal it still runs, and fails because its servers are gone.
   done.catch(() => {});
-  return await Promise.race([done, interrupted.promise]);
+  const exitCode = await Promise.race([done, interrupted.promise]);
+  isOver = true;
+  return exitCode;
 }
 
 /** @returns the exit code: 1 where a scenario failed */

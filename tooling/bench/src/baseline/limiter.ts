@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 
 /** Whether a request is admitted, and of the window with less room: its limit, what remains, and its end in Unix seconds. */
-export type Admission = readonly [admitted: 0 | 1, limit: number, remaining: number, reset: number];
+type Admission = readonly [admitted: 0 | 1, limit: number, remaining: number, reset: number];
 
 /**
  * The usual approximation of a sliding window: what the running minute (or day) has counted, and of the one before as

@@ -10,7 +10,7 @@ export interface Column {
 /** The values of each figure, one for each round. Figures that this machine does not tell are missing. */
 export type Samples = Readonly<Record<string, readonly number[]>>;
 
-export interface Row {
+interface Row {
   readonly name: string;
   readonly samples: Samples;
 }

@@ -32,7 +32,7 @@ export function describeRun({ options, machine, othersShares, date }: Run): read
     `Measured on ${date.toISOString().slice(0, 10)}: ${processors}, ${memory}, ${system}; Node ${node}, PostgreSQL ${postgres}, Redis ${redis}.`,
     `${rounds === 1 ? 'One round' : `Medians of ${rounds} rounds`} of ${seconds} s${rounds === 1 ? '' : ', ± half the range'}.`,
     othersShares.length > 0
-      ? `Whatever else ran on the machine, the load included where it was not awaited, took ${percent(median(othersShares))} of it in the median, and ${percent(Math.max(...othersShares))} at worst.`
+      ? `Other programs took ${percent(median(othersShares))} of the machine meanwhile in the median, and ${percent(Math.max(...othersShares))} at worst.`
       : '',
     TELLS_COST
       ? ''

@@ -96,10 +96,10 @@ export const refuseRequests = loadScenario({
 /** Both run from the beginning to the end, and are loaded in turn. */
 function loadScenario(load: RequestLoad): Scenario {
   return {
-    plannedSeconds: ({ rounds, seconds, warmUpSeconds, ...rest }) =>
-      4 +
-      (warmUpSeconds + rounds * (seconds + 0.6)) * 2 +
-      load.orderCount({ ...rest, rounds, seconds, warmUpSeconds }) / 60_000,
+    plannedSeconds(options) {
+      const { rounds, seconds, warmUpSeconds } = options;
+      return 4 + (warmUpSeconds + rounds * (seconds + 0.6)) * 2 + load.orderCount(options) / 60_000;
+    },
     async run(lab) {
       const { rounds, seconds, warmUpSeconds } = lab.options;
       const databaseUrl = await lab.databases.fill(load.database, load.orderCount(lab.options));

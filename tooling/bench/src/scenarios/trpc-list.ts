@@ -16,7 +16,7 @@ const INTERFACES = ['tRPC', 'REST'] as const;
 
 /** The same list by the client package over both interfaces: service and reader are fresh processes each time. */
 export const trpcList: Scenario = {
-  plannedSeconds: ({ rounds, longListCount }) => longListCount / 60_000 + rounds * (4 + longListCount / 100_000),
+  plannedSeconds: ({ rounds, longListCount }) => rounds * (3 + longListCount / 200_000),
   async run(lab) {
     const { rounds, longListCount } = lab.options;
     const databaseUrl = await longListDatabase(lab);
