@@ -98,6 +98,10 @@ describe('an answer does not conform', () => {
         body: '{"code":"overloaded","message":"No.","status":500}',
       },
     ],
+    [
+      'a 204 has a body',
+      { ...CANCEL, method: 'OPTIONS', headers: { ...BODILESS, allow: 'DELETE, OPTIONS' }, body: 'x' },
+    ],
     ['no Allow', { ...CANCEL, method: 'OPTIONS' }],
     ['204 is no failure', { ...CANCEL, method: 'PUT' }],
   ])('%s', (wrong, exchanged) => {

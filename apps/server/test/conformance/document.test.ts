@@ -1,0 +1,40 @@
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { type DocumentPlace, renderDocument } from '../../src/document.ts';
+
+const PLACE: DocumentPlace = { publicUrl: 'http://127.0.0.1:3000', petsSunsetAt: new Date('2030-01-02T00:00:00Z') };
+const render = (version: 'v1' | 'v2', place: Partial<DocumentPlace> = {}) =>
+  JSON.parse(renderDocument(version, { ...PLACE, ...place }).json);
+
+describe('the document that is served', () => {
+  test('names where the server listens, unless the settings name what the world sees', () => {
+    const urls = (...asked: Parameters<typeof render>) =>
+      render(...asked).servers.map(({ description, url }: Record<string, string>) => `${description}: ${url}`);
+    expect(urls('v1')).toEqual(['Production: http://127.0.0.1:3000/v1']);
+    const named = {
+      publicBaseUrl: 'https://shop.example/api/v1',
+      stagingBaseUrl: 'https://staging.shop.example/v1',
+    };
+    expect(urls('v1', named)).toEqual([
+      'Production: https://shop.example/api/v1',
+      'Staging: https://staging.shop.example/v1',
+    ]);
+    expect(urls('v2', named)).toEqual([
+      'Production: https://shop.example/api/v2',
+      'Staging: https://staging.shop.example/v2',
+    ]);
+    expect(render('v2', named).externalDocs.url).toBe('https://shop.example/api/docs');
+  });
+
+  test('tells the sunset that the settings say', () => {
+    expect(render('v1').paths['/pets/{petId}'].get).toMatchObject({
+      'x-sunset': '2030-01-02',
+      'x-badges': [{ name: 'Sunset 2030-01-02' }],
+    });
+  });
+
+  test('is the same as YAML', () => {
+    const { json, yaml } = renderDocument('v1', PLACE);
+    expect(parse(yaml)).toEqual(JSON.parse(json));
+  });
+});
