@@ -1,11 +1,11 @@
 import type { AppRouter } from '@petstore/api';
-import { acceptPackedOrders, transformer } from '@petstore/client';
+import { transformer } from '@petstore/client';
 import { createTRPCClient, httpBatchLink, httpBatchStreamLink, splitLink } from '@trpc/client';
 
 const link = {
   url: `${process.env['PETSTORE_URL'] ?? 'http://127.0.0.1:3000'}/trpc`,
   transformer,
-  headers: { ...acceptPackedOrders, authorization: `Bearer ${process.env['PETSTORE_API_KEY']}` },
+  headers: { authorization: `Bearer ${process.env['PETSTORE_API_KEY']}` },
 };
 
 const petstore = createTRPCClient<AppRouter>({

@@ -1,5 +1,5 @@
 export * from './rest.ts';
 export { createPetstoreClient, type PetstoreClient } from './trpc/create-petstore-client.ts';
-export { acceptPackedOrders, transformer } from './trpc/transformer.ts';
+export { transformer } from './trpc/transformer.ts';
 export { type ErrorCode, errorCodeOf, petstoreErrorOf } from './trpc/trpc-errors.ts';
 export type { PetstoreInputs, PetstoreOutputs } from './trpc/types.ts';

@@ -4,7 +4,7 @@ import { createTRPCClient, httpBatchStreamLink } from '@trpc/client';
 import fc from 'fast-check';
 import superjson from 'superjson';
 import { afterAll, beforeAll, describe, expect, expectTypeOf, test, vi } from 'vitest';
-import { acceptPackedOrders, createPetstoreClient, type PetstoreOutputs, transformer } from '../src/index.ts';
+import { createPetstoreClient, type PetstoreOutputs, transformer } from '../src/index.ts';
 import { unpackOrders } from '../src/trpc/unpack-orders.ts';
 import { startTestService, type TestService } from './support/test-service.ts';
 
@@ -17,9 +17,9 @@ afterAll(() => service[Symbol.asyncDispose]());
 const clientOf = ({ origin }: TestService) => createPetstoreClient({ baseUrl: origin, apiKey: 'external' });
 
 /** `@trpc/client` by itself. */
-function ownClientOf({ origin }: TestService, options: { transformer: typeof transformer; headers?: object }) {
-  const headers = { authorization: 'Bearer external', ...options.headers };
-  const link = { url: `${origin}/trpc`, transformer: options.transformer, headers };
+function ownClientOf({ origin }: TestService, ownTransformer: typeof transformer) {
+  const headers = { authorization: 'Bearer external' };
+  const link = { url: `${origin}/trpc`, transformer: ownTransformer, headers };
   return createTRPCClient<AppRouter>({ links: [httpBatchStreamLink(link)] });
 }
 
@@ -78,8 +78,8 @@ describe('a list', () => {
         const sorted = stored.toSorted((a, b) => (a.id < b.id ? -1 : 1));
         const client = clientOf(fresh);
         expect(await listed(client.orders.list.query())).toEqual(sorted);
-        expect(await listed(ownClientOf(fresh, { transformer: superjson }).orders.list.query())).toEqual(sorted);
-        const fast = ownClientOf(fresh, { transformer, headers: acceptPackedOrders });
+        expect(await listed(ownClientOf(fresh, superjson).orders.list.query())).toEqual(sorted);
+        const fast = ownClientOf(fresh, transformer);
         expect(await listed(fast.orders.list.query())).toEqual(sorted);
         expect(await client.rest.listOrders().toArray()).toEqual(
           sorted.map(({ id, petId: pet, quantity, shipDate, complete }) => ({
@@ -108,20 +108,26 @@ describe('a list', () => {
     }
   });
 
-  test('comes packed to whoever asks for it so, and as plain superjson to all others', async () => {
+  test('comes packed to whoever has the transformer, and as plain superjson to all others', async () => {
     await using fresh = await startTestService();
     await fresh.persistence.orders.generateOrders({ count: 1_000, seed: 1, now: new Date() });
-    const textOf = async (headers: Record<string, string>) => {
-      const url = `${fresh.origin}/trpc/orders.list?batch=1&input=%7B%7D`;
-      const all = { authorization: 'Bearer external', 'trpc-accept': 'application/jsonl', ...headers };
-      return (await fetch(url, { headers: all })).text();
+    const textOf = async (query: string) => {
+      const headers = { authorization: 'Bearer external', 'trpc-accept': 'application/jsonl' };
+      return (await fetch(`${fresh.origin}/trpc/orders.list?batch=1${query}`, { headers })).text();
     };
-    expect((await textOf({})).match(/"quantity"/g)).toHaveLength(1_000);
-    expect((await textOf({ accept: '*/*' })).match(/"quantity"/g)).toHaveLength(1_000);
-    const packed = await textOf(acceptPackedOrders);
+    const inputOf = (written: unknown) => `&input=${encodeURIComponent(JSON.stringify({ 0: written }))}`;
+    for (const query of ['', '&input=%7B%7D', inputOf(superjson.serialize(undefined))]) {
+      expect((await textOf(query)).match(/"quantity"/g)).toHaveLength(1_000);
+    }
+    const packed = await textOf(inputOf(transformer.serialize(undefined)));
     expect(packed.match(/"quantity"/g)).toHaveLength(250);
     expect(packed.match(/"petstore.orders.1"/g)).toHaveLength(1);
     expect(packed.length).toBeLessThan(150_000);
+  });
+
+  test('is written for superjson too where a call has no input', () => {
+    expect(superjson.deserialize(transformer.serialize(undefined))).toBeUndefined();
+    expect(transformer.serialize(undefined)).toMatchObject({ ...superjson.serialize(undefined), json: null });
   });
 });
 

@@ -149,7 +149,7 @@ function freeProcedures(router: AnyTRPCRouter): ReadonlySet<string> {
 
 function contextOf({ principal, request, requestId }: Exchange, services: Services): Context {
   if (principal === undefined) throw new Error('A procedure was called on behalf of nobody.');
-  return { services, principal, requestId, acceptsPackedOrders: acceptsPackedOrders(request.headers.accept) };
+  return { services, principal, requestId, acceptsPackedOrders: acceptsPackedOrders(request.url) };
 }
 
 /** As much of the request as tRPC reads. The media type is checked before; that of a body nobody reads does not count. */

@@ -1,11 +1,11 @@
 import { PackedOrders } from '@petstore/domain';
 import superjson, { type SuperJSONResult } from 'superjson';
+import { PACKED_ORDERS_TYPE } from './packed-orders.ts';
 
 /** What superjson tells of a value that JSON does not have, by the path to it. */
 type Annotations = Record<string, readonly [type: string | readonly ['custom', string]]>;
 
-/** The name by which clients know {@link PackedOrders}; another layout takes another name. */
-const PACKED_ORDERS = ['custom', 'petstore.orders.1'] as const;
+const PACKED_ORDERS = ['custom', PACKED_ORDERS_TYPE] as const;
 
 /**
  * Writes what superjson writes, for what procedures answer with: plain objects and arrays of texts, numbers, booleans,

@@ -5,7 +5,7 @@ import { toSuperjson } from './to-superjson.ts';
 
 /**
  * superjson in both directions, so that `bigint` and `Date` arrive as what they are. Clients take it as it is; those that
- * ask for packed orders know one type more.
+ * read packed orders know one type more.
  */
 export const transformer = {
   serialize: toSuperjson,

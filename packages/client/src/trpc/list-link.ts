@@ -3,7 +3,7 @@ import { observable } from '@trpc/server/observable';
 import type { Connection } from '../options.ts';
 import { Demand } from './demand.ts';
 import type { AppRouter } from './router.ts';
-import { acceptPackedOrders, transformer } from './transformer.ts';
+import { transformer } from './transformer.ts';
 import { createTrpcFetch } from './trpc-fetch.ts';
 
 /**
@@ -17,7 +17,7 @@ export function createListLink(connection: Connection): TRPCLink<AppRouter> {
       observable((observer) => {
         const demand = new Demand();
         const fetch = createTrpcFetch(connection, { demand });
-        const call = httpBatchStreamLink<AppRouter>({ url, transformer, headers: acceptPackedOrders, fetch })(runtime);
+        const call = httpBatchStreamLink<AppRouter>({ url, transformer, fetch })(runtime);
         return call({ op, next }).subscribe({
           next(envelope) {
             const { result } = envelope;

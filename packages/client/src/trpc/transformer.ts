@@ -1,11 +1,20 @@
 import { SuperJSON, type SuperJSONResult, type SuperJSONValue } from 'superjson';
 import { unpackOrders } from './unpack-orders.ts';
 
+/** The name of packed orders, see {@link unpackOrders}. */
+const PACKED_ORDERS_TYPE = 'petstore.orders.1';
+
 /**
  * How values go over the wire, so that ids are `bigint` and times `Date`: superjson, and for long lists of orders a form
- * of their own. The links of a client of your own take it, together with {@link acceptPackedOrders}.
+ * of their own, which takes the service and this side a fraction of the time. The links of a client of your own take it.
  */
 export const transformer = createTransformer();
+
+/** As superjson writes that there is none, with a note for the service; superjson reads over it. */
+const noInput = (): SuperJSONResult => {
+  const meta = { values: ['undefined'] as ['undefined'], v: 1, reads: PACKED_ORDERS_TYPE };
+  return { json: null, meta };
+};
 
 interface Transformer {
   serialize(value: unknown): SuperJSONResult;
@@ -23,17 +32,12 @@ function createTransformer(): Transformer {
       },
       deserialize: unpackOrders,
     },
-    'petstore.orders.1',
+    PACKED_ORDERS_TYPE,
   );
   return {
-    serialize: (value) => superjson.serialize(value as SuperJSONValue), // whatever the procedures' types allow
+    // Whatever the procedures' types allow.
+    serialize: (value) => (value === undefined ? noInput() : superjson.serialize(value as SuperJSONValue)),
     // What was parsed for it alone need not be copied.
     deserialize: (encoded) => superjson.deserialize(encoded, { inPlace: true }),
   };
 }
-
-/**
- * Headers for the link that calls `orders.list`, where it has {@link transformer}: the service then sends a long list
- * packed, which takes it and this side a fraction of the time.
- */
-export const acceptPackedOrders = { accept: 'application/jsonl; orders=packed' } as const;

@@ -99,13 +99,13 @@ export async function startTestService({
 function createHandler({ orders, pets }: Persistence, limiter: InProcessLimiter, limits: RequestLimits) {
   const services = { orders, pets, limiter, clock: () => new Date(), petsSunsetAt: new Date('2027-06-30T00:00:00Z') };
   const plan = { name: 'enterprise', limits } as const;
-  const contextOf = ({ headers }: IncomingMessage): Context => {
+  const contextOf = ({ headers, url }: IncomingMessage): Context => {
     const kind = KEYS[headers.authorization ?? ''] ?? 'external';
     return {
       services,
       requestId: 'test',
       principal: { type: 'api-key', keyId: KEY_ID, kind, plan },
-      acceptsPackedOrders: acceptsPackedOrders(headers.accept),
+      acceptsPackedOrders: acceptsPackedOrders(url),
     };
   };
   const handleTrpc = createHTTPHandler({
