@@ -7,7 +7,7 @@ import { createTestDatabase } from '@petstore/testing';
 import pg from 'pg';
 import { run } from '../src/run.ts';
 
-const MAIN = join(import.meta.dirname, '../src/main.ts');
+const MAIN = join(import.meta.dirname, '../src/main.js');
 
 export interface CallOptions {
   readonly environment?: Record<string, string>;

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { API_KEY_CHANGED_CHANNEL, type ApiKeyId } from '@petstore/domain';
 import {
   connectRedis,
@@ -21,8 +20,6 @@ export interface Limits {
   modeChanges(): number;
   close(): void;
 }
-
-const STARTED_POLL_MS = 2;
 
 export interface LimitsOptions {
   readonly instances: number;
@@ -58,7 +55,7 @@ function openInRedis(target: RedisTarget, { instances, logger, onKeyChanged }: L
   const stopListening = listenToKeyChanges(target, onKeyChanged);
   return {
     limiter,
-    started: whenCounting(limiter),
+    started: limiter.started,
     mode: () => (limiter.isDegraded ? 'degraded' : 'redis'),
     modeChanges: () => changes,
     close() {
@@ -67,15 +64,6 @@ function openInRedis(target: RedisTarget, { instances, logger, onKeyChanged }: L
       stopListening();
     },
   };
-}
-
-/** The limiter tells of changes, and that Redis is there from the start is none. It waits for a second at most. */
-async function whenCounting(limiter: ResilientLimiter): Promise<void> {
-  let isOver = false;
-  const over = limiter.started.then(() => {
-    isOver = true;
-  });
-  while (!isOver && limiter.isDegraded) await Promise.race([over, sleep(STARTED_POLL_MS, undefined, { ref: false })]);
 }
 
 /** A connection that has subscribed can do nothing else. What it misses while it is lost is seen within seconds. */

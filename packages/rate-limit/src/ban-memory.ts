@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { growingCache } from './growing-cache.ts';
 import type { BannedDecision } from './rate-limiter.ts';
 import { wholeSecondsUntil } from './subject-state.ts';
 
@@ -16,7 +16,7 @@ interface RememberedBan {
  * own that never runs backwards, and keeps to the time of the decisions.
  */
 export class BanMemory {
-  readonly #bans = new LRUCache<string, RememberedBan>({ max: BANS_MAX });
+  readonly #bans = growingCache<RememberedBan>(BANS_MAX);
 
   remember(storageKey: string, decision: BannedDecision, monotonicMs: number): void {
     this.#bans.set(storageKey, { decision, learnedAtMs: monotonicMs });

@@ -1,4 +1,5 @@
-import { LRUCache } from 'lru-cache';
+import type { LRUCache } from 'lru-cache';
+import { growingCache } from './growing-cache.ts';
 import type { RateLimitSubject } from './subject.ts';
 
 /** How many subjects of each type are remembered. Apart, so that a flood of addresses cannot push out keys. */
@@ -7,8 +8,8 @@ const ADDRESSES_MAX = 10_000;
 
 /** Something about each of at most 50,000 subjects: those that were used last. */
 export class SubjectMap<Value extends object> {
-  readonly #keys = new LRUCache<string, Value>({ max: KEYS_MAX });
-  readonly #addresses = new LRUCache<string, Value>({ max: ADDRESSES_MAX });
+  readonly #keys = growingCache<Value>(KEYS_MAX);
+  readonly #addresses = growingCache<Value>(ADDRESSES_MAX);
 
   get size(): number {
     return this.#keys.size + this.#addresses.size;

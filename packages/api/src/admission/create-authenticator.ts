@@ -44,6 +44,9 @@ const INVALID: Authentication = { type: 'invalid' };
 /** RFC 6750 section 2.1, in any case and with any number of blanks. What follows need not be a key. */
 const BEARER = /^bearer[ \t]+(\S.*)$/i;
 
+/** With sizes a cache grows as it fills; the length that `max` gives is allocated at once. */
+const one = (): number => 1;
+
 /** What is known of a key, and the answer while it is valid. */
 interface KnownKey {
   readonly secret: ApiKeySecret;
@@ -58,8 +61,8 @@ interface KnownKey {
 class CachingAuthenticator implements Authenticator {
   readonly #options: AuthenticatorOptions;
   // All three by `Bearer <key>`, as nearly every client sends it: the usual request needs no parsing.
-  readonly #known = new LRUCache<string, KnownKey>({ max: KNOWN_KEYS_MAX });
-  readonly #unknownUntilMs = new LRUCache<string, number>({ max: UNKNOWN_KEYS_MAX });
+  readonly #known = new LRUCache<string, KnownKey>({ maxSize: KNOWN_KEYS_MAX, sizeCalculation: one });
+  readonly #unknownUntilMs = new LRUCache<string, number>({ maxSize: UNKNOWN_KEYS_MAX, sizeCalculation: one });
   readonly #lookUps = new Map<string, Promise<KnownKey | undefined>>();
   #storeIsAway = false;
   #timesForgotten = 0;

@@ -6,7 +6,7 @@ export type Contender = (typeof CONTENDERS)[number];
 
 /** The programs. Both take PORT, DATABASE_URL and REDIS_URL, and tell where they listen once they serve. */
 export const PROGRAMS = {
-  service: fileURLToPath(new URL('../../../../apps/server/src/main.ts', import.meta.url)),
+  service: fileURLToPath(new URL('../../../../apps/server/src/main.js', import.meta.url)),
   baseline: fileURLToPath(new URL('../baseline/main.ts', import.meta.url)),
 } satisfies Record<Contender, string>;
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createTemporaryFolder, endWithTestRun } from '@petstore/testing';
 
-const MAIN = join(import.meta.dirname, '../../../src/main.ts');
+const MAIN = join(import.meta.dirname, '../../../src/main.js');
 
 export interface Exit {
   readonly code: number | null;

@@ -1,3 +1,4 @@
+// Plain JavaScript: with TypeScript here, each start would load the compiler before the cache of its output is known.
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 

@@ -1,3 +1,4 @@
+// Plain JavaScript: with TypeScript here, each call would load the compiler before the cache of its output is known.
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 
@@ -11,7 +12,7 @@ for (const [signal, code] of [
   ['SIGINT', 130],
   ['SIGTERM', 143],
   ['SIGHUP', 129],
-] as const) {
+]) {
   process.on(signal, () => process.exit(code));
 }
 
