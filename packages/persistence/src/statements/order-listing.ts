@@ -6,6 +6,7 @@ import { ORDER_COLUMNS, type OrderRow, orderOfRow } from './order-rows.ts';
 import type { OrderConnections } from './order-store.ts';
 import type { PipelinedConnections } from './pipelined-connections.ts';
 import { prepareStatement, runStatement } from './prepared-statement.ts';
+import { shareWithinTurn } from './share-within-turn.ts';
 
 /** Orders in the first batch: a short list is one prepared statement, and a long one begins at once. */
 const FIRST_BATCH = 250;
@@ -30,32 +31,46 @@ const FIRST_OBJECT_BATCH = prepareStatement<OrderRow>(
  * Lists all orders by id in batches, each a statement that begins behind the last id of the one before. Orders never
  * change their id and never vanish, so whatever was committed when the listing began is met exactly once, although no
  * transaction, and between two batches no connection, is held. One batch is fetched ahead of what was asked for.
+ *
+ * Listings that want the same batch at the same moment get the same bytes: many callers often cost what one does.
  */
-export function listOrders(connections: OrderConnections): OrderListing {
-  return {
-    jsonChunks: () => jsonChunks(connections),
-    packedBatches: () => orderBatches(connections, copyPackedOrders, PACKED_BATCH),
-    [Symbol.asyncIterator]: () => orderBatches(connections, copyOrders, OBJECT_BATCH),
-  };
+export function createOrderListings({ reads, batches }: OrderConnections): () => OrderListing {
+  const firstJsonBatch = shareWithinTurn(() => readFirstJsonBatch(reads));
+  const jsonBatchAfter = shareWithinTurn((lastId: string) => copyOrderJson(batches, lastId, JSON_BATCH));
+  const firstBatch = shareWithinTurn(() => runStatement(reads, FIRST_OBJECT_BATCH, []));
+  const packedBatchAfter = shareWithinTurn((lastId: string) => copyPackedOrders(batches, lastId, PACKED_BATCH));
+  const objectBatchAfter = (lastId: string) => copyOrders(batches, lastId, OBJECT_BATCH);
+
+  return () => ({
+    jsonChunks: () => jsonChunks(firstJsonBatch, jsonBatchAfter),
+    packedBatches: () => orderBatches(firstBatch, packedBatchAfter),
+    [Symbol.asyncIterator]: () => orderBatches(firstBatch, objectBatchAfter),
+  });
 }
 
-async function* jsonChunks(connections: OrderConnections): AsyncGenerator<Uint8Array, void, void> {
-  const first = await firstJsonBatch(connections);
+type FetchFirst<Batch> = (key?: undefined) => Promise<Batch>;
+type FetchAfter<Batch> = (lastId: string) => Promise<Batch>;
+
+async function* jsonChunks(
+  firstBatch: FetchFirst<OrderJsonBatch>,
+  batchAfter: FetchAfter<OrderJsonBatch>,
+): AsyncGenerator<Uint8Array, void, void> {
+  const first = await firstBatch();
   if (first.lastId === undefined) {
     yield first.bytes;
     return;
   }
-  let next: Promise<OrderJsonBatch> | undefined = jsonBatchAfter(connections, first.lastId);
+  let next: Promise<OrderJsonBatch> | undefined = heldFailure(batchAfter(first.lastId));
   yield first.bytes;
   while (next !== undefined) {
-    const batch: OrderJsonBatch = await next;
-    next = batch.lastId === undefined ? undefined : jsonBatchAfter(connections, batch.lastId);
-    if (batch.bytes.length > 0) yield batch.bytes;
+    const { bytes, lastId }: OrderJsonBatch = await next;
+    next = lastId === undefined ? undefined : heldFailure(batchAfter(lastId));
+    if (bytes.length > 0) yield bytes;
   }
   yield Buffer.from(']');
 }
 
-async function firstJsonBatch({ reads }: OrderConnections): Promise<OrderJsonBatch> {
+async function readFirstJsonBatch(reads: PipelinedConnections): Promise<OrderJsonBatch> {
   const rows = await runStatement(reads, FIRST_JSON_BATCH, []);
   const lastId = rows.length < FIRST_BATCH ? undefined : rows.at(-1)?.[0];
   let json = '[';
@@ -63,28 +78,17 @@ async function firstJsonBatch({ reads }: OrderConnections): Promise<OrderJsonBat
   return { bytes: Buffer.from(lastId === undefined ? `${json}]` : json, 'latin1'), lastId };
 }
 
-const jsonBatchAfter = ({ batches }: OrderConnections, lastId: string): Promise<OrderJsonBatch> =>
-  heldFailure(copyOrderJson(batches, lastId, JSON_BATCH));
-
-type CopyBatch<Orders> = (
-  connections: PipelinedConnections,
-  afterId: string,
-  limit: number,
-) => Promise<OrderBatch<Orders>>;
-
 async function* orderBatches<Orders extends readonly Order[] | PackedOrders>(
-  { reads, batches }: OrderConnections,
-  copyBatch: CopyBatch<Orders>,
-  limit: number,
+  firstBatch: FetchFirst<readonly OrderRow[]>,
+  batchAfter: FetchAfter<OrderBatch<Orders>>,
 ): AsyncGenerator<readonly Order[] | Orders, void, void> {
-  const batchAfter = (lastId: string | undefined) =>
-    lastId === undefined ? undefined : heldFailure(copyBatch(batches, lastId, limit));
-  const rows = await runStatement(reads, FIRST_OBJECT_BATCH, []);
-  let next = batchAfter(rows.length < FIRST_BATCH ? undefined : rows.at(-1)?.[0]);
+  const ahead = (lastId: string | undefined) => (lastId === undefined ? undefined : heldFailure(batchAfter(lastId)));
+  const rows = await firstBatch();
+  let next = ahead(rows.length < FIRST_BATCH ? undefined : rows.at(-1)?.[0]);
   if (rows.length > 0) yield rows.map(orderOfRow);
   while (next !== undefined) {
     const { orders, count, lastId } = await next;
-    next = batchAfter(lastId);
+    next = ahead(lastId);
     if (count > 0) yield orders;
   }
 }

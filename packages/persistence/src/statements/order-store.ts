@@ -15,7 +15,7 @@ import { ORDER_TARGET } from '../bulk/import-targets.ts';
 import { SKIP_TAKEN_IDS } from '../bulk/order-ids.ts';
 import type { OrderStore } from '../persistence.ts';
 import { OrderCommands } from './order-commands.ts';
-import { listOrders } from './order-listing.ts';
+import { createOrderListings } from './order-listing.ts';
 import { findOrders } from './order-page.ts';
 import type { PipelinedConnections } from './pipelined-connections.ts';
 import { prepareStatement, runStatement } from './prepared-statement.ts';
@@ -49,15 +49,13 @@ export class PostgresOrderStore implements OrderStore {
   readonly #databaseUrl: string;
   readonly #connections: OrderConnections;
   readonly #commands: OrderCommands;
+  readonly listOrders: () => OrderListing;
 
   constructor(databaseUrl: string, connections: OrderConnections) {
     this.#databaseUrl = databaseUrl;
     this.#connections = connections;
     this.#commands = new OrderCommands(connections.writes);
-  }
-
-  listOrders(): OrderListing {
-    return listOrders(this.#connections);
+    this.listOrders = createOrderListings(connections);
   }
 
   findOrders(request: OrderPageRequest): Promise<OrderPage> {
