@@ -215,6 +215,42 @@ describe('while others write', () => {
   );
 });
 
+describe('lists that are asked for at once', () => {
+  const statementsOf = async (work: () => Promise<unknown>) => {
+    const sent = vi.spyOn(pg.Client.prototype, 'query');
+    await work();
+    const { length } = sent.mock.calls;
+    sent.mockRestore();
+    return length;
+  };
+
+  test('cost what one does, and each is whole', async () => {
+    await store.persistence.orders.generateOrders({ count: 9_000, seed: 8, now: NOW });
+    const [text, packed] = [await listedText(store), await listedPacked(store)];
+    const texts: string[] = [];
+    const lists: (readonly Order[])[] = [];
+    const one = await statementsOf(() => listedText(store));
+    expect(one).toBe(4); // 250, 4,000, 4,000 and 750 orders
+    const many = (list: () => Promise<unknown>) => () => Promise.all(Array.from({ length: 20 }, list));
+    expect(await statementsOf(many(async () => texts.push(await listedText(store))))).toBe(one);
+    expect(await statementsOf(many(async () => lists.push(await listedPacked(store))))).toBe(6); // 2,000 in each batch
+    expect(new Set(texts)).toEqual(new Set([text]));
+    for (const orders of lists) expect(orders).toEqual(packed);
+  });
+
+  test('each hold what was committed before they were asked for', async () => {
+    const { orders } = store.persistence;
+    const others: Promise<string>[] = [];
+    for (let round = 0; round < 100; round++) {
+      others.push(listedText(store));
+      const { id } = await orders.insertOrder(newOrder());
+      others.push(listedText(store));
+      expect(await listedText(store)).toContain(`{"id":${id},`);
+    }
+    await Promise.all(others);
+  });
+});
+
 describe('a listing that is abandoned', () => {
   test.each(['jsonChunks', 'packedBatches', 'batches'] as const)('leaves nothing behind: %s', async (kind) => {
     const { orders } = store.persistence;

@@ -114,6 +114,13 @@ describe('the deprecated look-up says so', () => {
     });
   });
 
+  test.each(['/v1/pets/%zz', '/v1/p%65ts/%', '/v1/pets/%ff?x=1'])('where %s cannot be decoded', async (path) => {
+    const { status, headers } = await app.fetch(path);
+    expect(status).toBe(400);
+    expect(headers.get('deprecation')).toMatch(/^@\d+$/);
+    expect((await app.fetch(path, { key: 'nobody' })).headers.get('sunset')).toBe(PETS_SUNSET_AT.toUTCString());
+  });
+
   test('on a 429', async () => {
     const { text: key } = await createKey(app.persistence, { plan: planOf(1) });
     await app.fetch('/v1/pets/1', { key });
@@ -122,8 +129,28 @@ describe('the deprecated look-up says so', () => {
     expect(answer.headers.get('deprecation')).toMatch(/^@\d+$/);
   });
 
-  test('and nothing else does', async () => {
-    expect((await app.fetch('/v1/store/orders')).headers.has('deprecation')).toBe(false);
+  test.each(['/v1/store/orders', '/v1/store/orders/%zz', '/v1/pets', '/v1/pets/1/2', '/v1/%zz'])(
+    'and %s does not',
+    async (path) => {
+      expect((await app.fetch(path)).headers.has('deprecation')).toBe(false);
+    },
+  );
+
+  test('and is counted for the key, whatever is answered; other methods and operations are not', async () => {
+    const { id, text: key } = await createKey(app.persistence, { plan: planOf(5) });
+    const before = app.deprecatedUse.length;
+    for (const path of ['/v1/pets/1', '/v1/pets/x', '/v1/pets/404', '/v1/pets/%zz']) await app.fetch(path, { key });
+    await app.fetch('/v1/pets/1', { key, method: 'HEAD' });
+    expect((await app.fetch('/v1/pets/1', { key })).status).toBe(429);
+    await app.fetch('/v1/pets/1', { key: null });
+    await app.fetch('/v1/pets/1', { method: 'DELETE' });
+    await app.fetch('/v1/pets/1', { method: 'OPTIONS' });
+    await app.fetch('/v1/store/orders/404', { method: 'DELETE' });
+    const operation = 'getPetById';
+    expect(app.deprecatedUse.slice(before)).toEqual([
+      ...Array.from({ length: 6 }, () => ({ operation, keyId: id })),
+      { operation, keyId: undefined },
+    ]);
   });
 });
 

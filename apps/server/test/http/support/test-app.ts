@@ -32,6 +32,8 @@ export interface TestAppOptions
   extends Partial<Pick<AppOptions, 'bounds' | 'corsOrigins' | 'trustedProxies' | 'isStorageAvailable'>> {
   readonly clock?: Clock;
   readonly databaseUrl?: string;
+  /** Puts something between the server and PostgreSQL or Redis, and tells its address. */
+  readonly through?: (name: 'postgres' | 'redis', url: string) => Promise<string>;
   /** In place of the real parts, to make them fail or wait. */
   readonly wrap?: {
     readonly orders?: (orders: OrderRepository) => OrderRepository;
@@ -58,6 +60,7 @@ export interface TestApp extends AsyncDisposable {
   readonly internalKey: string;
   readonly logLines: readonly LogLine[];
   readonly observed: readonly { operation: string; status: number; durationSeconds: number }[];
+  readonly deprecatedUse: readonly { operation: string; keyId: ApiKeyId | undefined }[];
   /** Makes the authenticator forget what it knows. */
   forgetKey(id: ApiKeyId): void;
   /** Asks over HTTP, with the external key unless the headers say otherwise. */
@@ -78,13 +81,15 @@ const template = {
  */
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   await using resources = new AsyncDisposableStack();
+  const { through = (_, url) => Promise.resolve(url) } = options;
   const databaseUrl = options.databaseUrl ?? resources.use(await createTestDatabase({ template })).url;
   const redis = resources.use(await createTestRedis());
-  const persistence = resources.use(openPersistence({ databaseUrl }));
-  const limiter = resources.use(await openTestLimiter(redis.url));
+  const persistence = resources.use(openPersistence({ databaseUrl: await through('postgres', databaseUrl) }));
+  const limiter = resources.use(await openTestLimiter(await through('redis', redis.url)));
   const clock = options.clock ?? (() => new Date());
   const logLines: LogLine[] = [];
   const observed: { operation: string; status: number; durationSeconds: number }[] = [];
+  const deprecatedUse: { operation: string; keyId: ApiKeyId | undefined }[] = [];
   const authenticator = createAuthenticator({ apiKeys: persistence.apiKeys, clock, onBackgroundError() {} });
   const counting = options.wrap?.limiter?.(limiter.limiter) ?? limiter.limiter;
   let origin = '';
@@ -104,6 +109,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     metrics: {
       observeRequest: (operation, status, durationSeconds) =>
         void observed.push({ operation, status, durationSeconds }),
+      observeDeprecatedUse: (operation, keyId) => void deprecatedUse.push({ operation, keyId }),
     },
     renderDocument: (version) => renderDocument(version, { publicUrl: origin, petsSunsetAt: PETS_SUNSET_AT }),
     isStorageAvailable: options.isStorageAvailable ?? (() => true),
@@ -132,6 +138,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     internalKey: internalKey.text,
     logLines,
     observed,
+    deprecatedUse,
     forgetKey: (id) => authenticator.forget(id),
     fetch(path, { key: ownKey = key.text, headers, ...init } = {}) {
       const all = new Headers(headers);

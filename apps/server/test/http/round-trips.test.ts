@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type CountingProxy, startCountingProxy } from './support/counting-proxy.ts';
+import { createKey, planOf, startTestApp, type TestApp } from './support/test-app.ts';
+
+// What a request costs, in times that somebody waits for another process: counts, because times depend on the machine.
+
+let server: TestApp;
+let between: Record<'postgres' | 'redis', CountingProxy>;
+let exhausted: string;
+let banned: string;
+let nextOrder = 1;
+
+beforeAll(async () => {
+  const proxies: Partial<typeof between> = {};
+  server = await startTestApp({
+    through: async (name, url) => {
+      const proxy = await startCountingProxy(url);
+      proxies[name] = proxy;
+      return proxy.url;
+    },
+  });
+  between = proxies as typeof between; // the server was led through both
+  await server.persistence.orders.generateOrders({ count: 200, seed: 1, now: new Date() });
+  exhausted = (await createKey(server.persistence, { plan: planOf(60) })).text;
+  banned = (await createKey(server.persistence, { plan: planOf(1) })).text;
+  // Connections are made, statements prepared, scripts loaded and keys known after a few.
+  for (let i = 0; i < 20; i++) await Promise.all([cancel(), cancel(), list(), list()]);
+  for (let i = 0; i < 61; i++) await server.fetch('/v1/store/orders', { key: exhausted });
+  await hammerUntilBanned();
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  for (const proxy of Object.values(between)) await proxy[Symbol.asyncDispose]();
+});
+
+const cancel = () => server.fetch(`/v1/store/orders/${nextOrder++}`, { method: 'DELETE' });
+const list = () => server.fetch('/v1/store/orders').then((answer) => answer.text());
+
+async function hammerUntilBanned(): Promise<void> {
+  for (;;) {
+    const answer = await server.fetch('/v1/store/orders', { key: banned });
+    if ((await answer.text()).includes('api_key_banned')) return;
+  }
+}
+
+async function roundTripsOf(work: () => Promise<unknown>) {
+  for (const proxy of Object.values(between)) proxy.takeRoundTrips();
+  await work();
+  return { redis: between.redis.takeRoundTrips(), postgres: between.postgres.takeRoundTrips() };
+}
+
+describe('round trips of a request', () => {
+  test('to cancel an order: one to Redis, one to PostgreSQL', async () => {
+    expect(await roundTripsOf(cancel)).toEqual({ redis: 1, postgres: 1 });
+  });
+
+  test('to cancel an order that cannot be: the same', async () => {
+    const again = (id: number) => () => server.fetch(`/v1/store/orders/${id}`, { method: 'DELETE' });
+    expect(await roundTripsOf(again(1))).toEqual({ redis: 1, postgres: 1 });
+    expect(await roundTripsOf(again(999_999))).toEqual({ redis: 1, postgres: 1 });
+  });
+
+  test('to list orders: the same', async () => {
+    expect(await roundTripsOf(list)).toEqual({ redis: 1, postgres: 1 });
+  });
+
+  test('that is refused for its limit: one to Redis, none to PostgreSQL', async () => {
+    const refused = async () => {
+      const answer = await server.fetch('/v1/store/orders', { key: exhausted });
+      expect(await answer.json()).toMatchObject({ code: 'rate_limit_exceeded' });
+    };
+    expect(await roundTripsOf(refused)).toEqual({ redis: 1, postgres: 0 });
+  });
+
+  test('of a banned key: none', async () => {
+    expect(await roundTripsOf(hammerUntilBanned)).toEqual({ redis: 0, postgres: 0 });
+  });
+
+  test('with a key that nobody was given: one to Redis, for the address', async () => {
+    const unknown = async () => {
+      expect((await server.fetch('/v1/store/orders', { key: 'nonsense' })).status).toBe(401);
+    };
+    expect(await roundTripsOf(unknown)).toEqual({ redis: 1, postgres: 0 });
+  });
+
+  test('with input that cannot be right: one to Redis, none to PostgreSQL', async () => {
+    const wrong = () => server.fetch('/v1/store/orders/abc', { method: 'DELETE' });
+    expect(await roundTripsOf(wrong)).toEqual({ redis: 1, postgres: 0 });
+  });
+
+  test('of thirty at once: fewer than thirty', async () => {
+    const { redis, postgres } = await roundTripsOf(() => Promise.all(Array.from({ length: 30 }, cancel)));
+    expect(redis).toBeLessThan(30);
+    expect(postgres).toBeLessThan(30);
+  });
+});
