@@ -93,3 +93,35 @@ test('requests are counted into cumulative buckets, by operation and status', ()
   expect(lines).toContain('petstore_http_request_duration_seconds_sum{operation="listOrders",status="200"} 60.303');
   expect(lines).toContain('petstore_http_request_duration_seconds_count{operation="cancelOrder",status="404"} 1');
 });
+
+describe('the use of a deprecated operation', () => {
+  const linesOf = (metrics: RequestMetrics) =>
+    metrics
+      .render()
+      .split('\n')
+      .filter((line) => line.startsWith('petstore_deprecated_requests_total'));
+
+  test('is counted by key, and told apart from that of nobody', () => {
+    const metrics = new RequestMetrics();
+    for (const keyId of ['aaaaaaaa', 'bbbbbbbb', 'aaaaaaaa', undefined]) {
+      metrics.observeDeprecatedUse('getPetById', keyId);
+    }
+    expect(linesOf(metrics)).toEqual([
+      'petstore_deprecated_requests_total{operation="getPetById",key="aaaaaaaa"} 2',
+      'petstore_deprecated_requests_total{operation="getPetById",key="bbbbbbbb"} 1',
+      'petstore_deprecated_requests_total{operation="getPetById",key=""} 1',
+    ]);
+  });
+
+  test('makes no more series than 1,000 keys, those of nobody and of all others', () => {
+    const metrics = new RequestMetrics();
+    for (let key = 0; key < 1_500; key++) metrics.observeDeprecatedUse('getPetById', String(key).padStart(8, '0'));
+    metrics.observeDeprecatedUse('getPetById', '00000000');
+    metrics.observeDeprecatedUse('getPetById');
+    const lines = linesOf(metrics);
+    expect(lines).toHaveLength(1_002);
+    expect(lines).toContain('petstore_deprecated_requests_total{operation="getPetById",key="00000000"} 2');
+    expect(lines).toContain('petstore_deprecated_requests_total{operation="getPetById",key=""} 1');
+    expect(lines).toContain('petstore_deprecated_requests_total{operation="getPetById",key="other"} 500');
+  });
+});

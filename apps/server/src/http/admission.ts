@@ -71,6 +71,7 @@ export class Admission {
   refuseMalformed(exchange: Exchange, error: ApiError): void {
     this.#authenticate(exchange, (authentication) => {
       const isKnown = authentication.type === 'authenticated';
+      if (isKnown) exchange.principal = authentication.principal;
       const subject = isKnown ? this.#subjectOfKey(authentication.key) : this.#subjectOfAddress(exchange);
       this.#count(exchange, subject, 1, () => exchange.fail(error));
     });

@@ -1,4 +1,5 @@
 import type { ApiVersion, AppRouter, Authenticator, RestRoute, Services } from '@petstore/api';
+import type { ApiKeyId } from '@petstore/domain';
 import type { RateLimiter } from '@petstore/rate-limit';
 import type { Logger } from 'pino';
 import type { TrustedProxies } from './client-address.ts';
@@ -10,6 +11,13 @@ export interface RequestMetrics {
    * @param status the HTTP status that was answered
    */
   observeRequest(operation: string, status: number, durationSeconds: number): void;
+  /**
+   * Called besides for an operation that is deprecated, whatever was answered.
+   *
+   * @param operation an operation id
+   * @param keyId who used it; left out where there was no valid key
+   */
+  observeDeprecatedUse(operation: string, keyId?: ApiKeyId): void;
 }
 
 /** The OpenAPI document as text. */

@@ -33,7 +33,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   const refused = createRefusedRequests({ limiter, metrics, newRequestId });
 
   const app = createListener(bounds, refused.onClientError, (request, reply) => {
-    const place = placeOfMalformedUrl(request.raw.url ?? '');
+    const place = placeOfMalformedUrl(request.raw.url ?? '', restPlaces);
     const exchange = new Exchange(host, request.raw, reply.raw, place);
     if (place.isAdmitted) admission.refuseMalformed(exchange, MALFORMED_URL);
     else exchange.fail(MALFORMED_URL);
@@ -46,7 +46,7 @@ export function createApp(options: AppOptions): FastifyInstance {
 
   routeAllMethods(app);
   const mounting: Mounting = { app, host, admission };
-  mountRest(mounting, options.restRoutes, services);
+  const restPlaces = mountRest(mounting, options.restRoutes, services);
   mountTrpc(mounting, options, bounds);
   mountDocuments(mounting, options.renderDocument);
   mountNothing(mounting);

@@ -9,14 +9,14 @@ import {
   toErrorAnswer,
   toTrpcEnvelope,
 } from '@petstore/api';
-import { type Principal, StorageUnavailableError } from '@petstore/domain';
+import { type ApiKeyId, type Principal, StorageUnavailableError } from '@petstore/domain';
 import type { Logger } from 'pino';
 import { type AnswerHeaders, startHeaders } from './answer-headers.ts';
 import type { RequestMetrics } from './app-options.ts';
 import { closeGentlyAfterAnswer, setLastExchange } from './connection.ts';
 import type { CorsPolicy } from './cors.ts';
 import type { Load } from './load.ts';
-import type { Place } from './place.ts';
+import type { Deprecation, Place } from './place.ts';
 import { chooseRequestId } from './request-id.ts';
 
 /** What all exchanges of a listener share. */
@@ -77,7 +77,7 @@ export class Exchange {
     this.requestId = chooseRequestId(request, host.newRequestId);
     this.headers = startHeaders(this.requestId);
     host.cors.addHeaders(this.headers, request);
-    if (place.headers !== undefined) Object.assign(this.headers, place.headers);
+    if (place.deprecation !== undefined) Object.assign(this.headers, place.deprecation.headers);
     host.load.begin();
     setLastExchange(request.socket, this);
   }
@@ -246,9 +246,17 @@ export class Exchange {
     load.end();
     const durationMs = performance.now() - this.#startedAtMs;
     metrics.observeRequest(this.operation, status, durationMs / 1000);
+    if (this.place.deprecation !== undefined) this.#countUse(this.place.deprecation);
     if (!logger.isLevelEnabled('debug')) return;
-    const { requestId, operation, principal } = this;
-    const keyId = principal?.type === 'api-key' ? principal.keyId : undefined;
-    logger.debug({ requestId, operation, status, durationMs, keyId }, 'request answered');
+    const { requestId, operation } = this;
+    logger.debug({ requestId, operation, status, durationMs, keyId: this.#keyId }, 'request answered');
+  }
+
+  get #keyId(): ApiKeyId | undefined {
+    return this.principal?.type === 'api-key' ? this.principal.keyId : undefined;
+  }
+
+  #countUse({ operation, methods }: Deprecation): void {
+    if (methods.has(this.request.method ?? '')) this.#host.metrics.observeDeprecatedUse(operation, this.#keyId);
   }
 }

@@ -8,8 +8,17 @@ export interface Place {
   readonly isAdmitted: boolean;
   /** The methods that it supports, as the Allow header lists them; empty where nothing is there. */
   readonly allow: string;
-  /** What every answer carries here, errors included. */
-  readonly headers?: Readonly<Record<string, string>>;
+  /** Present where an operation that is to end is served. */
+  readonly deprecation?: Deprecation;
+}
+
+/** What concerns the answers of an operation that is to end. */
+export interface Deprecation {
+  readonly operation: string;
+  /** By which it is used. */
+  readonly methods: ReadonlySet<string>;
+  /** What every answer carries, errors and answers to other methods included. */
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 /** Nothing is there, and no key is needed to learn so. */
@@ -19,11 +28,17 @@ export const UNKNOWN_REST_PLACE: Place = { ...NOWHERE, isAdmitted: true };
 /** Nothing is there below the tRPC procedures. */
 export const UNKNOWN_TRPC_PLACE: Place = { ...UNKNOWN_REST_PLACE, dialect: 'trpc' };
 
-const FIRST_SEGMENT = /^(?:[A-Za-z]+:\/\/[^/]*)?\/([^/?#]*)/;
+const PATH = /^(?:[A-Za-z]+:\/\/[^/]*)?\/([^?#]*)/;
 
-/** Where a URL leads that cannot be decoded, judged by its first segment. */
-export function placeOfMalformedUrl(url: string): Place {
-  switch (decodeLoosely(FIRST_SEGMENT.exec(url)?.[1] ?? '')) {
+/**
+ * Where a URL leads that cannot be decoded: to a path with parameters, or to whatever begins as it does.
+ *
+ * @param places by path, in Fastify's notation
+ */
+export function placeOfMalformedUrl(url: string, places: ReadonlyMap<string, Place>): Place {
+  const segments = (PATH.exec(url)?.[1] ?? '').split('/').map(decodeLoosely);
+  for (const [path, place] of places) if (isMatch(path.slice(1).split('/'), segments)) return place;
+  switch (segments[0]) {
     case 'v1':
     case 'v2':
       return UNKNOWN_REST_PLACE;
@@ -33,6 +48,10 @@ export function placeOfMalformedUrl(url: string): Place {
       return NOWHERE;
   }
 }
+
+const isMatch = (pattern: readonly string[], segments: readonly string[]): boolean =>
+  pattern.length === segments.length &&
+  pattern.every((name, i) => (name.startsWith(':') ? segments[i] !== '' : segments[i] === name));
 
 function decodeLoosely(segment: string): string {
   try {

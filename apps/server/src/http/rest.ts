@@ -4,14 +4,26 @@ import { DOCS_PATH } from './documents.ts';
 import { type Exchange, JSON_TYPE } from './exchange.ts';
 import { sendJsonChunks } from './json-stream.ts';
 import { allowOf, type Handler, type Mounting, mountPath } from './mount.ts';
-import type { Place } from './place.ts';
+import type { Deprecation, Place } from './place.ts';
 
-/** Mounts every documented operation, each as a route of its own. */
-export function mountRest(mounting: Mounting, routes: readonly RestRoute[], services: Services): void {
+/**
+ * Mounts every documented operation, each as a route of its own.
+ *
+ * @returns the places by path, in Fastify's notation
+ */
+export function mountRest(
+  mounting: Mounting,
+  routes: readonly RestRoute[],
+  services: Services,
+): ReadonlyMap<string, Place> {
+  const places = new Map<string, Place>();
   for (const [url, onPath] of Map.groupBy(routes, urlOf)) {
     const handlers = Object.fromEntries(onPath.map((route) => [route.method, createHandler(route, services)]));
-    mountPath(mounting, { url, place: placeOf(onPath, services), handlers });
+    const place = placeOf(onPath, services);
+    mountPath(mounting, { url, place, handlers });
+    places.set(url, place);
   }
+  return places;
 }
 
 /** `/store/orders/{orderId}` as Fastify has it, below the version segment. */
@@ -25,17 +37,21 @@ function placeOf(routes: readonly RestRoute[], services: Services): Place {
     dialect: 'rest',
     isAdmitted: true,
     allow: allowOf(routes.map((route) => route.method)),
-    ...(deprecated?.deprecatedAt && { headers: deprecationHeaders(deprecated, deprecated.deprecatedAt, services) }),
+    ...(deprecated?.deprecatedAt && { deprecation: deprecationOf(deprecated, deprecated.deprecatedAt, services) }),
   };
 }
 
 /** RFC 9745 and RFC 8594: since when it is deprecated, until when it answers, and where that is explained. */
-function deprecationHeaders({ operationId }: RestRoute, since: Date, { petsSunsetAt }: Services) {
+function deprecationOf({ operationId, method }: RestRoute, since: Date, { petsSunsetAt }: Services): Deprecation {
   const page = `<${DOCS_PATH}#${operationId}>`;
   return {
-    deprecation: `@${Math.floor(since.getTime() / 1000)}`,
-    sunset: petsSunsetAt.toUTCString(),
-    link: `${page}; rel="deprecation"; type="text/html", ${page}; rel="sunset"; type="text/html"`,
+    operation: operationId,
+    methods: new Set(method === 'GET' ? ['GET', 'HEAD'] : [method]),
+    headers: {
+      deprecation: `@${Math.floor(since.getTime() / 1000)}`,
+      sunset: petsSunsetAt.toUTCString(),
+      link: `${page}; rel="deprecation"; type="text/html", ${page}; rel="sunset"; type="text/html"`,
+    },
   };
 }
 

@@ -7,14 +7,14 @@ import { describe, expect, test, vi } from 'vitest';
 import { ServerUnderTest, useDataFolder } from './support/server-process.ts';
 
 /** Makes an external key on the free plan. */
-async function createKey(databaseUrl: string): Promise<{ readonly text: string }> {
+async function createKey(databaseUrl: string): Promise<{ readonly id: string; readonly text: string }> {
   await using persistence = openPersistence({ databaseUrl });
   await persistence.migrations.migrate();
   const id = generateApiKeyId(randomBytes);
   const text = generateApiKeyText('test', id, randomBytes);
   const key = { id, name: 'test', kind: 'external', plan: { name: 'free' }, createdAt: new Date() } as const;
   await persistence.keyAdministration.createKey(key, hashApiKeyText(text));
-  return { text };
+  return { id, text };
 }
 
 const list = (url: string, key: string, init?: RequestInit) =>
@@ -173,17 +173,20 @@ test('metrics tell of requests by operation, and of what the server leans on', a
   using folder = useDataFolder();
   await using database = await createTestDatabase();
   await using redis = await createTestRedis();
-  const { text } = await createKey(database.url);
+  const { id, text } = await createKey(database.url);
   await using server = new ServerUnderTest(folder.path, { DATABASE_URL: database.url, REDIS_URL: redis.url });
   const url = await server.url();
   await list(url, text);
   await fetch(`${url}/v1/store/orders`);
+  await fetch(`${url}/v1/pets/404`, { headers: { authorization: `Bearer ${text}` } });
   const response = await fetch(`${await server.adminUrl()}/metrics`);
   expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
   const metrics = await response.text();
   expect(metrics).toMatch(/^petstore_http_request_duration_seconds_count\{operation="listOrders",status="200"\} 1$/m);
   expect(metrics).toMatch(/^petstore_http_request_duration_seconds_count\{operation="listOrders",status="401"\} 1$/m);
   expect(metrics).toMatch(/_bucket\{le="\+Inf",operation="listOrders",status="200"\} 1$/m);
+  expect(metrics).toContain(`\npetstore_deprecated_requests_total{operation="getPetById",key="${id}"} 1\n`);
+  expect(metrics).not.toContain(text);
   expect(metrics).toMatch(/^petstore_postgres_up 1$/m);
   expect(metrics).toMatch(/^petstore_limits_mode\{mode="redis"\} 1$/m);
   expect(metrics).toMatch(/^process_cpu_user_seconds_total /m);
