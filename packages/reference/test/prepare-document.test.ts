@@ -15,9 +15,9 @@ const SERVERS = [
   { url: 'https://staging.example.com/v1', description: 'Staging' },
 ];
 
-function prepare(baseUrl = 'https://petstore.example.com/v1'): OpenApiDocument {
+function prepare(baseUrl = 'https://petstore.example.com/v1', version: 'v1' | 'v2' = 'v1'): OpenApiDocument {
   // What the page reads is a part of the document's own type.
-  const document = openApiDocument({ servers: SERVERS }) as unknown as OpenApiDocument;
+  const document = openApiDocument({ version, servers: SERVERS }) as unknown as OpenApiDocument;
   return prepareDocument(document, { ...SITE, baseUrl });
 }
 
@@ -54,6 +54,13 @@ test('answers lead to the pages of their error codes', () => {
   expect(cancelOrder?.responses?.['204']?.description).not.toContain('docs/errors');
 });
 
+test('how stable an operation is stands there once, beside its sunset', () => {
+  const [[, page] = []] = operationsOf(prepare('https://petstore.example.com/v2', 'v2'));
+  expect(page).toMatchObject({ 'x-scalar-stability': 'experimental', 'x-badges': [] });
+  const { getPetById } = Object.fromEntries(operationsOf(prepare()));
+  expect(getPetById).toMatchObject({ 'x-scalar-stability': 'deprecated', 'x-badges': [{ name: 'Sunset 2027-06-30' }] });
+});
+
 test('whoever enters a key is told where it is kept', () => {
   expect(prepare().components?.securitySchemes?.['bearerAuth']?.description).toContain(
     "Kept in this page's memory only.",
@@ -80,6 +87,15 @@ describe('code samples', () => {
       }
     },
   );
+
+  test('of v2 ask for some of the orders, and for pages of a size', () => {
+    const document = prepare('https://petstore.example.com/v2', 'v2');
+    for (const label of ['curl', 'TypeScript', 'Python', 'Go']) {
+      expect(sampleOf(document, 'listOrdersPage', label)).toContain(
+        'https://petstore.example.com/v2/store/orders?status=pending&status=shipped&limit=100',
+      );
+    }
+  });
 
   test('say exactly this', () => {
     expect(sampleOf(prepare(), 'cancelOrder', 'curl')).toMatchInlineSnapshot(`

@@ -23,7 +23,7 @@ describe('the document that is served', () => {
       'Production: https://shop.example/api/v2',
       'Staging: https://staging.shop.example/v2',
     ]);
-    expect(render('v2', named).externalDocs.url).toBe('https://shop.example/api/docs');
+    expect(render('v2', named).externalDocs.url).toBe('https://shop.example/api/docs/v2');
   });
 
   test('tells the sunset that the settings say', () => {

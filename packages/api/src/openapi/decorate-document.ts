@@ -4,7 +4,7 @@ import { ERROR_SCHEMA, HEADER_COMPONENTS, type Headers, headersOf, SECURITY } fr
 import { describeServers } from './document-server.ts';
 import { ErrorResponses } from './error-responses.ts';
 import { stabilityExtensions } from './stability.ts';
-import type { VersionDescription } from './versions.ts';
+import { referencePath, type VersionDescription } from './versions.ts';
 
 type Schemas = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>;
 type PathItem = NonNullable<OpenAPIObject['paths']>[string];
@@ -105,7 +105,10 @@ export function decorateDocument(
   return {
     openapi: document.openapi,
     info: { ...document.info, contact: { name: 'The maintainers of Petstore Orders' } },
-    externalDocs: { description: 'The interactive reference, with guides.', url: 'https://api.petstore.example/docs' },
+    externalDocs: {
+      description: 'The interactive reference, with guides.',
+      url: `https://api.petstore.example${referencePath(about.version)}`,
+    },
     servers: describeServers(SERVERS.map(({ url, description }) => ({ url: `${url}/${about.version}`, description }))),
     security: SECURITY,
     tags: [...about.tags],

@@ -5,6 +5,7 @@ import type { Stability } from '../rest/rest-contract.ts';
 import type { ApiVersion } from '../rest/rest-route.ts';
 import { type DocumentServer, describeServers } from './document-server.ts';
 import { stabilityExtensions } from './stability.ts';
+import { referencePath } from './versions.ts';
 
 export type { DocumentServer } from './document-server.ts';
 
@@ -28,7 +29,9 @@ export function openApiDocument({ version = 'v1', servers, sunsetAt }: DocumentO
   const [first] = servers;
   return {
     ...document,
-    ...(first && { externalDocs: { ...document.externalDocs, url: first.url.replace(/\/v\d+$/, '/docs') } }),
+    ...(first && {
+      externalDocs: { ...document.externalDocs, url: first.url.replace(/\/v\d+$/, referencePath(version)) },
+    }),
     servers: describeServers(servers),
     ...(sunsetAt && { paths: mapOperations(document.paths, (operation) => withSunset(operation, sunsetAt)) }),
   };

@@ -57,3 +57,6 @@ const V2: VersionDescription = {
 
 /** Every version that has a document. */
 export const DOCUMENTED_VERSIONS: readonly VersionDescription[] = [V1, V2];
+
+/** Where the interactive reference of a version is read, below the service's address. */
+export const referencePath = (version: ApiVersion): string => (version === 'v1' ? '/docs' : `/docs/${version}`);

@@ -20,6 +20,8 @@ export interface Operation {
   tags?: string[];
   parameters?: Parameter[];
   responses?: Record<string, Response>;
+  'x-badges'?: { name: string }[];
+  'x-scalar-stability'?: string;
   'x-codeSamples'?: CodeSample[];
 }
 

@@ -38,9 +38,10 @@ export function prepareDocument(document, site) {
     paths: mapEntries(document.paths ?? {}, (path, methods) =>
       mapEntries(methods, (method, operation) => ({
         ...operation,
+        ...(operation['x-badges'] && { 'x-badges': badgesBeside(operation) }),
         responses: mapEntries(operation.responses ?? {}, (_, response) => linkErrorCodes(response, site.errorsUrl)),
         'x-codeSamples': codeSamples(
-          { method: method.toUpperCase(), url: fillPath(`${site.baseUrl}${path}`, operation) },
+          { method: method.toUpperCase(), url: exampleUrl(`${site.baseUrl}${path}`, operation) },
           operation,
         ),
       })),
@@ -74,13 +75,29 @@ function linkErrorCodes(response, errorsUrl) {
   return { ...response, description: `${response.description} ${links.join(', ')}` };
 }
 
+/**
+ * Badges that other tools read, without what the page shows by itself.
+ *
+ * @param {Operation} operation
+ */
+function badgesBeside({ 'x-badges': badges = [], 'x-scalar-stability': stability }) {
+  return badges.filter(({ name }) => name.toLowerCase() !== stability);
+}
+
+/** Query parameters that samples have: enough to see how filters and pages are asked for. */
+const SAMPLE_QUERY = ['status', 'limit'];
+
 /** @param {string} template @param {Operation} operation */
-function fillPath(template, { parameters = [] }) {
-  return parameters.reduce(
-    (url, { name, in: place, example = 1 }) =>
-      place === 'path' ? url.replace(`{${name}}`, encodeURIComponent(String(example))) : url,
-    template,
-  );
+function exampleUrl(template, { parameters = [] }) {
+  let url = template;
+  const query = new URLSearchParams();
+  for (const { name, in: place, example = 1 } of parameters) {
+    if (place === 'path') url = url.replace(`{${name}}`, encodeURIComponent(String(example)));
+    else if (place === 'query' && SAMPLE_QUERY.includes(name)) {
+      for (const value of [example].flat()) query.append(name, String(value));
+    }
+  }
+  return query.size === 0 ? url : `${url}?${query}`;
 }
 
 /**
