@@ -11,12 +11,15 @@ export interface BannerFacts {
   readonly database: string;
   /** Where limits are counted. */
   readonly limits: string;
+  /** How many serve. Left out: this one alone. */
+  readonly processes?: number;
   /** Empty where the database is not the embedded one. */
   readonly demoKeys: readonly DemoKey[];
 }
 
 /** What a person reads who started the server: where everything is, and calls to copy. */
-export function renderBanner({ publicUrl, listenUrl, adminUrl, database, limits, demoKeys }: BannerFacts): string {
+export function renderBanner(facts: BannerFacts): string {
+  const { publicUrl, listenUrl, adminUrl, database, limits, processes, demoKeys } = facts;
   const lines = [
     '',
     'Petstore Orders',
@@ -28,6 +31,7 @@ export function renderBanner({ publicUrl, listenUrl, adminUrl, database, limits,
     `  Data      ${database}`,
     `  Limits    ${limits}`,
   ];
+  if (processes !== undefined) lines.push(`  Processes ${processes}`);
   if (demoKeys.length > 0) lines.push('', '  A demo key for each plan, to list the orders:');
   for (const { plan, text } of demoKeys) {
     const { perMinute, perDay } = limitsOfPlan(planOfDemoKey(plan));

@@ -5,29 +5,33 @@ import { openPersistence } from '@petstore/persistence';
 import type { Settings } from '@petstore/runtime';
 import type { Logger } from 'pino';
 import { type Backends, openBackends } from './backends.ts';
-import { type BannerFacts, listeningLine, renderBanner } from './banner.ts';
 import { renderDocument } from './document.ts';
 import type { DemoKey } from './embedded/demo-keys.ts';
 import { seedDemo } from './embedded/seed-demo.ts';
 import type { AppOptions } from './http/app-options.ts';
 import { openLimits } from './limits.ts';
-import { createAdminListener } from './operations/admin-listener.ts';
 import { Health } from './operations/health.ts';
-import { assertPortIsFree, explainListenError, listen, portOf, reachableHost, urlOf } from './operations/listen.ts';
+import { assertPortIsFree, explainListenError, portOf, reachableHost, urlOf } from './operations/listen.ts';
 import { createLogger } from './operations/logger.ts';
+import {
+  type OpenOperations,
+  type OperationsSources,
+  operationsOf,
+  type ServingFacts,
+} from './operations/operations.ts';
 import { createProcessMetrics } from './operations/process-metrics.ts';
 import { RequestMetrics } from './operations/request-metrics.ts';
 import { StorageWatch } from './operations/storage-watch.ts';
+import type { RunningServer } from './run-until-ended.ts';
 import { prepareSchema } from './schema.ts';
-
-export interface RunningServer {
-  /** Ends everything in order: not ready, what was sent is answered, the port closes, then the databases. */
-  close(): Promise<void>;
-}
 
 export interface StartOptions {
   /** Told when the server cannot go on, after it has started. */
   readonly onFatal: (error: Error) => void;
+  /** How those who run the server are answered. @default on the admin port and standard output */
+  readonly operations?: OpenOperations;
+  /** Which of several processes this one is; each line of its log then says so. */
+  readonly processNumber?: number;
 }
 
 /** How long requests that are at work may take once the server is to end; then they are cut off. */
@@ -39,18 +43,25 @@ const clock: Clock = () => new Date();
  * Builds the server of its parts and starts it. Neither PostgreSQL nor Redis need be there: without the one the server
  * is alive but not ready, without the other it counts limits by itself, until they come.
  *
- * @throws RuntimeError, NewerDatabaseError: what a person can mend, in one line
+ * @throws RuntimeError: what a person can mend, in one line
  */
-export async function startServer(settings: Settings, { onFatal }: StartOptions): Promise<RunningServer> {
+export async function startServer(settings: Settings, options: StartOptions): Promise<RunningServer> {
+  const { onFatal, operations = operationsOf(settings), processNumber } = options;
   // Ends what has been started, the last first: at once where a later step fails, else when the server is closed.
   await using resources = new AsyncDisposableStack();
-  const logger = await createLogger({ level: settings.logLevel, format: settings.logFormat });
+  const logger = await createLogger({ level: settings.logLevel, format: settings.logFormat, processNumber });
   if (settings.databaseUrl === undefined) {
     await assertPortIsFree({ host: settings.host, port: settings.port, setting: 'PORT' });
   }
   const health = new Health();
   const metrics = new RequestMetrics();
-  const adminUrl = await openAdminListener(settings, { health, metrics, logger }, resources);
+  const processMetrics = createProcessMetrics(health);
+  const sources: OperationsSources = {
+    readiness: () => health.report(),
+    metrics: async () => metrics.render() + (await processMetrics()),
+    logger,
+  };
+  const announce = await operations(sources, resources);
   const backends = await openBackends(settings, logger);
   resources.defer(() => backends.release());
   const core = openCore(settings, backends, { logger, health, onFatal }, resources);
@@ -60,7 +71,7 @@ export async function startServer(settings: Settings, { onFatal }: StartOptions)
   void core.whenAvailable.then((demoKeys) => {
     if (isClosing) return;
     health.beginServing();
-    announce(settings, { ...listener, adminUrl, ...backends.description, demoKeys }, logger);
+    announce({ ...listener, ...backends.description, demoKeys });
   });
   return {
     async close() {
@@ -71,33 +82,6 @@ export async function startServer(settings: Settings, { onFatal }: StartOptions)
       logger.info('stopped');
     },
   };
-}
-
-interface AdminParts {
-  readonly health: Health;
-  readonly metrics: RequestMetrics;
-  readonly logger: Logger;
-}
-
-async function openAdminListener(
-  { host, adminPort }: Settings,
-  { health, metrics, logger }: AdminParts,
-  resources: AsyncDisposableStack,
-): Promise<string> {
-  const processMetrics = createProcessMetrics(health);
-  const server = createAdminListener({
-    readiness: () => health.report(),
-    metrics: async () => metrics.render() + (await processMetrics()),
-    onError: (err) => logger.error({ err }, 'the admin listener failed'),
-  });
-  const port = await listen(server, { host, port: adminPort, setting: 'ADMIN_PORT' });
-  resources.defer(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const url = urlOf(reachableHost(host), port);
-  logger.info({ url: `${url}/readyz` }, 'health and metrics are served');
-  return url;
 }
 
 /** What stands behind the public listener. */
@@ -170,9 +154,9 @@ function openCore(
 async function openPublicListener(
   settings: Settings,
   { services, authenticator, limiter, storage, firstLook }: Core,
-  { logger, metrics }: Pick<AdminParts, 'logger' | 'metrics'>,
+  { logger, metrics }: Pick<AppOptions, 'logger' | 'metrics'>,
   resources: AsyncDisposableStack,
-): Promise<Pick<BannerFacts, 'publicUrl' | 'listenUrl'>> {
+): Promise<Pick<ServingFacts, 'publicUrl' | 'listenUrl'>> {
   const { host, port, corsOrigins, trustProxy } = settings;
   let publicUrl = '';
   // Loaded while PostgreSQL and Redis are being reached.
@@ -203,15 +187,4 @@ async function openPublicListener(
   const boundPort = portOf(app.server);
   publicUrl = urlOf(reachableHost(host), boundPort);
   return { publicUrl, listenUrl: urlOf(host, boundPort) };
-}
-
-function announce({ logFormat, databaseUrl }: Settings, facts: BannerFacts, logger: Logger): void {
-  // Where others keep the database, others read the log: it stays JSON, and holds no banner.
-  if (logFormat === 'pretty' || databaseUrl === undefined) {
-    process.stdout.write(renderBanner(facts));
-    return;
-  }
-  const { demoKeys: _, listenUrl, ...rest } = facts;
-  // Whatever the level: who started us waits for this line, and learns the port from it.
-  logger.child({}, { level: 'info' }).info(rest, listeningLine(listenUrl));
 }

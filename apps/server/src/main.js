@@ -7,4 +7,4 @@ enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/compile'));
 
 const { serve } = await import('./serve.ts');
 // Standard streams may hold open what nobody needs any more; everything of ours has ended by now.
-process.exit(await serve(process.env));
+process.exit(await serve(process.env, process.argv[2]));

@@ -1,4 +1,4 @@
-import type { Migrations } from '@petstore/persistence';
+import { type Migrations, NewerDatabaseError } from '@petstore/persistence';
 import { RuntimeError } from '@petstore/runtime';
 
 /**
@@ -6,12 +6,18 @@ import { RuntimeError } from '@petstore/runtime';
  *
  * @param migrate whether it may be changed for that
  * @returns the migrations that were applied
- * @throws RuntimeError where it is older and may not be changed
- * @throws NewerDatabaseError
+ * @throws RuntimeError where it is older and may not be changed, or of a newer program
  * @throws StorageUnavailableError
  */
 export async function prepareSchema(migrations: Migrations, migrate: boolean): Promise<readonly string[]> {
-  if (migrate) return migrations.migrate();
+  try {
+    return await (migrate ? migrations.migrate() : assertUpToDate(migrations));
+  } catch (error) {
+    throw error instanceof NewerDatabaseError ? new RuntimeError(error.message, { cause: error }) : error;
+  }
+}
+
+async function assertUpToDate(migrations: Migrations): Promise<readonly string[]> {
   const { pending } = await migrations.status();
   if (pending.length === 0) return pending;
   throw new RuntimeError(

@@ -26,6 +26,7 @@ const DEFAULTS: Settings = {
   corsOrigins: [],
   trustProxy: false,
   instances: 1,
+  processes: 1,
   petsSunsetAt: new Date('2027-06-30T00:00:00Z'),
   logLevel: 'info',
   logFormat: 'json',
@@ -76,6 +77,7 @@ test.each<[Record<string, string>, Partial<Settings>]>([
   [{ TRUST_PROXY: '2' }, { trustProxy: 2 }],
   [{ TRUST_PROXY: '10.0.0.0/8, ::1,192.168.1.1' }, { trustProxy: ['10.0.0.0/8', '::1', '192.168.1.1'] }],
   [{ INSTANCES: '4' }, { instances: 4 }],
+  [{ PROCESSES: '64', DATABASE_URL: 'postgres://db/x', REDIS_URL: 'redis://cache' }, { processes: 64 }],
   [{ PETS_SUNSET_AT: '2028-02-29' }, { petsSunsetAt: new Date('2028-02-29T00:00:00Z') }],
   [{ PETS_SUNSET_AT: '2028-01-01T00:00:00+02:00' }, { petsSunsetAt: new Date('2027-12-31T22:00:00Z') }],
   [
@@ -158,6 +160,7 @@ describe('a wrong value is named, with what would be right', () => {
     ['CORS_ORIGINS', ['*', 'shop.example', 'https://shop.example/', 'https://a.example,b']],
     ['TRUST_PROXY', ['on', '0', '33', '10.0.0.0/33', '10.0.0', '10.0.0.0/8/8', 'proxy']],
     ['INSTANCES', ['0', '-1', '1.5', 'many', '10001']],
+    ['PROCESSES', ['0', '-2', '1.5', 'auto', '65']],
     ['PETS_SUNSET_AT', ['soon', '2027-02-30', '2027-06-30T12:00', '30.06.2027']],
     ['LOG_LEVEL', ['loud', 'INFO']],
     ['LOG_FORMAT', ['xml']],
@@ -181,6 +184,24 @@ test('all that is wrong comes in one message', () => {
     expect.stringMatching(/^REDIS_URL is something/),
     expect.stringMatching(/^MIGRATE is "z"; it must be on or off/),
   ]);
+});
+
+test('several processes need a database and a Redis that they share', () => {
+  const shared = { DATABASE_URL: 'postgres://db/x', REDIS_URL: 'redis://cache' };
+  const advice = 'processes share their data and limits, so set both, or PROCESSES to 1';
+  expect(problemsOf({ PROCESSES: '2', REDIS_URL: ' ' })).toEqual([
+    `PROCESSES is "2", but DATABASE_URL and REDIS_URL are not set; ${advice}`,
+  ]);
+  expect(problemsOf({ ...shared, PROCESSES: '3', DATABASE_URL: '' })).toEqual([
+    `PROCESSES is "3", but DATABASE_URL is not set; ${advice}`,
+  ]);
+  expect(problemsOf({ ...shared, PROCESSES: '2', REDIS_URL: '', INSTANCES: '0' })).toEqual([
+    expect.stringMatching(/^INSTANCES is "0"/),
+    `PROCESSES is "2", but REDIS_URL is not set; ${advice}`,
+  ]);
+  // What is there but wrong is told of once.
+  expect(problemsOf({ ...shared, PROCESSES: '2', DATABASE_URL: 'x' })).toHaveLength(1);
+  expect(problemsOf({ ...shared, PROCESSES: '2' })).toEqual([]);
 });
 
 test('no message holds a password', () => {

@@ -4,16 +4,18 @@ import { type DestinationStream, type Logger, type LoggerOptions, pino, stdSeria
 export interface LogSettings {
   readonly level: LogLevel;
   readonly format: LogFormat;
+  /** Where several processes write one log: which of them each line comes from. */
+  readonly processNumber?: number | undefined;
 }
 
 /**
  * Creates the log of the process, one line per event on standard output. Keys and Authorization values never appear in
  * it: they are looked for in the finished text of each line, so that none slips through in a URL, a message or an error.
  */
-export async function createLogger({ level, format }: LogSettings): Promise<Logger> {
+export async function createLogger({ level, format, processNumber }: LogSettings): Promise<Logger> {
   const options: LoggerOptions = {
     level,
-    base: null,
+    base: processNumber === undefined ? null : { process: processNumber },
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: { level: (label) => ({ level: label }) },
     serializers: { err: stdSerializers.errWithCause },

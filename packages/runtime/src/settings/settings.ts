@@ -22,8 +22,10 @@ export interface Settings {
   readonly stagingBaseUrl?: string;
   readonly corsOrigins: readonly string[];
   readonly trustProxy: TrustProxy;
-  /** How many processes share the limits while Redis is away. */
+  /** How many servers share the limits while Redis is away. */
   readonly instances: number;
+  /** In how many processes this one serves, 1 to 64. More than one share a {@link databaseUrl} and a {@link redis}. */
+  readonly processes: number;
   readonly petsSunsetAt: Date;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
@@ -60,6 +62,8 @@ export function readSettings(environment: Environment, { workingFolder, isTermin
   const adminPort = values.ADMIN_PORT ?? (port === 0 ? 0 : port + 1);
   if (adminPort > 65_535) problems.push('ADMIN_PORT is not set, and PORT + 1 is no port; set ADMIN_PORT');
   if (port !== 0 && adminPort === port) problems.push(complaint('ADMIN_PORT', String(port)));
+  const unshared = complaintOfUnshared(environment, values.PROCESSES ?? 1);
+  if (unshared !== undefined) problems.push(unshared);
   if (problems.length > 0) throw new SettingsError(problems);
   // From here on every variable with a default has a value, because there were no problems.
   const certain = values as Values & { [Name in VariablesWithDefault]: NonNullable<Values[Name]> };
@@ -75,6 +79,7 @@ export function readSettings(environment: Environment, { workingFolder, isTermin
     corsOrigins: certain.CORS_ORIGINS,
     trustProxy: certain.TRUST_PROXY,
     instances: certain.INSTANCES,
+    processes: certain.PROCESSES,
     petsSunsetAt: certain.PETS_SUNSET_AT,
     logLevel: certain.LOG_LEVEL,
     logFormat: values.LOG_FORMAT ?? (isTerminal ? 'pretty' : 'json'),
@@ -89,7 +94,7 @@ type VariablesWithDefault = {
 function readVariables(environment: Environment, problems: string[]): Values {
   const values: Partial<Record<VariableName, unknown>> = {};
   for (const [name, variable] of Object.entries(VARIABLES)) {
-    const given = environment[name]?.trim() ?? '';
+    const given = textOf(environment, name);
     const text = given === '' && 'default' in variable ? variable.default : given;
     if (text === '' && !('default' in variable)) continue;
     const result = variable.schema.safeParse(text);
@@ -98,6 +103,16 @@ function readVariables(environment: Environment, problems: string[]): Values {
     else problems.push(complaint(variableName, text));
   }
   return values as Values; // each value came from the schema of its own name
+}
+
+const textOf = (environment: Environment, name: string): string => environment[name]?.trim() ?? '';
+
+/** Of what several processes share there is one; embedded servers would belong to one of them, and end with it. */
+function complaintOfUnshared(environment: Environment, processes: number): string | undefined {
+  const missing = (['DATABASE_URL', 'REDIS_URL'] as const).filter((name) => textOf(environment, name) === '');
+  if (processes === 1 || missing.length === 0) return undefined;
+  const state = `${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} not set`;
+  return `PROCESSES is "${processes}", but ${state}; processes share their data and limits, so set both, or PROCESSES to 1`;
 }
 
 function complaint(name: VariableName, text: string): string {

@@ -73,6 +73,7 @@ export const VARIABLES = {
       'separated by commas, such as 10.0.0.0/8',
   },
   INSTANCES: { schema: integer(1, 10_000), default: '1', expected: 'a whole number, 1 to 10000' },
+  PROCESSES: { schema: integer(1, 64), default: '1', expected: 'a whole number, 1 to 64' },
   PETS_SUNSET_AT: {
     schema: readBy(parseDate),
     default: '2027-06-30',
