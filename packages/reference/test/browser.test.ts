@@ -128,6 +128,14 @@ describe('the reference', () => {
     // Where there is little room, operations are drawn when they come into sight.
     await using reference = await visitReference('/docs#listOrders', PHONE);
     expect(await widthOf(reference.page)).toBeLessThanOrEqual(390);
+    await reference.page
+      .getByRole('button', { name: /Test Request/ })
+      .first()
+      .click();
+    const address = reference.page.getByRole('dialog').locator('.address-bar-bg-states');
+    await eventually(async () => (await address.boundingBox())?.width).toBeGreaterThan(250);
+    // The button that opens the list is to the left of it, and not on it.
+    expect((await address.boundingBox())?.x).toBeGreaterThan(44);
     expect(reference.offences).toEqual([]);
   });
 });

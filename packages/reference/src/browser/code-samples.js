@@ -11,7 +11,7 @@
 export function codeSamples({ method, url }, operation) {
   const hasContent = Object.keys(operation.responses ?? {}).includes('200');
   return [
-    { lang: 'shell', label: 'curl', source: curl(method, url) },
+    { lang: 'bash', label: 'curl', source: curl(method, url) },
     { lang: 'typescript', label: 'TypeScript', source: typeScript(method, url, hasContent) },
     { lang: 'python', label: 'Python', source: python(method, url, hasContent) },
     { lang: 'go', label: 'Go', source: go(method, url) },
