@@ -17,7 +17,7 @@ export interface ProcessGroupOptions {
 /** Between two processes that take the place of others: one that ends at once, again and again, must not be all we do. */
 const REPLACEMENT_INTERVAL_MS = 1_000;
 /** Who has not ended by then never will: requests may take 5 s of it. */
-const STOP_TIMEOUT_MS = 7_500;
+const STOP_TIMEOUT_MS = 7_000;
 
 /** The processes of one server. Each that ends is replaced until the group is stopped. */
 export class ProcessGroup {
@@ -30,13 +30,15 @@ export class ProcessGroup {
   #isStopping = false;
   #replacements = 0;
   #nextReplacementAtMs = 0;
-  /** The port that all share, once one is known where any was asked for. */
-  #port: number;
+  /** What a process is to listen on. Those that ask for any port, 0, share one, as long as there is one that serves. */
+  #portSetting: number;
+  /** The port itself, once it is known. */
+  #port: number | undefined;
 
   constructor(settings: Settings, options: ProcessGroupOptions) {
     this.#settings = settings;
     this.#options = options;
-    this.#port = settings.port;
+    this.#portSetting = settings.port;
   }
 
   /** @param announce called once, when all serve */
@@ -88,21 +90,25 @@ export class ProcessGroup {
   }
 
   #start(number: number): void {
-    const environment = { PORT: String(this.#port), ADMIN_PORT: '0' };
+    const environment = { PORT: String(this.#portSetting), ADMIN_PORT: '0' };
     const process = new ServerProcess(number, environment, {
-      onServing: (facts) => this.#onServing(facts),
+      onServing: (facts) => this.#onServing(process, facts),
       onEnded: (end) => this.#onEnded(number, end),
     });
     this.#processes.set(number, process);
   }
 
-  #onServing(facts: ServingFacts): void {
-    // Who comes later shares the port that the first were given.
-    this.#port = Number(facts.listenUrl.slice(facts.listenUrl.lastIndexOf(':') + 1));
+  #onServing(process: ServerProcess, facts: ServingFacts): void {
+    const port = Number(facts.listenUrl.slice(facts.listenUrl.lastIndexOf(':') + 1));
+    this.#port ??= port;
     const { processes } = this.#settings;
-    if (this.#hasStarted || this.#isStopping || this.#servingCount !== processes) return;
-    this.#hasStarted = true;
-    this.#announce?.({ ...facts, processes });
+    if (port !== this.#port) {
+      // The last that had ours ended before this one came to share it.
+      process.kill();
+    } else if (!this.#hasStarted && !this.#isStopping && this.#servingCount === processes) {
+      this.#hasStarted = true;
+      this.#announce?.({ ...facts, processes });
+    }
   }
 
   #onEnded(number: number, end: ProcessEnd): void {
@@ -116,6 +122,8 @@ export class ProcessGroup {
       return;
     }
     logger.error({ process: number, reason: end.failure?.text ?? how }, 'a server process has ended; it is replaced');
+    // Nobody is left to share a port with, and callers know this one.
+    if (this.#servingCount === 0) this.#portSetting = this.#port ?? this.#portSetting;
     this.#replacements++;
     const waitMs = Math.max(0, this.#nextReplacementAtMs - performance.now());
     this.#nextReplacementAtMs = performance.now() + waitMs + REPLACEMENT_INTERVAL_MS;

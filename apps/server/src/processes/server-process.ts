@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process';
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Failure } from '../failure.ts';
@@ -45,9 +46,12 @@ export class ServerProcess {
     cluster.setupPrimary({ args: [`process-${number}`] });
     this.#worker = cluster.fork(environment);
     this.#worker.on('message', (notice: Notice) => this.#hear(notice, events));
+    const closeConnectionInHand = watchConnectionInHand(this.#worker.process);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.ended = promise;
     const end = (exitCode: number | null, signal: string | null) => {
+      // One that ends in order hands back what it cannot take any more.
+      if (this.#state === 'serving') closeConnectionInHand();
       this.#state = 'ended';
       resolve();
       const failure = this.#failure;
@@ -126,4 +130,21 @@ export class ServerProcess {
   #send(instruction: Instruction): void {
     this.#worker.send(instruction, () => {});
   }
+}
+
+/**
+ * A connection that is being handed over when the process dies is forgotten by node:cluster: nobody would ever answer or
+ * close it. One is handed over at a time.
+ *
+ * @returns closes it
+ * @see https://github.com/nodejs/node/issues/21746
+ */
+function watchConnectionInHand(process: ChildProcess): () => void {
+  const send = process.send as (...args: unknown[]) => boolean; // which gets what our callers gave
+  let last: { close(): void } | undefined;
+  process.send = (...args: unknown[]) => {
+    if (args[1] instanceof Object && 'close' in args[1]) last = args[1] as typeof last; // a handle, as only cluster sends
+    return send.apply(process, args);
+  };
+  return () => last?.close(); // which does nothing where it was taken
 }

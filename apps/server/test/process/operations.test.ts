@@ -1,21 +1,8 @@
-import { randomBytes } from 'node:crypto';
-import { generateApiKeyId, generateApiKeyText, hashApiKeyText } from '@petstore/domain';
-import { openPersistence } from '@petstore/persistence';
 import { createTestDatabase, createTestRedis, startPostgresServer, startRedisServer } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';
+import { createKey } from './support/create-key.ts';
 import { ServerUnderTest, useDataFolder } from './support/server-process.ts';
-
-/** Makes an external key on the free plan. */
-async function createKey(databaseUrl: string): Promise<{ readonly id: string; readonly text: string }> {
-  await using persistence = openPersistence({ databaseUrl });
-  await persistence.migrations.migrate();
-  const id = generateApiKeyId(randomBytes);
-  const text = generateApiKeyText('test', id, randomBytes);
-  const key = { id, name: 'test', kind: 'external', plan: { name: 'free' }, createdAt: new Date() } as const;
-  await persistence.keyAdministration.createKey(key, hashApiKeyText(text));
-  return { id, text };
-}
 
 const list = (url: string, key: string, init?: RequestInit) =>
   fetch(`${url}/v1/store/orders`, { ...init, headers: { authorization: `Bearer ${key}` } });
