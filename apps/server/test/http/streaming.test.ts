@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import type { Order, OrderListing, OrderRepository } from '@petstore/domain';
+import { readMemoryInUse } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectError } from './support/expect-error.ts';
 import { openRaw, sendRaw } from './support/raw-http.ts';
@@ -48,7 +47,7 @@ describe('a long list', () => {
   });
 
   test('is never in memory as a whole', async () => {
-    const before = memoryInUse();
+    const before = await readMemoryInUse();
     const socket = connect(app.port, '127.0.0.1');
     socket.write(listRequest(app.key));
     let received = 0;
@@ -56,7 +55,7 @@ describe('a long list', () => {
     for await (const chunk of socket as AsyncIterable<Buffer>) {
       const megabytesBefore = Math.floor(received / 1_000_000);
       received += chunk.byteLength;
-      if (Math.floor(received / 1_000_000) > megabytesBefore) peak = Math.max(peak, memoryInUse());
+      if (Math.floor(received / 1_000_000) > megabytesBefore) peak = Math.max(peak, await readMemoryInUse());
       if (chunk.subarray(-5).toString() === '0\r\n\r\n') break;
     }
     expect(received).toBeGreaterThan(15_000_000);
@@ -64,12 +63,12 @@ describe('a long list', () => {
   });
 
   test('waits for a client that does not read, holds little for it, and serves others', async () => {
-    const before = memoryInUse();
+    const before = await readMemoryInUse();
     const sockets = Array.from({ length: 5 }, () => connect(app.port, '127.0.0.1').pause());
     await Promise.all(sockets.map((socket) => once(socket, 'connect')));
     for (const socket of sockets) socket.write(listRequest(app.key));
     await sleep(1_000);
-    expect(memoryInUse() - before).toBeLessThan(5 * 3_000_000);
+    expect((await readMemoryInUse()) - before).toBeLessThan(5 * 3_000_000);
     const began = performance.now();
     expect((await app.fetch('/v1/pets/1')).status).toBe(404);
     expect(performance.now() - began).toBeLessThan(500);
@@ -84,16 +83,6 @@ describe('a long list', () => {
     for (const socket of sockets) socket.destroy();
   });
 });
-
-setFlagsFromString('--expose-gc');
-const collectGarbage: () => void = runInNewContext('gc');
-
-/** What is still referred to, in bytes. */
-function memoryInUse(): number {
-  collectGarbage();
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return heapUsed + arrayBuffers;
-}
 
 describe('a listing', () => {
   test('that is short goes out in one piece, with its length', async () => {
