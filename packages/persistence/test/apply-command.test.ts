@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import {
   decideOrder,
   INT64_MAX,
@@ -11,7 +11,7 @@ import {
 } from '@petstore/domain';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { openPersistence } from '../src/index.ts';
+import { openPersistence, type Persistence } from '../src/index.ts';
 import {
   cancelledOrder,
   completedOrder,
@@ -69,15 +69,21 @@ describe('the condition in SQL and the decision of the domain are one', () => {
 });
 
 describe('of any number at once exactly one is applied', () => {
-  // More instances than connections of one, so that statements really meet in the database.
+  // From several processes, as it were: commands for one order that one process is given go one after the other.
   const COUNT = 50;
+  const doors: Persistence[] = [];
+  beforeAll(() => {
+    for (let i = 0; i < 10; i++) doors.push(openPersistence({ databaseUrl: store.url }));
+  });
+  afterAll(() => Promise.all(doors.map((door) => door.close())));
 
   async function race(commands: (i: number) => OrderCommand, make: (id: bigint) => Order = pendingOrder) {
     const order = await stored(make);
     const outcomes = await Promise.all(
       Array.from({ length: COUNT }, async (_, i) => {
         const command = commands(i);
-        return { command, ...(await store.persistence.orders.applyCommand(order.id, command, AT)) };
+        const { orders } = doors[i % doors.length] as Persistence; // the index is within the array
+        return { command, ...(await orders.applyCommand(order.id, command, AT)) };
       }),
     );
     return { order, outcomes, winners: outcomes.filter(({ applied }) => applied) };
@@ -171,6 +177,31 @@ describe('commands given at once', () => {
       await expect(transitions[2]).rejects.toThrow(StorageUnavailableError);
       transitions.splice(2, 1);
       for (const transition of transitions) expect(await transition).toMatchObject({ applied: true });
+    } finally {
+      await store.query('rollback');
+    }
+  });
+
+  test('for an order that is held locked fail together, and let others pass', async () => {
+    const [locked, ...others] = await Promise.all(Array.from({ length: 41 }, () => stored(pendingOrder)));
+    await store.query('begin');
+    await store.query('select from orders where id = $1 for update', [String(locked?.id)]);
+    try {
+      const inVain = Array.from({ length: 20 }, () => applyAll([locked?.id ?? orderId(0n)]));
+      const failures = Promise.all(inVain.map((call) => expect(call).rejects.toThrow(StorageUnavailableError)));
+      // Not in a group with the locked one, and not behind it: seven of eight connections are free.
+      await setImmediate();
+      const begin = performance.now();
+      const waits = await Promise.all(
+        others.map(async ({ id }, i) => {
+          await sleep(5 * i);
+          await store.persistence.orders.applyCommand(id, 'cancel', AT);
+          return performance.now() - begin;
+        }),
+      );
+      expect(waits.filter((wait) => wait < 1_500).length).toBeGreaterThan(others.length / 2);
+      await failures;
+      expect(performance.now() - begin).toBeLessThan(4_000);
     } finally {
       await store.query('rollback');
     }

@@ -54,8 +54,14 @@ const STATEMENTS = {
 const GROUP_MAX = 64;
 
 interface Caller {
-  resolve(transition: OrderTransition): void;
-  reject(error: unknown): void;
+  readonly resolve: (transition: OrderTransition) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** A command for an order for which another is under way. */
+interface Waiter {
+  readonly begin: () => void;
+  readonly reject: (error: unknown) => void;
 }
 
 /** One command at one moment, for any number of orders. */
@@ -67,11 +73,16 @@ interface Group {
 
 /**
  * Cancels, ships and completes orders. What is asked for at the same moment goes as one statement, which commits once:
- * under load that is a fifth of the work. Each order's outcome is its own all the same.
+ * under load that is a third of the work. Each order's outcome is its own all the same.
+ *
+ * Of the commands for one order only one is under way at a time: exactly one may find what it wants, and an order that
+ * somebody holds locked must not occupy more than one connection.
  */
 export class OrderCommands {
   readonly #writes: PipelinedConnections;
   readonly #flush = (): void => this.#sendAll();
+  /** By the orders for which a command is under way. */
+  readonly #waiters = new Map<OrderId, Waiter[]>();
   #groups: Group[] = [];
 
   constructor(writes: PipelinedConnections) {
@@ -80,20 +91,46 @@ export class OrderCommands {
 
   apply(id: OrderId, command: OrderCommand, now: Date): Promise<OrderTransition> {
     return new Promise((resolve, reject) => {
-      // Once all that the event loop has at hand was read.
-      if (this.#groups.length === 0) setImmediate(this.#flush);
-      this.#groupFor(id, command, now).callers.set(id, { resolve, reject });
+      const caller: Caller = {
+        resolve: (transition) => {
+          this.#beginNext(id);
+          resolve(transition);
+        },
+        reject: (error) => {
+          this.#failWaiters(id, error);
+          reject(error);
+        },
+      };
+      const begin = () => this.#enqueue(id, command, now, caller);
+      const waiters = this.#waiters.get(id);
+      if (waiters !== undefined) return void waiters.push({ begin, reject });
+      this.#waiters.set(id, []);
+      begin();
     });
   }
 
-  /** Two commands for one order never go in one statement: exactly one of them may find what it wants. */
-  #groupFor(id: OrderId, command: OrderCommand, now: Date): Group {
+  #beginNext(id: OrderId): void {
+    const next = this.#waiters.get(id)?.shift();
+    if (next === undefined) this.#waiters.delete(id);
+    else next.begin();
+  }
+
+  /** What one has waited for in vain the others need not wait for too. */
+  #failWaiters(id: OrderId, error: unknown): void {
+    const waiters = this.#waiters.get(id) ?? [];
+    this.#waiters.delete(id);
+    for (const { reject } of waiters) reject(error);
+  }
+
+  #enqueue(id: OrderId, command: OrderCommand, now: Date, caller: Caller): void {
+    // Once all that the event loop has at hand was read.
+    if (this.#groups.length === 0) setImmediate(this.#flush);
+    this.#groupFor(command, now).callers.set(id, caller);
+  }
+
+  #groupFor(command: OrderCommand, now: Date): Group {
     const known = this.#groups.find(
-      (group) =>
-        group.command === command &&
-        group.now.getTime() === now.getTime() &&
-        group.callers.size < GROUP_MAX &&
-        !group.callers.has(id),
+      (group) => group.command === command && group.now.getTime() === now.getTime() && group.callers.size < GROUP_MAX,
     );
     if (known !== undefined) return known;
     const group: Group = { command, now, callers: new Map() };

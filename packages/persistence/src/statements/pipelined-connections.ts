@@ -133,10 +133,11 @@ export class PipelinedConnections {
     const client = new pg.Client({ ...connectionConfig(this.#databaseUrl, STATEMENT_TIMEOUT_MS), pipeline: true });
     const connection = new PipelinedConnection(client);
     // A lost connection tells those who wait for it; nobody else needs to know, the next statement makes another.
-    client.on('error', () => {});
-    client.on('end', () => {
+    const forget = () => {
       if (slot.connection === connection) delete slot.connection;
-    });
+    };
+    client.on('error', forget);
+    client.on('end', forget);
     try {
       await client.connect();
     } catch (error) {
