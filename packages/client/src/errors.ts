@@ -40,6 +40,11 @@ export class PetstoreError extends Error {
     this.requestId = requestId;
     this.retryAfterSeconds = retryAfterSeconds;
   }
+
+  /** The same as {@link retryAfterSeconds}, by the name of the header. */
+  get retryAfter(): number | undefined {
+    return this.retryAfterSeconds;
+  }
 }
 
 /** 400, 405, 413 and the like: the request cannot be answered as it is. */

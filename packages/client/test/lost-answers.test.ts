@@ -38,6 +38,26 @@ async function orderOf(id: bigint) {
   throw new Error(`There is no order ${id}.`);
 }
 
+test('what changes something is sent so that no runtime repeats it by itself', async () => {
+  const sent: unknown[] = [];
+  const watched = createPetstoreClient({
+    baseUrl: service.origin,
+    apiKey: 'internal',
+    fetch(url, init) {
+      sent.push([init?.method, init?.keepalive]);
+      return fetch(url, init);
+    },
+  });
+  const { id } = await watched.orders.place.mutate({ petId: 7n, quantity: 1 });
+  await watched.rest.cancelOrder({ orderId: id });
+  await watched.rest.listOrders().toArray();
+  expect(sent).toEqual([
+    ['POST', false],
+    ['DELETE', false],
+    ['GET', undefined],
+  ]);
+});
+
 async function codeOf(call: Promise<unknown>): Promise<string | undefined> {
   const [outcome] = await Promise.allSettled([call]);
   if (outcome.status === 'fulfilled') return undefined;

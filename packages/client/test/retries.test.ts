@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
+  type CallOptions,
   type ClientClock,
   ConnectionError,
   createPetstoreRestClient,
@@ -163,7 +164,7 @@ describe('the wait before the next attempt', () => {
     await using script = await startScript([answering(429, { 'retry-after': '61' }, 'rate_limit_exceeded')]);
     const failure = await failureOf(script.client.cancelOrder({ orderId: 1n }));
     expect(failure).toBeInstanceOf(RateLimitError);
-    expect(failure).toMatchObject({ code: 'rate_limit_exceeded', status: 429, retryAfterSeconds: 61 });
+    expect(failure).toMatchObject({ code: 'rate_limit_exceeded', status: 429, retryAfterSeconds: 61, retryAfter: 61 });
     expect(script.arrivals).toHaveLength(1);
   });
 
@@ -276,6 +277,38 @@ describe('an attempt', () => {
     expect(ids).toHaveLength(8);
     const failure = await failureOf(script.client.listOrders({ maxRetries: 0, timeoutMs: 60 }).toArray());
     expect(failure).toBeInstanceOf(TimeoutError);
+  });
+
+  test('ends when it is aborted or too long, also where the runtime would read on for ever, and leaves no timer', async () => {
+    const body = () => new ReadableStream({ start: (stream) => stream.enqueue(new TextEncoder().encode('[{"id":1}')) });
+    const timers = new Set<() => void>();
+    const clock: ClientClock = {
+      now: () => systemClock.now(),
+      schedule(callback, delayMs) {
+        const cancel = systemClock.schedule(callback, delayMs);
+        timers.add(cancel);
+        return () => void (timers.delete(cancel) && cancel());
+      },
+    };
+    const client = createPetstoreRestClient({
+      baseUrl: 'http://127.0.0.1:1',
+      apiKey: 'key',
+      fetch: async () => new Response(body()),
+      clock,
+      maxRetries: 0,
+      timeoutMs: 10_000,
+    });
+    const iterate = async (options: CallOptions) => {
+      for await (const { id } of client.listOrders(options)) expect(id).toBe(1n);
+    };
+    for (const read of [iterate, (options: CallOptions) => client.listOrders(options).toArray()]) {
+      const abort = new AbortController();
+      setTimeout(() => abort.abort(new Error('left')), 20);
+      await expect(read({ signal: abort.signal })).rejects.toThrow('left');
+      expect(timers.size).toBe(0);
+      await expect(read({ timeoutMs: 20 })).rejects.toThrow(TimeoutError);
+      timers.clear(); // it has run
+    }
   });
 
   test('of a list leaves its reader the time that it takes', async () => {

@@ -28,7 +28,7 @@ export class Answer {
    */
   async readText(): Promise<string> {
     try {
-      return await this.#response.text();
+      return await this.#deadline.bound(this.#response.text());
     } catch (error) {
       throw this.#deadline.explain(error);
     } finally {
@@ -45,7 +45,7 @@ export class Answer {
     this.#reader ??= this.#response.body?.getReader();
     this.#deadline.restart();
     try {
-      const { done = true, value } = (await this.#reader?.read()) ?? {};
+      const { done = true, value } = (this.#reader && (await this.#deadline.bound(this.#reader.read()))) ?? {};
       if (done) this.#deadline.end();
       else this.#deadline.pause();
       return value;

@@ -37,6 +37,20 @@ export class Deadline {
     this.#cancelTimer = undefined;
   }
 
+  /**
+   * What is being read, unless the attempt is aborted before. Of itself reading need not end then: Node 20 and 22 leave it
+   * waiting for ever if the last piece has just come.
+   */
+  bound<Value>(reading: Promise<Value>): Promise<Value> {
+    const { signal } = this;
+    return new Promise((resolve, reject) => {
+      const onAbort = () => reject(signal.reason);
+      if (signal.aborted) onAbort();
+      else signal.addEventListener('abort', onAbort, { once: true });
+      void reading.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+    });
+  }
+
   /** Lets go of timer and signal. */
   end(): void {
     this.pause();

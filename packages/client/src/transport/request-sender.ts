@@ -2,6 +2,7 @@ import { Answer } from './answer.ts';
 import type { ClientClock } from './clock.ts';
 import { Deadline } from './deadline.ts';
 import { readRetryAfterSeconds } from './retry-after.ts';
+import { singleSendOptions } from './single-send.ts';
 import { type AnswerHead, Throttle } from './throttle.ts';
 
 export interface RequestSenderOptions {
@@ -58,6 +59,7 @@ export class RequestSender {
         headers: { ...headers, authorization: this.#authorization },
         body: body ?? null,
         signal: deadline.signal,
+        ...(method !== 'GET' && singleSendOptions()),
       });
       const retryAfterSeconds = readRetryAfterSeconds(response.headers, this.#clock.now());
       head = headOf(response, retryAfterSeconds);
