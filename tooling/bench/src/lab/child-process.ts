@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 
 const GRACE_MS = 5_000;
 const OUTPUT_KEPT = 4_000;
@@ -17,6 +18,9 @@ export interface ChildProgram {
   stop(): Promise<void>;
 }
 
+/** For everybody, so that a start shows what there is to load and not who keeps compiled code. */
+const NODE_COMPILE_CACHE = fileURLToPath(new URL('../../node_modules/.cache/compile', import.meta.url));
+
 /**
  * Starts programs, and sees that none outlives the run. Each has a session of its own, so that Ctrl-C reaches only us and
  * things end in order.
@@ -30,7 +34,7 @@ export class ChildProcesses implements AsyncDisposable {
     const child = spawn(process.execPath, [file, ...args], {
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { PATH: process.env['PATH'], NODE_ENV: 'production', ...env },
+      env: { PATH: process.env['PATH'], NODE_ENV: 'production', NODE_COMPILE_CACHE, ...env },
     });
     const program = watch(child, file);
     this.#running.add(program);
