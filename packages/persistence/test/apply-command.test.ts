@@ -182,6 +182,44 @@ describe('commands given at once', () => {
     }
   });
 
+  test('for one order cost two statements at most, and one caller gets what all want', async () => {
+    const order = await stored(pendingOrder);
+    const sent = vi.spyOn(pg.Client.prototype, 'query');
+    const transitions = await applyAll(Array.from({ length: 50 }, () => order.id));
+    expect(sent.mock.calls.length).toBeLessThanOrEqual(2);
+    sent.mockRestore();
+    expect(transitions.filter(({ applied }) => applied)).toHaveLength(1);
+    for (const { order: seen } of transitions) expect(seen).toMatchObject({ id: order.id, status: 'cancelled' });
+  });
+
+  test('for one order, and of two kinds, are told what came of it', async () => {
+    const order = await stored(pendingOrder);
+    const { orders } = store.persistence;
+    const transitions = await Promise.all([
+      orders.applyCommand(order.id, 'complete', AT),
+      orders.applyCommand(order.id, 'ship', AT),
+      orders.applyCommand(order.id, 'cancel', AT),
+      orders.applyCommand(order.id, 'ship', AT),
+    ]);
+    expect(transitions).toMatchObject([
+      { applied: false, order: { status: 'pending' } },
+      { applied: true, order: { status: 'shipped' } },
+      { applied: false, order: { status: 'shipped' } },
+      { applied: false, order: { status: 'shipped' } },
+    ]);
+  });
+
+  test('for an order that is placed while others ask for it in vain find it', async () => {
+    for (let round = 0; round < 50; round++) {
+      const id = orderId(nextId++);
+      const inVain = applyAll([id, id]);
+      await importOrders(store, [pendingOrder(id)]);
+      const [transition] = await applyAll([id]);
+      expect(transition?.order).toBeDefined();
+      await inVain;
+    }
+  });
+
   test('for an order that is held locked fail together, and let others pass', async () => {
     const [locked, ...others] = await Promise.all(Array.from({ length: 41 }, () => stored(pendingOrder)));
     await store.query('begin');

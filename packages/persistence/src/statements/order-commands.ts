@@ -58,10 +58,10 @@ interface Caller {
   readonly reject: (error: unknown) => void;
 }
 
-/** A command for an order for which another is under way. */
-interface Waiter {
-  readonly begin: () => void;
-  readonly reject: (error: unknown) => void;
+/** A caller whose order has a command under way. */
+interface Waiter extends Caller {
+  readonly command: OrderCommand;
+  readonly now: Date;
 }
 
 /** One command at one moment, for any number of orders. */
@@ -75,8 +75,9 @@ interface Group {
  * Cancels, ships and completes orders. What is asked for at the same moment goes as one statement, which commits once:
  * under load that is a third of the work. Each order's outcome is its own all the same.
  *
- * Of the commands for one order only one is under way at a time: exactly one may find what it wants, and an order that
- * somebody holds locked must not occupy more than one connection.
+ * Of the commands for one order only one is under way at a time, and those that were given meanwhile are the next: one
+ * statement tells them all, and exactly one of them may find what it wants. So an order that everybody wants costs little,
+ * and one that somebody holds locked occupies one connection.
  */
 export class OrderCommands {
   readonly #writes: PipelinedConnections;
@@ -91,35 +92,46 @@ export class OrderCommands {
 
   apply(id: OrderId, command: OrderCommand, now: Date): Promise<OrderTransition> {
     return new Promise((resolve, reject) => {
-      const caller: Caller = {
-        resolve: (transition) => {
-          this.#beginNext(id);
-          resolve(transition);
-        },
-        reject: (error) => {
-          this.#failWaiters(id, error);
-          reject(error);
-        },
-      };
-      const begin = () => this.#enqueue(id, command, now, caller);
+      const waiter: Waiter = { command, now, resolve, reject };
       const waiters = this.#waiters.get(id);
-      if (waiters !== undefined) return void waiters.push({ begin, reject });
+      if (waiters !== undefined) {
+        waiters.push(waiter);
+        return;
+      }
       this.#waiters.set(id, []);
-      begin();
+      this.#begin(id, waiter, []);
+    });
+  }
+
+  /** @param others who want the same, and whom the outcome tells that they cannot have it */
+  #begin(id: OrderId, first: Waiter, others: readonly Waiter[]): void {
+    this.#enqueue(id, first.command, first.now, {
+      resolve: (transition) => {
+        this.#beginNext(id);
+        first.resolve(transition);
+        for (const other of others) other.resolve({ applied: false, order: transition.order });
+      },
+      reject: (error) => {
+        // What one has waited for in vain nobody else need wait for.
+        const all = [first, ...others, ...(this.#waiters.get(id) ?? [])];
+        this.#waiters.delete(id);
+        for (const { reject } of all) reject(error);
+      },
     });
   }
 
   #beginNext(id: OrderId): void {
-    const next = this.#waiters.get(id)?.shift();
-    if (next === undefined) this.#waiters.delete(id);
-    else next.begin();
-  }
-
-  /** What one has waited for in vain the others need not wait for too. */
-  #failWaiters(id: OrderId, error: unknown): void {
-    const waiters = this.#waiters.get(id) ?? [];
-    this.#waiters.delete(id);
-    for (const { reject } of waiters) reject(error);
+    const [first, ...others] = this.#waiters.get(id) ?? [];
+    if (first === undefined) {
+      this.#waiters.delete(id);
+      return;
+    }
+    const wantsTheSame = ({ command }: Waiter) => command === first.command;
+    this.#waiters.set(
+      id,
+      others.filter((other) => !wantsTheSame(other)),
+    );
+    this.#begin(id, first, others.filter(wantsTheSame));
   }
 
   #enqueue(id: OrderId, command: OrderCommand, now: Date, caller: Caller): void {
