@@ -239,6 +239,7 @@ describe('a stop', () => {
     for (const list of lists) expect(JSON.parse(await readText(list))).toHaveLength(count);
     expect(await server.exited, server.stderr).toMatchObject({ code: 0 });
     expect(children.filter(isRunning)).toEqual([]);
+    expect(server.stdout).not.toContain('it is replaced');
   });
 
   test('in the middle of the start ends it with 0, and leaves no process', async () => {
