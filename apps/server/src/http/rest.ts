@@ -42,8 +42,13 @@ function placeOf(routes: readonly RestRoute[], services: Services): Place {
 }
 
 /** RFC 9745 and RFC 8594: since when it is deprecated, until when it answers, and where that is explained. */
-function deprecationOf({ operationId, method }: RestRoute, since: Date, { petsSunsetAt }: Services): Deprecation {
-  const page = `<${DOCS_PATH}#${operationId}>`;
+function deprecationOf(route: RestRoute, deprecatedAt: Date, { petsSunsetAt }: Services): Deprecation {
+  const { operationId, method } = route;
+  // Relative, so that it holds behind a proxy that puts something before our paths.
+  const wayUp = '../'.repeat(urlOf(route).split('/').length - 2);
+  const page = `<${wayUp}${DOCS_PATH.slice(1)}#${operationId}>`;
+  // A sunset that was moved to before that day; it must not lie before the deprecation (RFC 9745 section 4).
+  const since = deprecatedAt < petsSunsetAt ? deprecatedAt : petsSunsetAt;
   return {
     operation: operationId,
     methods: new Set(method === 'GET' ? ['GET', 'HEAD'] : [method]),

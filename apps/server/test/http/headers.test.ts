@@ -110,7 +110,7 @@ describe('the deprecated look-up says so', () => {
     expect(Object.fromEntries(answer.headers)).toMatchObject({
       deprecation: expect.stringMatching(/^@\d+$/),
       sunset: PETS_SUNSET_AT.toUTCString(),
-      link: expect.stringMatching(/rel="deprecation".*rel="sunset"/),
+      link: expect.stringMatching(/^<\.\.\/\.\.\/docs#getPetById>; rel="deprecation".*rel="sunset"/),
     });
   });
 

@@ -113,7 +113,7 @@ const DEPRECATION_HEADERS = {
     required: true,
     schema: { type: 'string', maxLength: 1000, pattern: 'rel="deprecation".*rel="sunset"' },
     example:
-      '</docs#getPetById>; rel="deprecation"; type="text/html", </docs#getPetById>; rel="sunset"; type="text/html"',
+      '<../../docs#getPetById>; rel="deprecation"; type="text/html", <../../docs#getPetById>; rel="sunset"; type="text/html"',
   },
 } as const satisfies Headers;
 

@@ -22,7 +22,7 @@ const V1: VersionDescription = {
     'The orders of a pet store: list them all, and cancel one.',
     'Every request needs an API key, sent as the bearer token. Every answer tells in its headers what remains of the ' +
       'limits of the key. Every failure is answered with the same Error object, whose `code` is of a closed set.',
-    'Operations that answer to GET answer to HEAD as well, with the same headers and no body; OPTIONS on any path lists ' +
+    'Operations that answer to GET answer to HEAD as well, with the same headers and no body; OPTIONS on these paths lists ' +
       'its methods in the `Allow` header. 64-bit integers are exact over their whole range: read them with a parser that ' +
       'keeps all digits.',
   ].join('\n\n'),
@@ -43,7 +43,7 @@ const V1: VersionDescription = {
 
 const V2: VersionDescription = {
   version: 'v2',
-  title: 'Petstore Orders',
+  title: 'Petstore Orders, v2 preview',
   description: [
     'A preview of what comes after v1: the list of orders by pages, with filters. It is experimental, and may change or ' +
       'go at any time; v1 stays as it is.',
