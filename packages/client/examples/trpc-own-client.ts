@@ -1,5 +1,4 @@
-import type { AppRouter } from '@petstore/api';
-import { transformer } from '@petstore/client';
+import { type AppRouter, transformer } from '@petstore/client';
 import { createTRPCClient, httpBatchLink, httpBatchStreamLink, splitLink } from '@trpc/client';
 
 const link = {

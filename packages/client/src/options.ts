@@ -86,6 +86,7 @@ function serviceUrlOf(baseUrl: string | URL): string {
 }
 
 function checkedKey(apiKey: string): string {
+  if (apiKey === undefined || apiKey === '') throw new TypeError('apiKey must be given: it is empty or missing');
   if (typeof apiKey === 'string' && /^[\x21-\x7e]+$/.test(apiKey)) return apiKey;
   throw new TypeError('apiKey must be an API key, which holds no blanks');
 }

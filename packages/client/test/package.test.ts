@@ -35,7 +35,11 @@ afterAll(() => folder[Symbol.dispose]());
 async function packPackage(copy: string): Promise<string> {
   await buildPackage(join(copy, 'dist'));
   await copyFile(join(PACKAGE, 'README.md'), join(copy, 'README.md'));
-  const { devDependencies: _, ...manifest } = JSON.parse(await readFile(join(PACKAGE, 'package.json'), 'utf8'));
+  const {
+    devDependencies: _,
+    scripts: _scripts,
+    ...manifest
+  } = JSON.parse(await readFile(join(PACKAGE, 'package.json'), 'utf8'));
   await writeFile(join(copy, 'package.json'), JSON.stringify(manifest));
   await run(...pnpm('pack'), { cwd: copy });
   return join(copy, `petstore-client-${manifest.version}.tgz`);
