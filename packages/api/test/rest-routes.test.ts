@@ -242,7 +242,7 @@ describe("our way of calling a procedure gives what tRPC's own gives", () => {
       .use(({ next }) => next({ getRawInput: async () => ({ b: 'from the middleware' }) }))
       .input(z.object({ b: z.string() }))
       .query(({ input }) => input),
-    checksOutput: t.procedure.output(z.string()).query(() => 5 as unknown as string),
+    checksOutput: t.procedure.output(z.string()).query(() => 5 as unknown as string), // what the types refuse, and only a check finds
     throwsApiError: watched.query(() => {
       throw new ApiError('order_not_found');
     }),

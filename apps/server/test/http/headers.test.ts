@@ -114,6 +114,15 @@ describe('the deprecated look-up says so', () => {
     });
   });
 
+  test('with a sunset that was moved to before the deprecation, neither lies after the other', async () => {
+    const petsSunsetAt = new Date('2026-01-01T00:00:00.000Z');
+    await using early = await startTestApp({ petsSunsetAt });
+    const { status, headers } = await early.fetch('/v1/pets/1');
+    expect(status).toBe(410);
+    expect(headers.get('deprecation')).toBe(`@${petsSunsetAt.getTime() / 1000}`);
+    expect(headers.get('sunset')).toBe(petsSunsetAt.toUTCString());
+  });
+
   test.each(['/v1/pets/%zz', '/v1/p%65ts/%', '/v1/pets/%ff?x=1'])('where %s cannot be decoded', async (path) => {
     const { status, headers } = await app.fetch(path);
     expect(status).toBe(400);

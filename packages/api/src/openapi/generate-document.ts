@@ -23,6 +23,7 @@ export function generateDocument(router: AnyTRPCRouter, about: VersionDescriptio
     return [[name, { _def: { ...procedure._def, output, meta: { ...meta, openapi } } }] as const];
   });
   const shown = { _def: { procedures: Object.fromEntries(documented) } };
+  // Of a router the generator reads no more than this.
   const document = generateOpenApiDocument(shown as unknown as OpenApiRouter, {
     title: about.title,
     description: about.description,

@@ -155,7 +155,7 @@ export class OrderCommands {
     this.#groups = [];
     for (const group of groups) {
       if (group.callers.size === 1) this.#applyEach(group);
-      else void this.#applyTogether(group);
+      else void this.#applyTogether(group).catch((error: unknown) => rejectAll(group, error));
     }
   }
 
@@ -168,12 +168,10 @@ export class OrderCommands {
     } catch (error) {
       // One order that could not be had, locked by somebody for long, must not fail the others.
       if (isRolledBack(error)) return this.#applyEach(group);
-      for (const { reject } of callers.values()) reject(error);
-      return;
+      throw error;
     }
     const again = new Map<OrderId, Caller>();
-    for (const row of rows) {
-      const { id, transition } = readTransition(row, command, now);
+    for (const { id, transition } of rows.map((row) => readTransition(row, command, now))) {
       const caller = callers.get(id);
       callers.delete(id);
       if (caller === undefined) continue;
@@ -197,6 +195,10 @@ export class OrderCommands {
       if (transition !== undefined) return transition; // else look again; no state is entered twice, so this ends
     }
   }
+}
+
+function rejectAll({ callers }: Group, error: unknown): void {
+  for (const { reject } of callers.values()) reject(error);
 }
 
 /**

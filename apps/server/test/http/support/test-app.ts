@@ -31,6 +31,7 @@ export const PETS_SUNSET_AT = new Date('2027-06-30T00:00:00.000Z');
 export interface TestAppOptions
   extends Partial<Pick<AppOptions, 'bounds' | 'corsOrigins' | 'trustedProxies' | 'isStorageAvailable'>> {
   readonly clock?: Clock;
+  readonly petsSunsetAt?: Date;
   readonly databaseUrl?: string;
   /** Puts something between the server and PostgreSQL or Redis, and tells its address. */
   readonly through?: (name: 'postgres' | 'redis', url: string) => Promise<string>;
@@ -81,6 +82,7 @@ const template = {
  */
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   await using resources = new AsyncDisposableStack();
+  const { petsSunsetAt = PETS_SUNSET_AT } = options;
   const { through = (_, url) => Promise.resolve(url) } = options;
   const databaseUrl = options.databaseUrl ?? resources.use(await createTestDatabase({ template })).url;
   const redis = resources.use(await createTestRedis());
@@ -101,7 +103,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       pets: options.wrap?.pets?.(persistence.pets) ?? persistence.pets,
       limiter: counting,
       clock,
-      petsSunsetAt: PETS_SUNSET_AT,
+      petsSunsetAt,
     },
     authenticator,
     limiter: counting,
@@ -111,7 +113,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
         void observed.push({ operation, status, durationSeconds }),
       observeDeprecatedUse: (operation, keyId) => void deprecatedUse.push({ operation, keyId }),
     },
-    renderDocument: (version) => renderDocument(version, { publicUrl: origin, petsSunsetAt: PETS_SUNSET_AT }),
+    renderDocument: (version) => renderDocument(version, { publicUrl: origin, petsSunsetAt }),
     isStorageAvailable: options.isStorageAvailable ?? (() => true),
     newRequestId: randomUUID,
     corsOrigins: options.corsOrigins ?? [],
