@@ -45,6 +45,8 @@ async function hammerUntilBanned(): Promise<void> {
 }
 
 async function roundTripsOf(work: () => Promise<unknown>) {
+  // Redis answers in turn: with the answer to this, nothing sent earlier (a ban being noted, say) is under way.
+  await list();
   for (const proxy of Object.values(between)) proxy.takeRoundTrips();
   await work();
   return { redis: between.redis.takeRoundTrips(), postgres: between.postgres.takeRoundTrips() };
