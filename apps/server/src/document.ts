@@ -17,7 +17,12 @@ export function renderDocument(
 ): RenderedDocument {
   // The settings name version 1's base URLs; every version is served beside it.
   const urlOf = (baseUrl: string) => baseUrl.replace(/\/v1$/, `/${version}`);
-  const servers: DocumentServer[] = [{ url: urlOf(publicBaseUrl ?? `${publicUrl}/v1`), description: 'Production' }];
+  const servers: DocumentServer[] = [
+    {
+      url: urlOf(publicBaseUrl ?? `${publicUrl}/v1`),
+      description: publicBaseUrl === undefined ? 'This server' : 'Production',
+    },
+  ];
   if (stagingBaseUrl !== undefined) servers.push({ url: urlOf(stagingBaseUrl), description: 'Staging' });
   const document = openApiDocument({ version, servers, sunsetAt: petsSunsetAt });
   // Most processes are never asked for it, and loading it takes a tenth of a whole start.

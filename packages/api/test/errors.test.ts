@@ -88,11 +88,18 @@ describe('whatever is thrown', () => {
     },
   );
 
+  test('by zod names a field once, however many of its values are wrong', () => {
+    const { error } = z.object({ a: z.array(z.int('must be whole')) }).safeParse({ a: [0.5, 1, 1.5] });
+    expect(toErrorAnswer(new TRPCError({ code: 'BAD_REQUEST', cause: error })).message).toBe('a: must be whole.');
+  });
+
   test('by zod names at most five issues, and no value', () => {
-    const schema = z.strictObject({ a: z.array(z.int().max(3)), b: z.enum(['x']) });
-    const { error } = schema.safeParse({ a: [9, 9, 9, 9, 9, 9], b: 'secret', secret: 1 });
+    const field = z.int().max(3);
+    const schema = z.strictObject({ a: field, b: field, c: field, d: field, e: field, f: z.enum(['x']) });
+    const { error } = schema.safeParse({ a: 9, b: 9, c: 9, d: 9, e: 9, f: 'secret', secret: 1 });
     const { message } = toErrorAnswer(new TRPCError({ code: 'BAD_REQUEST', cause: error }));
-    expect(message).toMatch(/^a\.0: .*; a\.1: .*; and 3 more\.$/);
+    expect(message).toMatch(/^a: [^;]*; b: [^;]*; c: [^;]*; d: [^;]*; e: [^;]*; and 2 more\.$/);
+    expect(message).not.toContain('secret');
     const unknown = schema.safeParse({ a: [], b: 'x', secret: 1 }).error;
     expect(toErrorAnswer(new TRPCError({ code: 'BAD_REQUEST', cause: unknown })).message).toBe(
       'The input: holds a field that is not known.',

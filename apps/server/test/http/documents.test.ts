@@ -37,7 +37,7 @@ describe.each([
 test('each version has a document of its own', async () => {
   for (const version of ['v1', 'v2']) {
     const document = await (await get(`/${version}/openapi.json`)).json();
-    expect(document).toMatchObject({ servers: [{ url: `${app.origin}/${version}` }] });
+    expect(document).toMatchObject({ servers: [{ url: `${app.origin}/${version}`, description: 'This server' }] });
     expect(parse(await (await get(`/${version}/openapi.yaml`)).text())).toEqual(document);
   }
 });
