@@ -22,6 +22,8 @@ export interface ResilientLimiterOptions {
   readonly redis: Redis | Cluster;
   /** How many instances share the limits while Redis is away, 1 or more. @default 1 */
   readonly instances?: number;
+  /** How long a call may take before it is decided here, in milliseconds. @default 100 */
+  readonly timeoutMs?: number;
   /** Called once per change, for one log line and one metric. Must not throw. */
   readonly onStateChange?: (change: LimiterStateChange) => void;
   /** Milliseconds since the epoch. @default Date.now */
@@ -63,7 +65,7 @@ export class ResilientLimiter implements RateLimiter {
   #aheadMs = 0;
 
   constructor(options: ResilientLimiterOptions) {
-    const { redis, redisNowMs, nowMs = Date.now } = options;
+    const { redis, timeoutMs, redisNowMs, nowMs = Date.now } = options;
     this.#options = options;
     this.#nowMs = nowMs;
     this.#redis = redis;
@@ -78,6 +80,7 @@ export class ResilientLimiter implements RateLimiter {
         countedTwice: (subject, cost) => this.#shardOf(subject).forgive(subject, cost),
         debitLost: (subject, use) => this.#shardOf(subject).owe(subject, use),
       },
+      ...(timeoutMs !== undefined && { timeoutMs }),
       ...(redisNowMs && { nowMs: redisNowMs }),
     });
     this.#firstShard = this.#shardNamed('redis');

@@ -2,6 +2,7 @@ import { startRedisServer } from '@petstore/testing';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { RedisLimiter } from '../src/index.ts';
+import { eventually, PATIENT } from './fault-scenario.ts';
 import { describeLimiter } from './limiter-contract.ts';
 import { newAddress, newKey } from './traffic.ts';
 
@@ -16,7 +17,7 @@ afterAll(async () => {
 describeLimiter('the limiter in Redis', () => {
   let nowMs = 0;
   return {
-    limiter: new RedisLimiter({ redis, nowMs: () => nowMs }),
+    limiter: new RedisLimiter({ ...PATIENT, redis, nowMs: () => nowMs }),
     setNow: (ms) => {
       nowMs = ms;
     },
@@ -29,7 +30,7 @@ const calls = async (command: string): Promise<number> => {
 };
 
 test('requests that come in together go to Redis in one call', async () => {
-  const limiter = new RedisLimiter({ redis });
+  const limiter = new RedisLimiter({ ...PATIENT, redis });
   await limiter.check(newKey(10, 10), 1); // the script is known from here on
   const before = await calls('evalsha');
   await Promise.all(Array.from({ length: 100 }, () => limiter.check(newKey(10, 10), 1)));
@@ -37,7 +38,7 @@ test('requests that come in together go to Redis in one call', async () => {
 });
 
 test('a request is one round trip, whatever becomes of it', async () => {
-  const limiter = new RedisLimiter({ redis });
+  const limiter = new RedisLimiter({ ...PATIENT, redis });
   const subject = newKey(2, 10);
   await limiter.check(subject, 1);
   const before = await calls('evalsha');
@@ -46,12 +47,12 @@ test('a request is one round trip, whatever becomes of it', async () => {
 });
 
 test('a cost that could never fit is told at once, by every way in', async () => {
-  const limiter = new RedisLimiter({ redis });
+  const limiter = new RedisLimiter({ ...PATIENT, redis });
   expect(() => limiter.check(newKey(5, 5), 6)).toThrow('a whole number from 1 to its lowest limit, 5, not 6');
 });
 
 test('every key has a time to live, after every kind of call', async () => {
-  const limiter = new RedisLimiter({ redis });
+  const limiter = new RedisLimiter({ ...PATIENT, redis });
   const key = newKey(2, 10);
   const address = newAddress();
   const ttl = async (subject: typeof key | typeof address) => {
@@ -70,66 +71,65 @@ test('every key has a time to live, after every kind of call', async () => {
   await limiter.check(address, 1);
   expect(await ttl(address)).toBeGreaterThan(minute - 10);
   expect(await ttl(address)).toBeLessThanOrEqual(minute);
-  for (const name of await redis.keys('*')) expect(await redis.pttl(name)).toBeGreaterThan(0);
+  for (const name of await redis.keys('*')) expect(await redis.pttl(name)).not.toBe(-1); // it may be gone by now
 });
 
 test('a key takes little memory when it is new, and a known most when it is full', async () => {
   let nowMs = 1_700_000_000_000;
-  const limiter = new RedisLimiter({ redis, nowMs: () => nowMs });
+  const limiter = new RedisLimiter({ ...PATIENT, redis, nowMs: () => nowMs });
   const memory = (name: string) => redis.call('MEMORY', 'USAGE', name) as Promise<number>; // an integer by definition
   const fresh = newKey(60, 1_000);
   await limiter.check(fresh, 1);
   expect(await redis.strlen(fresh.storageKey)).toBe(42);
   expect(await memory(fresh.storageKey)).toBeLessThanOrEqual(160);
   const full = newKey(1_000_000_000, 1_000_000_000);
-  for (let i = 0; i < 290; i++, nowMs += 300_000) void limiter.check(full, 1);
+  for (let i = 0; i < 290; i++, nowMs += 300_000) await limiter.check(full, 1);
   for (let i = 0; i < 61; i++, nowMs += 1_000) await limiter.check(full, 1);
   const bound = 60 + 8 * (61 + 289);
   expect(await redis.strlen(full.storageKey)).toBeLessThanOrEqual(bound);
+  expect(await redis.strlen(full.storageKey)).toBeGreaterThan(bound - 8 * 5 - 60);
   // Redis allocates strings of this size by 512 bytes, and 100 bytes are its own.
   expect(await memory(full.storageKey)).toBeLessThanOrEqual(Math.ceil(bound / 512) * 512 + 100);
 });
 
 describe('a call that timed out', () => {
-  /** Has Redis sleep for longer than a call may take, and run a command before it answers anybody else. */
-  async function openSleepy(thenRun: readonly [string, ...(string | number)[]]) {
-    const server = await startRedisServer({ config: { 'enable-debug-command': 'yes' } });
-    const [ours, other] = [new Redis(server.port), new Redis(server.port)];
+  /** A Redis that has stood still since a command was run, and goes on when it is told. */
+  async function openFrozen(command: readonly [string, ...(string | number)[]]) {
+    const server = await startRedisServer();
+    const redis = new Redis(server.port);
+    const patient = new RedisLimiter({ ...PATIENT, redis });
     const observer = { answered: vi.fn(), failed: vi.fn(), countedTwice: vi.fn(), debitLost: vi.fn() };
-    const limiter = new RedisLimiter({ redis: ours, observer });
-    await limiter.check(newAddress(), 1);
-    await other.ping();
-    const [name, ...parameters] = thenRun;
-    const asleep = other
-      .pipeline()
-      .call('DEBUG', 'SLEEP', '0.4')
-      .call(name, ...parameters)
-      .exec();
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    const limiter = new RedisLimiter({ redis, observer });
+    await patient.check(newAddress(), 1); // the script is known from here on
+    const [name, ...parameters] = command;
+    await redis.call(name, ...parameters);
+    server.pause();
     return {
       limiter,
+      patient,
       observer,
+      resume: () => server.resume(),
       async [Symbol.asyncDispose]() {
-        await asleep;
-        ours.disconnect();
-        other.disconnect();
+        redis.disconnect();
         await server[Symbol.asyncDispose]();
       },
     };
   }
 
   test('and is refused after all is reported, if it was a debit', async () => {
-    await using sleepy = await openSleepy(['CONFIG', 'SET', 'maxmemory', '1']);
-    const { limiter, observer } = sleepy;
+    await using frozen = await openFrozen(['CONFIG', 'SET', 'maxmemory', '1']);
+    const { limiter, observer } = frozen;
     const subject = newKey(10, 10);
     await expect(limiter.debit(subject, { minute: 2, day: 3 })).rejects.toMatchObject({ mayHaveRun: true });
-    await vi.waitFor(() => expect(observer.debitLost.mock.calls).toEqual([[subject, { minute: 2, day: 3 }]]));
+    expect(observer.debitLost).not.toHaveBeenCalled();
+    frozen.resume();
+    await eventually(() => expect(observer.debitLost.mock.calls).toEqual([[subject, { minute: 2, day: 3 }]]));
     expect(observer.failed).toHaveBeenCalledTimes(1);
   });
 
   test('and runs after all is reported, if the request was counted elsewhere and was admitted here', async () => {
-    await using sleepy = await openSleepy(['PING']);
-    const { limiter, observer } = sleepy;
+    await using frozen = await openFrozen(['PING']);
+    const { limiter, patient, observer } = frozen;
     const [elsewhere, nowhere] = [newKey(10, 10), newKey(10, 10)];
     const failed = vi.fn();
     limiter.send(
@@ -150,9 +150,10 @@ describe('a call that timed out', () => {
         return false;
       },
     );
-    await vi.waitFor(() => expect(failed).toHaveBeenCalledTimes(2));
-    await vi.waitFor(() => expect(observer.countedTwice.mock.calls).toEqual([[elsewhere, 2]]));
-    expect(await limiter.peek(nowhere)).toMatchObject({ used: { minute: 2 } });
+    await eventually(() => expect(failed).toHaveBeenCalledTimes(2));
+    frozen.resume();
+    await eventually(() => expect(observer.countedTwice.mock.calls).toEqual([[elsewhere, 2]]));
+    expect(await patient.peek(nowhere)).toMatchObject({ used: { minute: 2 } });
     expect(observer.debitLost).not.toHaveBeenCalled();
   });
 });
