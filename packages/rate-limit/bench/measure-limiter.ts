@@ -25,6 +25,7 @@ const REQUESTS_PER_SECOND_EACH = 0.01;
 /** Of a processor, before Redis answers late. */
 const USABLE_SHARE = 0.7;
 
+// Storage keys are made of any text.
 const keyOf = (name: string, perMinute = 1e9, perDay = 1e9) => apiKeySubject(name as ApiKeyId, { perMinute, perDay });
 
 /** Runs callers that send their next request when the last is answered, each in a turn of its own of the event loop. */

@@ -17,7 +17,7 @@ export interface Finding {
 const REDOCLY_CONFIG = fileURLToPath(new URL('../redocly.yaml', import.meta.url));
 const SPECTRAL_RULES = {
   extends: [
-    [oas as RulesetDefinition, 'recommended'],
+    [oas as RulesetDefinition, 'recommended'], // its types want `extends` beside `rules`, which no ruleset needs
     [owasp as unknown as RulesetDefinition, 'all'], // its types tell of a CommonJS module, which it is not to us
   ],
 } satisfies RulesetDefinition;

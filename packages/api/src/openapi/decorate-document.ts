@@ -35,6 +35,7 @@ function describeSuccess(generated: Responses, rest: RestContract): Responses {
 /** Puts description and example where consoles look for them; the generator leaves them in a schema that is optional. */
 function describeParameter(parameter: Parameter): Parameter {
   if (!('schema' in parameter) || parameter.schema === undefined) return parameter;
+  // Of every keyword at once: the types know either a reference's or a schema's.
   const { description, examples, ...schema } = parameter.schema as Record<string, unknown>;
   const [example] = Array.isArray(examples) ? examples : [];
   return {
@@ -68,7 +69,7 @@ function decorateOperation(operation: Operation, meta: ProcedureMeta, errors: Er
 /** The generator closes every schema of an answer; ours stay open, so that a new field breaks no caller. */
 function openSchemas(schemas: Schemas = {}): Schemas {
   const open = Object.entries(schemas).map(([name, schema]) => {
-    const { additionalProperties: _, ...rest } = schema as Record<string, unknown>;
+    const { additionalProperties: _, ...rest } = schema as Record<string, unknown>; // as above
     return [name, rest] as const;
   });
   return Object.fromEntries(open);
@@ -93,6 +94,7 @@ export function decorateDocument(
 ): OpenAPIObject {
   const errors = new ErrorResponses();
   const paths = Object.entries(document.paths ?? {}).map(([path, item]) => {
+    // The generator puts nothing but operations into a path.
     const operations = Object.entries(item as Record<string, Operation>).map(([method, operation]) => {
       const meta = metaOfOperation.get(operation.operationId ?? '');
       if (meta === undefined) throw new Error(`${method} ${path} belongs to no procedure.`);

@@ -47,7 +47,7 @@ export function createPetstoreClient(options: PetstoreClientOptions): PetstoreCl
     ],
   });
   const rest = restClientOn(connection);
-  // The procedures are a proxy, which takes every name for one of theirs.
+  // The procedures are a proxy, which takes every name for one of theirs. The types do not see what ours adds.
   return new Proxy(procedures, {
     get: (target, name, receiver) => (name === 'rest' ? rest : Reflect.get(target, name, receiver)),
   }) as PetstoreClient;

@@ -6,7 +6,6 @@ import { mayHaveRun, retryDelayMs } from '../transport/retry-policy.ts';
 import { RetryPauses } from './retry-pauses.ts';
 import type { AppRouter, ErrorCode } from './router.ts';
 import { petstoreErrorOf } from './trpc-errors.ts';
-import type { TrpcResponse } from './trpc-fetch.ts';
 
 /**
  * Changes that may be asked for again where it is not known whether they were made, and the error by which the service
@@ -69,5 +68,7 @@ export function createRetryLink({ retryPolicy, clock }: Connection): TRPCLink<Ap
 }
 
 /** What calls that failed together have in common: the failure of their request, or its answer. */
-const sharedPartOf = ({ cause, meta }: TRPCClientError<AppRouter>): object =>
-  (cause instanceof PetstoreError ? cause : (meta?.['response'] as TrpcResponse | undefined)) ?? {};
+function sharedPartOf({ cause, meta }: TRPCClientError<AppRouter>): object {
+  const shared = cause instanceof PetstoreError ? cause : meta?.['response'];
+  return typeof shared === 'object' && shared !== null ? shared : {};
+}

@@ -81,6 +81,7 @@ const timeAt = (view: DataView, i: number): Date => new Date(view.getFloat64(i))
 
 /** The quickest of the ways that there are: Node, Deno and Bun have the first, new runtimes the second, all the third. */
 function bytesOf(text: string): Uint8Array {
+  // Each runtime has others of these, which no library's types say.
   const { Buffer, Uint8Array: Bytes } = globalThis as Base64Decoders;
   if (Buffer !== undefined) return Buffer.from(text, 'base64');
   if (Bytes.fromBase64 !== undefined) return Bytes.fromBase64(text);

@@ -47,6 +47,7 @@ export function renderMarkdown(markdown: string, targets: LinkTargets): Rendered
   const marked = new Marked({ gfm: true }, gfmHeadingId());
   marked.use({
     walkTokens(token) {
+      // Tokens of extensions may have any type, so the types cannot tell that this is marked's own.
       if (token.type === 'link') (token as Tokens.Link).href = resolveLink((token as Tokens.Link).href, targets);
     },
     renderer: {
