@@ -66,6 +66,7 @@ export async function runServerUnderTest(control: ServerControl): Promise<Server
 
 /** Signals a server and its children, such as PostgreSQL has for each connection. @returns the children's ids */
 function signalFamily(server: ServerProcess, signal: NodeJS.Signals): readonly number[] {
+  if (signal !== 'SIGCONT') freeze(server); // or it might have one more child by the time that it is signalled
   const children = childrenOf(server.pid); // asked for first: a dead server has none
   server.signal(signal);
   for (const pid of children) {
@@ -84,12 +85,23 @@ async function killFamily(server: ServerProcess): Promise<void> {
   while (children.some(isRunning)) await sleep(2);
 }
 
+/** Stops a process, and is done when it has stopped: a matter of microseconds, unless the machine is busy. */
+function freeze(server: ServerProcess): void {
+  server.signal('SIGSTOP');
+  while (['R', 'S', 'D'].includes(stateOf(server.pid) ?? ''));
+}
+
 function isRunning(pid: number): boolean {
+  const state = stateOf(pid);
+  return state !== undefined && state !== 'Z' && state !== 'X'; // dead, and nobody asked of what
+}
+
+/** One letter, as in proc(5); `undefined` where it is gone, or this is no Linux. */
+function stateOf(pid: number): string | undefined {
   try {
-    const [, state] = /\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? [];
-    return state !== 'Z' && state !== 'X'; // dead, and nobody asked of what
+    return /\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, 'latin1'))?.[1];
   } catch {
-    return false;
+    return undefined;
   }
 }
 

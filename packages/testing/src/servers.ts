@@ -1,11 +1,6 @@
 import { join } from 'node:path';
-import {
-  findFreePort,
-  type PostgresParameters,
-  startPostgres,
-  stopPostgres,
-  stopRedis,
-} from '@petstore/runtime/servers';
+import { type PostgresParameters, startPostgres, stopPostgres, stopRedis } from '@petstore/runtime/servers';
+import { findLastingPort } from './lasting-port.ts';
 import { createTestCluster, TEST_POSTGRES_PARAMETERS } from './postgres-process.ts';
 import { type RedisServerOptions, startTestRedis } from './redis-process.ts';
 import { runServerUnderTest, type ServerUnderTest } from './server-under-test.ts';
@@ -16,7 +11,7 @@ export type { RedisServerOptions };
 /** Starts a private Redis server on a port of the loopback interface. It takes about 20 ms. */
 export async function startRedisServer(options: RedisServerOptions = {}): Promise<ServerUnderTest> {
   const folder = createTemporaryFolder();
-  const port = options.port ?? (await findFreePort());
+  const port = options.port ?? (await findLastingPort());
   return runServerUnderTest({
     port,
     url: `redis://127.0.0.1:${port}`,
@@ -31,7 +26,7 @@ export async function startRedisServer(options: RedisServerOptions = {}): Promis
 export async function startPostgresServer(parameters: PostgresParameters = {}): Promise<ServerUnderTest> {
   const folder = createTemporaryFolder();
   const { cluster, urlAt } = await createTestCluster(join(folder.path, 'postgres'));
-  const port = await findFreePort();
+  const port = await findLastingPort();
   return runServerUnderTest({
     port,
     url: urlAt(port),

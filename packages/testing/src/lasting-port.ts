@@ -1,0 +1,30 @@
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+
+/** Below what systems give to connections and to listeners that ask for any port: from 32768 on Linux, 49152 on macOS. */
+const FIRST_PORT = 12_000;
+const PORT_END = 32_000;
+
+/**
+ * A TCP port of the loopback interface that stays free while its server is stopped: nobody gets it who does not ask for
+ * it, and no client that looks for the server there becomes connected to itself.
+ */
+export async function findLastingPort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(FIRST_PORT, PORT_END);
+    if (await isFree(port)) return port;
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const probe = createServer().listen(port, '127.0.0.1');
+  try {
+    await once(probe, 'listening');
+  } catch {
+    return false;
+  }
+  probe.close();
+  await once(probe, 'close');
+  return true;
+}
