@@ -53,11 +53,11 @@ describe('a command that is broken off', () => {
     const closed = once(child, 'close');
     child.stdin.on('error', () => {});
     for (let id = 1; id <= 10_000; id++) child.stdin.write(`{"id":${id},"petId":1,"quantity":1}\n`);
-    await expect.poll(isRunning, { timeout: 10_000 }).toBe(true);
+    await expect.poll(isRunning, { timeout: 25_000 }).toBe(true);
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     child.kill(signal);
     expect(await closed).toEqual([signal === 'SIGINT' ? 130 : 143, null]);
-    await expect.poll(isRunning, { timeout: 10_000 }).toBe(false);
+    await expect.poll(isRunning, { timeout: 25_000 }).toBe(false);
     expect(await call('orders', 'list')).toEqual([]);
   });
 });

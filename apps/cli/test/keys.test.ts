@@ -187,7 +187,7 @@ describe('the running servers', () => {
       ]) {
         await commandLine.json(['keys', ...args], { environment });
       }
-      await expect.poll(() => told.filter((one) => one === id)).toHaveLength(3);
+      await expect.poll(() => told.filter((one) => one === id), { timeout: 20_000 }).toHaveLength(3);
     } finally {
       subscriber.disconnect();
     }

@@ -191,7 +191,7 @@ describe('the PostgreSQL below a data folder', () => {
     await sleep(500);
     expect(isAlive(pid), 'while somebody uses it').toBe(true);
     await second.kill();
-    await vi.waitUntil(() => !isAlive(pid), { timeout: 10_000 });
+    await vi.waitUntil(() => !isAlive(pid), { timeout: 25_000 });
   });
 
   test('is taken over where even the guard of its user was killed, and then stopped', async () => {
@@ -248,7 +248,7 @@ describe('the PostgreSQL below a data folder', () => {
     useSeed();
     const user = new User(folder, ['exit']);
     const { pid } = await user.said();
-    await vi.waitUntil(() => !isAlive(pid), { timeout: 10_000 });
+    await vi.waitUntil(() => !isAlive(pid), { timeout: 25_000 });
   });
 
   test('is started again on its port when it dies under a server', async () => {
@@ -363,7 +363,7 @@ describe('the private Redis below a data folder', () => {
     const user = new User(folder, ['redis']);
     const { pid, redisPid = 0 } = await user.said();
     await user.kill();
-    await vi.waitUntil(() => !isAlive(redisPid) && !isAlive(pid), { timeout: 10_000 });
+    await vi.waitUntil(() => !isAlive(redisPid) && !isAlive(pid), { timeout: 25_000 });
   });
 
   test('is started again on its port when it dies under a server', async () => {

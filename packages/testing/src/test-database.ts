@@ -15,7 +15,7 @@ export interface DatabaseTemplate {
 }
 
 /** How long connections that were just closed may take to be gone. */
-const LEAK_GRACE_MS = 2_000;
+const LEAK_GRACE_MS = 5_000;
 
 /**
  * A database of its own on the test run's PostgreSQL: empty, or a copy of a template. Disposing of it drops it, and

@@ -13,8 +13,11 @@ export function definePackageTests({ servers = true }: PackageTestOptions = {}):
       include: ['test/**/*.test.ts'],
       globalSetup: servers ? [fileURLToPath(new URL('./global-setup.ts', import.meta.url))] : [],
       reporters: ['default', ['json', { outputFile: 'test-report.json' }]],
-      testTimeout: 30_000,
-      hookTimeout: 60_000,
+      // To notice a test that hangs, and nothing else: on a busy machine a start of servers takes many times as long.
+      testTimeout: 60_000,
+      hookTimeout: 120_000,
+      // Ending the servers may take as long.
+      teardownTimeout: 60_000,
       retry: 0,
       // A test that is left out by mistake is a promise that nobody keeps.
       allowOnly: false,
