@@ -1,6 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApiKeyId, PLAN_LIMITS } from '@petstore/domain';
-import { apiKeySubject, connectRedis, ResilientLimiter } from '@petstore/rate-limit';
+import {
+  apiKeySubject,
+  connectRedis,
+  RateLimitAdministration,
+  type RateLimiter,
+  RedisLimiter,
+  ResilientLimiter,
+} from '@petstore/rate-limit';
 import { readSettings } from '@petstore/runtime';
 import { createTemporaryFolder, createTestRedis, type TemporaryFolder, type TestRedis } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -23,46 +30,60 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
+/** For what is only a matter of time. */
+const PATIENTLY = { timeout: 20_000 };
+
 const createFreeKey = async (): Promise<ApiKeyId> => {
   const key = (await commandLine.json(['keys', 'create', '--plan', 'free'])) as { readonly id: ApiKeyId };
   return key.id;
 };
 
-/** The limiter as a server runs it. */
-async function withLimiter(work: (limiter: ResilientLimiter) => Promise<void>): Promise<void> {
+/** The connection that a server's limiter has. */
+async function withRedis(work: (redis: ReturnType<typeof connectRedis>) => Promise<void>): Promise<void> {
   const { redis: target } = readSettings(environment, { workingFolder: folder.path, isTerminal: false });
   if (target === undefined) throw new Error('REDIS_URL is set');
   const connection = connectRedis(target);
-  const limiter = new ResilientLimiter({ redis: connection, instances: 1, onStateChange() {} });
   try {
-    await expect.poll(() => limiter.isDegraded).toBe(false);
-    await work(limiter);
+    await expect.poll(() => connection.status, PATIENTLY).toBe('ready');
+    await work(connection);
   } finally {
-    limiter.close();
     connection.disconnect();
   }
 }
 
-async function request(limiter: ResilientLimiter, id: ApiKeyId, times: number): Promise<string | undefined> {
-  let outcome: string | undefined;
-  for (let i = 0; i < times; i++) ({ outcome } = await limiter.check(apiKeySubject(id, PLAN_LIMITS.free), 1));
-  return outcome;
-}
+const request = async (limiter: RateLimiter, id: ApiKeyId): Promise<string> =>
+  (await limiter.check(apiKeySubject(id, PLAN_LIMITS.free), 1)).outcome;
+
+/** A server's limiter would count a request by itself if Redis took more than 100 ms for it. */
+const requestThrice = (id: ApiKeyId) =>
+  withRedis(async (redis) => {
+    const limiter = new RedisLimiter({ redis, timeoutMs: 20_000 });
+    for (let i = 0; i < 3; i++) expect(await request(limiter, id)).toBe('admitted');
+  });
 
 /** Keeps on after a 429, as only a client that ignores it does. */
 const getBanned = (id: ApiKeyId) =>
-  withLimiter(async (limiter) => {
-    await request(limiter, id, 61);
-    await sleep(2_100);
-    expect(await request(limiter, id, 60)).toBe('api_key_banned');
-    await sleep(100); // what is noted for lists of bans is noted behind the answer
+  withRedis(async (redis) => {
+    const limiter = new ResilientLimiter({ redis, instances: 1, onStateChange() {} });
+    try {
+      await expect.poll(() => limiter.isDegraded, PATIENTLY).toBe(false);
+      while ((await request(limiter, id)) === 'admitted');
+      await sleep(2_100);
+      while ((await request(limiter, id)) === 'rate_limit_exceeded');
+      expect(await request(limiter, id)).toBe('api_key_banned');
+      // What is noted for lists of bans is noted behind the answer.
+      const administration = new RateLimitAdministration(redis);
+      await expect.poll(() => administration.listBans(), PATIENTLY).toHaveLength(1);
+    } finally {
+      limiter.close();
+    }
   });
 
 describe('limits show', () => {
   test('tells what is used of each window, and costs nothing', async () => {
     const id = await createFreeKey();
     const beforeSeconds = Math.floor(Date.now() / 1_000);
-    await withLimiter(async (limiter) => void (await request(limiter, id, 3)));
+    await requestThrice(id);
     for (let i = 0; i < 2; i++) {
       expect(await commandLine.json(['limits', 'show', id], { environment })).toEqual({
         minute: { limit: 60, used: 3, remaining: 57, reset: expect.any(Number) },
@@ -75,7 +96,7 @@ describe('limits show', () => {
       readonly minute: { readonly reset: number };
     };
     expect(minute.reset - beforeSeconds).toBeGreaterThanOrEqual(59);
-    expect(minute.reset - beforeSeconds).toBeLessThan(70);
+    expect(minute.reset - beforeSeconds).toBeLessThan(90);
   });
 
   test('is a table for people', async () => {

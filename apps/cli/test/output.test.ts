@@ -1,5 +1,5 @@
 import { PassThrough, Writable } from 'node:stream';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { createOutput, ReaderGoneError } from '../src/output.ts';
 
 test('a command stops when the reader of its output has gone', async () => {
@@ -29,6 +29,8 @@ test.each([
   [true, '\r\u001b[K1 read\r\u001b[Kdone\n'],
   [false, 'done\n'],
 ])('progress is shown on a terminal alone (%s), and makes way for messages', (isTTY, text) => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
   const stderr = Object.assign(new PassThrough(), { isTTY });
   const output = createOutput({ stdout: new PassThrough(), stderr });
   output.progress('1 read');
