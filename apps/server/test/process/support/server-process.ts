@@ -22,12 +22,15 @@ export class ServerUnderTest implements AsyncDisposable {
   stdout = '';
   stderr = '';
 
-  /** @param environment replaces all of ours but PATH; ports are free ones unless it names them */
+  /**
+   * @param environment replaces all of ours but PATH; ports are free ones unless it names them, and nothing is sunset
+   *   whenever the tests run
+   */
   constructor(dataFolder: string, environment: Record<string, string> = {}) {
     this.#dataFolder = dataFolder;
     // Of a process group of its own, as a shell starts it, so that Ctrl-C can be sent to all of the group.
     this.process = spawn(process.execPath, [MAIN], {
-      env: { PATH: process.env['PATH'], PORT: '0', DATA_DIR: dataFolder, ...environment },
+      env: { PATH: process.env['PATH'], PORT: '0', DATA_DIR: dataFolder, PETS_SUNSET_AT: '2999-12-31', ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     });
@@ -51,7 +54,7 @@ export class ServerUnderTest implements AsyncDisposable {
   }
 
   /** Waits until the output holds something. */
-  async said(pattern: RegExp, timeoutMs = 30_000): Promise<RegExpExecArray> {
+  async said(pattern: RegExp, timeoutMs = 50_000): Promise<RegExpExecArray> {
     let exit: Exit | undefined;
     void this.exited.then((value) => {
       exit = value;
@@ -66,7 +69,7 @@ export class ServerUnderTest implements AsyncDisposable {
 
   /** The public listener's URL, once the server is ready. */
   async url(): Promise<string> {
-    return (await this.said(/listening on (http:\/\/[^\s"]+)/))[1] ?? '';
+    return (await this.said(/listening on (http:\/\/[^\s"]+)[\s"]/))[1] ?? '';
   }
 
   /** The admin listener's URL, which is there from the start. */
