@@ -20,7 +20,7 @@ const keyOf = (plan: string): string => {
   return key;
 };
 
-const eventually = <Value>(read: () => Value) => expect.poll(read, { timeout: 10_000 });
+const eventually = <Value>(read: () => Value) => expect.poll(read, { timeout: 25_000 });
 
 /** The reference, with a key entered. */
 async function openReference(key: string): Promise<WatchedPage> {
@@ -100,6 +100,7 @@ describe('whoever pastes a demo key into the reference', () => {
     );
     expect(session).not.toContain(key);
 
+    await page.waitForLoadState('networkidle'); // what a reload broke off would count as an offence
     await page.reload();
     await page.getByRole('heading', { name: 'List all orders' }).waitFor({ state: 'attached' });
     expect(await page.getByPlaceholder('Token').first().inputValue()).toBe('');
