@@ -5,7 +5,7 @@ import { importPets } from './support/orders.ts';
 import { openRaw, type RawAnswer } from './support/raw-http.ts';
 import { startTestApp } from './support/test-app.ts';
 
-const app = await startTestApp({ bounds: { headersTimeoutMs: 300, requestTimeoutMs: 300, maxBodyBytes: 50 } });
+const app = await startTestApp({ bounds: { headersTimeoutMs: 1_000, requestTimeoutMs: 1_000, maxBodyBytes: 50 } });
 afterAll(() => app[Symbol.asyncDispose]());
 await importPets(app.persistence, [{ id: 1n as never, name: 'Ada' }]);
 
@@ -89,7 +89,7 @@ test('whatever is sent, what is answered is well formed, and the listener lives 
   await fc.assert(
     fc.asyncProperty(request, async ({ verb, text }) => {
       const localAddress = `127.0.1.${1 + (clients++ % 250)}`;
-      using connection = await openRaw({ port: app.port, localAddress, timeoutMs: 2_500 });
+      using connection = await openRaw({ port: app.port, localAddress, timeoutMs: 10_000 });
       connection.write(text);
       let answer = await connection.read(verb);
       if (answer.status === 100) answer = await connection.read(verb);

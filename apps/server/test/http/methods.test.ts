@@ -161,7 +161,9 @@ describe('a body sent with GET or DELETE is not read and no error', () => {
     const piece = header.startsWith('T') ? `2710\r\n${'x'.repeat(10_000)}\r\n` : 'x'.repeat(10_000);
     connection.write(authorized(`DELETE /v1/store/orders/${id} HTTP/1.1`, header) + piece.repeat(100));
     // A client that still sends must not be cut off before it has read its answer.
-    const sending = setInterval(() => connection.write(piece), 1);
+    const sending = setInterval(() => {
+      if (connection.socket.writable) connection.write(piece); // it is not when the other side has said that this is the end
+    }, 1);
     expect(await connection.read()).toMatchObject({ status: 204, headers: { connection: 'close' } });
     await sleep(100);
     clearInterval(sending);
@@ -169,7 +171,7 @@ describe('a body sent with GET or DELETE is not read and no error', () => {
   });
 
   test('a small one that never comes ends in silence', async () => {
-    await using impatient = await startTestApp({ bounds: { headersTimeoutMs: 100, requestTimeoutMs: 200 } });
+    await using impatient = await startTestApp({ bounds: { headersTimeoutMs: 1_000, requestTimeoutMs: 1_000 } });
     using connection = await openRaw({ port: impatient.port });
     connection.write(
       `GET /v1/pets/1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${impatient.key}\r\nContent-Length: 10\r\n\r\nhalf`,

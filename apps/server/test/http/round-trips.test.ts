@@ -47,6 +47,8 @@ async function hammerUntilBanned(): Promise<void> {
 async function roundTripsOf(work: () => Promise<unknown>) {
   // Redis answers in turn: with the answer to this, nothing sent earlier (a ban being noted, say) is under way.
   await list();
+  // PostgreSQL is asked on several connections, some of which may still be made.
+  for (const proxy of Object.values(between)) await proxy.rest();
   for (const proxy of Object.values(between)) proxy.takeRoundTrips();
   await work();
   return { redis: between.redis.takeRoundTrips(), postgres: between.postgres.takeRoundTrips() };

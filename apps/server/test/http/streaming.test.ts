@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Order, OrderListing, OrderRepository } from '@petstore/domain';
 import { readMemoryInUse } from '@petstore/testing';
@@ -28,6 +28,29 @@ const listingOf = (chunks: () => AsyncIterable<Uint8Array>, batches?: () => Asyn
 
 const bytes = (text: string) => Buffer.from(text);
 
+/** What is to come of what was done: soon, on a machine that does nothing else. */
+const SOON = { timeout: 20_000 };
+
+/**
+ * Reads an answer that comes in chunks to its last one.
+ *
+ * @param onMegabyte called whenever another one has come
+ * @returns how many bytes there were
+ */
+async function receiveChunked(socket: Socket, onMegabyte = async () => {}): Promise<number> {
+  let received = 0;
+  let lastBytes = Buffer.alloc(0);
+  for await (const piece of socket as AsyncIterable<Buffer>) {
+    const megabytesBefore = Math.floor(received / 1_000_000);
+    received += piece.byteLength;
+    if (Math.floor(received / 1_000_000) > megabytesBefore) await onMegabyte();
+    // The end may come in two pieces.
+    lastBytes = Buffer.concat([lastBytes, piece.subarray(-5)]).subarray(-5);
+    if (lastBytes.toString() === '0\r\n\r\n') break;
+  }
+  return received;
+}
+
 describe('a long list', () => {
   const COUNT = 200_000;
   let app: TestApp;
@@ -50,14 +73,10 @@ describe('a long list', () => {
     const before = await readMemoryInUse();
     const socket = connect(app.port, '127.0.0.1');
     socket.write(listRequest(app.key));
-    let received = 0;
     let peak = 0;
-    for await (const chunk of socket as AsyncIterable<Buffer>) {
-      const megabytesBefore = Math.floor(received / 1_000_000);
-      received += chunk.byteLength;
-      if (Math.floor(received / 1_000_000) > megabytesBefore) peak = Math.max(peak, await readMemoryInUse());
-      if (chunk.subarray(-5).toString() === '0\r\n\r\n') break;
-    }
+    const received = await receiveChunked(socket, async () => {
+      peak = Math.max(peak, await readMemoryInUse());
+    });
     expect(received).toBeGreaterThan(15_000_000);
     expect(peak - before).toBeLessThan(10_000_000);
   });
@@ -69,17 +88,11 @@ describe('a long list', () => {
     for (const socket of sockets) socket.write(listRequest(app.key));
     await sleep(1_000);
     expect((await readMemoryInUse()) - before).toBeLessThan(5 * 3_000_000);
-    const began = performance.now();
+    // Nobody reads meanwhile, so that whoever waited for these would wait for ever.
     expect((await app.fetch('/v1/pets/1')).status).toBe(404);
-    expect(performance.now() - began).toBeLessThan(500);
     // Those that read again get everything.
     const [reader] = sockets;
-    let received = 0;
-    for await (const chunk of reader as AsyncIterable<Buffer>) {
-      received += chunk.byteLength;
-      if (chunk.subarray(-5).toString() === '0\r\n\r\n') break;
-    }
-    expect(received).toBeGreaterThan(15_000_000);
+    expect(await receiveChunked(reader as Socket)).toBeGreaterThan(15_000_000); // there are five
     for (const socket of sockets) socket.destroy();
   });
 });
@@ -108,11 +121,12 @@ describe('a listing', () => {
     await using app = await startTestApp(listingOf(endless));
     const socket = connect(app.port, '127.0.0.1').pause();
     socket.write(listRequest(app.key));
-    await sleep(100);
+    await once(socket, 'readable');
+    await sleep(100); // until there is no more room for what nobody reads
     expect(hasEnded).toBe(false);
     socket.destroy();
-    await expect.poll(() => hasEnded).toBe(true);
-    await expect.poll(() => app.observed.at(-1)).toMatchObject({ operation: 'listOrders', status: 200 });
+    await expect.poll(() => hasEnded, SOON).toBe(true);
+    await expect.poll(() => app.observed.at(-1), SOON).toMatchObject({ operation: 'listOrders', status: 200 });
     expect(app.logLines.filter(({ level }) => level > 30)).toEqual([]);
   });
 
@@ -145,17 +159,18 @@ describe('a listing', () => {
   });
 
   test('begins to arrive before it is known in full', async () => {
-    async function* slow() {
+    const gate = Promise.withResolvers<void>();
+    async function* held() {
       yield bytes('[{"id":1}');
-      await sleep(1_000);
+      await gate.promise;
       yield bytes(']');
     }
-    await using app = await startTestApp(listingOf(slow));
+    await using app = await startTestApp(listingOf(held));
     using connection = await openRaw({ port: app.port });
-    const began = performance.now();
     connection.write(listRequest(app.key));
-    await once(connection.socket, 'data');
-    expect(performance.now() - began).toBeLessThan(500);
+    const [begun] = await once(connection.socket, 'data');
+    expect(begun).toContain('[{"id":1}');
+    gate.resolve();
     expect(await connection.read()).toMatchObject({ status: 200, body: '[{"id":1}]' });
   });
 
@@ -178,10 +193,10 @@ describe('a listing', () => {
     async function* endless() {
       for (;;) yield bytes('x'.repeat(100_000));
     }
-    await using app = await startTestApp({ ...listingOf(endless), bounds: { stalledTimeoutMs: 300 } });
+    await using app = await startTestApp({ ...listingOf(endless), bounds: { stalledTimeoutMs: 1_000 } });
     const socket = connect(app.port, '127.0.0.1').pause();
     socket.write(listRequest(app.key));
-    await expect.poll(() => app.observed.length, { timeout: 5_000 }).toBe(1);
+    await expect.poll(() => app.observed.length, SOON).toBe(1);
     socket.destroy();
   });
 
@@ -234,8 +249,8 @@ describe('over tRPC', () => {
     socket.write(streamRequest(app.key));
     await once(socket, 'data');
     socket.destroy();
-    await expect.poll(() => hasEnded).toBe(true);
-    await expect.poll(() => app.observed.at(-1)).toMatchObject({ operation: 'batch', status: 200 });
+    await expect.poll(() => hasEnded, SOON).toBe(true);
+    await expect.poll(() => app.observed.at(-1), SOON).toMatchObject({ operation: 'batch', status: 200 });
     expect(app.logLines.filter(({ level }) => level > 30)).toEqual([]);
   });
 

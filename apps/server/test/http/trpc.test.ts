@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
 import { StorageUnavailableError } from '@petstore/domain';
@@ -7,7 +8,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { expectRateLimitHeaders } from './support/expect-error.ts';
 import { importPets, placeOrder } from './support/orders.ts';
 import { openRaw, sendRaw } from './support/raw-http.ts';
-import { createKey, planOf, startTestApp, type TestApp } from './support/test-app.ts';
+import { createKey, planOf, startTestApp, type TestApp, type TestAppOptions } from './support/test-app.ts';
 import { batchBody, encode, mutate, query } from './support/trpc-calls.ts';
 
 const JSON_BODY = { 'content-type': 'application/json' };
@@ -220,7 +221,7 @@ describe("every failure under /trpc is tRPC's envelope with the documented code"
   });
 
   test('a body that does not come in time is 408', async () => {
-    await using app = await startTestApp({ bounds: { headersTimeoutMs: 100, requestTimeoutMs: 200 } });
+    await using app = await startTestApp({ bounds: { headersTimeoutMs: 1_000, requestTimeoutMs: 1_000 } });
     using connection = await openRaw({ port: app.port });
     connection.write(
       `POST /trpc/orders.cancel HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${app.key}\r\n` +
@@ -232,38 +233,45 @@ describe("every failure under /trpc is tRPC's envelope with the documented code"
   });
 
   describe('where the limiter takes its time', () => {
-    const slowly = {
-      bounds: { headersTimeoutMs: 100, requestTimeoutMs: 200 },
-      wrap: {
-        limiter: (limiter: RateLimiter): RateLimiter => ({
-          check: async (subject, cost) => {
-            await sleep(1_000);
-            return limiter.check(subject, cost);
-          },
-          peek: (subject) => limiter.peek(subject),
-          debit: (subject, use) => limiter.debit(subject, use),
-        }),
-      },
-    };
+    /** An app whose limiter answers when it is let go. */
+    async function startSlowApp(options: TestAppOptions = {}) {
+      const gate = Promise.withResolvers<void>();
+      const asked = Promise.withResolvers<void>();
+      const limiter = (real: RateLimiter): RateLimiter => ({
+        check: async (subject, cost) => {
+          asked.resolve();
+          await gate.promise;
+          return real.check(subject, cost);
+        },
+        peek: (subject) => real.peek(subject),
+        debit: (subject, use) => real.debit(subject, use),
+      });
+      const app = await startTestApp({ ...options, wrap: { limiter } });
+      return { app, limiterAsked: asked.promise, letGo: () => gate.resolve() };
+    }
     const half = (key: string) =>
       `POST /trpc/orders.cancel HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n` +
       'Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{';
 
     test('a body that was given up meanwhile is 408 all the same', async () => {
-      await using app = await startTestApp(slowly);
+      const { app: slow, letGo } = await startSlowApp({ bounds: { headersTimeoutMs: 1_000, requestTimeoutMs: 1_000 } });
+      await using app = slow;
+      app.app.server.once('clientError', letGo);
       using connection = await openRaw({ port: app.port });
       connection.write(half(app.key));
       expect(await connection.read()).toMatchObject({ status: 408, headers: { 'x-ratelimit-limit': '1000000000' } });
     });
 
     test('a client that was gone meanwhile is waited for no longer', async () => {
-      await using app = await startTestApp(slowly);
+      const { app: slow, limiterAsked, letGo } = await startSlowApp();
+      await using app = slow;
+      app.app.server.once('connection', (socket: Socket) => socket.once('close', letGo));
       const connection = await openRaw({ port: app.port });
       connection.write(half(app.key));
-      await sleep(50);
+      await limiterAsked;
       connection.socket.resetAndDestroy();
       await expect
-        .poll(() => app.observed, { timeout: 5_000 })
+        .poll(() => app.observed, { timeout: 20_000 })
         .toMatchObject([{ operation: 'orders.cancel', status: 499 }]);
     });
   });

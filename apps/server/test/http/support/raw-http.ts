@@ -18,7 +18,7 @@ export interface RawOptions {
   readonly methods?: readonly string[];
   /** How many answers to wait for. @default 1 */
   readonly count?: number;
-  /** How long to wait. @default 5000 */
+  /** How long to wait. @default 20000 */
   readonly timeoutMs?: number;
 }
 
@@ -35,7 +35,7 @@ export interface RawConnection extends Disposable {
 export async function openRaw({
   port,
   localAddress = '127.0.0.1',
-  timeoutMs = 5_000,
+  timeoutMs = 20_000,
 }: RawOptions): Promise<RawConnection> {
   const socket = connect({ port, host: '127.0.0.1', localAddress });
   let received = '';
