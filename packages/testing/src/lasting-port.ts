@@ -2,9 +2,12 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Below what systems give to connections and to listeners that ask for any port: from 32768 on Linux, 49152 on macOS. */
+/**
+ * Below what systems give to connections and to listeners that ask for any port: from 32768 on Linux, 49152 on macOS. So
+ * is the port 10,000 above, where a Redis of a cluster listens to the others.
+ */
 const FIRST_PORT = 12_000;
-const PORT_END = 32_000;
+const PORT_END = 22_000;
 
 /**
  * A TCP port of the loopback interface that stays free while its server is stopped: nobody gets it who does not ask for
