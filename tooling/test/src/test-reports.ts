@@ -56,12 +56,28 @@ export function clearReports(): void {
   for (const { folder } of testedPackages()) rmSync(join(folder, REPORT), { force: true });
 }
 
-/** The outcome of each package that was run; a package of which no report came is left to the caller's exit code. */
-export function readOutcomes(): readonly PackageOutcome[] {
-  return testedPackages().flatMap(({ folder, manifest }) => {
+/**
+ * The outcome of each package that was run. Reports tell neither of errors outside of any test nor of a package that
+ * could not be run: where the run failed and no test did, that is one failure of the run itself.
+ *
+ * @param status the exit code of the run; `null` where a signal ended it
+ */
+export function readOutcomes(status: number | null): readonly PackageOutcome[] {
+  const outcomes: PackageOutcome[] = [];
+  const unreported: string[] = [];
+  for (const { folder, manifest } of testedPackages()) {
     const file = join(folder, REPORT);
-    return existsSync(file) ? [outcomeOf(manifest.name, readJson(file))] : [];
-  });
+    if (existsSync(file)) outcomes.push(outcomeOf(manifest.name, readJson(file)));
+    else unreported.push(manifest.name);
+  }
+  if (status !== 0 && outcomes.every(({ failed }) => failed === 0)) outcomes.push(failureOutsideOfTests(unreported));
+  return outcomes;
+}
+
+function failureOutsideOfTests(unreported: readonly string[]): PackageOutcome {
+  const missing = unreported.length === 0 ? '' : `\nNo report came of ${unreported.join(', ')}.`;
+  const message = `Look above for an error outside of any test, or a package whose tests could not be run.${missing}`;
+  return { name: 'The run', passed: 0, failed: 1, failures: [{ name: 'failed, and no test did', message }] };
 }
 
 function outcomeOf(name: string, report: VitestReport): PackageOutcome {
