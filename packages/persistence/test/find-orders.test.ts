@@ -129,8 +129,8 @@ describe('while others write', () => {
     const { orders } = store.persistence;
     let isOn = true;
     let written = 0;
-    const repeat = async (write: (turn: number) => Promise<unknown>) => {
-      for (let turn = 1; isOn; turn++) {
+    const repeat = async (write: (turn: number) => Promise<unknown>, turnsMax = Number.POSITIVE_INFINITY) => {
+      for (let turn = 1; isOn && turn <= turnsMax; turn++) {
         await write(turn);
         written++;
       }
@@ -144,7 +144,7 @@ describe('while others write', () => {
     const command = (name: 'cancel' | 'ship' | 'complete', step: number) => (turn: number) =>
       orders.applyCommand(orderId(BigInt((turn * step) % 3_000)), name, NOW);
     const writers = Promise.all([
-      repeat(() => orders.insertOrder(newOrder())),
+      repeat(() => orders.insertOrder(newOrder()), 10_000), // a reader that is slower comes to an end, too
       repeat(insert),
       repeat(command('cancel', 11)),
       repeat(command('ship', 13)),
@@ -181,7 +181,7 @@ describe('while others write', () => {
       let writtenBefore = 0;
       const pages = await readPages(filter, limit, async () => {
         // Something is written between any two pages, else this would prove nothing.
-        await vi.waitUntil(() => writing.written() > writtenBefore + 5, { interval: 1, timeout: 5_000 });
+        await vi.waitUntil(() => writing.written() > writtenBefore + 5, { interval: 1, timeout: 20_000 });
         writtenBefore = writing.written();
       });
       await writing.stop();

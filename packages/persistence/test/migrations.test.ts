@@ -66,7 +66,9 @@ describe('a database that is up to date', () => {
 
   test('is refused once a newer program has migrated it', async () => {
     await store.query(`insert into schema_migrations (name) values ('9999-from-the-future')`);
-    for (const refusal of [store.persistence.migrations.status(), store.persistence.migrations.migrate()]) {
+    const { migrations } = store.persistence;
+    for (const call of [migrations.status, migrations.migrate]) {
+      const refusal = call();
       await expect(refusal).rejects.toThrow(NewerDatabaseError);
       await expect(refusal).rejects.toMatchObject({ unknownMigrations: ['9999-from-the-future'] });
     }
