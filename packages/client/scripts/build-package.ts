@@ -76,5 +76,5 @@ async function bundleServiceTypes(emitted: string): Promise<string> {
   const { output } = await bundle.generate({ format: 'es' });
   await bundle.close();
   // The bundler tells where each part came from: a folder that is gone by then.
-  return output[0].code.replaceAll(/^\/\/ \.\.?\/.*\n/gm, '');
+  return output[0].code.replaceAll(/^\/\/ \S+\.d\.ts\n/gm, '');
 }
