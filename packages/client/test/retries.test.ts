@@ -16,6 +16,7 @@ import {
 import { systemClock } from '../src/transport/clock.ts';
 import { readRetryAfterSeconds } from '../src/transport/retry-after.ts';
 import { retryDelayMs } from '../src/transport/retry-policy.ts';
+import { JumpingClock } from './support/jumping-clock.ts';
 import { scaledClock } from './support/scaled-clock.ts';
 import { startScriptedServer } from './support/scripted-server.ts';
 
@@ -29,7 +30,6 @@ const answering =
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body);
   };
 const destroying: Answering = (response) => response.socket?.destroy();
-const hanging: Answering = () => {};
 
 /** A client of a server that answers by a script, the last line of it again and again. */
 async function startScript(script: readonly Answering[], options: Partial<PetstoreClientOptions> = {}) {
@@ -46,7 +46,7 @@ async function startScript(script: readonly Answering[], options: Partial<Petsto
     baseUrl: server.origin,
     apiKey: 'key',
     clock,
-    timeoutMs: 600_000,
+    timeoutMs: 6_000_000, // with the clock above 30 s of the real time
     ...options,
   });
   return {
@@ -180,7 +180,7 @@ describe('the wait before the next attempt', () => {
     await using script = await startScript([answering(503, { 'retry-after': '60' })], { clock: scaledClock(1) });
     const abort = new AbortController();
     const call = script.client.cancelOrder({ orderId: 1n }, { signal: abort.signal });
-    await expect.poll(() => script.arrivals.length).toBe(1);
+    await expect.poll(() => script.arrivals.length, { timeout: 20_000 }).toBe(1);
     await sleep(20);
     const reason = new Error('enough');
     abort.abort(reason);
@@ -245,18 +245,30 @@ describe('Retry-After', () => {
 
 describe('an attempt', () => {
   test('that takes too long is ended and repeated, and in the end a TimeoutError', async () => {
-    await using script = await startScript([hanging], { timeoutMs: 4_000 });
+    const clock = new JumpingClock();
+    const { timeoutMs } = clock;
+    await using script = await startScript([() => clock.timeOut()], { clock, timeoutMs });
     const failure = await failureOf(script.client.cancelOrder({ orderId: 1n }));
     expect(failure).toBeInstanceOf(TimeoutError);
     expect(failure).toBeInstanceOf(ConnectionError);
     expect(failure).toMatchObject({ code: 'timed_out', status: undefined });
-    expect(failure.message).toContain('4000 ms');
+    expect(failure.message).toContain(`${timeoutMs} ms`);
     expect(script.arrivals).toHaveLength(3);
   });
 
   test('has to give its whole answer in time', async () => {
     const begun: Answering = (response) => response.writeHead(200).write('{"id":');
-    await using script = await startScript([begun], { timeoutMs: 4_000 });
+    const clock = new JumpingClock();
+    const { timeoutMs } = clock;
+    await using script = await startScript([begun], {
+      clock,
+      timeoutMs,
+      async fetch(url, init) {
+        const response = await fetch(url, init);
+        setImmediate(() => clock.timeOut()); // by then the rest is waited for
+        return response;
+      },
+    });
     expect(await failureOf(script.client.getPetById({ petId: 1n }))).toBeInstanceOf(TimeoutError);
     expect(script.arrivals).toHaveLength(3);
   });
@@ -264,17 +276,17 @@ describe('an attempt', () => {
   test('of a list has the time for each piece', async () => {
     const steady: Answering = async (response) => {
       response.writeHead(200);
-      for (let id = 0; id < 8; id++) {
+      for (let id = 0; id < 10; id++) {
         response.write(`${id === 0 ? '[' : ','}{"id":${id}}`);
-        await sleep(150);
+        await sleep(300);
       }
       response.end(']');
     };
     const stalled: Answering = (response) => response.writeHead(200).write('[{"id":1},{');
-    await using script = await startScript([steady, stalled], { clock: scaledClock(1), timeoutMs: 700 });
+    await using script = await startScript([steady, stalled], { clock: scaledClock(1), timeoutMs: 2_500 });
     const ids: unknown[] = [];
     for await (const { id } of script.client.listOrders()) ids.push(id);
-    expect(ids).toHaveLength(8);
+    expect(ids).toHaveLength(10);
     const failure = await failureOf(script.client.listOrders({ maxRetries: 0, timeoutMs: 60 }).toArray());
     expect(failure).toBeInstanceOf(TimeoutError);
   });
@@ -316,9 +328,9 @@ describe('an attempt', () => {
       response.writeHead(200).write(`[{"id":0}${',{"id":1}'.repeat(10)}`);
       setTimeout(() => response.end(`${',{"id":2}'.repeat(10)}]`), 50);
     };
-    await using script = await startScript([list], { clock: scaledClock(1), timeoutMs: 800 });
+    await using script = await startScript([list], { clock: scaledClock(1), timeoutMs: 2_000 });
     let count = 0;
-    for await (const _ of script.client.listOrders()) if (count++ === 0) await sleep(1_500);
+    for await (const _ of script.client.listOrders()) if (count++ === 0) await sleep(3_000);
     expect(count).toBe(21);
   });
 });

@@ -1,0 +1,66 @@
+import type { ClientClock } from '../../src/rest.ts';
+
+interface Timer {
+  readonly dueMs: number;
+  readonly callback: () => void;
+}
+
+/**
+ * A clock that stands still while requests are under way, however long they take, and jumps to the end of whatever wait
+ * comes next: a busy machine changes nothing. Attempts run out of time when they are told to, and not otherwise.
+ */
+export class JumpingClock implements ClientClock {
+  /** Pass it to the client: by it the time for an attempt is told from waits. */
+  readonly timeoutMs = 4_321;
+  #nowMs = Date.parse('2026-11-20T12:00:00.000Z');
+  #isHeld = false;
+  readonly #waits = new Set<Timer>();
+  readonly #attempts = new Set<() => void>();
+
+  now(): number {
+    return this.#nowMs;
+  }
+
+  schedule(callback: () => void, delayMs: number): () => void {
+    if (delayMs === this.timeoutMs) {
+      const attempt = () => callback();
+      this.#attempts.add(attempt);
+      return () => this.#attempts.delete(attempt);
+    }
+    const timer = { dueMs: this.#nowMs + delayMs, callback };
+    this.#waits.add(timer);
+    setTimeout(() => this.#jump(), 1);
+    return () => this.#waits.delete(timer);
+  }
+
+  /** Lets no wait end until {@link release}. */
+  hold(): void {
+    this.#isHeld = true;
+  }
+
+  release(): void {
+    this.#isHeld = false;
+    for (const _ of this.#waits) setTimeout(() => this.#jump(), 1);
+  }
+
+  advance(milliseconds: number): void {
+    this.#nowMs += milliseconds;
+  }
+
+  /** Ends the attempts that are under way, as when their time is over. */
+  timeOut(): void {
+    for (const attempt of this.#attempts) {
+      this.#attempts.delete(attempt);
+      attempt();
+    }
+  }
+
+  #jump(): void {
+    const [first, ...others] = this.#waits;
+    if (first === undefined || this.#isHeld) return;
+    const next = others.reduce((soonest, timer) => (timer.dueMs < soonest.dueMs ? timer : soonest), first);
+    this.#waits.delete(next);
+    this.#nowMs = Math.max(this.#nowMs, next.dueMs);
+    next.callback();
+  }
+}
