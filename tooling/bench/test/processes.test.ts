@@ -53,13 +53,14 @@ it('no program outlives the run, whether it obeys or not, nor what it has starte
   await children[Symbol.asyncDispose]();
   expect(isAlive(obedient.pid)).toBe(false);
   expect(isAlive(stubborn.pid)).toBe(false);
-  await expect.poll(() => isAlive(grandchild), { timeout: 2_000 }).toBe(false);
+  await expect.poll(() => isAlive(grandchild), { timeout: 10_000 }).toBe(false);
   expect(() => children.start(programOf(STAYS), [])).toThrow('the run is over');
 });
 
 it('the cost of a process is that of all that descend from it, or untold', async () => {
   await using children = new ChildProcesses();
-  const burn = 'const end = Date.now() + 300; while (Date.now() < end);';
+  // Of the processor's time, of which a busy machine may give it little.
+  const burn = 'while (process.cpuUsage().user < 300_000);';
   const program = children.start(
     programOf(`import { spawn } from 'node:child_process';
       spawn(process.execPath, ['-e', ${JSON.stringify(`${burn} console.log('burnt'); ${STAYS}`)}], { stdio: 'inherit' });
@@ -82,7 +83,12 @@ it('the peak is that since it was reset, or untold', async () => {
       v8.setFlagsFromString('--expose-gc');
       let block = Buffer.alloc(200 * 2 ** 20, 1);
       block = undefined;
-      vm.runInNewContext('gc')();
+      const collectGarbage = vm.runInNewContext('gc');
+      // The memory is given back by a thread of its own, at its time.
+      while (process.memoryUsage.rss() > 120 * 2 ** 20) {
+        collectGarbage();
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
       console.log('freed'); ${STAYS}`),
     [],
   );

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import type { WriteStream } from 'node:tty';
-import { expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { formatDuration, Progress, restOf } from '../src/progress.ts';
 
 const PARTS = [
@@ -8,6 +8,10 @@ const PARTS = [
   { name: 'b', plannedSeconds: 20 },
   { name: 'c', plannedSeconds: 30 },
 ];
+
+// The time that a test takes would be shown.
+beforeEach(() => vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval'] }));
+afterEach(() => vi.useRealTimers());
 
 it('the rest is what the current part has left and all behind it', () => {
   expect(restOf(PARTS, 0, 4)).toBe(56);
