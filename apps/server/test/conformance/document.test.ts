@@ -10,7 +10,7 @@ describe('the document that is served', () => {
   test('names where the server listens, unless the settings name what the world sees', () => {
     const urls = (...asked: Parameters<typeof render>) =>
       render(...asked).servers.map(({ description, url }: Record<string, string>) => `${description}: ${url}`);
-    expect(urls('v1')).toEqual(['Production: http://127.0.0.1:3000/v1']);
+    expect(urls('v1')).toEqual(['This server: http://127.0.0.1:3000/v1']);
     const named = {
       publicBaseUrl: 'https://shop.example/api/v1',
       stagingBaseUrl: 'https://staging.shop.example/v1',
