@@ -251,7 +251,7 @@ describe('the last use of a key', () => {
 
 describe('while PostgreSQL is away', () => {
   test('a known key stays good for 60 s past its 5 s, any other is unavailable, and all recovers', {
-    timeout: 60_000,
+    timeout: 120_000,
   }, async () => {
     await using server = await startPostgresServer();
     await using door = await openDoor(server.url);
@@ -281,7 +281,7 @@ describe('while PostgreSQL is away', () => {
 
     await server.restart();
     await expect
-      .poll(() => authenticator.authenticate(header), { timeout: 10_000 })
+      .poll(() => authenticator.authenticate(header), { timeout: 30_000 })
       .toMatchObject({ type: 'authenticated' });
     expect(await authenticator.authenticate(`Bearer ${other.text}`)).toMatchObject({ type: 'authenticated' });
     expect(door.backgroundErrors).toEqual([]);
@@ -291,7 +291,7 @@ describe('while PostgreSQL is away', () => {
     expect(await authenticator.authenticate(header)).toEqual({ type: 'invalid' });
   });
 
-  test('a key that was forgotten stays so', { timeout: 60_000 }, async () => {
+  test('a key that was forgotten stays so', { timeout: 120_000 }, async () => {
     await using server = await startPostgresServer();
     await using door = await openDoor(server.url);
     await door.persistence.migrations.migrate();

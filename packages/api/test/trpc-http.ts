@@ -32,6 +32,7 @@ export async function serveTrpc(api: TestApi): Promise<TrpcServer> {
     errors,
     async [Symbol.asyncDispose]() {
       server.close();
+      server.closeAllConnections();
       await once(server, 'close');
     },
   };

@@ -39,7 +39,7 @@ async function bundleProgram(): Promise<string> {
   return output[0].code;
 }
 
-test('REST works in a browser', async () => {
+test('REST works in a browser', { timeout: 90_000 }, async () => {
   await using service = await startTestService();
   await service.persistence.orders.generateOrders({ count: 1, seed: 1, now: new Date() });
   const browser = await launchChromium();
@@ -49,7 +49,9 @@ test('REST works in a browser', async () => {
     const body = `<script type="module">${await bundleProgram()}</script>`;
     await page.route(`${service.origin}/page`, (route) => route.fulfill({ contentType: 'text/html', body }));
     await page.goto(`${service.origin}/page`);
-    await expect.poll(() => page.title()).toMatch(/^-?\d+ -?\d+, true, order_already_cancelled, request-\d+, left$/);
+    await expect
+      .poll(() => page.title(), { timeout: 30_000 })
+      .toMatch(/^-?\d+ -?\d+, true, order_already_cancelled, request-\d+, left$/);
   } finally {
     await browser.close();
   }

@@ -27,6 +27,9 @@ const clientOf = (options: { apiKey?: string; baseUrl?: string; timeoutMs?: numb
 
 const NOW = new Date('2026-11-20T12:00:00.000Z');
 
+/** For lists that take their time to be made. */
+const LONG = { timeout: 120_000 };
+
 /** A pending order with an id of the test's own choice, or any. */
 async function placeOrder(): Promise<bigint> {
   const order = await service.persistence.orders.insertOrder({
@@ -109,7 +112,7 @@ describe('listOrders', () => {
     expect(service.requests).toEqual([]);
   });
 
-  test('that is left early ends its request, and the client goes on to work', async () => {
+  test('that is left early ends its request, and the client goes on to work', LONG, async () => {
     await using fresh = await startTestService();
     await fresh.persistence.orders.generateOrders({ count: 200_000, seed: 1, now: NOW });
     const client = clientOf({ baseUrl: fresh.origin });
@@ -120,7 +123,7 @@ describe('listOrders', () => {
     expect(await failureOf(client.cancelOrder({ orderId: -1n }))).toBeInstanceOf(NotFoundError);
   });
 
-  test('holds a piece at a time, however long the list', async () => {
+  test('holds a piece at a time, however long the list', LONG, async () => {
     await using fresh = await startTestService();
     await fresh.persistence.orders.generateOrders({ count: 200_000, seed: 1, now: NOW });
     let count = 0;

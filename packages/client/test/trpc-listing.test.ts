@@ -65,7 +65,9 @@ describe('a list', () => {
   // More than the beginning, which comes unpacked.
   const orders = fc.uniqueArray(anyOrder, { selector: ({ id }) => id, minLength: 300, maxLength: 900, size: 'max' });
 
-  test('tells every client the same, exactly what is stored, over the whole range of ids and times', async () => {
+  test('tells every client the same, exactly what is stored, over the whole range of ids and times', {
+    timeout: 120_000,
+  }, async () => {
     await fc.assert(
       fc.asyncProperty(orders, async (stored) => {
         await using fresh = await startTestService();

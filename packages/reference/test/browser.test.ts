@@ -5,9 +5,12 @@ import {
   type Page,
   type WatchedPage,
 } from '@petstore/testing/chromium';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import { ERROR_PATHS, GUIDE_PATHS } from './support/pages.ts';
 import { startSiteServer } from './support/site-server.ts';
+
+// More than a browser's own 30 s, so that it is the browser that tells what did not come.
+vi.setConfig({ testTimeout: 90_000 });
 
 const site = await startSiteServer();
 const browser = await launchChromium();
@@ -25,11 +28,13 @@ const visit = (path: string, options?: BrowserContextOptions): Promise<WatchedPa
 async function visitReference(path = '/docs', options: BrowserContextOptions = {}): Promise<WatchedPage> {
   const reference = await visit(path, options);
   await reference.page.getByRole('heading', { name: 'List all orders' }).waitFor({ state: 'attached' });
+  // What is still on its way would break off where a test leaves the page, and listeners would not be there yet.
+  await reference.page.waitForLoadState('networkidle');
   return reference;
 }
 
 /** Waits for what the page is about to show. */
-const eventually = <Value>(read: () => Value) => expect.poll(read, { timeout: 10_000 });
+const eventually = <Value>(read: () => Value) => expect.poll(read, { timeout: 25_000 });
 const widthOf = (page: Page) => page.evaluate(() => document.documentElement.scrollWidth);
 const isDark = (page: Page) =>
   page.evaluate(() => {
@@ -95,7 +100,7 @@ describe('the reference', () => {
     await using reference = await visitReference(path);
     const heading = reference.page.getByRole('heading', { name: 'Cancel an order' });
     await eventually(async () => (await heading.boundingBox())?.y).toBeLessThan(300);
-    expect(new URL(reference.page.url()).hash).toBe('#tag/orders/cancelOrder');
+    await eventually(() => new URL(reference.page.url()).hash).toBe('#tag/orders/cancelOrder');
   });
 
   test('has samples in four languages, that name this server', async () => {
@@ -112,7 +117,9 @@ describe('the reference', () => {
       await operation.getByTestId('client-picker').click();
       await reference.page.getByRole('option', { name: language, exact: true }).click();
       await eventually(() => operation.locator('.code-snippet').textContent()).toContain(text);
-      expect(await operation.locator('.code-snippet').textContent()).toContain(`${site.origin}/v1/store/orders/1`);
+      await eventually(() => operation.locator('.code-snippet').textContent()).toContain(
+        `${site.origin}/v1/store/orders/1`,
+      );
     }
     expect(reference.offences).toEqual([]);
   });
@@ -127,7 +134,7 @@ describe('the reference', () => {
   test('fits on a phone', async () => {
     // Where there is little room, operations are drawn when they come into sight.
     await using reference = await visitReference('/docs#listOrders', PHONE);
-    expect(await widthOf(reference.page)).toBeLessThanOrEqual(390);
+    await eventually(() => widthOf(reference.page)).toBeLessThanOrEqual(390);
     await reference.page
       .getByRole('button', { name: /Test Request/ })
       .first()
@@ -135,7 +142,7 @@ describe('the reference', () => {
     const address = reference.page.getByRole('dialog').locator('.address-bar-bg-states');
     await eventually(async () => (await address.boundingBox())?.width).toBeGreaterThan(250);
     // The button that opens the list is to the left of it, and not on it.
-    expect((await address.boundingBox())?.x).toBeGreaterThan(44);
+    await eventually(async () => (await address.boundingBox())?.x).toBeGreaterThan(44);
     expect(reference.offences).toEqual([]);
   });
 });
@@ -182,12 +189,12 @@ describe('dark and light', () => {
   test('chosen on one page holds on the others', async () => {
     await using guide = await visit('/docs/errors', { colorScheme: 'light' });
     await guide.page.getByRole('button', { name: 'Dark mode' }).click();
-    expect(await isDark(guide.page)).toBe(true);
+    await eventually(() => isDark(guide.page)).toBe(true);
     await guide.page.getByRole('link', { name: 'Reference', exact: true }).first().click();
     await guide.page.getByRole('heading', { name: 'List all orders' }).waitFor({ state: 'attached' });
-    expect(await isDark(guide.page)).toBe(true);
+    await eventually(() => isDark(guide.page)).toBe(true);
     await guide.page.getByRole('button', { name: 'Dark mode' }).click();
-    expect(await isDark(guide.page)).toBe(false);
+    await eventually(() => isDark(guide.page)).toBe(false);
   });
 });
 
