@@ -8,16 +8,11 @@ import {
   LIMIT_MAX,
   type Plan,
 } from '@petstore/domain';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { NewApiKey } from '../src/index.ts';
-import { NOW, openTestStore, type TestStore } from './support.ts';
+import { NOBODY, NOW, useTestStore } from './support.ts';
 
-let store: TestStore;
-
-beforeAll(async () => {
-  store = await openTestStore();
-});
-afterAll(() => store[Symbol.asyncDispose]());
+const store = useTestStore();
 
 const HOUR_MS = 3_600_000;
 const after = (ms: number) => new Date(NOW.getTime() + ms);
@@ -81,7 +76,7 @@ describe('revoking', () => {
   });
 
   test('a key that does not exist tells so', async () => {
-    expect(await store.persistence.keyAdministration.revokeKey('Nobody00' as ApiKeyId, NOW)).toBeUndefined();
+    expect(await store.persistence.keyAdministration.revokeKey(NOBODY, NOW)).toBeUndefined();
   });
 });
 
@@ -96,7 +91,7 @@ describe('a change of plan', () => {
   });
 
   test('on a key that does not exist tells so', async () => {
-    const outcome = await store.persistence.keyAdministration.setPlan('Nobody00' as ApiKeyId, { name: 'pro' });
+    const outcome = await store.persistence.keyAdministration.setPlan(NOBODY, { name: 'pro' });
     expect(outcome).toBeUndefined();
   });
 });
@@ -152,7 +147,7 @@ describe('rotating', () => {
     const cases = [
       [revoked.id, 'key_revoked'],
       [expired.id, 'key_expired'],
-      ['Nobody00' as ApiKeyId, 'key_not_found'],
+      [NOBODY, 'key_not_found'],
     ] as const;
     for (const [id, refusal] of cases) {
       const secret = newSecret(id);

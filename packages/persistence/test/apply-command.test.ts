@@ -18,19 +18,13 @@ import {
   importOrders,
   listedOrders,
   newOrder,
-  openTestStore,
   pendingOrder,
   shippedOrder,
-  type TestStore,
+  useTestStore,
 } from './support.ts';
 
-let store: TestStore;
+const store = useTestStore();
 let nextId = 1n;
-
-beforeAll(async () => {
-  store = await openTestStore();
-});
-afterAll(() => store[Symbol.asyncDispose]());
 
 const AT = new Date('2026-07-08T09:10:11.120Z');
 

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { type ApiKeyId, orderId, petId, StorageUnavailableError } from '@petstore/domain';
+import { orderId, petId, StorageUnavailableError } from '@petstore/domain';
 import { createTestDatabase, type ServerUnderTest, startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
-import { collect, NOW, newOrder, numbered, pendingOrder } from './support.ts';
+import { collect, NOBODY, NOW, newOrder, numbered, pendingOrder } from './support.ts';
 
 /** Every way to PostgreSQL there is. */
 const WAYS: Record<string, (persistence: Persistence) => Promise<unknown>> = {
@@ -21,9 +21,9 @@ const WAYS: Record<string, (persistence: Persistence) => Promise<unknown>> = {
   'pets.findPet': ({ pets }) => pets.findPet(petId(1n)),
   'pets.importPets': ({ pets }) => pets.importPets(numbered([{ id: petId(1n), name: 'Rex' }])),
   'apiKeys.findSecret': ({ apiKeys }) => apiKeys.findSecret(new Uint8Array(32)),
-  'apiKeys.markKeyUsed': ({ apiKeys }) => apiKeys.markKeyUsed('Nobody00' as ApiKeyId, NOW),
+  'apiKeys.markKeyUsed': ({ apiKeys }) => apiKeys.markKeyUsed(NOBODY, NOW),
   'keyAdministration.listKeys': ({ keyAdministration }) => keyAdministration.listKeys(),
-  'keyAdministration.revokeKey': ({ keyAdministration }) => keyAdministration.revokeKey('Nobody00' as ApiKeyId, NOW),
+  'keyAdministration.revokeKey': ({ keyAdministration }) => keyAdministration.revokeKey(NOBODY, NOW),
 };
 const ways = Object.entries(WAYS);
 

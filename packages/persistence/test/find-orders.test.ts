@@ -13,7 +13,7 @@ import {
 } from '@petstore/domain';
 import fc from 'fast-check';
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   cancelledOrder,
   completedOrder,
@@ -21,21 +21,13 @@ import {
   listedOrders,
   NOW,
   newOrder,
-  openTestStore,
   pendingOrder,
   shippedOrder,
-  type TestStore,
+  useTestStore,
 } from './support.ts';
 
-let store: TestStore;
-
-beforeAll(async () => {
-  store = await openTestStore();
-});
-afterAll(() => store[Symbol.asyncDispose]());
-beforeEach(async () => {
-  await store.query('truncate orders restart identity');
-});
+const store = useTestStore();
+beforeEach(() => store.clear());
 
 const idsOf = (orders: readonly Order[]) => orders.map(({ id }) => id);
 const byId = (a: Order, b: Order) => (a.id < b.id ? -1 : 1);

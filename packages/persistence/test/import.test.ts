@@ -1,26 +1,18 @@
 import { INT64_MAX, INT64_MIN, type Order, type Pet, petId } from '@petstore/domain';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { ImportRecord } from '../src/index.ts';
 import {
   cancelledOrder,
   completedOrder,
   listedOrders,
   numbered,
-  openTestStore,
   pendingOrder,
   shippedOrder,
-  type TestStore,
+  useTestStore,
 } from './support.ts';
 
-let store: TestStore;
-
-beforeAll(async () => {
-  store = await openTestStore();
-});
-afterAll(() => store[Symbol.asyncDispose]());
-beforeEach(async () => {
-  await store.query('truncate orders, pets');
-});
+const store = useTestStore();
+beforeEach(() => store.clear());
 
 const importAll = (orders: Iterable<Order>, options = {}) =>
   store.persistence.orders.importOrders(numbered(orders), options);

@@ -1,9 +1,9 @@
 import { createTestDatabase } from '@petstore/testing';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { NewerDatabaseError, openPersistence } from '../src/index.ts';
 import { MIGRATION_NAMES } from '../src/schema/migration-names.ts';
-import { newOrder, openTestStore, type TestStore } from './support.ts';
+import { newOrder, useTestStore } from './support.ts';
 
 describe('an empty database', () => {
   test('has everything pending, and nothing after migrating', async () => {
@@ -51,11 +51,7 @@ describe('an empty database', () => {
 });
 
 describe('a database that is up to date', () => {
-  let store: TestStore;
-  beforeAll(async () => {
-    store = await openTestStore();
-  });
-  afterAll(() => store[Symbol.asyncDispose]());
+  const store = useTestStore();
 
   test('costs one query', async () => {
     const sent = vi.spyOn(pg.Client.prototype, 'query');

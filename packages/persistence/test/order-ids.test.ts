@@ -1,18 +1,11 @@
 import { INT64_MAX, INT64_MIN, type Order, petId } from '@petstore/domain';
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { openPersistence } from '../src/index.ts';
-import { importOrders, listedOrders, NOW, newOrder, openTestStore, pendingOrder, type TestStore } from './support.ts';
+import { importOrders, listedOrders, NOW, newOrder, pendingOrder, useTestStore } from './support.ts';
 
-let store: TestStore;
-
-beforeAll(async () => {
-  store = await openTestStore();
-});
-afterAll(() => store[Symbol.asyncDispose]());
-beforeEach(async () => {
-  await store.query('truncate orders restart identity');
-});
+const store = useTestStore();
+beforeEach(() => store.clear());
 
 const insert = () => store.persistence.orders.insertOrder(newOrder());
 const importIds = (...ids: bigint[]) => importOrders(store, ids.map(pendingOrder));

@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createOrm } from '../src/schema/orm.ts';
-import { openTestStore, type TestStore } from './support.ts';
+import { useTestStore } from './support.ts';
 
-let store: TestStore;
-
-beforeAll(async () => {
-  store = await openTestStore();
-});
-afterAll(() => store[Symbol.asyncDispose]());
+const store = useTestStore();
 
 test('the entities and the migrations describe one schema', async () => {
   const orm = createOrm(store.url, { statementTimeoutMs: 10_000 });

@@ -1,6 +1,7 @@
 import {
   type CancelledOrder,
   type CompletedOrder,
+  generateApiKeyId,
   type NewOrder,
   type Order,
   orderId,
@@ -11,6 +12,7 @@ import {
 } from '@petstore/domain';
 import { createTestDatabase } from '@petstore/testing';
 import pg from 'pg';
+import { afterAll, beforeAll } from 'vitest';
 import { type ImportRecord, openPersistence, type Persistence } from '../src/index.ts';
 
 export interface TestStore extends AsyncDisposable {
@@ -18,6 +20,8 @@ export interface TestStore extends AsyncDisposable {
   readonly persistence: Persistence;
   /** For what the persistence offers no way to do. */
   query(text: string, values?: unknown[]): Promise<pg.QueryArrayResult<string[]>>;
+  /** Empties the tables of orders and pets; ids are counted from 1 again. */
+  clear(): Promise<void>;
 }
 
 const template = {
@@ -31,7 +35,7 @@ const template = {
 const asText = { getTypeParser: () => (text: string) => text } as unknown as pg.CustomTypesConfig; // keeps every value as text
 
 /** A database of its own with the whole schema, open. */
-export async function openTestStore(): Promise<TestStore> {
+async function openTestStore(): Promise<TestStore> {
   const database = await createTestDatabase({ template });
   const persistence = openPersistence({ databaseUrl: database.url });
   const client = new pg.Client({ connectionString: database.url, types: asText });
@@ -41,6 +45,9 @@ export async function openTestStore(): Promise<TestStore> {
     url: database.url,
     persistence,
     query: (text, values) => client.query<string[]>({ text, rowMode: 'array', ...(values && { values }) }),
+    async clear() {
+      await client.query('truncate orders, pets restart identity');
+    },
     async [Symbol.asyncDispose]() {
       await client.end();
       await persistence.close();
@@ -49,7 +56,20 @@ export async function openTestStore(): Promise<TestStore> {
   };
 }
 
+/** A store for the tests of a file or of a group: open from before the first of them until after the last. */
+export function useTestStore(): TestStore {
+  const store = {} as TestStore; // nobody looks into it before it is filled
+  beforeAll(async () => {
+    Object.assign(store, await openTestStore());
+  });
+  afterAll(() => store[Symbol.asyncDispose]());
+  return store;
+}
+
 export const NOW = new Date('2026-03-04T05:06:07.089Z');
+
+/** The id of a key that does not exist. */
+export const NOBODY = generateApiKeyId((count) => new Uint8Array(count));
 
 export const newOrder = (facts: Partial<NewOrder> = {}): NewOrder => ({
   petId: petId(7n),
