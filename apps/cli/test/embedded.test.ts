@@ -26,10 +26,10 @@ function isRunning(): boolean {
   }
 }
 
-async function call(...args: string[]) {
+async function call(...args: string[]): Promise<unknown> {
   const { code, stdout, stderr } = await petstore([...args, '--json'], { environment: environment() });
   expect([code, stderr]).toEqual([0, '']);
-  return JSON.parse(stdout) as unknown;
+  return JSON.parse(stdout);
 }
 
 test('data is kept from one command to the next, and nothing runs between them', async () => {

@@ -9,38 +9,29 @@ import {
   ResilientLimiter,
 } from '@petstore/rate-limit';
 import { readSettings } from '@petstore/runtime';
-import { createTemporaryFolder, createTestRedis, type TemporaryFolder, type TestRedis } from '@petstore/testing';
+import { createTestRedis, type TestRedis } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openTestCommandLine, type TestCommandLine } from './support.ts';
+import { expectKey, useTestCommandLine } from './support.ts';
 
-let folder: TemporaryFolder;
-let commandLine: TestCommandLine;
+const commandLine = useTestCommandLine();
 let redis: TestRedis;
 let environment: { REDIS_URL: string };
 
 beforeAll(async () => {
-  folder = createTemporaryFolder();
-  commandLine = await openTestCommandLine({ dataFolder: folder.path });
   redis = await createTestRedis();
   environment = { REDIS_URL: redis.url };
 });
-afterAll(async () => {
-  await commandLine[Symbol.asyncDispose]();
-  await redis[Symbol.asyncDispose]();
-  folder[Symbol.dispose]();
-});
+afterAll(() => redis[Symbol.asyncDispose]());
 
 /** For what is only a matter of time. */
 const PATIENTLY = { timeout: 20_000 };
 
-const createFreeKey = async (): Promise<ApiKeyId> => {
-  const key = (await commandLine.json(['keys', 'create', '--plan', 'free'])) as { readonly id: ApiKeyId };
-  return key.id;
-};
+const createFreeKey = async (): Promise<ApiKeyId> =>
+  expectKey(await commandLine.json(['keys', 'create', '--plan', 'free'])).id;
 
 /** The connection that a server's limiter has. */
 async function withRedis(work: (redis: ReturnType<typeof connectRedis>) => Promise<void>): Promise<void> {
-  const { redis: target } = readSettings(environment, { workingFolder: folder.path, isTerminal: false });
+  const { redis: target } = readSettings(environment, { workingFolder: commandLine.folder, isTerminal: false });
   if (target === undefined) throw new Error('REDIS_URL is set');
   const connection = connectRedis(target);
   try {
@@ -92,11 +83,8 @@ describe('limits show', () => {
         ban: null,
       });
     }
-    const { minute } = (await commandLine.json(['limits', 'show', id], { environment })) as {
-      readonly minute: { readonly reset: number };
-    };
-    expect(minute.reset - beforeSeconds).toBeGreaterThanOrEqual(59);
-    expect(minute.reset - beforeSeconds).toBeLessThan(90);
+    const reset = expect.toSatisfy((at) => at >= beforeSeconds + 59 && at < beforeSeconds + 90, 'is a minute later');
+    expect(await commandLine.json(['limits', 'show', id], { environment })).toMatchObject({ minute: { reset } });
   });
 
   test('is a table for people', async () => {

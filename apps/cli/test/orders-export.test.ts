@@ -1,24 +1,13 @@
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createTemporaryFolder, type TemporaryFolder } from '@petstore/testing';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { openTestCommandLine, parseExactly, spawnPetstore, type TestCommandLine } from './support.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { parseExactly, spawnPetstore, useTestCommandLine } from './support.ts';
 
-let folder: TemporaryFolder;
-let commandLine: TestCommandLine;
-
-beforeAll(async () => {
-  folder = createTemporaryFolder();
-  commandLine = await openTestCommandLine({ dataFolder: folder.path });
-});
-afterAll(async () => {
-  await commandLine[Symbol.asyncDispose]();
-  folder[Symbol.dispose]();
-});
+const commandLine = useTestCommandLine();
 beforeEach(() => commandLine.clear());
 
-const pathOf = (name: string) => join(folder.path, name);
+const pathOf = (name: string) => join(commandLine.folder, name);
 
 /** Orders of every state, over the whole range. */
 const NDJSON = [
@@ -36,12 +25,12 @@ describe('what is exported can be imported', () => {
     ['CSV by its name', ['orders', 'export', 'Out.CSV'], 'Out.CSV'],
   ])('as %s', async (_, args, name) => {
     await importAll();
-    expect(await commandLine.json(args, { cwd: folder.path })).toEqual({ exported: 4 });
+    expect(await commandLine.json(args, { cwd: commandLine.folder })).toEqual({ exported: 4 });
     await commandLine.clear();
     expect(await commandLine.json(['orders', 'import', pathOf(name)])).toMatchObject({ inserted: 4 });
     const { stdout } = await commandLine.run(['orders', 'export', '-']);
     expect(stdout).toBe(`${NDJSON.join('\n')}\n`);
-    expect(readdirSync(folder.path).filter((file) => file.endsWith('.partial'))).toEqual([]);
+    expect(readdirSync(commandLine.folder).filter((file) => file.endsWith('.partial'))).toEqual([]);
   });
 
   test.each([
@@ -122,7 +111,7 @@ describe('a long list', () => {
     const file = pathOf('many.ndjson');
     expect(await commandLine.json(['orders', 'export', file], { nodeOptions })).toEqual({ exported: COUNT });
     const listed = await commandLine.run(['orders', 'list', '--json'], { nodeOptions });
-    expect((JSON.parse(listed.stdout) as unknown[]).length).toBe(COUNT);
+    expect(JSON.parse(listed.stdout).length).toBe(COUNT);
     await commandLine.clear();
     const report = { read: COUNT, inserted: COUNT, rejected: [] };
     expect(await commandLine.json(['orders', 'import', file], { nodeOptions })).toEqual(report);

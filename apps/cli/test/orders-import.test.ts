@@ -1,21 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Order } from '@petstore/domain';
-import { createTemporaryFolder, type TemporaryFolder } from '@petstore/testing';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type CallOptions, openTestCommandLine, parseExactly, type TestCommandLine } from './support.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type CallOptions, parseExactly, useTestCommandLine } from './support.ts';
 
-let folder: TemporaryFolder;
-let commandLine: TestCommandLine;
-
-beforeAll(async () => {
-  folder = createTemporaryFolder();
-  commandLine = await openTestCommandLine({ dataFolder: folder.path });
-});
-afterAll(async () => {
-  await commandLine[Symbol.asyncDispose]();
-  folder[Symbol.dispose]();
-});
+const commandLine = useTestCommandLine();
 beforeEach(() => commandLine.clear());
 
 async function listed(): Promise<Order[]> {
@@ -27,21 +16,15 @@ async function listed(): Promise<Order[]> {
 const listedIds = async () => (await listed()).map(({ id }) => id);
 
 function fileOf(name: string, content: string | Uint8Array): string {
-  const path = join(folder.path, name);
+  const path = join(commandLine.folder, name);
   writeFileSync(path, content);
   return path;
-}
-
-interface Report {
-  readonly read: number;
-  readonly inserted: number;
-  readonly rejected: readonly { readonly line: number; readonly reason: string }[];
 }
 
 /** Imports from standard input, and gives the exit code with the report. */
 async function importText(stdin: string | Uint8Array, args: readonly string[] = [], options: CallOptions = {}) {
   const call = await commandLine.run(['orders', 'import', '-', '--json', ...args], { ...options, stdin });
-  return { code: call.code, stderr: call.stderr, report: parseExactly(call.stdout || 'null') as Report };
+  return { code: call.code, stderr: call.stderr, report: parseExactly(call.stdout || 'null') };
 }
 
 describe('10,000 orders', () => {
@@ -164,18 +147,16 @@ describe('a bad line is told with its number and the reason', () => {
 
   test('in NDJSON', async () => {
     const lines = [
-      ...BAD_JSON.map(([line]) => line),
-      ...BAD_TIMES.map((text) => `{"id":2,"petId":1,"quantity":1,"shipDate":"${text}"}`),
+      ...BAD_JSON,
+      ...BAD_TIMES.map((text) => [
+        `{"id":2,"petId":1,"quantity":1,"shipDate":"${text}"}`,
+        expect.stringMatching(/^shipDate must be /),
+      ]),
     ];
-    const { code, report, stderr } = await importText([GOOD, '', ...lines].join('\r\n'));
+    const { code, report, stderr } = await importText([GOOD, '', ...lines.map(([line]) => line)].join('\r\n'));
     expect([code, stderr]).toEqual([1, '']);
-    expect(report).toMatchObject({ read: 1 + lines.length, inserted: 0 });
-    expect(report.rejected.map(({ line }) => line)).toEqual(lines.map((_, i) => i + 3));
-    const reasons = report.rejected.map(({ reason }) => reason);
-    expect(reasons.slice(0, BAD_JSON.length)).toEqual(BAD_JSON.map(([, reason]) => reason));
-    for (const [i, reason] of reasons.slice(BAD_JSON.length).entries()) {
-      expect([BAD_TIMES[i], reason]).toEqual([BAD_TIMES[i], expect.stringMatching(/^shipDate must be /)]);
-    }
+    const rejected = lines.map(([, reason], i) => ({ line: i + 3, reason }));
+    expect(report).toEqual({ read: 1 + lines.length, inserted: 0, rejected });
     expect(await listedIds()).toEqual([]);
   });
 
@@ -232,7 +213,8 @@ describe('a bad line is told with its number and the reason', () => {
       Buffer.from('"}\n'),
     ]);
     const { code, report } = await importText(bytes);
-    expect([code, report.rejected]).toEqual([1, [{ line: 2, reason: 'the text is not valid UTF-8' }]]);
+    expect(code).toBe(1);
+    expect(report).toMatchObject({ rejected: [{ line: 2, reason: 'the text is not valid UTF-8' }] });
   });
 });
 
@@ -266,7 +248,7 @@ describe('all or nothing', () => {
   test('an id that is taken is refused', async () => {
     await importText(TAKEN);
     const { code, report } = await importText(`{"id":4,"petId":1,"quantity":1}\n${TAKEN}`);
-    expect([code, report.inserted]).toEqual([1, 0]);
+    expect([code, report]).toMatchObject([1, { inserted: 0 }]);
     expect(await listedIds()).toEqual([5n]);
   });
 });
@@ -327,11 +309,11 @@ describe('a file as a whole', () => {
 
   test('is looked for where the user is, also when the workspace runs us elsewhere', async () => {
     fileOf('here.csv', 'id,petId,quantity\n1,1,1\n');
-    const direct = await commandLine.run(['orders', 'import', 'here.csv', '--json'], { cwd: folder.path });
+    const direct = await commandLine.run(['orders', 'import', 'here.csv', '--json'], { cwd: commandLine.folder });
     expect(direct.code).toBe(0);
     const script = await commandLine.run(['orders', 'import', 'here.csv', '--json', '--skip-bad'], {
       cwd: '/',
-      environment: { npm_lifecycle_event: 'petstore', INIT_CWD: folder.path },
+      environment: { npm_lifecycle_event: 'petstore', INIT_CWD: commandLine.folder },
     });
     expect(script.code).toBe(0);
   });

@@ -2,9 +2,11 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import type { ApiKeyId } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
-import { createTestDatabase } from '@petstore/testing';
+import { createTemporaryFolder, createTestDatabase } from '@petstore/testing';
 import pg from 'pg';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { run } from '../src/run.ts';
 
 const MAIN = join(import.meta.dirname, '../src/main.js');
@@ -54,7 +56,9 @@ export async function runHere(args: readonly string[], environment: Record<strin
   return { code, stdout: outputText, stderr: messages };
 }
 
-export interface TestCommandLine extends AsyncDisposable {
+interface TestCommandLine extends AsyncDisposable {
+  /** Its own, for data and for files; empty at first. */
+  readonly folder: string;
   readonly url: string;
   readonly environment: Record<string, string>;
   readonly persistence: Persistence;
@@ -74,15 +78,17 @@ const template = {
 };
 
 /** The command line on a database of its own. */
-export async function openTestCommandLine({ dataFolder }: { dataFolder: string }): Promise<TestCommandLine> {
+async function openTestCommandLine(): Promise<TestCommandLine> {
+  const folder = createTemporaryFolder();
   const database = await createTestDatabase({ template });
   const persistence = openPersistence({ databaseUrl: database.url });
   const client = new pg.Client(database.url);
   await client.connect();
-  const environment = { DATABASE_URL: database.url, DATA_DIR: dataFolder };
+  const environment = { DATABASE_URL: database.url, DATA_DIR: folder.path };
   const call = (args: readonly string[], options: CallOptions = {}) =>
     petstore(args, { ...options, environment: { ...environment, ...options.environment } });
   return {
+    folder: folder.path,
     url: database.url,
     environment,
     persistence,
@@ -99,8 +105,35 @@ export async function openTestCommandLine({ dataFolder }: { dataFolder: string }
       await client.end();
       await persistence.close();
       await database[Symbol.asyncDispose]();
+      folder[Symbol.dispose]();
     },
   };
+}
+
+/** A command line for the tests of a file: open from before the first of them until after the last. */
+export function useTestCommandLine(): TestCommandLine {
+  const commandLine = {} as TestCommandLine; // nobody looks into it before it is filled
+  beforeAll(async () => {
+    Object.assign(commandLine, await openTestCommandLine());
+  });
+  afterAll(() => commandLine[Symbol.asyncDispose]());
+  return commandLine;
+}
+
+/** What `keys create` and `keys rotate` print. */
+interface PrintedKey {
+  readonly id: ApiKeyId;
+  readonly key: string;
+  readonly expiresAt: string | null;
+}
+
+export function expectKey(printed: unknown): PrintedKey {
+  expect(printed).toMatchObject({
+    id: expect.stringMatching(/^[0-9A-Za-z]{8}$/),
+    key: expect.any(String),
+    expiresAt: expect.toBeOneOf([expect.any(String), null]),
+  });
+  return printed as PrintedKey; // as has just been seen
 }
 
 /** Parses JSON; integers that a double would round become bigints. */

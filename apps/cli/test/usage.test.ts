@@ -1,19 +1,8 @@
-import { createTemporaryFolder, type TemporaryFolder } from '@petstore/testing';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openTestCommandLine, petstore, runHere, type TestCommandLine } from './support.ts';
+import { describe, expect, test } from 'vitest';
+import { petstore, runHere, useTestCommandLine } from './support.ts';
 
-let folder: TemporaryFolder;
-let commandLine: TestCommandLine;
-
-beforeAll(async () => {
-  folder = createTemporaryFolder();
-  commandLine = await openTestCommandLine({ dataFolder: folder.path });
-});
-afterAll(async () => {
-  await commandLine[Symbol.asyncDispose]();
-  folder[Symbol.dispose]();
-});
+const commandLine = useTestCommandLine();
 
 describe('wrong usage ends with 2, says why in words, and does nothing', () => {
   const LONG_KEY = 'pso_live_abcdEFGH_00000000000000000000000000000000abcdef';
@@ -119,7 +108,7 @@ describe('what cannot be done ends with 1, one line and an empty standard output
       [['orders', 'export', 'no/such/folder.csv'], 'cannot be written: there is no such file or folder'],
     ] as const;
     for (const [args, complaint] of cases) {
-      const { code, stdout, stderr } = await commandLine.run([...args, '--json'], { cwd: folder.path });
+      const { code, stdout, stderr } = await commandLine.run([...args, '--json'], { cwd: commandLine.folder });
       expect([code, stdout, stderr]).toEqual([1, '', oneLine]);
       expect(stderr).toContain(complaint);
     }
@@ -137,7 +126,7 @@ describe('migrate', () => {
     const client = new pg.Client(url.href);
     await client.connect();
     try {
-      await work({ DATABASE_URL: url.href, DATA_DIR: folder.path }, client);
+      await work({ DATABASE_URL: url.href, DATA_DIR: commandLine.folder }, client);
     } finally {
       await client.end();
       await administrator.query(`drop database ${name}`);
@@ -147,10 +136,10 @@ describe('migrate', () => {
 
   test('brings an empty database up to date, and looking does not', async () => {
     await withEmptyDatabase(async (environment) => {
-      const json = async (...args: string[]) => {
+      const json = async (...args: string[]): Promise<unknown> => {
         const { code, stdout } = await petstore([...args, '--json'], { environment });
         expect(code).toBe(0);
-        return JSON.parse(stdout) as unknown;
+        return JSON.parse(stdout);
       };
       const pending = { applied: [], pending: ['0001-initial-schema', '0002-orders-of-a-pet'] };
       expect(await json('migrate', '--status')).toEqual(pending);
