@@ -1,4 +1,3 @@
-import type { ApiKeyId } from '@petstore/domain';
 import { startRedisServer } from '@petstore/testing';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import {
@@ -9,6 +8,7 @@ import {
   type RedisLocation,
   ResilientLimiter,
 } from '../src/index.ts';
+import { apiKeyIdOf } from '../src/subject.ts';
 import { eventually, PATIENT, untilInUse } from './fault-scenario.ts';
 import { newKey } from './traffic.ts';
 
@@ -31,7 +31,7 @@ function locate(url: string): RedisLocation {
   return { type: 'single', host, port: Number(port), database: Number(pathname.slice(1)), tls: false };
 }
 
-const idOf = ({ storageKey }: ApiKeySubject) => storageKey.replace('rl:key:', '') as ApiKeyId; // put in there as one
+const idOf = ({ storageKey }: ApiKeySubject) => apiKeyIdOf(storageKey);
 
 /** Uses up the minute and hammers until the key is banned. */
 async function ban(subject: ApiKeySubject): Promise<void> {

@@ -1,35 +1,21 @@
 import calculateSlot from 'cluster-key-slot';
 import { Cluster } from 'ioredis';
 import { afterAll, describe, expect, test } from 'vitest';
-import { connectRedis, type LimiterStateChange, RateLimitAdministration, ResilientLimiter } from '../src/index.ts';
-import { eventually, PATIENT, runUnderLoad, sleep, untilInUse, WAIT_MAX_MS } from './fault-scenario.ts';
+import { connectRedis, RateLimitAdministration } from '../src/index.ts';
+import { eventually, openLimiter, PATIENT, runUnderLoad, sleep, untilInUse, WAIT_MAX_MS } from './fault-scenario.ts';
 import { startRedisCluster } from './redis-cluster.ts';
 import { newKey } from './traffic.ts';
 
 const cluster = await startRedisCluster();
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-async function openLimiter(timeoutMs: number) {
-  const redis = connectRedis({ type: 'cluster', nodes: cluster.nodes.slice(0, 2), tls: false });
-  const changes: LimiterStateChange[] = [];
-  const limiter = new ResilientLimiter({ redis, timeoutMs, onStateChange: (change) => changes.push(change) });
-  await untilInUse(limiter);
-  changes.length = 0; // a start that took long was told
-  return {
-    redis,
-    limiter,
-    changes,
-    [Symbol.dispose]() {
-      limiter.close();
-      redis.disconnect();
-    },
-  };
-}
+const connect = () => connectRedis({ type: 'cluster', nodes: cluster.nodes.slice(0, 2), tls: false });
 
 describe('in a Redis Cluster', () => {
   test('keys of every master are counted to the last unit', async () => {
-    using opened = await openLimiter(PATIENT.timeoutMs);
-    const { redis, limiter, changes } = opened;
+    const redis = connect();
+    using opened = await openLimiter({ ...PATIENT, redis });
+    const { limiter, changes } = opened;
     const subjects = Array.from({ length: 60 }, () => newKey(10, 100));
     const requests = subjects.flatMap((subject) => Array.from({ length: 15 }, () => subject));
     const decisions = await Promise.all(requests.map((subject) => limiter.check(subject, 1)));
@@ -42,8 +28,9 @@ describe('in a Redis Cluster', () => {
   });
 
   test('standings can be looked up, and bans listed and lifted', async () => {
-    using opened = await openLimiter(PATIENT.timeoutMs);
-    const { redis, limiter } = opened;
+    const redis = connect();
+    using opened = await openLimiter({ ...PATIENT, redis });
+    const { limiter } = opened;
     const administration = new RateLimitAdministration(redis);
     const subject = newKey(2, 100);
     for (let i = 0; i < 3; i++) await limiter.check(subject, 1);
@@ -58,8 +45,9 @@ describe('in a Redis Cluster', () => {
   test('a master that is killed under load fails no request, and its keys are in Redis again once it is replaced', async () => {
     // Longer than a master that is only held up, so that no other is given up; a command that waits for a connection to
     // be made takes up to a second.
-    using opened = await openLimiter(300);
-    const { redis, limiter, changes } = opened;
+    const redis = connect();
+    using opened = await openLimiter({ redis, timeoutMs: 300 });
+    const { limiter, changes } = opened;
     const subjects = Array.from({ length: 60 }, () => newKey(1_000_000, 1_000_000));
     const [first = expect.fail()] = subjects;
     const master = await cluster.findMaster(first.storageKey);

@@ -1,4 +1,4 @@
-import { startRedisServer } from '@petstore/testing';
+import { type RedisServerOptions, startRedisServer } from '@petstore/testing';
 import { Redis } from 'ioredis';
 import { expect, vi } from 'vitest';
 import {
@@ -7,6 +7,7 @@ import {
   type RateLimitDecision,
   type RateLimitSubject,
   ResilientLimiter,
+  type ResilientLimiterOptions,
 } from '../src/index.ts';
 
 /**
@@ -24,22 +25,32 @@ export const PATIENT = { timeoutMs: 10_000 };
 /** Redis must be in use again this long after it can be. */
 const RETURN_MS = 10_000;
 
-type ServerOptions = Parameters<typeof startRedisServer>[0];
+/** A limiter that counts in Redis, and what it told since. Ending it closes the connection, too. */
+export async function openLimiter(options: Omit<ResilientLimiterOptions, 'onStateChange'>) {
+  const changes: LimiterStateChange[] = [];
+  const limiter = new ResilientLimiter({ ...options, onStateChange: (change) => changes.push(change) });
+  await untilInUse(limiter);
+  changes.length = 0; // a start that took long was told
+  return {
+    limiter,
+    changes,
+    [Symbol.dispose]() {
+      limiter.close();
+      options.redis.disconnect();
+    },
+  };
+}
 
-interface ScenarioOptions {
+interface ScenarioOptions extends Pick<RedisServerOptions, 'config'> {
   readonly instances?: number;
   readonly timeoutMs?: number;
-  readonly config?: object;
 }
 
 /** A limiter on a Redis that may be hurt. */
 export async function openScenario({ config = {}, ...options }: ScenarioOptions = {}) {
-  const server = await startRedisServer({ config: config as NonNullable<NonNullable<ServerOptions>['config']> });
+  const server = await startRedisServer({ config });
   const redis = connectRedis({ type: 'single', host: '127.0.0.1', port: server.port, database: 0, tls: false });
-  const changes: LimiterStateChange[] = [];
-  const limiter = new ResilientLimiter({ redis, ...options, onStateChange: (change) => changes.push(change) });
-  await untilInUse(limiter);
-  changes.length = 0; // a start that took long was told
+  const { limiter, changes, ...opened } = await openLimiter({ redis, ...options });
   return {
     server,
     limiter,
@@ -50,20 +61,23 @@ export async function openScenario({ config = {}, ...options }: ScenarioOptions 
       await vi.waitUntil(() => redis.status !== 'ready', { timeout: RETURN_MS, interval: 1 });
     },
     /** Sends a command from elsewhere. */
-    async command(name: string, ...parameters: (string | number)[]): Promise<unknown> {
-      const client = new Redis(server.port, { maxRetriesPerRequest: 1, enableReadyCheck: false });
-      try {
-        return await client.call(name, ...parameters);
-      } finally {
-        client.disconnect();
-      }
-    },
+    command: (name: string, ...parameters: (string | number)[]): Promise<unknown> =>
+      ask(server.port, (client) => client.call(name, ...parameters)),
     async [Symbol.asyncDispose]() {
-      limiter.close();
-      redis.disconnect();
+      opened[Symbol.dispose]();
       await server[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Asks a Redis server over a connection of its own. */
+export async function ask<Answer>(port: number, question: (client: Redis) => Promise<Answer>): Promise<Answer> {
+  const client = new Redis(port, { maxRetriesPerRequest: 1, enableReadyCheck: false });
+  try {
+    return await question(client);
+  } finally {
+    client.disconnect();
+  }
 }
 
 /** Waits until nothing is counted in the process any more. */

@@ -77,7 +77,7 @@ test('every key has a time to live, after every kind of call', async () => {
 test('a key takes little memory when it is new, and a known most when it is full', async () => {
   let nowMs = 1_700_000_000_000;
   const limiter = new RedisLimiter({ ...PATIENT, redis, nowMs: () => nowMs });
-  const memory = (name: string) => redis.call('MEMORY', 'USAGE', name) as Promise<number>; // an integer by definition
+  const memory = async (name: string) => Number(await redis.call('MEMORY', 'USAGE', name));
   const fresh = newKey(60, 1_000);
   await limiter.check(fresh, 1);
   expect(await redis.strlen(fresh.storageKey)).toBe(42);

@@ -1,21 +1,11 @@
 import { startRedisServer } from '@petstore/testing';
-import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
-import { connectRedis, type LimiterStateChange, ResilientLimiter } from '../src/index.ts';
-import { eventually, PATIENT, runUnderLoad, sleep, untilInUse, WAIT_MAX_MS } from './fault-scenario.ts';
+import { connectRedis } from '../src/index.ts';
+import { ask, eventually, openLimiter, PATIENT, runUnderLoad, sleep, WAIT_MAX_MS } from './fault-scenario.ts';
 import { newKey } from './traffic.ts';
 
 const MASTER_NAME = 'petstore';
 const HOST = '127.0.0.1';
-
-async function ask<Answer>(port: number, question: (client: Redis) => Promise<Answer>): Promise<Answer> {
-  const client = new Redis(port, { maxRetriesPerRequest: 1, enableReadyCheck: false });
-  try {
-    return await question(client);
-  } finally {
-    client.disconnect();
-  }
-}
 
 test('behind Sentinels, a master that is killed under load fails no request, and its successor is used', async () => {
   await using master = await startRedisServer({ config: { 'repl-diskless-sync-delay': 0 } });
@@ -35,10 +25,8 @@ test('behind Sentinels, a master that is killed under load fails no request, and
 
   const sentinels = [{ host: HOST, port: sentinel.port }];
   const redis = connectRedis({ type: 'sentinel', sentinels, masterName: MASTER_NAME, database: 0, tls: false });
-  const changes: LimiterStateChange[] = [];
-  const limiter = new ResilientLimiter({ ...PATIENT, redis, onStateChange: (change) => changes.push(change) });
-  await untilInUse(limiter);
-  changes.length = 0; // a start that took long was told
+  using opened = await openLimiter({ ...PATIENT, redis });
+  const { limiter, changes } = opened;
   const subject = newKey(1_000_000, 1_000_000);
   const { longestWaitMs, admitted, decisions } = await runUnderLoad(limiter, [subject], async () => {
     await sleep(300);
@@ -56,6 +44,4 @@ test('behind Sentinels, a master that is killed under load fails no request, and
   // The ten that were under way when the master died may have been counted before it did.
   expect(await used()).toBeLessThanOrEqual(decisions.length + 10);
   expect(await ask(replica.port, (client) => client.exists(subject.storageKey))).toBe(1);
-  limiter.close();
-  redis.disconnect();
 }, 120_000);
