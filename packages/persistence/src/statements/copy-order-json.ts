@@ -1,3 +1,4 @@
+import { copyStatement } from './copy-statement.ts';
 import { Exchange, type WireConnection } from './exchange.ts';
 import { ORDER_JSON_COLUMNS, orderJson } from './order-json.ts';
 import type { PipelinedConnections } from './pipelined-connections.ts';
@@ -77,10 +78,7 @@ class OrderJsonCopy extends Exchange {
   }
 
   protected override write(connection: WireConnection): void {
-    // COPY takes no parameters. The quotes keep -2^63 a bigint: without them it is the negation of a numeric.
-    connection.query(
-      `copy (select ${ORDER_JSON_COLUMNS} from orders where id > '${this.#afterId}'::bigint order by id limit ${this.#limit}) to stdout`,
-    );
+    connection.query(copyStatement(ORDER_JSON_COLUMNS, this.#afterId, this.#limit));
   }
 
   /** One row: id, pet's id, quantity, time or `\N`, `t` or `f`, with tabs between. */

@@ -1,5 +1,6 @@
 import { type Order, PackedOrders } from '@petstore/domain';
 import { orderOfCopyRow, PACKED_ORDER_MAX_BYTES, packCopyRow } from './copy-row.ts';
+import { copyStatement } from './copy-statement.ts';
 import { Exchange, type WireConnection } from './exchange.ts';
 import { ORDER_COLUMNS } from './order-rows.ts';
 import type { PipelinedConnections } from './pipelined-connections.ts';
@@ -101,10 +102,7 @@ class OrderCopy<Orders> extends Exchange {
 
   protected override write(connection: WireConnection): void {
     const { afterId, limit } = this.#options;
-    // COPY takes no parameters. The quotes keep -2^63 a bigint: without them it is the negation of a numeric.
-    connection.query(
-      `copy (select ${ORDER_COLUMNS} from orders where id > '${afterId}'::bigint order by id limit ${limit}) to stdout (format binary)`,
-    );
+    connection.query(copyStatement(ORDER_COLUMNS, afterId, limit, { isBinary: true }));
   }
 
   override handleCopyData({ chunk }: { readonly chunk: Buffer }): void {
