@@ -11,7 +11,7 @@ describe('a storage watch', () => {
 
   function createWatch() {
     const events: string[] = [];
-    const state = { failure: undefined as Error | undefined, hangs: false };
+    const state: { failure: Error | undefined; hangs: boolean } = { failure: undefined, hangs: false };
     const answer = (what: string) => async () => {
       events.push(what);
       if (state.hangs) await new Promise(() => {});

@@ -1,18 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openApiDocument } from '@petstore/api';
-import { type OrderRepository, StorageUnavailableError } from '@petstore/domain';
+import { StorageUnavailableError } from '@petstore/domain';
 import { readSettings } from '@petstore/runtime';
 import { manualClock } from '@petstore/testing';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { importOrders, importPets, pendingOrder, placeOrder } from '../http/support/orders.ts';
-import { sendRaw } from '../http/support/raw-http.ts';
+import { sendOne } from '../http/support/raw-http.ts';
 import {
   createKey,
+  failing,
   PETS_SUNSET_AT,
   planOf,
   startTestApp,
   type TestApp,
   type TestAppOptions,
+  useTestApp,
 } from '../http/support/test-app.ts';
 import { AnswerValidator } from './answer-validator.ts';
 import { type DescribedOperation, describeApi } from './described-api.ts';
@@ -20,9 +22,8 @@ import { type DescribedOperation, describeApi } from './described-api.ts';
 const SHOP = 'https://shop.example';
 /** Of getPetById, which is to succeed whenever these tests run. */
 const petsSunsetAt = new Date('2999-12-31T00:00:00Z');
-const app = await startTestApp({ corsOrigins: [SHOP], petsSunsetAt });
-afterAll(() => app[Symbol.asyncDispose]());
-await importPets(app.persistence, [{ id: 1n as never, name: 'Ada' }]);
+const app = await useTestApp({ corsOrigins: [SHOP], petsSunsetAt });
+await importPets(app.persistence, [{ id: 1n, name: 'Ada' }]);
 
 const read = async (path: string) => describeApi(await (await app.fetch(path, { key: null })).json());
 /** The documents as they are served. */
@@ -53,9 +54,7 @@ async function ask(asked: Asked, from: TestApp = app): Promise<string> {
     ...(key === null ? [] : [`Authorization: Bearer ${key}`]),
     ...lines,
   ];
-  const [answer] = await sendRaw(head.join('\r\n') + end, { port: from.port, methods: [method] });
-  if (answer === undefined) throw new Error('no answer came');
-  const { status, headers, body } = answer;
+  const { status, headers, body } = await sendOne(head.join('\r\n') + end, { port: from.port, method });
   expect(validator.check({ method, url, status, headers, body }), `${method} ${url} ${status} ${body}`).toEqual([]);
   if (status < 400 || body === '') return String(status);
   const { code } = JSON.parse(body);
@@ -74,16 +73,6 @@ const urlOf = (operation: Operation, from: TestApp = app): Promise<string> => {
   const make = SUCCEEDING[operation.operationId];
   if (make === undefined) throw new Error(`Say in SUCCEEDING how ${operation.operationId} succeeds.`);
   return make(from);
-};
-
-/** The repositories fail, whatever they are asked for. */
-const failing = (error: unknown): TestAppOptions => {
-  const reject = () => Promise.reject(error);
-  const fail = (): never => {
-    throw error;
-  };
-  const orders: OrderRepository = { listOrders: fail, findOrders: reject, applyCommand: reject, insertOrder: reject };
-  return { wrap: { orders: () => orders, pets: () => ({ findPet: reject }) } };
 };
 
 describe.each(OPERATIONS)('$name', (operation) => {

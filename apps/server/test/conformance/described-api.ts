@@ -67,12 +67,14 @@ export function describeApi(document: unknown): DescribedApi {
 function followReferences(value: unknown, document: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((item) => followReferences(item, document));
-  const { $ref } = value as { readonly $ref?: unknown };
-  if (typeof $ref === 'string') return followReferences(lookUp($ref, document), document);
+  if ('$ref' in value && typeof value.$ref === 'string') {
+    return followReferences(lookUp(value.$ref, document), document);
+  }
   return Object.fromEntries(Object.entries(value).map(([name, own]) => [name, followReferences(own, document)]));
 }
 
 function lookUp($ref: string, document: unknown): unknown {
   const names = $ref.replace(/^#\//, '').split('/');
+  // What a reference leads through are objects.
   return names.reduce((found, name) => (found as Readonly<Record<string, unknown>>)[name], document);
 }

@@ -52,7 +52,8 @@ function recordAnswer(response: ServerResponse): AnswerRecord {
     if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) return;
     length += chunk.length;
     if (length > KEPT_BODY_MAX_BYTES) chunks.length = 0;
-    else chunks.push(typeof chunk === 'string' ? Buffer.from(chunk, encoding as BufferEncoding) : Buffer.from(chunk));
+    else if (typeof chunk !== 'string') chunks.push(Buffer.from(chunk));
+    else chunks.push(Buffer.from(chunk, encoding as BufferEncoding)); // a callback in its place is taken as none
   };
   const { writeHead, write, end } = response;
   // Called as they were, whichever of their overloads that is.

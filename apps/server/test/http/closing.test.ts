@@ -42,13 +42,7 @@ async function startHeldApp() {
 describe('a listener that closes', () => {
   test('answers what is at work, and says that it is the last answer', async () => {
     const { app, commandBegun, letGo } = await startHeldApp();
-    const { id } = await app.persistence.orders.insertOrder({
-      petId: 7n as never,
-      quantity: 1,
-      placedAt: new Date(),
-      status: 'pending',
-      complete: false,
-    });
+    const { id } = await placeOrder(app.persistence);
     using connection = await openRaw({ port: app.port });
     connection.write(request(app.key, `DELETE /v1/store/orders/${id}`));
     await commandBegun;

@@ -1,9 +1,8 @@
-import { afterAll, describe, expect, test } from 'vitest';
-import { createKey, planOf, startTestApp } from './support/test-app.ts';
+import { describe, expect, test } from 'vitest';
+import { createKey, planOf, startTestApp, useTestApp } from './support/test-app.ts';
 
 const SHOP = 'https://shop.example';
-const app = await startTestApp({ corsOrigins: [SHOP, 'http://localhost:5173'] });
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await useTestApp({ corsOrigins: [SHOP, 'http://localhost:5173'] });
 
 const preflight = (path: string, origin: string, method = 'DELETE') =>
   app.fetch(path, {

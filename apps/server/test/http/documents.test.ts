@@ -1,10 +1,9 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { expectError } from './support/expect-error.ts';
-import { startTestApp } from './support/test-app.ts';
+import { useTestApp } from './support/test-app.ts';
 
-const app = await startTestApp();
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await useTestApp();
 
 const get = (path: string, headers: Record<string, string> = {}) => app.fetch(path, { key: null, headers });
 

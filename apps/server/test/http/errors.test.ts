@@ -2,17 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
 import { StorageUnavailableError } from '@petstore/domain';
 import { manualClock } from '@petstore/testing';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { placeOrder } from './support/orders.ts';
-import { type RawAnswer, sendRaw } from './support/raw-http.ts';
+import { type RawAnswer, sendOne } from './support/raw-http.ts';
 import {
   createKey,
+  failing,
   PETS_SUNSET_AT,
   planOf,
   startTestApp,
   type TestApp,
   type TestAppOptions,
+  useTestApp,
 } from './support/test-app.ts';
 
 interface Row {
@@ -23,18 +25,11 @@ interface Row {
   readonly headers?: Readonly<Record<string, unknown>>;
 }
 
-const raw = async ({ port }: TestApp, text: string): Promise<RawAnswer> => {
-  const [answer] = await sendRaw(text, { port });
-  if (answer === undefined) throw new Error('no answer came');
-  return answer;
-};
+const raw = ({ port }: TestApp, text: string): Promise<RawAnswer> => sendOne(text, { port });
 const authorized = ({ key }: TestApp, line: string, ...more: string[]) =>
   [line, 'Host: x', `Authorization: Bearer ${key}`, ...more, '', ''].join('\r\n');
 const cancel = (app: TestApp, id: bigint | string) => app.fetch(`/v1/store/orders/${id}`, { method: 'DELETE' });
 
-const failing = (error: unknown): TestAppOptions => ({
-  wrap: { orders: (orders) => ({ ...orders, applyCommand: () => Promise.reject(error) }) },
-});
 const SECRET = 'select "secret" from internals';
 
 const ROWS: readonly Row[] = [
@@ -179,8 +174,7 @@ const OVER_TRPC_ONLY: readonly ErrorCode[] = [
 ];
 
 describe('every failure over REST is the Error object under the headers of a limit', async () => {
-  const shared = await startTestApp();
-  afterAll(() => shared[Symbol.asyncDispose]());
+  const shared = await useTestApp();
 
   test.each(ROWS)('$code, from $from', async ({ code, provoke, options, headers = {} }) => {
     await using own = options && (await startTestApp(options));

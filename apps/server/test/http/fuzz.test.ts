@@ -1,13 +1,12 @@
 import { ERROR_CATALOGUE } from '@petstore/api';
 import fc from 'fast-check';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { importPets } from './support/orders.ts';
 import { openRaw, type RawAnswer } from './support/raw-http.ts';
-import { startTestApp } from './support/test-app.ts';
+import { useTestApp } from './support/test-app.ts';
 
-const app = await startTestApp({ bounds: { headersTimeoutMs: 1_000, requestTimeoutMs: 1_000, maxBodyBytes: 50 } });
-afterAll(() => app[Symbol.asyncDispose]());
-await importPets(app.persistence, [{ id: 1n as never, name: 'Ada' }]);
+const app = await useTestApp({ bounds: { headersTimeoutMs: 1_000, requestTimeoutMs: 1_000, maxBodyBytes: 50 } });
+await importPets(app.persistence, [{ id: 1n, name: 'Ada' }]);
 
 const rarely = <Value>(usual: fc.Arbitrary<Value>, odd: fc.Arbitrary<Value>) =>
   fc.oneof({ weight: 12, arbitrary: usual }, { weight: 1, arbitrary: odd });

@@ -1,12 +1,11 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createClientAddress, type TrustedProxies } from '../../src/http/client-address.ts';
 import { expectRateLimitHeaders } from './support/expect-error.ts';
 import { importPets, placeOrder } from './support/orders.ts';
-import { createKey, PETS_SUNSET_AT, planOf, startTestApp } from './support/test-app.ts';
+import { createKey, PETS_SUNSET_AT, planOf, startTestApp, useTestApp } from './support/test-app.ts';
 
-const app = await startTestApp();
-afterAll(() => app[Symbol.asyncDispose]());
-await importPets(app.persistence, [{ id: 1n as never, name: 'Ada' }]);
+const app = await useTestApp();
+await importPets(app.persistence, [{ id: 1n, name: 'Ada' }]);
 
 describe('X-Request-Id', () => {
   const idOf = async (sent?: string) =>
@@ -168,7 +167,7 @@ describe("a client's address", () => {
     createClientAddress(trusted)({
       socket: { remoteAddress: peer },
       headers: { 'x-forwarded-for': forwarded },
-    } as never);
+    } as never); // all of a request that is read
 
   test.each<[TrustedProxies, string, string]>([
     [false, '1.2.3.4', '10.0.0.1'],

@@ -1,14 +1,13 @@
 import type { ErrorCode } from '@petstore/api';
 import { manualClock } from '@petstore/testing';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { placeOrder } from './support/orders.ts';
-import { sendRaw } from './support/raw-http.ts';
-import { createKey, planOf, startTestApp } from './support/test-app.ts';
+import { sendOne } from './support/raw-http.ts';
+import { createKey, planOf, startTestApp, useTestApp } from './support/test-app.ts';
 
 // Each request without a valid key comes from an address of its own, so that none uses up another's limit.
-const app = await startTestApp({ trustedProxies: true });
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await useTestApp({ trustedProxies: true });
 
 let clients = 0;
 const list = (authorization?: string) =>
@@ -51,11 +50,11 @@ describe('the Authorization header', () => {
   });
 
   test('that comes twice counts as its first', async () => {
-    const [answer] = await sendRaw(
+    const answer = await sendOne(
       `GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${app.key}\r\nAuthorization: Bearer y\r\n\r\n`,
       { port: app.port },
     );
-    expect(answer?.status).toBe(200);
+    expect(answer.status).toBe(200);
   });
 });
 

@@ -1,9 +1,8 @@
-import { afterAll, describe, expect, test } from 'vitest';
-import { createKey, planOf, startTestApp } from './support/test-app.ts';
+import { describe, expect, test } from 'vitest';
+import { createKey, planOf, useTestApp } from './support/test-app.ts';
 import { query } from './support/trpc-calls.ts';
 
-const shared = await startTestApp();
-afterAll(() => shared[Symbol.asyncDispose]());
+const shared = await useTestApp();
 
 const remainingOf = (answer: { headers: Headers }) => Number(answer.headers.get('x-ratelimit-remaining'));
 const keyOf = (perMinute: number) => createKey(shared.persistence, { plan: planOf(perMinute, 1_000) });

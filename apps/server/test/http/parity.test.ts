@@ -1,21 +1,22 @@
 import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
 import { StorageUnavailableError } from '@petstore/domain';
 import { manualClock } from '@petstore/testing';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { expectError } from './support/expect-error.ts';
 import { importPets, placeOrder } from './support/orders.ts';
 import {
   createKey,
+  failing,
   PETS_SUNSET_AT,
   planOf,
   startTestApp,
   type TestApp,
   type TestAppOptions,
+  useTestApp,
 } from './support/test-app.ts';
 import { mutate, query, type TrpcAnswer } from './support/trpc-calls.ts';
 
-const shared = await startTestApp();
-afterAll(() => shared[Symbol.asyncDispose]());
+const shared = await useTestApp();
 
 type Options = { readonly key?: string | null };
 const cancelOrder = {
@@ -42,10 +43,6 @@ const spentKey = async (app: TestApp) => {
   await app.fetch('/v1/pets/1', { key });
   return key;
 };
-const failing = (error: Error): TestAppOptions => ({
-  wrap: { pets: () => ({ findPet: () => Promise.reject(error) }) },
-});
-
 const ROWS: readonly Row[] = [
   { code: 'order_not_found', call: cancelOrder, id: async () => 404n },
   {
@@ -91,7 +88,7 @@ describe('REST and tRPC fail with the same code, message and headers', () => {
 
 describe('REST and tRPC succeed alike', () => {
   test('a pet', async () => {
-    await importPets(shared.persistence, [{ id: 77n as never, name: 'Ada' }]);
+    await importPets(shared.persistence, [{ id: 77n, name: 'Ada' }]);
     expect(await (await getPet.rest(shared, 77n)).json()).toEqual({ id: 77, name: 'Ada' });
     expect((await getPet.trpc(shared, 77n)).data).toEqual({ id: 77n, name: 'Ada' });
   });

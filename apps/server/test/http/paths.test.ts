@@ -1,25 +1,22 @@
 import type { ErrorCode } from '@petstore/api';
 import { INT64_MAX, INT64_MIN } from '@petstore/domain';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { importOrders, importPets, pendingOrder } from './support/orders.ts';
-import { type RawAnswer, sendRaw } from './support/raw-http.ts';
-import { createKey, planOf, startTestApp } from './support/test-app.ts';
+import { type RawAnswer, sendOne } from './support/raw-http.ts';
+import { createKey, planOf, useTestApp } from './support/test-app.ts';
 
-const app = await startTestApp();
-afterAll(() => app[Symbol.asyncDispose]());
+const app = await useTestApp();
 await importOrders(
   app.persistence,
   [1n, 2n, 3n, 4n, INT64_MIN, INT64_MAX, -5n, 0n].map((id) => pendingOrder(id)),
 );
-await importPets(app.persistence, [{ id: 1n as never, name: 'Ünal "the cat"' }]);
+await importPets(app.persistence, [{ id: 1n, name: 'Ünal "the cat"' }]);
 
 /** fetch would write some of these paths in another way. */
 async function send(method: string, target: string, key: string | undefined = app.key): Promise<RawAnswer> {
   const authorization = key === '' ? '' : `Authorization: Bearer ${key}\r\n`;
-  const [answer] = await sendRaw(`${method} ${target} HTTP/1.1\r\nHost: x\r\n${authorization}\r\n`, { port: app.port });
-  if (answer === undefined) throw new Error('no answer came');
-  return answer;
+  return await sendOne(`${method} ${target} HTTP/1.1\r\nHost: x\r\n${authorization}\r\n`, { port: app.port });
 }
 
 describe('a path is exact after percent-decoding', () => {

@@ -4,20 +4,27 @@ import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
 import { StorageUnavailableError } from '@petstore/domain';
 import type { RateLimiter } from '@petstore/rate-limit';
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { expectRateLimitHeaders } from './support/expect-error.ts';
 import { importPets, placeOrder } from './support/orders.ts';
-import { openRaw, sendRaw } from './support/raw-http.ts';
-import { createKey, planOf, startTestApp, type TestApp, type TestAppOptions } from './support/test-app.ts';
+import { openRaw, sendOne } from './support/raw-http.ts';
+import {
+  createKey,
+  failing,
+  planOf,
+  startTestApp,
+  type TestApp,
+  type TestAppOptions,
+  useTestApp,
+} from './support/test-app.ts';
 import { batchBody, encode, mutate, query } from './support/trpc-calls.ts';
 
 const JSON_BODY = { 'content-type': 'application/json' };
-const shared = await startTestApp();
+const shared = await useTestApp();
 const { persistence } = shared;
-await importPets(persistence, [{ id: 1n as never, name: 'Ada' }]);
-afterAll(() => shared[Symbol.asyncDispose]());
+await importPets(persistence, [{ id: 1n, name: 'Ada' }]);
 
-const post = (app: TestApp, path: string, init: RequestInit = {}) =>
+const post = (app: TestApp, path: string, init: Parameters<TestApp['fetch']>[1] = {}) =>
   app.fetch(path, { method: 'POST', headers: JSON_BODY, ...init });
 
 describe('a call that succeeds', () => {
@@ -37,13 +44,14 @@ describe('a call that succeeds', () => {
     const shipDate = new Date('2026-05-06T07:08:09.010Z');
     const placed = await mutate(shared, 'orders.place', { petId: 9n, quantity: 3, shipDate }, options);
     expect(placed.data).toMatchObject({
+      id: expect.any(BigInt),
       petId: 9n,
       quantity: 3,
       shipDate,
       status: 'pending',
       placedAt: expect.any(Date),
     });
-    const { id: orderId } = placed.data as { id: bigint };
+    const { id: orderId } = placed.data as { id: bigint }; // as has just been seen
     const shipped = await mutate(shared, 'orders.ship', { orderId }, options);
     expect(shipped.data).toMatchObject({
       id: orderId,
@@ -57,12 +65,12 @@ describe('a call that succeeds', () => {
 
   test('HEAD answers as GET without a body', async () => {
     const input = encodeURIComponent('{"json":{"petId":"1"},"meta":{"values":{"petId":["bigint"]}}}');
-    const [answer] = await sendRaw(
+    const answer = await sendOne(
       `HEAD /trpc/pets.get?input=${input} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${shared.key}\r\n\r\n`,
-      { port: shared.port, methods: ['HEAD'] },
+      { port: shared.port, method: 'HEAD' },
     );
     expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } });
-    expect(Number(answer?.headers['content-length'])).toBeGreaterThan(0);
+    expect(Number(answer.headers['content-length'])).toBeGreaterThan(0);
   });
 });
 
@@ -74,9 +82,9 @@ interface Row {
 }
 
 const ship = (app: TestApp, orderId: bigint, key = app.internalKey) =>
-  post(app, '/trpc/orders.ship', { body: encode({ orderId }), key } as RequestInit);
+  post(app, '/trpc/orders.ship', { body: encode({ orderId }), key });
 const complete = (app: TestApp, orderId: bigint) =>
-  post(app, '/trpc/orders.complete', { body: encode({ orderId }), key: app.internalKey } as RequestInit);
+  post(app, '/trpc/orders.complete', { body: encode({ orderId }), key: app.internalKey });
 
 const ROWS: readonly Row[] = [
   { code: 'missing_api_key', what: 'no key', provoke: (app) => app.fetch('/trpc/pets.get', { key: null }) },
@@ -306,9 +314,7 @@ describe("every failure under /trpc is tRPC's envelope with the documented code"
   });
 
   test('a failure of the database is 503 with Retry-After', async () => {
-    await using app = await startTestApp({
-      wrap: { pets: () => ({ findPet: () => Promise.reject(new StorageUnavailableError('away')) }) },
-    });
+    await using app = await startTestApp(failing(new StorageUnavailableError('away')));
     const answer = await query(app, 'pets.get', { petId: 1n });
     expect(answer).toMatchObject({ status: 503, error: { data: { errorCode: 'service_unavailable' } } });
     expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);

@@ -23,8 +23,14 @@ export async function importOrders({ orders }: Persistence, values: readonly Ord
   if (insertedCount !== values.length) throw new Error('the orders of a test must be importable');
 }
 
-export async function importPets({ pets }: Persistence, values: readonly Pet[]): Promise<void> {
-  const { insertedCount } = await pets.importPets(numbered(values));
+interface PetFacts {
+  readonly id: bigint;
+  readonly name: string;
+}
+
+export async function importPets({ pets }: Persistence, values: readonly PetFacts[]): Promise<void> {
+  const records = values.map(({ id, name }): Pet => ({ id: petId(id), name }));
+  const { insertedCount } = await pets.importPets(numbered(records));
   if (insertedCount !== values.length) throw new Error('the pets of a test must be importable');
 }
 

@@ -99,6 +99,16 @@ export async function sendRaw(text: string, options: RawOptions): Promise<RawAns
   return answers;
 }
 
+/** Sends one request as it is, and gives its answer. */
+export async function sendOne(
+  text: string,
+  { method, ...options }: Pick<RawOptions, 'port'> & { readonly method?: string },
+): Promise<RawAnswer> {
+  using connection = await openRaw(options);
+  connection.write(text);
+  return await connection.read(method);
+}
+
 function parseAnswer(
   text: string,
   method: string,

@@ -17,6 +17,7 @@ import type { RateLimiter } from '@petstore/rate-limit';
 import { createTestDatabase, createTestRedis } from '@petstore/testing';
 import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
+import { afterAll } from 'vitest';
 import { renderDocument } from '../../../src/document.ts';
 import { createApp } from '../../../src/http/app.ts';
 import type { AppOptions } from '../../../src/http/app-options.ts';
@@ -108,7 +109,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     },
     authenticator,
     limiter: counting,
-    logger: pino({ level: 'debug' }, { write: (line: string) => void logLines.push(JSON.parse(line) as LogLine) }),
+    logger: pino({ level: 'debug' }, { write: (line: string) => void logLines.push(JSON.parse(line) as LogLine) }), // as pino writes it
     metrics: {
       observeRequest: (operation, status, durationSeconds) =>
         void observed.push({ operation, status, durationSeconds }),
@@ -150,6 +151,23 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     },
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   };
+}
+
+/** An app for the tests of a file or of a group: it is ended after the last of them. */
+export async function useTestApp(options?: TestAppOptions): Promise<TestApp> {
+  const app = await startTestApp(options);
+  afterAll(() => app[Symbol.asyncDispose]());
+  return app;
+}
+
+/** For an app whose repositories fail, whatever they are asked for. */
+export function failing(error: Error): TestAppOptions {
+  const reject = () => Promise.reject(error);
+  const fail = (): never => {
+    throw error;
+  };
+  const orders: OrderRepository = { listOrders: fail, findOrders: reject, applyCommand: reject, insertOrder: reject };
+  return { wrap: { orders: () => orders, pets: () => ({ findPet: reject }) } };
 }
 
 export interface TestKey {
