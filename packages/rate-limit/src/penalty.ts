@@ -67,8 +67,8 @@ export interface Refusal {
 /**
  * Books a refusal.
  *
- * Who obeys Retry-After is never banned, however many share a key, because each refusal that is no strike entitles to
- * one later refusal that is none either, from the earliest time that was promised since.
+ * Each refusal that is no strike entitles to one later refusal that is none either, from the earliest time that was
+ * promised since: so callers that share a key, obey Retry-After and begin together are not banned, however many.
  */
 export function refuse(penalty: Penalty, refusal: Refusal): { penalty: Penalty; retryAtMs: number; banned: boolean } {
   const { atMs } = refusal;

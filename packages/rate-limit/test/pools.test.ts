@@ -50,7 +50,7 @@ const pools = fc
   .map(([limit, pool]) => ({ ...limit, ...pool }));
 
 describe('workers that obey Retry-After', () => {
-  test('are never banned, in pools of any size, whatever the plan', () => {
+  test('are never banned, in pools of any size that begin together, whatever the plan', () => {
     const property = fc.property(pools, (pool) => {
       for (const { outcome } of runPool(pool)) expect(outcome).not.toBe('api_key_banned');
     });
