@@ -15,7 +15,7 @@ import pg from 'pg';
 import { afterAll, beforeAll } from 'vitest';
 import { type ImportRecord, openPersistence, type Persistence } from '../src/index.ts';
 
-export interface TestStore extends AsyncDisposable {
+interface TestStore extends AsyncDisposable {
   readonly url: string;
   readonly persistence: Persistence;
   /** For what the persistence offers no way to do. */
