@@ -1,6 +1,6 @@
 /**
- * The whole test run: sees that a Redis server and a browser are there, runs `turbo run test`, and ends with the sum of
- * all packages. Arguments go to turbo, as in `pnpm test --filter=@petstore/domain` or `pnpm test --force`.
+ * The whole test run: sees that a Redis server, a browser and curl are there, runs `turbo run test`, and ends with the
+ * sum of all packages. Arguments go to turbo, as in `pnpm test --filter=@petstore/domain` or `pnpm test --force`.
  */
 import { spawnSync } from 'node:child_process';
 import { ensureNeededPrograms } from './needed-programs.ts';

@@ -31,11 +31,17 @@ const NEEDED: readonly NeededProgram[] = [
     debianPackage: 'chromium',
     elsewhere: 'https://www.google.com/chrome/',
   },
+  {
+    name: 'curl',
+    programs: ['curl'],
+    debianPackage: 'curl',
+    elsewhere: 'https://curl.se/download.html',
+  },
 ];
 
 /**
- * The tests hurt real Redis servers and read web pages in a real browser. What is missing of these is installed from
- * Debian's packages, where that is allowed.
+ * The tests hurt real Redis servers, read web pages in a real browser and run the commands that documents show. What
+ * they lack for it is installed from Debian's packages, where that is allowed.
  *
  * @returns what to tell the user where something is still missing
  */
