@@ -1,0 +1,69 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { comparable, isAsShown, ROOT, readSteps, type Step } from './support/documentation.ts';
+import { Reader } from './support/reader.ts';
+import { ServerUnderTest, useDataFolder } from './support/server-process.ts';
+
+/**
+ * How much of each document is run, so that a block that falls out is noticed. All share a server, and the README comes
+ * last: it imports orders, which a guide counts.
+ */
+const FOLLOWED = {
+  'docs/guides/five-minutes-rest.md': { commands: 5, programs: 1 },
+  'docs/guides/five-minutes-trpc.md': { commands: 3, programs: 1 },
+  'README.md': { commands: 4, programs: 0 },
+};
+
+/** The file that the README imports: as many orders as it tells, with ids that no other order has. */
+const ORDERS_CSV = `id,petId,quantity\n${Array.from({ length: 10_000 }, (_, i) => `${i + 100_001},1,1\n`).join('')}`;
+
+const folder = useDataFolder();
+let server: ServerUnderTest;
+beforeAll(async () => {
+  server = new ServerUnderTest(folder.path);
+  await server.url();
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+async function openTerminal(): Promise<Reader> {
+  const demoKey = (await server.demoKeys()).get('free') ?? '';
+  const reader = new Reader({ url: await server.url(), dataFolder: folder.path, demoKey });
+  reader.writeFile('orders.csv', ORDERS_CSV);
+  return reader;
+}
+
+/** Does what a step says, and expects what it shows. */
+async function follow(reader: Reader, step: Step): Promise<void> {
+  if (step.kind === 'program') return reader.writeFile(step.file, step.source);
+  const { exitCode, printed } = await reader.run(step.command);
+  const [actual, shown] = [comparable(printed), comparable(step.shown)];
+  // Where they differ the two are compared as they stand, so that the failure tells in what.
+  expect(isAsShown(actual, shown) ? shown : actual, `what "${step.command}" prints`).toBe(shown);
+  expect(exitCode, `the exit code of "${step.command}"`).toBe(0);
+}
+
+test.each(Object.entries(FOLLOWED))('what %s shows is what its commands print', async (document, expected) => {
+  await using reader = await openTerminal();
+  const done = { commands: 0, programs: 0 };
+  for (const step of readSteps(document)) {
+    await follow(reader, step);
+    done[step.kind === 'command' ? 'commands' : 'programs'] += 1;
+  }
+  expect(done).toEqual(expected);
+});
+
+test('no other document has anything to run', () => {
+  const guides = readdirSync(join(ROOT, 'docs/guides')).filter((name) => name.endsWith('.md'));
+  const documents = [
+    'README.md',
+    'docs/errors.md',
+    'docs/operations.md',
+    ...guides.map((name) => `docs/guides/${name}`),
+  ];
+  const followed = documents.filter((document) => readSteps(document).length > 0);
+  expect(followed.toSorted()).toEqual(Object.keys(FOLLOWED).toSorted());
+});

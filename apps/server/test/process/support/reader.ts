@@ -1,0 +1,112 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import { createTemporaryFolder, endWithTestRun } from '@petstore/testing';
+import { ROOT } from './documentation.ts';
+
+const CLIENT = join(import.meta.dirname, '../../../node_modules/@petstore/client');
+/** Where the documents' server listens. */
+const DOCUMENTED_HOST = '127.0.0.1:3000';
+
+interface Surroundings {
+  /** Of the server. */
+  readonly url: string;
+  readonly dataFolder: string;
+  /** The demo key that the reader took. */
+  readonly demoKey: string;
+}
+
+/** Somebody who follows a document: with a terminal, in a folder where the client is installed. */
+export class Reader implements AsyncDisposable {
+  readonly #folder = createTemporaryFolder();
+  readonly #surroundings: Surroundings;
+  readonly #bash: ChildProcessByStdio<Writable, Readable, null>;
+  readonly #output: AsyncIterator<string>;
+  readonly #closed: Promise<unknown>;
+  /** The last key that a command printed. */
+  #issuedKey = '';
+
+  constructor(surroundings: Surroundings) {
+    this.#surroundings = surroundings;
+    this.#install();
+    this.#bash = spawn('bash', ['--noprofile', '--norc'], {
+      cwd: this.#folder.path,
+      env: {
+        // Ours first: the sources need the Node that runs this.
+        PATH: [dirname(process.execPath), process.env['PATH']].join(delimiter),
+        // Where curl finds its settings: ours, and nobody else's.
+        HOME: this.#folder.path,
+        DATA_DIR: surroundings.dataFolder,
+        PETSTORE_API_KEY: surroundings.demoKey,
+      },
+      stdio: ['pipe', 'pipe', 'inherit'],
+      // A process group of its own, so that a command that hangs ends with it.
+      detached: true,
+    });
+    this.#closed = once(this.#bash, 'close').then(endWithTestRun(this.#pid));
+    // That bash has ended is told by the end of its output.
+    this.#bash.stdin.on('error', () => undefined).write('exec 2>&1\n');
+    this.#output = this.#bash.stdout.setEncoding('utf8')[Symbol.asyncIterator]();
+  }
+
+  get #pid(): number {
+    if (this.#bash.pid === undefined) throw new Error('bash was not started');
+    return this.#bash.pid;
+  }
+
+  #install(): void {
+    const modules = join(this.#folder.path, 'node_modules/@petstore');
+    mkdirSync(modules, { recursive: true });
+    symlinkSync(realpathSync(CLIENT), join(modules, 'client'));
+    // To a pipe curl shows how far it is, to a terminal it does not.
+    this.writeFile('.curlrc', 'no-progress-meter\n');
+  }
+
+  writeFile(name: string, content: string): void {
+    writeFileSync(join(this.#folder.path, name), content.replaceAll(DOCUMENTED_HOST, this.#host));
+  }
+
+  get #host(): string {
+    return new URL(this.#surroundings.url).host;
+  }
+
+  /**
+   * Runs a command of a document, after those before it in the same shell.
+   *
+   * @returns what it printed, with the document's host for ours
+   */
+  async run(command: string): Promise<{ readonly exitCode: number; readonly printed: string }> {
+    const end = randomUUID();
+    const quoted = `'${this.#here(command).replaceAll("'", String.raw`'\''`)}'`;
+    // By `eval`, so that a command that bash cannot read does not end it.
+    this.#bash.stdin.write(`eval ${quoted} </dev/null; printf '%s %d\\n' ${end} $?\n`);
+    for (let text = ''; ; ) {
+      const { value, done } = await this.#output.next();
+      if (done) throw new Error(`bash ended at ${command}\n${text}`);
+      text += value;
+      const [tail, exitCode] = new RegExp(`${end} (\\d+)\n$`).exec(text) ?? [];
+      if (tail === undefined) continue;
+      const printed = text.slice(0, -tail.length);
+      this.#issuedKey = /\bpso_live_\w+/.exec(printed)?.[0] ?? this.#issuedKey;
+      return { exitCode: Number(exitCode), printed: printed.replaceAll(this.#host, DOCUMENTED_HOST) };
+    }
+  }
+
+  /** A document's command with this server, its keys, and the command line without pnpm, which may want a registry. */
+  #here(command: string): string {
+    return command
+      .replaceAll(DOCUMENTED_HOST, this.#host)
+      .replace(/^npx --yes pnpm@12 -s petstore /, `node '${join(ROOT, 'apps/cli/src/main.js')}' `)
+      .replace(/\bpso_test_[\w.]+/, this.#surroundings.demoKey)
+      .replace(/\bpso_live_[\w.]+/, this.#issuedKey);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#bash.exitCode === null && this.#bash.signalCode === null) process.kill(-this.#pid, 'SIGKILL');
+    await this.#closed;
+    this.#folder[Symbol.dispose]();
+  }
+}
