@@ -6,10 +6,13 @@ export interface Download {
   readonly bytes: number;
 }
 
-/** Reads a list to its end, and keeps nothing of it. @throws Error unless the answer is 200 and whole */
+/** After such a pause a list has come to a standstill: none of ours waits as long for a batch. */
+const STANDSTILL_MS = 30_000;
+
+/** Reads a list to its end, and keeps nothing of it. @throws Error unless the answer is 200 and whole, and comes without a standstill */
 export async function download(listUrl: string, apiKey: string): Promise<Download> {
   const { origin, pathname } = new URL(listUrl);
-  const client = new Client(origin);
+  const client = new Client(origin, { headersTimeout: STANDSTILL_MS, bodyTimeout: STANDSTILL_MS });
   const startMs = performance.now();
   let firstByteMs = 0;
   let bytes = 0;
@@ -29,7 +32,8 @@ export async function download(listUrl: string, apiKey: string): Promise<Downloa
             bytes += chunk.length;
           },
           onResponseEnd: () => resolve(),
-          onResponseError: (_controller, error) => reject(error),
+          onResponseError: (_controller, error) =>
+            reject(new Error(`the list broke off after ${bytes} bytes: ${error.message}`, { cause: error })),
         },
       );
     });

@@ -1,9 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { CONTENDERS } from '../lab/contenders.ts';
 import type { Lab, RunningServer } from '../lab/lab.ts';
-import { rssMbOf } from '../lab/process-cost.ts';
-import { download } from '../load/download.ts';
+import { type Download, download } from '../load/download.ts';
+import type { LoadReport } from '../load/load-requests.ts';
 import { type Column, SampleCollector } from '../report/result.ts';
+import { measureFresh, settle } from './fresh-server.ts';
+import { ListLengths } from './list-lengths.ts';
 import { sendLoad } from './request-load.ts';
 import { formatCount, type Scenario, UNKNOWN_ORDER } from './scenario.ts';
 
@@ -26,19 +27,6 @@ const BESIDE_COLUMNS: readonly Column[] = [
 export const longListDatabase = (lab: Lab): Promise<string> =>
   lab.databases.fill('orders_long', lab.options.longListCount);
 
-/** Makes a fresh process do a little of everything, so that a list finds what is loaded once already there. */
-export async function settle(lab: Lab, { url }: RunningServer): Promise<void> {
-  await sendLoad(lab, 404, {
-    origin: url,
-    method: 'DELETE',
-    path: `/v1/store/orders/${UNKNOWN_ORDER}`,
-    apiKey: lab.databases.keys.unlimited,
-    connections: 4,
-    seconds: 0.3,
-  });
-  await sleep(300);
-}
-
 /** Each list is read from a fresh process, so that memory is that of one list. */
 export const longList: Scenario = {
   // The database is filled by whichever scenario needs it first, which is this one unless others are chosen.
@@ -47,15 +35,14 @@ export const longList: Scenario = {
     const { rounds, longListCount } = lab.options;
     const databaseUrl = await longListDatabase(lab);
     const collectors = { service: new SampleCollector(), baseline: new SampleCollector() };
-    const lengths = new Set<number>();
+    const lengths = new ListLengths();
     for (let round = 1; round <= rounds; round++) {
       for (const contender of CONTENDERS) {
         lab.progress.step(`round ${round} of ${rounds}, ${contender}`);
-        await using server = await lab.startServer(contender, databaseUrl);
-        await settle(lab, server);
-        const idleMb = rssMbOf(server.pids());
-        const { value, cost } = await lab.measure(server, () => download(server.listUrl, lab.databases.keys.unlimited));
-        lengths.add(value.bytes);
+        const { value, cost } = await measureFresh(lab, contender, databaseUrl, ({ listUrl }) =>
+          download(listUrl, lab.databases.keys.unlimited),
+        );
+        lengths.check(longListCount, value.bytes);
         collectors[contender].add({
           totalMs: value.totalMs,
           firstByteMs: value.firstByteMs,
@@ -63,12 +50,11 @@ export const longList: Scenario = {
             cpuMs: cost.serverMs,
             postgresMs: cost.postgresMs,
             peakMb: cost.peakMb,
-            growthMb: cost.peakMb - idleMb,
+            growthMb: cost.growthMb,
           }),
         });
       }
     }
-    if (lengths.size !== 1) throw new Error(`the lists are not equally long: ${[...lengths].join(', ')} bytes`);
     return {
       title: `List ${formatCount(longListCount)} orders`,
       columns: LIST_COLUMNS,
@@ -85,7 +71,7 @@ const BESIDE_PER_SECOND = 200;
 export const besideLongList: Scenario = {
   plannedSeconds: ({ rounds, seconds, longListCount }) => 4 + rounds * 2 * (seconds + longListCount / 1_000_000),
   async run(lab) {
-    const { rounds, seconds, longListCount } = lab.options;
+    const { rounds, longListCount } = lab.options;
     const databaseUrl = await longListDatabase(lab);
     await using service = await lab.startServer('service', databaseUrl);
     await using baseline = await lab.startServer('baseline', databaseUrl);
@@ -99,7 +85,7 @@ export const besideLongList: Scenario = {
     for (let round = 1; round <= rounds; round++) {
       for (const contender of CONTENDERS) {
         lab.progress.step(`round ${round} of ${rounds}, ${contender}`);
-        collectors[contender].add(await measureBeside(lab, servers[contender], seconds));
+        collectors[contender].add(await measureBeside(lab, servers[contender]));
       }
     }
     return {
@@ -112,31 +98,42 @@ export const besideLongList: Scenario = {
   },
 };
 
-async function measureBeside(lab: Lab, server: RunningServer, seconds: number) {
+async function measureBeside(lab: Lab, server: RunningServer) {
+  const { value } = await lab.measure(server, () => cancelWhileListing(lab, server, { readers: 1, connections: 4 }));
+  const { p50Ms, p99Ms, maxMs } = value.report;
+  return { p50Ms, p99Ms, maxMs, lists: value.waves.length };
+}
+
+/**
+ * Cancels at a steady rate while so many at once read a list, and another when all have read it, until the time is over.
+ *
+ * @returns how the cancels were answered, and the lists that were read at once, wave after wave
+ */
+export async function cancelWhileListing(
+  lab: Lab,
+  { url, listUrl }: RunningServer,
+  { readers, connections }: { readonly readers: number; readonly connections: number },
+): Promise<{ report: LoadReport; waves: readonly (readonly Download[])[] }> {
   const { unlimited } = lab.databases.keys;
-  const { value } = await lab.measure(server, async () => {
-    let isOver = false;
-    let lists = 0;
-    const reader = (async () => {
-      while (!isOver) {
-        await download(server.listUrl, unlimited);
-        lists++;
-      }
-    })();
-    const load = sendLoad(lab, 404, {
-      origin: server.url,
-      method: 'DELETE',
-      path: `/v1/store/orders/${UNKNOWN_ORDER}`,
-      apiKey: unlimited,
-      connections: 4,
-      seconds,
-      perSecond: BESIDE_PER_SECOND,
-    }).finally(() => {
-      isOver = true;
-    });
-    const [report] = await Promise.all([load, reader]);
-    return { ...report, lists };
+  let isOver = false;
+  const readWaves = async () => {
+    const waves: Download[][] = [];
+    while (!isOver) {
+      waves.push(await Promise.all(Array.from({ length: readers }, () => download(listUrl, unlimited))));
+    }
+    return waves;
+  };
+  const load = sendLoad(lab, 404, {
+    origin: url,
+    method: 'DELETE',
+    path: `/v1/store/orders/${UNKNOWN_ORDER}`,
+    apiKey: unlimited,
+    connections,
+    seconds: lab.options.seconds,
+    perSecond: BESIDE_PER_SECOND,
+  }).finally(() => {
+    isOver = true;
   });
-  const { p50Ms, p99Ms, maxMs, lists } = value;
-  return { p50Ms, p99Ms, maxMs, lists };
+  const [report, waves] = await Promise.all([load, readWaves()]);
+  return { report, waves };
 }

@@ -1,7 +1,7 @@
-import { rssMbOf } from '../lab/process-cost.ts';
 import type { ReadListReport, ReadListTask } from '../load/read-list.ts';
 import { type Column, SampleCollector } from '../report/result.ts';
-import { longListDatabase, settle } from './long-list.ts';
+import { measureFresh } from './fresh-server.ts';
+import { longListDatabase } from './long-list.ts';
 import { formatCount, type Scenario } from './scenario.ts';
 
 const COLUMNS: readonly Column[] = [
@@ -24,18 +24,17 @@ export const trpcList: Scenario = {
     for (let round = 1; round <= rounds; round++) {
       for (const name of INTERFACES) {
         lab.progress.step(`round ${round} of ${rounds}, ${name}`);
-        await using server = await lab.startServer('service', databaseUrl);
-        await settle(lab, server);
-        const idleMb = rssMbOf(server.pids());
-        const task: ReadListTask = { origin: server.url, apiKey: lab.databases.keys.unlimited, interface: name };
-        const { value, cost } = await lab.measure(server, () => lab.runLoadProgram<ReadListReport>('read-list', task));
+        const { value, cost } = await measureFresh(lab, 'service', databaseUrl, ({ url }) => {
+          const task: ReadListTask = { origin: url, apiKey: lab.databases.keys.unlimited, interface: name };
+          return lab.runLoadProgram<ReadListReport>('read-list', task);
+        });
         const { orders, milliseconds, firstOrderMs, growthMb } = value;
         if (orders !== longListCount) throw new Error(`${name} listed ${orders} orders, not ${longListCount}`);
         collectors[name].add({
           milliseconds,
           firstOrderMs,
           clientGrowthMb: growthMb,
-          ...(cost && { cpuMs: cost.serverMs, serviceGrowthMb: cost.peakMb - idleMb }),
+          ...(cost && { cpuMs: cost.serverMs, serviceGrowthMb: cost.growthMb }),
         });
       }
     }
