@@ -1,3 +1,5 @@
+import { crowd } from './crowd.ts';
+import { growth } from './growth.ts';
 import { besideLongList, longList } from './long-list.ts';
 import { processes } from './processes.ts';
 import { cancelPending, cancelUnknown, listOf10Thousand, listOf20, refuseRequests } from './request-load.ts';
@@ -13,7 +15,9 @@ export const SCENARIOS = {
   refused: refuseRequests,
   'list-10k': listOf10Thousand,
   'list-1m': longList,
+  growth,
   'beside-1m': besideLongList,
+  'crowd-1m': crowd,
   'trpc-1m': trpcList,
   start,
   processes,
