@@ -34,7 +34,18 @@ const specimen = (): Loose => ({
             content: { 'application/json': { schema: { $ref: '#/components/schemas/Thing' } } },
           },
           204: { description: 'Nothing.' },
-          404: { description: 'Gone.' },
+          404: {
+            description: 'Gone.',
+            content: {
+              'application/json': {
+                schema: { $ref: '#/components/schemas/Error' },
+                examples: {
+                  gone: { value: { code: 'gone', status: 404 } },
+                  lost: { value: { code: 'lost', status: 404 } },
+                },
+              },
+            },
+          },
         },
       },
     },
@@ -58,6 +69,11 @@ const specimen = (): Loose => ({
         },
         additionalProperties: false,
       },
+      Error: {
+        type: 'object',
+        required: ['code'],
+        properties: { code: { type: 'string', enum: ['gone', 'lost', 'to_come'] }, status: { type: 'integer' } },
+      },
     },
     headers: { 'X-At-Times': { schema: { type: 'string' } } },
     securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'A key.' } },
@@ -66,6 +82,8 @@ const specimen = (): Loose => ({
 
 const operation = (document: Loose) => document.paths['/things/{id}'].put;
 const thing = (document: Loose) => document.components.schemas.Thing;
+const told = (document: Loose) => operation(document).responses[404].content['application/json'].examples;
+const codes = (document: Loose) => document.components.schemas.Error.properties.code.enum;
 const input = (document: Loose) => document.components.schemas.Input;
 
 function changesAfter(edit: (document: Loose) => void, prepare: (document: Loose) => void = () => {}) {
@@ -76,6 +94,9 @@ function changesAfter(edit: (document: Loose) => void, prepare: (document: Loose
   const changes = findBreakingChanges(released as JsonObject, current as JsonObject, NOW);
   return changes.map(({ at, what }) => `${at}: ${what}`);
 }
+
+const deprecate = (sunset: string) => (document: Loose) =>
+  Object.assign(operation(document), { deprecated: true, 'x-sunset': sunset });
 
 const PUT = 'PUT /things/{id}';
 const BODY = `${PUT} > request body > application/json`;
@@ -259,6 +280,24 @@ describe('it breaks callers', () => {
       (d) => (thing(d).additionalProperties = true),
       `${ANSWER} > additionalProperties: enum was removed`,
     ],
+
+    ['to remove an error code', (d) => codes(d).pop(), 'Error > code: the error code to_come was removed'],
+    [
+      'to add an error code',
+      (d) => codes(d).push('taken'),
+      `${PUT} > 404 > application/json > code: enum gained "taken"`,
+    ],
+    ['to answer with one error code less', (d) => delete told(d).lost, `${PUT} > 404: the error code lost went away`],
+    [
+      'to answer with an error code under another status',
+      (d) => (told(d).lost.value.status = 410),
+      `${PUT} > 404: the error code lost went from 404 to 410`,
+    ],
+    [
+      'to announce an end that is past',
+      (d) => Object.assign(operation(d), { deprecated: true, 'x-sunset': '2026-11-19' }),
+      `${PUT}: x-sunset 2026-11-19 is past`,
+    ],
   ])('%s', (_, edit, change) => {
     expect(changesAfter(edit)).toEqual([change]);
   });
@@ -268,10 +307,18 @@ describe('it breaks callers', () => {
     expect(changesAfter((document) => delete operation(document).security, open)).toEqual([`${PUT}: security changed`]);
   });
 
+  test.each([
+    ['earlier', '2026-12-31'],
+    ['a date that is none', 'soon'],
+  ])('to move a sunset to %s', (_, sunset) => {
+    const change = `${PUT}: x-sunset ${sunset} is earlier than 2027-06-30`;
+    expect(changesAfter((document) => (operation(document)['x-sunset'] = sunset), deprecate('2027-06-30'))).toEqual([
+      change,
+    ]);
+  });
+
   test('to remove what is deprecated before its sunset', () => {
-    const deprecate = (document: Loose) =>
-      Object.assign(operation(document), { deprecated: true, 'x-sunset': '2026-11-21' });
-    expect(changesAfter((document) => delete document.paths['/things/{id}'], deprecate)).toHaveLength(1);
+    expect(changesAfter((document) => delete document.paths['/things/{id}'], deprecate('2026-11-21'))).toHaveLength(1);
   });
 });
 
@@ -301,6 +348,20 @@ describe('it breaks nobody', () => {
     ['to add a header', (d) => (operation(d).responses[404].headers = { 'X-More': { schema: {} } })],
     ['to add a status of failure', (d) => (operation(d).responses[409] = { description: 'Taken.' })],
     ['to move a schema in place', (d) => (operation(d).responses[200].content['application/json'].schema = thing(d))],
+    ['to answer with one error code more', (d) => (told(d).to_come = { value: { code: 'to_come', status: 404 } })],
+    [
+      'to tell an error code elsewhere',
+      (d) => {
+        const { lost } = told(d);
+        delete told(d).lost;
+        operation(d).responses.default = {
+          description: 'Other.',
+          content: { 'application/json': { examples: { lost } } },
+        };
+      },
+    ],
+    ['to tell an error code in other words', (d) => (told(d).lost.value.message = 'Lost.')],
+    ['to announce an end', (d) => Object.assign(operation(d), { deprecated: true, 'x-sunset': '2027-06-30' })],
     ['to serve it elsewhere', (d) => (d.servers = [{ url: 'https://elsewhere.example' }])],
   ])('%s', (_, edit) => {
     expect(changesAfter(edit)).toEqual([]);
@@ -312,9 +373,14 @@ describe('it breaks nobody', () => {
   });
 
   test('to remove what is deprecated after its sunset', () => {
-    const deprecate = (document: Loose) =>
-      Object.assign(operation(document), { deprecated: true, 'x-sunset': '2026-11-19' });
-    expect(changesAfter((document) => delete document.paths['/things/{id}'], deprecate)).toEqual([]);
+    expect(changesAfter((document) => delete document.paths['/things/{id}'], deprecate('2026-11-19'))).toEqual([]);
+  });
+
+  test.each<[string, (document: Loose) => void]>([
+    ['to put a sunset off', (d) => (operation(d)['x-sunset'] = '2027-07-01')],
+    ['to take a sunset back', (d) => delete operation(d)['x-sunset']],
+  ])('%s', (_, edit) => {
+    expect(changesAfter(edit, deprecate('2027-06-30'))).toEqual([]);
   });
 });
 
@@ -324,18 +390,43 @@ test('a reference that leads nowhere is told', () => {
   );
 });
 
-test('version 1 keeps every status that it has', () => {
+describe('version 1 keeps', () => {
   const file = documentFiles().find((name) => basename(name) === 'openapi.json');
   const released = readDocument(file ?? '');
-  const current: Loose = structuredClone(released);
-  for (const item of Object.values<Loose>(current.paths)) {
-    for (const [method, { responses }] of Object.entries<Loose>(item)) {
-      for (const status of Object.keys(responses)) {
-        const kept = responses[status];
-        delete responses[status];
-        expect(findBreakingChanges(released, current, NOW), `${method} ${status}`).toHaveLength(1);
-        responses[status] = kept;
+  const changesOf = (current: Loose) => findBreakingChanges(released, current, NOW);
+
+  test('every status that it has', () => {
+    const current: Loose = structuredClone(released);
+    for (const item of Object.values<Loose>(current.paths)) {
+      for (const [method, { responses }] of Object.entries<Loose>(item)) {
+        for (const status of Object.keys(responses)) {
+          const { [status]: kept, ...others } = responses;
+          item[method].responses = others;
+          expect(changesOf(current)[0]?.what, `${method} ${status}`).toBe('the status was removed');
+          item[method].responses = { ...others, [status]: kept };
+        }
       }
     }
-  }
+  });
+
+  test('every error code that callers branch on', () => {
+    const known: string[] = (released as Loose).components.schemas.Error.properties.code.enum;
+    expect(known.length).toBeGreaterThan(20);
+    for (const code of known) {
+      const current: Loose = structuredClone(released);
+      codes(current).splice(known.indexOf(code), 1);
+      expect(changesOf(current)).toEqual([{ at: 'Error > code', what: `the error code ${code} was removed` }]);
+    }
+  });
+
+  test('every error code that an operation tells', () => {
+    const texts = JSON.stringify(released).matchAll(/"(\w+)":\{"summary":"[^"]*","value":\{"code":"\1"/g);
+    const tellable = new Set(Array.from(texts, ([, code = '']) => code));
+    expect(tellable).toContain('order_already_shipped');
+    for (const code of tellable) {
+      const withoutIt = (key: string, value: unknown) => (key === code ? undefined : value);
+      const current = JSON.parse(JSON.stringify(released), withoutIt);
+      expect(changesOf(current).map(({ what }) => what)).toContain(`the error code ${code} went away`);
+    }
+  });
 });

@@ -1,3 +1,4 @@
+import { compareErrorCodes, compareToldCodes } from './error-codes.ts';
 import {
   arrayAt,
   type BreakingChange,
@@ -16,20 +17,24 @@ const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'tr
 const UNSETTLED: readonly Json[] = ['experimental', 'beta'];
 
 /**
- * Finds what of a released document a current one no longer keeps. What may come and go: descriptions and examples,
- * servers, operations that are experimental or beta, and deprecated ones once their `x-sunset` is past.
+ * Finds what of a released document a current one no longer keeps. What may come and go: descriptions and examples (but
+ * for the error codes that they tell), servers, operations that are experimental or beta, and deprecated ones once their
+ * `x-sunset` is past.
  *
  * @param now a moment, against which sunsets are judged
  */
 export function findBreakingChanges(released: JsonObject, current: JsonObject, now: Date): readonly BreakingChange[] {
   const changes: BreakingChange[] = [];
+  compareErrorCodes(released, current, (what, ...where) => changes.push({ at: where.join(' > '), what }));
   const operationsNow = operationsOf(current);
   for (const [name, operation] of operationsOf(released)) {
     if (UNSETTLED.includes(operation['x-stability'] ?? '')) continue;
     const report: Report = (what, ...where) => changes.push({ at: [name, ...where].join(' > '), what });
     const own = operationsNow.get(name);
-    if (own !== undefined) compareOperations(operation, own, report);
-    else if (!isPastSunset(operation, now)) report('the operation was removed');
+    if (own !== undefined) {
+      compareOperations(operation, own, report);
+      compareSunsets(operation, own, now, report);
+    } else if (!isPastSunset(operation, now)) report('the operation was removed');
   }
   return changes;
 }
@@ -69,6 +74,16 @@ function isPastSunset({ deprecated, 'x-sunset': sunset }: JsonObject, now: Date)
   return deprecated === true && typeof sunset === 'string' && new Date(sunset) <= now;
 }
 
+/** Who uses a deprecated operation has planned by its sunset; who uses another has to be told before it ends. */
+function compareSunsets(released: JsonObject, current: JsonObject, now: Date, report: Report): void {
+  const { 'x-sunset': after } = current;
+  if (typeof after !== 'string') return;
+  const before = released['x-sunset'];
+  const earliest = before === undefined ? now : new Date(String(before));
+  if (new Date(after) >= earliest) return;
+  report(before === undefined ? `x-sunset ${after} is past` : `x-sunset ${after} is earlier than ${before}`);
+}
+
 function compareOperations(released: JsonObject, current: JsonObject, report: Report): void {
   if (released['operationId'] !== current['operationId']) report('operationId changed: clients are generated with it');
   if (UNSETTLED.includes(current['x-stability'] ?? '')) report('a stable operation became less than stable');
@@ -80,7 +95,9 @@ function compareOperations(released: JsonObject, current: JsonObject, report: Re
   if (!isOpenNow && (lost.length > 0 || wasOpen)) report('security changed');
   compareParameters(released, current, report);
   compareBodies(released, current, report);
-  compareResponses(objectAt(released, 'responses'), objectAt(current, 'responses'), report);
+  const [before, after] = [objectAt(released, 'responses'), objectAt(current, 'responses')];
+  compareResponses(before, after, report);
+  compareToldCodes(before, after, report);
 }
 
 function compareParameters(released: JsonObject, current: JsonObject, report: Report): void {
