@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { StorageUnavailableError } from '@petstore/domain';
-import { NewerDatabaseError } from '@petstore/persistence';
+import { SchemaError } from '@petstore/persistence';
 import { type Environment, RuntimeError, readSettings, SettingsError } from '@petstore/runtime';
 import { CommanderError } from 'commander';
 import { ImportRefused } from './commands/import-command.ts';
@@ -9,7 +9,7 @@ import { CommandFailure, UsageError } from './failure.ts';
 import { UnreadableInputError } from './import/text-chunks.ts';
 import { createOutput, type Output, type OutputStreams, ReaderGoneError } from './output.ts';
 import { createProgram } from './program.ts';
-import { openSession, prepareSchema, type Session } from './session.ts';
+import { openSession, type Session } from './session.ts';
 
 export interface Invocation extends OutputStreams {
   /** Behind the name of the program. */
@@ -50,7 +50,7 @@ function createContext(invocation: Invocation, output: Output): CommandContext {
     withUnpreparedSession,
     withSession: (work) =>
       withUnpreparedSession(async (session) => {
-        await prepareSchema(session.persistence.migrations, session.settings.migrate);
+        await session.persistence.migrations.prepare({ mayMigrate: session.settings.migrate });
         return work(session);
       }),
   };
@@ -78,7 +78,7 @@ function explain(error: unknown, { say }: Output): ExitCode {
   return 1;
 }
 
-const FORESEEN = [CommandFailure, NewerDatabaseError, RuntimeError, StorageUnavailableError, UnreadableInputError];
+const FORESEEN = [CommandFailure, RuntimeError, SchemaError, StorageUnavailableError, UnreadableInputError];
 
 const isForeseen = (error: unknown): error is Error => FORESEEN.some((kind) => error instanceof kind);
 

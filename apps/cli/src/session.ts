@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Migrations, openPersistence, type Persistence } from '@petstore/persistence';
+import { openPersistence, type Persistence } from '@petstore/persistence';
 import { openEmbeddedPostgres, openPrivateRedis, type RedisTarget, type Settings } from '@petstore/runtime';
-import { CommandFailure } from './failure.ts';
 
 /** What a command works with, the same as a server with these settings. */
 export interface Session extends AsyncDisposable {
@@ -35,22 +34,4 @@ export async function openSession(settings: Settings): Promise<Session> {
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
-}
-
-/**
- * Brings an empty or older database up to date, unless MIGRATE is off.
- *
- * @throws CommandFailure where it is older and may not be changed
- */
-export async function prepareSchema(migrations: Migrations, mayMigrate: boolean): Promise<void> {
-  if (mayMigrate) {
-    await migrations.migrate();
-    return;
-  }
-  const { pending } = await migrations.status();
-  if (pending.length > 0) {
-    throw new CommandFailure(
-      `the database lacks migrations (${pending.join(', ')}), and MIGRATE is off; run "petstore migrate" with MIGRATE=on`,
-    );
-  }
 }

@@ -174,6 +174,17 @@ describe('migrate', () => {
     expect(code).toBe(0);
   });
 
+  test('refuses a database that another program uses', async () => {
+    await withEmptyDatabase(async (environment, client) => {
+      await client.query('create table orders (of_another_program text)');
+      for (const args of [['migrate'], ['orders', 'list', '--json']]) {
+        const { code, stdout, stderr } = await petstore(args, { environment });
+        expect([code, stdout]).toEqual([1, '']);
+        expect(stderr).toBe('petstore: the database cannot be migrated: relation "orders" already exists\n');
+      }
+    });
+  });
+
   test('refuses a database of a newer migration', async () => {
     await withEmptyDatabase(async (environment, client) => {
       await petstore(['migrate'], { environment });

@@ -6,7 +6,7 @@ export type {
 } from './administration/api-key-administration.ts';
 export { type GenerateOptions, SEED_MAX } from './bulk/generate-orders.ts';
 export type { ImportOptions, ImportRecord, ImportResult, RejectedRecord } from './bulk/import-rows.ts';
-export { type MigrationStatus, type Migrations, NewerDatabaseError } from './migrations.ts';
+export type { MigrationStatus, Migrations } from './migrations.ts';
 export {
   type OrderStore,
   openPersistence,
@@ -14,3 +14,4 @@ export {
   type PersistenceOptions,
   type PetStore,
 } from './persistence.ts';
+export { SchemaError } from './schema-error.ts';

@@ -1,5 +1,6 @@
 import { StorageUnavailableError } from '@petstore/domain';
 import { MIGRATION_NAMES, MIGRATIONS_TABLE } from './schema/migration-names.ts';
+import { FailedMigrationError, LackingMigrationsError, NewerDatabaseError } from './schema-error.ts';
 import type { PipelinedConnections } from './statements/pipelined-connections.ts';
 import { prepareStatement, runStatement } from './statements/prepared-statement.ts';
 
@@ -13,7 +14,7 @@ export interface Migrations {
   /**
    * One query.
    *
-   * @throws NewerDatabaseError
+   * @throws SchemaError where a newer program has been here, or this is no database of ours
    * @throws StorageUnavailableError
    */
   status(): Promise<MigrationStatus>;
@@ -22,23 +23,18 @@ export interface Migrations {
    * is nothing to do.
    *
    * @returns the names of the migrations that were pending
-   * @throws NewerDatabaseError
+   * @throws SchemaError likewise, and where the database refuses a migration; nothing of it is applied then
    * @throws StorageUnavailableError
    */
   migrate(): Promise<readonly string[]>;
-}
-
-/** The database holds migrations that this program does not know: a newer one has been here. */
-export class NewerDatabaseError extends Error {
-  override readonly name = 'NewerDatabaseError';
-  readonly unknownMigrations: readonly string[];
-
-  constructor(unknownMigrations: readonly string[]) {
-    super(
-      `the database was migrated by a newer version of this program (${unknownMigrations.join(', ')}); run that version`,
-    );
-    this.unknownMigrations = unknownMigrations;
-  }
+  /**
+   * Sees to it that the database has the schema of this program: migrates, or where it must not, only looks.
+   *
+   * @returns the names of the migrations that were pending
+   * @throws SchemaError where the database has not, and cannot or must not get it
+   * @throws StorageUnavailableError
+   */
+  prepare(options: { readonly mayMigrate: boolean }): Promise<readonly string[]>;
 }
 
 const LIST_APPLIED = prepareStatement<readonly [name: string]>(
@@ -54,17 +50,32 @@ export function createMigrations(databaseUrl: string, reads: PipelinedConnection
     if (unknown.length > 0) throw new NewerDatabaseError(unknown);
     return { applied, pending: MIGRATION_NAMES.filter((name) => !applied.includes(name)) };
   };
+  const migrate = async (): Promise<readonly string[]> => {
+    const { pending } = await status();
+    if (pending.length === 0) return pending;
+    await applyMigrations(databaseUrl);
+    await status(); // a newer program may have been first
+    return pending;
+  };
   return {
     status,
-    async migrate() {
+    migrate,
+    async prepare({ mayMigrate }) {
+      if (mayMigrate) return migrate();
       const { pending } = await status();
-      if (pending.length === 0) return pending;
-      const { runMigrations } = await import('./schema/run-migrations.ts');
-      await runMigrations(databaseUrl);
-      await status(); // a newer program may have been first
+      if (pending.length > 0) throw new LackingMigrationsError(pending);
       return pending;
     },
   };
+}
+
+async function applyMigrations(databaseUrl: string): Promise<void> {
+  const { runMigrations } = await import('./schema/run-migrations.ts');
+  try {
+    await runMigrations(databaseUrl);
+  } catch (error) {
+    throw error instanceof StorageUnavailableError ? error : new FailedMigrationError(error);
+  }
 }
 
 async function listApplied(reads: PipelinedConnections): Promise<readonly string[]> {
@@ -72,7 +83,8 @@ async function listApplied(reads: PipelinedConnections): Promise<readonly string
     const rows = await runStatement(reads, LIST_APPLIED, []);
     return rows.map(([name]) => name);
   } catch (error) {
-    if (error instanceof StorageUnavailableError && isMissingTable(error.cause)) return [];
+    if (!(error instanceof StorageUnavailableError)) throw new FailedMigrationError(error);
+    if (isMissingTable(error.cause)) return [];
     throw error;
   }
 }

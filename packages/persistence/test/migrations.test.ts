@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { createTestDatabase } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';
-import { NewerDatabaseError, openPersistence } from '../src/index.ts';
+import { openPersistence, SchemaError } from '../src/index.ts';
 import { MIGRATION_NAMES } from '../src/schema/migration-names.ts';
+import { NewerDatabaseError } from '../src/schema-error.ts';
 import { newOrder, useTestStore } from './support.ts';
 
 describe('an empty database', () => {
@@ -34,6 +36,20 @@ describe('an empty database', () => {
     await Promise.all(instances.map((instance) => instance.close()));
   });
 
+  test('is brought up to date, or only looked at where it must not be changed', async () => {
+    await using database = await createTestDatabase();
+    await using persistence = openPersistence({ databaseUrl: database.url });
+    const { migrations } = persistence;
+    const refusal = migrations.prepare({ mayMigrate: false });
+    await expect(refusal).rejects.toThrow(SchemaError);
+    await expect(refusal).rejects.toThrow(
+      'the database lacks migrations (0001-initial-schema, 0002-orders-of-a-pet), and MIGRATE is off; set MIGRATE=on to apply them',
+    );
+    expect(await migrations.status()).toEqual({ applied: [], pending: MIGRATION_NAMES });
+    expect(await migrations.prepare({ mayMigrate: true })).toEqual(MIGRATION_NAMES);
+    expect(await migrations.prepare({ mayMigrate: false })).toEqual([]);
+  });
+
   test('stays as it was when a migration fails', async () => {
     await using database = await createTestDatabase();
     const client = new pg.Client(database.url);
@@ -47,6 +63,46 @@ describe('an empty database', () => {
     await client.query('drop table api_key_secrets');
     await client.end();
     expect(await persistence.migrations.migrate()).toEqual(MIGRATION_NAMES);
+  });
+});
+
+describe('a database that cannot be migrated says why in one line', () => {
+  async function expectRefusal(databaseUrl: string, reason: string): Promise<void> {
+    await using persistence = openPersistence({ databaseUrl });
+    const refusal = persistence.migrations.migrate();
+    await expect(refusal).rejects.toThrow(SchemaError);
+    await expect(refusal).rejects.toMatchObject({
+      message: `the database cannot be migrated: ${reason}`,
+      cause: expect.any(Error),
+    });
+  }
+
+  test('because our role may not make tables', async () => {
+    await using database = await createTestDatabase();
+    await using role = await createRole(database.url);
+    await expectRefusal(role.url, 'permission denied for schema public');
+  });
+
+  test('because our role may not read what was applied', async () => {
+    await using database = await createTestDatabase();
+    {
+      await using persistence = openPersistence({ databaseUrl: database.url });
+      await persistence.migrations.migrate();
+    }
+    await using role = await createRole(database.url);
+    await expectRefusal(role.url, 'permission denied for table schema_migrations');
+  });
+
+  test('because another program has a table of that name', async () => {
+    await using database = await createTestDatabase();
+    await query(database.url, 'create table orders (of_another_program text)');
+    await expectRefusal(database.url, 'relation "orders" already exists');
+  });
+
+  test('because another program keeps its migrations under that name', async () => {
+    await using database = await createTestDatabase();
+    await query(database.url, 'create table schema_migrations (version bigint)');
+    await expectRefusal(database.url, 'column "name" does not exist');
   });
 });
 
@@ -70,3 +126,18 @@ describe('a database that is up to date', () => {
     }
   });
 });
+
+async function query(url: string, text: string): Promise<void> {
+  const client = new pg.Client(url);
+  await client.connect();
+  await client.query(text).finally(() => client.end());
+}
+
+/** A role that may connect, and that is all. */
+async function createRole(databaseUrl: string): Promise<{ readonly url: string } & AsyncDisposable> {
+  const name = `role_${randomUUID().replaceAll('-', '')}`;
+  await query(databaseUrl, `create role ${name} login password 'secret'`);
+  const url = new URL(databaseUrl);
+  Object.assign(url, { username: name, password: 'secret' });
+  return { url: url.href, [Symbol.asyncDispose]: () => query(databaseUrl, `drop role ${name}`) };
+}

@@ -109,13 +109,22 @@ describe('a database', () => {
     await expectRefusal(server, 1, /^petstore: .*newer version.*9999-from-the-future/);
   });
 
+  test('that another program uses is left as it is', async () => {
+    using folder = useDataFolder();
+    await using database = await createTestDatabase();
+    await using redis = await createTestRedis();
+    await query(database.url, 'CREATE TABLE orders (of_another_program text)');
+    await using server = new ServerUnderTest(folder.path, { DATABASE_URL: database.url, REDIS_URL: redis.url });
+    await expectRefusal(server, 1, /^petstore: the database cannot be migrated: relation "orders" already exists$/m);
+  });
+
   test('that is older is left as it is when MIGRATE is off', async () => {
     using folder = useDataFolder();
     await using database = await createTestDatabase();
     await using redis = await createTestRedis();
     const environment = { DATABASE_URL: database.url, REDIS_URL: redis.url, MIGRATE: 'off' };
     await using server = new ServerUnderTest(folder.path, environment);
-    await expectRefusal(server, 1, /^petstore: The database lacks migrations \(0001.*MIGRATE is off/);
+    await expectRefusal(server, 1, /^petstore: the database lacks migrations \(0001.*MIGRATE is off/);
     await using persistence = openPersistence({ databaseUrl: database.url });
     expect((await persistence.migrations.status()).applied).toEqual([]);
   });
