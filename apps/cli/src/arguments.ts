@@ -8,8 +8,16 @@ import {
   type Plan,
   type PlanName,
 } from '@petstore/domain';
+import { Option } from 'commander';
 import { UsageError } from './failure.ts';
 import { parseTimeToCome } from './parse-time.ts';
+
+/** Whether a program reads what is printed. */
+export interface JsonFlags {
+  readonly json?: true;
+}
+
+export const jsonOption = (): Option => new Option('--json', 'print one JSON value');
 
 /** The options that make a plan. */
 export interface PlanOptions {

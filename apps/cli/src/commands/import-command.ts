@@ -1,14 +1,14 @@
 import { createReadStream } from 'node:fs';
 import { resolve } from 'node:path';
+import type { JsonFlags } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { CommandFailure } from '../failure.ts';
 import { describeFileError } from '../file-errors.ts';
 import { type ImportKind, type ImportReport, importFile } from '../import/import-file.ts';
 import type { Session } from '../session.ts';
 
-export interface ImportFlags {
+export interface ImportFlags extends JsonFlags {
   readonly skipBad?: true;
-  readonly json?: true;
 }
 
 /** Rejected lines that are shown to a person; `--json` has them all. */

@@ -5,28 +5,25 @@ import {
   generateApiKeyText,
   hashApiKeyText,
   limitsOfPlan,
-  type PlanName,
 } from '@petstore/domain';
-import type { ApiKeyRefusal } from '@petstore/persistence';
 import { type Command, Option } from 'commander';
-import { apiKeyIdOf, PLAN_CHOICES, planOf, timeOf } from '../arguments.ts';
+import {
+  apiKeyIdOf,
+  type JsonFlags,
+  jsonOption,
+  PLAN_CHOICES,
+  type PlanOptions,
+  planOf,
+  timeOf,
+} from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { CommandFailure, UsageError } from '../failure.ts';
+import { findKey, refuseKey } from '../find-key.ts';
 import { announceKeyChange } from '../key-changes.ts';
 import { renderTable } from '../render-table.ts';
 import type { Session } from '../session.ts';
 
-interface JsonOption {
-  readonly json?: true;
-}
-
-interface PlanFlags {
-  readonly plan: PlanName;
-  readonly perMinute?: string;
-  readonly perDay?: string;
-}
-
-interface CreateFlags extends PlanFlags, JsonOption {
+interface CreateFlags extends PlanOptions, JsonFlags {
   readonly name: string;
   readonly internal?: true;
   readonly expires?: string;
@@ -40,7 +37,6 @@ const perMinuteOption = () =>
   new Option('--per-minute <n>', 'requests in any minute (enterprise only, and required there)');
 const perDayOption = () =>
   new Option('--per-day <n>', 'requests in any 24 hours (enterprise only, and required there)');
-const jsonOption = () => new Option('--json', 'print one JSON value');
 
 /** `petstore keys`: who may call, and how much. */
 export function addKeysCommands(program: Command, context: CommandContext): void {
@@ -60,25 +56,23 @@ export function addKeysCommands(program: Command, context: CommandContext): void
     .command('list')
     .description('show all keys, the newest first')
     .addOption(jsonOption())
-    .action((flags: JsonOption) => listKeys(context, flags));
+    .action((flags: JsonFlags) => listKeys(context, flags));
   keys
     .command('show <ID>')
     .description('show a key')
     .addOption(jsonOption())
-    .action((id: string, flags: JsonOption) => showKey(context, apiKeyIdOf(id), flags));
+    .action((id: string, flags: JsonFlags) => showKey(context, apiKeyIdOf(id), flags));
   keys
     .command('rotate <ID>')
     .description('give a key another text; the old one stays valid for a while')
     .option('--overlap <duration>', 'how long the old text stays valid: 24h, or a date-time', '24h')
     .addOption(jsonOption())
-    .action((id: string, flags: JsonOption & { readonly overlap: string }) =>
-      rotateKey(context, apiKeyIdOf(id), flags),
-    );
+    .action((id: string, flags: JsonFlags & { readonly overlap: string }) => rotateKey(context, apiKeyIdOf(id), flags));
   keys
     .command('revoke <ID>')
     .description('end a key for good, everywhere at once')
     .addOption(jsonOption())
-    .action((id: string, flags: JsonOption) => revokeKey(context, apiKeyIdOf(id), flags));
+    .action((id: string, flags: JsonFlags) => revokeKey(context, apiKeyIdOf(id), flags));
   keys
     .command('set-plan <ID>')
     .description('put a key on another plan')
@@ -86,7 +80,7 @@ export function addKeysCommands(program: Command, context: CommandContext): void
     .addOption(perMinuteOption())
     .addOption(perDayOption())
     .addOption(jsonOption())
-    .action((id: string, flags: PlanFlags & JsonOption) => setPlan(context, apiKeyIdOf(id), flags));
+    .action((id: string, flags: PlanOptions & JsonFlags) => setPlan(context, apiKeyIdOf(id), flags));
 }
 
 async function createKey({ clock, randomBytes, withSession, output }: CommandContext, flags: CreateFlags) {
@@ -114,15 +108,15 @@ async function createKey({ clock, randomBytes, withSession, output }: CommandCon
   await showNewText({ output }, key, text, flags);
 }
 
-async function rotateKey(context: CommandContext, id: ApiKeyId, flags: JsonOption & { readonly overlap: string }) {
+async function rotateKey(context: CommandContext, id: ApiKeyId, flags: JsonFlags & { readonly overlap: string }) {
   const { clock, randomBytes, withSession, output } = context;
   const now = clock();
   const overlapEndsAt = timeOf('--overlap', flags.overlap, now, { orNow: true });
-  const text = generateApiKeyText('live', id, randomBytes);
+  const text = generateApiKeyText('live', id, randomBytes); // a label that is not stored, so none can be kept
   const key = await withSession(async (session) => {
     const rotation = { secretHash: hashApiKeyText(text), now, overlapEndsAt };
     const decision = await session.persistence.keyAdministration.rotateKey(id, rotation);
-    if (!decision.ok) throw new CommandFailure(refusalMessage(decision.refusal, id));
+    if (!decision.ok) refuseKey(decision.refusal, id);
     await announceKeyChange(session, id, output);
     return decision.value;
   });
@@ -130,24 +124,24 @@ async function rotateKey(context: CommandContext, id: ApiKeyId, flags: JsonOptio
   await showNewText({ output }, key, text, flags);
 }
 
-async function listKeys({ withSession, output }: CommandContext, { json }: JsonOption) {
+async function listKeys({ withSession, output }: CommandContext, { json }: JsonFlags) {
   const keys = await withSession(({ persistence }) => persistence.keyAdministration.listKeys());
   if (json) await output.write(`${JSON.stringify(keys.map(keyRow))}\n`);
   else if (keys.length === 0) output.say('There are no keys. "keys create" makes one.');
   else await output.write(renderTable(keys.map(keyRow)));
 }
 
-const showKey = (context: CommandContext, id: ApiKeyId, flags: JsonOption) =>
-  printKey(context, id, flags, ({ persistence }) => persistence.keyAdministration.findKey(id));
+const showKey = (context: CommandContext, id: ApiKeyId, flags: JsonFlags) =>
+  printKey(context, id, flags, (session) => findKey(session, id));
 
-const revokeKey = (context: CommandContext, id: ApiKeyId, flags: JsonOption) =>
+const revokeKey = (context: CommandContext, id: ApiKeyId, flags: JsonFlags) =>
   printKey(context, id, flags, async (session) => {
     const key = await session.persistence.keyAdministration.revokeKey(id, context.clock());
     if (key !== undefined) await announceKeyChange(session, id, context.output);
     return key;
   });
 
-function setPlan(context: CommandContext, id: ApiKeyId, flags: PlanFlags & JsonOption) {
+function setPlan(context: CommandContext, id: ApiKeyId, flags: PlanOptions & JsonFlags) {
   const plan = planOf(flags);
   return printKey(context, id, flags, async (session) => {
     const key = await session.persistence.keyAdministration.setPlan(id, plan);
@@ -159,11 +153,11 @@ function setPlan(context: CommandContext, id: ApiKeyId, flags: PlanFlags & JsonO
 async function printKey(
   { withSession, output }: CommandContext,
   id: ApiKeyId,
-  { json }: JsonOption,
+  { json }: JsonFlags,
   get: (session: Session) => Promise<ApiKey | undefined>,
 ) {
   const key = await withSession(get);
-  if (key === undefined) throw new CommandFailure(refusalMessage('key_not_found', id));
+  if (key === undefined) refuseKey('key_not_found', id);
   await output.write(json ? `${JSON.stringify(keyRow(key))}\n` : renderTable([keyRow(key)]));
 }
 
@@ -171,15 +165,19 @@ async function showNewText(
   { output }: Pick<CommandContext, 'output'>,
   key: ApiKey,
   text: string,
-  { json }: JsonOption,
+  { json }: JsonFlags,
 ): Promise<void> {
-  if (!json) {
-    output.say('Keep this text: it is shown only now.');
-    await output.write(`${text}\n`);
-    return;
-  }
   const { id, plan, perMinute, perDay, kind, name, expiresAt } = keyRow(key);
-  await output.write(`${JSON.stringify({ id, key: text, plan, perMinute, perDay, kind, name, expiresAt })}\n`);
+  if (!json) output.say('Keep this text: it is shown only now.');
+  try {
+    await output.write(
+      json ? `${JSON.stringify({ id, key: text, plan, perMinute, perDay, kind, name, expiresAt })}\n` : `${text}\n`,
+    );
+  } catch (error) {
+    if (!(error instanceof CommandFailure)) throw error;
+    const message = `${error.message}. The text of the key ${id} is lost; "keys rotate ${id}" gives it another`;
+    throw new CommandFailure(message, { cause: error });
+  }
 }
 
 /** A key as it is shown, without any text of it. */
@@ -195,17 +193,4 @@ function keyRow({ id, plan, kind, name, createdAt, expiresAt, revokedAt, lastUse
     revokedAt: revokedAt?.toISOString() ?? null,
     lastUsedAt: lastUsedAt?.toISOString() ?? null,
   };
-}
-
-function refusalMessage(refusal: ApiKeyRefusal, id: ApiKeyId): string {
-  switch (refusal) {
-    case 'key_not_found':
-      return `there is no key with the id ${id}`;
-    case 'key_revoked':
-      return `the key ${id} has been revoked; make another with "keys create"`;
-    case 'key_expired':
-      return `the key ${id} has expired; make another with "keys create"`;
-    default:
-      return refusal satisfies never;
-  }
 }

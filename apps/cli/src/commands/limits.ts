@@ -1,15 +1,11 @@
 import { type ApiKeyId, limitsOfPlan } from '@petstore/domain';
 import { apiKeySubject, type PeekedStanding, type WindowStanding } from '@petstore/rate-limit';
 import type { Command } from 'commander';
-import { apiKeyIdOf } from '../arguments.ts';
+import { apiKeyIdOf, type JsonFlags, jsonOption } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
-import { CommandFailure } from '../failure.ts';
+import { findKey } from '../find-key.ts';
 import { withLimits } from '../limits-session.ts';
 import { renderTable } from '../render-table.ts';
-
-interface JsonOption {
-  readonly json?: true;
-}
 
 /** `petstore limits` and `petstore bans`: what keys have used, and which are shut out. */
 export function addLimitsCommands(program: Command, context: CommandContext): void {
@@ -17,26 +13,25 @@ export function addLimitsCommands(program: Command, context: CommandContext): vo
   limits
     .command('show <ID>')
     .description('show where a key stands in both windows; costs it nothing')
-    .option('--json', 'print one JSON value')
-    .action((id: string, flags: JsonOption) => showLimits(context, apiKeyIdOf(id), flags));
+    .addOption(jsonOption())
+    .action((id: string, flags: JsonFlags) => showLimits(context, apiKeyIdOf(id), flags));
   const bans = program.command('bans').description('show and lift bans');
   bans
     .command('list')
     .description('show the keys that are banned, those that wait longest first')
-    .option('--json', 'print one JSON value')
-    .action((flags: JsonOption) => listBans(context, flags));
+    .addOption(jsonOption())
+    .action((flags: JsonFlags) => listBans(context, flags));
   bans
     .command('lift <ID>')
     .description('lift the ban of a key and forget its strikes; running servers follow within 5 s')
-    .option('--json', 'print one JSON value')
-    .action((id: string, flags: JsonOption) => liftBan(context, apiKeyIdOf(id), flags));
+    .addOption(jsonOption())
+    .action((id: string, flags: JsonFlags) => liftBan(context, apiKeyIdOf(id), flags));
 }
 
-async function showLimits({ withSession, output }: CommandContext, id: ApiKeyId, { json }: JsonOption) {
+async function showLimits({ withSession, output }: CommandContext, id: ApiKeyId, { json }: JsonFlags) {
   const standing = await withSession(async (session) => {
-    const key = await session.persistence.keyAdministration.findKey(id);
-    if (key === undefined) throw new CommandFailure(`there is no key with the id ${id}`);
-    return withLimits(session, (limits) => limits.showStanding(apiKeySubject(id, limitsOfPlan(key.plan))));
+    const { plan } = await findKey(session, id);
+    return withLimits(session, (limits) => limits.showStanding(apiKeySubject(id, limitsOfPlan(plan))));
   });
   if (json) {
     await output.write(`${JSON.stringify(standingJson(standing))}\n`);
@@ -53,7 +48,7 @@ async function showLimits({ withSession, output }: CommandContext, id: ApiKeyId,
   );
 }
 
-async function listBans({ withSession, output }: CommandContext, { json }: JsonOption) {
+async function listBans({ withSession, output }: CommandContext, { json }: JsonFlags) {
   const bans = await withSession((session) => withLimits(session, (limits) => limits.listBans()));
   const rows = bans.map(({ keyId, untilMs, level }) => ({ id: keyId, until: timeText(untilMs), level }));
   if (json) await output.write(`${JSON.stringify(rows)}\n`);
@@ -61,10 +56,9 @@ async function listBans({ withSession, output }: CommandContext, { json }: JsonO
   else await output.write(renderTable(rows));
 }
 
-async function liftBan({ withSession, output }: CommandContext, id: ApiKeyId, { json }: JsonOption) {
+async function liftBan({ withSession, output }: CommandContext, id: ApiKeyId, { json }: JsonFlags) {
   const lifted = await withSession(async (session) => {
-    const key = await session.persistence.keyAdministration.findKey(id);
-    if (key === undefined) throw new CommandFailure(`there is no key with the id ${id}`);
+    await findKey(session, id);
     return withLimits(session, (limits) => limits.liftBan(id));
   });
   if (json) await output.write(`${JSON.stringify({ id, lifted })}\n`);

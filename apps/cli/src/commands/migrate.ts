@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
+import { type JsonFlags, jsonOption } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { CommandFailure } from '../failure.ts';
 
-interface MigrateFlags {
+interface MigrateFlags extends JsonFlags {
   readonly status?: true;
-  readonly json?: true;
 }
 
 /** `petstore migrate`: the schema of the database. */
@@ -13,7 +13,7 @@ export function addMigrateCommand(program: Command, context: CommandContext): vo
     .command('migrate')
     .description('bring the database up to date')
     .option('--status', 'only show what is applied and what is pending')
-    .option('--json', 'print one JSON value')
+    .addOption(jsonOption())
     .action((flags: MigrateFlags) => (flags.status === true ? showStatus(context, flags) : migrate(context, flags)));
 }
 

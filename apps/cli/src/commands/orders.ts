@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { ORDER_STATUSES, type Order, type OrderStatus } from '@petstore/domain';
 import { SEED_MAX } from '@petstore/persistence';
 import { type Command, Option } from 'commander';
-import { integerOf } from '../arguments.ts';
+import { integerOf, type JsonFlags, jsonOption } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { type OrderFormatName, writeOrders } from '../export/order-formats.ts';
 import { writeFile } from '../export/output-file.ts';
@@ -12,15 +12,13 @@ import { type ImportFlags, runImport } from './import-command.ts';
 
 const COUNT_MAX = 1_000_000_000;
 
-interface GenerateFlags {
+interface GenerateFlags extends JsonFlags {
   readonly count: string;
   readonly seed?: string;
-  readonly json?: true;
 }
 
-interface ListFlags {
+interface ListFlags extends JsonFlags {
   readonly status?: OrderStatus;
-  readonly json?: true;
 }
 
 interface ExportFlags extends ListFlags {
@@ -28,7 +26,6 @@ interface ExportFlags extends ListFlags {
 }
 
 const statusOption = () => new Option('--status <status>', 'only orders of this status').choices(ORDER_STATUSES);
-const jsonOption = () => new Option('--json', 'print one JSON value');
 
 /** `petstore orders`: many at once. */
 export function addOrdersCommands(program: Command, context: CommandContext): void {
