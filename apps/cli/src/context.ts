@@ -5,9 +5,6 @@ import type { Session } from './session.ts';
 /** What every command is given. */
 export interface CommandContext {
   readonly output: Output;
-  /** For what the parser of arguments prints by itself. */
-  readonly writeHelp: (text: string) => void;
-  readonly writeUsage: (text: string) => void;
   readonly stdin: AsyncIterable<Uint8Array>;
   /** What relative paths of files are relative to: where the user is. */
   readonly userFolder: string;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 // Compiled code is kept between calls. What is imported below is not yet loaded.
 enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/compile'));
 
-const { run } = await import('./run.ts');
+const [{ run }, { openStandardOutput }] = await Promise.all([import('./run.ts'), import('./output.ts')]);
 
 // A database that we started ends with the process, by a handler of its own.
 for (const [signal, code] of [
@@ -21,6 +21,6 @@ process.exitCode = await run({
   environment: process.env,
   workingFolder: process.cwd(),
   stdin: process.stdin,
-  stdout: process.stdout,
+  stdout: openStandardOutput(),
   stderr: process.stderr,
 });

@@ -1,5 +1,7 @@
-import { once } from 'node:events';
+import { createWriteStream, fstatSync } from 'node:fs';
 import type { Writable } from 'node:stream';
+import { CommandFailure } from './failure.ts';
+import { describeFileError } from './file-errors.ts';
 
 /** Thrown when whoever read our output has gone, as `head` does: there is nothing left to do, and nothing wrong. */
 export class ReaderGoneError extends Error {
@@ -8,7 +10,12 @@ export class ReaderGoneError extends Error {
 
 /** Where a command's results and messages go. */
 export interface Output {
-  /** Standard output: results, and nothing else. Waits while the reader is busy. */
+  /**
+   * Standard output: results, and nothing else. Waits until they are taken.
+   *
+   * @throws ReaderGoneError
+   * @throws CommandFailure where it cannot be written, as on a full disk
+   */
   write(text: string): Promise<void>;
   /** Standard error, a line. */
   say(message: string): void;
@@ -25,12 +32,13 @@ const PROGRESS_EVERY_MS = 100;
 const ERASE_LINE = '\r\u001b[K';
 
 export function createOutput({ stdout, stderr }: OutputStreams): Output {
-  let isGone = false;
-  for (const stream of [stdout, stderr]) {
-    stream.on('error', () => {
-      isGone ||= stream === stdout;
-    });
-  }
+  let failure: Error | undefined;
+  const fail = (error: Error): Error => {
+    failure ??= failureOf(error);
+    return failure;
+  };
+  stdout.on('error', fail);
+  stderr.on('error', () => {}); // nowhere is left to tell it
   let nextProgressAt = 0;
   let hasProgress = false;
   const clearProgress = () => {
@@ -38,11 +46,12 @@ export function createOutput({ stdout, stderr }: OutputStreams): Output {
     hasProgress = false;
   };
   return {
-    async write(text) {
+    write(text) {
       clearProgress();
-      if (isGone) throw new ReaderGoneError();
-      if (!stdout.write(text)) await once(stdout, 'drain').catch(() => {});
-      if (isGone) throw new ReaderGoneError();
+      return new Promise((resolve, reject) => {
+        if (failure === undefined) stdout.write(text, (error) => (error ? reject(fail(error)) : resolve()));
+        else reject(failure);
+      });
     },
     say(message) {
       clearProgress();
@@ -56,4 +65,15 @@ export function createOutput({ stdout, stderr }: OutputStreams): Output {
       stderr.write(`${ERASE_LINE}${message}`);
     },
   };
+}
+
+function failureOf(error: Error): Error {
+  if ('code' in error && error.code === 'EPIPE') return new ReaderGoneError();
+  return new CommandFailure(`standard output cannot be written: ${describeFileError(error)}`, { cause: error });
+}
+
+/** The process's own, but where it is a file one that notices when only a part of a text finds room on the disk. */
+export function openStandardOutput(): Writable {
+  const { stdout } = process;
+  return fstatSync(stdout.fd).isFile() ? createWriteStream('', { fd: stdout.fd, autoClose: false }) : stdout;
 }

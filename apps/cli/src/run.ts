@@ -26,23 +26,37 @@ export type ExitCode = 0 | 1 | 2;
 export async function run(invocation: Invocation): Promise<ExitCode> {
   const output = createOutput(invocation);
   try {
-    await createProgram(createContext(invocation, output)).parseAsync(invocation.arguments, { from: 'user' });
+    await runCommand(invocation, output);
     return 0;
   } catch (error) {
     return explain(error, output);
   }
 }
 
+async function runCommand(invocation: Invocation, output: Output): Promise<void> {
+  let help = '';
+  const program = createProgram(createContext(invocation, output), {
+    writeHelp(text) {
+      help += text;
+    },
+    writeUsage: (text) => void invocation.stderr.write(text),
+  });
+  try {
+    await program.parseAsync(invocation.arguments, { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError && error.exitCode === 0)) throw error;
+    await output.write(help); // which is all that was asked for
+  }
+}
+
 function createContext(invocation: Invocation, output: Output): CommandContext {
-  const { environment, workingFolder, stdin, stdout, stderr } = invocation;
+  const { environment, workingFolder, stdin } = invocation;
   const withUnpreparedSession: CommandContext['withUnpreparedSession'] = async (work) => {
     await using session: Session = await openSession(readSettings(environment, { workingFolder, isTerminal: false }));
     return await work(session);
   };
   return {
     output,
-    writeHelp: (text) => void stdout.write(text),
-    writeUsage: (text) => void stderr.write(text),
     stdin,
     userFolder: userFolderOf(environment, workingFolder),
     clock: () => new Date(),
@@ -63,14 +77,10 @@ function userFolderOf(environment: Environment, workingFolder: string): string {
 }
 
 function explain(error: unknown, { say }: Output): ExitCode {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2; // commander has said what is wrong
+  if (error instanceof CommanderError) return 2; // commander has said what is wrong
   if (error instanceof ReaderGoneError) return 0;
   if (error instanceof ImportRefused) return 1; // the report has said why
-  if (error instanceof SettingsError) {
-    say(error.message);
-    return 2;
-  }
-  if (error instanceof UsageError) {
+  if (error instanceof SettingsError || error instanceof UsageError) {
     say(`petstore: ${error.message}`);
     return 2;
   }

@@ -1,15 +1,39 @@
 import { PassThrough, Writable } from 'node:stream';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { CommandFailure } from '../src/failure.ts';
 import { createOutput, ReaderGoneError } from '../src/output.ts';
 
-test('a command stops when the reader of its output has gone', async () => {
-  const stdout = new Writable({
-    highWaterMark: 1,
-    write: (_chunk, _encoding, callback) => callback(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })),
+/** Takes nothing; tells so at once, or only after a while. */
+const failingStream = (code: string, isLate: boolean) =>
+  new Writable({
+    write(_chunk, _encoding, callback) {
+      const fail = () => callback(Object.assign(new Error(`write ${code}`), { code }));
+      if (isLate) setImmediate(fail);
+      else fail();
+    },
   });
-  const output = createOutput({ stdout, stderr: new PassThrough() });
-  await expect(output.write('something')).rejects.toThrow(ReaderGoneError);
-  await expect(output.write('more')).rejects.toThrow(ReaderGoneError);
+
+describe.each([
+  ['at once', false],
+  ['only after a while', true],
+])('a failure that is told %s', (_, isLate) => {
+  test('stops a command when the reader of its output has gone', async () => {
+    const output = createOutput({ stdout: failingStream('EPIPE', isLate), stderr: new PassThrough() });
+    await expect(output.write('something')).rejects.toThrow(ReaderGoneError);
+    await expect(output.write('more')).rejects.toThrow(ReaderGoneError);
+  });
+
+  test.each([
+    ['ENOSPC', 'no space is left on the disk'],
+    ['EIO', 'write EIO'],
+  ])('fails a command where its output cannot be written (%s)', async (code, reason) => {
+    const output = createOutput({ stdout: failingStream(code, isLate), stderr: new PassThrough() });
+    for (const text of ['something', 'more']) {
+      const writing = output.write(text);
+      await expect(writing).rejects.toThrow(CommandFailure);
+      await expect(writing).rejects.toThrow(`standard output cannot be written: ${reason}`);
+    }
+  });
 });
 
 test('a command waits while the reader of its output is busy', async () => {

@@ -27,10 +27,13 @@ export interface CallResult {
 /** Variables of the machine that the command line would heed. */
 const CLEAN = { DATABASE_URL: '', REDIS_URL: '', DATA_DIR: '', MIGRATE: '', INIT_CWD: '', npm_lifecycle_event: '' };
 
-export function spawnPetstore(args: readonly string[], { environment = {}, cwd, nodeOptions = [] }: CallOptions = {}) {
+const environmentOf = ({ environment = {} }: CallOptions) => ({ ...process.env, ...CLEAN, ...environment });
+
+export function spawnPetstore(args: readonly string[], options: CallOptions = {}) {
+  const { cwd, nodeOptions = [] } = options;
   return spawn(process.execPath, [...nodeOptions, MAIN, ...args], {
     cwd,
-    env: { ...process.env, ...CLEAN, ...environment },
+    env: environmentOf(options),
     stdio: ['pipe', 'pipe', 'pipe'],
   });
 }
@@ -43,6 +46,29 @@ export async function petstore(args: readonly string[], options: CallOptions = {
   const closed = new Promise<number | null>((resolve) => child.on('close', resolve));
   const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), closed]);
   return { code, stdout, stderr };
+}
+
+/**
+ * The same with a file descriptor for standard output.
+ *
+ * @param prelude what a shell does first
+ */
+export async function petstoreInto(
+  stdout: number,
+  args: readonly string[],
+  { prelude = ':', ...options }: CallOptions & { readonly prelude?: string } = {},
+): Promise<Omit<CallResult, 'stdout'>> {
+  const child = spawn('/bin/sh', ['-c', `${prelude}; exec "$0" "$@"`, process.execPath, MAIN, ...args], {
+    env: environmentOf(options),
+    stdio: ['pipe', stdout, 'pipe'],
+  });
+  const { stdin, stderr } = child;
+  if (stdin === null || stderr === null) throw new Error('they are pipes');
+  stdin.on('error', () => {});
+  stdin.end(options.stdin ?? '');
+  const closed = new Promise<number | null>((resolve) => child.on('close', resolve));
+  const [messages, code] = await Promise.all([text(stderr), closed]);
+  return { code, stderr: messages };
 }
 
 /** Runs a command in this process, which is much faster: for what never comes to work. */

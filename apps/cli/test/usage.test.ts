@@ -8,10 +8,11 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
   const LONG_KEY = 'pso_live_abcdEFGH_00000000000000000000000000000000abcdef';
   test.each<[string, string]>([
     ['', 'Usage: petstore'],
-    ['dance', "unknown command 'dance'"],
+    ['dance', "petstore: unknown command 'dance'"],
+    ['help dance', 'Usage: petstore'],
     ['keys', 'Usage: petstore keys'],
     ['keys dance', "unknown command 'dance'"],
-    ['keys create', "'--plan <plan>' not specified"],
+    ['keys create', "petstore: required option '--plan <plan>' not specified"],
     ['keys create --plan gold', 'Allowed choices are free, pro, business, enterprise'],
     ['keys create --plan free --colour red', "unknown option '--colour'"],
     ['keys create --plan free extra', 'too many arguments'],
@@ -67,6 +68,7 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
       environment: { DATABASE_URL: 'mysql://secret@host', MIGRATE: 'perhaps' },
     });
     expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(/^petstore: These settings are wrong:\n/);
     expect(stderr).toContain('DATABASE_URL');
     expect(stderr).toContain('MIGRATE');
     expect(stderr).not.toContain('secret');
@@ -74,10 +76,25 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
 });
 
 test('help is no mistake', async () => {
-  for (const args of [['--help'], ['keys', '--help'], ['orders', 'import', '--help']]) {
-    const { code, stdout, stderr } = await runHere(args, {});
-    expect([code, stderr]).toEqual([0, '']);
-    expect(stdout).toContain('Usage: petstore');
+  const WAYS = [
+    [['--help'], ['help']],
+    [
+      ['keys', '--help'],
+      ['keys', 'help'],
+      ['help', 'keys'],
+    ],
+    [
+      ['orders', 'import', '--help'],
+      ['orders', 'help', 'import'],
+    ],
+  ];
+  for (const ways of WAYS) {
+    const answers = await Promise.all(ways.map((args) => runHere(args, {})));
+    for (const { code, stdout, stderr } of answers) {
+      expect([code, stderr]).toEqual([0, '']);
+      expect(stdout).toContain('Usage: petstore');
+      expect(stdout).toBe(answers[0]?.stdout);
+    }
   }
 });
 
