@@ -6,6 +6,8 @@ export { ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.ts';
 export { type ErrorAnswer, errorAnswer, toErrorAnswer } from './errors/error-answer.ts';
 export { type Failure, failureOf, toApiError } from './errors/to-api-error.ts';
 export { type DocumentOptions, type DocumentServer, openApiDocument, openApiYaml } from './openapi/document.ts';
+export { DEPRECATION_GUIDE_PATH } from './openapi/versions.ts';
+export { deprecationFields } from './rest/deprecation-fields.ts';
 export type { ProcedureMeta } from './rest/rest-contract.ts';
 export type { ApiVersion, RestResult, RestRoute } from './rest/rest-route.ts';
 export { restRoutes } from './rest/rest-routes.ts';

@@ -7,13 +7,17 @@ import committed from '../openapi.json' with { type: 'json' };
 import {
   appRouter,
   type Context,
+  deprecationFields,
   ERROR_CATALOGUE,
   type ErrorCode,
   openApiDocument,
   openApiYaml,
+  restRoutes,
+  toErrorAnswer,
 } from '../src/index.ts';
 import { generateDocument } from '../src/openapi/generate-document.ts';
 import { DOCUMENTED_VERSIONS, type VersionDescription } from '../src/openapi/versions.ts';
+import { getPetMeta } from '../src/procedures/pets/get-pet.contract.ts';
 import { representNothing } from '../src/rest/represent.ts';
 import type { ProcedureMeta } from '../src/rest/rest-contract.ts';
 import type { ApiVersion } from '../src/rest/rest-route.ts';
@@ -64,6 +68,17 @@ interface ReadDocument {
   readonly components: { readonly responses: Record<string, ReadResponse> };
 }
 
+interface ReadErrors {
+  readonly components: {
+    readonly schemas: {
+      readonly Error: {
+        readonly properties: { readonly code: { readonly enum: readonly string[] } };
+        readonly examples?: readonly { readonly code: string }[];
+      };
+    };
+  };
+}
+
 /** Every response of every operation, references followed. */
 const responsesOf = (document: ReadDocument) =>
   Object.values(document.paths)
@@ -111,11 +126,16 @@ describe('the document', () => {
       { url: 'https://api.example.com/v1', description: 'Production' },
       { url: 'http://127.0.0.1:3000/v1' },
     ];
-    expect(openApiDocument({ servers })).toEqual({
-      ...committed,
+    const { paths: served, ...others } = openApiDocument({ servers });
+    const { paths: _, ...expected } = committed;
+    expect(others).toEqual({
+      ...expected,
       externalDocs: { ...committed.externalDocs, url: 'https://api.example.com/docs' },
       servers: servers.map((server) => ({ ...server, 'x-internal': false })),
     });
+    const text = JSON.stringify(served);
+    expect(text).toBe(JSON.stringify(paths).replaceAll('https://api.petstore.example/', 'https://api.example.com/'));
+    expect(text).toContain('"https://api.example.com/docs/versions#what-is-deprecated-now"');
   });
 
   test('is the same as YAML', async () => {
@@ -141,6 +161,15 @@ describe('the document', () => {
       ['cancelOrder', ['orders']],
       ['getPetById', ['deprecated']],
     ]);
+  });
+
+  test('has every operation in one section of the navigation, and names nothing twice there', () => {
+    const tagged = Object.values(paths).flatMap((item) => Object.values(item).flatMap(({ tags }) => tags));
+    const groups = committed['x-tagGroups'];
+    const shown = groups.flatMap(({ name, tags }) => [name, ...tags]);
+    expect(shown).toEqual([...new Set(shown)]);
+    expect(groups.map(({ name }) => name)).toEqual(['Store', 'Pets']);
+    expect(groups.flatMap(({ tags }) => tags).sort()).toEqual([...new Set(tagged)].sort());
   });
 
   test('requires no field of Order and every field of Error', () => {
@@ -230,12 +259,61 @@ describe('the document', () => {
       if (status === '200') continue;
       for (const [code, { value }] of Object.entries(examples)) {
         const { message, status: own } = ERROR_CATALOGUE[code as ErrorCode];
-        expect(value).toEqual({ code, message, status: own });
+        // What a wrong input is told depends on the operation; see below.
+        expect(value).toEqual({
+          code,
+          message: code === 'invalid_request' ? expect.any(String) : message,
+          status: own,
+        });
         if (status !== 'default') expect(String(own)).toBe(status);
       }
     }
     const { examples } = paths['/store/orders'].get.responses[200].content['application/json'];
     expect(examples.some.value.some((order) => !('shipDate' in order))).toBe(true);
+  });
+
+  test.each(DOCUMENTED_VERSIONS)(
+    'of $version shows every error code that it lists',
+    ({ version, reservedCodes = [] }) => {
+      const document = plain(openApiDocument({ version, servers: [] })) as ReadDocument & ReadErrors;
+      const told = responsesOf(document)
+        .filter(({ status }) => status >= '400')
+        .flatMap(({ response }) => Object.keys(response.content['application/json'].examples));
+      const { properties, examples = [] } = document.components.schemas.Error;
+      expect(examples).toEqual(
+        reservedCodes.map((code) => {
+          const { message, status } = ERROR_CATALOGUE[code];
+          return { code, message, status };
+        }),
+      );
+      const reserved = examples.map(({ code }) => code);
+      expect(reserved.filter((code) => told.includes(code))).toEqual([]);
+      expect([...properties.code.enum].sort()).toEqual([...new Set([...told, ...reserved])].sort());
+    },
+  );
+
+  test('lists for v2 what can come there, and no code of an operation that it does not have', () => {
+    const { schemas } = openApiDocument({ version: 'v2', servers: [] }).components ?? {};
+    expect(schemas?.['Error']).not.toHaveProperty('examples');
+    const codes: string[] = JSON.parse(JSON.stringify(schemas?.['Error'])).properties.code.enum;
+    expect(codes).toContain('route_not_found');
+    expect(codes).not.toContain('order_not_found');
+    expect(codes).not.toContain('malformed_json');
+  });
+
+  test.each([
+    ['v1', 'cancelOrder', { orderId: '0x1' }, ''],
+    ['v1', 'getPetById', { petId: '+1' }, ''],
+    ['v2', 'listOrdersPage', {}, 'limit=0'],
+  ] as const)('of %s shows what %s says of a wrong input, word for word', async (version, id, params, query) => {
+    const { responses } = operationsOf(openApiDocument({ version, servers: [] }))[id] as unknown as {
+      responses: Record<string, ReadResponse>;
+    };
+    const example = responses['400']?.content['application/json'].examples['invalid_request']?.value;
+    const route = restRoutes.find(({ operationId }) => operationId === id);
+    // It is refused before anything of the context is asked for.
+    const refused = route?.call(params, { principal: { type: 'in-process', name: 'test' } } as Context, query);
+    await expect(refused?.catch(toErrorAnswer)).resolves.toMatchObject({ body: JSON.stringify(example) });
   });
 
   test('says where no key is needed', () => {
@@ -275,6 +353,33 @@ describe('the document', () => {
     const served = openApiDocument({ servers: [], sunsetAt: new Date('2030-01-02T03:04:05Z') });
     expect(shown(served)).toEqual(sunset('2030-01-02'));
     expect(operationsOf(served)['listOrders']).toEqual(operationsOf(committed)['listOrders']);
+  });
+
+  test('shows the headers of a deprecation as they are sent: as committed, or as the installation says', () => {
+    const examplesOf = (sunsetAt?: Date) => {
+      const { headers } = openApiDocument({ servers: [], ...(sunsetAt && { sunsetAt }) }).components ?? {};
+      return Object.fromEntries(
+        Object.entries(headers ?? {}).flatMap(([name, header]) =>
+          /(Deprecation|Sunset)$/.test(name) && 'example' in header ? [[name, header.example]] : [],
+        ),
+      );
+    };
+    const shown = (deprecation: string, sunset: string) => ({
+      Deprecation: deprecation,
+      OptionalDeprecation: deprecation,
+      Sunset: sunset,
+      OptionalSunset: sunset,
+    });
+    const { deprecatedAt, sunsetAt } = getPetMeta.rest;
+    const { deprecation, sunset } = deprecationFields(deprecatedAt, sunsetAt);
+    expect(examplesOf()).toEqual(shown(deprecation, sunset));
+    expect(examplesOf(new Date('2030-01-02T03:04:05Z'))).toEqual(shown(deprecation, 'Wed, 02 Jan 2030 03:04:05 GMT'));
+    expect(examplesOf(new Date('2026-01-01T00:00:00Z'))).toEqual(shown('@1767225600', 'Thu, 01 Jan 2026 00:00:00 GMT'));
+    const served = openApiDocument({ servers: [], sunsetAt: new Date('2030-01-02T03:04:05Z') });
+    expect(JSON.stringify(served)).not.toMatch(/30 Jun 2027|2027-06-30/);
+    const dates = /\d\d \w{3} 20\d\d|@\d{10}/;
+    expect(JSON.stringify(committed.paths)).not.toMatch(dates);
+    expect(JSON.stringify(committed.components.responses)).not.toMatch(dates);
   });
 
   test('takes no operation that is deprecated without an end', () => {

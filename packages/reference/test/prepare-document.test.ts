@@ -67,6 +67,11 @@ test('whoever enters a key is told where it is kept', () => {
   );
 });
 
+test('what is deprecated leads to the guide that is served beside the page', () => {
+  const { getPetById } = Object.fromEntries(operationsOf(prepare()));
+  expect(getPetById?.externalDocs?.url).toBe('docs/versions#what-is-deprecated-now');
+});
+
 test('the document itself is left as it was', () => {
   const document = openApiDocument({ servers: SERVERS }) as unknown as OpenApiDocument;
   const before = structuredClone(document);

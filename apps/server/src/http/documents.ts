@@ -6,7 +6,7 @@ import { type Exchange, JSON_TYPE } from './exchange.ts';
 import { allowOf, type Handler, type Mounting, mountPath } from './mount.ts';
 
 /** Where the reference is read. */
-export const DOCS_PATH = '/docs';
+const DOCS_PATH = '/docs';
 /** Each has a document of its own. */
 const VERSIONS: readonly ApiVersion[] = ['v1', 'v2'];
 

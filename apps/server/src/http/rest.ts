@@ -1,6 +1,11 @@
-import type { RestResult, RestRoute, Services } from '@petstore/api';
+import {
+  DEPRECATION_GUIDE_PATH,
+  deprecationFields,
+  type RestResult,
+  type RestRoute,
+  type Services,
+} from '@petstore/api';
 import type { FastifyRequest } from 'fastify';
-import { DOCS_PATH } from './documents.ts';
 import { type Exchange, JSON_TYPE } from './exchange.ts';
 import { sendJsonChunks } from './json-stream.ts';
 import { allowOf, type Handler, type Mounting, mountPath } from './mount.ts';
@@ -46,15 +51,12 @@ function deprecationOf(route: RestRoute, deprecatedAt: Date, { petsSunsetAt }: S
   const { operationId, method } = route;
   // Relative, so that it holds behind a proxy that puts something before our paths.
   const wayUp = '../'.repeat(urlOf(route).split('/').length - 2);
-  const page = `<${wayUp}${DOCS_PATH.slice(1)}#${operationId}>`;
-  // A sunset that was moved to before that day; it must not lie before the deprecation (RFC 9745 section 4).
-  const since = deprecatedAt < petsSunsetAt ? deprecatedAt : petsSunsetAt;
+  const page = `<${wayUp}${DEPRECATION_GUIDE_PATH.slice(1)}>`;
   return {
     operation: operationId,
     methods: new Set(method === 'GET' ? ['GET', 'HEAD'] : [method]),
     headers: {
-      deprecation: `@${Math.floor(since.getTime() / 1000)}`,
-      sunset: petsSunsetAt.toUTCString(),
+      ...deprecationFields(deprecatedAt, petsSunsetAt),
       link: `${page}; rel="deprecation"; type="text/html", ${page}; rel="sunset"; type="text/html"`,
     },
   };

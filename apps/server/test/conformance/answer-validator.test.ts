@@ -47,6 +47,10 @@ describe('an answer conforms', () => {
     ],
     ['OPTIONS', { ...CANCEL, method: 'OPTIONS', headers: { ...BODILESS, allow: 'DELETE, OPTIONS' } }],
     ['nothing there', { ...LIST, url: '/v1/nothing', ...failure(404, 'route_not_found') }],
+    [
+      'a path that misses',
+      { ...LIST, url: '/v1/store/orders/', meantFor: 'listOrders', ...failure(404, 'route_not_found') },
+    ],
     ['what is not of the interface', { ...LIST, url: '/docs', headers: {}, body: 'x' }],
   ])('%s', (_name, exchanged) => {
     expect(validate(exchanged)).toEqual([]);
@@ -101,6 +105,10 @@ describe('an answer does not conform', () => {
     [
       'a 204 has a body',
       { ...CANCEL, method: 'OPTIONS', headers: { ...BODILESS, allow: 'DELETE, OPTIONS' }, body: 'x' },
+    ],
+    [
+      'the code order_not_found is not documented',
+      { ...LIST, url: '/v1/store/orders/', meantFor: 'listOrders', ...failure(404, 'order_not_found') },
     ],
     ['no Allow', { ...CANCEL, method: 'OPTIONS' }],
     ['204 is no failure', { ...CANCEL, method: 'PUT' }],

@@ -18,6 +18,8 @@ export interface Exchanged {
   readonly headers: Readonly<Record<string, string>>;
   /** None where nobody looks at it. */
   readonly body: string | undefined;
+  /** The operation that a path was to lead to, where it leads to none. */
+  readonly meantFor?: string;
 }
 
 /** Fields of HTTP itself and of browsers' rules: they belong to no operation. */
@@ -64,7 +66,10 @@ export class AnswerValidator {
     const below = path.slice(api.basePath.length);
     if (DOCUMENT.test(below)) return [];
     const onPath = api.operations.filter((operation) => matches(operation.path, below));
-    if (onPath.length === 0) return this.#checkElsewhere(exchanged, api.elsewhere);
+    if (onPath.length === 0) {
+      const meant = api.operations.find(({ operationId }) => operationId === exchanged.meantFor);
+      return meant === undefined ? this.#checkElsewhere(exchanged, api.elsewhere) : this.#checkMissed(exchanged, meant);
+    }
     const method = exchanged.method === 'HEAD' ? 'GET' : exchanged.method;
     const operation = onPath.find((candidate) => candidate.method === method);
     if (operation !== undefined) return this.#checkOperation(exchanged, operation);
@@ -82,6 +87,12 @@ export class AnswerValidator {
     if (exchanged.method === 'OPTIONS' && exchanged.status === 204) return this.#checkOptions(exchanged, [elsewhere]);
     const wrong = this.#checkAnswer(exchanged, elsewhere);
     return exchanged.status < 400 ? [...wrong, `${exchanged.status} is no failure, and nothing is there`] : wrong;
+  }
+
+  /** Whatever its status, what comes before a request is one for the operation stands under `default`. */
+  #checkMissed(exchanged: Exchanged, { operationId, responses }: DescribedOperation): readonly string[] {
+    this.seen.add(`${operationId} default ${codeOf(exchanged)}`);
+    return this.#checkFailure(exchanged, responses['default']);
   }
 
   #checkOperation(exchanged: Exchanged, { operationId, responses }: DescribedOperation): readonly string[] {

@@ -43,11 +43,13 @@ interface Asked {
   readonly lines?: readonly string[];
   /** Closes the head. @default '\r\n\r\n' */
   readonly end?: string;
+  /** The operation that was to be asked, where the path leads to none. */
+  readonly meantFor?: string;
 }
 
 /** Asks over a connection of its own, holds the answer against the document, and gives its status and code. */
 async function ask(asked: Asked, from: TestApp = app): Promise<string> {
-  const { method, url, key = from.key, lines = [], end = '\r\n\r\n' } = asked;
+  const { method, url, key = from.key, lines = [], end = '\r\n\r\n', meantFor } = asked;
   const head = [
     `${method} ${url} HTTP/1.1`,
     'Host: x',
@@ -55,7 +57,8 @@ async function ask(asked: Asked, from: TestApp = app): Promise<string> {
     ...lines,
   ];
   const { status, headers, body } = await sendOne(head.join('\r\n') + end, { port: from.port, method });
-  expect(validator.check({ method, url, status, headers, body }), `${method} ${url} ${status} ${body}`).toEqual([]);
+  const exchanged = { method, url, status, headers, body, ...(meantFor !== undefined && { meantFor }) };
+  expect(validator.check(exchanged), `${method} ${url} ${status} ${body}`).toEqual([]);
   if (status < 400 || body === '') return String(status);
   const { code } = JSON.parse(body);
   return `${status} ${code}`;
@@ -136,7 +139,10 @@ describe.each(OPERATIONS)('$name', (operation) => {
 
   test(`${operationId} is told apart from what is not there`, async () => {
     expect(await ask({ method, url: `${operation.basePath}/nothing` })).toBe('404 route_not_found');
-    expect(await askFor({ url: `${(await urlOf(operation)).replace(/\?.*/, '')}/` })).toBe('404 route_not_found');
+    const path = (await urlOf(operation)).replace(/\?.*/, '');
+    // As a client asks that adds a slash, at the end or to the base URL.
+    const missed = [`${path}/`, path.replace(operation.basePath, `${operation.basePath}/`)];
+    for (const url of missed) expect(await askFor({ url, meantFor: operationId })).toBe('404 route_not_found');
   });
 });
 
@@ -164,6 +170,23 @@ describe('what single operations answer', () => {
     expect(await ask({ method: 'GET', url: '/v1/pets/404' })).toBe('404 pet_not_found');
     await using late = await startTestApp({ clock: manualClock(PETS_SUNSET_AT) });
     expect(await ask({ method: 'GET', url: '/v1/pets/1' }, late)).toBe('410 operation_sunset');
+  });
+
+  test('getPetById tells of its end what the document shows, and where that is explained', async () => {
+    const { components } = await (await app.fetch('/v1/openapi.json', { key: null })).json();
+    const answer = await app.fetch('/v1/pets/1');
+    for (const [field, name] of [
+      ['deprecation', 'Deprecation'],
+      ['sunset', 'Sunset'],
+      ['link', 'DeprecationLink'],
+    ] as const) {
+      expect(answer.headers.get(field)).toBe(components.headers[name].example);
+    }
+    const [, target = ''] = /^<([^>]*)>; rel="deprecation"/.exec(answer.headers.get('link') ?? '') ?? [];
+    const { pathname, hash } = new URL(target, answer.url);
+    const page = await (await app.fetch(pathname, { key: null })).text();
+    expect(page).toContain(`id="${hash.slice(1)}"`);
+    expect(page).toContain('GET /pets/{petId}');
   });
 
   test('listOrdersPage', async () => {

@@ -31,6 +31,11 @@ describe('the document that is served', () => {
       'x-sunset': '2030-01-02',
       'x-badges': [{ name: 'Sunset 2030-01-02' }],
     });
+    expect(render('v1').components.headers).toMatchObject({
+      Sunset: { example: 'Wed, 02 Jan 2030 00:00:00 GMT' },
+      OptionalSunset: { example: 'Wed, 02 Jan 2030 00:00:00 GMT' },
+    });
+    expect(JSON.stringify(render('v1'))).not.toContain('2027');
   });
 
   test('is the same as YAML', () => {

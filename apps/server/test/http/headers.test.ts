@@ -109,7 +109,9 @@ describe('the deprecated look-up says so', () => {
     expect(Object.fromEntries(answer.headers)).toMatchObject({
       deprecation: expect.stringMatching(/^@\d+$/),
       sunset: PETS_SUNSET_AT.toUTCString(),
-      link: expect.stringMatching(/^<\.\.\/\.\.\/docs#getPetById>; rel="deprecation".*rel="sunset"/),
+      link: expect.stringMatching(
+        /^<\.\.\/\.\.\/docs\/versions#what-is-deprecated-now>; rel="deprecation".*rel="sunset"/,
+      ),
     });
   });
 

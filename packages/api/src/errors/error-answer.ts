@@ -35,8 +35,11 @@ function buildAnswer(code: ErrorCode, message: string): ErrorAnswer {
 }
 
 const ANSWERS = Object.fromEntries(
-  Object.entries(ERROR_CATALOGUE).map(([code, { message }]) => [code, buildAnswer(code as ErrorCode, message)]),
-) as Record<ErrorCode, ErrorAnswer>; // the catalogue's own keys, each once
+  Object.entries(ERROR_CATALOGUE).map(([code, { message }]) => [
+    code,
+    buildAnswer(code as ErrorCode, message), // the catalogue's own key
+  ]),
+) as Record<ErrorCode, ErrorAnswer>; // all of its keys, each once
 
 /**
  * How a failure is answered over REST, whichever layer it comes from.

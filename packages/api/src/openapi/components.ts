@@ -1,5 +1,6 @@
 import type { OpenAPIObject } from 'trpc-to-openapi';
 import { ERROR_CATALOGUE, type ErrorCode } from '../error-catalogue.ts';
+import { DEPRECATION_GUIDE_PATH } from './versions.ts';
 
 type Components = NonNullable<OpenAPIObject['components']>;
 export type Headers = NonNullable<Components['headers']>;
@@ -17,28 +18,42 @@ export const SECURITY_SCHEMES = {
 /** What every operation asks for, unless it says that it needs no key. */
 export const SECURITY = [{ bearerAuth: [] }] satisfies NonNullable<OpenAPIObject['security']>;
 
-/** Codes that only procedures without a REST route answer with. */
-const TRPC_ONLY_CODES: readonly ErrorCode[] = ['insufficient_scope', 'order_not_shipped', 'order_already_completed'];
-
-const REST_CODES = (Object.keys(ERROR_CATALOGUE) as ErrorCode[]) // the catalogue's own keys
-  .filter((code) => !TRPC_ONLY_CODES.includes(code));
-
-/** The Error object of the specification. */
-export const ERROR_SCHEMA = {
-  type: 'object',
-  description: 'What every failure is answered with, from whichever layer it comes.',
-  properties: {
-    code: { type: 'string', enum: REST_CODES, description: 'Machine-readable error code.' },
-    message: {
-      type: 'string',
-      maxLength: 1000,
-      pattern: '\\S',
-      description: 'Human-readable description of the error. It may change; decide by the code.',
+/**
+ * The Error object of the specification.
+ *
+ * @param codes all that may be answered
+ * @param reserved those of them that no operation answers with, each of which is shown here
+ */
+export function errorSchema(codes: readonly ErrorCode[], reserved: readonly ErrorCode[]) {
+  const description = ['What every failure is answered with, from whichever layer it comes.'];
+  if (reserved.length > 0) {
+    const names = reserved.map((code) => `\`${code}\``).join(', ');
+    description.push(`No operation reads a body yet: ${names} are for those that will.`);
+  }
+  return {
+    type: 'object',
+    description: description.join(' '),
+    properties: {
+      code: { type: 'string', enum: [...codes], description: 'Machine-readable error code.' },
+      message: {
+        type: 'string',
+        maxLength: 1000,
+        pattern: '\\S',
+        description: 'Human-readable description of the error. It may change; decide by the code.',
+      },
+      status: { type: 'integer', format: 'int32', minimum: 400, maximum: 599, description: 'The HTTP status code.' },
     },
-    status: { type: 'integer', format: 'int32', minimum: 400, maximum: 599, description: 'The HTTP status code.' },
-  },
-  required: ['code', 'message', 'status'],
-} satisfies NonNullable<Components['schemas']>[string];
+    required: ['code', 'message', 'status'],
+    ...(reserved.length > 0 && { examples: reserved.map((code) => errorObject(code)) }),
+  } satisfies NonNullable<Components['schemas']>[string];
+}
+
+/** A failure as it is answered. @param message more exact than the catalogue's */
+export const errorObject = (code: ErrorCode, message: string = ERROR_CATALOGUE[code].message) => ({
+  code,
+  message,
+  status: ERROR_CATALOGUE[code].status,
+});
 
 const COUNT = { type: 'integer', format: 'int32', maximum: 1_000_000_000 } as const;
 
@@ -90,6 +105,8 @@ const COMMON_HEADERS = {
   },
 } as const satisfies Headers;
 
+const DEPRECATION_GUIDE = `<../..${DEPRECATION_GUIDE_PATH}>`;
+
 /** On every answer of a deprecated operation. */
 const DEPRECATION_HEADERS = {
   Deprecation: {
@@ -112,8 +129,7 @@ const DEPRECATION_HEADERS = {
     description: 'Where deprecation and sunset are explained (RFC 8288, RFC 9745, RFC 8594).',
     required: true,
     schema: { type: 'string', maxLength: 1000, pattern: 'rel="deprecation".*rel="sunset"' },
-    example:
-      '<../../docs#getPetById>; rel="deprecation"; type="text/html", <../../docs#getPetById>; rel="sunset"; type="text/html"',
+    example: `${DEPRECATION_GUIDE}; rel="deprecation"; type="text/html", ${DEPRECATION_GUIDE}; rel="sunset"; type="text/html"`,
   },
 } as const satisfies Headers;
 
@@ -146,15 +162,21 @@ export const HEADER_COMPONENTS: Headers = {
   Deprecation: DEPRECATION_HEADERS.Deprecation,
   Sunset: DEPRECATION_HEADERS.Sunset,
   DeprecationLink: DEPRECATION_HEADERS.Link,
+  OptionalDeprecation: { ...DEPRECATION_HEADERS.Deprecation, required: false },
+  OptionalSunset: { ...DEPRECATION_HEADERS.Sunset, required: false },
+  OptionalDeprecationLink: { ...DEPRECATION_HEADERS.Link, required: false },
 };
 
-const refer = (names: readonly string[]): Headers =>
-  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+const referTo = (name: string) => ({ $ref: `#/components/headers/${name}` });
+const refer = (names: readonly string[]): Headers => Object.fromEntries(names.map((name) => [name, referTo(name)]));
 
 const COMMON_REFS = refer(Object.keys(COMMON_HEADERS));
-const DEPRECATION_REFS: Headers = {
-  ...refer(['Deprecation', 'Sunset']),
-  Link: { $ref: '#/components/headers/DeprecationLink' },
+const DEPRECATION_REFS: Headers = { ...refer(['Deprecation', 'Sunset']), Link: referTo('DeprecationLink') };
+/** What was refused before its path was known tells nothing of a deprecation. */
+const OPTIONAL_DEPRECATION_REFS: Headers = {
+  Deprecation: referTo('OptionalDeprecation'),
+  Sunset: referTo('OptionalSunset'),
+  Link: referTo('OptionalDeprecationLink'),
 };
 const REFS_OF_STATUS: Readonly<Record<string, Headers>> = {
   401: refer(['WWW-Authenticate']),
@@ -163,13 +185,8 @@ const REFS_OF_STATUS: Readonly<Record<string, Headers>> = {
   default: refer(['Allow']),
 };
 
-/** What was refused before its path was known tells nothing of a deprecation. */
-const OPTIONAL_DEPRECATION_HEADERS: Headers = Object.fromEntries(
-  Object.entries(DEPRECATION_HEADERS).map(([name, header]) => [name, { ...header, required: false }]),
-);
-
 /** The headers of an answer, as references to {@link HEADER_COMPONENTS}. */
 export function headersOf(status: number | 'default', isDeprecated: boolean): Headers {
-  const deprecation = status === 'default' ? OPTIONAL_DEPRECATION_HEADERS : DEPRECATION_REFS;
+  const deprecation = status === 'default' ? OPTIONAL_DEPRECATION_REFS : DEPRECATION_REFS;
   return { ...COMMON_REFS, ...REFS_OF_STATUS[status], ...(isDeprecated && deprecation) };
 }

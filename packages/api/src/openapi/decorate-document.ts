@@ -1,10 +1,11 @@
 import type { OpenAPIObject } from 'trpc-to-openapi';
+import { ERROR_CATALOGUE, type ErrorCode } from '../error-catalogue.ts';
 import type { ProcedureMeta, RestContract } from '../rest/rest-contract.ts';
-import { ERROR_SCHEMA, HEADER_COMPONENTS, type Headers, headersOf, SECURITY } from './components.ts';
+import { errorSchema, HEADER_COMPONENTS, type Headers, headersOf, SECURITY } from './components.ts';
 import { describeServers } from './document-server.ts';
 import { ErrorResponses } from './error-responses.ts';
 import { stabilityExtensions } from './stability.ts';
-import { referencePath, type VersionDescription } from './versions.ts';
+import { DEPRECATION_GUIDE_PATH, referencePath, type VersionDescription } from './versions.ts';
 
 type Schemas = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>;
 type PathItem = NonNullable<OpenAPIObject['paths']>[string];
@@ -12,9 +13,12 @@ type Operation = NonNullable<PathItem['get']>;
 type Parameter = NonNullable<Operation['parameters']>[number];
 type Responses = NonNullable<Operation['responses']>;
 
+const ERROR_CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[]; // the catalogue's own keys
+
 /** Each installation names its own in the document that it serves; these names exist nowhere (RFC 2606). */
+const PRODUCTION = 'https://api.petstore.example';
 const SERVERS = [
-  { url: 'https://api.petstore.example', description: 'Production' },
+  { url: PRODUCTION, description: 'Production' },
   { url: 'https://staging.petstore.example', description: 'Staging' },
 ];
 
@@ -55,13 +59,19 @@ function decorateOperation(operation: Operation, meta: ProcedureMeta, errors: Er
   }
   return {
     ...others,
+    ...(rest.deprecatedAt && {
+      externalDocs: {
+        description: 'What is deprecated, and what there is instead.',
+        url: PRODUCTION + DEPRECATION_GUIDE_PATH,
+      },
+    }),
     ...stabilityExtensions(stability, rest.sunsetAt),
     // The key that all others need is asked for at the top.
     ...(openapi?.protect === false && { security: [] }),
     ...(parameters.length > 0 && { parameters: parameters.map(describeParameter) }),
     responses: {
       ...describeSuccess(responses, rest),
-      ...errors.describe(rest.errors, rest.deprecatedAt !== undefined),
+      ...errors.describe(rest),
     },
   };
 }
@@ -104,12 +114,14 @@ export function decorateDocument(
   });
   const { schemas, securitySchemes } = document.components ?? {};
   const responses = errors.components;
+  const { reservedCodes = [] } = about;
+  const codes = ERROR_CODES.filter((code) => errors.codes.has(code) || reservedCodes.includes(code));
   return {
     openapi: document.openapi,
     info: { ...document.info, contact: { name: 'The maintainers of Petstore Orders' } },
     externalDocs: {
       description: 'The interactive reference, with guides.',
-      url: `https://api.petstore.example${referencePath(about.version)}`,
+      url: PRODUCTION + referencePath(about.version),
     },
     servers: describeServers(SERVERS.map(({ url, description }) => ({ url: `${url}/${about.version}`, description }))),
     security: SECURITY,
@@ -117,7 +129,7 @@ export function decorateDocument(
     ...(about.tagGroups && { 'x-tagGroups': about.tagGroups }),
     paths: Object.fromEntries(paths),
     components: {
-      schemas: { ...openSchemas(schemas), Error: ERROR_SCHEMA },
+      schemas: { ...openSchemas(schemas), Error: errorSchema(codes, reservedCodes) },
       responses,
       headers: usedHeaders(JSON.stringify([paths, responses])),
       ...(securitySchemes && { securitySchemes }),

@@ -1,9 +1,11 @@
 import type { OpenAPIObject } from 'trpc-to-openapi';
 import { ERROR_CATALOGUE, type ErrorCode } from '../error-catalogue.ts';
-import { headersOf } from './components.ts';
+import type { RestContract } from '../rest/rest-contract.ts';
+import { errorObject, headersOf } from './components.ts';
 
 type Responses = NonNullable<NonNullable<OpenAPIObject['components']>['responses']>;
 type Response = Responses[string];
+type ErrorObject = ReturnType<typeof errorObject>;
 type ErrorStatus = number | 'default';
 
 /** What any operation may answer with, its own errors aside. */
@@ -20,6 +22,7 @@ const COMMON_CODES: readonly ErrorCode[] = [
 
 /** What is wrong with a request before it is one for the operation. Codes that need a body cannot come: none is read. */
 const OTHER_CODES: readonly ErrorCode[] = [
+  'route_not_found',
   'method_not_allowed',
   'request_timeout',
   'expectation_failed',
@@ -36,43 +39,54 @@ const STATUSES: Readonly<Record<ErrorStatus, { readonly name: string; readonly d
   429: { name: 'TooManyRequests', description: 'Rate limit exceeded, or the API key is banned for a while.' },
   500: { name: 'InternalServerError', description: 'Something went wrong on our side.' },
   503: { name: 'ServiceUnavailable', description: 'The service cannot answer at the moment.' },
-  default: { name: 'OtherError', description: 'Any other failure.' },
+  default: { name: 'OtherError', description: 'Any other failure: of a request before it is one for an operation.' },
 };
 
 /** The answers to failures of all operations, those that several have in common as components. */
 export class ErrorResponses {
   readonly components: Responses = {};
+  /** All that were described. */
+  readonly codes = new Set<ErrorCode>();
 
   /** The failures of one operation, by status. */
-  describe(ownCodes: readonly ErrorCode[], isDeprecated: boolean): Responses {
-    const byStatus = Map.groupBy([...COMMON_CODES, ...ownCodes], (code) => ERROR_CATALOGUE[code].status);
+  describe({ errors, deprecatedAt, invalidRequest }: RestContract): Responses {
+    const isDeprecated = deprecatedAt !== undefined;
+    const byStatus = Map.groupBy([...COMMON_CODES, ...errors], (code) => ERROR_CATALOGUE[code].status);
     const statuses = [...byStatus].sort(([one], [other]) => one - other);
     return {
-      ...Object.fromEntries(statuses.map(([status, codes]) => [status, this.#describe(status, codes, isDeprecated)])),
-      default: this.#describe('default', OTHER_CODES, isDeprecated),
+      ...Object.fromEntries(
+        statuses.map(([status, codes]) => {
+          const shown = codes.map((code) => errorObject(code, code === 'invalid_request' ? invalidRequest : undefined));
+          return [status, this.#describe(status, shown, isDeprecated)];
+        }),
+      ),
+      default: this.#describe(
+        'default',
+        OTHER_CODES.map((code) => errorObject(code)),
+        isDeprecated,
+      ),
     };
   }
 
-  #describe(status: ErrorStatus, codes: readonly ErrorCode[], isDeprecated: boolean): Response {
+  #describe(status: ErrorStatus, shown: readonly ErrorObject[], isDeprecated: boolean): Response {
     const about = STATUSES[status];
     if (about === undefined) throw new Error(`Say in STATUSES what ${status} means.`);
+    for (const { code } of shown) this.codes.add(code);
     const response = {
       description: about.description,
       headers: headersOf(status, isDeprecated),
-      content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' }, examples: examplesOf(codes) } },
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' }, examples: examplesOf(shown) } },
     };
-    const isCommon = status === 'default' || codes.every((code) => COMMON_CODES.includes(code));
-    if (!isCommon) return response;
+    if (status !== 'default' && !shown.every(isCommon)) return response;
     const name = `${isDeprecated ? 'Deprecated' : ''}${about.name}`;
     this.components[name] = response;
     return { $ref: `#/components/responses/${name}` };
   }
 }
 
-function examplesOf(codes: readonly ErrorCode[]) {
-  const examples = codes.map((code) => {
-    const { message, status } = ERROR_CATALOGUE[code];
-    return [code, { summary: message, value: { code, message, status } }] as const;
-  });
-  return Object.fromEntries(examples);
-}
+/** Whether any operation may answer so, in these words. */
+const isCommon = ({ code, message }: ErrorObject): boolean =>
+  COMMON_CODES.includes(code) && message === ERROR_CATALOGUE[code].message;
+
+const examplesOf = (shown: readonly ErrorObject[]) =>
+  Object.fromEntries(shown.map((value) => [value.code, { summary: ERROR_CATALOGUE[value.code].message, value }]));

@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../error-catalogue.ts';
 import type { ApiVersion } from '../rest/rest-route.ts';
 
 /** What a document says of its version as a whole. */
@@ -9,8 +10,10 @@ export interface VersionDescription {
   readonly documentVersion: string;
   /** What the operations are grouped by. */
   readonly tags: readonly { readonly name: string; readonly description: string }[];
-  /** Sections of the navigation (read by Redocly and Scalar). Where there are any, they hold every tag. */
+  /** Sections of the navigation (read by Redocly and Scalar). Where there are any, they hold every tag that has operations. */
   readonly tagGroups?: readonly { readonly name: string; readonly tags: readonly string[] }[];
+  /** Codes that callers were told of and no operation answers with: a closed set is told whole. @default none */
+  readonly reservedCodes?: readonly ErrorCode[];
   /** Where the document is committed, in this package. */
   readonly fileName: string;
 }
@@ -27,7 +30,7 @@ const V1: VersionDescription = {
       'keeps all digits.',
   ].join('\n\n'),
   documentVersion: '1.0.0',
-  // `Store` and `Pets` are sections of the specification that hold no operations.
+  // `Store` and `Pets` are sections of the specification, without operations of their own: what is in them is in a tag.
   tags: [
     { name: 'orders', description: 'List the orders placed in the store, and cancel one.' },
     { name: 'Store', description: 'The store that orders are placed in. It has no operations of its own.' },
@@ -35,9 +38,11 @@ const V1: VersionDescription = {
     { name: 'deprecated', description: 'Operations with a sunset date, which every answer tells in its headers.' },
   ],
   tagGroups: [
-    { name: 'Store', tags: ['Store', 'orders'] },
-    { name: 'Pets', tags: ['Pets', 'deprecated'] },
+    { name: 'Store', tags: ['orders'] },
+    { name: 'Pets', tags: ['deprecated'] },
   ],
+  // For operations that read a body, which may yet come within v1; new codes may not.
+  reservedCodes: ['malformed_json', 'payload_too_large', 'unsupported_media_type'],
   fileName: 'openapi.json',
 };
 
@@ -60,3 +65,6 @@ export const DOCUMENTED_VERSIONS: readonly VersionDescription[] = [V1, V2];
 
 /** Where the interactive reference of a version is read, below the service's address. */
 export const referencePath = (version: ApiVersion): string => (version === 'v1' ? '/docs' : `/docs/${version}`);
+
+/** Where it is explained which operations are deprecated, below the service's address. */
+export const DEPRECATION_GUIDE_PATH = '/docs/versions#what-is-deprecated-now';

@@ -31,6 +31,8 @@ export interface RestContract<Output = never, Input = never> {
   readonly responseHeaders?: Readonly<Record<string, ResponseHeader>>;
   /** The errors of the operation itself, besides those that every operation may answer with. */
   readonly errors: readonly ErrorCode[];
+  /** What the sender of a typical wrong input is told, as the document shows it. @default the catalogue's message */
+  readonly invalidRequest?: string;
   /** Since when the operation is deprecated (RFC 9745). Goes with `deprecated` in `meta.openapi`. */
   readonly deprecatedAt?: Date;
   /** When a deprecated operation ends, unless the installation says otherwise (`Services.petsSunsetAt`). */

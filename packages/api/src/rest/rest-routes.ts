@@ -1,11 +1,10 @@
-import { parseInt64 } from '@petstore/domain';
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
 import { z } from 'zod';
-import { ApiError } from '../api-error.ts';
 import type { Context } from '../context.ts';
 import { appRouter } from '../router.ts';
 import { createProcedureCall } from './call-procedure.ts';
 import { createQueryReader } from './query.ts';
+import { readInt64 } from './read-int64.ts';
 import type { ProcedureMeta } from './rest-contract.ts';
 import type { ApiVersion, RestResult, RestRoute } from './rest-route.ts';
 
@@ -87,18 +86,6 @@ function createPathReader([first, ...others]: readonly string[]): (params: PathP
   if (others.length === 0) return (params) => ({ [first]: readInt64(first, params[first]) });
   const names = [first, ...others];
   return (params) => Object.fromEntries(names.map((parameter) => [parameter, readInt64(parameter, params[parameter])]));
-}
-
-/** Reads here, not by coercion in the schema: that would loosen what tRPC accepts, and take `0x1` for 1. */
-function readInt64(parameter: string, text = ''): bigint {
-  const value = parseInt64(text);
-  if (value === undefined) {
-    throw new ApiError(
-      'invalid_request',
-      `${parameter}: must be a 64-bit integer in plain decimal digits, such as 42, without sign "+", leading zeros or blanks.`,
-    );
-  }
-  return value;
 }
 
 /** Every documented operation. */

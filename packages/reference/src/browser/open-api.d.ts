@@ -15,8 +15,15 @@ export interface Server {
   description?: string;
 }
 
+/** A page that tells more. */
+export interface ExternalDocs {
+  url: string;
+  description?: string;
+}
+
 export interface Operation {
   operationId?: string;
+  externalDocs?: ExternalDocs;
   tags?: string[];
   parameters?: Parameter[];
   responses?: Record<string, Response>;

@@ -1,4 +1,4 @@
-/** @import { GuideSummary, OpenApiDocument, Operation, Response, Server } from './open-api.d.ts' */
+/** @import { ExternalDocs, GuideSummary, OpenApiDocument, Operation, Response, Server } from './open-api.d.ts' */
 import { codeSamples } from './code-samples.js';
 
 /**
@@ -38,6 +38,7 @@ export function prepareDocument(document, site) {
     paths: mapEntries(document.paths ?? {}, (path, methods) =>
       mapEntries(methods, (method, operation) => ({
         ...operation,
+        ...(operation.externalDocs && { externalDocs: besidePage(operation.externalDocs, site.errorsUrl) }),
         ...(operation['x-badges'] && { 'x-badges': badgesBeside(operation) }),
         responses: mapEntries(operation.responses ?? {}, (_, response) => linkErrorCodes(response, site.errorsUrl)),
         'x-codeSamples': codeSamples(
@@ -63,6 +64,16 @@ export function prepareDocument(document, site) {
 function describeOtherServers(servers, baseUrl) {
   const others = servers.filter(({ url }) => new URL(url, baseUrl).href !== baseUrl);
   return others.map(({ url, description = 'Also at' }) => `${description}: \`${url}\``);
+}
+
+/**
+ * The same guide, beside this page rather than where the document's server is.
+ *
+ * @param {ExternalDocs} externalDocs
+ * @param {string} errorsUrl
+ */
+function besidePage({ url, ...others }, errorsUrl) {
+  return { ...others, url: url.replace(/^.*\/docs\//, errorsUrl.replace(/errors$/, '')) };
 }
 
 /** @param {Response} response @param {string} errorsUrl @returns {Response} */

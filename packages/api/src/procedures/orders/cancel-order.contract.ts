@@ -1,3 +1,4 @@
+import { int64Complaint } from '../../rest/read-int64.ts';
 import { representNothing } from '../../rest/represent.ts';
 import type { ProcedureMeta } from '../../rest/rest-contract.ts';
 import { inputObject, int64 } from '../input-object.ts';
@@ -19,6 +20,7 @@ export const cancelOrderMeta = {
     successDescription: 'Order cancelled successfully.',
   },
   rest: {
+    invalidRequest: int64Complaint('orderId'),
     errors: ['order_not_found', 'order_already_shipped', 'order_already_cancelled'],
     represent: representNothing,
   },

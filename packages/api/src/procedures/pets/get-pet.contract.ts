@@ -1,5 +1,6 @@
 import type { Pet } from '@petstore/domain';
 import { z } from 'zod';
+import { int64Complaint } from '../../rest/read-int64.ts';
 import { representJson } from '../../rest/represent.ts';
 import type { ProcedureMeta } from '../../rest/rest-contract.ts';
 import { inputObject, int64 } from '../input-object.ts';
@@ -20,7 +21,9 @@ export const getPetMeta = {
     operationId: 'getPetById',
     summary: 'Find a pet by its identifier',
     description:
-      'Deprecated. Every answer carries `Deprecation`, `Sunset` and `Link` headers; past the sunset date it is 410.',
+      'Returns one pet of the catalogue, with its name. An order may be for an animal that is not in it.\n\n' +
+      'Deprecated, because the service is about orders; nothing replaces it. It works until its sunset, which every ' +
+      'answer tells in its `Sunset` header, beside `Deprecation` and `Link`. From then on it answers 410.',
     tags: ['deprecated'],
     deprecated: true,
     successDescription: 'The pet.',
@@ -28,6 +31,7 @@ export const getPetMeta = {
   rest: {
     response: PetResponse,
     examples: { known: { summary: 'A pet in the catalogue.', value: { id: 1, name: 'Ada' } } },
+    invalidRequest: int64Complaint('petId'),
     errors: ['pet_not_found', 'operation_sunset'],
     deprecatedAt: new Date('2026-06-30T00:00:00Z'),
     sunsetAt: new Date('2027-06-30T00:00:00Z'),

@@ -164,6 +164,7 @@ export const listOrdersPageMeta = {
       },
       nothing: { summary: 'No order meets the filters.', value: [] },
     },
+    invalidRequest: `limit: ${limitError}.`,
     errors: [],
     represent: representPage,
   },

@@ -1,0 +1,16 @@
+/** The header fields that tell of a deprecation, values as they are sent. */
+interface DeprecationFields {
+  /** RFC 9745: since when, as a Unix timestamp in seconds. */
+  readonly deprecation: string;
+  /** RFC 8594: until when, as an HTTP-date. */
+  readonly sunset: string;
+}
+
+/**
+ * What every answer of a deprecated operation tells. A sunset that was moved to before the deprecation counts as its day
+ * too, because it must not lie before it (RFC 9745 section 4).
+ */
+export function deprecationFields(deprecatedAt: Date, sunsetAt: Date): DeprecationFields {
+  const since = deprecatedAt < sunsetAt ? deprecatedAt : sunsetAt;
+  return { deprecation: `@${Math.floor(since.getTime() / 1000)}`, sunset: sunsetAt.toUTCString() };
+}
