@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { readCsvRows } from '../src/import/csv-rows.ts';
 import { splitArray } from '../src/import/split-array.ts';
 import { splitLines } from '../src/import/split-lines.ts';
-import { decodeText } from '../src/import/text-chunks.ts';
+import { decodeText, peekCharacter, UnreadableInputError } from '../src/import/text-chunks.ts';
 
 /** Cuts something into pieces at any places. */
 async function* cut<Whole extends string | Uint8Array>(whole: Whole, places: readonly number[]): AsyncGenerator<Whole> {
@@ -83,6 +83,64 @@ describe('wherever a file is cut into chunks, it reads the same', () => {
         expect(decoded).toBe(text);
       }),
     );
+  });
+});
+
+describe('a record that never ends is refused before it fills the memory', () => {
+  const LENGTH_MAX = 1_000_000;
+
+  async function* endless(head: string, chunk: string): AsyncGenerator<string> {
+    yield head;
+    for (;;) yield chunk;
+  }
+
+  test.each([
+    ['a line', 'line 3: ', () => splitLines(endless('{}\n\r\n', 'x'.repeat(10_000)))],
+    ['a line of small pieces', 'line 1: ', () => splitLines(endless('', 'x'.repeat(10)))],
+    ['a string in an array', 'line 3: ', () => splitArray(endless('[\n{},\n"', 'x,]'.repeat(10_000)))],
+    ['an object in an array', 'line 1: ', () => splitArray(endless('[{', ','.repeat(10_000)))],
+    ['white space in an array', 'line 1: ', () => splitArray(endless('[', ' '.repeat(10_000)))],
+    ['a line of CSV', 'line 2: ', () => readCsvRows(splitLines(endless('id\n', '1,'.repeat(10_000))))],
+  ])('%s', async (_, place, read) => {
+    const reading = flatten<unknown>(read());
+    await expect(reading).rejects.toThrow(UnreadableInputError);
+    await expect(reading).rejects.toThrow(`${place}longer than 1,000,000 characters`);
+  });
+
+  test('white space before the first record', async () => {
+    const reading = peekCharacter(endless('', ' \n'.repeat(10_000)));
+    await expect(reading).rejects.toThrow(UnreadableInputError);
+  });
+
+  test('a quote of CSV that is never closed is a mistake of its own line', async () => {
+    async function* chunks() {
+      yield 'id,"\n';
+      for (let i = 0; i < 200; i++) yield `${'x'.repeat(10_000)}\n`;
+    }
+    const rows = await flatten(readCsvRows(splitLines(chunks())));
+    expect(rows).toHaveLength(201);
+    expect(rows[0]).toEqual({ line: 1, reason: 'a quote opens on this line and is not closed' });
+  });
+
+  // Of pieces of ten characters: looking through all of the line with each of them would take minutes.
+  const pieces = async function* (text: string) {
+    for (let i = 0; i < text.length; i += 10) yield text.slice(i, i + 10);
+  };
+
+  test('one that is as long as is allowed is read, whatever pieces it comes in', async () => {
+    const longest = 'x'.repeat(LENGTH_MAX);
+    expect(await flatten(splitLines(pieces(`${longest}\n${longest}`)))).toEqual([
+      { line: 1, text: longest },
+      { line: 2, text: longest },
+    ]);
+    expect(await flatten(splitArray(pieces(`[${longest},${longest}]`)))).toEqual([
+      { line: 1, text: longest },
+      { line: 1, text: longest },
+    ]);
+    for (const cuts of [[], [LENGTH_MAX + 1]]) {
+      await expect(flatten(splitLines(cut(`x${longest}\n`, cuts)))).rejects.toThrow('line 1: longer than');
+      await expect(flatten(splitArray(cut(`[x${longest}]`, cuts)))).rejects.toThrow('line 1: longer than');
+    }
   });
 });
 

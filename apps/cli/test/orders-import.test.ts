@@ -116,6 +116,12 @@ describe('a bad line is told with its number and the reason', () => {
     ['[1]', 'this is not a JSON object'],
     ['null', 'this is not a JSON object'],
     ['5', 'this is not a JSON object'],
+    ['{"id":2,"id":3,"petId":1,"quantity":1}', '"id" stands there twice'],
+    ['{"id":2,"petId":1,"quantity":1,"\\u0069d": 2}', '"id" stands there twice'],
+    ['{"id":2,"petId":1,"quantity":1,"status":"\\":\\\\","status" :"pending"}', '"status" stands there twice'],
+    ['{"id":2,"petId":{"id":1},"petId":1,"quantity":1}', '"petId" stands there twice'],
+    ['{"id":2,"petId":1,"quantity":1,"status":{"id":1}}', 'status must be one of pending, shipped, cancelled, not an object'],
+    ['{"id":2,"petId":1,"quantity":1,"status":"a\\":b:"}', 'status must be one of pending, shipped, cancelled, not "a\\":b:"'],
     ['{"petId":1,"quantity":1}', `id is missing; it must be ${INT64}`],
     ['{"id":null,"petId":1,"quantity":1}', `id is missing; it must be ${INT64}`],
     ['{"id":"2","petId":1,"quantity":1}', `id must be ${INT64}, not "2"`],
@@ -305,6 +311,17 @@ describe('a file as a whole', () => {
     expect([code, report]).toEqual([1, null]);
     expect(stderr).toContain(complaint);
     expect(stderr.trimEnd()).not.toContain('\n');
+  });
+
+  test.each([
+    ['NDJSON', '{"id":1,"petId":1,"quantity":1}\n{"id":"', 2],
+    ['a JSON array', '[{"id":1,"petId":1,"quantity":1},\n\n{"id":"', 3],
+    ['CSV', 'id,petId,quantity\n1,1,1\n', 3],
+  ])('is refused where a record is too long to be one: %s', async (_, text, line) => {
+    const { code, report, stderr } = await importText(text + 'x'.repeat(3_000_000), ['--skip-bad']);
+    expect([code, report]).toEqual([1, null]);
+    expect(stderr).toBe(`petstore: line ${line}: longer than 1,000,000 characters, which no record is\n`);
+    expect(await listedIds()).toEqual([]);
   });
 
   test('is looked for where the user is, also when the workspace runs us elsewhere', async () => {

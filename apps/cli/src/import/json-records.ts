@@ -1,4 +1,4 @@
-import { type Field, FieldError, type RawRecord } from './fields.ts';
+import { type Field, FieldError, quote, type RawRecord } from './fields.ts';
 import type { NumberedText } from './split-lines.ts';
 
 /**
@@ -16,7 +16,48 @@ export function parseJsonRecord({ line, text }: NumberedText): RawRecord {
   if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof JsonNumber) {
     throw new FieldError('this is not a JSON object');
   }
-  return { line, fields: new Map(Object.entries(value).map(([name, field]) => [name, fieldOf(field)])) };
+  const fields = new Map(Object.entries(value).map(([name, field]) => [name, fieldOf(field)]));
+  if (countColons(text) !== fields.size) refuseRepeated(text);
+  return { line, fields };
+}
+
+/** A string, perhaps with the colon behind a name; or a bracket. */
+const TOKEN = /("(?:[^"\\]|\\.)*")\s*(:?)|[[\]{}]/g;
+
+/**
+ * Of two fields of one name the parser keeps the last, and does not tell.
+ *
+ * @param text valid JSON of an object
+ * @throws FieldError
+ */
+function refuseRepeated(text: string): void {
+  const names = new Set<unknown>();
+  let depth = 0;
+  for (const [token, string, colon] of text.matchAll(TOKEN)) {
+    if (string === undefined) depth += token === '{' || token === '[' ? 1 : -1;
+    else if (colon !== '' && depth === 1) {
+      const name: unknown = JSON.parse(string);
+      if (names.has(name)) throw new FieldError(`${quote(String(name))} stands there twice`);
+      names.add(name);
+    }
+  }
+}
+
+const QUOTE = 0x22;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
+
+/** Those of valid JSON that stand outside its strings: as many as it has names, those of objects within included. */
+function countColons(text: string): number {
+  let count = 0;
+  let isInString = false;
+  for (let i = 0; i < text.length; i++) {
+    const character = text.charCodeAt(i);
+    if (character === QUOTE) isInString = !isInString;
+    else if (isInString) i += Number(character === BACKSLASH);
+    else if (character === COLON) count++;
+  }
+  return count;
 }
 
 /** A number of JSON, with all its digits. */

@@ -1,10 +1,12 @@
 import type { NumberedText, UnreadableText } from './split-lines.ts';
+import { refuseLongRecord } from './text-chunks.ts';
 
 /**
  * Splits the text of a JSON array into the texts of its elements, a batch per chunk, without reading them: an array may
  * be one line of any length. Whatever stands between two commas is an element; who reads it sees what it is.
  *
  * @param chunks text whose first character that is no white space is the array's bracket
+ * @throws UnreadableInputError where an element is too long to be a record
  */
 export async function* splitArray(
   chunks: AsyncIterable<string>,
@@ -43,7 +45,10 @@ class ArraySplitter {
       if (character !== '[') this.#emit(this.#element + chunk.slice(start, i), character === ']');
       start = i + 1;
     }
-    if (this.#state === 'inside') this.#element += chunk.slice(start);
+    if (this.#state === 'inside') {
+      this.#element += chunk.slice(start);
+      this.#refuseLong(this.#element);
+    }
     return this.#flush();
   }
 
@@ -113,7 +118,12 @@ class ArraySplitter {
     this.#out.push({ line: this.#line, reason: 'there is text behind the end of the array' });
   }
 
+  #refuseLong(element: string): void {
+    refuseLongRecord(this.#elementLine || this.#line, element.length);
+  }
+
   #emit(text: string, isLast: boolean): void {
+    this.#refuseLong(text);
     const isEmptyArray = isLast && this.#elementCount === 0 && this.#elementLine === 0;
     if (!isEmptyArray) this.#out.push({ line: this.#elementLine || this.#line, text });
     this.#elementCount++;

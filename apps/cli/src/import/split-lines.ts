@@ -1,3 +1,5 @@
+import { refuseLongRecord } from './text-chunks.ts';
+
 /** A piece of input, and the line on which it begins, as an editor counts. */
 export interface NumberedText {
   readonly line: number;
@@ -12,18 +14,29 @@ export interface UnreadableText {
 
 const LINE_END = /\r\n|\n|\r/;
 
-/** Splits text into its lines, blank ones included, a batch per chunk. A line ends with LF, CR LF or CR. */
+/**
+ * Splits text into its lines, blank ones included, a batch per chunk. A line ends with LF, CR LF or CR.
+ *
+ * @throws UnreadableInputError where a line is too long to be a record
+ */
 export async function* splitLines(chunks: AsyncIterable<string>): AsyncGenerator<readonly NumberedText[]> {
   let line = 1;
-  let rest = '';
-  const number = (text: string): NumberedText => ({ line: line++, text });
+  /** The line that chunks before this one have begun. */
+  let begun = '';
+  /** A CR at the end of the chunk before, which may be the first half of a CR LF. */
+  let held = '';
+  const take = (text: string): NumberedText => {
+    refuseLongRecord(line, text.length);
+    return { line: line++, text };
+  };
   for await (const chunk of chunks) {
-    const text = rest + chunk;
-    // A CR at the end may be the first half of a CR LF.
-    const isCut = text.endsWith('\r');
-    const texts = (isCut ? text.slice(0, -1) : text).split(LINE_END);
-    rest = `${texts.pop() ?? ''}${isCut ? '\r' : ''}`;
-    yield texts.map(number);
+    const text = held + chunk;
+    held = text.endsWith('\r') ? '\r' : '';
+    const [first = '', ...others] = text.slice(0, text.length - held.length).split(LINE_END);
+    const texts = [begun + first, ...others];
+    begun = texts.pop() ?? '';
+    yield texts.map(take);
+    refuseLongRecord(line, begun.length);
   }
-  if (rest !== '') yield rest.replace(/\r$/, '').split(LINE_END).map(number);
+  if (begun !== '' || held !== '') yield [take(begun)];
 }

@@ -3,6 +3,22 @@ export class UnreadableInputError extends Error {
   override readonly name = 'UnreadableInputError';
 }
 
+/** No record of ours is nearly as long. In UTF-16 code units. */
+const RECORD_LENGTH_MAX = 1_000_000;
+
+/**
+ * Keeps what never ends from filling the memory.
+ *
+ * @param line on which the record begins
+ * @throws UnreadableInputError where it is too long to be one
+ */
+export function refuseLongRecord(line: number, length: number): void {
+  if (length <= RECORD_LENGTH_MAX) return;
+  throw new UnreadableInputError(
+    `line ${line}: longer than ${RECORD_LENGTH_MAX.toLocaleString('en')} characters, which no record is`,
+  );
+}
+
 /**
  * Decodes UTF-8, without its byte order mark. Bytes that are no UTF-8 become U+FFFD, which the records then refuse.
  *
@@ -24,7 +40,11 @@ export async function* decodeText(bytes: AsyncIterable<Uint8Array>): AsyncGenera
 const isUtf16Mark = ([first, second]: Uint8Array): boolean =>
   (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
 
-/** Looks at a text's first character that is no white space, and gives the whole text on. */
+/**
+ * Looks at a text's first character that is no white space, and gives the whole text on.
+ *
+ * @throws UnreadableInputError where there is none for long
+ */
 export async function peekCharacter(
   chunks: AsyncIterable<string>,
 ): Promise<{ readonly character: string | undefined; readonly chunks: AsyncIterable<string> }> {
@@ -36,6 +56,7 @@ export async function peekCharacter(
     if (done) break;
     head += value;
     character = /\S/.exec(value)?.[0];
+    if (character === undefined) refuseLongRecord(1, head.length);
   }
   async function* whole() {
     if (head !== '') yield head;
