@@ -105,6 +105,7 @@ describe('of any number at once exactly one is applied', () => {
     const cancelling = store.persistence.orders.applyCommand(order.id, 'cancel', AT);
     // Here, for other tests share the server.
     const countWaiting = async () => {
+      await store.query('select pg_stat_clear_snapshot()'); // a transaction goes on seeing what it saw first
       const { rows } = await store.query(
         `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
       );

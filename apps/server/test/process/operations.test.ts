@@ -155,6 +155,7 @@ test('a stop is announced first; what was sent is answered; then the port closes
   await blocker.query('BEGIN; LOCK TABLE orders IN ACCESS EXCLUSIVE MODE');
   const pending = list(url, text);
   await vi.waitUntil(async () => {
+    await blocker.query('SELECT pg_stat_clear_snapshot()'); // a transaction goes on seeing what it saw first
     const { rows } = await blocker.query(
       `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
     );
