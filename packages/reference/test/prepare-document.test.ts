@@ -2,13 +2,13 @@ import { openApiDocument } from '@petstore/api';
 import { describe, expect, test } from 'vitest';
 import type { OpenApiDocument, Operation } from '../src/browser/open-api.d.ts';
 import { prepareDocument } from '../src/browser/prepare-document.js';
-import { runTypeScript } from './support/run-typescript.ts';
+import { checkTypeScript, runTypeScript } from './support/run-typescript.ts';
 import { startServer } from './support/site-server.ts';
 
 const SITE = {
   documentUrl: 'v1/openapi.json',
   errorsUrl: 'docs/errors',
-  guides: [{ title: 'Keys', summary: 'How to get one.', href: 'docs/keys' }],
+  guides: [{ title: 'Keys over REST', summary: 'How to get one.', href: 'docs/keys' }],
 };
 const SERVERS = [
   { url: 'https://petstore.example.com/v1', description: 'Production' },
@@ -42,8 +42,10 @@ test('other places where the interface is served are named in the text', () => {
   );
 });
 
-test('the guides are headings of the introduction, which search finds', () => {
-  expect(prepare().info.description).toContain('## Keys\n\nHow to get one. [More on keys](docs/keys)');
+test('the guides are headings of the introduction', () => {
+  expect(prepare().info.description).toContain(
+    '## Keys over REST\n\nHow to get one. [More on keys over REST](docs/keys)',
+  );
 });
 
 test('answers lead to the pages of their error codes', () => {
@@ -162,14 +164,22 @@ describe('code samples', () => {
     await using server = await startServer((request, response) => {
       authorizations.push(request.headers.authorization);
       if (request.method === 'DELETE') response.writeHead(204).end();
-      else response.end('[{"id":1}]');
+      else response.end('[{"id":9223372036854775807,"petId":1,"quantity":2}]');
     });
     const document = prepare(`${server.origin}/v1`);
     const run = (operationId: string) =>
       runTypeScript(sampleOf(document, operationId, 'TypeScript'), { PETSTORE_API_KEY: 'secret' });
-    expect(await run('listOrders')).toBe('[ { id: 1 } ]\n');
+    expect(await run('listOrders')).toBe('[ { id: 9223372036854775807n, petId: 1n, quantity: 2 } ]\n');
     expect(await run('cancelOrder')).toBe('204\n');
     expect(authorizations).toEqual(['Bearer secret', 'Bearer secret']);
+  });
+
+  test('in TypeScript have types under strict rules', async () => {
+    const samples = [prepare(), prepare('https://petstore.example.com/v2', 'v2')].flatMap((document) =>
+      operationsOf(document).map(([operationId]) => sampleOf(document, operationId, 'TypeScript')),
+    );
+    expect(samples).toHaveLength(4);
+    expect(await checkTypeScript(samples)).toBe('');
   });
 
   test('in TypeScript fail with the code of an error', async () => {

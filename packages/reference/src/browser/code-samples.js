@@ -26,10 +26,17 @@ function curl(method, url) {
   --header "Authorization: Bearer $PETSTORE_API_KEY"`;
 }
 
+/** TypeScript's libraries do not know of `source` yet, so the type stands there. */
+const PRINT_EXACTLY = `// Ids have 64 bits: BigInt keeps all their digits (Node 22 and newer).
+const result = JSON.parse(await response.text(), (key, value, context?: { source: string }) =>
+  /^id$|Id$/.test(key) ? BigInt(context!.source) : value,
+);
+console.log(result);`;
+
 /** @param {string} method @param {string} url @param {boolean} hasContent */
 function typeScript(method, url, hasContent) {
   const options = method === 'GET' ? '' : `\n  method: '${method}',`;
-  const result = hasContent ? 'console.log(await response.json());' : 'console.log(response.status);';
+  const result = hasContent ? PRINT_EXACTLY : 'console.log(response.status);';
   return `const response = await fetch('${url}', {${options}
   headers: { Authorization: \`Bearer \${process.env.PETSTORE_API_KEY}\` },
 });

@@ -13,7 +13,7 @@ import { codeSamples } from './code-samples.js';
 
 /**
  * Fits the interface's document to this page: requests go to where the page came from, each operation has samples, error
- * codes lead to their pages, and the guides stand beside the operations, found by the same search.
+ * codes lead to their pages, and the guides are told of before the operations.
  *
  * @param {OpenApiDocument} document
  * @param {Site} site
@@ -25,7 +25,8 @@ export function prepareDocument(document, site) {
     ...describeOtherServers(document.servers ?? [], site.baseUrl),
     `The document behind this page: [openapi.json](${site.documentUrl}).`,
     ...site.guides.map(
-      ({ title, summary, href }) => `## ${title}\n\n${summary} [More on ${title.toLowerCase()}](${href})`,
+      ({ title, summary, href }) =>
+        `## ${title}\n\n${summary} [More on ${title.charAt(0).toLowerCase()}${title.slice(1)}](${href})`,
     ),
   ];
   // These are the pages that `externalDocs` leads to.
