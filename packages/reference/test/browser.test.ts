@@ -80,22 +80,6 @@ describe('the reference', () => {
     }
   });
 
-  test('finds operations and guides', async () => {
-    await using reference = await visitReference();
-    await reference.page.keyboard.press('Control+k');
-    for (const [words, found] of [
-      ['cancel', 'Cancel an order'],
-      ['getPetById', 'Find a pet by its identifier'],
-      ['backing off', 'Limits and backing off'],
-    ] as const) {
-      await reference.page.getByRole('combobox').fill(words);
-      await eventually(() => reference.page.getByRole('option').first().textContent()).toContain(found);
-    }
-    await reference.page.getByRole('option').first().click();
-    await reference.page.getByRole('link', { name: 'More on limits' }).click();
-    await reference.page.waitForURL('**/docs/limits');
-  });
-
   test.each(['/docs#cancelOrder', '/docs#tag/orders/cancelOrder'])('opens at the operation of %s', async (path) => {
     await using reference = await visitReference(path);
     const heading = reference.page.getByRole('heading', { name: 'Cancel an order' });
@@ -157,6 +141,126 @@ test('the reference of v2 shows its operation alone, with samples that name v2',
   await reference.page.getByText('shipDateFrom').first().waitFor();
   expect(reference.offences).toEqual([]);
 });
+
+describe('search', () => {
+  const searchFor = async (page: Page, words: string) => {
+    const dialog = page.getByRole('dialog', { name: 'Search' });
+    await dialog.getByRole('searchbox').fill(words);
+    return { dialog, first: dialog.getByRole('link').first() };
+  };
+
+  test.each([
+    ['cancel', 'Cancel an order'],
+    ['getPetById', 'Find a pet by its identifier'],
+    ['listOrdersPage', 'List orders, page by page'],
+    ['shipDate', 'Order'],
+    ['backing off', 'Limits and backing off'],
+    ['banned', 'api_key_banned'],
+    ['order_already_cancelled', 'order_already_cancelled'],
+    ['Retry-After', 'Error 429'],
+    ['429', 'Error 429'],
+    ['cursor', 'v2 preview'],
+    ['client', 'Five minutes over REST'],
+    ['rate limt', 'rate_limit_exceeded'],
+  ])('for "%s" finds %s', async (words, found) => {
+    await using guide = await visit('/docs/versions');
+    await guide.page.keyboard.press('Control+k');
+    const { dialog } = await searchFor(guide.page, words);
+    await eventually(async () => (await dialog.getByRole('link').allTextContents()).slice(0, 4).join()).toContain(
+      found,
+    );
+    expect(guide.offences).toEqual([]);
+  });
+
+  test('leads with Enter from the reference to a section of a guide', async () => {
+    await using reference = await visitReference();
+    await reference.page.keyboard.press('Control+k');
+    const { first } = await searchFor(reference.page, 'strike');
+    await eventually(() => first.textContent()).toContain('Bans');
+    await reference.page.keyboard.press('Enter');
+    await reference.page.waitForURL('**/docs/limits#bans');
+    expect(reference.offences).toEqual([]);
+  });
+
+  test.each([
+    ['cancelOrder', '#tag/orders/cancelOrder', 'Cancel an order'],
+    ['order schema', '#models/Order', 'Order'],
+  ])('for "%s" leads within the reference to %s', async (words, hash, name) => {
+    await using reference = await visitReference();
+    await reference.page.getByRole('button', { name: 'Search' }).click();
+    const { dialog, first } = await searchFor(reference.page, words);
+    await eventually(() => first.textContent()).toContain(name);
+    await reference.page.keyboard.press('ArrowDown');
+    await reference.page.keyboard.press('Enter');
+    await eventually(() => dialog.isVisible()).toBe(false);
+    expect(new URL(reference.page.url()).hash).toBe(hash);
+    const heading = reference.page.getByRole('heading', { name, exact: true }).last();
+    await eventually(async () => (await heading.boundingBox())?.y).toBeLessThan(400);
+    await eventually(async () => (await heading.boundingBox())?.y).toBeGreaterThan(0);
+  });
+
+  test('tells that there is nothing, and finds again what there is', async () => {
+    await using guide = await visit('/docs/errors/overloaded', PHONE);
+    await guide.page.getByRole('button', { name: 'Search' }).tap();
+    const { dialog, first } = await searchFor(guide.page, 'hippopotamus');
+    await dialog.getByText('Nothing found for “hippopotamus”.').waitFor();
+    await searchFor(guide.page, 'api_key_banned');
+    await eventually(() => first.getAttribute('href')).toBe(`${site.origin}/docs/errors/api_key_banned`);
+    expect(await widthOf(guide.page)).toBeLessThanOrEqual(390);
+    await guide.page.keyboard.press('Escape');
+    expect(await dialog.isVisible()).toBe(false);
+  });
+});
+
+describe('the header', () => {
+  test.each(['/docs', '/docs/v2', '/docs/v2-preview', '/docs/errors/overloaded'])(
+    'shows on a phone that %s is where one is',
+    async (path) => {
+      await using page = await visit(path, PHONE);
+      const here = page.page.locator('.site-header [aria-current=page]');
+      expect(await here.count()).toBe(1);
+      const [box, nav] = [await here.boundingBox(), await page.page.locator('.site-header nav').boundingBox()];
+      expect(box?.x).toBeGreaterThanOrEqual(nav?.x ?? Infinity);
+      expect((box?.x ?? Infinity) + (box?.width ?? 0)).toBeLessThanOrEqual((nav?.x ?? 0) + (nav?.width ?? 0));
+    },
+  );
+
+  test('has room for every entry on a wide screen', async () => {
+    await using guide = await visit('/docs/errors');
+    const nav = guide.page.locator('.site-header nav');
+    expect(await nav.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0);
+  });
+
+  test('leads from v1 to the reference of v2, and back', async () => {
+    await using reference = await visitReference();
+    const header = reference.page.getByRole('navigation', { name: 'Documentation' });
+    await header.getByRole('link', { name: 'v2 reference' }).click();
+    await reference.page.getByRole('heading', { name: 'List orders, page by page' }).first().waitFor();
+    await header.getByRole('link', { name: 'Reference', exact: true }).click();
+    await reference.page.getByRole('heading', { name: 'List all orders' }).waitFor({ state: 'attached' });
+  });
+});
+
+test.each([1440, 390])('every status of an answer can be seen and chosen %d pixels wide', async (width) => {
+  await using reference = await visitReference('/docs#getPetById', { viewport: { width, height: 900 } });
+  const card = reference.page.locator('.response-card').filter({ hasText: '410' }).last();
+  const tab = card.getByRole('tab', { name: /default/ });
+  await tab.click();
+  await eventually(() => tab.getAttribute('aria-selected')).toBe('true');
+  const [box, list] = [await tab.boundingBox(), await card.getByRole('tablist').boundingBox()];
+  expect((box?.x ?? Infinity) + (box?.width ?? 0)).toBeLessThanOrEqual((list?.x ?? 0) + (list?.width ?? 0));
+});
+
+test.each(['/docs/five-minutes-rest', '/docs/authentication'])(
+  'the commands of %s name the installation that shows them',
+  async (path) => {
+    await using guide = await visit(path);
+    const commands = guide.page.locator('main pre', { hasText: `${site.origin}/v1/store/orders` });
+    await eventually(() => commands.count()).toBeGreaterThan(0);
+    expect(await guide.page.locator('main').textContent()).not.toMatch(/127\.0\.0\.1:3000|https:\/\/petstore\.example/);
+    expect(guide.offences).toEqual([]);
+  },
+);
 
 test.each([...GUIDE_PATHS, ERROR_PATHS[0] ?? ''])('%s loads from here alone, and fits on a phone', async (path) => {
   await using guide = await visit(path, PHONE);

@@ -34,6 +34,13 @@ describe('a page', () => {
     },
   );
 
+  test.each([
+    ['/docs', 'The orders of a pet store: list them all, and cancel one.'],
+    ['/docs/v2', 'A preview of what comes after v1: the list of orders by pages, with filters.'],
+  ])('%s is described in one plain sentence', async (path, sentence) => {
+    expect(await textOf(path)).toContain(`<meta name="description" content="${sentence}">`);
+  });
+
   test('with a slash too many leads to the page', async () => {
     expect(await reference.answer({ path: '/docs/' })).toMatchObject({ status: 308, headers: { location: '../docs' } });
     expect(await reference.answer({ path: '/docs/errors/overloaded/' })).toMatchObject({

@@ -146,6 +146,6 @@ describe('the guide to the preview of v2', () => {
   });
 
   test('leads to the reference of v2', () => {
-    expect(pages.get('/docs/v2-preview')).toContain('<a href="../docs/v2">v2 preview</a>');
+    expect(pages.get('/docs/v2-preview')).toContain('<li><a href="../docs/v2">v2 reference</a></li>');
   });
 });

@@ -49,8 +49,9 @@ function configurationFor(content) {
     persistAuth: false,
     // Our samples are whole programs; the built-in ones read no answer.
     hiddenClients: true,
-    // The header has it, on every page.
+    // The header has both, on every page; its search finds the guides, too.
     hideDarkModeToggle: true,
+    hideSearch: true,
     authentication: { preferredSecurityScheme: 'bearerAuth' },
     orderSchemaPropertiesBy: 'preserve',
     orderRequiredPropertiesFirst: false,

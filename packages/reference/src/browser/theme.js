@@ -17,6 +17,8 @@ function applyColorMode() {
 }
 
 applyColorMode();
+// On a phone the entries of the header scroll.
+document.querySelector('.site-header [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
 systemIsDark.addEventListener('change', () => setTimeout(applyColorMode)); // after the bundle, which knows no choice made here
 document.getElementById('color-mode')?.addEventListener('click', () => {
   localStorage.setItem(KEY, isDark() ? 'light' : 'dark');

@@ -31,6 +31,11 @@ const FOLDER = join(import.meta.dirname, '../../../../docs');
 
 const GUIDES: readonly Pick<Guide, 'path' | 'source' | 'summary'>[] = [
   {
+    path: `${REFERENCE_PATH}/five-minutes-rest`,
+    source: 'guides/five-minutes-rest.md',
+    summary: 'From a key to the first order cancelled, with curl, and with the client for JavaScript and TypeScript.',
+  },
+  {
     path: `${REFERENCE_PATH}/authentication`,
     source: 'guides/authentication.md',
     summary:

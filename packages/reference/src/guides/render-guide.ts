@@ -3,8 +3,9 @@ import { renderPage } from '../site/layout.ts';
 import type { Site } from '../site/site.ts';
 import { operationLink, REFERENCE_PATH, REFERENCE_PATHS, relativeLink } from '../site/site-paths.ts';
 import { describeErrorCode } from './describe-error-code.ts';
+import { linkTargets } from './link-targets.ts';
 import type { ErrorGuide, Guide } from './load-guides.ts';
-import { type Heading, type LinkTargets, renderMarkdown } from './render-markdown.ts';
+import { type Heading, renderMarkdown } from './render-markdown.ts';
 
 /** A guide as a page, with the other guides and the operations beside it. */
 export function renderGuidePage(guide: Guide, site: Site): string {
@@ -20,17 +21,6 @@ export function renderErrorPage(guide: ErrorGuide, site: Site): string {
   return renderArticle(guide, `<h1><code>${guide.code}</code></h1>\n${facts}\n${html}`, headings, site);
 }
 
-function linkTargets({ path, source }: Guide, { guides: { guides, errors } }: Site): LinkTargets {
-  const pathOfSource = new Map([...guides, ...errors].map((page) => [page.source, page.path]));
-  const pathOfCode = new Map<string, string>(errors.map((page) => [page.code, page.path]));
-  const linkTo = (target: string | undefined) => (target === undefined ? undefined : relativeLink(path, target));
-  return {
-    source,
-    linkToSource: (target) => linkTo(pathOfSource.get(target)),
-    linkToErrorCode: (text) => (pathOfCode.get(text) === path ? undefined : linkTo(pathOfCode.get(text))),
-  };
-}
-
 function renderArticle(
   { path, title, summary }: Guide,
   html: string,
@@ -43,10 +33,11 @@ function renderArticle(
       title: `${title} · ${site.about.title}`,
       description: summary.replaceAll('`', ''),
       styles: ['guide.css'],
+      modules: ['base-url.js'],
       body: `<div class="guide">
 <details class="guide-nav"><summary>All guides and operations</summary>${renderNavigation(path, site)}</details>
 <aside class="guide-nav">${renderNavigation(path, site)}</aside>
-<main class="text">${html}</main>
+<main class="text" data-root="${relativeLink(path, '/')}">${html}</main>
 ${renderContents(headings)}
 </div>`,
     },
@@ -71,7 +62,7 @@ function renderNavigation(path: string, { guides: { guides, errors }, about }: S
     return `<li><a href="${operationLink(path, operation)}">${escapeHtml(operation.summary)}${method}</a></li>`;
   });
   const otherVersions = REFERENCE_PATHS.flatMap((reference) =>
-    reference.suffix === undefined ? [] : [item(reference.path, reference.suffix)],
+    reference.path === REFERENCE_PATH ? [] : [item(reference.path, reference.name)],
   );
   return `<nav aria-label="Guides"><h2>Guides</h2><ul>${guideItems.join('')}</ul>
 <h2><a href="${relativeLink(path, REFERENCE_PATH)}">Reference</a></h2><ul>${operationItems.join('')}${otherVersions.join('')}</ul></nav>`;

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { REFERENCE_PATH } from './site-paths.ts';
 
 /** A file that pages load, by its name below {@link Assets.path}. */
@@ -30,6 +31,8 @@ const OWN_NAMES = [
   'prepare-document.js',
   'code-samples.js',
   'theme.js',
+  'search.js',
+  'base-url.js',
   'site.css',
   'guide.css',
   'favicon.svg',
@@ -38,15 +41,21 @@ const OWN_NAMES = [
 /** The entry of Scalar's bundle, which loads parts of itself from `chunks/` beside it when they are needed. */
 export const BUNDLE_NAME = 'scalar/standalone.esm.js';
 
-/** Finds what pages load: our own few files, and Scalar's bundle where it is installed. */
+/** The index that search asks, without any dependencies. */
+export const SEARCH_LIBRARY_NAME = 'minisearch.js';
+
+/** Finds what pages load: our own few files, and the libraries where they are installed. */
 export function findAssets(): Assets {
   const bundle = findBundle();
-  const contents = OWN_NAMES.map((name) => readFileSync(join(OWN_FOLDER, name), 'utf8'));
+  const searchLibrary = fileURLToPath(import.meta.resolve('minisearch'));
+  const files = [...OWN_NAMES.map((name) => join(OWN_FOLDER, name)), searchLibrary];
+  const contents = files.map((file) => readFileSync(file, 'utf8'));
   const version = hash('sha256', [bundle.version, ...contents].join('\0'), 'hex').slice(0, 12);
   return {
     path: `${REFERENCE_PATH}/assets/${version}`,
     files: [
       ...OWN_NAMES.map((name) => assetFile(name, join(OWN_FOLDER, name))),
+      assetFile(SEARCH_LIBRARY_NAME, searchLibrary),
       ...bundle.names.map((name) => assetFile(`scalar/${name}`, join(bundle.folder, name))),
     ],
   };

@@ -1,4 +1,4 @@
-import { openApiDocument } from '@petstore/api';
+import { type ApiVersion, openApiDocument } from '@petstore/api';
 
 /** What the pages tell of an operation of the interface. */
 export interface InterfaceOperation {
@@ -6,14 +6,25 @@ export interface InterfaceOperation {
   readonly method: string;
   readonly path: string;
   readonly summary: string;
+  readonly description: string;
+  readonly tag: string;
+  readonly parameters: readonly string[];
   /** The codes that the document gives an example of. */
   readonly errorCodes: ReadonlySet<string>;
 }
 
+interface InterfaceSchema {
+  readonly name: string;
+  readonly description: string;
+  readonly properties: readonly string[];
+}
+
 export interface DescribedInterface {
   readonly title: string;
-  readonly description: string;
+  /** One sentence, in plain text. */
+  readonly summary: string;
   readonly operations: readonly InterfaceOperation[];
+  readonly schemas: readonly InterfaceSchema[];
   /** The codes that are sent over REST; the others are tRPC's alone. */
   readonly restErrorCodes: ReadonlySet<string>;
 }
@@ -23,7 +34,9 @@ interface ReadDocument {
   readonly info: { readonly title: string; readonly description: string };
   readonly paths: Readonly<Record<string, Readonly<Record<string, ReadOperation>>>>;
   readonly components: {
-    readonly schemas: { readonly Error: { readonly properties: { readonly code: ReadCodes } } };
+    readonly schemas: Readonly<Record<string, ReadSchema>> & {
+      readonly Error: ReadSchema & { readonly properties: { readonly code: ReadCodes } };
+    };
     readonly responses: Readonly<Record<string, ReadResponse>>;
   };
 }
@@ -32,9 +45,17 @@ interface ReadCodes {
   readonly enum: readonly string[];
 }
 
+interface ReadSchema {
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, unknown>>;
+}
+
 interface ReadOperation {
   readonly operationId: string;
   readonly summary: string;
+  readonly description: string;
+  readonly tags: readonly [string];
+  readonly parameters?: readonly { readonly name: string }[];
   readonly responses: Readonly<Record<string, ReadResponse>>;
 }
 
@@ -50,24 +71,38 @@ interface ReadContent {
 }
 
 /** Reads from the committed document what pages beside the reference tell of it. */
-export function describeInterface(): DescribedInterface {
+export function describeInterface(version: ApiVersion): DescribedInterface {
   // The document is committed, and generated in this form; the tests read every field.
-  const document = openApiDocument({ servers: [] }) as unknown as ReadDocument;
+  const document = openApiDocument({ version, servers: [] }) as unknown as ReadDocument;
   return {
     title: document.info.title,
-    description: document.info.description,
+    summary: firstSentence(document.info.description),
     operations: Object.entries(document.paths).flatMap(([path, methods]) =>
-      Object.entries(methods).map(([method, { operationId, summary, responses }]) => ({
-        operationId,
-        method: method.toUpperCase(),
-        path,
-        summary,
-        errorCodes: readErrorCodes(Object.values(responses), document),
-      })),
+      Object.entries(methods).map(
+        ([method, { operationId, summary, description, tags, parameters = [], responses }]) => ({
+          operationId,
+          method: method.toUpperCase(),
+          path,
+          summary,
+          description,
+          tag: tags[0],
+          parameters: parameters.map(({ name }) => name),
+          errorCodes: readErrorCodes(Object.values(responses), document),
+        }),
+      ),
     ),
+    schemas: Object.entries(document.components.schemas).map(([name, { description = '', properties = {} }]) => ({
+      name,
+      description,
+      properties: Object.keys(properties),
+    })),
     restErrorCodes: new Set(document.components.schemas.Error.properties.code.enum),
   };
 }
+
+/** For where there is room for a line: search engines, and previews of links. */
+const firstSentence = (markdown: string): string =>
+  (/^.*?\.(?=\s|$)/s.exec(markdown)?.[0] ?? markdown).replaceAll('`', '');
 
 function readErrorCodes(responses: readonly ReadResponse[], { components }: ReadDocument): ReadonlySet<string> {
   const resolved = responses.map((response) =>

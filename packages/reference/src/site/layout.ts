@@ -1,6 +1,7 @@
 import { escapeHtml } from '../html.ts';
+import { SEARCH_LIBRARY_NAME } from './assets.ts';
 import type { Site } from './site.ts';
-import { REFERENCE_PATH, relativeLink } from './site-paths.ts';
+import { REFERENCE_PATH, REFERENCE_PATHS, relativeLink, SEARCH_ENTRIES_PATH } from './site-paths.ts';
 
 export interface Page {
   readonly path: string;
@@ -8,6 +9,8 @@ export interface Page {
   readonly description: string;
   /** Assets beside the styles of every page. */
   readonly styles?: readonly string[];
+  /** Scripts beside those of every page. */
+  readonly modules?: readonly string[];
   /** Assets that a module will ask for. */
   readonly preloads?: readonly string[];
   /** What stands below the header, in HTML. */
@@ -16,12 +19,13 @@ export interface Page {
 
 /** What all pages have around them: the header with the way to the others, the styles, the choice of dark or light. */
 export function renderPage(
-  { path, title, description, styles = [], preloads = [], body }: Page,
+  { path, title, description, styles = [], modules = [], preloads = [], body }: Page,
   { assets, guides, about }: Site,
 ): string {
   const link = (target: string) => relativeLink(path, target);
   const asset = (name: string) => link(`${assets.path}/${name}`);
-  const tabs = [{ path: REFERENCE_PATH, title: 'Reference' }, ...guides.guides].map((tab) => {
+  const references = REFERENCE_PATHS.map((shown) => ({ path: shown.path, title: shown.name }));
+  const tabs = [...references.slice(0, 1), ...guides.guides, ...references.slice(1)].map((tab) => {
     const isHere = tab.path === path || (tab.path !== REFERENCE_PATH && path.startsWith(`${tab.path}/`));
     return `<a href="${link(tab.path)}"${isHere ? ' aria-current="page"' : ''}>${escapeHtml(tab.title)}</a>`;
   });
@@ -41,14 +45,24 @@ ${preloads.map((name) => `<link rel="modulepreload" href="${asset(name)}">`).joi
 <header class="site-header">
 <a class="site-name" href="${link(REFERENCE_PATH)}"><img src="${asset('favicon.svg')}" alt="" width="20" height="20">${escapeHtml(about.title)}</a>
 <nav aria-label="Documentation">${tabs.join('')}</nav>
+<button id="search-button" type="button" aria-keyshortcuts="Control+K Meta+K">${SEARCH_ICON}<span>Search</span><kbd>Ctrl K</kbd></button>
 <button id="color-mode" type="button" aria-label="Dark mode" aria-pressed="false">${COLOR_MODE_ICON}</button>
 </header>
 <script src="${asset('theme.js')}"></script>
 ${body}
+<dialog id="search" aria-label="Search" data-root="${link('/')}" data-library="${asset(SEARCH_LIBRARY_NAME)}" data-entries="${link(SEARCH_ENTRIES_PATH)}">
+<input type="search" aria-label="Search" placeholder="Operations, guides, error codes" autocomplete="off" spellcheck="false">
+<p role="status"></p>
+<ol></ol>
+</dialog>
+${['search.js', ...modules].map((name) => `<script type="module" src="${asset(name)}"></script>`).join('\n')}
 </body>
 </html>
 `;
 }
+
+const SEARCH_ICON =
+  '<svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true"><path d="M11 11l3.5 3.5M12.25 7a5.25 5.25 0 1 1-10.5 0 5.25 5.25 0 0 1 10.5 0z" fill="none" stroke="currentColor" stroke-width="1.5" stroke-linecap="round"/></svg>';
 
 /** A circle, half of it filled. */
 const COLOR_MODE_ICON =

@@ -1,3 +1,4 @@
+import type { ApiVersion } from '@petstore/api';
 import type { Guides } from '../guides/load-guides.ts';
 import type { Assets } from './assets.ts';
 import type { DescribedInterface } from './interface-operations.ts';
@@ -6,5 +7,7 @@ import type { DescribedInterface } from './interface-operations.ts';
 export interface Site {
   readonly assets: Assets;
   readonly guides: Guides;
+  /** The version that callers are meant to use. */
   readonly about: DescribedInterface;
+  readonly interfaces: Readonly<Record<ApiVersion, DescribedInterface>>;
 }

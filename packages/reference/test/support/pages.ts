@@ -2,6 +2,7 @@ import { ERROR_CATALOGUE } from '@petstore/api';
 
 export const ERROR_CODES = Object.keys(ERROR_CATALOGUE);
 export const GUIDE_PATHS = [
+  '/docs/five-minutes-rest',
   '/docs/authentication',
   '/docs/errors',
   '/docs/limits',

@@ -1,0 +1,114 @@
+/** @import MiniSearch from 'minisearch' */
+/** @import { SearchResult } from 'minisearch' */
+/** @import { SearchEntry } from './search-entry.d.ts' */
+
+const dialog = /** @type {HTMLDialogElement} */ (document.getElementById('search'));
+const input = /** @type {HTMLInputElement} */ (dialog.querySelector('input'));
+const list = /** @type {HTMLOListElement} */ (dialog.querySelector('ol'));
+const status = /** @type {HTMLElement} */ (dialog.querySelector('[role=status]'));
+
+const MAX_RESULTS = 12;
+const EXCERPT_LENGTH = 110;
+
+/** @type {Promise<MiniSearch<SearchEntry>> | undefined} */
+let loading;
+
+/** Fetches what is searched, once it is wanted. */
+async function loadIndex() {
+  const load = (/** @type {string | undefined} */ url = '') => import(new URL(url, location.href).href);
+  const [library, { entries }] = await Promise.all([load(dialog.dataset['library']), load(dialog.dataset['entries'])]);
+  const MiniSearchClass = /** @type {typeof MiniSearch} */ (library.default);
+  const index = new MiniSearchClass({
+    idField: 'href',
+    fields: ['title', 'section', 'text'],
+    storeFields: ['title', 'section', 'href', 'text'],
+    searchOptions: {
+      combineWith: 'AND',
+      prefix: true,
+      fuzzy: (term) => (term.length > 3 ? 0.2 : false),
+      boost: { title: 4 },
+    },
+  });
+  index.addAll(/** @type {SearchEntry[]} */ (entries));
+  return index;
+}
+
+async function open() {
+  if (dialog.open) return;
+  dialog.showModal();
+  input.select();
+  await search();
+}
+
+async function search() {
+  const query = input.value;
+  try {
+    loading ??= loadIndex();
+    const index = await loading;
+    if (query !== input.value) return; // typed on meanwhile
+    const results = index.search(query).slice(0, MAX_RESULTS);
+    list.replaceChildren(...results.map(renderResult));
+    status.textContent = results.length === 0 && query.trim() !== '' ? `Nothing found for “${query.trim()}”.` : '';
+  } catch (error) {
+    loading = undefined; // the next letter tries again
+    status.textContent = 'The search could not be loaded.';
+    throw error;
+  }
+}
+
+/** @param {SearchResult} result */
+function renderResult({ title, section, href, text, terms }) {
+  const link = document.createElement('a');
+  link.href = new URL((dialog.dataset['root'] ?? '') + href, location.href).href;
+  link.append(element('strong', title), element('span', section), element('small', excerpt(text, terms)));
+  const item = document.createElement('li');
+  item.append(link);
+  return item;
+}
+
+/** @param {string} name @param {string} text */
+function element(name, text) {
+  const created = document.createElement(name);
+  created.textContent = text;
+  return created;
+}
+
+/** What stands around the longest word that was found. @param {string} text @param {string[]} terms */
+function excerpt(text, terms) {
+  const places = terms
+    .toSorted((a, b) => b.length - a.length)
+    .map((term) => text.toLowerCase().indexOf(term))
+    .filter((found) => found >= 0);
+  const [place = 0] = places;
+  const start = place < EXCERPT_LENGTH / 2 ? 0 : text.indexOf(' ', place - EXCERPT_LENGTH / 3) + 1;
+  const end = text.length <= start + EXCERPT_LENGTH ? text.length : text.lastIndexOf(' ', start + EXCERPT_LENGTH);
+  return `${start > 0 ? '… ' : ''}${text.slice(start, end)}${end < text.length ? ' …' : ''}`;
+}
+
+/** @param {number} step */
+function moveFocus(step) {
+  const stops = /** @type {HTMLElement[]} */ ([input, ...list.querySelectorAll('a')]);
+  const here = stops.indexOf(/** @type {HTMLElement} */ (document.activeElement));
+  stops[(here + step + stops.length) % stops.length]?.focus();
+}
+
+document.getElementById('search-button')?.addEventListener('click', open);
+addEventListener('keydown', (event) => {
+  if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  void open();
+});
+input.addEventListener('input', search);
+dialog.addEventListener('keydown', (event) => {
+  if (event.key === 'ArrowDown') moveFocus(1);
+  else if (event.key === 'ArrowUp') moveFocus(-1);
+  else if (event.key === 'Escape')
+    dialog.close(); // rather than only empty the field
+  else if (event.key === 'Enter' && event.target === input) list.querySelector('a')?.click();
+  else return;
+  event.preventDefault();
+});
+dialog.addEventListener('click', (event) => {
+  // Beside it, or onto a result: that may lead to another place of the same page.
+  if (event.target === dialog || (event.target instanceof Element && event.target.closest('a'))) dialog.close();
+});

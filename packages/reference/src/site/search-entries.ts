@@ -1,0 +1,76 @@
+import { ERROR_CATALOGUE } from '@petstore/api';
+import type { SearchEntry } from '../browser/search-entry.d.ts';
+import { linkTargets } from '../guides/link-targets.ts';
+import type { ErrorGuide, Guide } from '../guides/load-guides.ts';
+import { renderMarkdown } from '../guides/render-markdown.ts';
+import type { Site } from './site.ts';
+import { REFERENCE_PATHS, type ReferencePath } from './site-paths.ts';
+
+/** What search finds: the operations and schemas, each section of the guides, and the error codes. */
+export function searchEntries(site: Site): readonly SearchEntry[] {
+  return [
+    ...REFERENCE_PATHS.flatMap((reference) => describeReference(reference, site)),
+    ...site.guides.guides.flatMap((guide) => describeGuide(guide, site)),
+    ...site.guides.errors.map((guide) => describeError(guide, site)),
+  ];
+}
+
+function describeReference({ path, version, name }: ReferencePath, { interfaces }: Site): SearchEntry[] {
+  const { operations, schemas } = interfaces[version];
+  const base = path.slice(1);
+  return [
+    ...operations.map((operation) => ({
+      href: `${base}#tag/${operation.tag}/${operation.operationId}`,
+      title: operation.summary,
+      section: `${name}: ${operation.method} ${operation.path}`,
+      text: [operation.operationId, withoutCode(operation.description), ...operation.parameters].join(' '),
+    })),
+    ...schemas.map((schema) => ({
+      href: `${base}#models/${schema.name}`,
+      title: schema.name,
+      section: `${name}: schema`,
+      text: [withoutCode(schema.description), ...schema.properties].join(' '),
+    })),
+  ];
+}
+
+function describeError(guide: ErrorGuide, site: Site): SearchEntry {
+  const { status, message } = ERROR_CATALOGUE[guide.code];
+  const { html } = renderMarkdown(guide.markdown, linkTargets(guide, site));
+  const text = `${message} ${plain(withoutHeadings(html))}`;
+  return { href: guide.path.slice(1), title: guide.code, section: `Error ${status}`, text };
+}
+
+/** A section is what stands below a heading; what stands before the first is the guide's own. */
+function describeGuide(guide: Guide, site: Site): SearchEntry[] {
+  const { html } = renderMarkdown(guide.markdown, linkTargets(guide, site));
+  const href = guide.path.slice(1);
+  return html.split(/(?=<h[23] )/).map((section) => {
+    const [, id, title] = /^<h[23] id="([^"]*)">(.*?)<\/h[23]>/.exec(section) ?? [];
+    const text = plain(withoutHeadings(section));
+    if (id === undefined || title === undefined) return { href, title: guide.title, section: 'Guide', text };
+    return { href: `${href}#${id}`, title: plain(title), section: guide.title, text };
+  });
+}
+
+/** All that our descriptions have of Markdown. */
+const withoutCode = (markdown: string): string => markdown.replaceAll('`', '');
+
+const withoutHeadings = (html: string): string => html.replaceAll(/<h(\d) .*?<\/h\1>/g, '');
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&lt;': '<',
+  '&gt;': '>',
+  '&quot;': '"',
+  '&#39;': "'",
+  '&amp;': '&',
+};
+
+/** The text of HTML that we rendered. */
+const plain = (html: string): string =>
+  html
+    .replaceAll(/<\/(?:p|li|h\d|t[dhr]|pre)>/g, ' ')
+    .replaceAll(/<[^>]*>/g, '')
+    .replaceAll(/&(?:lt|gt|quot|#39|amp);/g, (entity) => ENTITIES[entity] ?? entity)
+    .replaceAll(/\s+/g, ' ')
+    .trim();
