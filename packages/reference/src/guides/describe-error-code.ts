@@ -8,8 +8,8 @@ import { operationLink } from '../site/site-paths.ts';
 /** What is known of an error code without a word from us, in HTML: its status, who answers with it, its body. */
 export function describeErrorCode(code: ErrorCode, path: string, about: DescribedInterface): string {
   const { status, trpcCode, message } = ERROR_CATALOGUE[code];
-  const isRest = about.restErrorCodes.has(code);
   const operations = about.operations.filter(({ errorCodes }) => errorCodes.has(code));
+  const isRest = operations.length > 0;
   const links = operations.map(
     (operation) => `<a href="${operationLink(path, operation)}">${escapeHtml(operation.summary)}</a>`,
   );
@@ -20,7 +20,7 @@ export function describeErrorCode(code: ErrorCode, path: string, about: Describe
       'tRPC',
       `<code>error.data.code</code> is <code>${trpcCode}</code>, <code>error.data.errorCode</code> is <code>${code}</code>`,
     ],
-    ['Documented for', links.length === 0 ? 'any request' : links.join(', ')],
+    ['Documented for', links.join(', ')],
   ];
   const rows = facts
     .filter(([name]) => isRest || name !== 'Documented for')

@@ -9,7 +9,7 @@ export interface InterfaceOperation {
   readonly description: string;
   readonly tag: string;
   readonly parameters: readonly string[];
-  /** The codes that the document gives an example of. */
+  /** The codes that it answers with: those that the document shows. Codes of none are tRPC's alone. */
   readonly errorCodes: ReadonlySet<string>;
 }
 
@@ -25,8 +25,6 @@ export interface DescribedInterface {
   readonly summary: string;
   readonly operations: readonly InterfaceOperation[];
   readonly schemas: readonly InterfaceSchema[];
-  /** The codes that are sent over REST; the others are tRPC's alone. */
-  readonly restErrorCodes: ReadonlySet<string>;
 }
 
 /** The parts of our own document that are read here. */
@@ -34,15 +32,9 @@ interface ReadDocument {
   readonly info: { readonly title: string; readonly description: string };
   readonly paths: Readonly<Record<string, Readonly<Record<string, ReadOperation>>>>;
   readonly components: {
-    readonly schemas: Readonly<Record<string, ReadSchema>> & {
-      readonly Error: ReadSchema & { readonly properties: { readonly code: ReadCodes } };
-    };
+    readonly schemas: Readonly<Record<string, ReadSchema>>;
     readonly responses: Readonly<Record<string, ReadResponse>>;
   };
-}
-
-interface ReadCodes {
-  readonly enum: readonly string[];
 }
 
 interface ReadSchema {
@@ -96,7 +88,6 @@ export function describeInterface(version: ApiVersion): DescribedInterface {
       description,
       properties: Object.keys(properties),
     })),
-    restErrorCodes: new Set(document.components.schemas.Error.properties.code.enum),
   };
 }
 
