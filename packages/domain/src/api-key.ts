@@ -21,7 +21,7 @@ export interface ApiKey {
   readonly lastUsedAt?: Date;
 }
 
-/** One secret of a key. A rotated key has two for a while. */
+/** One secret of a key. A rotated key has more than one for a while. */
 export interface ApiKeySecret {
   readonly key: ApiKey;
   /** When a rotated secret ends before its key does. */

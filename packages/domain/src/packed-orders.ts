@@ -1,6 +1,6 @@
 /**
  * A batch of orders in the form in which clients take long lists: bytes that storage makes of its rows, which nobody on
- * their way looks into. An order of a million then costs no object on this side.
+ * their way looks into. A list of a million orders then costs no object on this side.
  *
  * One order after the other, integers and doubles with the most significant byte first:
  *

@@ -7,16 +7,13 @@ import { ServerUnderTest, useDataFolder } from './support/server-process.ts';
 
 /**
  * How much of each document is run, so that a block that falls out is noticed. All share a server, and the README comes
- * last: it imports orders, which a guide counts.
+ * last: it makes orders, which a guide counts.
  */
 const FOLLOWED = {
   'docs/guides/five-minutes-rest.md': { commands: 5, programs: 1 },
   'docs/guides/five-minutes-trpc.md': { commands: 3, programs: 1 },
   'README.md': { commands: 4, programs: 0 },
 };
-
-/** The file that the README imports: as many orders as it tells, with ids that no other order has. */
-const ORDERS_CSV = `id,petId,quantity\n${Array.from({ length: 10_000 }, (_, i) => `${i + 100_001},1,1\n`).join('')}`;
 
 const folder = useDataFolder();
 let server: ServerUnderTest;
@@ -31,9 +28,7 @@ afterAll(async () => {
 
 async function openTerminal(): Promise<Reader> {
   const demoKey = (await server.demoKeys()).get('free') ?? '';
-  const reader = new Reader({ url: await server.url(), dataFolder: folder.path, demoKey });
-  reader.writeFile('orders.csv', ORDERS_CSV);
-  return reader;
+  return new Reader({ url: await server.url(), dataFolder: folder.path, demoKey });
 }
 
 /** Does what a step says, and expects what it shows. */
