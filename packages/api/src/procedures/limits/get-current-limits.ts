@@ -1,27 +1,7 @@
 import { limitsOfPlan } from '@petstore/domain';
 import { apiKeySubject, type WindowStanding } from '@petstore/rate-limit';
 import { procedure } from '../../trpc/trpc.ts';
-
-/** Where a key stands in one window. */
-export interface WindowUse {
-  /** Requests in any span of the window's length. */
-  readonly limit: number;
-  /** More than `limit` where that was lowered since. */
-  readonly used: number;
-  /** Exactly this many more fit now. */
-  readonly remaining: number;
-  /** When the next unit is freed; the present moment where nothing is used. */
-  readonly reset: Date;
-}
-
-export interface CurrentLimits {
-  readonly minute: WindowUse;
-  readonly day: WindowUse;
-  /** Strikes that count towards a ban at this moment. */
-  readonly strikes: number;
-  /** The ban in force. `level` counts from 1: bans of 1, 5, 15 and 60 minutes. */
-  readonly ban: { readonly until: Date; readonly level: number } | null;
-}
+import type { CurrentLimits, WindowUse } from './get-current-limits.contract.ts';
 
 /** Tells a caller its own standing. Costs nothing over HTTP; `null` for callers in the same process, whom nothing limits. */
 export const getCurrentLimits = procedure

@@ -1,0 +1,20 @@
+/** Where a key stands in one window. */
+export interface WindowUse {
+  /** Requests in any span of the window's length. */
+  readonly limit: number;
+  /** More than `limit` where that was lowered since. */
+  readonly used: number;
+  /** Exactly this many more fit now. */
+  readonly remaining: number;
+  /** When the next unit is freed; the present moment where nothing is used. */
+  readonly reset: Date;
+}
+
+export interface CurrentLimits {
+  readonly minute: WindowUse;
+  readonly day: WindowUse;
+  /** Strikes that count towards a ban at this moment. */
+  readonly strikes: number;
+  /** The ban in force. `level` counts from 1: bans of 1, 5, 15 and 60 minutes. */
+  readonly ban: { readonly until: Date; readonly level: number } | null;
+}
