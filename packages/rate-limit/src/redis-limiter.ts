@@ -61,6 +61,9 @@ interface Call {
 /** Returns whether the request was then counted elsewhere. */
 export type Failed = (error: RedisUnavailableError) => boolean;
 
+/** How long a call may take where nobody says otherwise. */
+export const CALL_TIMEOUT_MS = 100;
+
 /** More would hold up other users of Redis for longer than a millisecond. */
 const CALLS_MAX = 128;
 
@@ -78,7 +81,7 @@ export class RedisLimiter implements RateLimiter {
   readonly #flush = (): void => this.#sendAll();
   #waiting: Call[] = [];
 
-  constructor({ redis, timeoutMs = 100, nowMs, observer }: RedisLimiterOptions) {
+  constructor({ redis, timeoutMs = CALL_TIMEOUT_MS, nowMs, observer }: RedisLimiterOptions) {
     this.#observer = observer;
     this.#redis = defineScripts(redis);
     this.#timeoutMs = timeoutMs;

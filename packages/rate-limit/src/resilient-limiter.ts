@@ -1,5 +1,6 @@
 // The packages that import this one check its sources, too, and find the declaration only this way.
 /// <reference path="./cluster-key-slot.d.ts" />
+import { setTimeout as sleep } from 'node:timers/promises';
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
 import { noteBan } from './ban-index.ts';
@@ -12,7 +13,7 @@ import {
   type RateLimiter,
   type RateLimitUse,
 } from './rate-limiter.ts';
-import { RedisLimiter } from './redis-limiter.ts';
+import { CALL_TIMEOUT_MS, RedisLimiter } from './redis-limiter.ts';
 import { type LimiterStateChange, Shard } from './shard.ts';
 import type { RateLimitSubject } from './subject.ts';
 import { SubjectMap } from './subject-map.ts';
@@ -35,8 +36,10 @@ export interface ResilientLimiterOptions {
 const PROBE_INTERVAL_MS = 1_000;
 /** A connection that answered none of so many probes is made anew: it may lead to a machine that is gone. */
 const SILENT_PROBES_MAX = 3;
-/** How long a start waits for Redis before that is told to be away. */
+/** How long a start waits for Redis before the last try. */
 const START_MS = 1_000;
+/** The last try goes by turns of so long. */
+const TURN_MS = 10;
 
 /**
  * The limiter to serve with. Counts in Redis, and in the process while Redis is away: no request fails because of it,
@@ -86,13 +89,13 @@ export class ResilientLimiter implements RateLimiter {
     this.#firstShard = this.#shardNamed('redis');
     this.#firstShard.awaitConnection();
     this.#probeTimer = setInterval(this.#probeAway, PROBE_INTERVAL_MS).unref();
-    setTimeout(() => this.#endStart(), START_MS).unref();
+    setTimeout(() => void this.#endStart(), START_MS).unref(); // never rejects
     redis.on('ready', this.#probeAway);
     redis.on('+node', (node: Redis) => node.once('ready', this.#probeAway));
     if (redis.status === 'ready') this.#probeAway();
   }
 
-  /** Resolves when Redis was reached, or after a second without. Requests may come before: they are debited later. */
+  /** Resolves when Redis was reached, or after a second and a call's time without. Requests may come before: they are debited later. */
   get started(): Promise<void> {
     return this.#started.promise;
   }
@@ -134,7 +137,14 @@ export class ResilientLimiter implements RateLimiter {
     return this.#redis instanceof Cluster && this.#redis.nodes('master').some(({ status }) => status !== 'ready');
   }
 
-  #endStart(): void {
+  /**
+   * Tries for as long as a call may take, and then says that Redis is away. Where this process itself was held up, what
+   * Redis has sent since is still to be read, turn by turn of the event loop: so turns are counted, and not the time.
+   */
+  async #endStart(): Promise<void> {
+    this.#probeAway();
+    const turns = (this.#options.timeoutMs ?? CALL_TIMEOUT_MS) / TURN_MS;
+    for (let turn = 0; turn < turns && this.#firstShard.isAway; turn++) await sleep(TURN_MS, undefined, { ref: false });
     if (this.#firstShard.isAway) this.#firstShard.tellAway(`no answer within ${START_MS} ms of the start`);
     this.#started.resolve();
   }

@@ -132,7 +132,7 @@ export async function runUnderLoad(
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** How late timers fire, all in all. */
-function watchLag() {
+export function watchLag() {
   const lag = { totalMs: 0, stop: () => clearInterval(timer) };
   let beforeMs = performance.now();
   const timer = setInterval(() => {

@@ -1,7 +1,16 @@
 import { startRedisServer } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
 import { connectRedis, type LimiterStateChange, ResilientLimiter } from '../src/index.ts';
-import { eventually, openScenario, PATIENT, runUnderLoad, sleep, untilInUse, WAIT_MAX_MS } from './fault-scenario.ts';
+import {
+  eventually,
+  openScenario,
+  PATIENT,
+  runUnderLoad,
+  sleep,
+  untilInUse,
+  WAIT_MAX_MS,
+  watchLag,
+} from './fault-scenario.ts';
 import { newAddress, newKey } from './traffic.ts';
 
 const places = (changes: readonly LimiterStateChange[]) => changes.map(({ countedIn }) => countedIn);
@@ -159,6 +168,43 @@ describe('when Redis', () => {
     limiter.close();
     redis.disconnect();
     await server[Symbol.asyncDispose]();
+  });
+
+  test.each(['was made before', 'is still to be made'])(
+    'is there and only this process is held up at the start, nobody is told that it is away: a connection that %s',
+    async (connection) => {
+      await using server = await startRedisServer();
+      const redis = connectRedis({ type: 'single', host: '127.0.0.1', port: server.port, database: 0, tls: false });
+      if (connection === 'was made before') await eventually(() => expect(redis.status).toBe('ready'));
+      const changes: LimiterStateChange[] = [];
+      const limiter = new ResilientLimiter({ ...PATIENT, redis, onStateChange: (change) => changes.push(change) });
+      const heldUpUntilMs = performance.now() + 1_100;
+      while (performance.now() < heldUpUntilMs); // no answer is read meanwhile
+      await limiter.started;
+      expect(changes).toEqual([]);
+      expect(limiter.isDegraded).toBe(false);
+      limiter.close();
+      redis.disconnect();
+    },
+  );
+
+  test('gives no answer at the start, that lasts for little more than a second', async () => {
+    await using server = await startRedisServer();
+    const redis = connectRedis({ type: 'single', host: '127.0.0.1', port: server.port, database: 0, tls: false });
+    server.pause();
+    const changes: LimiterStateChange[] = [];
+    const lag = watchLag();
+    const beganAtMs = performance.now();
+    const limiter = new ResilientLimiter({ redis, onStateChange: (change) => changes.push(change) });
+    await limiter.started;
+    expect(performance.now() - beganAtMs - lag.totalMs).toBeLessThan(1_000 + WAIT_MAX_MS);
+    expect(changes).toEqual([
+      { countedIn: 'process', shard: 'redis', reason: 'no answer within 1000 ms of the start' },
+    ]);
+    lag.stop();
+    limiter.close();
+    redis.disconnect();
+    server.resume();
   });
 });
 
