@@ -95,7 +95,10 @@ export class ResilientLimiter implements RateLimiter {
     if (redis.status === 'ready') this.#probeAway();
   }
 
-  /** Resolves when Redis was reached, or after a second and a call's time without. Requests may come before: they are debited later. */
+  /**
+   * Resolves when Redis was reached, or after a second and the time of a call without. Requests may come before: they
+   * are debited later.
+   */
   get started(): Promise<void> {
     return this.#started.promise;
   }
