@@ -3,8 +3,11 @@
  * sum of all packages. Arguments go to turbo, as in `pnpm test --filter=@petstore/domain` or `pnpm test --force`.
  */
 import { spawnSync } from 'node:child_process';
+import { resolve } from 'node:path';
 import { ensureNeededPrograms } from './needed-programs.ts';
 import { clearReports, printOutcome, readOutcomes } from './test-reports.ts';
+
+const ROOT = resolve(import.meta.dirname, '../../..');
 
 const complaint = ensureNeededPrograms();
 if (complaint !== undefined) {
@@ -12,12 +15,12 @@ if (complaint !== undefined) {
   process.exit(1);
 }
 
-clearReports();
+clearReports(ROOT);
 const turbo = spawnSync('turbo', ['run', 'test', '--continue=dependencies-successful', ...process.argv.slice(2)], {
   stdio: 'inherit',
   env: { TURBO_TELEMETRY_DISABLED: '1', ...process.env },
 });
 if (turbo.error) throw turbo.error;
 
-const failed = printOutcome(readOutcomes(turbo.status));
+const failed = printOutcome(readOutcomes(ROOT, turbo.status));
 process.exitCode = failed === 0 ? 0 : 1;

@@ -1,7 +1,6 @@
 import { existsSync, globSync, readFileSync, rmSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 
-const ROOT = resolve(import.meta.dirname, '../../..');
 const REPORT = 'test-report.json';
 
 interface PackageOutcome {
@@ -42,32 +41,37 @@ interface Manifest {
 // What is read was written by pnpm's and vitest's own tools in this tree, in the form that the caller names.
 const readJson = <Form>(file: string): Form => JSON.parse(readFileSync(file, 'utf8'));
 
-const testedPackages = () =>
-  globSync('{apps,packages,tooling}/*/package.json', { cwd: ROOT })
+const testedPackages = (root: string) =>
+  globSync('{apps,packages,tooling}/*/package.json', { cwd: root })
     .map((file) => ({
-      folder: join(ROOT, dirname(file)),
-      manifest: readJson<Manifest>(join(ROOT, file)),
+      folder: join(root, dirname(file)),
+      manifest: readJson<Manifest>(join(root, file)),
     }))
     .filter(({ manifest }) => manifest.scripts?.test !== undefined)
     .sort((a, b) => a.manifest.name.localeCompare(b.manifest.name));
 
-/** Removes old reports, so that none is taken for one of this run; turbo brings back those of what it replays. */
-export function clearReports(): void {
-  for (const { folder } of testedPackages()) rmSync(join(folder, REPORT), { force: true });
+/**
+ * Removes old reports, so that none is taken for one of this run; turbo brings back those of what it replays.
+ *
+ * @param root the folder that holds `apps`, `packages` and `tooling`
+ */
+export function clearReports(root: string): void {
+  for (const { folder } of testedPackages(root)) rmSync(join(folder, REPORT), { force: true });
 }
 
 /**
  * The outcome of each package that was run. Reports tell neither of errors outside of any test nor of a package that
  * could not be run: where the run failed and no test did, that is one failure of the run itself.
  *
+ * @param root the folder that holds `apps`, `packages` and `tooling`
  * @param status the exit code of the run; `null` where a signal ended it
  */
-export function readOutcomes(status: number | null): readonly PackageOutcome[] {
+export function readOutcomes(root: string, status: number | null): readonly PackageOutcome[] {
   const outcomes: PackageOutcome[] = [];
   const unreported: string[] = [];
-  for (const { folder, manifest } of testedPackages()) {
+  for (const { folder, manifest } of testedPackages(root)) {
     const file = join(folder, REPORT);
-    if (existsSync(file)) outcomes.push(outcomeOf(manifest.name, readJson(file)));
+    if (existsSync(file)) outcomes.push(readOutcome(root, manifest.name, file));
     else unreported.push(manifest.name);
   }
   if (status !== 0 && outcomes.every(({ failed }) => failed === 0)) outcomes.push(failureOutsideOfTests(unreported));
@@ -80,13 +84,21 @@ function failureOutsideOfTests(unreported: readonly string[]): PackageOutcome {
   return { name: 'The run', passed: 0, failed: 1, failures: [{ name: 'failed, and no test did', message }] };
 }
 
-function outcomeOf(name: string, report: VitestReport): PackageOutcome {
+function readOutcome(root: string, name: string, file: string): PackageOutcome {
+  let report: VitestReport;
+  try {
+    report = readJson(file);
+  } catch (error) {
+    // Nobody can tell how its tests ended; the other packages' outcomes are told all the same.
+    const failure = { name: `${relative(root, file)} cannot be read`, message: String(error) };
+    return { name, passed: 0, failed: 1, failures: [failure] };
+  }
   const failures = report.testResults
-    .filter((file) => file.status === 'failed')
-    .flatMap((file): readonly Failure[] => {
-      const failed = file.assertionResults.filter((test) => test.status === 'failed');
+    .filter(({ status }) => status === 'failed')
+    .flatMap((tests): readonly Failure[] => {
+      const failed = tests.assertionResults.filter((test) => test.status === 'failed');
       // A file that could not be loaded holds no failed test, and is one failure all the same.
-      if (failed.length === 0) return [{ name: relative(ROOT, file.name), message: file.message }];
+      if (failed.length === 0) return [{ name: relative(root, tests.name), message: tests.message }];
       return failed.map((test) => ({ name: test.fullName, message: test.failureMessages.join('\n') }));
     });
   return { name, passed: report.numPassedTests, failed: failures.length, failures };
