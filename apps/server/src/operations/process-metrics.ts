@@ -1,20 +1,52 @@
+import { registerEventLoopLag } from './event-loop-lag.ts';
 import type { Health, LimitsMode } from './health.ts';
 
-/** Makes the text of everything but the requests, in Prometheus' text format. Loads its library when first asked. */
+/** prom-client's own unused sampling of the event loop's lag cannot be turned off, only be made rare. */
+const HARDLY_EVER_MS = 3_600_000;
+
+/** The names and texts are prom-client's. */
+const CPU_TIMES: readonly (readonly [name: string, help: string, microseconds: (usage: NodeJS.CpuUsage) => number])[] =
+  [
+    ['process_cpu_user_seconds_total', 'Total user CPU time spent in seconds.', ({ user }) => user],
+    ['process_cpu_system_seconds_total', 'Total system CPU time spent in seconds.', ({ system }) => system],
+    [
+      'process_cpu_seconds_total',
+      'Total user and system CPU time spent in seconds.',
+      ({ user, system }) => user + system,
+    ],
+  ];
+
+/**
+ * Makes the text of everything but the requests, in Prometheus' text format. Loads its library when first asked, so that
+ * the start need not wait for it; of the collection of garbage it can tell from then on only.
+ */
 export function createProcessMetrics(health: Health): () => Promise<string> {
-  let registry: Promise<{ metrics(): Promise<string> }> | undefined;
+  let render: Promise<() => Promise<string>> | undefined;
   return async () => {
-    registry ??= buildRegistry(health);
-    return (await registry).metrics();
+    render ??= buildRegistry(health);
+    return (await render)();
   };
 }
 
-async function buildRegistry(health: Health) {
+async function buildRegistry(health: Health): Promise<() => Promise<string>> {
   const { collectDefaultMetrics, Counter, Gauge, Registry } = await import('prom-client');
   const registry = new Registry();
   const registers = [registry];
-  // The event loop's delay is sampled at this pace; the default of 10 ms would itself be load.
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: HARDLY_EVER_MS });
+  const sampleLag = registerEventLoopLag(Gauge, registry);
+  for (const [name, help, microseconds] of CPU_TIMES) {
+    // prom-client's own counts from when it was loaded; this one counts from the start of the process.
+    registry.removeSingleMetric(name);
+    new Counter({
+      name,
+      help,
+      registers,
+      collect() {
+        this.reset();
+        this.inc(microseconds(process.cpuUsage()) / 1e6);
+      },
+    });
+  }
   new Gauge({
     name: 'petstore_postgres_up',
     help: 'Whether PostgreSQL answered when last asked.',
@@ -42,5 +74,8 @@ async function buildRegistry(health: Health) {
       this.inc(health.limitsModeChanges);
     },
   });
-  return registry;
+  return () => {
+    sampleLag();
+    return registry.metrics();
+  };
 }

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createTestDatabase, createTestRedis, startPostgresServer, startRedisServer } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';
@@ -19,6 +21,13 @@ async function timeUntil(condition: () => Promise<boolean>): Promise<number> {
   const startMs = performance.now();
   await vi.waitUntil(() => condition().catch(() => false), { ...PATIENTLY, interval: 250 });
   return performance.now() - startMs;
+}
+
+/** What a process has used of the processors until now, as Linux tells it: in ticks of 10 ms. */
+function cpuSecondsOf(pid: number): number {
+  const [, fields = ''] = /\) (.*)$/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8').trim()) ?? [];
+  const [user, system] = fields.split(' ').slice(11, 13).map(Number);
+  return ((user ?? Number.NaN) + (system ?? Number.NaN)) / 100;
 }
 
 describe('PostgreSQL', () => {
@@ -193,8 +202,45 @@ test('metrics tell of requests by operation, and of what the server leans on', a
   expect(metrics).not.toContain(text);
   expect(metrics).toMatch(/^petstore_postgres_up 1$/m);
   expect(metrics).toMatch(/^petstore_limits_mode\{mode="redis"\} 1$/m);
-  expect(metrics).toMatch(/^process_cpu_user_seconds_total /m);
   for (const path of ['/livez', '/readyz', '/metrics']) expect((await fetch(url + path)).status).toBe(404);
+});
+
+test('metrics of the process are true from the first scrape on', async () => {
+  using folder = useDataFolder();
+  await using database = await createTestDatabase();
+  await using redis = await createTestRedis();
+  await using server = new ServerUnderTest(folder.path, { DATABASE_URL: database.url, REDIS_URL: redis.url });
+  await server.url();
+  const adminUrl = await server.adminUrl();
+  const scrape = async () => {
+    const text = await (await fetch(`${adminUrl}/metrics`)).text();
+    return new Map([...text.matchAll(/^([a-z]\S*) (\S+)$/gm)].map(([, series = '', value]) => [series, Number(value)]));
+  };
+  const lagsOf = (samples: ReadonlyMap<string, number>) =>
+    [...samples].filter(([series]) => series.startsWith('nodejs_eventloop_lag_'));
+  for (const isFirst of [true, false]) {
+    const usedSeconds = cpuSecondsOf(server.pid);
+    expect(usedSeconds, 'the start alone takes more').toBeGreaterThan(0.1);
+    const samples = await scrape();
+    expect([...samples].filter(([, value]) => !Number.isFinite(value))).toEqual([]);
+    const [total = 0, user = 0, system = 0] = ['', 'user_', 'system_'].map((mode) =>
+      samples.get(`process_cpu_${mode}seconds_total`),
+    );
+    // The kernel's clock ticks count in whole hundredths, user and system each.
+    expect(total).toBeGreaterThan(usedSeconds - 0.02);
+    expect(total).toBeLessThan(cpuSecondsOf(server.pid) + 0.04);
+    expect(user + system).toBeCloseTo(total, 2);
+    const lags = lagsOf(samples);
+    expect(lags.map(([series]) => series)).toContain('nodejs_eventloop_lag_seconds');
+    for (const [series, seconds] of lags) {
+      expect(seconds, series).toBeGreaterThanOrEqual(0);
+      expect(seconds, series).toBeLessThan(60);
+    }
+    expect(lags, 'of what has not been sampled yet nothing is said').toHaveLength(isFirst ? 1 : 8);
+    await sleep(1_000);
+  }
+  // An idle loop has no lag, however rarely it is looked at.
+  expect((await scrape()).get('nodejs_eventloop_lag_p50_seconds')).toBeLessThan(0.05);
 });
 
 test('the admin listener knows three paths, and only reads', async () => {

@@ -129,7 +129,7 @@ function expectExposition(text: string): void {
     if (comment === 'HELP') names.push(name);
     else if (comment === 'TYPE') expect(name).toBe(family);
     else {
-      const [, series = ''] = /^(\w+(?:\{(?:\w+="[^"]*",?)+\})?) (?:[\d.e+-]+|nan)$/i.exec(line) ?? [];
+      const [, series = ''] = /^(\w+(?:\{(?:\w+="[^"]*",?)+\})?) [\d.e+-]+$/.exec(line) ?? [];
       const [, stem = ''] = /^(\w+?)(?:_bucket|_sum|_count)?(?:\{|$)/.exec(series) ?? [];
       expect(stem, line).toBe(family);
       expect(samples.has(series), line).toBe(false);
