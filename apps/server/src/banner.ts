@@ -1,5 +1,5 @@
 import { limitsOfPlan } from '@petstore/domain';
-import { type DemoKey, planOfDemoKey } from './embedded/demo-keys.ts';
+import type { DemoKey } from './embedded/demo-keys.ts';
 
 export interface BannerFacts {
   /** Where this machine reaches it, as in `http://127.0.0.1:3000`. */
@@ -13,7 +13,7 @@ export interface BannerFacts {
   readonly limits: string;
   /** How many serve. Left out: this one alone. */
   readonly processes?: number;
-  /** Empty where the database is not the embedded one. */
+  /** Empty where the database is not the embedded one, and where none of them is valid any more. */
   readonly demoKeys: readonly DemoKey[];
 }
 
@@ -32,11 +32,15 @@ export function renderBanner(facts: BannerFacts): string {
     `  Limits    ${limits}`,
   ];
   if (processes !== undefined) lines.push(`  Processes ${processes}`);
-  if (demoKeys.length > 0) lines.push('', '  A demo key for each plan, to list the orders:');
+  if (demoKeys.length > 0) lines.push('', '  Demo keys, to list the orders:');
   for (const { plan, text } of demoKeys) {
-    const { perMinute, perDay } = limitsOfPlan(planOfDemoKey(plan));
+    const { perMinute, perDay } = limitsOfPlan(plan);
     const quota = `${perMinute.toLocaleString('en')} a minute, ${perDay.toLocaleString('en')} a day`;
-    lines.push('', `  # ${plan}: ${quota}`, `  curl -H "Authorization: Bearer ${text}" ${publicUrl}/v1/store/orders`);
+    lines.push(
+      '',
+      `  # ${plan.name}: ${quota}`,
+      `  curl -H "Authorization: Bearer ${text}" ${publicUrl}/v1/store/orders`,
+    );
   }
   lines.push('', listeningLine(listenUrl), '');
   return lines.join('\n');

@@ -10,8 +10,14 @@ import {
   type RandomBytes,
 } from '@petstore/domain';
 
-/** A key that the banner shows. Its text is kept, unlike any other key's, in a file that only its owner can read. */
+/** A key that the banner shows. */
 export interface DemoKey {
+  readonly plan: Plan;
+  readonly text: string;
+}
+
+/** A demo key as it was made. Its text is kept, unlike any other key's, in a file that only its owner can read. */
+interface StoredDemoKey {
   readonly id: ApiKeyId;
   readonly plan: PlanName;
   readonly text: string;
@@ -25,8 +31,8 @@ export const planOfDemoKey = (name: PlanName): Plan =>
 
 const fileOf = (dataFolder: string): string => join(dataFolder, 'demo-keys.json');
 
-/** The demo keys of a data folder; `undefined` before the first start has come to its end. */
-export function readDemoKeys(dataFolder: string): readonly DemoKey[] | undefined {
+/** The demo keys of a data folder, as they were made; `undefined` before the first start has come to its end. */
+export function readDemoKeys(dataFolder: string): readonly StoredDemoKey[] | undefined {
   try {
     return JSON.parse(readFileSync(fileOf(dataFolder), 'utf8'));
   } catch (error) {
@@ -36,14 +42,14 @@ export function readDemoKeys(dataFolder: string): readonly DemoKey[] | undefined
 }
 
 /** Written last of all that a first start does, and in one step, so that a start that was cut off is done anew. */
-export function writeDemoKeys(dataFolder: string, keys: readonly DemoKey[]): void {
+export function writeDemoKeys(dataFolder: string, keys: readonly StoredDemoKey[]): void {
   const file = fileOf(dataFolder);
   writeFileSync(`${file}.new`, `${JSON.stringify(keys, undefined, 2)}\n`, { mode: 0o600 });
   renameSync(`${file}.new`, file);
 }
 
 /** A new key for each plan. */
-export function generateDemoKeys(randomBytes: RandomBytes): readonly DemoKey[] {
+export function generateDemoKeys(randomBytes: RandomBytes): readonly StoredDemoKey[] {
   return PLAN_NAMES.map((plan) => {
     const id = generateApiKeyId(randomBytes);
     return { id, plan, text: generateApiKeyText('test', id, randomBytes) };

@@ -1,8 +1,12 @@
+import { execFile } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { expect, test, vi } from 'vitest';
 import { isRunning, ServerUnderTest, useDataFolder } from './support/server-process.ts';
+
+const COMMAND_LINE = join(import.meta.dirname, '../../../cli/src/main.js');
 
 /** For what is only a matter of time. */
 const PATIENTLY = { timeout: 25_000 };
@@ -15,6 +19,12 @@ async function listOrderIds(url: string, key: string | undefined): Promise<numbe
   const orders = (await response.json()) as { id: number }[]; // the documented answer
   return orders.map(({ id }) => id);
 }
+
+/** Changes a key as an operator does. */
+const administerKeys = (dataFolder: string, ...args: string[]) =>
+  promisify(execFile)(process.execPath, [COMMAND_LINE, 'keys', ...args], {
+    env: { PATH: process.env['PATH'], DATA_DIR: dataFolder },
+  });
 
 test('a first start offers a key per plan, and orders and pets to look at', async () => {
   using folder = useDataFolder();
@@ -48,6 +58,32 @@ test('data and demo keys are kept over a restart, and seeded only once', async (
   expect(await listOrderIds(url, keys.get('free'))).toHaveLength(20);
   const again = await fetch(`${url}/v1/store/orders/1`, { method: 'DELETE', headers: bearer(keys.get('pro')) });
   expect(await again.json()).toMatchObject({ code: 'order_already_cancelled' });
+});
+
+test('a start offers demo keys as they are by then: none that is revoked or replaced, each with its plan', async () => {
+  using folder = useDataFolder();
+  let keys: ReadonlyMap<string, string>;
+  {
+    await using first = new ServerUnderTest(folder.path);
+    keys = await first.demoKeys();
+    const idOf = (plan: string) => keys.get(plan)?.split('_')[2] ?? '';
+    const limits = ['--per-minute', '1234', '--per-day', '56789'];
+    await administerKeys(folder.path, 'set-plan', idOf('free'), '--plan', 'enterprise', ...limits);
+    await administerKeys(folder.path, 'rotate', idOf('pro'), '--overlap', '0s');
+    await administerKeys(folder.path, 'rotate', idOf('business'), '--overlap', '1h');
+    await administerKeys(folder.path, 'revoke', idOf('enterprise'));
+  }
+  await using second = new ServerUnderTest(folder.path);
+  const offered = await second.demoKeys();
+  expect(offered).toEqual(
+    new Map([
+      ['enterprise', keys.get('free')],
+      ['business', keys.get('business')],
+    ]),
+  );
+  expect(second.stdout).toContain('# enterprise: 1,234 a minute, 56,789 a day\n');
+  const url = await second.url();
+  for (const key of offered.values()) expect(await listOrderIds(url, key)).toHaveLength(20);
 });
 
 test('limits are kept over a restart', async () => {
