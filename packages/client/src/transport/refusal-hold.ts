@@ -16,6 +16,8 @@ export class RefusalHold {
   /** When requests may go, ascending; one for each refusal. */
   readonly #returnsAtMs: number[] = [];
   #refusedAtMs = Number.NEGATIVE_INFINITY;
+  /** Its answer may be lost. */
+  #probedAtMs = Number.NEGATIVE_INFINITY;
   #isCautious = false;
 
   /** @param maxWaitMs holds that last longer are for nobody to wait for */
@@ -37,7 +39,9 @@ export class RefusalHold {
   /** Tells that a request goes. */
   recordRequest(nowMs: number): void {
     const [returnAtMs] = this.#returnsAtMs;
-    if (returnAtMs !== undefined && returnAtMs <= nowMs) this.#returnsAtMs.shift();
+    if (returnAtMs === undefined) return;
+    if (returnAtMs <= nowMs) this.#returnsAtMs.shift();
+    else this.#probedAtMs = nowMs;
   }
 
   /** Tells of a refusal, and how long it asks to wait. */
@@ -58,6 +62,7 @@ export class RefusalHold {
   }
 
   #isProbeDue(returnAtMs: number, nowMs: number): boolean {
-    return returnAtMs - nowMs > this.#maxWaitMs && nowMs >= this.#refusedAtMs + STRIKE_SPAN_MS;
+    const lastMs = Math.max(this.#refusedAtMs, this.#probedAtMs);
+    return returnAtMs - nowMs > this.#maxWaitMs && nowMs >= lastMs + STRIKE_SPAN_MS;
   }
 }

@@ -25,6 +25,8 @@ export interface HttpRequest {
   readonly signal: AbortSignal | undefined;
   /** Whether the service does not count it, so that it need not wait for its turn. @default false */
   readonly isFree?: boolean | undefined;
+  /** Of how many requests it takes the place: the calls of a batch. @default 1 */
+  readonly cost?: number | undefined;
 }
 
 /** Sends requests under one key, each once: when its turn has come, and bounded in time. */
@@ -48,11 +50,11 @@ export class RequestSender {
    * @throws the signal's reason, when it aborts
    */
   async send(request: HttpRequest): Promise<Answer> {
-    const { method, url, headers, body, timeoutMs, signal, isFree = false } = request;
-    const sentAtMs = isFree ? undefined : await this.#throttle.enter(signal);
+    const { method, url, headers, body, timeoutMs, signal, isFree = false, cost = 1 } = request;
+    const turn = isFree ? this.#throttle.enterFree() : await this.#throttle.enter(cost, signal);
     const deadline = new Deadline(this.#clock, timeoutMs, signal);
     deadline.restart();
-    let head: AnswerHead = { type: 'unknown' };
+    let head: AnswerHead = { type: 'unknown', headers: undefined };
     try {
       const response = await this.#fetch(url, {
         method,
@@ -68,12 +70,12 @@ export class RequestSender {
       deadline.end();
       throw deadline.explain(error);
     } finally {
-      if (sentAtMs !== undefined) this.#throttle.leave(sentAtMs, head);
+      this.#throttle.leave(turn, head);
     }
   }
 }
 
 function headOf({ status, headers }: Response, retryAfterSeconds: number | undefined): AnswerHead {
   if (status === 429) return { type: 'refused', waitMs: (retryAfterSeconds ?? 0) * 1_000, headers };
-  return status < 500 ? { type: 'admitted', headers } : { type: 'unknown' };
+  return { type: status < 500 ? 'admitted' : 'unknown', headers };
 }

@@ -1,8 +1,8 @@
 import { RateLimitError } from '../errors.ts';
 import type { ClientClock } from './clock.ts';
-import { readRateLimitField } from './rate-limit-field.ts';
 import { RefusalHold } from './refusal-hold.ts';
-import { RequestSpacing } from './request-spacing.ts';
+import { type RequestOutcome, RequestSpacing, type SpacedRequest } from './request-spacing.ts';
+import { WAIT_SLACK } from './window-budget.ts';
 
 export interface ThrottleOptions {
   readonly clock: ClientClock;
@@ -16,13 +16,28 @@ export interface ThrottleOptions {
 export type AnswerHead =
   | { readonly type: 'refused'; readonly waitMs: number; readonly headers: Headers }
   | { readonly type: 'admitted'; readonly headers: Headers }
-  /** Of an answer that need not be the service's own. */
-  | { readonly type: 'unknown' };
+  /** Of an answer that need not be the service's own, if there was one. */
+  | { readonly type: 'unknown'; readonly headers: Headers | undefined };
+
+/** What a request enters with, and leaves with. */
+export interface Turn {
+  /** By the clock. */
+  readonly sentAtMs: number;
+  readonly isFree: boolean;
+  readonly spaced: SpacedRequest | undefined;
+}
 
 const WAIT = Symbol('wait');
 
+const OUTCOMES = {
+  admitted: 'counted',
+  refused: 'refused',
+  unknown: 'unknown',
+} as const satisfies Record<AnswerHead['type'], RequestOutcome>;
+
 interface Waiter {
-  admit(sentAtMs: number): void;
+  readonly cost: number;
+  admit(turn: Turn): void;
   refuse(error: RateLimitError): void;
 }
 
@@ -46,11 +61,11 @@ export class Throttle {
   /**
    * Waits for a request's turn. Whoever entered has to leave.
    *
-   * @returns when the request goes, by the clock
-   * @throws RateLimitError where the service asked for a wait that is too long
+   * @param cost of how many requests it takes the place
+   * @throws RateLimitError where the wait would be too long
    * @throws the signal's reason, when it aborts
    */
-  enter(signal: AbortSignal | undefined): Promise<number> {
+  enter(cost: number, signal: AbortSignal | undefined): Promise<Turn> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
       const leaveQueue = () => {
@@ -58,9 +73,10 @@ export class Throttle {
         signal?.removeEventListener('abort', onAbort);
       };
       const waiter: Waiter = {
-        admit(sentAtMs) {
+        cost,
+        admit(turn) {
           leaveQueue();
-          resolve(sentAtMs);
+          resolve(turn);
         },
         refuse(error) {
           leaveQueue();
@@ -77,19 +93,21 @@ export class Throttle {
     });
   }
 
-  /**
-   * Tells that the head of an answer is there, or that none will come.
-   *
-   * @param sentAtMs what {@link enter} gave
-   */
-  leave(sentAtMs: number, head: AnswerHead): void {
+  /** Enters with a request that the service does not count, and that need not wait. */
+  enterFree(): Turn {
     const nowMs = this.#clock.now();
-    this.#inFlight--;
-    if (head.type === 'admitted') this.#hold.recordAdmission(sentAtMs, nowMs);
-    if (head.type === 'refused') this.#hold.recordRefusal(head.waitMs, nowMs);
-    if (head.type !== 'unknown') {
-      this.#spacing?.recordStanding(readRateLimitField(head.headers.get('ratelimit')), nowMs);
+    return { sentAtMs: nowMs, isFree: true, spaced: this.#spacing?.begin(0, nowMs) };
+  }
+
+  /** Tells that the head of an answer is there, or that none will come. */
+  leave({ sentAtMs, isFree, spaced }: Turn, head: AnswerHead): void {
+    const nowMs = this.#clock.now();
+    if (!isFree) {
+      this.#inFlight--;
+      if (head.type === 'admitted') this.#hold.recordAdmission(sentAtMs, nowMs);
+      if (head.type === 'refused') this.#hold.recordRefusal(head.waitMs, nowMs);
     }
+    if (spaced !== undefined) this.#spacing?.end(spaced, OUTCOMES[head.type], head.headers, nowMs);
     this.#letOut();
   }
 
@@ -98,37 +116,42 @@ export class Throttle {
     this.#cancelWakeUp?.();
     this.#cancelWakeUp = undefined;
     for (const waiter of this.#waiting) {
-      const verdict = this.#judgeNext();
+      const verdict = this.#judgeNext(waiter.cost);
       if (verdict === WAIT) return;
-      if (typeof verdict === 'number') waiter.admit(verdict);
-      else waiter.refuse(verdict);
+      if (verdict instanceof RateLimitError) waiter.refuse(verdict);
+      else waiter.admit(verdict);
     }
   }
 
-  #judgeNext(): number | RateLimitError | typeof WAIT {
+  #judgeNext(cost: number): Turn | RateLimitError | typeof WAIT {
     const nowMs = this.#clock.now();
     const heldUntilMs = this.#hold.earliestMs(nowMs, this.#inFlight);
-    if (heldUntilMs - nowMs > this.#maxWaitMs && heldUntilMs !== Number.POSITIVE_INFINITY) {
-      return refusalFor(heldUntilMs - nowMs);
+    if (Number.isFinite(heldUntilMs) && heldUntilMs - nowMs > this.#maxWaitMs) {
+      return refusalFor(heldUntilMs - nowMs, 'the service has refused requests, and asked to wait');
     }
-    const earliestMs = Math.max(heldUntilMs, this.#spacing?.earliestMs(nowMs, this.#inFlight) ?? nowMs);
+    const spacedUntilMs = this.#spacing?.earliestMs(cost, nowMs, this.#inFlight) ?? nowMs;
+    if (spacedUntilMs - nowMs > this.#maxWaitMs * WAIT_SLACK) {
+      // Answers that are still to come may tell that there is room.
+      if (this.#inFlight > 0) return WAIT;
+      return refusalFor(spacedUntilMs - nowMs, "the limits of the key's plan leave no room for");
+    }
+    const earliestMs = Math.max(heldUntilMs, spacedUntilMs);
     if (earliestMs > nowMs) {
       // Where an answer has to come first, its coming is the wake-up.
-      if (earliestMs !== Number.POSITIVE_INFINITY) {
+      if (Number.isFinite(earliestMs)) {
         this.#cancelWakeUp = this.#clock.schedule(() => this.#letOut(), earliestMs - nowMs);
       }
       return WAIT;
     }
     this.#inFlight++;
     this.#hold.recordRequest(nowMs);
-    this.#spacing?.recordRequest(nowMs);
-    return nowMs;
+    return { sentAtMs: nowMs, isFree: false, spaced: this.#spacing?.begin(cost, nowMs) };
   }
 }
 
 /** The error of a call that is not sent at all. */
-function refusalFor(waitMs: number): RateLimitError {
+function refusalFor(waitMs: number, reason: string): RateLimitError {
   const retryAfterSeconds = Math.ceil(waitMs / 1_000);
-  const message = `Not sent: the service has refused requests, and asked to wait another ${retryAfterSeconds} s.`;
+  const message = `Not sent: ${reason} another ${retryAfterSeconds} s.`;
   return new RateLimitError(message, { code: 'rate_limit_exceeded', status: 429, retryAfterSeconds });
 }

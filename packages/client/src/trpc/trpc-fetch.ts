@@ -37,6 +37,7 @@ export function createTrpcFetch(
       timeoutMs,
       signal: init.signal ?? undefined,
       isFree,
+      cost: costOf(String(url)),
     });
     if (answer.ok && headers['trpc-accept'] === 'application/jsonl') return streamedResponse(answer, demand);
     // Somebody else's answer, such as a proxy's page.
@@ -44,6 +45,9 @@ export function createTrpcFetch(
     return wholeResponse(answer);
   };
 }
+
+/** Each call of a batch counts; their names are joined by commas. */
+const costOf = (url: string): number => new URL(url).pathname.split('/').at(-1)?.split(',').length ?? 1;
 
 /** Read to its end at once, so that an answer that breaks off is tried again. */
 async function wholeResponse(answer: Answer): Promise<TrpcResponse> {
