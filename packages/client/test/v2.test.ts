@@ -95,6 +95,14 @@ test('a filter that the service does not take is told', async () => {
   await expect(refused).rejects.toThrow('limit: must be a whole number from 1 to 1000.');
 });
 
+test('no state at all is told as a mistake, and does not mean every order', () => {
+  service.requests.length = 0;
+  expect(() => clientOf(service.origin).listOrders({ status: [] })).toThrow(
+    new TypeError('status must hold at least one value; left out, it means any status'),
+  );
+  expect(service.requests).toEqual([]);
+});
+
 test('a wrong option is told before anything is read', () => {
   expect(() => clientOf(service.origin).listOrders({}, { timeoutMs: 0 })).toThrow(TypeError);
 });

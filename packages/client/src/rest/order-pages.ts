@@ -22,7 +22,7 @@ interface Page {
   readonly next: string | undefined;
 }
 
-/** @throws TypeError when an option cannot be what it is meant to be */
+/** @throws TypeError when an option, or the filter, cannot be what it is meant to be */
 export function listOrderPages(connection: Connection, filter: OrderFilter = {}, options?: CallOptions): OrderV2List {
   const callOf = (query: string) => createRestCall(connection, 'GET', `/v2/store/orders${query}`, options);
   const firstQuery = queryOf(filter);
@@ -46,9 +46,13 @@ export function listOrderPages(connection: Connection, filter: OrderFilter = {},
   };
 }
 
+/** @throws TypeError where an array is empty: its parameter would be missing, which means every order */
 function queryOf(filter: OrderFilter): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(filter)) {
+    if (Array.isArray(value) && value.length === 0) {
+      throw new TypeError(`${name} must hold at least one value; left out, it means any ${name}`);
+    }
     for (const item of [value].flat()) if (item !== undefined) query.append(name, String(item));
   }
   return `?${query}`;
