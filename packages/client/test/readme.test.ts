@@ -31,7 +31,7 @@ const ORDERS: readonly Order[] = [
 ];
 
 /** Runs an example as its reader would. @returns what it prints */
-async function runExample(file: string): Promise<string> {
+async function runExample(file: string, ...nodeOptions: string[]): Promise<string> {
   await using service = await startTestService();
   const { rejected } = await service.persistence.orders.importOrders(
     (async function* () {
@@ -40,7 +40,7 @@ async function runExample(file: string): Promise<string> {
   );
   expect(rejected).toEqual([]);
   const env = { ...process.env, PETSTORE_URL: service.origin, PETSTORE_API_KEY: 'internal', NO_COLOR: '1' };
-  const { stdout } = await run('node', [join('examples', file)], { cwd: PACKAGE, env });
+  const { stdout } = await run('node', [...nodeOptions, join('examples', file)], { cwd: PACKAGE, env });
   return stdout;
 }
 
@@ -61,5 +61,10 @@ describe('the README', () => {
   test.each(EXAMPLES)('tells what examples/%s prints', { timeout: 90_000 }, async (file) => {
     const printed = blockOf(`output of examples/${file}`) ?? PRINTS[file];
     expect(await runExample(file)).toBe(printed);
+  });
+
+  test('writes ids as texts where there is no JSON.rawJSON', { timeout: 90_000 }, async () => {
+    const printed = await runExample('rest-json.ts', '--import', 'data:text/javascript,delete JSON.rawJSON');
+    expect(printed).toContain('{"id":"1","petId":"7","quantity":2,"complete":false}');
   });
 });
