@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import { copyFile, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -97,6 +98,13 @@ describe('the package', { timeout: 120_000 }, () => {
     await run('attw', [tarball, '--profile', 'esm-only']);
   });
 
+  test('leads nowhere that is not in it', async () => {
+    const readme = await readFile(join(restProgram, 'node_modules/@petstore/client/README.md'), 'utf8');
+    const targets = Array.from(readme.matchAll(/\]\(([^)]*)\)/g), ([, target]) => target);
+    expect(targets.filter((target) => !/^(https?:|#)/.test(target ?? ''))).toEqual([]);
+    expect(readme).not.toContain('pnpm --filter');
+  });
+
   test('holds no part of the service, and needs nothing of Node alone', async () => {
     const manifest = JSON.parse(
       await readFile(join(restProgram, 'node_modules/@petstore/client/package.json'), 'utf8'),
@@ -165,6 +173,32 @@ describe('the package', { timeout: 120_000 }, () => {
     await writeFile(join(trpcProgram, 'program.mjs'), source);
     const { stdout } = await run('node', ['program.mjs'], { cwd: trpcProgram });
     expect(stdout).toBe('9223372036854775807n\n');
+  });
+});
+
+const GUIDES = resolve(PACKAGE, '../../docs/guides');
+const PROGRAMS = readdirSync(GUIDES)
+  .filter((file) => file.endsWith('.md'))
+  .flatMap((file) => {
+    const text = readFileSync(join(GUIDES, file), 'utf8');
+    return Array.from(text.matchAll(/^```[jt]s\n(.*?)^```$/gms), ([, source = ''], i) => ({
+      name: `${file} ${i}`,
+      source,
+    }));
+  });
+
+describe('a guide', { timeout: 120_000 }, () => {
+  test('shows programs', () => {
+    const names = PROGRAMS.map(({ name }) => name);
+    expect(names).toEqual(
+      expect.arrayContaining(['five-minutes-rest.md 0', 'five-minutes-trpc.md 0', 'v2-preview.md 0']),
+    );
+  });
+
+  test.each(PROGRAMS)('shows a program that compiles, as its readers would compile it: $name', async ({ source }) => {
+    // A block without imports is one for a module.
+    const types = { types: ['node'], typeRoots: [join(PACKAGE, 'node_modules/@types')] };
+    expect(await typeCheck(trpcProgram, `${source}\nexport {};\n`, { module: 'nodenext', ...types })).toBe('');
   });
 });
 
