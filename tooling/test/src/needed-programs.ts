@@ -43,17 +43,18 @@ const NEEDED: readonly NeededProgram[] = [
  * The tests hurt real Redis servers, read web pages in a real browser and run the commands that documents show. What
  * they lack for it is installed from Debian's packages, where that is allowed.
  *
+ * @param folders where programs are looked for, apt-get among them. @default those of PATH, and the usual ones
  * @returns what to tell the user where something is still missing
  */
-export function ensureNeededPrograms(): string | undefined {
-  const missing = findMissing();
+export function ensureNeededPrograms(folders: readonly string[] = FOLDERS): string | undefined {
+  const missing = findMissing(folders);
   if (missing.length === 0) return undefined;
-  if (isOnPath('apt-get')) {
+  if (isIn(folders, 'apt-get')) {
     console.error(`Installing by apt-get: ${missing.map(({ name }) => name).join(', ')}.`);
     // A list of packages may be there and good: the slow update comes only if an install fails without it.
     if (!missing.every(install) && aptGet('update')) missing.forEach(install);
   }
-  const complaints = findMissing().map(
+  const complaints = findMissing(folders).map(
     ({ name, programs, debianPackage, elsewhere }) =>
       `The tests need ${name}, and none of ${programs.filter((program) => !program.includes('/')).join(', ')} is on PATH or could be installed.\n` +
       `Install one: "sudo apt-get install ${debianPackage}" (Debian), ${elsewhere}.`,
@@ -61,11 +62,13 @@ export function ensureNeededPrograms(): string | undefined {
   return complaints.length === 0 ? undefined : complaints.join('\n');
 }
 
-const findMissing = () => NEEDED.filter(({ programs }) => !programs.some(isOnPath));
-
 const FOLDERS = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/bin', '/usr/sbin', '/usr/local/bin'];
-const isOnPath = (program: string) =>
-  program.includes('/') ? existsSync(program) : FOLDERS.some((folder) => existsSync(join(folder, program)));
+
+const findMissing = (folders: readonly string[]) =>
+  NEEDED.filter(({ programs }) => !programs.some((program) => isIn(folders, program)));
+
+const isIn = (folders: readonly string[], program: string) =>
+  program.includes('/') ? existsSync(program) : folders.every((folder) => existsSync(join(folder, program)));
 
 const install = ({ debianPackage }: NeededProgram) => aptGet('install', '--no-install-recommends', debianPackage);
 

@@ -1,0 +1,33 @@
+import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { ensureNeededPrograms } from '../src/needed-programs.ts';
+
+/** Looks in a folder that holds these programs alone, and no apt-get that could bring others. */
+function lookAmong(...programs: string[]): string | undefined {
+  using folder = mkdtempDisposableSync(join(tmpdir(), 'needed-programs-'));
+  for (const program of programs) writeFileSync(join(folder.path, program), '');
+  return ensureNeededPrograms([join(folder.path, 'not-there'), folder.path]);
+}
+
+describe('the programs that tests need', () => {
+  test.each([[['redis-server', 'chromium', 'curl']], [['valkey-server', 'google-chrome', 'curl']]])(
+    'are there: %j',
+    (programs) => {
+      expect(lookAmong(...programs)).toBeUndefined();
+    },
+  );
+
+  test('are told each with what would do and what brings it, where one is missing and cannot be installed', () => {
+    expect(lookAmong('curl', 'chromium')).toBe(
+      'The tests need a Redis server, and none of redis-server, valkey-server is on PATH or could be installed.\n' +
+        'Install one: "sudo apt-get install redis-server" (Debian), "brew install redis" (macOS).',
+    );
+    const both = lookAmong('chromium') ?? '';
+    expect([...both.matchAll(/The tests need (.*), and none/g)].map(([, name]) => name)).toEqual([
+      'a Redis server',
+      'curl',
+    ]);
+  });
+});
