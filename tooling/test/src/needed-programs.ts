@@ -68,7 +68,7 @@ const findMissing = (folders: readonly string[]) =>
   NEEDED.filter(({ programs }) => !programs.some((program) => isIn(folders, program)));
 
 const isIn = (folders: readonly string[], program: string) =>
-  program.includes('/') ? existsSync(program) : folders.every((folder) => existsSync(join(folder, program)));
+  program.includes('/') ? existsSync(program) : folders.some((folder) => existsSync(join(folder, program)));
 
 const install = ({ debianPackage }: NeededProgram) => aptGet('install', '--no-install-recommends', debianPackage);
 
