@@ -13,7 +13,7 @@ import {
   toErrorAnswer,
 } from '../src/index.ts';
 
-const CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[];
+const CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[]; // the catalogue's own keys
 
 describe('an answer over REST', () => {
   test.each(CODES)('holds exactly code, message and status: %s', (code) => {
@@ -80,6 +80,7 @@ describe('whatever is thrown', () => {
     }
   });
 
+  // The table's own keys.
   test.each(Object.keys(TRPC_ERROR_CODES_BY_KEY) as TRPC_ERROR_CODE_KEY[])(
     'by tRPC as %s has a code of ours, and says none of its words',
     (code) => {

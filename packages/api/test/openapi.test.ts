@@ -94,6 +94,7 @@ const responsesOf = (document: ReadDocument) =>
 
 /** By operationId. */
 function operationsOf(document: object): Readonly<Record<string, ReadOperation>> {
+  // As the generator writes them; the assertions below read every part.
   const { paths: items } = plain(document) as { paths: Record<string, Record<string, ReadOperation>> };
   const operations = Object.values(items).flatMap((item) => Object.values(item));
   return Object.fromEntries(operations.map((operation) => [String(operation['operationId']), operation]));
@@ -232,6 +233,7 @@ describe('the document', () => {
   });
 
   test('has the headers of the limits on every answer, and those that belong to a status', () => {
+    // The committed document, generated in this form.
     for (const { status, response, deprecated } of responsesOf(plain(committed) as ReadDocument)) {
       const names = Object.keys(response.headers);
       expect(names).toEqual(expect.arrayContaining(ALWAYS));
@@ -252,13 +254,14 @@ describe('the document', () => {
   });
 
   test('gives an example of every success and of every error code', () => {
+    // As it was generated.
     for (const { status, response } of responsesOf(plain(committed) as ReadDocument)) {
       if (status === '204') continue;
       const { examples } = response.content['application/json'];
       expect(Object.keys(examples).length).toBeGreaterThan(0);
       if (status === '200') continue;
       for (const [code, { value }] of Object.entries(examples)) {
-        const { message, status: own } = ERROR_CATALOGUE[code as ErrorCode];
+        const { message, status: own } = ERROR_CATALOGUE[code as ErrorCode]; // else it has no message to compare
         // What a wrong input is told depends on the operation; see below.
         expect(value).toEqual({
           code,
@@ -275,6 +278,7 @@ describe('the document', () => {
   test.each(DOCUMENTED_VERSIONS)(
     'of $version shows every error code that it lists',
     ({ version, reservedCodes = [] }) => {
+      // As the generator writes it.
       const document = plain(openApiDocument({ version, servers: [] })) as ReadDocument & ReadErrors;
       const told = responsesOf(document)
         .filter(({ status }) => status >= '400')
@@ -306,6 +310,7 @@ describe('the document', () => {
     ['v1', 'getPetById', { petId: '+1' }, ''],
     ['v2', 'listOrdersPage', {}, 'limit=0'],
   ] as const)('of %s shows what %s says of a wrong input, word for word', async (version, id, params, query) => {
+    // As the generator writes it; what is read of it is compared below.
     const { responses } = operationsOf(openApiDocument({ version, servers: [] }))[id] as unknown as {
       responses: Record<string, ReadResponse>;
     };

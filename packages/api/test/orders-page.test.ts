@@ -41,6 +41,7 @@ async function get(query = '') {
     rel,
     to,
   ]);
+  // No other relation is sent, which the tests of links see.
   return { text: result.text, links: Object.fromEntries(links) as Partial<Record<'next' | 'first', string>> };
 }
 

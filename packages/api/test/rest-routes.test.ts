@@ -93,6 +93,7 @@ describe('mounted routes, document and procedures', () => {
     const parametersOf = (version: ApiVersion) =>
       Object.values(openApiDocument({ version, servers: [] }).paths ?? {}).flatMap((item) =>
         Object.values(item).flatMap(({ parameters = [] }) =>
+          // The document's types allow references, of which there are none.
           (parameters as { in: string; name: string; required?: boolean; description?: string }[]).filter(
             (parameter) => parameter.in === 'query',
           ),
@@ -160,6 +161,7 @@ describe('a procedure that cannot be mapped is refused at start', () => {
   const t = initTRPC.context<Context>().meta<ProcedureMeta>().create();
   const openapi = { method: 'GET', path: '/things/{thingId}', operationId: 'getThing' } as const;
   const rest = { errors: [], represent: representNothing } as const;
+  // Builders are of another type after each step, so that the tests below hand them in `as never`.
   const map = (procedure: typeof t.procedure) => createRestRoutes(t.router({ get: procedure.query(() => null) }));
 
   test('without meta.rest', () => {

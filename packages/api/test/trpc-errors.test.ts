@@ -33,9 +33,14 @@ const post = (body: string, type = 'application/json'): RequestInit => ({
 });
 
 const errorOf = (json: unknown): TrpcErrorShape => {
-  const { error } = json as { error: Parameters<typeof decode>[0] };
+  const { error } = json as { error: Parameters<typeof decode>[0] }; // the body of a failure
   return decode(error) as TrpcErrorShape; // the shape that the tests go on to look at
 };
+
+function itemsOf(json: unknown): unknown[] {
+  if (!Array.isArray(json)) throw new TypeError('The answer to a batch is an array.');
+  return json;
+}
 
 /** Every way to fail that tRPC itself, the transformer or a contract answers to. */
 const FAILURES: readonly (readonly [what: string, errorCode: ErrorCode, path: string, init?: RequestInit])[] = [
@@ -131,7 +136,7 @@ describe('over tRPC', () => {
     const input = { 0: JSON.parse(encode({ petId: 1n })), 1: JSON.parse(encode({ petId: 'x' })) };
     const path = `/pets.get,pets.get,${SECRET}?batch=1&input=${encodeURIComponent(JSON.stringify(input))}`;
     const { response, json, text } = await send(path);
-    const codes = (json as unknown[]).map((item) => errorOf(item).data.errorCode);
+    const codes = itemsOf(json).map((item) => errorOf(item).data.errorCode);
     expect(codes).toEqual(['pet_not_found', 'invalid_request', 'route_not_found']);
     expect(response.status).toBe(207);
     expect(text).not.toContain('SECRET');
@@ -139,10 +144,7 @@ describe('over tRPC', () => {
 
   test('a batch with malformed JSON fails as a whole in each of its calls', async () => {
     const { response, json } = await send('/orders.cancel,orders.cancel?batch=1', post(`{"0":{"json":${SECRET}`));
-    expect((json as unknown[]).map((item) => errorOf(item).data.errorCode)).toEqual([
-      'malformed_json',
-      'malformed_json',
-    ]);
+    expect(itemsOf(json).map((item) => errorOf(item).data.errorCode)).toEqual(['malformed_json', 'malformed_json']);
     expect(response.status).toBe(400);
   });
 
@@ -150,7 +152,7 @@ describe('over tRPC', () => {
     const { json } = await send('/orders.list');
     expect(errorOf(json).message).toContain('httpBatchStreamLink');
     const { json: batch } = await send('/orders.list?batch=1');
-    expect(errorOf((batch as unknown[])[0]).message).toContain('httpBatchStreamLink');
+    expect(errorOf(itemsOf(batch)[0]).message).toContain('httpBatchStreamLink');
   });
 
   test('a refusal of an input says what was wrong and what would be right', async () => {
@@ -195,6 +197,7 @@ describe('over tRPC', () => {
 });
 
 describe('the envelope of failures before tRPC runs', () => {
+  // The catalogue's own keys.
   test.each(Object.keys(ERROR_CATALOGUE) as ErrorCode[])('is shaped as tRPC shapes its own: %s', (errorCode) => {
     const { status, trpcCode, message } = ERROR_CATALOGUE[errorCode];
     expect(errorOf(JSON.parse(toTrpcEnvelope(errorCode)))).toEqual({

@@ -75,7 +75,7 @@ test('what is deprecated leads to the guide that is served beside the page', () 
 });
 
 test('the document itself is left as it was', () => {
-  const document = openApiDocument({ servers: SERVERS }) as unknown as OpenApiDocument;
+  const document = openApiDocument({ servers: SERVERS }) as unknown as OpenApiDocument; // as above
   const before = structuredClone(document);
   prepareDocument(document, { ...SITE, baseUrl: 'http://localhost:3000/v1' });
   expect(document).toEqual(before);
