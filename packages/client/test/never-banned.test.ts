@@ -34,6 +34,7 @@ function createWorld({ limits, latenciesMs, lossEvery, usedBefore = [], seed, ..
   const startMs = clock.now();
   let agoMs = 0;
   let hasRoom = true;
+  let isDown = false;
   const limiter = new InProcessLimiter({ nowMs: () => clock.now() - agoMs });
   const subjectOf = (plan: RequestLimits) => apiKeySubject('abcd1234' as ApiKeyId, plan); // as good as any
   let subject = subjectOf(limits);
@@ -70,6 +71,7 @@ function createWorld({ limits, latenciesMs, lossEvery, usedBefore = [], seed, ..
       const calls = callsOf(String(input));
       const wasTold = isTold;
       travel(() => {
+        if (isDown) return reject(new TypeError('down'));
         if (isFree(String(input))) {
           void limiter.peek(subject).then((standing) => travel(() => resolve(answerTo(standing, 1, true))));
           return;
@@ -94,10 +96,13 @@ function createWorld({ limits, latenciesMs, lossEvery, usedBefore = [], seed, ..
     random: () => random[draws++ % random.length] ?? 0,
     ...options,
   });
+  const setOutage = (isOn: boolean) => {
+    isDown = isOn;
+  };
   const changePlan = (plan: RequestLimits) => {
     subject = subjectOf(plan);
   };
-  return { clock, startMs, client, seen, changePlan };
+  return { clock, startMs, client, seen, changePlan, setOutage };
 }
 
 /** How many calls a batch holds; `undefined` over REST. */
@@ -273,7 +278,8 @@ describe('a client that spaces its requests', () => {
     await fc.assert(
       fc.asyncProperty(worldOf(2_500), loadOf(0, 0, 0, 700, 4_000), async (options, programs) => {
         const seen = await drive({ ...options, spaceRequests: true }, programs);
-        expect(seen.refusedThoughTold).toBe(0);
+        // Calls given up one after the other look like an outage: one request a minute is then a try.
+        expect(seen.refusedThoughTold).toBeLessThanOrEqual(programs.some(({ patienceMs }) => patienceMs > 0) ? 10 : 0);
         admitted += seen.admitted;
       }),
       { numRuns: 2 * RUNS, endOnFailure: true },
@@ -331,6 +337,20 @@ describe('a client that spaces its requests', () => {
     await clock.runUntil(endMs);
     expect(seen.refused).toBe(0);
     expect(seen.admitted).toBeGreaterThan(0.8 * 5 * 20);
+  });
+
+  test('goes on within a minute or so after an outage, however much was sent in vain', async () => {
+    const limits = { perMinute: 60, perDay: 100 };
+    const { clock, startMs, client, seen, setOutage } = createWorld({ ...QUIET, limits, spaceRequests: true });
+    hammer(client, clock, { batchSize: 0, pauseMs: 100, endMs: startMs + 40 * MINUTE_MS });
+    await clock.runUntil(startMs + 5_000);
+    setOutage(true);
+    await clock.runUntil(startMs + 20 * MINUTE_MS);
+    setOutage(false);
+    const { admitted } = seen;
+    await clock.runUntil(startMs + 22 * MINUTE_MS);
+    expect(seen.admitted).toBeGreaterThan(admitted + 20);
+    expect(seen.refused).toBe(0);
   });
 
   test('goes on with a larger plan as soon as limits.current tells of it', async () => {

@@ -63,6 +63,8 @@ export class ResilientLimiter implements RateLimiter {
   /** The only one, or who stands in until the masters of a cluster are known. */
   readonly #firstShard: Shard;
   readonly #probeTimer: NodeJS.Timeout;
+  readonly #startTimer: NodeJS.Timeout;
+  #isClosed = false;
   readonly #started = Promise.withResolvers<void>();
   /** How far our clock is ahead of Redis'. */
   #aheadMs = 0;
@@ -89,7 +91,7 @@ export class ResilientLimiter implements RateLimiter {
     this.#firstShard = this.#shardNamed('redis');
     this.#firstShard.awaitConnection();
     this.#probeTimer = setInterval(this.#probeAway, PROBE_INTERVAL_MS).unref();
-    setTimeout(() => void this.#endStart(), START_MS).unref(); // never rejects
+    this.#startTimer = setTimeout(() => void this.#endStart(), START_MS).unref(); // never rejects
     redis.on('ready', this.#probeAway);
     redis.on('+node', (node: Redis) => node.once('ready', this.#probeAway));
     if (redis.status === 'ready') this.#probeAway();
@@ -124,7 +126,9 @@ export class ResilientLimiter implements RateLimiter {
 
   /** Ends the timers. The connection is left to whoever made it. */
   close(): void {
+    this.#isClosed = true;
     clearInterval(this.#probeTimer);
+    clearTimeout(this.#startTimer);
     this.#redis.off('ready', this.#probeAway);
     this.#started.resolve();
   }
@@ -148,7 +152,8 @@ export class ResilientLimiter implements RateLimiter {
     this.#probeAway();
     const turns = (this.#options.timeoutMs ?? CALL_TIMEOUT_MS) / TURN_MS;
     for (let turn = 0; turn < turns && this.#firstShard.isAway; turn++) await sleep(TURN_MS, undefined, { ref: false });
-    if (this.#firstShard.isAway) this.#firstShard.tellAway(`no answer within ${START_MS} ms of the start`);
+    if (this.#firstShard.isAway && !this.#isClosed)
+      this.#firstShard.tellAway(`no answer within ${START_MS} ms of the start`);
     this.#started.resolve();
   }
 

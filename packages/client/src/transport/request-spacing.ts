@@ -18,13 +18,17 @@ export type RequestOutcome = 'counted' | 'refused' | 'unknown';
 
 /** For so long after it was given up a request without an answer may still reach the service. */
 const STRAY_MS = 30_000;
+/** So many requests in a row without an answer are an outage: they may never have reached the service. */
+const OUTAGE_REQUESTS = 5;
+/** Through an outage goes one request in such a time. */
+const PROBE_INTERVAL_MS = 61_000;
 
 /**
  * Spreads requests over the time that the `RateLimit` headers leave for them, and sends none that might be refused. Until
  * the first answer tells the limits, requests go one at a time.
  *
  * That none is refused from then on holds as long as nobody else uses the key, its plan stays, and no request reaches the
- * service later than 30 s after it was given up.
+ * service later than 30 s after it was given up; but for one a minute after an outage, see {@link isProbeDue}.
  */
 export class RequestSpacing {
   readonly #maxWaitMs: number;
@@ -40,6 +44,7 @@ export class RequestSpacing {
   #sentCost = 0;
   #endedCost = 0;
   #inFlightCost = 0;
+  #unansweredInARow = 0;
   /** Requests that were given up, and may still be under way until then. */
   readonly #strays: UsedRequest[] = [];
 
@@ -60,6 +65,14 @@ export class RequestSpacing {
       earliestMs = Math.max(earliestMs, budget.earliestMs(charge, nowMs, this.#inFlightCost));
     }
     return earliestMs;
+  }
+
+  /**
+   * Whether a request may go although there seems to be no room: in an outage requests use up the budget that the service
+   * never counted, and only an answer can put it right.
+   */
+  isProbeDue(nowMs: number): boolean {
+    return this.#unansweredInARow >= OUTAGE_REQUESTS && nowMs >= this.#lastSentMs + PROBE_INTERVAL_MS;
   }
 
   /** Tells that a request goes; one that is free costs 0. */
@@ -85,6 +98,7 @@ export class RequestSpacing {
     const isTold = windows.length > 0;
     const isNews = isTold && sentMs >= this.#standingSentMs;
     this.#inFlightCost -= cost;
+    this.#unansweredInARow = isTold ? 0 : this.#unansweredInARow + 1;
     if (outcome === 'refused') for (const budget of this.#budgets.values()) budget.take(-cost);
     if (isNews) this.#restate(windows, request, nowMs);
     const isSure = isTold && outcome === 'counted';

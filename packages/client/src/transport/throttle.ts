@@ -130,12 +130,13 @@ export class Throttle {
       return refusalFor(heldUntilMs - nowMs, 'the service has refused requests, and asked to wait');
     }
     const spacedUntilMs = this.#spacing?.earliestMs(cost, nowMs, this.#inFlight) ?? nowMs;
-    if (spacedUntilMs - nowMs > this.#maxWaitMs * WAIT_SLACK) {
-      // Answers that are still to come may tell that there is room.
-      if (this.#inFlight > 0) return WAIT;
+    const isTooLong = spacedUntilMs - nowMs > this.#maxWaitMs * WAIT_SLACK;
+    // Answers that are still to come may tell that there is room.
+    if (isTooLong && this.#inFlight > 0) return WAIT;
+    if (isTooLong && this.#spacing?.isProbeDue(nowMs) !== true) {
       return refusalFor(spacedUntilMs - nowMs, "the limits of the key's plan leave no room for");
     }
-    const earliestMs = Math.max(heldUntilMs, spacedUntilMs);
+    const earliestMs = Math.max(heldUntilMs, isTooLong ? nowMs : spacedUntilMs);
     if (earliestMs > nowMs) {
       // Where an answer has to come first, its coming is the wake-up.
       if (Number.isFinite(earliestMs)) {

@@ -94,12 +94,14 @@ function moveFocus(step) {
 
 document.getElementById('search-button')?.addEventListener('click', open);
 addEventListener('keydown', (event) => {
-  if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey)) return;
+  // A browser that fills in a field sends events without a key.
+  if (event.key?.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey)) return;
   event.preventDefault();
   void open();
 });
 input.addEventListener('input', search);
 dialog.addEventListener('keydown', (event) => {
+  if (event.isComposing) return; // these keys are for the input method
   if (event.key === 'ArrowDown') moveFocus(1);
   else if (event.key === 'ArrowUp') moveFocus(-1);
   else if (event.key === 'Escape')
