@@ -21,10 +21,19 @@ const CPU_TIMES: readonly (readonly [name: string, help: string, microseconds: (
  * the start need not wait for it; of the collection of garbage it can tell from then on only.
  */
 export function createProcessMetrics(health: Health): () => Promise<string> {
-  let render: Promise<() => Promise<string>> | undefined;
-  return async () => {
-    render ??= buildRegistry(health);
-    return (await render)();
+  let registry: Promise<() => Promise<string>> | undefined;
+  let last: Promise<unknown> = Promise.resolve();
+  // One scrape after the other: each takes what was sampled since the one before.
+  return () => {
+    const text = last.then(async () => {
+      registry ??= buildRegistry(health);
+      const render = await registry;
+      return render();
+    });
+    last = text.catch(() => {
+      registry = undefined; // built anew the next time
+    });
+    return text;
   };
 }
 
