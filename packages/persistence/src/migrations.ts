@@ -1,6 +1,6 @@
 import { StorageUnavailableError } from '@petstore/domain';
 import { MIGRATION_NAMES, MIGRATIONS_TABLE } from './schema/migration-names.ts';
-import { FailedMigrationError, LackingMigrationsError, NewerDatabaseError } from './schema-error.ts';
+import { LackingMigrationsError, NewerDatabaseError, toSchemaError } from './schema-error.ts';
 import type { PipelinedConnections } from './statements/pipelined-connections.ts';
 import { prepareStatement, runStatement } from './statements/prepared-statement.ts';
 
@@ -74,7 +74,7 @@ async function applyMigrations(databaseUrl: string): Promise<void> {
   try {
     await runMigrations(databaseUrl);
   } catch (error) {
-    throw error instanceof StorageUnavailableError ? error : new FailedMigrationError(error);
+    throw toSchemaError(error);
   }
 }
 
@@ -83,9 +83,8 @@ async function listApplied(reads: PipelinedConnections): Promise<readonly string
     const rows = await runStatement(reads, LIST_APPLIED, []);
     return rows.map(([name]) => name);
   } catch (error) {
-    if (!(error instanceof StorageUnavailableError)) throw new FailedMigrationError(error);
-    if (isMissingTable(error.cause)) return [];
-    throw error;
+    if (error instanceof StorageUnavailableError && isMissingTable(error.cause)) return [];
+    throw toSchemaError(error);
   }
 }
 

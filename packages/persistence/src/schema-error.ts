@@ -1,3 +1,5 @@
+import { StorageUnavailableError } from '@petstore/domain';
+
 /**
  * The database has not the schema of this program, and no waiting will change that. The message is one line for the
  * person who operates it.
@@ -29,16 +31,25 @@ export class LackingMigrationsError extends SchemaError {
 }
 
 /** PostgreSQL refuses what a migration needs: the role may not create tables, or others have the names of ours. */
-export class FailedMigrationError extends SchemaError {
+class FailedMigrationError extends SchemaError {
   override readonly name = 'FailedMigrationError';
 
-  constructor(cause: unknown) {
-    super(`the database cannot be migrated: ${reasonOf(cause)}`, { cause });
+  constructor(reason: string, cause: unknown) {
+    super(`the database cannot be migrated: ${reason}`, { cause });
   }
 }
 
-/** What PostgreSQL itself has said: the ORM puts its own words, and the whole statement, around it. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? reasonOf(error.cause) : error.message;
+/** What PostgreSQL's errors have as their code, and none of ours; the system's names, such as EPERM, have no digit. */
+const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/;
+
+/** Says in one line what PostgreSQL refused. What else went wrong, such as a defect of ours, stays as it is. */
+export function toSchemaError(error: unknown): unknown {
+  if (error instanceof StorageUnavailableError) return error;
+  const said = innermostOf(error);
+  const isRefusal = said instanceof Error && 'code' in said && SQLSTATE.test(String(said.code));
+  return isRefusal ? new FailedMigrationError(said.message, error) : error;
 }
+
+/** The ORM puts its own words, and the whole statement, around what PostgreSQL itself has said. */
+const innermostOf = (error: unknown): unknown =>
+  error instanceof Error && error.cause instanceof Error ? innermostOf(error.cause) : error;

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';
 import { openPersistence, SchemaError } from '../src/index.ts';
 import { MIGRATION_NAMES } from '../src/schema/migration-names.ts';
-import { NewerDatabaseError } from '../src/schema-error.ts';
+import { NewerDatabaseError, toSchemaError } from '../src/schema-error.ts';
 import { newOrder, useTestStore } from './support.ts';
 
 describe('an empty database', () => {
@@ -104,6 +104,11 @@ describe('a database that cannot be migrated says why in one line', () => {
     await query(database.url, 'create table schema_migrations (version bigint)');
     await expectRefusal(database.url, 'column "name" does not exist');
   });
+});
+
+test('a defect of ours is no word of the database, and keeps its stack', () => {
+  const defect = new Error('while migrating', { cause: new TypeError('not a function') });
+  expect(toSchemaError(defect)).toBe(defect);
 });
 
 describe('a database that is up to date', () => {
