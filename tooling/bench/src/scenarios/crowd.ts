@@ -4,11 +4,12 @@ import { runSql } from '../lab/databases.ts';
 import type { Lab, RunningServer } from '../lab/lab.ts';
 import { download } from '../load/download.ts';
 import { openUnreadList } from '../load/unread-list.ts';
-import { type Column, SampleCollector } from '../report/result.ts';
+import type { Column } from '../report/result.ts';
 import { median } from '../statistics.ts';
 import { measureFresh } from './fresh-server.ts';
 import { ListLengths } from './list-lengths.ts';
 import { cancelWhileListing, longListDatabase } from './long-list.ts';
+import { measureInTurn } from './measure-in-turn.ts';
 import { formatCount, type Scenario } from './scenario.ts';
 
 const COLUMNS: readonly Column[] = [
@@ -32,23 +33,18 @@ export const crowd: Scenario = {
   async run(lab) {
     const { rounds, longListCount } = lab.options;
     const databaseUrl = await longListDatabase(lab);
-    const collectors = { service: new SampleCollector(), baseline: new SampleCollector() };
     const lengths = new ListLengths();
-    for (let round = 1; round <= rounds; round++) {
-      for (const contender of CONTENDERS) {
-        lab.progress.step(`round ${round} of ${rounds}, ${contender}`);
-        const { value, cost } = await measureFresh(lab, contender, databaseUrl, (server) =>
-          readAsCrowd(lab, server, databaseUrl),
-        );
-        for (const bytes of value.bytes) lengths.check(longListCount, bytes);
-        collectors[contender].add({ ...value.figures, growthMb: cost?.growthMb });
-      }
-    }
+    const measured = await measureInTurn(lab, rounds, async (contender) => {
+      const { value, cost } = await measureFresh(lab, contender, databaseUrl, (server) =>
+        readAsCrowd(lab, server, databaseUrl),
+      );
+      for (const bytes of value.bytes) lengths.check(longListCount, bytes);
+      return { ...value.figures, growthMb: cost?.growthMb };
+    });
     return {
       title: `Ten lists of ${formatCount(longListCount)}, one unread`,
       columns: COLUMNS,
-      subject: { name: 'service', samples: collectors.service.samples },
-      base: { name: 'baseline', samples: collectors.baseline.samples },
+      ...measured,
       drawn: ['crowdMs', 'p99Ms'],
     };
   },

@@ -2,9 +2,10 @@ import { CONTENDERS } from '../lab/contenders.ts';
 import type { Lab, RunningServer } from '../lab/lab.ts';
 import { type Download, download } from '../load/download.ts';
 import type { LoadReport } from '../load/load-requests.ts';
-import { type Column, SampleCollector } from '../report/result.ts';
+import type { Column } from '../report/result.ts';
 import { measureFresh, settle } from './fresh-server.ts';
 import { ListLengths } from './list-lengths.ts';
+import { measureInTurn } from './measure-in-turn.ts';
 import { sendLoad } from './request-load.ts';
 import { formatCount, type Scenario, UNKNOWN_ORDER } from './scenario.ts';
 
@@ -34,32 +35,26 @@ export const longList: Scenario = {
   async run(lab) {
     const { rounds, longListCount } = lab.options;
     const databaseUrl = await longListDatabase(lab);
-    const collectors = { service: new SampleCollector(), baseline: new SampleCollector() };
     const lengths = new ListLengths();
-    for (let round = 1; round <= rounds; round++) {
-      for (const contender of CONTENDERS) {
-        lab.progress.step(`round ${round} of ${rounds}, ${contender}`);
-        const { value, cost } = await measureFresh(lab, contender, databaseUrl, ({ listUrl }) =>
-          download(listUrl, lab.databases.keys.unlimited),
-        );
-        lengths.check(longListCount, value.bytes);
-        collectors[contender].add({
-          totalMs: value.totalMs,
-          firstByteMs: value.firstByteMs,
-          ...(cost && {
-            cpuMs: cost.serverMs,
-            postgresMs: cost.postgresMs,
-            peakMb: cost.peakMb,
-            growthMb: cost.growthMb,
-          }),
-        });
-      }
-    }
+    const measured = await measureInTurn(lab, rounds, async (contender) => {
+      const { value, cost } = await measureFresh(lab, contender, databaseUrl, ({ listUrl }) =>
+        download(listUrl, lab.databases.keys.unlimited),
+      );
+      lengths.check(longListCount, value.bytes);
+      const { totalMs, firstByteMs } = value;
+      return {
+        totalMs,
+        firstByteMs,
+        cpuMs: cost?.serverMs,
+        postgresMs: cost?.postgresMs,
+        peakMb: cost?.peakMb,
+        growthMb: cost?.growthMb,
+      };
+    });
     return {
       title: `List ${formatCount(longListCount)} orders`,
       columns: LIST_COLUMNS,
-      subject: { name: 'service', samples: collectors.service.samples },
-      base: { name: 'baseline', samples: collectors.baseline.samples },
+      ...measured,
       drawn: ['totalMs', 'firstByteMs', 'cpuMs'],
     };
   },
@@ -76,23 +71,16 @@ export const besideLongList: Scenario = {
     await using service = await lab.startServer('service', databaseUrl);
     await using baseline = await lab.startServer('baseline', databaseUrl);
     const servers = { service, baseline };
-    const collectors = { service: new SampleCollector(), baseline: new SampleCollector() };
     for (const contender of CONTENDERS) {
       lab.progress.step(`warming up the ${contender}`);
       await settle(lab, servers[contender]);
       await download(servers[contender].listUrl, lab.databases.keys.unlimited);
     }
-    for (let round = 1; round <= rounds; round++) {
-      for (const contender of CONTENDERS) {
-        lab.progress.step(`round ${round} of ${rounds}, ${contender}`);
-        collectors[contender].add(await measureBeside(lab, servers[contender]));
-      }
-    }
+    const measured = await measureInTurn(lab, rounds, (contender) => measureBeside(lab, servers[contender]));
     return {
       title: `Other requests while ${formatCount(longListCount)} are listed`,
       columns: BESIDE_COLUMNS,
-      subject: { name: 'service', samples: collectors.service.samples },
-      base: { name: 'baseline', samples: collectors.baseline.samples },
+      ...measured,
       drawn: ['p99Ms'],
     };
   },

@@ -1,9 +1,10 @@
-import { CONTENDERS, type Contender } from '../lab/contenders.ts';
+import { CONTENDERS } from '../lab/contenders.ts';
 import { runSql } from '../lab/databases.ts';
 import type { Lab, RunningServer } from '../lab/lab.ts';
 import type { LoadReport, LoadTask } from '../load/load-requests.ts';
 import type { BenchOptions } from '../read-arguments.ts';
-import { type Column, type Result, SampleCollector } from '../report/result.ts';
+import type { Column } from '../report/result.ts';
+import { measureInTurn } from './measure-in-turn.ts';
 import { formatCount, type Scenario, UNKNOWN_ORDER } from './scenario.ts';
 
 export const LOAD_COLUMNS: readonly Column[] = [
@@ -106,33 +107,17 @@ function loadScenario(load: RequestLoad): Scenario {
       await using service = await lab.startServer('service', databaseUrl);
       await using baseline = await lab.startServer('baseline', databaseUrl);
       const servers = { service, baseline };
-      const collectors = { service: new SampleCollector(), baseline: new SampleCollector() };
       const sender = new LoadSender(lab, load);
       for (const contender of CONTENDERS) {
         lab.progress.step(`warming up the ${contender}`);
         await sender.send(servers[contender], load.key === 'exhausted' ? undefined : load.status, warmUpSeconds);
       }
-      for (let round = 1; round <= rounds; round++) {
-        for (const contender of CONTENDERS) {
-          lab.progress.step(`round ${round} of ${rounds}, ${contender}`);
-          collectors[contender].add(
-            await measureLoad(lab, servers[contender], () => sender.send(servers[contender], load.status, seconds)),
-          );
-        }
-      }
+      const measured = await measureInTurn(lab, rounds, (contender) =>
+        measureLoad(lab, servers[contender], () => sender.send(servers[contender], load.status, seconds)),
+      );
       if (load.usesUpOrders) await checkCancelled(databaseUrl, sender.answeredCount);
-      return loadResult(load.title, collectors);
+      return { title: load.title, columns: LOAD_COLUMNS, ...measured, drawn: ['perSecond', 'cpuMs'] };
     },
-  };
-}
-
-function loadResult(title: string, { service, baseline }: Record<Contender, SampleCollector>): Result {
-  return {
-    title,
-    columns: LOAD_COLUMNS,
-    subject: { name: 'service', samples: service.samples },
-    base: { name: 'baseline', samples: baseline.samples },
-    drawn: ['perSecond', 'cpuMs'],
   };
 }
 

@@ -2,7 +2,8 @@ import { CONTENDERS, type Contender } from '../lab/contenders.ts';
 import type { Lab } from '../lab/lab.ts';
 import { cpuMsOf, rssMbOf, TELLS_COST } from '../lab/process-cost.ts';
 import { download } from '../load/download.ts';
-import { type Column, SampleCollector } from '../report/result.ts';
+import type { Column } from '../report/result.ts';
+import { measureInTurn } from './measure-in-turn.ts';
 import type { Scenario } from './scenario.ts';
 
 const COLUMNS: readonly Column[] = [
@@ -20,20 +21,13 @@ export const start: Scenario = {
   async run(lab) {
     const starts = lab.options.rounds * STARTS_PER_ROUND;
     const databaseUrl = await lab.databases.fill('orders_20', 20);
-    const collectors = { service: new SampleCollector(), baseline: new SampleCollector() };
     // Files that were never read, and code that was never compiled, are another matter.
     for (const contender of CONTENDERS) await startOnce(lab, contender, databaseUrl);
-    for (let round = 1; round <= starts; round++) {
-      for (const contender of CONTENDERS) {
-        lab.progress.step(`start ${round} of ${starts}, ${contender}`);
-        collectors[contender].add(await startOnce(lab, contender, databaseUrl));
-      }
-    }
+    const measured = await measureInTurn(lab, starts, (contender) => startOnce(lab, contender, databaseUrl));
     return {
       title: 'Start to first answer',
       columns: COLUMNS,
-      subject: { name: 'service', samples: collectors.service.samples },
-      base: { name: 'baseline', samples: collectors.baseline.samples },
+      ...measured,
       drawn: ['firstAnswerMs'],
     };
   },
