@@ -30,7 +30,7 @@ export interface RenderedDocument {
 export interface HttpBounds {
   /** For all header fields and the request line together; more is 431. @default 16384 */
   readonly maxHeaderBytes: number;
-  /** For the body of a tRPC request; more is 413. @default 1048576 */
+  /** For the body of a tRPC request; more is 413. @default 65536 */
   readonly maxBodyBytes: number;
   /** Until the header fields have come; later is 408. @default 10000 */
   readonly headersTimeoutMs: number;
@@ -50,7 +50,7 @@ export interface HttpBounds {
 
 export const DEFAULT_BOUNDS: HttpBounds = {
   maxHeaderBytes: 16_384,
-  maxBodyBytes: 1_048_576,
+  maxBodyBytes: 65_536,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
   stalledTimeoutMs: 120_000,
