@@ -1,6 +1,5 @@
-import type { RateLimitDecision, WindowName } from './rate-limiter.ts';
+import { type RateLimitDecision, type WindowName, wholeSecondsUntil } from './rate-limiter.ts';
 import type { RateLimitSubject } from './subject.ts';
-import { wholeSecondsUntil } from './subject-state.ts';
 
 /** Bytes before the first answer: the time. */
 const REPLY_HEADER_BYTES = 8;

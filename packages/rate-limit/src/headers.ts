@@ -1,11 +1,15 @@
-import type {
-  PeekedStanding,
-  RateLimitDecision,
-  RateLimitStanding,
-  WindowName,
-  WindowStanding,
+import {
+  type PeekedStanding,
+  type RateLimitDecision,
+  type RateLimitStanding,
+  type RecalledStanding,
+  tightestWindow,
+  type WindowName,
+  type WindowStanding,
 } from './rate-limiter.ts';
-import { tightestWindow } from './subject-state.ts';
+
+/** What the headers of an answer are made of. */
+export type HeaderSource = RateLimitDecision | PeekedStanding | RecalledStanding;
 
 /** Every header that tells of a limit, as browsers of other origins must be allowed to read them (CORS). */
 export const RATE_LIMIT_HEADERS = [
@@ -30,7 +34,7 @@ export interface HeaderTarget {
  * - `ratelimit-policy` and `ratelimit`: all windows (draft-ietf-httpapi-ratelimit-headers).
  * - `retry-after`: whole seconds (RFC 9110 section 10.2.3), on a refusal only.
  */
-export function writeRateLimitHeaders(headers: HeaderTarget, decision: RateLimitDecision | PeekedStanding): void {
+export function writeRateLimitHeaders(headers: HeaderTarget, decision: HeaderSource): void {
   const refused = decision.outcome === 'rate_limit_exceeded' || decision.outcome === 'api_key_banned';
   const window = refused ? decision.limitingWindow : tightestWindow(decision);
   const shown = window === 'day' && decision.day !== undefined ? decision.day : decision.minute;
@@ -47,14 +51,14 @@ function policyOf({ minute, day }: RateLimitStanding): string {
   return day === undefined ? policy : `${policy}, "day";q=${day.limit};w=86400`;
 }
 
-function fieldOf(decision: RateLimitDecision | PeekedStanding): string {
+function fieldOf(decision: HeaderSource): string {
   const { minute, day } = decision;
   const field = itemOf('minute', minute, decision);
   return day === undefined ? field : `${field}, ${itemOf('day', day, decision)}`;
 }
 
 /** Nothing remains to a banned key, whatever its windows hold. */
-function itemOf(name: WindowName, window: WindowStanding, decision: RateLimitDecision | PeekedStanding): string {
+function itemOf(name: WindowName, window: WindowStanding, decision: HeaderSource): string {
   const isBanned = decision.outcome === 'api_key_banned';
   const resetAtMs = isBanned ? decision.releaseAtMs : window.resetAtMs;
   return `"${name}";r=${isBanned ? 0 : window.remaining};t=${Math.ceil((resetAtMs - decision.atMs) / 1000)}`;

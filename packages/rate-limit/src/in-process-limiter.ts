@@ -1,9 +1,13 @@
 import {
   assertCost,
+  type BannedDecision,
+  bannedDecisionOf,
+  type ExceededDecision,
   type PeekedStanding,
   type RateLimitDecision,
   type RateLimiter,
   type RateLimitUse,
+  type RecalledStanding,
 } from './rate-limiter.ts';
 import type { RateLimitSubject } from './subject.ts';
 import { SubjectMap } from './subject-map.ts';
@@ -52,6 +56,20 @@ export class InProcessLimiter implements RateLimiter {
   async peek(subject: RateLimitSubject): Promise<PeekedStanding> {
     const nowMs = this.#nowMs();
     return peekState(this.#stateOf(subject, nowMs), subject, nowMs);
+  }
+
+  recall(subject: RateLimitSubject): BannedDecision | ExceededDecision | RecalledStanding {
+    const nowMs = this.#nowMs();
+    const state = this.#stateOf(subject, nowMs);
+    const peeked = peekState(state, subject, nowMs);
+    const ban = bannedDecisionOf(peeked);
+    if (ban !== undefined) return ban;
+    if (subject.type === 'client-address' && peeked.minute.remaining === 0) {
+      const { answer } = checkState(state, subject, 1, nowMs); // nothing is kept of it
+      if (answer.outcome === 'rate_limit_exceeded') return answer;
+    }
+    const { atMs, minute, day } = peeked;
+    return { outcome: 'recalled', atMs, minute, day };
   }
 
   async debit(subject: RateLimitSubject, use: RateLimitUse): Promise<void> {

@@ -65,6 +65,11 @@ export interface PeekedStanding extends RateLimitStanding {
   readonly ban: { readonly untilMs: number; readonly level: number } | undefined;
 }
 
+/** A standing as this process last heard of it, brought to the present: what left a window since may be missing. */
+export interface RecalledStanding extends RateLimitStanding {
+  readonly outcome: 'recalled';
+}
+
 /** Requests admitted elsewhere, to be logged after the fact. */
 export interface RateLimitUse {
   /** Units that lie within the last 60 seconds; at most `day`. */
@@ -92,9 +97,40 @@ export interface RateLimiter {
   /** Tells where a subject stands. Counts nothing and is no strike. */
   peek(subject: RateLimitSubject): Promise<PeekedStanding>;
 
+  /**
+   * Tells from memory, without a round trip, how any request of a subject is to be answered: by the refusal that is in
+   * force (the ban of a key, an address over its limit), else under the standing last heard of. Counts nothing.
+   */
+  recall(subject: RateLimitSubject): BannedDecision | ExceededDecision | RecalledStanding;
+
   /** Logs requests that were admitted elsewhere, whether they fit or not. */
   debit(subject: RateLimitSubject, use: RateLimitUse): Promise<void>;
 }
+
+/** The refusal that a ban means for every request; `undefined` where no ban is in force. */
+export function bannedDecisionOf(standing: PeekedStanding): BannedDecision | undefined {
+  const { atMs, minute, day, ban } = standing;
+  if (ban === undefined) return undefined;
+  const usedUp = [minute, ...(day === undefined ? [] : [day])].filter(({ remaining }) => remaining === 0);
+  const releaseAtMs = Math.max(ban.untilMs, ...usedUp.map(({ resetAtMs }) => resetAtMs));
+  return {
+    outcome: 'api_key_banned',
+    atMs,
+    minute,
+    day,
+    limitingWindow: tightestWindow(standing),
+    bannedUntilMs: ban.untilMs,
+    releaseAtMs,
+    retryAfterSeconds: wholeSecondsUntil(releaseAtMs, atMs),
+  };
+}
+
+/** The window with the lowest remaining; of two alike, the longer. */
+export const tightestWindow = ({ minute, day }: RateLimitStanding): WindowName =>
+  day !== undefined && day.remaining <= minute.remaining ? 'day' : 'minute';
+
+/** Whole seconds, rounded up, at least 1. */
+export const wholeSecondsUntil = (atMs: number, nowMs: number): number => Math.max(1, Math.ceil((atMs - nowMs) / 1000));
 
 /** Whether a request of this cost could be admitted by an idle subject. A batch that cannot is a mistake, not a 429. */
 export const canEverFit = (subject: RateLimitSubject, cost: number): boolean =>

@@ -72,7 +72,7 @@ const CALLS_MAX = 128;
  * them, which halves the work of Redis and takes most of it off this process. In a Redis Cluster, where a call may only
  * name keys of one slot, each goes by itself.
  */
-export class RedisLimiter implements RateLimiter {
+export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
   readonly #redis: ScriptedRedis;
   readonly #timeoutMs: number;
   readonly #nowMs: (() => number) | undefined;

@@ -4,16 +4,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
 import { noteBan } from './ban-index.ts';
-import { BanMemory } from './ban-memory.ts';
 import {
   assertCost,
   type BannedDecision,
+  bannedDecisionOf,
+  type ExceededDecision,
   type PeekedStanding,
   type RateLimitDecision,
   type RateLimiter,
   type RateLimitUse,
+  type RecalledStanding,
 } from './rate-limiter.ts';
+import { recallStanding } from './recall-standing.ts';
 import { CALL_TIMEOUT_MS, RedisLimiter } from './redis-limiter.ts';
+import { RefusalMemory } from './refusal-memory.ts';
 import { type LimiterStateChange, Shard } from './shard.ts';
 import type { RateLimitSubject } from './subject.ts';
 import { SubjectMap } from './subject-map.ts';
@@ -50,14 +54,15 @@ const TURN_MS = 10;
  *   In a cluster each master has a breaker of its own.
  * - What was admitted here is debited in Redis on its return: before the next request of the same subject.
  * - Nothing is sent twice that may have run.
- * - A ban is remembered for up to 5 s, and answered without Redis.
+ * - A ban is remembered for up to 5 s, an address over its limit until the next unit is freed; both are answered without
+ *   Redis.
  */
 export class ResilientLimiter implements RateLimiter {
   readonly #redis: Redis | Cluster;
   readonly #limiter: RedisLimiter;
   readonly #options: ResilientLimiterOptions;
   readonly #nowMs: () => number;
-  readonly #bans = new BanMemory();
+  readonly #refusals = new RefusalMemory();
   readonly #lastSeen = new SubjectMap<RateLimitDecision>();
   readonly #shards = new Map<string, Shard>();
   /** The only one, or who stands in until the masters of a cluster are known. */
@@ -113,11 +118,23 @@ export class ResilientLimiter implements RateLimiter {
 
   check(subject: RateLimitSubject, cost: number): RateLimitDecision | Promise<RateLimitDecision> {
     assertCost(subject, cost);
-    return this.#bans.recall(subject.storageKey, performance.now()) ?? this.#shardOf(subject).check(subject, cost);
+    const refusal = this.#refusals.recall(subject, performance.now());
+    if (refusal !== undefined) return refusal;
+    const decision = this.#shardOf(subject).check(subject, cost);
+    if (!(decision instanceof Promise)) this.#rememberAddress(subject, decision);
+    return decision;
   }
 
-  peek(subject: RateLimitSubject): Promise<PeekedStanding> {
-    return this.#shardOf(subject).peek(subject);
+  async peek(subject: RateLimitSubject): Promise<PeekedStanding> {
+    const standing = await this.#shardOf(subject).peek(subject);
+    const ban = bannedDecisionOf(standing);
+    if (ban !== undefined) this.#refusals.remember(subject, ban, performance.now());
+    return standing;
+  }
+
+  recall(subject: RateLimitSubject): BannedDecision | ExceededDecision | RecalledStanding {
+    const refusal = this.#refusals.recall(subject, performance.now());
+    return refusal ?? recallStanding(this.#lastSeen.get(subject), subject, this.#nowMs() - this.#aheadMs);
   }
 
   debit(subject: RateLimitSubject, use: RateLimitUse): Promise<void> {
@@ -191,11 +208,18 @@ export class ResilientLimiter implements RateLimiter {
 
   #learn(subject: RateLimitSubject, decision: RateLimitDecision): void {
     if (decision.outcome === 'api_key_banned') this.#learnBan(subject, decision);
+    else this.#rememberAddress(subject, decision);
     this.#lastSeen.set(subject, decision);
   }
 
+  /** What is told to one request of an address holds for all: it costs 1, whatever it asks for. */
+  #rememberAddress(subject: RateLimitSubject, decision: RateLimitDecision): void {
+    if (subject.type !== 'client-address' || decision.outcome !== 'rate_limit_exceeded') return;
+    this.#refusals.remember(subject, decision, performance.now());
+  }
+
   #learnBan(subject: RateLimitSubject, decision: BannedDecision): void {
-    this.#bans.remember(subject.storageKey, decision, performance.now());
+    this.#refusals.remember(subject, decision, performance.now());
     const seen = this.#lastSeen.get(subject);
     if (seen?.outcome === 'api_key_banned' && seen.bannedUntilMs === decision.bannedUntilMs) return;
     const ban = { untilMs: decision.bannedUntilMs, nowMs: decision.atMs };

@@ -7,13 +7,15 @@ import {
   STRIKE_SPAN_MS,
   settlePenalty,
 } from './penalty.ts';
-import type {
-  PeekedStanding,
-  RateLimitDecision,
-  RateLimitStanding,
-  RateLimitUse,
-  WindowName,
-  WindowStanding,
+import {
+  type PeekedStanding,
+  type RateLimitDecision,
+  type RateLimitStanding,
+  type RateLimitUse,
+  tightestWindow,
+  type WindowName,
+  type WindowStanding,
+  wholeSecondsUntil,
 } from './rate-limiter.ts';
 import type { RateLimitSubject } from './subject.ts';
 import {
@@ -208,13 +210,6 @@ const windowStanding = (log: WindowLog, spec: WindowSpec, limit: number, atMs: n
   remaining: Math.max(0, limit - log.total),
   resetAtMs: nextFreedAtMs(log, spec, limit, atMs),
 });
-
-/** The window with the lowest remaining; of two alike, the longer. */
-export const tightestWindow = ({ minute, day }: RateLimitStanding): WindowName =>
-  day !== undefined && day.remaining <= minute.remaining ? 'day' : 'minute';
-
-/** Whole seconds, rounded up, at least 1. */
-export const wholeSecondsUntil = (atMs: number, nowMs: number): number => Math.max(1, Math.ceil((atMs - nowMs) / 1000));
 
 const strikesAt = ({ spanStartMs, strikes }: Penalty, atMs: number): number =>
   atMs - spanStartMs < STRIKE_SPAN_MS ? strikes : 0;

@@ -8,7 +8,7 @@ const T0 = 1_700_000_000_000;
 const DAY = 86_400_000;
 
 export interface LimiterUnderTest {
-  readonly limiter: RateLimiter;
+  readonly limiter: Omit<RateLimiter, 'recall'>;
   /** Sets the clock that the limiter goes by. */
   setNow(nowMs: number): void;
   close?(): Promise<void>;

@@ -27,7 +27,7 @@ export function readInput(encoded: unknown): unknown {
   if (!isRecord(json)) throw notEncoded();
   for (const field in types) {
     if (!Object.hasOwn(json, field) || !PLAIN_NAME.test(field)) throw notEncoded();
-    json[field] = valueOf(json[field], types[field]);
+    json[field] = decodeField(json[field], types[field]);
   }
   return json;
 }
@@ -58,7 +58,7 @@ function typesOf(meta: unknown): Fields | readonly unknown[] | undefined {
 
 const isType = (type: unknown, name: string): boolean => Array.isArray(type) && type.length === 1 && type[0] === name;
 
-function valueOf(value: unknown, type: unknown): unknown {
+function decodeField(value: unknown, type: unknown): unknown {
   if (isType(type, 'bigint')) return int64Of(value);
   if (isType(type, 'Date')) {
     if (typeof value === 'string') return new Date(value);
