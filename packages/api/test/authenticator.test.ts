@@ -11,19 +11,33 @@ import {
 import { openPersistence, type Persistence } from '@petstore/persistence';
 import { createTestDatabase, type ManualClock, manualClock, startPostgresServer } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Authenticator, createAuthenticator } from '../src/index.ts';
+import { ApiError, type Authentication, type Authenticator, createAuthenticator } from '../src/index.ts';
 import { MIGRATED } from './test-api.ts';
 
 /** A door on a real key store, and what it asks of it. */
 interface TestDoor extends AsyncDisposable {
   readonly persistence: Persistence;
-  readonly authenticator: Authenticator;
+  readonly authenticator: AskingAuthenticator;
   readonly clock: ManualClock;
   readonly lookUps: Promise<unknown>[];
   readonly marks: Promise<void>[];
   readonly backgroundErrors: unknown[];
   createKey(options?: { kind?: ApiKeyKind; expiresAt?: Date }): Promise<{ id: ApiKeyId; text: string }>;
 }
+
+interface AskingAuthenticator {
+  authenticate(authorization: string | undefined): Authentication | Promise<Authentication>;
+  forget: Authenticator['forget'];
+}
+
+/** Asks the key store wherever an authenticator would have to: nobody is refused before. */
+const askingAlways = (authenticator: Authenticator): AskingAuthenticator => ({
+  authenticate(authorization) {
+    const identity = authenticator.identify(authorization);
+    return identity.type === 'look-up' ? identity.lookUp() : identity;
+  },
+  forget: (id) => authenticator.forget(id),
+});
 
 async function openDoor(databaseUrl?: string): Promise<TestDoor> {
   const database = databaseUrl === undefined ? await createTestDatabase({ template: MIGRATED }) : undefined;
@@ -42,7 +56,9 @@ async function openDoor(databaseUrl?: string): Promise<TestDoor> {
   };
   return {
     persistence,
-    authenticator: createAuthenticator({ apiKeys, clock, onBackgroundError: (error) => backgroundErrors.push(error) }),
+    authenticator: askingAlways(
+      createAuthenticator({ apiKeys, clock, onBackgroundError: (error) => backgroundErrors.push(error) }),
+    ),
     clock,
     lookUps,
     marks,
@@ -300,5 +316,48 @@ describe('while PostgreSQL is away', () => {
     await server.stop();
     door.authenticator.forget(id);
     await expect(door.authenticator.authenticate(`Bearer ${text}`)).rejects.toBeInstanceOf(StorageUnavailableError);
+  });
+});
+
+describe('keys that nobody knows', () => {
+  test('are looked up 512 at a time at most, and one that is known lately passes all the same', async () => {
+    const answers: PromiseWithResolvers<undefined>[] = [];
+    let isHung = false;
+    await using door = await openDoor();
+    const { id, text } = await door.createKey();
+    const apiKeys: ApiKeyStore = {
+      findSecret(hash) {
+        if (!isHung) return door.persistence.apiKeys.findSecret(hash);
+        const answer = Promise.withResolvers<undefined>();
+        answers.push(answer);
+        return answer.promise;
+      },
+      markKeyUsed: async () => {},
+    };
+    const { clock } = door;
+    const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError() {} });
+    const lookUp = (key: string) => {
+      const identity = authenticator.identify(`Bearer ${key}`);
+      if (identity.type !== 'look-up') throw new Error('nobody was to be asked');
+      return identity;
+    };
+    expect(lookUp(text).knownKey).toBeUndefined();
+    await lookUp(text).lookUp();
+    isHung = true;
+    const newKey = () => generateApiKeyText('live', generateApiKeyId(randomBytes), randomBytes);
+    const waiting = Array.from({ length: 512 }, () => lookUp(newKey()).lookUp());
+    await expect(lookUp(newKey()).lookUp()).rejects.toMatchObject({ errorCode: 'overloaded' });
+    await expect(lookUp(newKey()).lookUp()).rejects.toBeInstanceOf(ApiError);
+    expect(answers).toHaveLength(512);
+    clock.advance(6_000);
+    expect(lookUp(text).knownKey).toMatchObject({ id });
+    const known = lookUp(text).lookUp();
+    expect(answers).toHaveLength(513);
+    for (const answer of answers) answer.resolve(undefined);
+    expect(await Promise.all(waiting)).toEqual(Array(512).fill({ type: 'invalid' }));
+    expect(await known).toEqual({ type: 'invalid' });
+    // Their places are free again.
+    isHung = false;
+    expect(await lookUp(newKey()).lookUp()).toEqual({ type: 'invalid' });
   });
 });

@@ -27,6 +27,23 @@ export type Plan = { readonly name: FixedPlanName } | { readonly name: 'enterpri
 export const limitsOfPlan = (plan: Plan): RequestLimits =>
   plan.name === 'enterprise' ? plan.limits : PLAN_LIMITS[plan.name];
 
+/** Long lists and subscriptions that a key may have under way in one process. */
+const LONG_LISTS_MAX = { free: 4, pro: 4, business: 4, enterprise: 16 } as const satisfies Record<PlanName, number>;
+
+export const longListsOfPlan = ({ name }: Plan): number => LONG_LISTS_MAX[name];
+
+/** Requests that a key may have under way in one process; a batch counts what it holds. */
+export const KEY_REQUESTS_UNDER_WAY_MAX = 256;
+
+/** Requests that a client address may have under way in one process without a key that is known there. */
+export const ADDRESS_REQUESTS_UNDER_WAY_MAX = 64;
+
+/** Calls that take nothing from the limits of a key (`limits.current`), in any minute. */
+export const FREE_CALLS_PER_MINUTE = 60;
+
+/** Preflights of one client address in any minute. */
+export const PREFLIGHTS_PER_MINUTE = 600;
+
 /** What a client address may send without a valid key, in any minute. */
 export const ADDRESS_REQUESTS_PER_MINUTE = 60;
 

@@ -1,20 +1,13 @@
 import type { IncomingMessage } from 'node:http';
-import { ApiError, type Authentication, type Authenticator } from '@petstore/api';
-import { type ApiKey, limitsOfPlan, StorageUnavailableError } from '@petstore/domain';
-import {
-  type ApiKeySubject,
-  apiKeySubject,
-  type ClientAddressSubject,
-  canEverFit,
-  clientAddressSubject,
-  type RateLimitDecision,
-  type RateLimiter,
-  type RateLimitSubject,
-  writeRateLimitHeaders,
-} from '@petstore/rate-limit';
+import { ApiError, type Authenticator } from '@petstore/api';
+import { type ApiKey, KEY_REQUESTS_UNDER_WAY_MAX } from '@petstore/domain';
+import { bannedDecisionOf, canEverFit, type RateLimiter, writeRateLimitHeaders } from '@petstore/rate-limit';
+import { Arrivals } from './arrivals.ts';
 import type { ClientAddress } from './client-address.ts';
 import { addPreflightHeaders, type CorsPolicy } from './cors.ts';
 import type { Exchange } from './exchange.ts';
+import { FreeCalls } from './free-calls.ts';
+import { LimitAnswers, whenKnown } from './limit-answers.ts';
 import type { Load } from './load.ts';
 
 export interface AdmissionOptions {
@@ -24,7 +17,19 @@ export interface AdmissionOptions {
   readonly cors: CorsPolicy;
   readonly load: Load;
   readonly isStorageAvailable: () => boolean;
+  /** The clock, in milliseconds since the epoch. */
+  readonly nowMs: () => number;
 }
+
+/** What a request takes from the limits of a key. Without a key it takes 1. */
+export interface Demand {
+  /** The calls it holds, all of which are under way at once. */
+  readonly calls: number;
+  /** Those that are charged. Of the free ones each is free once in a batch. */
+  readonly charged: number;
+}
+
+export const ONE_CALL: Demand = { calls: 1, charged: 1 };
 
 const NO_SINGLE_HOST = new ApiError('invalid_request', 'An HTTP/1.1 request must have exactly one Host header.');
 const BATCH_TOO_LARGE = new ApiError('invalid_request', 'The batch holds more calls than the limits of the key allow.');
@@ -34,140 +39,128 @@ const CONTINUE = /^100-continue$/i;
 
 /** The door: who is there, and may they come in now. */
 export class Admission {
-  readonly #options: AdmissionOptions;
-  /** Made once for what the authenticator keeps of a key. */
-  readonly #subjects = new WeakMap<ApiKey, ApiKeySubject>();
+  readonly #limiter: RateLimiter;
+  readonly #cors: CorsPolicy;
+  readonly #isStorageAvailable: () => boolean;
+  readonly #limits: LimitAnswers;
+  readonly #arrivals: Arrivals;
+  readonly #freeCalls: FreeCalls;
 
   constructor(options: AdmissionOptions) {
-    this.#options = options;
+    const { authenticator, limiter, clientAddress, cors, load, isStorageAvailable, nowMs } = options;
+    this.#limiter = limiter;
+    this.#cors = cors;
+    this.#isStorageAvailable = isStorageAvailable;
+    this.#limits = new LimitAnswers(limiter, clientAddress);
+    this.#arrivals = new Arrivals({ authenticator, limits: this.#limits, load, isStorageAvailable });
+    this.#freeCalls = new FreeCalls(nowMs);
   }
 
   /**
-   * Checks, in this order, that the request can be understood, its key, its limit, its expectation and that there is
-   * room. Goes on by `proceed`, or answers.
-   *
-   * @param cost what the request takes from the limits of a key, perhaps nothing; 1 without a key
+   * Checks, in this order, that the request can be understood, that there is room, how much its caller has under way, its
+   * key, its limit and its expectation. Goes on by `proceed`, or answers.
    */
-  admit(exchange: Exchange, cost: number, proceed: () => void): void {
+  admit(exchange: Exchange, demand: Demand, proceed: () => void): void {
     if (!hasSingleHost(exchange.request)) this.refuseMalformed(exchange, NO_SINGLE_HOST);
-    else if (this.#options.cors.isPreflight(exchange.request)) this.#answerPreflight(exchange);
+    else if (this.#cors.isPreflight(exchange.request)) this.#answerPreflight(exchange);
     else
-      this.#authenticate(exchange, (authentication) => {
-        switch (authentication.type) {
+      this.#arrivals.identify(exchange, demand.calls, (arrival) => {
+        switch (arrival.type) {
           case 'authenticated':
-            exchange.principal = authentication.principal;
-            return this.#admitKey(exchange, authentication.key, cost, proceed);
+            return this.#admitKey(exchange, arrival.key, demand, proceed);
           case 'missing':
             return this.#refuseWithoutKey(exchange, 'missing_api_key');
           case 'invalid':
             return this.#refuseWithoutKey(exchange, 'invalid_api_key');
+          case 'not-looked-up':
+            return this.#limits.refuse(exchange, arrival.refusal);
           default:
-            return authentication satisfies never;
+            return arrival satisfies never;
         }
       });
   }
 
   /** Answers to a request that cannot be understood: counted like any other, and 400 whatever comes of it. */
   refuseMalformed(exchange: Exchange, error: ApiError): void {
-    this.#authenticate(exchange, (authentication) => {
-      const isKnown = authentication.type === 'authenticated';
-      if (isKnown) exchange.principal = authentication.principal;
-      const subject = isKnown ? this.#subjectOfKey(authentication.key) : this.#subjectOfAddress(exchange);
-      this.#count(exchange, subject, 1, () => exchange.fail(error));
+    this.#arrivals.identify(exchange, 1, (arrival) => {
+      const isKnown = arrival.type === 'authenticated';
+      const subject = isKnown ? this.#limits.subjectOfKey(arrival.key) : this.#limits.subjectOfAddress(exchange);
+      this.#limits.count(exchange, subject, 1, () => exchange.fail(error));
     });
   }
 
-  #authenticate(exchange: Exchange, next: (authentication: Authentication) => void): void {
-    const authentication = this.#options.authenticator.authenticate(exchange.request.headers.authorization);
-    whenKnown(exchange, authentication, next, (error) => {
-      if (!(error instanceof StorageUnavailableError)) exchange.fail(error);
-      else this.#answerUncounted(exchange, this.#subjectOfAddress(exchange), () => exchange.fail(error));
-    });
-  }
-
-  #admitKey(exchange: Exchange, key: ApiKey, cost: number, proceed: () => void): void {
-    const subject = this.#subjectOfKey(key);
-    if (cost === 0) {
-      this.#answerUncounted(exchange, subject, () => this.#proceedIfPossible(exchange, proceed));
+  #admitKey(exchange: Exchange, key: ApiKey, { calls, charged }: Demand, proceed: () => void): void {
+    if (calls > charged && !this.#mayCallFree(exchange, key)) return;
+    if (charged === 0) {
+      this.#admitFree(exchange, key, () => proceedIfExpected(exchange, proceed));
       return;
     }
-    const fits = cost === 1 || canEverFit(subject, cost);
-    this.#count(exchange, subject, fits ? cost : 1, ({ outcome }) => {
+    const subject = this.#limits.subjectOfKey(key);
+    const fits = calls === 1 || (canEverFit(subject, charged) && calls <= KEY_REQUESTS_UNDER_WAY_MAX);
+    this.#limits.count(exchange, subject, fits ? charged : 1, ({ outcome }) => {
       if (outcome !== 'admitted') exchange.refuse(outcome);
       else if (!fits) exchange.fail(BATCH_TOO_LARGE);
-      else this.#proceedIfPossible(exchange, proceed);
+      else proceedIfExpected(exchange, proceed);
     });
   }
 
-  #proceedIfPossible(exchange: Exchange, proceed: () => void): void {
-    if (!isExpectationMet(exchange.request)) exchange.refuse('expectation_failed');
-    else if (this.#options.load.isOverloaded) exchange.refuse('overloaded');
-    else proceed();
+  /** @returns whether the key is not known to be banned, and its window of free calls has room; else it was told so */
+  #mayCallFree(exchange: Exchange, key: ApiKey): boolean {
+    const subject = this.#limits.subjectOfKey(key);
+    const ban = this.#limits.refusalOf(subject);
+    if (ban !== undefined) {
+      this.#limits.refuse(exchange, ban);
+      return false;
+    }
+    const decision = this.#freeCalls.checkCall(key.id);
+    if (decision.outcome === 'admitted') return true;
+    this.#limits.writeUncounted(exchange, subject);
+    exchange.headers['retry-after'] = decision.retryAfterSeconds;
+    exchange.refuse('rate_limit_exceeded');
+    return false;
+  }
+
+  /** Goes on under the standing of a key, which is looked at once and charged nothing. */
+  #admitFree(exchange: Exchange, key: ApiKey, proceed: () => void): void {
+    whenKnown(exchange, this.#limiter.peek(this.#limits.subjectOfKey(key)), (standing) => {
+      const ban = bannedDecisionOf(standing);
+      if (ban !== undefined) return this.#limits.refuse(exchange, ban);
+      writeRateLimitHeaders(exchange.headers, standing);
+      exchange.standing = standing;
+      proceed();
+    });
   }
 
   #refuseWithoutKey(exchange: Exchange, reason: 'missing_api_key' | 'invalid_api_key'): void {
-    if (this.#options.isStorageAvailable()) {
-      this.#count(exchange, this.#subjectOfAddress(exchange), 1, ({ outcome }) => {
+    const address = this.#limits.subjectOfAddress(exchange);
+    if (this.#isStorageAvailable()) {
+      this.#limits.count(exchange, address, 1, ({ outcome }) => {
         exchange.refuse(outcome === 'admitted' ? reason : outcome);
       });
     } else {
-      this.#answerUncounted(exchange, this.#subjectOfAddress(exchange), () => exchange.refuse('service_unavailable'));
+      this.#limits.writeUncounted(exchange, address);
+      exchange.refuse('service_unavailable');
     }
   }
 
-  /** A preflight carries no key, and counting it per address would make it the narrowest limit of all. */
+  /** A preflight carries no key, and counted with its address' requests would make that the narrowest limit of all. */
   #answerPreflight(exchange: Exchange): void {
-    addPreflightHeaders(exchange.headers);
-    this.#answerUncounted(exchange, this.#subjectOfAddress(exchange), () => exchange.sendEmpty(204));
-  }
-
-  /** Answers under the headers of a subject, which is not charged. */
-  #answerUncounted(exchange: Exchange, subject: RateLimitSubject, answer: () => void): void {
-    whenKnown(exchange, this.#options.limiter.peek(subject), (standing) => {
-      writeRateLimitHeaders(exchange.headers, standing);
-      answer();
-    });
-  }
-
-  #count(exchange: Exchange, subject: RateLimitSubject, cost: number, next: (decision: RateLimitDecision) => void) {
-    whenKnown(exchange, this.#options.limiter.check(subject, cost), (decision) => {
-      writeRateLimitHeaders(exchange.headers, decision);
-      next(decision);
-    });
-  }
-
-  #subjectOfKey(key: ApiKey): ApiKeySubject {
-    let subject = this.#subjects.get(key);
-    if (subject === undefined) {
-      subject = apiKeySubject(key.id, limitsOfPlan(key.plan));
-      this.#subjects.set(key, subject);
+    const address = this.#limits.subjectOfAddress(exchange);
+    const decision = this.#freeCalls.checkPreflight(address);
+    this.#limits.writeUncounted(exchange, address);
+    if (decision.outcome === 'admitted') {
+      addPreflightHeaders(exchange.headers);
+      exchange.sendEmpty(204);
+    } else {
+      exchange.headers['retry-after'] = decision.retryAfterSeconds;
+      exchange.refuse('rate_limit_exceeded');
     }
-    return subject;
-  }
-
-  #subjectOfAddress({ request }: Exchange): ClientAddressSubject {
-    return clientAddressSubject(this.#options.clientAddress(request));
   }
 }
 
-/** Goes on at once where a value is there, without a promise. Whatever is thrown on the way is answered. */
-function whenKnown<Value>(
-  exchange: Exchange,
-  value: Value | Promise<Value>,
-  next: (value: Value) => void,
-  failed: (error: unknown) => void = (error) => exchange.fail(error),
-): void {
-  if (!(value instanceof Promise)) {
-    next(value);
-    return;
-  }
-  value.then((known) => {
-    try {
-      next(known);
-    } catch (error) {
-      exchange.fail(error);
-    }
-  }, failed);
+function proceedIfExpected(exchange: Exchange, proceed: () => void): void {
+  if (isExpectationMet(exchange.request)) proceed();
+  else exchange.refuse('expectation_failed');
 }
 
 /** RFC 9112 section 3.2: a request with none, or with more than one, is answered with 400. */

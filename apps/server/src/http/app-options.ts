@@ -40,10 +40,22 @@ export interface HttpBounds {
   readonly stalledTimeoutMs: number;
   /** How long a connection may wait for its next request. Longer than the usual proxy's 60 s. @default 72000 */
   readonly keepAliveTimeoutMs: number;
-  /** Requests at work at once, answers that are being sent included; more are 503 `overloaded`. @default 5000 */
+  /** Requests at work at once, answers that are being sent included; more are 503 `overloaded`, whoever asks. @default 5000 */
   readonly maxRequestsInFlight: number;
   /** Lists being sent in pieces at once, each of which holds up to two batches; more are 503 `overloaded`. @default 200 */
   readonly maxStreams: number;
+  /** Open connections at once; more are closed as they come. @default 10000 */
+  readonly maxConnections: number;
+  /** Of these, from one address (IPv6: one /64) that is no proxy of ours. @default 2500 */
+  readonly maxConnectionsPerAddress: number;
+  /** Requests that wait on their connections for the answers before them; whoever sends more is cut off. @default 50000 */
+  readonly maxWaiting: number;
+  /** Of these, from one address (IPv6: one /64) that is no proxy of ours. @default 5000 */
+  readonly maxWaitingPerAddress: number;
+  /** How long the reader of an answer in pieces may take nothing; then it is cut. @default 30000 */
+  readonly idleReaderMs: number;
+  /** How long a reader may take for 64 kB of an answer in pieces; then it is cut. @default 60000 */
+  readonly slowReaderMs: number;
   /** How long an ending server goes on reading what clients had already sent. @default 100 */
   readonly closingGraceMs: number;
 }
@@ -57,6 +69,12 @@ export const DEFAULT_BOUNDS: HttpBounds = {
   keepAliveTimeoutMs: 72_000,
   maxRequestsInFlight: 5_000,
   maxStreams: 200,
+  maxConnections: 10_000,
+  maxConnectionsPerAddress: 2_500,
+  maxWaiting: 50_000,
+  maxWaitingPerAddress: 5_000,
+  idleReaderMs: 30_000,
+  slowReaderMs: 60_000,
   closingGraceMs: 100,
 };
 

@@ -3,7 +3,8 @@ import { ApiError } from '@petstore/api';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { Admission } from './admission.ts';
 import { type AppOptions, DEFAULT_BOUNDS, type HttpBounds } from './app-options.ts';
-import { createClientAddress } from './client-address.ts';
+import { type BoundedServerOptions, createBoundedServer } from './bounded-server.ts';
+import { createClientAddress, createIsProxy } from './client-address.ts';
 import { createCorsPolicy } from './cors.ts';
 import { mountDocuments } from './documents.ts';
 import { Exchange, type ExchangeHost } from './exchange.ts';
@@ -13,6 +14,7 @@ import { NOWHERE, placeOfMalformedUrl, UNKNOWN_REST_PLACE, UNKNOWN_TRPC_PLACE } 
 import { createRefusedRequests } from './refused-requests.ts';
 import { mountRest } from './rest.ts';
 import { TrpcHandler } from './trpc.ts';
+import { UnderWay } from './under-way.ts';
 
 const MALFORMED_URL = new ApiError('invalid_request', 'The URL is malformed.');
 
@@ -27,12 +29,15 @@ export function createApp(options: AppOptions): FastifyInstance {
   const { authenticator, limiter, logger, metrics, newRequestId, services, isStorageAvailable } = options;
   const load = new Load(bounds);
   const cors = createCorsPolicy(options.corsOrigins);
-  const host: ExchangeHost = { logger, metrics, cors, load, newRequestId };
+  const longLists = new UnderWay();
+  const host: ExchangeHost = { logger, metrics, cors, load, longLists, readerBounds: bounds, newRequestId };
   const clientAddress = createClientAddress(options.trustedProxies);
-  const admission = new Admission({ authenticator, limiter, clientAddress, cors, load, isStorageAvailable });
+  const nowMs = () => services.clock().getTime();
+  const admission = new Admission({ authenticator, limiter, clientAddress, cors, load, isStorageAvailable, nowMs });
   const refused = createRefusedRequests({ limiter, metrics, newRequestId });
 
-  const app = createListener(bounds, refused.onClientError, (request, reply) => {
+  const isProxy = createIsProxy(options.trustedProxies);
+  const app = createListener({ bounds, isProxy }, refused.onClientError, (request, reply) => {
     const place = placeOfMalformedUrl(request.raw.url ?? '', restPlaces);
     const exchange = new Exchange(host, request.raw, reply.raw, place);
     if (place.isAdmitted) admission.refuseMalformed(exchange, MALFORMED_URL);
@@ -63,7 +68,7 @@ export function createApp(options: AppOptions): FastifyInstance {
 }
 
 function createListener(
-  bounds: HttpBounds,
+  { bounds, isProxy }: BoundedServerOptions,
   clientErrorHandler: ReturnType<typeof createRefusedRequests>['onClientError'],
   onMalformedUrl: (request: FastifyRequest, reply: FastifyReply) => void,
 ): FastifyInstance {
@@ -75,19 +80,7 @@ function createListener(
     return503OnClosing: false,
     clientErrorHandler,
     frameworkErrors: (_, request, reply) => onMalformedUrl(request, reply),
-    connectionTimeout: bounds.stalledTimeoutMs,
-    keepAliveTimeout: bounds.keepAliveTimeoutMs,
-    requestTimeout: bounds.requestTimeoutMs,
-    http: {
-      maxHeaderSize: bounds.maxHeaderBytes,
-      headersTimeout: bounds.headersTimeoutMs,
-      // How late a 408 may come.
-      connectionsCheckingInterval: Math.min(1_000, bounds.headersTimeoutMs),
-      // Answered by us, as an Error object.
-      requireHostHeader: false,
-      // Nobody listens for the end of a body that was not announced.
-      optimizeEmptyRequests: true,
-    },
+    serverFactory: (handler) => createBoundedServer(handler, { bounds, isProxy }),
     // Fastify would load two compilers of schemas, a third of its start, and no route has one.
     schemaController: { compilersFactory: { buildValidator: refuseSchema, buildSerializer: refuseSchema } },
     routerOptions: {
@@ -113,7 +106,7 @@ function mountTrpc(mounting: Mounting, { router, services }: AppOptions, { maxBo
   mountPath(mounting, {
     url: '/trpc/*',
     place: UNKNOWN_TRPC_PLACE,
-    cost: (request) => handler.costOf(pathOf(request), request.raw.url ?? ''),
+    demand: (request) => handler.demandOf(pathOf(request), request.raw.url ?? ''),
     handlers: { ALL: (exchange, request) => handler.handle(exchange, pathOf(request)) },
   });
   mountPath(mounting, { url: '/trpc', place: UNKNOWN_TRPC_PLACE, handlers: { ALL: refuseUnknown } });

@@ -26,6 +26,13 @@ export function createClientAddress(trusted: TrustedProxies): ClientAddress {
   };
 }
 
+/** Whether a peer is a proxy whose word is taken: it speaks for many clients, and bounds per client are none for it. */
+export function createIsProxy(trusted: TrustedProxies): (peer: string) => boolean {
+  if (trusted === false || trusted === 0) return () => false;
+  const isTrusted = trustFunction(trusted);
+  return (peer) => peer !== '' && isTrusted(peer, 0);
+}
+
 function trustFunction(trusted: true | number | readonly string[]): (address: string, hop: number) => boolean {
   if (trusted === true) return () => true;
   if (typeof trusted === 'number') return (_, hop) => hop < trusted;

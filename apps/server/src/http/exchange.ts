@@ -9,15 +9,20 @@ import {
   toErrorAnswer,
   toTrpcEnvelope,
 } from '@petstore/api';
-import { type ApiKeyId, type Principal, StorageUnavailableError } from '@petstore/domain';
+import { type ApiKeyId, longListsOfPlan, type Principal, StorageUnavailableError } from '@petstore/domain';
+import type { PeekedStanding } from '@petstore/rate-limit';
 import type { Logger } from 'pino';
 import { type AnswerHeaders, startHeaders } from './answer-headers.ts';
 import type { RequestMetrics } from './app-options.ts';
 import { closeGentlyAfterAnswer, setLastExchange } from './connection.ts';
 import type { CorsPolicy } from './cors.ts';
 import type { Load } from './load.ts';
+import { hasWaiting } from './pipelining.ts';
 import type { Deprecation, Place } from './place.ts';
+import { isDropped } from './request-body.ts';
 import { chooseRequestId } from './request-id.ts';
+import { PacedWriter, type ReaderBounds } from './slow-reader.ts';
+import { Holding, type UnderWay } from './under-way.ts';
 
 /** What all exchanges of a listener share. */
 export interface ExchangeHost {
@@ -25,6 +30,9 @@ export interface ExchangeHost {
   readonly metrics: RequestMetrics;
   readonly cors: CorsPolicy;
   readonly load: Load;
+  /** Long lists under way, by key. */
+  readonly longLists: UnderWay;
+  readonly readerBounds: ReaderBounds;
   readonly newRequestId: () => string;
 }
 
@@ -32,9 +40,6 @@ export const JSON_TYPE = 'application/json';
 
 /** What metrics and logs say where no status was sent, as is the custom of proxies. */
 const CLIENT_GONE = 499;
-
-/** A body up to this size is read to its end and dropped, so that the connection can be used again. */
-const DROPPED_BODY_MAX_BYTES = 65_536;
 
 /** Up to this size a body and its headers go out as one text, in one system call. */
 const ONE_WRITE_MAX_BYTES = 16_384;
@@ -58,12 +63,16 @@ export class Exchange {
   principal: Principal | undefined;
   /** Why the rest of the request's body cannot be understood or does not come. */
   bodyRefusal: ErrorCode | undefined;
+  /** Where its caller stood when it was let in, if that was looked at. */
+  standing: PeekedStanding | undefined;
+  /** What its caller has under way by it; given back with the answer. */
+  readonly holding = new Holding();
   /** Called when {@link bodyRefusal} is known. */
   onBodyRefused: ((code: ErrorCode) => void) | undefined;
   readonly #host: ExchangeHost;
   readonly #startedAtMs: number;
-  #streams = 0;
   #isBodyRead = false;
+  #streams = 0;
   #isOver = false;
 
   constructor(host: ExchangeHost, request: IncomingMessage, response: ServerResponse, place: Place) {
@@ -150,18 +159,31 @@ export class Exchange {
     this.#host.logger[severity]({ ...what, requestId, operation }, 'request failed');
   }
 
+  /** Answers to a caller who has as much under way as it may. Counts towards no ban. */
+  refuseCrowded(): void {
+    this.headers['retry-after'] = 1;
+    this.refuse('rate_limit_exceeded');
+  }
+
+  /** Begins a list that goes beyond its first batch. @returns false where the key has as many under way as it may */
+  beginLongList(): boolean {
+    const { principal } = this;
+    if (this.#isOver || principal?.type !== 'api-key') return false;
+    return this.holding.take(this.#host.longLists, principal.keyId, 1, longListsOfPlan(principal.plan));
+  }
+
   /**
-   * Begins an answer that is sent in pieces.
+   * Begins an answer that is sent in pieces, of which those begun by {@link beginLongList} are the long ones.
    *
-   * @param streams how many long ones there are in it: a batch may hold several, or none
-   * @returns whether there is somebody to send it to, and room for one more; otherwise the answer is already given
+   * @returns whether there is somebody to send it to, and room for it; otherwise the answer is already given
    */
-  openStream(status: number, contentType: string, streams = 1): boolean {
+  openStream(status: number, contentType: string): boolean {
     if (this.#isOver) return false;
     if (this.response.destroyed) {
       this.#end(status);
       return false;
     }
+    const streams = this.holding.count(this.#host.longLists);
     if (!this.#host.load.beginStreams(streams)) {
       this.refuse('overloaded');
       return false;
@@ -172,9 +194,13 @@ export class Exchange {
     return true;
   }
 
+  /** What an answer begun by {@link openStream} is written by. */
+  createWriter(): PacedWriter {
+    return new PacedWriter(this.response, this.#host.readerBounds);
+  }
+
   /** Ends an answer that was begun by {@link openStream}. */
   closeStream(): void {
-    this.#host.load.endStreams(this.#streams);
     this.response.end();
     this.#end(this.response.statusCode);
   }
@@ -182,7 +208,17 @@ export class Exchange {
   /** Cuts an answer short, so that nobody takes what was sent of it for the whole. */
   breakStream(error: unknown): void {
     this.logFailure(error);
-    this.#host.load.endStreams(this.#streams);
+    this.#cutStream();
+  }
+
+  /** Cuts an answer short whose reader takes nothing, or too little. */
+  cutSlowReader(): void {
+    const { requestId, operation } = this;
+    this.#host.logger.info({ requestId, operation, keyId: this.#keyId }, 'an answer was cut: its reader was too slow');
+    this.#cutStream();
+  }
+
+  #cutStream(): void {
     this.response.destroy();
     this.#end(this.response.statusCode);
   }
@@ -223,27 +259,21 @@ export class Exchange {
   }
 
   #writeHead(status: number): void {
-    if (!this.#isBodyRead && !this.request.complete) this.#giveUpBody();
-    if (this.#host.load.isClosing) this.headers['connection'] = 'close';
+    if (!this.#isBodyRead && !this.request.complete && !isDropped(this.request)) {
+      this.headers['connection'] = 'close';
+      closeGentlyAfterAnswer(this.request.socket);
+    }
+    // What was sent before it is answered, too.
+    if (this.#host.load.isClosing && !hasWaiting(this.request.socket)) this.headers['connection'] = 'close';
     this.response.writeHead(status, this.headers);
-  }
-
-  /**
-   * A body that nobody reads is dropped by Node if it is small. The end of a larger one, or of one whose size is not
-   * told, is not waited for: the connection cannot be used again (RFC 9112 section 9.3).
-   */
-  #giveUpBody(): void {
-    const { headers, socket } = this.request;
-    const isChunked = headers['transfer-encoding'] !== undefined;
-    if (!isChunked && Number(headers['content-length'] ?? 0) <= DROPPED_BODY_MAX_BYTES) return;
-    this.headers['connection'] = 'close';
-    closeGentlyAfterAnswer(socket);
   }
 
   #end(status: number): void {
     this.#isOver = true;
     const { load, metrics, logger } = this.#host;
+    load.endStreams(this.#streams);
     load.end();
+    this.holding.release();
     const durationMs = performance.now() - this.#startedAtMs;
     metrics.observeRequest(this.operation, status, durationMs / 1000);
     if (this.place.deprecation !== undefined) this.#countUse(this.place.deprecation);

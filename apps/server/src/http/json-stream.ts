@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import { type Exchange, JSON_TYPE } from './exchange.ts';
 
 type Chunks = AsyncIterator<Uint8Array, unknown, undefined>;
@@ -16,12 +15,13 @@ export async function sendJsonChunks(exchange: Exchange, chunks: AsyncIterable<U
   if (done === true) throw new Error('JSON that comes in pieces must have at least one.');
   const second = iterator.next();
   if (await isEnd(second)) return exchange.sendBytes(200, value, JSON_TYPE);
-  if (exchange.openStream(200, JSON_TYPE)) await sendChunks(exchange, iterator, first, second);
-  else await iterator.return?.();
+  if (!exchange.beginLongList()) exchange.refuseCrowded();
+  else if (exchange.openStream(200, JSON_TYPE)) return sendChunks(exchange, iterator, first, second);
+  await iterator.return?.();
 }
 
 /** Whether a result is the end and there already, so that nothing is waited for. */
-async function isEnd(result: Result): Promise<boolean> {
+export async function isEnd(result: Promise<IteratorResult<unknown, unknown>>): Promise<boolean> {
   let isDone = false;
   result.then(
     ({ done }) => {
@@ -36,36 +36,26 @@ async function isEnd(result: Result): Promise<boolean> {
 
 /**
  * Sends chunks as they come, on a stream that is open, and asks for none while the client does not read. Ends them when
- * the client is gone. Where they fail midway the connection is cut, so that a part is never taken for the whole.
+ * the client is gone. Where they fail midway, or the client is too slow, the connection is cut, so that a part is never
+ * taken for the whole.
  *
  * @param asked results that were asked for already, in order
  */
 export async function sendChunks(exchange: Exchange, iterator: Chunks, ...asked: readonly Result[]): Promise<void> {
   const { response } = exchange;
+  const writer = exchange.createWriter();
   try {
     for (let i = 0; ; i++) {
       const { done, value } = await (asked[i] ?? iterator.next());
       if (done === true) break;
-      if (!response.write(value) && !response.destroyed) await isDrained(response);
-      if (response.destroyed) {
-        await iterator.return?.();
-        break;
-      }
+      if (await writer.write(value)) continue;
+      await iterator.return?.();
+      if (!response.destroyed) return exchange.cutSlowReader();
+      break;
     }
   } catch (error) {
     // Of a client that is gone nothing is left to fail.
     if (!response.destroyed) return exchange.breakStream(error);
   }
   exchange.closeStream();
-}
-
-/** Resolves when what was written is on its way, or when the client is gone. */
-function isDrained(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    function settle() {
-      response.off('drain', settle).off('close', settle);
-      resolve();
-    }
-    response.on('drain', settle).on('close', settle);
-  });
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { METHODS } from '../node-http.ts';
-import type { Admission } from './admission.ts';
+import { type Admission, type Demand, ONE_CALL } from './admission.ts';
 import { Exchange, type ExchangeHost } from './exchange.ts';
 import type { Place } from './place.ts';
 
@@ -23,8 +23,8 @@ export interface Mount {
   readonly place: Place;
   /** By method; `ALL` instead, where the handler itself tells methods apart. HEAD is served by what serves GET. */
   readonly handlers: { readonly ALL: Handler } | Readonly<Record<string, Handler>>;
-  /** What a request takes from the limits of its key. @default 1 */
-  readonly cost?: (request: FastifyRequest) => number;
+  /** What a request takes from the limits of its key. @default one call */
+  readonly demand?: (request: FastifyRequest) => Demand;
 }
 
 export interface Mounting {
@@ -43,7 +43,7 @@ export function routeAllMethods(app: FastifyInstance): void {
 }
 
 /** Mounts one path with all its methods. */
-export function mountPath({ app, host, admission }: Mounting, { url, place, handlers, cost }: Mount): void {
+export function mountPath({ app, host, admission }: Mounting, { url, place, handlers, demand }: Mount): void {
   const rest = new Set(ALL_METHODS);
   function mount(methods: string[], handler: Handler) {
     for (const method of methods) rest.delete(method);
@@ -54,7 +54,7 @@ export function mountPath({ app, host, admission }: Mounting, { url, place, hand
     const exchange = new Exchange(host, request.raw, reply.raw, place);
     request.exchange = exchange;
     if (!place.isAdmitted) done();
-    else admission.admit(exchange, cost === undefined ? 1 : cost(request), done);
+    else admission.admit(exchange, demand === undefined ? ONE_CALL : demand(request), done);
   }
 
   for (const [method, handler] of Object.entries(handlers)) {

@@ -6,6 +6,7 @@ import { startHeaders } from './answer-headers.ts';
 import type { RequestMetrics } from './app-options.ts';
 import { closeGently, lastExchangeOn, markRefused } from './connection.ts';
 import { JSON_TYPE } from './exchange.ts';
+import { afterWaiting } from './pipelining.ts';
 
 export interface RefusedRequestsOptions {
   readonly limiter: RateLimiter;
@@ -46,6 +47,8 @@ export function createRefusedRequests({ limiter, metrics, newRequestId }: Refuse
     // Nothing was asked for on this connection: a browser that kept it ready would take a 408 for a later answer.
     if (socket.bytesRead === 0) return void socket.destroy();
     const code = codeOf(error);
+    // Answers come in the order of their requests, so that this one has to wait.
+    if (afterWaiting(socket, () => refuseOrCut(socket, code))) return;
     const last = lastExchangeOn(socket);
     if (last === undefined || last.response.writableFinished) {
       // A request that was answered before its body had come needs no second answer.
@@ -53,7 +56,6 @@ export function createRefusedRequests({ limiter, metrics, newRequestId }: Refuse
       else refuseOrCut(socket, code);
       return;
     }
-    // Answers come in the order of their requests, so that this one has to wait.
     const { request, response } = last;
     if (request.complete) return void response.once('close', () => refuseOrCut(socket, code));
     response.once('finish', () => closeGently(socket));

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { ApiError } from '@petstore/api';
 import type { Exchange } from './exchange.ts';
 
@@ -7,6 +8,16 @@ export class ClientGoneError extends Error {
 }
 
 const IS_JSON = /^application\/json[ \t]*(?:;|$)/i;
+
+/** A body up to this size is read to its end and dropped, so that the connection can be used again. */
+const DROPPED_BODY_MAX_BYTES = 65_536;
+
+/**
+ * Whether a body that nobody reads is dropped. The end of a larger one, or of one whose size is not told, is not waited
+ * for: the connection cannot be used again (RFC 9112 section 9.3).
+ */
+export const isDropped = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= DROPPED_BODY_MAX_BYTES;
 
 /** Whether the body is JSON as it is, neither of another media type nor encoded. */
 export function isPlainJson({ request: { headers } }: Exchange): boolean {

@@ -8,10 +8,12 @@ import {
 } from '@petstore/api';
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
 import { resolveResponse } from '@trpc/server/http';
+import type { Demand } from './admission.ts';
 import { type Exchange, JSON_TYPE } from './exchange.ts';
 import { sendChunks } from './json-stream.ts';
 import { answerOptions } from './mount.ts';
 import { ClientGoneError, isPlainJson, readBody } from './request-body.ts';
+import { TrpcLists } from './trpc-lists.ts';
 
 export interface TrpcOptions {
   readonly router: AppRouter;
@@ -42,7 +44,7 @@ const METHODS_OF = {
 } as const satisfies Record<ProcedureType, string>;
 const ANY_METHODS = 'GET, HEAD, POST, OPTIONS';
 
-/** Procedures whose answers may be long. Whatever else is asked for by a streaming link is over in a moment. */
+/** Procedures whose answers may be long, and which begin by `Context.beginList`. */
 const LISTING_PROCEDURES: ReadonlySet<string> = new Set(['orders.list']);
 
 /** By which a caller tells that it reads an answer in pieces. */
@@ -64,15 +66,16 @@ export class TrpcHandler {
   }
 
   /**
-   * How many calls are charged. A free one is free once in a batch, so that what it costs us is bounded, too.
+   * How many calls there are, and how many are charged: a free one is free once in a batch, so that what it costs us is
+   * bounded, too.
    *
    * @param path what follows /trpc/, percent-decoded
    */
-  costOf(path: string, url: string): number {
+  demandOf(path: string, url: string): Demand {
     const { names } = readTrpcCall(path, url);
-    let cost = names.length;
-    for (const name of this.#free) if (names.includes(name)) cost--;
-    return cost;
+    let charged = names.length;
+    for (const name of this.#free) if (names.includes(name)) charged--;
+    return { calls: names.length, charged };
   }
 
   /** @param path what follows /trpc/, percent-decoded */
@@ -113,16 +116,22 @@ export class TrpcHandler {
     const { router, services, maxBodyBytes } = this.#options;
     const isPost = exchange.request.method === 'POST';
     const body = isPost ? await readBody(exchange, maxBodyBytes) : undefined;
+    const req = requestForTrpc(exchange, body);
+    const lists = new TrpcLists(exchange, call.names.filter((name) => LISTING_PROCEDURES.has(name)).length);
+    const beginList = isStreamed(req) && !exchange.isHead ? lists.begin : undefined;
     const response = await resolveResponse({
       router,
-      req: requestForTrpc(exchange, body),
+      req,
       path: encodeURIComponent(call.path),
       error: null,
-      createContext: async () => contextOf(exchange, services),
+      createContext: async () => contextOf(exchange, services, beginList),
       responseMeta: trpcResponseMeta,
-      onError: ({ error }) => exchange.logFailure(error),
+      onError({ error, path }) {
+        if (path !== undefined && LISTING_PROCEDURES.has(path)) lists.recordFailure();
+        exchange.logFailure(error);
+      },
     });
-    await sendResponse(exchange, response, call.names.filter((name) => LISTING_PROCEDURES.has(name)).length);
+    await sendResponse(exchange, response, lists);
   }
 }
 
@@ -147,9 +156,26 @@ function freeProcedures(router: AnyTRPCRouter): ReadonlySet<string> {
   );
 }
 
-function contextOf({ principal, request, requestId }: Exchange, services: Services): Context {
+function contextOf(
+  { principal, request, requestId, standing }: Exchange,
+  services: Services,
+  beginList: Context['beginList'],
+): Context {
   if (principal === undefined) throw new Error('A procedure was called on behalf of nobody.');
-  return { services, principal, requestId, acceptsPackedOrders: acceptsPackedOrders(request.url) };
+  return {
+    services,
+    principal,
+    requestId,
+    acceptsPackedOrders: acceptsPackedOrders(request.url),
+    ...(standing && { standing }),
+    ...(beginList && { beginList }),
+  };
+}
+
+/** Finds out as tRPC does whether an answer is to come in pieces. */
+function isStreamed({ headers }: Request): boolean {
+  const accepted = headers.get('trpc-accept') ?? headers.get('accept') ?? '';
+  return accepted.split(',').some((type) => type.trim() === 'application/jsonl');
 }
 
 /** As much of the request as tRPC reads. The media type is checked before; that of a body nobody reads does not count. */
@@ -169,7 +195,7 @@ function requestForTrpc(exchange: Exchange, body: string | undefined): Request {
   });
 }
 
-async function sendResponse(exchange: Exchange, response: Response, listings: number): Promise<void> {
+async function sendResponse(exchange: Exchange, response: Response, lists: TrpcLists): Promise<void> {
   let contentType = '';
   let isStream = false;
   for (const [name, value] of response.headers) {
@@ -181,7 +207,7 @@ async function sendResponse(exchange: Exchange, response: Response, listings: nu
   const { status, body } = response;
   if (!isStream || body === null) return exchange.sendText(status, contentType, await response.text());
   if (exchange.isHead) exchange.sendHead(status, contentType);
-  else if (exchange.openStream(status, contentType, listings))
-    return sendChunks(exchange, body[Symbol.asyncIterator]());
+  else if (!(await lists.mayBegin())) exchange.refuseCrowded();
+  else if (exchange.openStream(status, contentType)) return sendChunks(exchange, body[Symbol.asyncIterator]());
   await body.cancel();
 }

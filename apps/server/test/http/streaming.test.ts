@@ -256,23 +256,6 @@ describe('over tRPC', () => {
     expect(app.logLines.filter(({ level }) => level > 30)).toEqual([]);
   });
 
-  test('a batch of lists counts as so many', async () => {
-    await using app = await startTestApp({ bounds: { maxStreams: 2 } });
-    const listTimes = (count: number) =>
-      app.fetch(`/trpc/${Array(count).fill('orders.list').join()}?batch=1`, {
-        headers: { 'trpc-accept': 'application/jsonl' },
-      });
-    expect(await (await listTimes(3)).text()).toContain('"errorCode":"overloaded"');
-    const answer = await listTimes(2);
-    expect(answer.status).toBe(200);
-    await answer.text();
-    const short = await app.fetch('/trpc/pets.get,pets.get,pets.get?batch=1', {
-      headers: { accept: 'application/jsonl' },
-    });
-    expect(short.status).toBe(200);
-    await short.text();
-  });
-
   test('a caller whose link does not stream is told which one does', async () => {
     await using app = await startTestApp();
     const answer = await app.fetch('/trpc/orders.list');

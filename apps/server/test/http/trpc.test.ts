@@ -252,6 +252,7 @@ describe("every failure under /trpc is tRPC's envelope with the documented code"
           return real.check(subject, cost);
         },
         peek: (subject) => real.peek(subject),
+        recall: (subject) => real.recall(subject),
         debit: (subject, use) => real.debit(subject, use),
       });
       const app = await startTestApp({ ...options, wrap: { limiter } });

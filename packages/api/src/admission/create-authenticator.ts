@@ -9,7 +9,8 @@ import {
   StorageUnavailableError,
 } from '@petstore/domain';
 import { LRUCache } from 'lru-cache';
-import type { Authentication, Authenticator } from './authenticator.ts';
+import { ApiError } from '../api-error.ts';
+import type { Authentication, Authenticator, KeyLookUp } from './authenticator.ts';
 
 /** How long what is known of a key holds: a revocation that nobody told of is seen after this time at the latest. */
 const KNOWN_KEY_FRESH_MS = 5_000;
@@ -24,6 +25,8 @@ const MARK_USED_EVERY_MS = 60_000;
 /** Well over any number of keys at work in one process; each takes less than a kilobyte. */
 const KNOWN_KEYS_MAX = 20_000;
 const UNKNOWN_KEYS_MAX = 5_000;
+/** Keys that nobody knows are looked up so many at a time at most; those that were known lately always are. */
+const UNKNOWN_LOOK_UPS_MAX = 512;
 
 export interface AuthenticatorOptions {
   readonly apiKeys: ApiKeyStore;
@@ -64,6 +67,7 @@ class CachingAuthenticator implements Authenticator {
   readonly #known = new LRUCache<string, KnownKey>({ maxSize: KNOWN_KEYS_MAX, sizeCalculation: one });
   readonly #unknownUntilMs = new LRUCache<string, number>({ maxSize: UNKNOWN_KEYS_MAX, sizeCalculation: one });
   readonly #lookUps = new Map<string, Promise<KnownKey | undefined>>();
+  #unknownLookUps = 0;
   #storeIsAway = false;
   #timesForgotten = 0;
 
@@ -71,7 +75,7 @@ class CachingAuthenticator implements Authenticator {
     this.#options = options;
   }
 
-  authenticate(authorization: string | undefined): Authentication | Promise<Authentication> {
+  identify(authorization: string | undefined): Authentication | KeyLookUp {
     if (authorization === undefined) return MISSING;
     const now = this.#options.clock();
     const usual = this.#known.get(authorization);
@@ -80,7 +84,7 @@ class CachingAuthenticator implements Authenticator {
     const text = BEARER.exec(authorization)?.[1];
     if (text === undefined) return MISSING;
     if (!isApiKeyText(text)) return INVALID;
-    return this.#authenticateKey(text, now);
+    return this.#identifyKey(text, now);
   }
 
   forget(keyId: ApiKeyId): void {
@@ -91,16 +95,20 @@ class CachingAuthenticator implements Authenticator {
     }
   }
 
-  #authenticateKey(text: string, now: Date): Authentication | Promise<Authentication> {
+  #identifyKey(text: string, now: Date): Authentication | KeyLookUp {
     const header = `Bearer ${text}`;
     const nowMs = now.getTime();
     const entry = this.#known.get(header);
     if (entry === undefined) {
-      return nowMs < (this.#unknownUntilMs.get(header) ?? 0) ? INVALID : this.#authenticateByStore(header, text);
+      if (nowMs < (this.#unknownUntilMs.get(header) ?? 0)) return INVALID;
+      return { type: 'look-up', lookUp: () => this.#authenticateByStore(header, text) };
     }
     if (nowMs < entry.freshUntilMs) return this.#judge(entry, now);
     // Nobody waits for a store that is known to be away, nor would it help.
-    if (!this.#storeIsAway || !isWithinGrace(entry, nowMs)) return this.#authenticateByStore(header, text);
+    if (!this.#storeIsAway || !isWithinGrace(entry, nowMs)) {
+      const lookUp = () => this.#authenticateByStore(header, text);
+      return { type: 'look-up', knownKey: entry.secret.key, lookUp };
+    }
     if (nowMs >= entry.retryAtMs) this.#refreshInBackground(entry, header, text, nowMs);
     return this.#judge(entry, now);
   }
@@ -143,7 +151,13 @@ class CachingAuthenticator implements Authenticator {
   #lookUp(header: string, text: string): Promise<KnownKey | undefined> {
     let pending = this.#lookUps.get(header);
     if (pending === undefined) {
-      pending = this.#findKey(header, text).finally(() => this.#lookUps.delete(header));
+      const isUnknown = !this.#known.has(header);
+      if (isUnknown && this.#unknownLookUps >= UNKNOWN_LOOK_UPS_MAX) return Promise.reject(new ApiError('overloaded'));
+      if (isUnknown) this.#unknownLookUps++;
+      pending = this.#findKey(header, text).finally(() => {
+        this.#lookUps.delete(header);
+        if (isUnknown) this.#unknownLookUps--;
+      });
       this.#lookUps.set(header, pending);
     }
     return pending;

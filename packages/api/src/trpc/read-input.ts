@@ -48,7 +48,7 @@ const hasOnly = (record: Fields, names: ReadonlySet<string>): boolean =>
   Object.keys(record).every((name) => names.has(name));
 
 /** What is said of types: by field, of the whole, or nothing. */
-function typesOf(meta: unknown): Fields | readonly unknown[] | undefined {
+function typesOf(meta: unknown): Fields | unknown[] | undefined {
   if (meta === undefined) return undefined;
   if (!isRecord(meta) || !hasOnly(meta, META_FIELDS)) throw notEncoded();
   const { values } = meta;

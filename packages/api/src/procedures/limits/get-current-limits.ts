@@ -9,7 +9,7 @@ export const getCurrentLimits = procedure
   .query(async ({ ctx }): Promise<CurrentLimits | null> => {
     if (ctx.principal.type === 'in-process') return null;
     const subject = apiKeySubject(ctx.principal.keyId, limitsOfPlan(ctx.principal.plan));
-    const { minute, day, used, strikes, ban } = await ctx.services.limiter.peek(subject);
+    const { minute, day, used, strikes, ban } = ctx.standing ?? (await ctx.services.limiter.peek(subject));
     if (day === undefined || used.day === undefined) throw new Error('A key has a daily limit.');
     return {
       minute: useOf(minute, used.minute),

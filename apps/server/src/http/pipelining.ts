@@ -1,0 +1,141 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { HttpBounds } from './app-options.ts';
+import { UnderWay } from './under-way.ts';
+
+/** The response that is being given on a connection. */
+const CURRENT = Symbol('current');
+/** What came on a connection meanwhile. */
+const WAITING = Symbol('waiting');
+
+declare module 'node:net' {
+  interface Socket {
+    [CURRENT]?: ServerResponse;
+    [WAITING]?: Turn[] | undefined;
+    /** Node's own: its HTTP server reads on after each request unless this is set. */
+    _paused?: boolean;
+    /** Node's own: the HTTP parser of a connection. */
+    parser?: { resume(): void } | null;
+  }
+}
+
+/** What is to be done once all before it on its connection has been answered. */
+interface Turn {
+  /** The request that it belongs to, or the last one before it. */
+  readonly request: IncomingMessage;
+  readonly begin: () => void;
+  /** How many waiting requests it is. */
+  readonly count: 0 | 1;
+}
+
+export type PipelineBounds = Pick<HttpBounds, 'maxWaiting' | 'maxWaitingPerAddress'>;
+
+/**
+ * Works on one request of a connection at a time. Node parses what a client sends ahead, up to 64 kB of it at once, and
+ * hands all of it over; here it waits, nothing more is read until it has been answered, and the rest waits in the socket.
+ *
+ * @see RFC 9112 section 9.3.2: answers come in the order of their requests, so that nobody gains by beginning them at once
+ */
+export class Pipelines {
+  readonly #bounds: PipelineBounds;
+  readonly #callerOf: (socket: Socket) => string | undefined;
+  readonly #waiting = new UnderWay();
+  #waitingCount = 0;
+
+  /** @param callerOf whom the waiting requests of a connection are counted for; `undefined`: a proxy of ours */
+  constructor(bounds: PipelineBounds, callerOf: (socket: Socket) => string | undefined) {
+    this.#bounds = bounds;
+    this.#callerOf = callerOf;
+  }
+
+  /** Begins a request now, or when all before it on its connection have been answered. */
+  enter(request: IncomingMessage, response: ServerResponse, handle: () => void): void {
+    const { socket } = request;
+    const begin = () => {
+      socket[CURRENT] = response;
+      handle();
+    };
+    if (isFree(socket)) begin();
+    else this.#wait(socket, { request, begin, count: 1 });
+  }
+
+  #wait(socket: Socket, turn: Turn): void {
+    const caller = this.#callerOf(socket);
+    if (!this.#take(caller)) {
+      // Whoever sends so far ahead of the answers has to send again what was not answered (RFC 9112 section 9.3.2).
+      socket.destroy();
+      return;
+    }
+    socket._paused = true;
+    socket.pause();
+    if (socket[WAITING] !== undefined) {
+      socket[WAITING].push(turn);
+      return;
+    }
+    const queue = [turn];
+    socket[WAITING] = queue;
+    const onClose = () => {
+      for (const { count } of queue.splice(0)) this.#give(caller, count);
+    };
+    socket.once('close', onClose);
+    const next = () => {
+      const first = queue.shift();
+      if (first === undefined) return;
+      this.#give(caller, first.count);
+      const isLast = queue.length === 0;
+      if (isLast) {
+        socket[WAITING] = undefined;
+        socket.off('close', onClose);
+      }
+      first.begin();
+      if (isLast) readOn(socket);
+      else socket[CURRENT]?.once('close', next);
+    };
+    socket[CURRENT]?.once('close', next);
+  }
+
+  #take(caller: string | undefined): boolean {
+    const { maxWaiting, maxWaitingPerAddress } = this.#bounds;
+    if (caller !== undefined && !this.#waiting.take(caller, 1, maxWaitingPerAddress)) return false;
+    if (this.#waitingCount < maxWaiting) {
+      this.#waitingCount++;
+      return true;
+    }
+    if (caller !== undefined) this.#waiting.give(caller, 1);
+    return false;
+  }
+
+  #give(caller: string | undefined, count: number): void {
+    this.#waitingCount -= count;
+    if (caller !== undefined) this.#waiting.give(caller, count);
+  }
+}
+
+const isFree = (socket: Socket): boolean =>
+  socket[WAITING] === undefined && (socket[CURRENT]?.writableFinished ?? true);
+
+/** As Node's own server does it, once a client that was too slow has read enough. */
+function readOn(socket: Socket): void {
+  socket._paused = false;
+  socket.parser?.resume();
+  socket.resume();
+}
+
+/** Whether requests wait on a connection, so that the answer to the present one is not the last. */
+export const hasWaiting = (socket: Socket): boolean => socket[WAITING] !== undefined;
+
+/**
+ * Does something that concerns a connection as a whole once all requests that wait on it have been answered. One of them
+ * that has not come in full never will, and is left out.
+ *
+ * @returns false, and does nothing, where none waits
+ */
+export function afterWaiting(socket: Socket, conclude: () => void): boolean {
+  const queue = socket[WAITING];
+  const last = queue?.at(-1);
+  if (queue === undefined || last === undefined) return false;
+  const turn = { request: last.request, begin: conclude };
+  if (last.request.complete) queue.push({ ...turn, count: 0 });
+  else queue[queue.length - 1] = { ...turn, count: last.count };
+  return true;
+}

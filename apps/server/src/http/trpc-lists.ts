@@ -1,0 +1,70 @@
+import { ApiError } from '@petstore/api';
+import type { Exchange } from './exchange.ts';
+import { isEnd } from './json-stream.ts';
+
+/**
+ * The lists of one tRPC request whose answer is streamed. The answer begins when it is known of each whether it is long:
+ * so that a request with more long lists than its key may have under way is refused as a whole, and in time.
+ */
+export class TrpcLists {
+  readonly #exchange: Exchange;
+  readonly #decided = Promise.withResolvers<void>();
+  readonly #iterators: AsyncIterator<unknown>[] = [];
+  #undecided: number;
+  #isRefused = false;
+
+  /** @param count how many of the request's calls are lists */
+  constructor(exchange: Exchange, count: number) {
+    this.#exchange = exchange;
+    this.#undecided = count;
+    if (count === 0) this.#decided.resolve();
+  }
+
+  /** To be called for each list that has failed: before it began, or because it was refused. */
+  recordFailure(): void {
+    this.#decide();
+  }
+
+  /** Begins one: see `Context.beginList`. */
+  readonly begin = async <Batch>(batches: AsyncIterable<Batch>): Promise<AsyncIterable<Batch>> => {
+    const iterator = batches[Symbol.asyncIterator]();
+    const first = iterator.next();
+    const { done } = await first;
+    const asked = done === true ? [first] : [first, iterator.next()];
+    const isShort = done === true || (await isEnd(asked.at(-1) ?? first));
+    if (!isShort && !this.#exchange.beginLongList()) {
+      await iterator.return?.();
+      this.#isRefused = true;
+      throw new ApiError('rate_limit_exceeded');
+    }
+    this.#iterators.push(iterator);
+    this.#decide();
+    return replay(iterator, asked);
+  };
+
+  /** @returns whether all lists may be sent; otherwise those that have begun are ended */
+  async mayBegin(): Promise<boolean> {
+    await this.#decided.promise;
+    if (!this.#isRefused) return true;
+    await Promise.all(this.#iterators.map((iterator) => iterator.return?.()));
+    return false;
+  }
+
+  #decide(): void {
+    if (--this.#undecided === 0) this.#decided.resolve();
+  }
+}
+
+/** An iterator whose first results were asked for already. */
+function replay<Item>(
+  iterator: AsyncIterator<Item>,
+  asked: readonly Promise<IteratorResult<Item>>[],
+): AsyncIterable<Item> {
+  let index = 0;
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next: () => asked[index++] ?? iterator.next(),
+      return: async () => (await iterator.return?.()) ?? { done: true, value: undefined },
+    }),
+  };
+}
