@@ -17,7 +17,8 @@ export async function sendJsonChunks(exchange: Exchange, chunks: AsyncIterable<U
   if (await isEnd(second)) return exchange.sendBytes(200, value, JSON_TYPE);
   if (!exchange.beginLongList()) exchange.refuseCrowded();
   else if (exchange.openStream(200, JSON_TYPE)) return sendChunks(exchange, iterator, first, second);
-  await iterator.return?.();
+  // What was fetched ahead may still be under way, and nobody waits for it.
+  iterator.return?.().catch(() => {});
 }
 
 /** Whether a result is the end and there already, so that nothing is waited for. */

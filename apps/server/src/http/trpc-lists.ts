@@ -33,7 +33,7 @@ export class TrpcLists {
     const asked = done === true ? [first] : [first, iterator.next()];
     const isShort = done === true || (await isEnd(asked.at(-1) ?? first));
     if (!isShort && !this.#exchange.beginLongList()) {
-      await iterator.return?.();
+      end(iterator);
       this.#isRefused = true;
       throw new ApiError('rate_limit_exceeded');
     }
@@ -46,13 +46,18 @@ export class TrpcLists {
   async mayBegin(): Promise<boolean> {
     await this.#decided.promise;
     if (!this.#isRefused) return true;
-    await Promise.all(this.#iterators.map((iterator) => iterator.return?.()));
+    for (const iterator of this.#iterators) end(iterator);
     return false;
   }
 
   #decide(): void {
     if (--this.#undecided === 0) this.#decided.resolve();
   }
+}
+
+/** Ends a list that nobody reads. What was fetched ahead may still be under way, and nobody waits for it. */
+function end(iterator: AsyncIterator<unknown>): void {
+  iterator.return?.().catch(() => {});
 }
 
 /** An iterator whose first results were asked for already. */

@@ -1,30 +1,14 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Order, OrderListing, OrderRepository } from '@petstore/domain';
 import { readMemoryInUse } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectError } from './support/expect-error.ts';
+import { listingOf } from './support/listing-of.ts';
 import { openRaw, sendOne } from './support/raw-http.ts';
 import { createKey, planOf, startTestApp, type TestApp } from './support/test-app.ts';
 
 const listRequest = (key: string) => `GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
-
-/** The real repository with another listing. */
-const listingOf = (chunks: () => AsyncIterable<Uint8Array>, batches?: () => AsyncIterator<readonly Order[]>) => ({
-  wrap: {
-    orders: (orders: OrderRepository): OrderRepository => ({
-      listOrders: (): OrderListing => ({
-        jsonChunks: chunks,
-        packedBatches: () => orders.listOrders().packedBatches(),
-        [Symbol.asyncIterator]: batches ?? (() => orders.listOrders()[Symbol.asyncIterator]()),
-      }),
-      applyCommand: (...args) => orders.applyCommand(...args),
-      findOrders: (...args) => orders.findOrders(...args),
-      insertOrder: (...args) => orders.insertOrder(...args),
-    }),
-  },
-});
 
 const bytes = (text: string) => Buffer.from(text);
 

@@ -4,6 +4,7 @@ import { appRouter, createAuthenticator, restRoutes } from '@petstore/api';
 import {
   type ApiKeyId,
   type ApiKeyKind,
+  type ApiKeyStore,
   type Clock,
   generateApiKeyId,
   generateApiKeyText,
@@ -39,6 +40,7 @@ export interface TestAppOptions
   readonly through?: (name: 'postgres' | 'redis', url: string) => Promise<string>;
   /** In place of the real parts, to make them fail or wait. */
   readonly wrap?: {
+    readonly apiKeys?: (apiKeys: ApiKeyStore) => ApiKeyStore;
     readonly orders?: (orders: OrderRepository) => OrderRepository;
     readonly pets?: (pets: PetRepository) => PetRepository;
     readonly limiter?: (limiter: RateLimiter) => RateLimiter;
@@ -94,7 +96,8 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const logLines: LogLine[] = [];
   const observed: { operation: string; status: number; durationSeconds: number }[] = [];
   const deprecatedUse: { operation: string; keyId: ApiKeyId | undefined }[] = [];
-  const authenticator = createAuthenticator({ apiKeys: persistence.apiKeys, clock, onBackgroundError() {} });
+  const apiKeys = options.wrap?.apiKeys?.(persistence.apiKeys) ?? persistence.apiKeys;
+  const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError() {} });
   const counting = options.wrap?.limiter?.(limiter.limiter) ?? limiter.limiter;
   let origin = '';
   const app = createApp({

@@ -1,0 +1,249 @@
+import type { Order } from '@petstore/domain';
+import { describe, expect, test } from 'vitest';
+import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
+import { listingOf } from './support/listing-of.ts';
+import { pendingOrder } from './support/orders.ts';
+import { createKey, planOf, startTestApp, type TestApp } from './support/test-app.ts';
+
+const SOON = { timeout: 20_000 };
+
+/** Lists of two batches, the second of which comes when it is let go. */
+function heldLists() {
+  let gate = Promise.withResolvers<void>();
+  let ended = 0;
+  async function* chunks() {
+    try {
+      yield Buffer.from('[');
+      await gate.promise;
+      yield Buffer.from(']');
+    } finally {
+      ended++;
+    }
+  }
+  async function* batches(): AsyncGenerator<readonly Order[]> {
+    try {
+      yield [pendingOrder(1n)];
+      await gate.promise;
+      yield [pendingOrder(2n)];
+    } finally {
+      ended++;
+    }
+  }
+  return {
+    options: listingOf(chunks, batches),
+    ended: () => ended,
+    letGo() {
+      gate.resolve();
+      gate = Promise.withResolvers();
+    },
+    fail: () => gate.reject(new Error('the second batch fails')),
+    hold() {
+      gate = Promise.withResolvers();
+    },
+  };
+}
+
+/** An app that lists so; what it holds is let go before it ends. */
+async function startHolding(
+  lists: ReturnType<typeof heldLists>,
+  bounds?: { readonly maxStreams: number },
+): Promise<TestApp> {
+  const app = await startTestApp({ ...lists.options, ...(bounds && { bounds }) });
+  return endingAfter(lists.letGo, app);
+}
+
+const endingAfter = (letGo: () => void, app: TestApp): TestApp => ({
+  ...app,
+  [Symbol.asyncDispose]() {
+    letGo();
+    return app[Symbol.asyncDispose]();
+  },
+});
+
+const list = (app: TestApp, key = app.key) => app.fetch('/v1/store/orders', { key });
+const listOverTrpc = (app: TestApp, count: number, key = app.key) =>
+  app.fetch(`/trpc/${Array(count).fill('orders.list').join()}?batch=1`, {
+    key,
+    headers: { 'trpc-accept': 'application/jsonl' },
+  });
+
+const businessKey = async ({ persistence }: TestApp) =>
+  (await createKey(persistence, { plan: { name: 'business' } })).text;
+
+/** Whether an answer says that its caller has enough under way, and says it as every 429 does. */
+async function expectCrowded(response: Response): Promise<void> {
+  const raw = await expectError(response, 'rate_limit_exceeded');
+  expect(raw.headers['retry-after']).toBe('1');
+  expectRateLimitHeaders(raw);
+}
+
+describe('long lists under way', () => {
+  test('are four of a key, sixteen of an Enterprise key, and none that another key notices', async () => {
+    const lists = heldLists();
+    await using app = await startHolding(lists);
+    const key = await businessKey(app);
+    const four = await Promise.all([1, 2, 3, 4].map(() => list(app, key)));
+    for (let i = 0; i < 3; i++) await expectCrowded(await list(app, key));
+    // The key is let in to all else, and another one lists.
+    expect((await app.fetch('/v1/pets/1', { key })).status).toBe(404);
+    const sixteen = await Promise.all(Array.from({ length: 16 }, () => list(app)));
+    await expectCrowded(await list(app));
+    lists.letGo();
+    for (const response of [...four, ...sixteen]) {
+      expect(response.status).toBe(200);
+      expect(await response.text()).toBe('[]');
+    }
+    // Those that were refused are ended, too.
+    await expect.poll(lists.ended, SOON).toBe(24);
+    const after = await list(app, key);
+    expect(after.status).toBe(200);
+    lists.letGo();
+    await after.text();
+  });
+
+  test('over REST and tRPC count together, and a batch counts what it holds', async () => {
+    const lists = heldLists();
+    await using app = await startHolding(lists);
+    const key = await businessKey(app);
+    const two = [await list(app, key), await listOverTrpc(app, 1, key)];
+    const refused = await listOverTrpc(app, 3, key);
+    expect(refused.status).toBe(429);
+    expect(refused.headers.get('retry-after')).toBe('1');
+    expect(await refused.json()).toMatchObject({ error: { json: { data: { errorCode: 'rate_limit_exceeded' } } } });
+    // It holds none of the places that it could have had.
+    const rest = await listOverTrpc(app, 2, key);
+    expect(rest.status).toBe(200);
+    await expectCrowded(await list(app, key));
+    lists.letGo();
+    await Promise.all([...two, rest].map((response) => response.text()));
+    expect((await listOverTrpc(app, 200, key)).status).toBe(429);
+  });
+
+  test('are only those that go on beyond their first batch', async () => {
+    await using app = await startTestApp();
+    const key = await businessKey(app);
+    const answers = await Promise.all(Array.from({ length: 20 }, () => list(app, key)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    await Promise.all(answers.map((response) => response.text()));
+    const batch = await listOverTrpc(app, 20, key);
+    expect(batch.status).toBe(200);
+    expect(await batch.text()).not.toContain('error');
+  });
+
+  test('that break midway give back their places', async () => {
+    const lists = heldLists();
+    await using app = await startHolding(lists, { maxStreams: 4 });
+    const key = await businessKey(app);
+    const broken = await Promise.all([1, 2, 3, 4].map(() => list(app, key)));
+    lists.fail();
+    for (const response of broken) await expect(response.text()).rejects.toThrow();
+    lists.hold();
+    const four = await Promise.all([1, 2, 3, 4].map(() => list(app, key)));
+    lists.letGo();
+    for (const response of four) expect(await response.text()).toBe('[]');
+  });
+
+  test('that are refused for all at once are 503, and are ended', async () => {
+    const lists = heldLists();
+    await using app = await startHolding(lists, { maxStreams: 1 });
+    const first = await list(app);
+    await expectError(await list(app), 'overloaded');
+    lists.letGo();
+    expect(await first.text()).toBe('[]');
+    await expect.poll(lists.ended, SOON).toBe(2);
+  });
+
+  test('that were refused count towards no ban', async () => {
+    const lists = heldLists();
+    await using app = await startHolding(lists);
+    const { text: key } = await createKey(app.persistence, { plan: planOf(5, 1_000_000) });
+    const other = await createKey(app.persistence, {
+      plan: { name: 'enterprise', limits: { perMinute: 400, perDay: 400 } },
+    });
+    const sixteen = await Promise.all(Array.from({ length: 16 }, () => list(app, other.text)));
+    for (let i = 0; i < 300; i++) await expectCrowded(await list(app, other.text));
+    expect((await app.fetch('/v1/pets/1', { key: other.text })).status).toBe(404);
+    expect((await app.fetch('/v1/pets/1', { key })).status).toBe(404);
+    lists.letGo();
+    await Promise.all(sixteen.map((response) => response.text()));
+  });
+});
+
+/** An app whose procedures wait until they are let go, and how many of them have begun. */
+async function startWaitingApp(bounds?: { readonly maxRequestsInFlight: number }) {
+  const gate = Promise.withResolvers<void>();
+  let begun = 0;
+  const app = await startTestApp({
+    ...(bounds && { bounds }),
+    wrap: {
+      pets: (pets) => ({
+        async findPet(id) {
+          begun++;
+          await gate.promise;
+          return pets.findPet(id);
+        },
+      }),
+    },
+  });
+  const letGo = () => gate.resolve();
+  return { app: endingAfter(letGo, app), begun: () => begun, letGo };
+}
+
+const askTimes = (app: TestApp, count: number, key: string) =>
+  Array.from({ length: count }, () => app.fetch('/v1/pets/1', { key }));
+const batchOf = (app: TestApp, count: number, key: string) =>
+  app.fetch(`/trpc/${Array(count).fill('pets.get').join()}?batch=1&input=${encodeURIComponent(petInputs(count))}`, {
+    key,
+  });
+const petInputs = (count: number) =>
+  JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, i) => [i, PET_INPUT]).slice(0, 6)));
+const PET_INPUT = { json: { petId: '1' }, meta: { values: { petId: ['bigint'] } } };
+
+describe('requests under way', () => {
+  test('are 256 of a key, and none that another key notices', async () => {
+    const { app: waiting, begun, letGo } = await startWaitingApp();
+    await using app = waiting;
+    const key = await businessKey(app);
+    await list(app, key); // from here on the process knows it
+    const most = askTimes(app, 250, key);
+    await expect.poll(begun, SOON).toBe(250);
+    // A batch counts what it holds: seven are one too many.
+    const batch = await batchOf(app, 7, key);
+    expect(batch.status).toBe(429);
+    expect(batch.headers.get('retry-after')).toBe('1');
+    const six = batchOf(app, 6, key);
+    await expect.poll(begun, SOON).toBe(256);
+    for (let i = 0; i < 3; i++) await expectCrowded(await app.fetch('/v1/pets/1', { key }));
+    const other = app.fetch('/v1/pets/1', { key: app.key });
+    await expect.poll(begun, SOON).toBe(257);
+    letGo();
+    for (const { status } of await Promise.all([...most, other])) expect(status).toBe(404);
+    expect((await six).status).toBe(404);
+    expect((await app.fetch('/v1/pets/1', { key })).status).toBe(404);
+  });
+
+  test('cannot be of a batch of more than 256 calls, which is told so', async () => {
+    await using app = await startTestApp();
+    expect((await batchOf(app, 256, app.key)).status).not.toBe(429);
+    const tooLarge = await batchOf(app, 257, app.key);
+    expect(tooLarge.status).toBe(400);
+    expect(await tooLarge.text()).toContain('more calls than the limits of the key allow');
+  });
+
+  test('of all callers are bounded, refused before anybody is looked up, and let in again when they are fewer', async () => {
+    const { app: waiting, begun, letGo } = await startWaitingApp({ maxRequestsInFlight: 2 });
+    await using app = waiting;
+    for (let i = 0; i < 20; i++) expect((await app.fetch('/v1/store/orders')).status).toBe(200);
+    const two = askTimes(app, 2, app.key);
+    await expect.poll(begun, SOON).toBe(2);
+    const { text: unknown } = await createKey(app.persistence);
+    for (const key of [app.key, unknown, null]) {
+      const refused = await expectError(await app.fetch('/v1/pets/1', { key }), 'overloaded');
+      expect(refused.headers['retry-after']).toBe('1');
+      expectRateLimitHeaders(refused);
+    }
+    letGo();
+    for (const { status } of await Promise.all(two)) expect(status).toBe(404);
+    expect((await app.fetch('/v1/pets/1', { key: unknown })).status).toBe(404);
+  });
+});
