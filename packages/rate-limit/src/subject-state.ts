@@ -213,8 +213,8 @@ const windowStanding = (log: WindowLog, spec: WindowSpec, limit: number, atMs: n
 export const tightestWindow = ({ minute, day }: RateLimitStanding): WindowName =>
   day !== undefined && day.remaining <= minute.remaining ? 'day' : 'minute';
 
-/** Whole seconds, rounded up, at least 1. */
-export const wholeSecondsUntil = (atMs: number, nowMs: number): number => Math.max(1, Math.ceil((atMs - nowMs) / 1000));
+/** Whole seconds, rounded up: at least 1, because what is told lies ahead. */
+export const wholeSecondsUntil = (atMs: number, nowMs: number): number => Math.ceil((atMs - nowMs) / 1000);
 
 const strikesAt = ({ spanStartMs, strikes }: Penalty, atMs: number): number =>
   atMs - spanStartMs < STRIKE_SPAN_MS ? strikes : 0;
