@@ -244,5 +244,14 @@ describe('a cursor', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.base64String()), (text) => decodeCursor(text, filter) === undefined),
     );
+    // Of the right length and alphabet, which is rare among those.
+    fc.assert(fc.property(fc.stringMatching(/^[\w-]{24}$/), (text) => decodeCursor(text, filter) === undefined));
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 17, maxLength: 17 }), (afterVersion) => {
+        const forged = Buffer.from([1, ...afterVersion]).toString('base64url');
+        expect(forged).toHaveLength(24);
+        expect(decodeCursor(forged, filter)).toBeUndefined();
+      }),
+    );
   });
 });

@@ -189,27 +189,6 @@ describe('the wait before the next attempt', () => {
   });
 });
 
-describe('the clock', () => {
-  test('calls nobody early', async () => {
-    for (let i = 0; i < 200; i++) {
-      const dueMs = systemClock.now() + 2.5;
-      const calledMs = await new Promise<number>((resolve) => {
-        systemClock.schedule(() => resolve(systemClock.now()), 2.5);
-      });
-      expect(calledMs).toBeGreaterThanOrEqual(dueMs);
-    }
-  });
-
-  test('does not call who has cancelled', async () => {
-    let calls = 0;
-    const cancel = systemClock.schedule(() => calls++, 5);
-    systemClock.schedule(() => calls++, 30 * 86_400_000)();
-    cancel();
-    await sleep(20);
-    expect(calls).toBe(0);
-  });
-});
-
 describe('Retry-After', () => {
   const NOW = Date.parse('2026-11-20T12:00:00.500Z');
   const read = (retryAfter: string, date?: string) =>

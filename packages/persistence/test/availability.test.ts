@@ -1,31 +1,54 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { orderId, petId, StorageUnavailableError } from '@petstore/domain';
+import { generateApiKeyId, type OrderListing, orderId, petId, StorageUnavailableError } from '@petstore/domain';
 import { createTestDatabase, type ServerUnderTest, startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
 import { collect, NOBODY, NOW, newOrder, numbered, pendingOrder } from './support.ts';
 
-/** Every way to PostgreSQL there is. */
-const WAYS: Record<string, (persistence: Persistence) => Promise<unknown>> = {
+type Way = (persistence: Persistence) => Promise<unknown>;
+
+/** `ping`, and `orders.insertOrder`, for all that the door offers. */
+type WayName = {
+  [Part in Exclude<keyof Persistence & string, 'close'>]: Persistence[Part] extends (...args: never[]) => unknown
+    ? Part
+    : `${Part}.${keyof Persistence[Part] & string}`;
+}[Exclude<keyof Persistence & string, 'close'>];
+
+/** Every way to PostgreSQL there is: a new one does not compile until it is here, too. */
+const WAYS = {
   ping: ({ ping }) => ping(),
   'migrations.status': ({ migrations }) => migrations.status(),
+  'migrations.prepare': ({ migrations }) => migrations.prepare({ mayMigrate: false }),
   'migrations.migrate': ({ migrations }) => migrations.migrate(),
   'orders.applyCommand': ({ orders }) => orders.applyCommand(orderId(1n), 'cancel', NOW),
   'orders.insertOrder': ({ orders }) => orders.insertOrder(newOrder()),
+  'orders.findOrders': ({ orders }) => orders.findOrders({ filter: {}, limit: 1 }),
+  'orders.findOrders, a search': ({ orders }) => orders.findOrders({ filter: { complete: true }, limit: 1 }),
   'orders.listOrders': ({ orders }) => collect(orders.listOrders()),
   'orders.listOrders().jsonChunks': ({ orders }) => collect(orders.listOrders().jsonChunks()),
+  'orders.listOrders().packedBatches': ({ orders }) => collect(orders.listOrders().packedBatches()),
   'orders.importOrders': ({ orders }) => orders.importOrders(numbered([pendingOrder(1n)])),
   'orders.generateOrders': ({ orders }) => orders.generateOrders({ count: 1, seed: 1, now: NOW }),
   'pets.findPet': ({ pets }) => pets.findPet(petId(1n)),
   'pets.importPets': ({ pets }) => pets.importPets(numbered([{ id: petId(1n), name: 'Rex' }])),
   'apiKeys.findSecret': ({ apiKeys }) => apiKeys.findSecret(new Uint8Array(32)),
   'apiKeys.markKeyUsed': ({ apiKeys }) => apiKeys.markKeyUsed(NOBODY, NOW),
+  'keyAdministration.createKey': ({ keyAdministration }) =>
+    keyAdministration.createKey(
+      { id: generateApiKeyId(randomBytes), name: 'test', kind: 'external', plan: { name: 'free' }, createdAt: NOW },
+      randomBytes(32),
+    ),
   'keyAdministration.listKeys': ({ keyAdministration }) => keyAdministration.listKeys(),
+  'keyAdministration.findKey': ({ keyAdministration }) => keyAdministration.findKey(NOBODY),
+  'keyAdministration.rotateKey': ({ keyAdministration }) =>
+    keyAdministration.rotateKey(NOBODY, { secretHash: randomBytes(32), now: NOW, overlapEndsAt: NOW }),
   'keyAdministration.revokeKey': ({ keyAdministration }) => keyAdministration.revokeKey(NOBODY, NOW),
-};
-const ways = Object.entries(WAYS);
+  'keyAdministration.setPlan': ({ keyAdministration }) => keyAdministration.setPlan(NOBODY, { name: 'pro' }),
+} satisfies Record<WayName | `orders.listOrders().${keyof OrderListing & string}` | 'orders.findOrders, a search', Way>;
+const ways = Object.entries<Way>(WAYS);
 
 /** Nobody listens there, and nobody is given it. */
 const DESERTED_PORT = 1;

@@ -129,8 +129,8 @@ export function bannedDecisionOf(standing: PeekedStanding): BannedDecision | und
 export const tightestWindow = ({ minute, day }: RateLimitStanding): WindowName =>
   day !== undefined && day.remaining <= minute.remaining ? 'day' : 'minute';
 
-/** Whole seconds, rounded up, at least 1. */
-export const wholeSecondsUntil = (atMs: number, nowMs: number): number => Math.max(1, Math.ceil((atMs - nowMs) / 1000));
+/** Whole seconds, rounded up: at least 1, because what is told lies ahead. */
+export const wholeSecondsUntil = (atMs: number, nowMs: number): number => Math.ceil((atMs - nowMs) / 1000);
 
 /** Whether a request of this cost could be admitted by an idle subject. A batch that cannot is a mistake, not a 429. */
 export const canEverFit = (subject: RateLimitSubject, cost: number): boolean =>

@@ -3,9 +3,12 @@ import { describe, expect, test } from 'vitest';
 import type { RateLimitDecision } from '../src/index.ts';
 import { encodeState } from '../src/state-codec.ts';
 import { checkState, debitState, peekState, type SubjectState } from '../src/subject-state.ts';
-import { DAY_WINDOW, MINUTE_WINDOW } from '../src/window-log.ts';
 import { ExactLog } from './exact-log.ts';
 import { type Arrival, arrivals, limits, newAddress, newKey, PROPERTY_RUNS, startMs, traffic } from './traffic.ts';
+
+// As they are promised, whatever the source says: how long a window is, and how long a freed unit may be held back.
+const MINUTE = { lengthMs: 60_000, heldBackMs: 1_000 } as const;
+const DAY = { lengthMs: 86_400_000, heldBackMs: 300_000 } as const;
 
 interface Seen extends Arrival {
   readonly before: SubjectState | undefined;
@@ -46,21 +49,35 @@ describe('in any window', () => {
   test('the admitted cost is at most the limit', () => {
     forAll(anyTraffic({ changesPlan: true }), ({ decision, subject, nowMs, cost }, log) => {
       if (decision.outcome !== 'admitted') return;
-      expect(log.sum(nowMs, MINUTE_WINDOW.lengthMs) + cost).toBeLessThanOrEqual(subject.perMinute);
+      expect(log.sum(nowMs, MINUTE.lengthMs) + cost).toBeLessThanOrEqual(subject.perMinute);
       if (subject.perDay === undefined) return;
-      expect(log.sum(nowMs, DAY_WINDOW.lengthMs) + cost).toBeLessThanOrEqual(subject.perDay);
+      expect(log.sum(nowMs, DAY.lengthMs) + cost).toBeLessThanOrEqual(subject.perDay);
     });
   });
 
-  test('a request is only refused when a window, longer by a quantum, has no room for it', () => {
+  test('a request is only refused when a window, longer by what may be held back, has no room for it', () => {
     forAll(anyTraffic({ changesPlan: true }), ({ decision, subject, nowMs, cost }, log) => {
       if (decision.outcome === 'admitted' || decision.outcome === 'api_key_banned') return;
       const { limitingWindow } = decision;
-      const spec = limitingWindow === 'minute' ? MINUTE_WINDOW : DAY_WINDOW;
+      const window = limitingWindow === 'minute' ? MINUTE : DAY;
       const limit = limitingWindow === 'minute' ? subject.perMinute : (subject.perDay ?? 0);
-      expect(log.sum(nowMs, spec.lengthMs + spec.quantumMs) + cost).toBeGreaterThan(limit);
+      expect(log.sum(nowMs, window.lengthMs + window.heldBackMs) + cost).toBeGreaterThan(limit);
     });
   });
+});
+
+test.each([
+  { name: 'minute', subject: newKey(2, 1_000), ...MINUTE },
+  { name: 'day', subject: newKey(1_000, 2), ...DAY },
+])('a unit of the $name is held back for less than $heldBackMs ms', ({ subject, lengthMs, heldBackMs }) => {
+  const T0 = 1_700_000_000_000;
+  /** A request when the first of two leaves the window, the second being so much younger. */
+  const third = (gapMs: number) => {
+    const { state } = checkState(undefined, subject, 1, T0);
+    return checkState(checkState(state, subject, 1, T0 + gapMs).state, subject, 1, T0 + lengthMs).answer;
+  };
+  expect(third(heldBackMs - 1)).toMatchObject({ releaseAtMs: T0 + lengthMs + heldBackMs - 1 });
+  expect(third(heldBackMs)).toMatchObject({ outcome: 'admitted' });
 });
 
 describe('the announced release', () => {
@@ -87,7 +104,7 @@ describe('the announced release', () => {
     const limited = (dayAgoMs: number): RateLimitDecision => {
       const subject = newKey(1, 2);
       const nowMs = 1_700_000_000_000;
-      const { state } = checkState(undefined, subject, 1, nowMs - DAY_WINDOW.lengthMs + dayAgoMs);
+      const { state } = checkState(undefined, subject, 1, nowMs - DAY.lengthMs + dayAgoMs);
       return checkState(checkState(state, subject, 1, nowMs - 1).state, subject, 1, nowMs).answer;
     };
     const minuteReleaseMs = 59_999;
@@ -96,13 +113,26 @@ describe('the announced release', () => {
     expect(limited(minuteReleaseMs + 1)).toMatchObject({ limitingWindow: 'day', minute: { remaining: 0 } });
   });
 
-  test('of a refusal by the minute is spaced: not before the last promise and W/L, nor a minute late', () => {
-    forAll(anyTraffic(), ({ decision, before, subject, nowMs }) => {
-      if (decision.outcome !== 'rate_limit_exceeded' || decision.limitingWindow === 'day') return;
-      const spaced = (before?.penalty.lastPromiseMs ?? 0) + MINUTE_WINDOW.lengthMs / subject.perMinute;
-      const promiseMs = Math.min(Math.max(decision.releaseAtMs, spaced), decision.releaseAtMs + MINUTE_WINDOW.lengthMs);
-      expect(decision.retryAfterSeconds).toBe(Math.max(1, Math.ceil((promiseMs - nowMs) / 1000)));
+  test('of a refusal by the minute is spaced: those that follow one another lie W/L apart, none more than a minute late', () => {
+    const property = fc.property(anyTraffic(), (requests) => {
+      let toldBeforeMs: number | undefined;
+      for (const { decision, subject, nowMs } of run(requests)) {
+        if (decision.outcome === 'api_key_banned') toldBeforeMs = undefined; // what was promised with it is not told
+        if (decision.outcome !== 'rate_limit_exceeded' || decision.limitingWindow === 'day') continue;
+        const { releaseAtMs, retryAfterSeconds } = decision;
+        const toldMs = nowMs + retryAfterSeconds * 1_000;
+        const apartMs = 60_000 / subject.perMinute;
+        // What is told in whole seconds, rounded up, is up to a second later than what was promised.
+        expect(toldMs).toBeLessThan(releaseAtMs + 61_000);
+        if (toldBeforeMs !== undefined) {
+          const isCapped = toldMs >= releaseAtMs + 60_000;
+          if (!isCapped) expect(toldMs - toldBeforeMs).toBeGreaterThan(apartMs - 1_000);
+          expect(toldMs).toBeLessThan(Math.max(releaseAtMs, toldBeforeMs + apartMs) + 1_000);
+        }
+        toldBeforeMs = toldMs;
+      }
     });
+    fc.assert(property, { numRuns: PROPERTY_RUNS });
   });
 });
 
@@ -143,9 +173,8 @@ test('a request counts in both windows or in none', () => {
 
 describe('a state', () => {
   const HEADER_BYTES = 60;
-  const entriesMax = ({ lengthMs, quantumMs }: { lengthMs: number; quantumMs: number }) =>
-    Math.ceil(lengthMs / quantumMs) + 1;
-  const BYTES_MAX = HEADER_BYTES + 8 * (entriesMax(MINUTE_WINDOW) + entriesMax(DAY_WINDOW));
+  const entriesMax = ({ lengthMs, heldBackMs }: typeof MINUTE | typeof DAY) => lengthMs / heldBackMs + 1;
+  const BYTES_MAX = HEADER_BYTES + 8 * (entriesMax(MINUTE) + entriesMax(DAY));
 
   test('takes at most 60 bytes and 8 for each entry that its windows can hold', () => {
     forAll(anyTraffic({ changesPlan: true, stepsBack: true }), ({ after }) => {
@@ -206,7 +235,7 @@ describe('a clock that steps back', () => {
 
   test('never locks anybody out: after a day and the longest ban everything is admitted', () => {
     forAll(anyTraffic({ stepsBack: true }), ({ after, subject, nowMs, cost }) => {
-      const laterMs = nowMs + DAY_WINDOW.lengthMs + 3_600_000 + 60_000;
+      const laterMs = nowMs + DAY.lengthMs + 3_600_000 + 60_000;
       expect(checkState(after, subject, cost, laterMs).answer.outcome).toBe('admitted');
     });
   });

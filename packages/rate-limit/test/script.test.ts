@@ -4,9 +4,10 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readAnswer } from '../src/check-reply.ts';
 import type { RateLimitDecision } from '../src/index.ts';
+import { NO_PENALTY, penaltyRestsAtMs } from '../src/penalty.ts';
 import { defineScripts, type ScriptedRedis } from '../src/redis-scripts.ts';
 import { decodeState, encodeState } from '../src/state-codec.ts';
-import { checkState, debitState, keepForMs, type SubjectState } from '../src/subject-state.ts';
+import { checkState, debitState, type SubjectState } from '../src/subject-state.ts';
 import { type Arrival, arrivals, limits, newAddress, newKey, PROPERTY_RUNS, startMs, traffic } from './traffic.ts';
 
 let database: TestRedis;
@@ -52,17 +53,23 @@ function parametersOf({ subject, cost, isDebit }: Step): (string | number)[] {
   return [isKey ? 'k' : 'a', cost, subject.perMinute, subject.perDay ?? 0];
 }
 
+/** Longer than any state is kept: where it still stands after a call, the call has not set a time to live. */
+const UNTOUCHED_TTL_MS = 10 * 86_400_000;
+
 /** What the script answered and left behind. */
 async function runScript(together: readonly Step[]) {
   const keys = together.map(({ subject }) => subject.storageKey);
   const key = keys[0] ?? '';
-  const parameters = [...keys, together[0]?.nowMs ?? 0, ...together.flatMap(parametersOf)];
-  const [reply, stored, ttlMs] = await Promise.all([
-    redis.rateLimitCheckBuffer(together.length, parameters),
+  const nowMs = together[0]?.nowMs ?? 0;
+  const [, reply, stored, ttlMs] = await Promise.all([
+    redis.pexpire(key, UNTOUCHED_TTL_MS),
+    redis.rateLimitCheckBuffer(together.length, [...keys, nowMs, ...together.flatMap(parametersOf)]),
     redis.getBuffer(key),
     redis.pttl(key),
   ]);
-  return { reply, stored, ttlMs };
+  /** Until when the state would be kept by the clock that the script was given, if the call has said so. */
+  const keptUntilMs = ttlMs > UNTOUCHED_TTL_MS / 2 ? undefined : nowMs + ttlMs;
+  return { reply, stored, ttlMs, keptUntilMs };
 }
 
 /** What the pure function makes of the same. */
@@ -108,24 +115,42 @@ describe('the script in Redis', () => {
     expect(calls).toBeGreaterThan(PROPERTY_RUNS * 700);
   });
 
+  // The clock is not Redis' own: what runs off of a time to live before it is read is what the test itself takes.
+  const RUN_OFF_MS = 20_000;
+
   test('keeps a state for as long as it matters, and no longer than two days', async () => {
     const property = fc.asyncProperty(steps, async (all) => {
       const groups = group(all);
       const done = await Promise.all(groups.map(runScript));
       let state: SubjectState | undefined;
+      let keptUntilMs = 0;
       for (const [i, together] of groups.entries()) {
-        const { ttlMs } = done[i] ?? expect.fail();
-        const before = state;
-        state = runModel(state, together).state;
+        const result = done[i] ?? expect.fail();
         const subject = together[0]?.subject;
-        if (state === undefined || state === before || subject === undefined) continue;
-        const quantumMs = subject.type === 'api-key' ? 300_000 : 1_000;
-        // The clock is not Redis' own, so what runs off in the meantime is the little that the test itself takes.
-        expect(ttlMs).toBeGreaterThan(keepForMs(state, subject.type) - quantumMs - 20_000);
-        expect(ttlMs).toBeLessThan(2 * 86_400_000);
+        state = runModel(state, together).state;
+        if (state === undefined || subject === undefined) continue;
+        if (result.keptUntilMs !== undefined) {
+          keptUntilMs = result.keptUntilMs;
+          expect(result.ttlMs).toBeLessThan(2 * 86_400_000);
+        }
+        const windowMs = subject.type === 'api-key' ? 86_400_000 : 60_000;
+        const restsAtMs = state.penalty === NO_PENALTY ? 0 : penaltyRestsAtMs(state.penalty);
+        expect(keptUntilMs).toBeGreaterThan(Math.max(state.atMs + windowMs, restsAtMs) - RUN_OFF_MS);
       }
     });
     await fc.assert(property, { numRuns: Math.ceil(PROPERTY_RUNS / 5) });
+  });
+
+  test('keeps a day for a day after its last hit, however few come', async () => {
+    const subject = newKey(1_000, 1_000);
+    let keptUntilMs = 0;
+    // Each minute is over when the next hit comes, and the day becomes longer than what is written anew with each hit.
+    for (let i = 0; i < 120; i++) {
+      const nowMs = 1_700_000_000_000 + i * 61_000;
+      const result = await runScript([{ subject, cost: 1, nowMs, isDebit: false }]);
+      keptUntilMs = result.keptUntilMs ?? keptUntilMs;
+      expect(keptUntilMs).toBeGreaterThan(nowMs + 86_400_000 - RUN_OFF_MS);
+    }
   });
 
   test('writes over whatever else stands under its key', async () => {

@@ -68,6 +68,8 @@ export class Throttle {
   enter(cost: number, signal: AbortSignal | undefined): Promise<Turn> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
+      // The time to wake up may have been that of one who is gone.
+      const letOut = () => this.#letOut();
       const leaveQueue = () => {
         this.#waiting.delete(waiter);
         signal?.removeEventListener('abort', onAbort);
@@ -86,6 +88,7 @@ export class Throttle {
       function onAbort() {
         leaveQueue();
         reject(signal?.reason);
+        letOut();
       }
       signal?.addEventListener('abort', onAbort, { once: true });
       this.#waiting.add(waiter);

@@ -33,6 +33,11 @@ export class JumpingClock implements ClientClock {
     return () => this.#waits.delete(timer);
   }
 
+  /** Waits and attempts that are neither over nor cancelled. */
+  get scheduledCount(): number {
+    return this.#waits.size + this.#attempts.size;
+  }
+
   /** Lets no wait end until {@link release}. */
   hold(): void {
     this.#isHeld = true;

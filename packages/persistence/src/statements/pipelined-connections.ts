@@ -83,9 +83,10 @@ export class PipelinedConnections {
 
   /** Sends something; its outcome, a failure to connect included, is told to the exchange alone. */
   send(exchange: Exchange): void {
-    const connection = this.#readyConnection();
+    const slot = this.#nextSlot();
+    const connection = slot.connection ?? this.#insteadOf(slot);
     if (connection !== undefined) exchange.sendOn(connection);
-    else void this.#sendWhenConnected(exchange);
+    else void this.#sendWhenConnected(slot, exchange);
   }
 
   async close(): Promise<void> {
@@ -99,18 +100,16 @@ export class PipelinedConnections {
     );
   }
 
-  /** The next connection in turn, or while that one is being made any other. */
-  #readyConnection(): PipelinedConnection | undefined {
-    const slot = this.#nextSlot();
-    if (slot.connection !== undefined) return slot.connection;
+  /** While a connection is being made, any other does. */
+  #insteadOf(slot: Slot): PipelinedConnection | undefined {
     const other = this.#slots.find(({ connection }) => connection !== undefined);
     if (other !== undefined && slot.retryAt <= performance.now()) this.#connect(slot).catch(() => {});
     return other?.connection;
   }
 
-  async #sendWhenConnected(exchange: Exchange): Promise<void> {
+  async #sendWhenConnected(slot: Slot, exchange: Exchange): Promise<void> {
     try {
-      exchange.sendOn(await this.#connect(this.#nextSlot()));
+      exchange.sendOn(await this.#connect(slot));
     } catch (error) {
       exchange.handleError(toStorageError(error));
     }

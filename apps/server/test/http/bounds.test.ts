@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import { expectError } from './support/expect-error.ts';
+import { sendRaw } from './support/raw-http.ts';
+import { startTestApp } from './support/test-app.ts';
+
+test('no connection lasts for ever, unless somebody says so', async () => {
+  await using app = await startTestApp();
+  const { headersTimeout, requestTimeout, timeout, keepAliveTimeout } = app.app.server;
+  expect({ headersTimeout, requestTimeout, timeout, keepAliveTimeout }).toEqual({
+    headersTimeout: 10_000,
+    requestTimeout: 30_000,
+    timeout: 120_000,
+    keepAliveTimeout: 72_000,
+  });
+});
+
+test('what never becomes a request counts for its address: 60 a minute, and then requests without a key are refused', async () => {
+  await using app = await startTestApp();
+  const send = async (text: string, localAddress: string) => {
+    const [answer] = await sendRaw(text, { port: app.port, localAddress });
+    return answer ?? expect.fail('no answer');
+  };
+  const REFUSED = [
+    ['invalid_request', 'HELLO\r\n\r\n'],
+    ['headers_too_large', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(17_000)}\r\n\r\n`],
+    ['method_not_allowed', 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n'],
+  ] as const;
+  const KEYLESS = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\n\r\n';
+  for (let round = 0; round < 20; round++) {
+    for (const [i, [code, text]] of REFUSED.entries()) {
+      const { headers } = await expectError(await send(text, '127.0.0.9'), code);
+      expect(headers['x-ratelimit-remaining']).toBe(`${59 - round * 3 - i}`);
+    }
+  }
+  await expectError(await send(KEYLESS, '127.0.0.9'), 'rate_limit_exceeded');
+  await expectError(await send(KEYLESS, '127.0.0.10'), 'missing_api_key');
+});

@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto';
+import { type ApiKeyStore, generateApiKeyId, generateApiKeyText, hashApiKeyText } from '@petstore/domain';
+import { describe, expect, test } from 'vitest';
+import { ApiError, createAuthenticator } from '../src/index.ts';
+import { openDoor, unknownKeyText } from './test-door.ts';
+
+describe('a key', () => {
+  test('that was tried before it was made opens within a second', async () => {
+    await using door = await openDoor();
+    const id = generateApiKeyId(randomBytes);
+    const text = generateApiKeyText('live', id, randomBytes);
+    expect(await door.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
+    await door.persistence.keyAdministration.createKey(
+      { id, name: 'late', kind: 'external', plan: { name: 'pro' }, createdAt: door.clock() },
+      hashApiKeyText(text),
+    );
+    door.clock.advance(999);
+    expect(door.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
+    expect(door.lookUps).toHaveLength(1);
+    door.clock.advance(1);
+    expect(await door.authenticator.authenticate(`Bearer ${text}`)).toMatchObject({ type: 'authenticated' });
+  });
+
+  test('that was tried before it was made opens at once where that is told', async () => {
+    await using door = await openDoor();
+    const id = generateApiKeyId(randomBytes);
+    const text = generateApiKeyText('live', id, randomBytes);
+    expect(await door.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
+    await door.persistence.keyAdministration.createKey(
+      { id, name: 'told', kind: 'external', plan: { name: 'pro' }, createdAt: door.clock() },
+      hashApiKeyText(text),
+    );
+    door.authenticator.forget(id);
+    expect(await door.authenticator.authenticate(`Bearer ${text}`)).toMatchObject({ type: 'authenticated' });
+  });
+
+  test('that is unknown is remembered among 5,000 at most, and looked up again when as many came after it', async () => {
+    await using door = await openDoor();
+    const headers = Array.from({ length: 5_001 }, () => `Bearer ${unknownKeyText()}`);
+    const [first, ...others] = headers;
+    const authenticate = (header: string | undefined) => door.authenticator.authenticate(header);
+    expect(await authenticate(first)).toEqual({ type: 'invalid' });
+    while (door.lookUps.length < headers.length) {
+      await Promise.all(others.slice(door.lookUps.length - 1, door.lookUps.length + 499).map(authenticate));
+    }
+    expect(door.lookUps).toHaveLength(5_001);
+    for (const header of others) expect(authenticate(header)).toEqual({ type: 'invalid' }); // without a promise
+    expect(await authenticate(first)).toEqual({ type: 'invalid' });
+    expect(door.lookUps).toHaveLength(5_002);
+  });
+});
+
+describe('keys that nobody knows', () => {
+  test('are looked up 512 at a time at most, and one that is known lately passes all the same', async () => {
+    const answers: PromiseWithResolvers<undefined>[] = [];
+    let isHung = false;
+    await using door = await openDoor();
+    const { id, text } = await door.createKey();
+    const apiKeys: ApiKeyStore = {
+      findSecret(hash) {
+        if (!isHung) return door.persistence.apiKeys.findSecret(hash);
+        const answer = Promise.withResolvers<undefined>();
+        answers.push(answer);
+        return answer.promise;
+      },
+      markKeyUsed: async () => {},
+    };
+    const { clock } = door;
+    const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError() {} });
+    const lookUp = (key: string) => {
+      const identity = authenticator.identify(`Bearer ${key}`);
+      if (identity.type !== 'look-up') throw new Error('nobody was to be asked');
+      return identity;
+    };
+    expect(lookUp(text).knownKey).toBeUndefined();
+    await lookUp(text).lookUp();
+    isHung = true;
+    const waiting = Array.from({ length: 512 }, () => lookUp(unknownKeyText()).lookUp());
+    await expect(lookUp(unknownKeyText()).lookUp()).rejects.toMatchObject({ errorCode: 'overloaded' });
+    await expect(lookUp(unknownKeyText()).lookUp()).rejects.toBeInstanceOf(ApiError);
+    expect(answers).toHaveLength(512);
+    clock.advance(6_000);
+    expect(lookUp(text).knownKey).toMatchObject({ id });
+    const known = lookUp(text).lookUp();
+    expect(answers).toHaveLength(513);
+    for (const answer of answers) answer.resolve(undefined);
+    expect(await Promise.all(waiting)).toEqual(Array(512).fill({ type: 'invalid' }));
+    expect(await known).toEqual({ type: 'invalid' });
+    // Their places are free again.
+    isHung = false;
+    expect(await lookUp(unknownKeyText()).lookUp()).toEqual({ type: 'invalid' });
+  });
+});

@@ -1,0 +1,117 @@
+import { getEventListeners } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import {
+  type CallOptions,
+  createPetstoreRestClient,
+  type PetstoreClientOptions,
+  type PetstoreRestClient,
+  RateLimitError,
+} from '../src/rest.ts';
+import { JumpingClock } from './support/jumping-clock.ts';
+import { startScriptedServer } from './support/scripted-server.ts';
+
+type Answering = (response: ServerResponse) => void;
+
+const cancelled: Answering = (response) => response.writeHead(204).end();
+const list: Answering = (response) => response.writeHead(200).end('[{"id":1},{"id":2},{"id":3}]');
+const missing: Answering = (response) =>
+  response.writeHead(404).end('{"code":"order_not_found","message":"There is none.","status":404}');
+const lost: Answering = (response) => response.socket?.destroy();
+const silent: Answering = () => {};
+const refused =
+  (retryAfterSeconds: number): Answering =>
+  (response) =>
+    response
+      .writeHead(429, { 'retry-after': `${retryAfterSeconds}` })
+      .end('{"code":"rate_limit_exceeded","message":"Too many.","status":429}');
+
+/** A client by a clock that jumps, of a server that answers in turn, the last way again and again. */
+async function start(script: readonly Answering[], options: Partial<PetstoreClientOptions> = {}) {
+  const clock = new JumpingClock();
+  let arrivals = 0;
+  const server = await startScriptedServer((_, response) => {
+    script[Math.min(arrivals++, script.length - 1)]?.(response);
+    if (script[arrivals - 1] === silent) clock.timeOut();
+  });
+  const { timeoutMs } = clock;
+  const client = createPetstoreRestClient({ baseUrl: server.origin, apiKey: 'key', clock, timeoutMs, ...options });
+  return {
+    client,
+    clock,
+    arrivals: () => arrivals,
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+/** What a program would keep for as long as it runs, or what would keep it running. */
+const leftBy = (clock: JumpingClock, signal: AbortSignal) => ({
+  timers: clock.scheduledCount,
+  listeners: getEventListeners(signal, 'abort').length,
+});
+const NOTHING = { timers: 0, listeners: 0 };
+
+describe('nothing is left of a call', () => {
+  const cancel = (client: PetstoreRestClient, options: CallOptions) => client.cancelOrder({ orderId: 1n }, options);
+  const readAll = (client: PetstoreRestClient, options: CallOptions) => client.listOrders(options).toArray();
+  const readOne = async (client: PetstoreRestClient, options: CallOptions) => {
+    for await (const _ of client.listOrders(options)) break;
+  };
+
+  test.each([
+    ['is answered', [cancelled], cancel, 'fulfilled'],
+    ['is told an error', [missing], cancel, 'rejected'],
+    ['loses its connection, each time', [lost], cancel, 'rejected'],
+    ['takes too long, and is answered the second time', [silent, cancelled], cancel, 'fulfilled'],
+    ['is refused, waits and is answered', [refused(20), cancelled], cancel, 'fulfilled'],
+    ['is refused for longer than it would wait', [refused(120)], cancel, 'rejected'],
+    ['reads a whole list', [list], readAll, 'fulfilled'],
+    ['reads the beginning of a list', [list], readOne, 'fulfilled'],
+    ['loses a list before it begins', [lost, list], readAll, 'fulfilled'],
+  ] as const)('that %s', async (_, script, call, status) => {
+    await using server = await start(script);
+    const { signal } = new AbortController();
+    const [outcome] = await Promise.allSettled([call(server.client, { signal })]);
+    expect(outcome.status).toBe(status);
+    expect(leftBy(server.clock, signal)).toEqual(NOTHING);
+  });
+});
+
+describe('a call that is aborted while it waits for its turn', () => {
+  /** A client that was refused, and waits: its clock stands still. */
+  async function startHeld(script: readonly Answering[], options: Partial<PetstoreClientOptions> = {}) {
+    const held = await start([refused(30), ...script], { maxRetries: 0, ...options });
+    await expect(held.client.cancelOrder({ orderId: 1n })).rejects.toThrow(RateLimitError);
+    held.clock.hold();
+    return held;
+  }
+
+  test('leaves nothing, and those that come after it go in their turn', async () => {
+    await using held = await startHeld([cancelled]);
+    const abort = new AbortController();
+    const call = held.client.cancelOrder({ orderId: 2n }, { signal: abort.signal });
+    expect(leftBy(held.clock, abort.signal)).toEqual({ timers: 1, listeners: 1 });
+    const reason = new Error('enough');
+    abort.abort(reason);
+    await expect(call).rejects.toBe(reason);
+    expect(leftBy(held.clock, abort.signal)).toEqual(NOTHING);
+    expect(held.arrivals()).toBe(1);
+
+    const next = [3n, 4n].map((orderId) => held.client.cancelOrder({ orderId }));
+    held.clock.release();
+    await expect.poll(held.arrivals, { timeout: 20_000 }).toBe(3);
+    await Promise.all(next);
+  });
+
+  test('holds up nobody behind it', async () => {
+    await using held = await startHeld([cancelled]);
+    const abort = new AbortController();
+    const first = held.client.cancelOrder({ orderId: 2n }, { signal: abort.signal });
+    const second = held.client.cancelOrder({ orderId: 3n });
+    abort.abort(new Error('enough'));
+    await expect(first).rejects.toThrow('enough');
+    held.clock.release();
+    await expect.poll(held.arrivals, { timeout: 20_000 }).toBe(2);
+    await second;
+  });
+});

@@ -1,0 +1,77 @@
+import { type OrderId, orderId, StorageUnavailableError } from '@petstore/domain';
+import pg from 'pg';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { openPersistence, type Persistence } from '../src/index.ts';
+import { collect, importOrders, NOW, newOrder, pendingOrder, useTestStore } from './support.ts';
+
+const store = useTestStore();
+beforeEach(() => store.clear());
+
+/** What PostgreSQL itself says when it ends a statement; a connection that is cut says something else. */
+const givenUp = (kind: 'lock' | 'statement') =>
+  new StorageUnavailableError(`PostgreSQL is not available: canceling statement due to ${kind} timeout`);
+
+/** How long something waits in vain, in milliseconds. */
+async function waitInVain(waiting: Promise<unknown>, error: Error): Promise<number> {
+  const begin = performance.now();
+  await expect(waiting).rejects.toThrow(error);
+  return performance.now() - begin;
+}
+
+describe('while somebody else has all orders locked', () => {
+  const READS: Record<string, (orders: Persistence['orders']) => Promise<unknown>> = {
+    'a page': (orders) => orders.findOrders({ filter: {}, limit: 1 }),
+    'a search': (orders) => orders.findOrders({ filter: { complete: true }, limit: 1 }),
+    'a list': (orders) => collect(orders.listOrders()),
+    'a list as text': (orders) => collect(orders.listOrders().jsonChunks()),
+    'a packed list': (orders) => collect(orders.listOrders().packedBatches()),
+  };
+
+  test('reads are given up by the server after 5 s, and writes after 2 s', async () => {
+    const { orders } = store.persistence;
+    const { id } = await orders.insertOrder(newOrder());
+    await store.query('begin');
+    await store.query('lock table orders in access exclusive mode');
+    try {
+      const reads = Object.values(READS).map((read) => waitInVain(read(orders), givenUp('statement')));
+      const writes = [
+        waitInVain(orders.insertOrder(newOrder()), givenUp('lock')),
+        waitInVain(orders.applyCommand(id, 'cancel', NOW), givenUp('lock')),
+      ];
+      for (const waitedMs of await Promise.all(reads)) {
+        expect(waitedMs).toBeGreaterThan(4_500);
+        expect(waitedMs).toBeLessThan(15_000); // of slowness nothing is said here
+      }
+      for (const waitedMs of await Promise.all(writes)) {
+        expect(waitedMs).toBeGreaterThan(1_500);
+        expect(waitedMs).toBeLessThan(10_000);
+      }
+    } finally {
+      await store.query('rollback');
+    }
+    await expect(orders.applyCommand(id, 'cancel', NOW)).resolves.toMatchObject({ applied: true });
+  });
+});
+
+test('of commands at the same moment no more than 64 share a statement, which keeps their rows locked', async () => {
+  const ids: OrderId[] = Array.from({ length: 200 }, (_, i) => orderId(BigInt(i + 1)));
+  await importOrders(store, ids.map(pendingOrder));
+  const { orders } = store.persistence;
+  await orders.applyCommand(orderId(-404n), 'cancel', NOW); // there is a connection
+  const sent = vi.spyOn(pg.Client.prototype, 'query');
+  const transitions = await Promise.all(ids.map((id) => orders.applyCommand(id, 'cancel', NOW)));
+  expect(transitions.every(({ applied }) => applied)).toBe(true);
+  expect(sent).toHaveBeenCalledTimes(4); // 64, 64, 64 and 8
+  sent.mockRestore();
+});
+
+test('statements that come at once, before there is any connection, get one each', async () => {
+  const url = new URL(store.url);
+  url.searchParams.set('application_name', 'a crowd');
+  await using persistence = openPersistence({ databaseUrl: url.href, readConnections: 4 });
+  await Promise.all(Array.from({ length: 4 }, () => persistence.ping()));
+  const { rows } = await store.query(
+    `select count(*) from pg_stat_activity where datname = current_database() and application_name = 'a crowd'`,
+  );
+  expect(rows).toEqual([['4']]);
+});
