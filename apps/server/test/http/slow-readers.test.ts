@@ -1,0 +1,86 @@
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { listingOf } from './support/listing-of.ts';
+import { startTestApp, type TestApp } from './support/test-app.ts';
+
+const SOON = { timeout: 20_000 };
+/** Far more than the buffers on the way hold. */
+const LIST_BYTES = 30_000_000;
+
+async function* longList() {
+  yield Buffer.from('[');
+  for (let sent = 0; sent < LIST_BYTES; sent += 300_000) yield Buffer.alloc(300_000, ' ');
+  yield Buffer.from(']');
+}
+
+const LIST = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ';
+
+function openReader(app: TestApp): Socket {
+  const socket = connect(app.port, '127.0.0.1').pause();
+  socket.on('error', () => {});
+  socket.write(`${LIST}${app.key}\r\n\r\n`);
+  return socket;
+}
+
+const cuts = ({ logLines }: TestApp) => logLines.filter(({ msg }) => msg.includes('reader was too slow'));
+
+test('a list whose reader takes nothing is ended, and its place given back', async () => {
+  await using app = await startTestApp({ ...listingOf(longList), bounds: { idleReaderMs: 300, maxStreams: 1 } });
+  const reader = openReader(app);
+  await expect.poll(() => cuts(app), SOON).toHaveLength(1);
+  expect(cuts(app)[0]).toMatchObject({ operation: 'listOrders', keyId: expect.any(String) });
+  // What is there of it is told from a whole answer: the last chunk is missing.
+  let received = 0;
+  let lastBytes = '';
+  for await (const piece of reader as AsyncIterable<Buffer>) {
+    received += piece.byteLength;
+    lastBytes = (lastBytes + piece.toString('latin1')).slice(-5);
+  }
+  expect(received).toBeLessThan(LIST_BYTES);
+  expect(lastBytes).not.toBe('0\r\n\r\n');
+  expect((await (await app.fetch('/v1/store/orders')).text()).length).toBe(LIST_BYTES + 2);
+});
+
+test('a list whose reader takes next to nothing is ended, too', async () => {
+  await using app = await startTestApp({
+    ...listingOf(longList),
+    bounds: { idleReaderMs: 60_000, slowReaderMs: 1_000 },
+  });
+  const reader = openReader(app);
+  let isCut = false;
+  while (!isCut) {
+    reader.read(4_096);
+    await sleep(100);
+    isCut = cuts(app).length > 0;
+  }
+  reader.destroy();
+});
+
+test('a list is sent whole to a reader who is slow, but goes on', async () => {
+  const bounds = { idleReaderMs: 2_000, slowReaderMs: 2_000 };
+  await using app = await startTestApp({ ...listingOf(longList), bounds });
+  const response = await app.fetch('/v1/store/orders');
+  let received = 0;
+  // Pauses whose sum is more than any 64 kB may take.
+  for await (const piece of response.body ?? []) {
+    const before = Math.floor(received / 3_000_000);
+    received += piece.byteLength;
+    if (Math.floor(received / 3_000_000) > before) await sleep(400);
+  }
+  expect(received).toBe(LIST_BYTES + 2);
+  expect(cuts(app)).toEqual([]);
+});
+
+test('a list whose database is slow is no fault of its reader', async () => {
+  async function* slowList() {
+    yield Buffer.from('[');
+    for (let i = 0; i < 3; i++) {
+      await sleep(300);
+      yield Buffer.from(' ');
+    }
+    yield Buffer.from(']');
+  }
+  await using app = await startTestApp({ ...listingOf(slowList), bounds: { idleReaderMs: 200, slowReaderMs: 200 } });
+  expect(await (await app.fetch('/v1/store/orders')).text()).toBe('[   ]');
+});
