@@ -15,7 +15,7 @@ import {
   restRoutes,
   toErrorAnswer,
 } from '../src/index.ts';
-import { generateDocument } from '../src/openapi/generate-document.ts';
+import { generateDocument } from '../scripts/generate-document.ts';
 import { DOCUMENTED_VERSIONS, type VersionDescription } from '../src/openapi/versions.ts';
 import { getPetMeta } from '../src/procedures/pets/get-pet.contract.ts';
 import { representNothing } from '../src/rest/represent.ts';
