@@ -86,6 +86,10 @@ test('a production install serves, and its list of parts holds all that is loade
   copyTree(production);
   await pnpm([...documentedInstall(), '--prefer-offline'], production);
   const hook = pathToFileURL(join(import.meta.dirname, 'support/list-loaded-modules.ts'));
+  const main = join(production, 'apps/server/src/main.js');
+  const withoutDatabase = resources.use(new ServerUnderTest(join(folder, 'no-database'), {}, main));
+  expect((await withoutDatabase.exited).code).toBe(1);
+  expect(withoutDatabase.stderr).toMatch(/no embedded PostgreSQL for this machine .* Set DATABASE_URL\./);
   const server = resources.use(
     new ServerUnderTest(
       join(folder, 'data'),
@@ -97,7 +101,7 @@ test('a production install serves, and its list of parts holds all that is loade
         NODE_OPTIONS: `--import=${hook}`,
         LOADED_MODULES: loadedModules,
       },
-      join(production, 'apps/server/src/main.js'),
+      main,
     ),
   );
   const url = await server.url();
@@ -118,4 +122,4 @@ test('a production install serves, and its list of parts holds all that is loade
   expect(parts.filter((name) => !name.startsWith('@petstore/')).sort()).toEqual(installed);
   const names = [...parts, ...installed].map((name) => name.slice(0, name.lastIndexOf('@')));
   expect(names.filter((name) => DEVELOPMENT_ONLY.includes(name))).toEqual([]);
-});
+}, 240_000);
