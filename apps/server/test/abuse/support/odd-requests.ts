@@ -212,15 +212,16 @@ export function* oddRequests({ seed, keys, count, strangers }: OddRequestsOption
   for (let made = 0; made < count; made += batch) {
     const numRuns = Math.min(batch, count - made);
     for (const [index, [what, who, choice]] of fc.sample(requests, { seed: seed + made, numRuns }).entries()) {
+      const bytesOf = seededBytes(`${seed}/${strangers}/${made + index}`);
+      const address = choice < 10 && !strangers ? `203.0.113.${choice}` : addressFrom(bytesOf);
       if ('type' in what) {
-        yield what;
+        yield { ...what, text: what.text.replace('\r\n', `\r\nX-Forwarded-For: ${address}\r\n`) };
         continue;
       }
-      const bytesOf = seededBytes(`${seed}/${strangers}/${made + index}`);
       const authorization = authorizationOf(who, keys, choice, bytesOf);
       const headers = {
         ...what.headers,
-        'x-forwarded-for': choice < 10 && !strangers ? `203.0.113.${choice}` : addressFrom(bytesOf),
+        'x-forwarded-for': address,
         ...(authorization !== undefined && { authorization }),
       };
       yield { ...what, type: 'http', headers };
