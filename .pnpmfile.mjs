@@ -1,3 +1,9 @@
+/** The compiler checks what uses them, and they themselves never load it: nobody needs it where they run. */
+const withoutCompiler = ({ peerDependencies: { typescript: _, ...peerDependencies }, ...manifest }) => ({
+  ...manifest,
+  peerDependencies,
+});
+
 /** Dependencies whose own list of dependencies does not fit here. */
 const CORRECTIONS = {
   /**
@@ -11,10 +17,9 @@ const CORRECTIONS = {
     dependencies: { ...manifest.dependencies, typescript: '5.9.3' },
   }),
   /** Bundles declarations that the compiler has written, and so needs none itself. */
-  'rolldown-plugin-dts': ({ peerDependencies: { typescript: _, ...peerDependencies }, ...manifest }) => ({
-    ...manifest,
-    peerDependencies,
-  }),
+  'rolldown-plugin-dts': withoutCompiler,
+  '@trpc/server': withoutCompiler,
+  '@trpc/client': withoutCompiler,
 };
 
 export const hooks = {

@@ -1,5 +1,6 @@
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
+  EEXIST: 'its unfinished file is there already',
   EISDIR: 'it is a folder',
   ENOENT: 'there is no such file or folder',
   ENOSPC: 'no space is left on the disk',

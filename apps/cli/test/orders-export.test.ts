@@ -1,13 +1,15 @@
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { writeFile } from '../src/export/output-file.ts';
 import { parseExactly, spawnPetstore, useTestCommandLine } from './support.ts';
 
 const commandLine = useTestCommandLine();
 beforeEach(() => commandLine.clear());
 
 const pathOf = (name: string) => join(commandLine.folder, name);
+const partialFiles = () => readdirSync(commandLine.folder).filter((file) => file.endsWith('.partial'));
 
 /** Orders of every state, over the whole range. */
 const NDJSON = [
@@ -30,7 +32,7 @@ describe('what is exported can be imported', () => {
     expect(await commandLine.json(['orders', 'import', pathOf(name)])).toMatchObject({ inserted: 4 });
     const { stdout } = await commandLine.run(['orders', 'export', '-']);
     expect(stdout).toBe(`${NDJSON.join('\n')}\n`);
-    expect(readdirSync(commandLine.folder).filter((file) => file.endsWith('.partial'))).toEqual([]);
+    expect(partialFiles()).toEqual([]);
   });
 
   test.each([
@@ -138,9 +140,26 @@ describe('a file that is there', () => {
     });
     expect(code).toBe(1);
     expect(readFileSync(path, 'utf8')).toBe('as it was');
-    expect(existsSync(`${path}.partial`)).toBe(false);
+    expect(partialFiles()).toEqual([]);
     await commandLine.json(['orders', 'export', path]);
     expect(readFileSync(path, 'utf8')).toBe(`${NDJSON.join('\n')}\n`);
+  });
+
+  test('under the name of an unfinished export is never written to, link or not', async () => {
+    const [path, other] = [pathOf('safe.ndjson'), pathOf('other.txt')];
+    writeFileSync(other, 'as it was');
+    symlinkSync(other, `${path}.planted.partial`);
+    writeFileSync(`${path}.left.partial`, 'half');
+    for (const runId of ['planted', 'left']) {
+      const failed = writeFile(path, (write) => write('orders'), runId);
+      await expect(failed).rejects.toThrow(/safe\.ndjson cannot be written: .*there already/);
+    }
+    expect(readFileSync(other, 'utf8')).toBe('as it was');
+    expect([existsSync(path), readFileSync(`${path}.left.partial`, 'utf8')]).toEqual([false, 'half']);
+    // Nor does it stand in the way of the next export.
+    await importAll();
+    expect(await commandLine.json(['orders', 'export', path])).toEqual({ exported: 4 });
+    for (const runId of ['planted', 'left']) rmSync(`${path}.${runId}.partial`);
   });
 
   test('is followed where it is a link, and written to where it is a device', async () => {

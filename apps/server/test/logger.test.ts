@@ -17,6 +17,10 @@ test.each([
   ['a bearer token in words', 'got bearer  abc.def, refused', 'got bearer ***, refused'],
   ['basic credentials', '{"Authorization":"Basic dXNlcjpwYXNz"}', '{"Authorization":"***"}'],
   ['an odd header', '"authorization":"say \\"x\\" y","next":1', '"authorization":"***","next":1'],
+  ['a bearer token in a query', '?authorization=Bearer%20abc.def&x=1', '?authorization=Bearer ***&x=1'],
+  ['a bearer token in a form', 'authorization=bearer++abc', 'authorization=bearer ***'],
+  ['a password without a user', 'rediss://:s3cret@cache:6379/0', 'rediss://:***@cache:6379/0'],
+  ['a password in a URL behind other letters', '7redis://user:s3cret@cache', '7redis://user:***@cache'],
   ['a password in a URL', 'connect to postgres://user:p%40ss@db:5432/x', 'connect to postgres://user:***@db:5432/x'],
   [
     'nothing at all',
@@ -25,6 +29,30 @@ test.each([
   ],
 ])('%s', (_, line, expected) => {
   expect(hideCredentials(line)).toBe(expected);
+});
+
+/** Far more than it takes where the time is linear in the length; where it is not, hours or years would not do. */
+const TIMEOUT_MS = 30_000;
+
+test.each([
+  ['letters', `'a'.repeat(1e6)`],
+  ['blanks behind a scheme', `'bearer' + ' '.repeat(1e6) + '"'`],
+  ['encoded blanks behind a scheme', `'bearer' + '%20'.repeat(3e5) + '"'`],
+  ['schemes', `'bearer basic '.repeat(1e5)`],
+  ['beginnings of URLs', `'a://'.repeat(3e5)`],
+  ['colons in a URL', `'a://a' + ':'.repeat(1e6)`],
+  ['escapes in an open header', `'"authorization":"' + '\\\\'.repeat(5e5)`],
+  ['blanks in a header', `'"authorization"' + ' '.repeat(1e6)`],
+])('takes no long time for many %s', async (_, line) => {
+  const logger = new URL('../src/operations/logger.ts', import.meta.url).href;
+  const program = `
+    const { hideCredentials } = await import(${JSON.stringify(logger)});
+    console.log(hideCredentials(${line}).length);`;
+  // In a process of its own, since nothing else could end a search for a match.
+  const run = promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program], {
+    timeout: TIMEOUT_MS,
+  });
+  expect(Number((await run).stdout)).toBeGreaterThan(0);
 });
 
 test.each(['json', 'pretty'] as const)('whatever is logged in the %s format goes through that', async (format) => {

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import committed from '../openapi.json' with { type: 'json' };
+import { generateDocument } from '../scripts/generate-document.ts';
 import {
   appRouter,
   type Context,
@@ -15,7 +16,6 @@ import {
   restRoutes,
   toErrorAnswer,
 } from '../src/index.ts';
-import { generateDocument } from '../src/openapi/generate-document.ts';
 import { DOCUMENTED_VERSIONS, type VersionDescription } from '../src/openapi/versions.ts';
 import { getPetMeta } from '../src/procedures/pets/get-pet.contract.ts';
 import { representNothing } from '../src/rest/represent.ts';

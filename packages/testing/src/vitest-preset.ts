@@ -4,17 +4,34 @@ import { defineConfig, type ViteUserConfig } from 'vitest/config';
 interface PackageTestOptions {
   /** Whether the tests use the real PostgreSQL and Redis of this package. @default true */
   readonly servers?: boolean;
+  /**
+   * The script that runs them. `test:abuse` are files `test/abuse/*.abuse.ts`, one after the other: they measure what
+   * heavy use does to a server. @default 'test'
+   */
+  readonly task?: 'test' | 'test:abuse';
 }
 
+const TASKS = {
+  test: { include: ['test/**/*.test.ts'], reports: 'test-report.json', timeoutMs: 60_000, fileParallelism: true },
+  'test:abuse': {
+    include: ['test/abuse/**/*.abuse.ts'],
+    reports: 'test-abuse-report.json',
+    timeoutMs: 600_000,
+    fileParallelism: false,
+  },
+} satisfies Record<NonNullable<PackageTestOptions['task']>, object>;
+
 /** The vitest configuration of every package: real servers, a report that the root's test command reads, no retries. */
-export function definePackageTests({ servers = true }: PackageTestOptions = {}): ViteUserConfig {
+export function definePackageTests({ servers = true, task = 'test' }: PackageTestOptions = {}): ViteUserConfig {
+  const { include, reports, timeoutMs, fileParallelism } = TASKS[task];
   return defineConfig({
     test: {
-      include: ['test/**/*.test.ts'],
+      include,
+      fileParallelism,
       globalSetup: servers ? [fileURLToPath(new URL('./global-setup.ts', import.meta.url))] : [],
-      reporters: ['default', ['json', { outputFile: 'test-report.json' }]],
+      reporters: ['default', ['json', { outputFile: reports }]],
       // To notice a test that hangs, and nothing else: on a busy machine a start of servers takes many times as long.
-      testTimeout: 60_000,
+      testTimeout: timeoutMs,
       hookTimeout: 120_000,
       // Ending the servers may take as long.
       teardownTimeout: 60_000,

@@ -1,7 +1,8 @@
 import { existsSync, globSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
-const REPORT = 'test-report.json';
+/** Where each package's vitest writes what became of a task: `test:abuse` into `test-abuse-report.json`. */
+const reportOf = (task: string) => `${task.replaceAll(':', '-')}-report.json`;
 
 interface PackageOutcome {
   readonly name: string;
@@ -35,28 +36,29 @@ interface VitestReport {
 /** The part of a package.json that is read here. */
 interface Manifest {
   readonly name: string;
-  readonly scripts?: { readonly test?: string };
+  readonly scripts?: Readonly<Record<string, string>>;
 }
 
 // What is read was written by pnpm's and vitest's own tools in this tree, in the form that the caller names.
 const readJson = <Form>(file: string): Form => JSON.parse(readFileSync(file, 'utf8'));
 
-const testedPackages = (root: string) =>
+const testedPackages = (root: string, task: string) =>
   globSync('{apps,packages,tooling}/*/package.json', { cwd: root })
     .map((file) => ({
       folder: join(root, dirname(file)),
       manifest: readJson<Manifest>(join(root, file)),
     }))
-    .filter(({ manifest }) => manifest.scripts?.test !== undefined)
+    .filter(({ manifest }) => manifest.scripts?.[task] !== undefined)
     .sort((a, b) => a.manifest.name.localeCompare(b.manifest.name));
 
 /**
  * Removes old reports, so that none is taken for one of this run; turbo brings back those of what it replays.
  *
  * @param root the folder that holds `apps`, `packages` and `tooling`
+ * @param task the script that is run in each package that has it
  */
-export function clearReports(root: string): void {
-  for (const { folder } of testedPackages(root)) rmSync(join(folder, REPORT), { force: true });
+export function clearReports(root: string, task: string): void {
+  for (const { folder } of testedPackages(root, task)) rmSync(join(folder, reportOf(task)), { force: true });
 }
 
 /**
@@ -64,13 +66,14 @@ export function clearReports(root: string): void {
  * could not be run: where the run failed and no test did, that is one failure of the run itself.
  *
  * @param root the folder that holds `apps`, `packages` and `tooling`
+ * @param task the script that was run
  * @param status the exit code of the run; `null` where a signal ended it
  */
-export function readOutcomes(root: string, status: number | null): readonly PackageOutcome[] {
+export function readOutcomes(root: string, task: string, status: number | null): readonly PackageOutcome[] {
   const outcomes: PackageOutcome[] = [];
   const unreported: string[] = [];
-  for (const { folder, manifest } of testedPackages(root)) {
-    const file = join(folder, REPORT);
+  for (const { folder, manifest } of testedPackages(root, task)) {
+    const file = join(folder, reportOf(task));
     if (existsSync(file)) outcomes.push(readOutcome(root, manifest.name, file));
     else unreported.push(manifest.name);
   }

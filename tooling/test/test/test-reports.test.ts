@@ -52,7 +52,7 @@ describe('of the reports that vitest writes', () => {
     using tree = createTree();
     expect(tree.runTests('packages/b', [PASSING, PASSING])).toBe(0);
     expect(tree.runTests('apps/a', [PASSING])).toBe(0);
-    const outcomes = readOutcomes(tree.root, 0);
+    const outcomes = readOutcomes(tree.root, 'test', 0);
     expect(outcomes).toEqual([
       { name: '@shop/apps/a', passed: 1, failed: 0, failures: [] },
       { name: '@shop/packages/b', passed: 2, failed: 0, failures: [] },
@@ -74,7 +74,7 @@ describe('of the reports that vitest writes', () => {
     using tree = createTree();
     const status = tree.runTests('tooling/a', [PASSING, FAILING, NOT_LOADING]);
     expect(status).toBe(1);
-    const outcomes = readOutcomes(tree.root, status);
+    const outcomes = readOutcomes(tree.root, 'test', status);
     expect(outcomes).toEqual([
       {
         name: '@shop/tooling/a',
@@ -98,7 +98,7 @@ describe('of the reports that vitest writes', () => {
     using tree = createTree();
     const status = tree.runTests('packages/a', [FAILING_ELSEWHERE]);
     expect(status).toBe(1);
-    const outcomes = readOutcomes(tree.root, status);
+    const outcomes = readOutcomes(tree.root, 'test', status);
     expect(outcomes).toMatchObject([
       { name: '@shop/packages/a', passed: 1, failed: 0 },
       { name: 'The run', passed: 0, failed: 1, failures: [{ message: expect.not.stringContaining('No report') }] },
@@ -111,7 +111,7 @@ describe('a report', () => {
   test.each(['', '{"numPassedTests":7,"numFail'])('that ends too soon is a failure of its package: %j', (text) => {
     using tree = createTree();
     writeFileSync(tree.addPackage('packages/a'), text);
-    const outcomes = readOutcomes(tree.root, 0);
+    const outcomes = readOutcomes(tree.root, 'test', 0);
     const name = 'packages/a/test-report.json cannot be read';
     expect(outcomes).toMatchObject([{ name: '@shop/packages/a', passed: 0, failed: 1, failures: [{ name }] }]);
     expect(print(outcomes)).toMatchObject({ failed: 1, sum: '0 passed, 1 failed' });
@@ -122,7 +122,7 @@ describe('a report', () => {
     tree.addPackage('packages/a');
     tree.addPackage('packages/b');
     tree.addPackage('packages/untested', { lint: 'biome check .' });
-    const outcomes = readOutcomes(tree.root, status);
+    const outcomes = readOutcomes(tree.root, 'test', status);
     expect(outcomes).toMatchObject([{ name: 'The run', passed: 0, failed: 1 }]);
     const { failed, lines, sum } = print(outcomes);
     expect(failed).toBe(1);
@@ -133,14 +133,28 @@ describe('a report', () => {
   test('that is missing is no failure where the run passed: it was not asked for that package', () => {
     using tree = createTree();
     tree.addPackage('packages/a');
-    expect(readOutcomes(tree.root, 0)).toEqual([]);
+    expect(readOutcomes(tree.root, 'test', 0)).toEqual([]);
+  });
+
+  test('is of one task: what another one left is neither read nor cleared away', () => {
+    using tree = createTree();
+    const report = tree.addPackage('packages/a', { test: 'vitest run', 'test:abuse': 'vitest run --config other.ts' });
+    const abuseReport = join(dirname(report), 'test-abuse-report.json');
+    tree.addPackage('packages/without', { test: 'vitest run' });
+    writeFileSync(report, JSON.stringify({ numPassedTests: 7, numFailedTests: 0, testResults: [] }));
+    writeFileSync(abuseReport, JSON.stringify({ numPassedTests: 2, numFailedTests: 0, testResults: [] }));
+    expect(readOutcomes(tree.root, 'test', 0)).toMatchObject([{ passed: 7 }]);
+    expect(readOutcomes(tree.root, 'test:abuse', 0)).toMatchObject([{ name: '@shop/packages/a', passed: 2 }]);
+    clearReports(tree.root, 'test:abuse');
+    expect([existsSync(report), existsSync(abuseReport)]).toEqual([true, false]);
+    expect(print(readOutcomes(tree.root, 'test:abuse', 1)).lines).toContain('    No report came of @shop/packages/a.');
   });
 
   test('of an earlier run is cleared away, and nothing else', () => {
     using tree = createTree();
     const report = tree.addPackage('packages/a');
     writeFileSync(report, '{}');
-    clearReports(tree.root);
+    clearReports(tree.root, 'test');
     expect(existsSync(report)).toBe(false);
     expect(existsSync(join(dirname(report), 'package.json'))).toBe(true);
   });

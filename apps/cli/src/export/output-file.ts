@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createWriteStream, lstatSync, renameSync, rmSync } from 'node:fs';
 import { finished } from 'node:stream/promises';
@@ -8,15 +9,18 @@ import { describeFileError } from '../file-errors.ts';
  * Writes a file as a stream. What was there before is replaced in one step at the end, so that an export that fails
  * leaves no half of a file behind. A device or a pipe is written to as it is.
  *
+ * @param runId of the file `PATH.<runId>.partial`, which is written until then. Another export at the same time has its
+ *   own, and what is there under that name, a link above all, is never written to. @default a random one
  * @throws CommandFailure where the file cannot be written
  */
 export async function writeFile<Value>(
   path: string,
   produce: (write: (text: string) => Promise<void>) => Promise<Value>,
+  runId: string = randomUUID(),
 ): Promise<Value> {
   const isReplaced = isPlainOrAbsent(path);
-  const target = isReplaced ? `${path}.partial` : path;
-  const stream = createWriteStream(target);
+  const target = isReplaced ? `${path}.${runId}.partial` : path;
+  const stream = createWriteStream(target, { flags: isReplaced ? 'wx' : 'w' });
   let failure: unknown;
   stream.on('error', (error) => {
     failure = error;

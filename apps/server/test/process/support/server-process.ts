@@ -25,11 +25,12 @@ export class ServerUnderTest implements AsyncDisposable {
   /**
    * @param environment replaces all of ours but PATH; ports are free ones unless it names them, and nothing is sunset
    *   whenever the tests run
+   * @param main what is run. @default the server of this tree
    */
-  constructor(dataFolder: string, environment: Record<string, string> = {}) {
+  constructor(dataFolder: string, environment: Record<string, string> = {}, main = MAIN) {
     this.#dataFolder = dataFolder;
     // Of a process group of its own, as a shell starts it, so that Ctrl-C can be sent to all of the group.
-    this.process = spawn(process.execPath, [MAIN], {
+    this.process = spawn(process.execPath, [main], {
       env: { PATH: process.env['PATH'], PORT: '0', DATA_DIR: dataFolder, PETS_SUNSET_AT: '2999-12-31', ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,

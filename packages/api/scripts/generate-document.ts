@@ -1,10 +1,10 @@
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
 import { generateOpenApiDocument, type OpenAPIObject, type OpenApiRouter } from 'trpc-to-openapi';
 import { z } from 'zod';
-import type { ProcedureMeta } from '../rest/rest-contract.ts';
-import { SECURITY_SCHEMES } from './components.ts';
-import { decorateDocument } from './decorate-document.ts';
-import type { VersionDescription } from './versions.ts';
+import { SECURITY_SCHEMES } from '../src/openapi/components.ts';
+import { decorateDocument } from '../src/openapi/decorate-document.ts';
+import type { VersionDescription } from '../src/openapi/versions.ts';
+import type { ProcedureMeta } from '../src/rest/rest-contract.ts';
 
 /**
  * Makes the OpenAPI document of those procedures of a router that belong to one version. Only the generate script and the check for drift do so: the

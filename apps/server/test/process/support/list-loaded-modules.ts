@@ -1,0 +1,10 @@
+// Loaded into the server before it starts (`--import`): writes the URL of every module that is loaded, a line each.
+import { appendFileSync } from 'node:fs';
+import { registerHooks } from 'node:module';
+
+registerHooks({
+  load(url, context, nextLoad) {
+    appendFileSync(process.env['LOADED_MODULES'] ?? '', `${url}\n`);
+    return nextLoad(url, context);
+  },
+});
