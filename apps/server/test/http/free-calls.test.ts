@@ -1,0 +1,130 @@
+import type { RateLimiter } from '@petstore/rate-limit';
+import { describe, expect, test } from 'vitest';
+import { expectRateLimitHeaders } from './support/expect-error.ts';
+import { createKey, planOf, startTestApp, type TestApp } from './support/test-app.ts';
+import { query } from './support/trpc-calls.ts';
+
+const ORIGIN = 'https://shop.example';
+
+/** An app that counts what its limiter is asked for; what is answered from memory is not counted. */
+async function startCountingApp() {
+  const asked = { check: 0, peek: 0 };
+  const limiter = (real: RateLimiter): RateLimiter => ({
+    check(subject, cost) {
+      const decision = real.check(subject, cost);
+      if (decision instanceof Promise) asked.check++;
+      return decision;
+    },
+    peek(subject) {
+      asked.peek++;
+      return real.peek(subject);
+    },
+    recall: (subject) => real.recall(subject),
+    debit: (subject, use) => real.debit(subject, use),
+  });
+  return { app: await startTestApp({ corsOrigins: [ORIGIN], wrap: { limiter } }), asked };
+}
+
+const current = (app: TestApp, key: string) => query(app, 'limits.current', undefined, { key });
+
+describe('limits.current', () => {
+  test('has a window of its own, 60 a minute, and takes one look at the state each time', async () => {
+    const { app: counting, asked } = await startCountingApp();
+    await using app = counting;
+    const { text: key } = await createKey(app.persistence, { plan: { name: 'free' } });
+    for (let i = 0; i < 60; i++) expect((await current(app, key)).status).toBe(200);
+    expect(asked).toEqual({ check: 0, peek: 60 });
+    const refused = await current(app, key);
+    expect(refused).toMatchObject({ status: 429, error: { data: { errorCode: 'rate_limit_exceeded' } } });
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expectRateLimitHeaders({ headers: Object.fromEntries(refused.headers) });
+    for (let i = 0; i < 100; i++) expect((await current(app, key)).status).toBe(429);
+    expect(asked).toEqual({ check: 0, peek: 60 });
+    // It took nothing from the limits, and neither had the refusals: the whole minute is left.
+    const answer = await app.fetch('/v1/pets/1', { key });
+    expect(answer.headers.get('x-ratelimit-remaining')).toBe('59');
+    // Nor does another key notice.
+    expect((await current(app, app.key)).status).toBe(200);
+  });
+
+  test('takes from its own window in a batch, too, and then charges nothing', async () => {
+    await using app = await startTestApp();
+    const { text: key } = await createKey(app.persistence, { plan: { name: 'free' } });
+    for (let i = 0; i < 60; i++) await current(app, key);
+    const batch = await app.fetch('/trpc/limits.current,limits.current?batch=1&input=%7B%7D', { key });
+    expect(batch.status).toBe(429);
+    expect((await app.fetch('/v1/pets/1', { key })).headers.get('x-ratelimit-remaining')).toBe('59');
+  });
+
+  test('of a banned key is refused as all else, and costs Redis nothing while the ban is remembered', async () => {
+    const { app: counting, asked } = await startCountingApp();
+    await using app = counting;
+    const { text: key } = await createKey(app.persistence, { plan: planOf(3, 1_000_000) });
+    const hammer = async () => (await app.fetch('/v1/pets/1', { key })).text();
+    await expect.poll(hammer, { timeout: 20_000, interval: 5 }).toContain('api_key_banned');
+    const before = { ...asked };
+    const begin = performance.now();
+    for (let i = 0; i < 200; i++) {
+      const answer = await current(app, key);
+      expect(answer).toMatchObject({ status: 429, error: { data: { errorCode: 'api_key_banned' } } });
+      expect(answer.headers.get('x-ratelimit-remaining')).toBe('0');
+    }
+    // A ban is remembered for 5 s; where this took longer, a look followed each time.
+    const looks = Math.floor((performance.now() - begin) / 5_000) + 1;
+    expect(asked.peek - before.peek).toBeLessThanOrEqual(looks);
+    expect(asked.check).toBe(before.check);
+  });
+
+  test('of a key that another process saw banned is refused after one look', async () => {
+    const ban = { untilMs: Date.now() + 60_000, level: 1 };
+    await using banned = await startTestApp({
+      wrap: {
+        limiter: (real) => ({ ...bound(real), peek: async (subject) => ({ ...(await real.peek(subject)), ban }) }),
+      },
+    });
+    const { text: key } = await createKey(banned.persistence, { plan: planOf(3, 1_000_000) });
+    expect(await current(banned, key)).toMatchObject({
+      status: 429,
+      error: { data: { errorCode: 'api_key_banned' } },
+    });
+  });
+});
+
+const bound = (real: RateLimiter): RateLimiter => ({
+  check: (subject, cost) => real.check(subject, cost),
+  peek: (subject) => real.peek(subject),
+  recall: (subject) => real.recall(subject),
+  debit: (subject, use) => real.debit(subject, use),
+});
+
+describe('preflights', () => {
+  test('are 600 a minute of an address, and never look at Redis', async () => {
+    const { app: counting, asked } = await startCountingApp();
+    await using app = counting;
+    const preflight = () =>
+      app.fetch('/v1/store/orders', {
+        key: null,
+        method: 'OPTIONS',
+        headers: { origin: ORIGIN, 'access-control-request-method': 'GET' },
+      });
+    const statuses = new Map<number, number>();
+    for (let i = 0; i < 620; i++) {
+      const { status } = await preflight();
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    }
+    expect(statuses).toEqual(
+      new Map([
+        [204, 600],
+        [429, 20],
+      ]),
+    );
+    const refused = await preflight();
+    expect(await refused.json()).toMatchObject({ code: 'rate_limit_exceeded', status: 429 });
+    expect(refused.headers.get('access-control-allow-origin')).toBe(ORIGIN);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect(asked).toEqual({ check: 0, peek: 0 });
+    // The address has all of its requests left.
+    const keyless = await app.fetch('/v1/store/orders', { key: null });
+    expect(keyless.headers.get('x-ratelimit-remaining')).toBe('59');
+  });
+});
