@@ -1,0 +1,93 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { readMemoryInUse } from '@petstore/testing';
+import { describe, expect, test } from 'vitest';
+import { useTestApp } from './support/test-app.ts';
+
+const shared = await useTestApp();
+
+const indexes = (count: number) => Array.from({ length: count }, (_, index) => index);
+const references = (items: number, paths: number) =>
+  JSON.stringify({
+    json: { a: indexes(items), b: 0 },
+    meta: { values: { a: ['set'] }, referentialEqualities: { b: Array(paths).fill(`a.${items - 1}`) } },
+  });
+const typedArray = (type: string, of: unknown) =>
+  JSON.stringify({
+    json: { p: { a: 300_000_000 } },
+    meta: { values: { p: { a: [['typed-array', type]] }, 'p.a': [of] } },
+  });
+
+/** What superjson makes seconds or gigabytes of. Each was seen to stop a server that gave it to superjson. */
+const ATTACKS = {
+  'a typed array as the root': '{"json":3000000000,"meta":{"values":[["typed-array","Uint8Array"]]}}',
+  'a set of a typed array': typedArray('Uint8Array', 'set'),
+  'an array of 8-byte numbers of another': typedArray('Uint8Array', ['typed-array', 'Float64Array']),
+  'references, within the size of an input': references(300, 400),
+  'references, beyond the size of a request': references(69_000, 57_500),
+  'a nested integer of many digits': JSON.stringify({
+    json: { a: { b: '9'.repeat(3_900) } },
+    meta: { values: { a: { b: ['bigint'] } } },
+  }),
+  'a nested integer of a million digits': JSON.stringify({
+    json: { a: { b: '9'.repeat(1_000_000) } },
+    meta: { values: { a: { b: ['bigint'] } } },
+  }),
+  'nesting, within the size of an input': `{"json":${'['.repeat(1_900)}${']'.repeat(1_900)}}`,
+  'nesting, within the size of a request': `{"json":${'['.repeat(32_000)}${']'.repeat(32_000)}}`,
+  'nesting, beyond it': `{"json":${'['.repeat(400_000)}${']'.repeat(400_000)}}`,
+};
+
+const post = (path: string, body: string) =>
+  shared.fetch(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+
+/** Sends an attack in every way there is: as a body, in a URL, and as an input of a batch. */
+async function sendEachWay(body: string): Promise<readonly number[]> {
+  const responses = [
+    await post('/trpc/orders.cancel', body),
+    await post('/trpc/orders.cancel,orders.cancel?batch=1', `{"1":${body}}`),
+    await shared.fetch(`/trpc/v2.orders.list?input=${encodeURIComponent(body)}`),
+    await shared.fetch(`/trpc/pets.get,pets.get?batch=1&input=${encodeURIComponent(`{"0":${body}}`)}`),
+  ];
+  await Promise.all(responses.map((response) => response.text()));
+  return responses.map(({ status }) => status);
+}
+
+describe('an input that names', () => {
+  test.each(Object.entries(ATTACKS))('%s is refused at once, and leaves nothing', async (_, body) => {
+    await shared.fetch('/trpc/orders.cancel', { method: 'POST' }); // whatever is loaded at first use
+    const before = await readMemoryInUse();
+    const delay = monitorEventLoopDelay({ resolution: 20 });
+    delay.enable();
+    const statuses = await sendEachWay(body);
+    delay.disable();
+    for (const status of statuses) expect([400, 413, 431]).toContain(status);
+    // Not a claim of speed: what these cost a server that builds them is seconds, and hundreds of megabytes.
+    expect(delay.max / 1e6).toBeLessThan(2_000);
+    expect((await readMemoryInUse()) - before).toBeLessThan(30_000_000);
+  });
+});
+
+describe('a request over tRPC', () => {
+  const input = (bytes: number) => `{"json":{"orderId":"${'x'.repeat(bytes - '{"json":{"orderId":""}}'.length)}"}}`;
+  const codeOf = async (response: Response) => JSON.stringify(await response.json());
+
+  test('may hold inputs of 4096 bytes, and 65536 bytes in all; more is 413', async () => {
+    expect((await post('/trpc/orders.cancel', input(4_096))).status).toBe(400);
+    const tooLarge = await post('/trpc/orders.cancel', input(4_097));
+    expect(tooLarge.status).toBe(413);
+    expect(await codeOf(tooLarge)).toContain('payload_too_large');
+    const sixteen = (bytes: number) => `{${indexes(16).map((i) => `"${i}":${input(bytes)}`)}}`;
+    const path = `/trpc/${Array(16).fill('orders.cancel').join()}?batch=1`;
+    expect((await post(path, sixteen(4_000))).status).toBe(400);
+    expect(sixteen(4_096).length).toBeGreaterThan(65_536);
+    const whole = await post(path, sixteen(4_096));
+    expect(whole.status).toBe(413);
+    expect(await codeOf(whole)).toContain('payload_too_large');
+  });
+
+  test('may hold an input of 4096 bytes in its URL, too', async () => {
+    const ask = (bytes: number) => shared.fetch(`/trpc/pets.get?input=${encodeURIComponent(input(bytes))}`);
+    expect((await ask(4_096)).status).toBe(400);
+    expect((await ask(4_097)).status).toBe(413);
+  });
+});
