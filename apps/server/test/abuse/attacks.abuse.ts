@@ -1,0 +1,209 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { generateApiKeyId, generateApiKeyText } from '@petstore/domain';
+import { openPersistence } from '@petstore/persistence';
+import { createTemporaryFolder, createTestRedis, startPostgresServer } from '@petstore/testing';
+import pg from 'pg';
+import { expect, test } from 'vitest';
+import { createKey } from '../http/support/test-app.ts';
+import { ServerUnderTest } from '../process/support/server-process.ts';
+
+/** Far more than fit the buffers between a server and a client that does not read. */
+const ORDERS = 200_000;
+
+const forgedKey = () => generateApiKeyText('live', generateApiKeyId(randomBytes), randomBytes);
+
+/** The server as it is run, on a PostgreSQL and a Redis of its own. */
+async function startServer(environment: Record<string, string> = {}) {
+  await using resources = new AsyncDisposableStack();
+  const { path: folder } = resources.use(createTemporaryFolder());
+  const postgres = resources.use(await startPostgresServer());
+  const { url: redisUrl } = resources.use(await createTestRedis());
+  const server = resources.use(
+    new ServerUnderTest(join(folder, 'data'), {
+      DATABASE_URL: postgres.url,
+      REDIS_URL: redisUrl,
+      LOG_LEVEL: 'info',
+      LOG_FORMAT: 'json',
+      ...environment,
+    }),
+  );
+  const port = Number(new URL(await server.url()).port);
+  const persistence = resources.use(openPersistence({ databaseUrl: postgres.url }));
+  const held = resources.move();
+  return {
+    server,
+    port,
+    postgres,
+    persistence,
+    adminUrl: await server.adminUrl(),
+    [Symbol.asyncDispose]: () => held.disposeAsync(),
+  };
+}
+
+/** Resident memory of a process, in megabytes. */
+const residentMb = (pid: number): number =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+
+/** Requests on kept connections, of which only the status matters. */
+function createCaller(port: number) {
+  const agent = new Agent({ keepAlive: true });
+  return (path: string, headers: Record<string, string> = {}) =>
+    new Promise<number>((resolve, reject) => {
+      request({ port, path, headers, agent }, (response) => {
+        response.resume().on('end', () => resolve(response.statusCode ?? 0));
+        response.on('error', reject);
+      })
+        .on('error', reject)
+        .end();
+    });
+}
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+
+const countOf = (statuses: readonly number[], status: number) => statuses.filter((each) => each === status).length;
+
+async function committed(databaseUrl: string): Promise<number> {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    const { rows } = await client.query('select xact_commit from pg_stat_database where datname = current_database()');
+    return Number(rows[0].xact_commit);
+  } finally {
+    await client.end();
+  }
+}
+
+test('forged keys of one address reach PostgreSQL 60 times a minute, and five times a second', async () => {
+  await using target = await startServer();
+  const { port, postgres, persistence } = target;
+  const { text: key } = await createKey(persistence);
+  const call = createCaller(port);
+  expect(await call('/v1/pets/1', bearer(key))).toBe(404);
+  const before = await committed(postgres.url);
+  const beginMs = performance.now();
+  const statuses: number[] = [];
+  await Promise.all(
+    Array.from({ length: 50 }, async () => {
+      for (let i = 0; i < 300; i++) statuses.push(await call('/v1/store/orders/1', bearer(forgedKey())));
+    }),
+  );
+  const seconds = (performance.now() - beginMs) / 1_000;
+  await sleep(1_500); // the statistics of PostgreSQL are a second behind
+  const transactions = (await committed(postgres.url)) - before;
+  console.log(`15,000 forged keys in ${seconds.toFixed(1)} s: ${transactions} transactions`);
+  expect(countOf(statuses, 401)).toBeLessThanOrEqual(60 * (1 + seconds / 60) + 1);
+  expect(countOf(statuses, 429)).toBe(15_000 - countOf(statuses, 401));
+  // Besides look-ups: a look at PostgreSQL each second, and ours.
+  expect(transactions).toBeLessThan(60 + 50 + 10 * (seconds + 5));
+});
+
+test('60,000 pipelined forged keys cost less than 100 MB while PostgreSQL hangs, and stop nobody who is known', async () => {
+  await using target = await startServer();
+  const { server, port, postgres, persistence, adminUrl } = target;
+  const { text: key } = await createKey(persistence);
+  const call = createCaller(port);
+  expect(await call('/v1/nothing', bearer(key))).toBe(404);
+  const text = Array.from(
+    { length: 60_000 },
+    () => `GET /v1/a HTTP/1.1\r\nHost:x\r\nAuthorization:Bearer ${forgedKey()}\r\n\r\n`,
+  ).join('');
+  const before = residentMb(server.pid);
+  let most = before;
+  postgres.pause();
+  const socket = connect(port, '127.0.0.1');
+  const answers = countAnswers(socket);
+  socket.write(text);
+  for (let i = 0; i < 50; i++) {
+    await sleep(100);
+    most = Math.max(most, residentMb(server.pid));
+    if (i % 10 === 0) {
+      // Known for 5 s and, while PostgreSQL is away, for 60 s more; and it needs no other statement.
+      expect((await fetch(`${adminUrl}/livez`)).status).toBe(200);
+    }
+  }
+  postgres.resume();
+  await expect.poll(answers.count, { timeout: 60_000 }).toBe(60_000);
+  most = Math.max(most, residentMb(server.pid));
+  console.log(`60,000 pipelined: ${before.toFixed(0)} -> ${most.toFixed(0)} MB at most`);
+  expect(most - before).toBeLessThan(100);
+  expect(await call('/v1/nothing', bearer(key))).toBe(404);
+  socket.destroy();
+});
+
+/** Counts the answers that come on a connection. */
+function countAnswers(socket: Socket) {
+  let count = 0;
+  let rest = '';
+  socket.on('data', (piece: Buffer) => {
+    const read = rest + piece.toString('latin1');
+    count += read.split('HTTP/1.1 ').length - 1;
+    rest = read.endsWith('HTTP/1.1 ') ? '' : read.slice(-8);
+  });
+  return { count: () => count };
+}
+
+test('a key whose readers take nothing keeps listing from nobody, and its lists are ended within 30 s', async () => {
+  await using target = await startServer();
+  const { server, port, persistence } = target;
+  await persistence.orders.generateOrders({ count: ORDERS, seed: 1, now: new Date() });
+  const { text: key } = await createKey(persistence, { plan: { name: 'pro' } });
+  const { text: other } = await createKey(persistence);
+  const call = createCaller(port);
+  const sockets = await Promise.all(Array.from({ length: 100 }, () => beginList(port, key)));
+  const begun = sockets.map(({ status }) => status);
+  expect(countOf(begun, 200)).toBe(4);
+  expect(countOf(begun, 429)).toBe(96);
+  const isCut = () => server.stdout.split('its reader was too slow').length - 1;
+  const beginMs = performance.now();
+  while (isCut() < 4 && performance.now() - beginMs < 60_000) {
+    expect(await call('/v1/store/orders', bearer(other))).toBe(200);
+    await sleep(2_000);
+  }
+  expect(isCut()).toBe(4);
+  console.log(`lists that nobody read were ended after ${((performance.now() - beginMs) / 1_000).toFixed(0)} s`);
+  expect(await call('/v1/store/orders', bearer(key))).toBe(200);
+  for (const { socket } of sockets) socket.destroy();
+});
+
+/** Asks for a list and reads no more of it than its status. */
+function beginList(port: number, key: string): Promise<{ status: number; socket: Socket }> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', reject);
+    socket.write(`GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+    socket.once('data', (piece: Buffer) => {
+      socket.pause();
+      resolve({ status: Number(piece.toString('latin1', 9, 12)), socket });
+    });
+  });
+}
+
+test('who has a /48 causes 512 look-ups at a time, whatever number of addresses that is', async () => {
+  await using target = await startServer({ TRUST_PROXY: '1' });
+  const { server, port, postgres, persistence } = target;
+  const { text: key } = await createKey(persistence);
+  const call = createCaller(port);
+  expect(await call('/v1/nothing', bearer(key))).toBe(404);
+  const before = residentMb(server.pid);
+  postgres.pause();
+  const flood = Array.from({ length: 2_000 }, (_, i) =>
+    call('/v1/nothing', { ...bearer(forgedKey()), 'x-forwarded-for': `2001:db8:0:${i.toString(16)}::1` }),
+  );
+  const first = await Promise.race([...flood]);
+  expect(first).toBe(503);
+  const most = residentMb(server.pid);
+  postgres.resume();
+  const statuses = await Promise.all(flood);
+  console.log(
+    `2,000 addresses: ${countOf(statuses, 503)} x 503, ${countOf(statuses, 401)} x 401, +${(most - before).toFixed(0)} MB`,
+  );
+  expect(countOf(statuses, 401) + countOf(statuses, 503)).toBe(2_000);
+  expect(countOf(statuses, 401)).toBeLessThanOrEqual(512);
+  expect(most - before).toBeLessThan(100);
+  expect(await call('/v1/nothing', bearer(key))).toBe(404);
+});
