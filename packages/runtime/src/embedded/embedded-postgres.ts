@@ -47,13 +47,19 @@ export async function useEmbeddedPostgres(dataFolder: string, options: UseOption
     passwordFile: join(dataFolder, 'postgres.password'),
     user: findClusterUser(folder),
   };
-  const { port, pid, release } = await useSharedServer(
+  const {
+    place: port,
+    pid,
+    release,
+  } = await useSharedServer(
     {
       ...findEmbeddedPostgres(dataFolder),
-      async start(port) {
+      findFormer: async () => undefined,
+      async start(lastingPort?: number) {
         ensurePassword(cluster);
         if (!isInitialised(cluster)) await initialiseCluster(cluster, { flush: true });
-        return startPostgres(cluster, PARAMETERS, port);
+        const { port, process } = await startPostgres(cluster, PARAMETERS, lastingPort);
+        return { place: port, process };
       },
     },
     options,
@@ -67,10 +73,13 @@ export async function useEmbeddedPostgres(dataFolder: string, options: UseOption
 }
 
 /** The PostgreSQL below a data folder, as somebody else may have started it. */
-export const findEmbeddedPostgres = (dataFolder: string): SharedServerAccess => ({
+export const findEmbeddedPostgres = (dataFolder: string): SharedServerAccess<number> => ({
   dataFolder,
   name: 'postgres',
-  find: () => findRunningPostgres(clusterFolder(dataFolder)),
+  async find() {
+    const running = await findRunningPostgres(clusterFolder(dataFolder));
+    return running && { place: running.port, process: running.process };
+  },
   stop: stopPostgres,
 });
 
