@@ -3,10 +3,10 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, sta
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { isAlive } from '../src/process/server-process.ts';
 import { expectToEnd, ORDINARY_USER, User, useDataFolders } from './support/data-folder-user.ts';
+import { query } from './support/query.ts';
 
 const folders = useDataFolders();
 let seed: string;
@@ -24,17 +24,6 @@ beforeEach(() => {
 });
 
 const useSeed = () => execFileSync('cp', ['-a', seed, folder]);
-
-async function query(url: string, sql: string): Promise<unknown[]> {
-  const client = new pg.Client({ connectionString: url });
-  client.on('error', () => {}); // the query rejects with it
-  await client.connect();
-  try {
-    return (await client.query(sql)).rows;
-  } finally {
-    await client.end();
-  }
-}
 
 describe('the PostgreSQL below a data folder', () => {
   test('keeps its data over a restart', async () => {
@@ -164,7 +153,9 @@ describe('the PostgreSQL below a data folder', () => {
     const { url } = await user.said();
     const wrong = url.replace(/:[^:@]+@/, ':wrong@');
     await expect(query(wrong, 'SELECT 1')).rejects.toThrow('password authentication failed');
-    expect(statSync(join(folder, 'postgres.password')).mode & 0o777).toBe(0o600);
+    for (const name of ['postgres.password', 'postgres-service.password']) {
+      expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
+    }
   });
 });
 
@@ -197,7 +188,7 @@ describe('a data folder', () => {
     expect(error).toMatch(/^RuntimeError: The data folder .+ cannot be written to \(permission denied\)/);
   });
 
-  test('works for an ordinary user, and then for whoever runs the tests, who may be root', async () => {
+  test('works for an ordinary user, then for whoever runs the tests, who may be root, and again', async () => {
     mkdirSync(folder);
     chmodSync(join(folder, '..'), 0o755);
     if (ORDINARY_USER !== undefined) chownSync(folder, ORDINARY_USER, ORDINARY_USER);
@@ -205,8 +196,12 @@ describe('a data folder', () => {
       await using ordinary = new User(folder, [], ORDINARY_USER);
       await query((await ordinary.said()).url, 'CREATE TABLE kept ()');
     }
-    await using second = new User(folder);
-    expect(await query((await second.said()).url, 'SELECT * FROM kept')).toEqual([]);
+    {
+      await using second = new User(folder);
+      expect(await query((await second.said()).url, 'SELECT * FROM kept')).toEqual([]);
+    }
+    await using third = new User(folder, [], ORDINARY_USER);
+    expect(await query((await third.said()).url, 'SELECT * FROM kept')).toEqual([]);
   });
 
   test('below one that is closed to others works', async () => {
