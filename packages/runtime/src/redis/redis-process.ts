@@ -10,7 +10,7 @@ import { RuntimeError } from '../runtime-error.ts';
 /** The Redis or Valkey server of this machine, if it has one. */
 export const findRedisProgram = (): string | undefined => findExecutable('redis-server', 'valkey-server');
 
-export interface RedisProcessOptions {
+interface RedisProcessOptions {
   readonly program: string;
   /** Where the server keeps its data; must exist. */
   readonly folder: string;

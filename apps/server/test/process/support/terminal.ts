@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { findExecutable } from '@petstore/runtime';
 import { endWithTestRun } from '@petstore/testing';
 import { MAIN } from './server-process.ts';
 
@@ -12,7 +13,9 @@ export async function readBannerOnTerminal(dataFolder: string): Promise<string> 
   // `exec`, so that the id of the shell, told first, is the server's.
   const command = `echo "pid $$"; exec '${process.execPath}' '${MAIN}'`;
   const linux = ['-q', '-e', '-c', command, '/dev/null'];
-  const script = spawn('script', process.platform === 'linux' ? linux : ['-q', '/dev/null', 'sh', '-c', command], {
+  const program = findExecutable('script');
+  if (program === undefined) throw new Error('the tests need script(1), which Debian, Ubuntu and macOS have');
+  const script = spawn(program, process.platform === 'linux' ? linux : ['-q', '/dev/null', 'sh', '-c', command], {
     env: { PATH: process.env['PATH'], SHELL: '/bin/sh', PORT: '0', DATA_DIR: dataFolder },
     stdio: ['pipe', 'pipe', 'inherit'], // a terminal's input does not end
   });
