@@ -51,7 +51,11 @@ export function removeSocketFolder(folder: string): void {
   if (path === undefined || dirname(path) === folder) return;
   rmSync(path, { force: true });
   rmSync(linkOf(folder), { force: true });
-  rmdirSync(dirname(path));
+  try {
+    rmdirSync(dirname(path));
+  } catch {
+    // Somebody keeps something in it. It is empty otherwise, and no reason to fail.
+  }
 }
 
 /** Whatever tidies up temporary files has removed it; somebody else's in its place is not used. */
