@@ -163,6 +163,11 @@ describe('a wrong value is named, with what would be right', () => {
     ['STAGING_BASE_URL', ['https://u:p@api.example/v1', 'https://api.example/xv1#']],
     ['CORS_ORIGINS', ['*', 'shop.example', 'https://shop.example/', 'https://a.example,b']],
     ['TRUST_PROXY', ['on', '0', '33', '10.0.0.0/33', '10.0.0', '10.0.0.0/8/8', 'proxy']],
+    ['ADMIN_HOST', ['http://127.0.0.1', 'a host', '10.0.0.0/8']],
+    [
+      'SECURITY_CONTACT',
+      ['security@shop.example', 'mailto:security', 'http://shop.example/security', 'mailto:a@b c', 'https://'],
+    ],
     ['INSTANCES', ['0', '-1', '1.5', 'many', '10001']],
     ['PROCESSES', ['0', '-2', '1.5', 'auto', '65']],
     ['PETS_SUNSET_AT', ['soon', '2027-02-30', '2027-06-30T12:00', '30.06.2027']],
