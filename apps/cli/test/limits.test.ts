@@ -42,7 +42,7 @@ async function withRedis(work: (redis: ReturnType<typeof connectRedis>) => Promi
   }
 }
 
-const request = async (limiter: RateLimiter, id: ApiKeyId): Promise<string> =>
+const request = async (limiter: Pick<RateLimiter, 'check'>, id: ApiKeyId): Promise<string> =>
   (await limiter.check(apiKeySubject(id, PLAN_LIMITS.free), 1)).outcome;
 
 /** A server's limiter would count a request by itself if Redis took more than 100 ms for it. */

@@ -6,7 +6,7 @@ import {
   prepareDataFolder,
   type RedisTarget,
   type Settings,
-  type SingleRedis,
+  type SocketRedis,
 } from '@petstore/runtime';
 import type { Logger } from 'pino';
 
@@ -55,7 +55,7 @@ export async function openBackends(settings: Settings, logger: Logger): Promise<
 function describe(
   { dataFolder, databaseUrl, redis }: Settings,
   embedded: EmbeddedServer<string> | undefined,
-  privateRedis: EmbeddedServer<SingleRedis> | undefined,
+  privateRedis: EmbeddedServer<SocketRedis> | undefined,
   release: () => Promise<void>,
 ): Backends {
   const target = redis ?? privateRedis?.address;
@@ -84,7 +84,7 @@ function describeDatabase(databaseUrl: string | undefined, dataFolder: string): 
   return `PostgreSQL at ${host}${pathname}`;
 }
 
-function describePrivateRedis(privateRedis: EmbeddedServer<SingleRedis> | undefined, dataFolder: string): string {
+function describePrivateRedis(privateRedis: EmbeddedServer<SocketRedis> | undefined, dataFolder: string): string {
   return privateRedis === undefined
     ? 'in this process (no REDIS_URL, and no redis-server or valkey-server on this machine)'
     : `private Redis, its data in ${dataFolder}`;
@@ -92,6 +92,8 @@ function describePrivateRedis(privateRedis: EmbeddedServer<SingleRedis> | undefi
 
 function describeRedis(target: RedisTarget): string {
   switch (target.type) {
+    case 'socket':
+      return `Redis at ${target.path}`;
     case 'single':
       return `Redis at ${target.host}:${target.port}`;
     case 'cluster':

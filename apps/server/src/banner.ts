@@ -17,8 +17,15 @@ export interface BannerFacts {
   readonly demoKeys: readonly DemoKey[];
 }
 
+export interface BannerOptions {
+  /** Whether a person reads along. Whole keys are for nobody else: what is no terminal is kept, and read by others. */
+  readonly isTerminal: boolean;
+  /** Where the demo keys are told otherwise. */
+  readonly demoKeysFile: string;
+}
+
 /** What a person reads who started the server: where everything is, and calls to copy. */
-export function renderBanner(facts: BannerFacts): string {
+export function renderBanner(facts: BannerFacts, { isTerminal, demoKeysFile }: BannerOptions): string {
   const { publicUrl, listenUrl, adminUrl, database, limits, processes, demoKeys } = facts;
   const lines = [
     '',
@@ -32,8 +39,9 @@ export function renderBanner(facts: BannerFacts): string {
     `  Limits    ${limits}`,
   ];
   if (processes !== undefined) lines.push(`  Processes ${processes}`);
-  if (demoKeys.length > 0) lines.push('', '  Demo keys, to list the orders:');
-  for (const { plan, text } of demoKeys) {
+  if (demoKeys.length > 0 && !isTerminal) lines.push(`  Demo keys ${demoKeysFile}`);
+  if (demoKeys.length > 0 && isTerminal) lines.push('', '  Demo keys, to list the orders:');
+  for (const { plan, text } of isTerminal ? demoKeys : []) {
     const { perMinute, perDay } = limitsOfPlan(plan);
     const quota = `${perMinute.toLocaleString('en')} a minute, ${perDay.toLocaleString('en')} a day`;
     lines.push(

@@ -11,7 +11,7 @@ import { seedDemo } from './embedded/seed-demo.ts';
 import type { AppOptions } from './http/app-options.ts';
 import { openLimits } from './limits.ts';
 import { Health } from './operations/health.ts';
-import { assertPortIsFree, explainListenError, portOf, reachableHost, urlOf } from './operations/listen.ts';
+import { assertPortIsFree, explainListenError, isLoopback, portOf, reachableHost, urlOf } from './operations/listen.ts';
 import { createLogger } from './operations/logger.ts';
 import {
   type OpenOperations,
@@ -21,9 +21,11 @@ import {
 } from './operations/operations.ts';
 import { createProcessMetrics } from './operations/process-metrics.ts';
 import { RequestMetrics } from './operations/request-metrics.ts';
+import { noteRisks } from './operations/start-notes.ts';
 import { StorageWatch } from './operations/storage-watch.ts';
 import type { RunningServer } from './run-until-ended.ts';
 import { prepareSchema } from './schema.ts';
+import { renderSecurityText } from './security-text.ts';
 
 export interface StartOptions {
   /** Told when the server cannot go on, after it has started. */
@@ -53,6 +55,7 @@ export async function startServer(settings: Settings, options: StartOptions): Pr
   if (settings.databaseUrl === undefined) {
     await assertPortIsFree({ host: settings.host, port: settings.port, setting: 'PORT' });
   }
+  if (processNumber === undefined) noteRisks(settings, logger);
   const health = new Health();
   const metrics = new RequestMetrics();
   const processMetrics = createProcessMetrics(health);
@@ -127,7 +130,13 @@ function openCore(
     async prepare() {
       const applied = await prepareSchema(migrations, settings.migrate);
       if (applied.length > 0) logger.info({ applied }, 'the database was migrated');
-      if (isDatabaseEmbedded) demoKeys = await seedDemo(settings.dataFolder, persistence, clock);
+      if (!isDatabaseEmbedded) return;
+      const { dataFolder, host } = settings;
+      const demo = await seedDemo(persistence, { dataFolder, clock, isLoopback: isLoopback(host) });
+      demoKeys = demo.keys;
+      if (demo.revoked.length > 0) {
+        logger.warn({ host, keys: demo.revoked }, 'the demo keys were revoked: others can reach HOST');
+      }
     },
     onChange(isAvailable, reason) {
       if (!isAvailable) {
@@ -170,6 +179,7 @@ async function openPublicListener(
     logger,
     metrics,
     renderDocument: (version) => renderDocument(version, { ...settings, publicUrl }),
+    securityText: renderSecurityText(settings, clock()),
     isStorageAvailable: () => storage.isAvailable,
     newRequestId: randomUUID,
     corsOrigins,

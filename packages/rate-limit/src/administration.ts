@@ -1,11 +1,13 @@
 import type { ApiKeyId } from '@petstore/domain';
 import type { Cluster, Redis } from 'ioredis';
 import { forgetNotedBans, listNotedBans } from './ban-index.ts';
+import { readStateReply } from './check-reply.ts';
 import { connectRedis, type RedisLocation } from './connect-redis.ts';
 import { isBanned } from './penalty.ts';
 import type { PeekedStanding } from './rate-limiter.ts';
-import { RedisLimiter, RedisUnavailableError } from './redis-limiter.ts';
-import { defineScripts, readRedisTime, type ScriptedRedis } from './redis-scripts.ts';
+import { RedisLimiter } from './redis-limiter.ts';
+import { defineScripts, type ScriptedRedis } from './redis-scripts.ts';
+import { RedisUnavailableError } from './redis-unavailable-error.ts';
 import { decodeState, encodeState } from './state-codec.ts';
 import { type ApiKeySubject, apiKeyIdOf, apiKeyStorageKey } from './subject.ts';
 import { keepForMs, pardonState } from './subject-state.ts';
@@ -61,14 +63,14 @@ export class RateLimitAdministration implements AsyncDisposable {
   async liftBan(keyId: ApiKeyId): Promise<boolean> {
     const storageKey = apiKeyStorageKey(keyId);
     for (let attempt = 0; attempt < LIFT_ATTEMPTS_MAX; attempt++) {
-      const [stored, time] = await this.#redis.rateLimitReadBuffer(storageKey);
-      const state = stored === null ? undefined : decodeState(stored);
-      if (stored === null || state === undefined) return false;
+      const { stored, redisNowMs } = readStateReply(await this.#redis.rateLimitReadBuffer(storageKey));
+      const state = stored && decodeState(stored);
+      if (stored === undefined || state === undefined) return false;
       const pardoned = pardonState(state);
       const keepMs = keepForMs(pardoned, 'api-key');
       if ((await this.#redis.rateLimitReplace(storageKey, stored, encodeState(pardoned), keepMs)) === 1) {
         await forgetNotedBans(this.#redis, [storageKey]);
-        return isBanned(state.penalty, readRedisTime(time));
+        return isBanned(state.penalty, redisNowMs);
       }
     }
     throw new Error(`the key ${keyId} changes too fast to lift its ban: try again`);
@@ -79,9 +81,9 @@ export class RateLimitAdministration implements AsyncDisposable {
   }
 
   async #findBan(storageKey: string): Promise<Ban | undefined> {
-    const [stored, time] = await this.#redis.rateLimitReadBuffer(storageKey);
-    const penalty = stored === null ? undefined : decodeState(stored)?.penalty;
-    if (penalty === undefined || !isBanned(penalty, readRedisTime(time))) return undefined;
+    const { stored, redisNowMs } = readStateReply(await this.#redis.rateLimitReadBuffer(storageKey));
+    const penalty = stored && decodeState(stored)?.penalty;
+    if (penalty === undefined || !isBanned(penalty, redisNowMs)) return undefined;
     return { keyId: apiKeyIdOf(storageKey), untilMs: penalty.banUntilMs, level: penalty.banLevel };
   }
 }

@@ -1,7 +1,8 @@
 import { Cluster, type CommonRedisOptions, Redis } from 'ioredis';
 
-/** Where Redis is: one server, a cluster, or a master that Sentinels know. */
+/** Where Redis is: one server, here or elsewhere, a cluster, or a master that Sentinels know. */
 export type RedisLocation =
+  | { readonly type: 'socket'; readonly path: string }
   | (RedisCredentials & HostAndPort & { readonly type: 'single'; readonly database: number })
   | (RedisCredentials & { readonly type: 'cluster'; readonly nodes: readonly HostAndPort[] })
   | (RedisCredentials & {
@@ -46,7 +47,7 @@ export function connectRedis(location: RedisLocation): Redis | Cluster {
 }
 
 function open(location: RedisLocation): Redis | Cluster {
-  const { username, password, tls } = location;
+  const { username, password, tls }: RedisCredentials = location.type === 'socket' ? { tls: false } : location;
   const options = {
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
@@ -60,6 +61,8 @@ function open(location: RedisLocation): Redis | Cluster {
   } satisfies CommonRedisOptions & { tls?: object };
   const single = { ...options, enableOfflineQueue: false, retryStrategy: reconnectDelayMs };
   switch (location.type) {
+    case 'socket':
+      return new Redis({ ...single, path: location.path });
     case 'single':
       return new Redis({ ...single, host: location.host, port: location.port, db: location.database });
     case 'sentinel':

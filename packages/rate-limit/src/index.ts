@@ -3,7 +3,8 @@ export { connectRedis, type RedisLocation } from './connect-redis.ts';
 export * from './headers.ts';
 export { InProcessLimiter, type InProcessLimiterOptions } from './in-process-limiter.ts';
 export * from './rate-limiter.ts';
-export { RedisLimiter, type RedisLimiterOptions, RedisUnavailableError } from './redis-limiter.ts';
+export { RedisLimiter, type RedisLimiterOptions } from './redis-limiter.ts';
+export { RedisUnavailableError } from './redis-unavailable-error.ts';
 export { ResilientLimiter, type ResilientLimiterOptions } from './resilient-limiter.ts';
 export type { LimiterStateChange } from './shard.ts';
 export {

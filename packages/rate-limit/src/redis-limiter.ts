@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
-import { readAnswer, readReplyTime } from './check-reply.ts';
+import { assertCheckReply, readAnswer, readReplyTime, readStateReply } from './check-reply.ts';
 import {
   assertCost,
   type PeekedStanding,
@@ -7,7 +7,8 @@ import {
   type RateLimiter,
   type RateLimitUse,
 } from './rate-limiter.ts';
-import { defineScripts, readRedisTime, type ScriptedRedis } from './redis-scripts.ts';
+import { defineScripts, type ScriptedRedis } from './redis-scripts.ts';
+import { RedisUnavailableError } from './redis-unavailable-error.ts';
 import { decodeState } from './state-codec.ts';
 import type { RateLimitSubject } from './subject.ts';
 import { peekState } from './subject-state.ts';
@@ -31,18 +32,6 @@ export interface RedisLimiterObserver {
   countedTwice(subject: RateLimitSubject, cost: number): void;
   /** A debit that timed out has not run after all. */
   debitLost(subject: RateLimitSubject, use: RateLimitUse): void;
-}
-
-/** Redis did not answer in time, or with an error. */
-export class RedisUnavailableError extends Error {
-  override readonly name = 'RedisUnavailableError';
-  /** Whether the call may have taken effect all the same. */
-  readonly mayHaveRun: boolean;
-
-  constructor(message: string, mayHaveRun: boolean, cause?: unknown) {
-    super(message, { cause });
-    this.mayHaveRun = mayHaveRun;
-  }
 }
 
 /** What waits to be sent. */
@@ -101,10 +90,10 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
   peek(subject: RateLimitSubject): Promise<PeekedStanding> {
     return new Promise((resolve, reject) => {
       this.#ask(subject, this.#redis.rateLimitReadBuffer(subject.storageKey), {
-        done: ([stored, time]) => {
-          const redisNowMs = readRedisTime(time);
+        read: readStateReply,
+        done: ({ stored, redisNowMs }) => {
           this.#observer?.answered(subject, redisNowMs);
-          const state = stored === null ? undefined : decodeState(stored);
+          const state = stored && decodeState(stored);
           resolve(peekState(state, subject, this.#nowMs?.() ?? redisNowMs));
         },
         failed: reject,
@@ -148,6 +137,7 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
       parameters.push(mode, minuteCost, subject.perMinute, dayParameter);
     }
     this.#ask(first.subject, this.#redis.rateLimitCheckBuffer(calls.length, parameters), {
+      read: (reply) => assertCheckReply(reply, calls.length),
       done: (reply) => {
         this.#observer?.answered(first.subject, readReplyTime(reply));
         for (const [i, call] of calls.entries()) call.done(readAnswer(reply, i, call.subject));
@@ -175,7 +165,11 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
   }
 
   /** Waits for a reply, for as long as a call may take. */
-  #ask<Reply>(subject: RateLimitSubject, reply: Promise<Reply>, { done, failed, late }: Listener<Reply>): void {
+  #ask<Answer>(
+    subject: RateLimitSubject,
+    reply: Promise<unknown>,
+    { read, done, failed, late }: Listener<Answer>,
+  ): void {
     let isWaiting = true;
     const fail = (error: RedisUnavailableError): void => {
       isWaiting = false;
@@ -188,28 +182,35 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
         if (isWaiting) fail(timeoutError(this.#timeoutMs));
       });
     }, this.#timeoutMs);
-    reply.then(
-      (value) => {
-        clearTimeout(timer);
-        if (!isWaiting) return late?.(value);
-        isWaiting = false;
-        done(value);
-      },
-      (cause: unknown) => {
-        clearTimeout(timer);
-        const error = redisError(cause);
-        if (isWaiting) fail(error);
-        else if (!error.mayHaveRun) late?.(undefined);
-      },
-    );
+    const onError = (cause: unknown): void => {
+      clearTimeout(timer);
+      const error = redisError(cause);
+      if (isWaiting) fail(error);
+      else if (!error.mayHaveRun) late?.(undefined);
+    };
+    reply.then((value) => {
+      let answer: Answer;
+      try {
+        answer = read(value);
+      } catch (cause) {
+        onError(cause);
+        return;
+      }
+      clearTimeout(timer);
+      if (!isWaiting) return late?.(answer);
+      isWaiting = false;
+      done(answer);
+    }, onError);
   }
 }
 
-interface Listener<Reply> {
-  readonly done: (reply: Reply) => void;
+interface Listener<Answer> {
+  /** @throws RedisUnavailableError where a reply is no answer */
+  readonly read: (reply: unknown) => Answer;
+  readonly done: (answer: Answer) => void;
   readonly failed: (error: RedisUnavailableError) => void;
-  /** What became of a call that had failed for want of an answer in time: its reply, or nothing where it has not run. */
-  readonly late?: (reply: Reply | undefined) => void;
+  /** What became of a call that had failed for want of an answer in time: its answer, or nothing where it has not run. */
+  readonly late?: (answer: Answer | undefined) => void;
 }
 
 const rejecting =
@@ -224,6 +225,7 @@ const timeoutError = (timeoutMs: number) =>
 
 /** What Redis refuses, and what was never sent for want of a connection, has not run. */
 function redisError(cause: unknown): RedisUnavailableError {
+  if (cause instanceof RedisUnavailableError) return cause;
   if (!(cause instanceof Error)) return new RedisUnavailableError('Redis failed', true, cause);
   const mayHaveRun = cause.name !== 'ReplyError' && !cause.message.includes('enableOfflineQueue');
   return new RedisUnavailableError(`Redis failed: ${cause.message}`, mayHaveRun, cause);

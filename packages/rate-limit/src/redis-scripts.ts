@@ -17,10 +17,6 @@ interface RateLimitScripts {
 /** The answer of Redis to TIME. */
 type RedisTime = readonly [seconds: Buffer, microseconds: Buffer];
 
-/** In milliseconds since the epoch. */
-export const readRedisTime = ([seconds, microseconds]: RedisTime): number =>
-  Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
-
 const readScript = (name: string): string => readFileSync(new URL(name, import.meta.url), 'utf8');
 
 /** Defines the scripts on a connection. */

@@ -1,6 +1,7 @@
 import { CircuitBreaker } from './circuit-breaker.ts';
 import type { PeekedStanding, RateLimitDecision, RateLimitUse } from './rate-limiter.ts';
-import type { RedisLimiter, RedisUnavailableError } from './redis-limiter.ts';
+import type { RedisLimiter } from './redis-limiter.ts';
+import type { RedisUnavailableError } from './redis-unavailable-error.ts';
 import { StandIn, type StandInOptions } from './stand-in.ts';
 import { clientAddressSubject, type RateLimitSubject } from './subject.ts';
 

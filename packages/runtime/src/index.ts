@@ -11,6 +11,7 @@ export type {
   RedisTarget,
   SentinelRedis,
   SingleRedis,
+  SocketRedis,
 } from './settings/redis-target.ts';
 export {
   type Environment,

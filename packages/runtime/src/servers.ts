@@ -15,7 +15,7 @@ export type { ServerProcess } from './process/server-process.ts';
 export { findUnprivilegedUser, type UnprivilegedUser } from './process/unprivileged-user.ts';
 export {
   findRedisProgram,
-  type RedisProcessOptions,
+  type RedisPortOptions,
   type RunningRedis,
   startRedis,
   stopRedis,

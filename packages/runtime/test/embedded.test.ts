@@ -1,153 +1,29 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { connect } from 'node:net';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { SingleRedis } from '../src/index.ts';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { isAlive } from '../src/process/server-process.ts';
-import { findRedisProgram } from '../src/servers.ts';
+import { expectToEnd, ORDINARY_USER, User, useDataFolders } from './support/data-folder-user.ts';
+import { query } from './support/query.ts';
 
-/** Root may write everywhere, so what others may not is tried as nobody. */
-const ORDINARY_USER = process.getuid?.() === 0 ? 65_534 : undefined;
-
-const PROGRAM = join(import.meta.dirname, 'support', 'use-data-folder.ts');
-
-interface Said {
-  readonly url: string;
-  readonly pid: number;
-  readonly redis?: SingleRedis;
-  readonly redisPid?: number;
-  readonly error?: string;
-  readonly restarted?: boolean;
-}
-
-class User implements AsyncDisposable {
-  readonly process: ChildProcess;
-  readonly #lines: AsyncIterator<string>;
-
-  constructor(folder: string, roles: string[] = [], uid?: number) {
-    const identity = uid === undefined ? {} : { uid, gid: uid };
-    this.process = spawn(process.execPath, [PROGRAM, folder, ...roles], {
-      stdio: ['pipe', 'pipe', 'inherit'],
-      cwd: '/',
-      ...identity,
-    });
-    if (this.process.stdout === null) throw new Error('no output');
-    this.#lines = createInterface(this.process.stdout)[Symbol.asyncIterator]();
-  }
-
-  async said(): Promise<Said> {
-    const { value } = await this.#lines.next();
-    const said: Said = JSON.parse(String(value));
-    if (said.pid !== undefined) leftovers.push(said.pid);
-    if (said.redisPid !== undefined) leftovers.push(said.redisPid);
-    return said;
-  }
-
-  async leave(): Promise<void> {
-    if (this.process.exitCode !== null || this.process.signalCode !== null) return;
-    const exit = once(this.process, 'exit');
-    this.process.stdin?.end();
-    await exit;
-  }
-
-  /** As when a container is killed. */
-  async killWithGuards(): Promise<void> {
-    const guards = childrenOf(this.process.pid ?? 0).filter(({ command }) => command.includes('clean-up.ts'));
-    for (const { pid } of guards) process.kill(pid, 'SIGKILL');
-    expect(guards).not.toEqual([]);
-    await this.kill();
-  }
-
-  async kill(): Promise<void> {
-    const exit = once(this.process, 'exit');
-    this.process.kill('SIGKILL');
-    await exit;
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.leave();
-  }
-}
-
-function childrenOf(parent: number): { pid: number; command: string }[] {
-  return listProcesses().filter((process) => process.parent === parent);
-}
-
-/** By /proc where there is one, because small Linux images have no `ps`. */
-function listProcesses(): { pid: number; parent: number; command: string }[] {
-  if (existsSync('/proc/self/stat')) {
-    const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-    return pids.flatMap((pid) => {
-      try {
-        const parent = readFileSync(`/proc/${pid}/stat`, 'latin1')
-          .replace(/^.*\) \S /, '')
-          .split(' ')[0];
-        return [{ pid: Number(pid), parent: Number(parent), command: readFileSync(`/proc/${pid}/cmdline`, 'utf8') }];
-      } catch {
-        return []; // it has just ended
-      }
-    });
-  }
-  const output = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' });
-  const rows = output.split('\n').map((line) => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line));
-  return rows.map((row) => ({ pid: Number(row?.[1]), parent: Number(row?.[2]), command: row?.[3] ?? '' }));
-}
-
+const folders = useDataFolders();
 let seed: string;
 let folder: string;
-let leftovers: number[];
 
 /** A data folder in which the database has been made, which takes a while. */
 beforeAll(async () => {
-  leftovers = [];
   seed = join(mkdtempSync(join(tmpdir(), 'petstore-runtime-')), 'seed');
   await using user = new User(seed);
   await user.said();
 });
-
 afterAll(() => rmSync(join(seed, '..'), { recursive: true, force: true }));
-
 beforeEach(() => {
-  leftovers = [];
-  folder = join(mkdtempSync(join(tmpdir(), 'petstore-runtime-')), 'data folder');
+  folder = folders.path;
 });
 
 const useSeed = () => execFileSync('cp', ['-a', seed, folder]);
-
-afterEach(() => {
-  const survivors = leftovers.filter(isAlive);
-  for (const pid of survivors) process.kill(pid, 'SIGKILL');
-  rmSync(join(folder, '..'), { recursive: true, force: true, maxRetries: 5 });
-  expect(survivors, 'servers that outlived their users').toEqual([]);
-});
-
-async function query(url: string, sql: string): Promise<unknown[]> {
-  const client = new pg.Client({ connectionString: url });
-  client.on('error', () => {}); // the query rejects with it
-  await client.connect();
-  try {
-    return (await client.query(sql)).rows;
-  } finally {
-    await client.end();
-  }
-}
 
 describe('the PostgreSQL below a data folder', () => {
   test('keeps its data over a restart', async () => {
@@ -257,10 +133,10 @@ describe('the PostgreSQL below a data folder', () => {
     const { url, pid } = await server.said();
     process.kill(pid, 'SIGKILL');
     expect(await server.said()).toEqual({ restarted: true });
-    const [row] = await query(url, `SELECT pg_read_file('postmaster.pid') AS file`);
-    const file = row instanceof Object && 'file' in row ? String(row.file) : '';
-    leftovers.push(Number(file.split('\n')[0]));
-    expect(leftovers.at(-1)).toBeGreaterThan(0);
+    expect(await query(url, 'SELECT 1')).toHaveLength(1);
+    const [line] = readFileSync(join(folder, 'postgres', 'postmaster.pid'), 'utf8').split('\n');
+    expect(Number(line)).not.toBe(pid);
+    expectToEnd(Number(line));
   });
 
   test('is finished where an earlier start was cut off while it was made', async () => {
@@ -277,7 +153,9 @@ describe('the PostgreSQL below a data folder', () => {
     const { url } = await user.said();
     const wrong = url.replace(/:[^:@]+@/, ':wrong@');
     await expect(query(wrong, 'SELECT 1')).rejects.toThrow('password authentication failed');
-    expect(statSync(join(folder, 'postgres.password')).mode & 0o777).toBe(0o600);
+    for (const name of ['postgres.password', 'postgres-service.password']) {
+      expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
+    }
   });
 });
 
@@ -310,7 +188,7 @@ describe('a data folder', () => {
     expect(error).toMatch(/^RuntimeError: The data folder .+ cannot be written to \(permission denied\)/);
   });
 
-  test('works for an ordinary user, and then for whoever runs the tests, who may be root', async () => {
+  test('works for an ordinary user, then for whoever runs the tests, who may be root, and again', async () => {
     mkdirSync(folder);
     chmodSync(join(folder, '..'), 0o755);
     if (ORDINARY_USER !== undefined) chownSync(folder, ORDINARY_USER, ORDINARY_USER);
@@ -318,8 +196,12 @@ describe('a data folder', () => {
       await using ordinary = new User(folder, [], ORDINARY_USER);
       await query((await ordinary.said()).url, 'CREATE TABLE kept ()');
     }
-    await using second = new User(folder);
-    expect(await query((await second.said()).url, 'SELECT * FROM kept')).toEqual([]);
+    {
+      await using second = new User(folder);
+      expect(await query((await second.said()).url, 'SELECT * FROM kept')).toEqual([]);
+    }
+    await using third = new User(folder, [], ORDINARY_USER);
+    expect(await query((await third.said()).url, 'SELECT * FROM kept')).toEqual([]);
   });
 
   test('below one that is closed to others works', async () => {
@@ -328,59 +210,3 @@ describe('a data folder', () => {
     expect(await query((await user.said()).url, 'SELECT 1')).toHaveLength(1);
   });
 });
-
-describe('the private Redis below a data folder', () => {
-  test('keeps its data over a restart, asks for a password, and is shared', async () => {
-    useSeed();
-    expect(findRedisProgram(), 'the tests need redis-server or valkey-server').toBeDefined();
-    {
-      await using first = new User(folder, ['redis']);
-      const { redis, redisPid } = await first.said();
-      await using second = new User(folder, ['redis']);
-      expect(await second.said()).toMatchObject({ redis, redisPid });
-      expect(await command(redis, 'SET kept 42')).toBe('+OK');
-      expect(await command({ ...redis, password: 'wrong' }, 'GET kept')).toMatch(/^-NOAUTH/);
-    }
-    await using third = new User(folder, ['redis']);
-    const { redis } = await third.said();
-    expect(await command(redis, 'GET kept')).toBe('42');
-    expect(readFileSync(`/proc/${(await third.process.pid) ?? 0}/cmdline`, 'utf8')).not.toContain(redis?.password);
-  });
-
-  test('is taken over where even the guard of its user was killed, and then stopped', async () => {
-    useSeed();
-    const first = new User(folder, ['redis']);
-    const { redisPid = 0 } = await first.said();
-    await first.killWithGuards();
-    const second = new User(folder, ['redis']);
-    expect(await second.said()).toMatchObject({ redisPid });
-    await second.leave();
-    expect(isAlive(redisPid)).toBe(false);
-  });
-
-  test('is stopped when its last user was killed', async () => {
-    useSeed();
-    const user = new User(folder, ['redis']);
-    const { pid, redisPid = 0 } = await user.said();
-    await user.kill();
-    await vi.waitUntil(() => !isAlive(redisPid) && !isAlive(pid), { timeout: 25_000 });
-  });
-
-  test('is started again on its port when it dies under a server', async () => {
-    useSeed();
-    await using server = new User(folder, ['server', 'redis']);
-    const { redis, redisPid = 0 } = await server.said();
-    process.kill(redisPid, 'SIGKILL');
-    expect(await server.said()).toEqual({ restarted: true });
-    expect(await command(redis, 'PING')).toBe('+PONG');
-  });
-});
-
-/** The last line of the answer to one command. */
-async function command(redis: Partial<SingleRedis> | undefined, text: string): Promise<string | undefined> {
-  const socket = connect({ host: '127.0.0.1', port: redis?.port ?? 0 });
-  socket.end(`AUTH ${redis?.password}\r\n${text}\r\nQUIT\r\n`);
-  let answer = '';
-  for await (const chunk of socket) answer += String(chunk);
-  return answer.trim().split('\r\n').at(-2);
-}

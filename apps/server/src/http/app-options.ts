@@ -89,6 +89,8 @@ export interface AppOptions {
   readonly metrics: RequestMetrics;
   /** Called once, when somebody asks for the document: the servers that it names are known only after listening. */
   readonly renderDocument: (version: ApiVersion) => RenderedDocument;
+  /** What `/.well-known/security.txt` says. Left out: there is none. */
+  readonly securityText?: string | undefined;
   /** Whether PostgreSQL could be reached when last looked. While not, whoever has no known key gets 503. */
   readonly isStorageAvailable: () => boolean;
   /** Makes an id that no other request has; `randomUUID` in production. */

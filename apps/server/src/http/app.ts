@@ -53,7 +53,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   const mounting: Mounting = { app, host, admission };
   const restPlaces = mountRest(mounting, options.restRoutes, services);
   mountTrpc(mounting, options, bounds);
-  mountDocuments(mounting, options.renderDocument);
+  mountDocuments(mounting, options);
   mountNothing(mounting);
   app.setErrorHandler((error, request) => request.exchange.fail(error));
 

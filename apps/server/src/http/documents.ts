@@ -11,13 +11,17 @@ const DOCS_PATH = '/docs';
 const VERSIONS: readonly ApiVersion[] = ['v1', 'v2'];
 
 /** Mounts what needs no key: the OpenAPI documents, the reference with its guides, and the way there. */
-export function mountDocuments(mounting: Mounting, renderDocument: AppOptions['renderDocument']): void {
+export function mountDocuments(
+  mounting: Mounting,
+  { renderDocument, securityText }: Pick<AppOptions, 'renderDocument' | 'securityText'>,
+): void {
   const reference = createReference();
   const GET = [
     ...VERSIONS.flatMap((version) => serveDocument(version, renderDocument)),
     [DOCS_PATH, 'docs', serveReference(reference, () => DOCS_PATH)],
     [`${DOCS_PATH}/*`, 'docs', serveReference(reference, ({ '*': rest }) => `${DOCS_PATH}/${rest}`)],
     ['/', 'docs', leadTo(DOCS_PATH)],
+    ...serveSecurityText(securityText),
   ] as const;
   for (const [url, operation, handler] of GET) {
     const place = { operation, dialect: 'rest', isAdmitted: false, allow: allowOf(['GET']) } as const;
@@ -35,6 +39,11 @@ function serveDocument(version: ApiVersion, renderDocument: AppOptions['renderDo
     [`/${version}/openapi.json`, 'openapi', servePage(JSON_TYPE, () => document().json)],
     [`/${version}/openapi.yaml`, 'openapi', servePage('application/yaml', () => document().yaml)],
   ] as const;
+}
+
+function serveSecurityText(text: string | undefined) {
+  if (text === undefined) return [];
+  return [['/.well-known/security.txt', 'security', servePage('text/plain; charset=utf-8', () => text)]] as const;
 }
 
 function serveReference(reference: Reference, pathOf: (params: { readonly '*'?: string }) => string): Handler {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, BlockList, isIP } from 'node:net';
 import { RuntimeError } from '@petstore/runtime';
 import { createServer } from '../node-http.ts';
 
@@ -11,6 +11,12 @@ export interface ListenAddress {
   /** The setting to change where the port cannot be had. */
   readonly setting: 'PORT' | 'ADMIN_PORT';
 }
+
+/** The setting to change where the host is none of this machine. */
+const HOST_SETTINGS = { PORT: 'HOST', ADMIN_PORT: 'ADMIN_HOST' } as const satisfies Record<
+  ListenAddress['setting'],
+  string
+>;
 
 /** @returns the port */
 export async function listen(server: Server, { host, port, setting }: ListenAddress): Promise<number> {
@@ -52,7 +58,9 @@ export function explainListenError(error: unknown, { host, port, setting }: List
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return new RuntimeError(`${host} is no address of this machine. Set HOST to one, such as 127.0.0.1 or 0.0.0.0.`);
+      return new RuntimeError(
+        `${host} is no address of this machine. Set ${HOST_SETTINGS[setting]} to one, such as 127.0.0.1 or 0.0.0.0.`,
+      );
     default:
       return error;
   }
@@ -61,6 +69,16 @@ export function explainListenError(error: unknown, { host, port, setting }: List
 /** The URL of a listener, as in `http://127.0.0.1:3000`. */
 export const urlOf = (host: string, port: number): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8);
+LOOPBACK.addAddress('::1', 'ipv6');
+
+/** Whether only this machine can call what listens on a host. Of names only `localhost` is believed. */
+export function isLoopback(host: string): boolean {
+  const family = isIP(host);
+  return family === 0 ? host.toLowerCase() === 'localhost' : LOOPBACK.check(host, family === 6 ? 'ipv6' : 'ipv4');
+}
 
 const UNSPECIFIED: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 

@@ -1,6 +1,7 @@
 import type { Settings } from '@petstore/runtime';
 import type { Logger } from 'pino';
 import { type BannerFacts, listeningLine, renderBanner } from '../banner.ts';
+import { demoKeysFile } from '../embedded/demo-keys.ts';
 import { type AdminSources, createAdminListener } from './admin-listener.ts';
 import { listen, reachableHost, urlOf } from './listen.ts';
 
@@ -19,7 +20,7 @@ export type OpenOperations = (sources: OperationsSources, resources: AsyncDispos
 
 /** Answers on the admin port, and tells on standard output. */
 export function operationsOf(settings: Settings): OpenOperations {
-  const { host, adminPort } = settings;
+  const { adminHost: host, adminPort } = settings;
   return async ({ readiness, metrics, logger }, resources) => {
     const onError = (err: unknown) => logger.error({ err }, 'the admin listener failed');
     const server = createAdminListener({ readiness, metrics, onError });
@@ -29,15 +30,16 @@ export function operationsOf(settings: Settings): OpenOperations {
       server.closeAllConnections();
     });
     const adminUrl = urlOf(reachableHost(host), port);
-    logger.info({ url: `${adminUrl}/readyz` }, 'health and metrics are served');
+    logger.info({ url: `${adminUrl}/readyz`, host }, 'health and metrics are served');
     return (facts) => announce(settings, { ...facts, adminUrl }, logger);
   };
 }
 
-function announce({ logFormat, databaseUrl }: Settings, facts: BannerFacts, logger: Logger): void {
+function announce({ logFormat, databaseUrl, dataFolder }: Settings, facts: BannerFacts, logger: Logger): void {
   // Where others keep the database, others read the log: it stays JSON, and holds no banner.
   if (logFormat === 'pretty' || databaseUrl === undefined) {
-    process.stdout.write(renderBanner(facts));
+    const isTerminal = process.stdout.isTTY === true;
+    process.stdout.write(renderBanner(facts, { isTerminal, demoKeysFile: demoKeysFile(dataFolder) }));
     return;
   }
   const { demoKeys: _, listenUrl, ...rest } = facts;

@@ -2,6 +2,7 @@ import type { Settings } from '@petstore/runtime';
 import type { StartOptions } from '../compose.ts';
 import { createLogger } from '../operations/logger.ts';
 import { operationsOf } from '../operations/operations.ts';
+import { noteRisks } from '../operations/start-notes.ts';
 import type { RunningServer } from '../run-until-ended.ts';
 import { ProcessGroup } from './process-group.ts';
 
@@ -17,6 +18,7 @@ export async function startServer(
 ): Promise<RunningServer> {
   await using resources = new AsyncDisposableStack();
   const logger = await createLogger({ level: settings.logLevel, format: settings.logFormat });
+  noteRisks(settings, logger);
   const group = new ProcessGroup(settings, { logger, onFatal });
   const sources = { readiness: () => group.readiness(), metrics: () => group.metrics(), logger };
   group.start(await operationsOf(settings)(sources, resources));

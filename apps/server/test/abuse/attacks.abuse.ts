@@ -191,11 +191,14 @@ test('who has a /48 causes 512 look-ups at a time, whatever number of addresses 
   expect(await call('/v1/nothing', bearer(key))).toBe(404);
   const before = residentMb(server.pid);
   postgres.pause();
-  const flood = Array.from({ length: 2_000 }, (_, i) =>
-    call('/v1/nothing', { ...bearer(forgedKey()), 'x-forwarded-for': `2001:db8:0:${i.toString(16)}::1` }),
-  );
-  const first = await Promise.race([...flood]);
-  expect(first).toBe(503);
+  let answered = 0;
+  const flood = Array.from({ length: 2_000 }, async (_, i) => {
+    const from = { 'x-forwarded-for': `2001:db8:0:${i.toString(16)}::1` };
+    const status = await call('/v1/nothing', { ...bearer(forgedKey()), ...from });
+    answered++;
+    return status;
+  });
+  await expect.poll(() => answered, { timeout: 60_000 }).toBeGreaterThanOrEqual(2_000 - 512);
   const most = residentMb(server.pid);
   postgres.resume();
   const statuses = await Promise.all(flood);

@@ -5,8 +5,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect, test, vi } from 'vitest';
 import { isRunning, ServerUnderTest, useDataFolder } from './support/server-process.ts';
+import { readBannerOnTerminal } from './support/terminal.ts';
 
 const COMMAND_LINE = join(import.meta.dirname, '../../../cli/src/main.js');
+
+/** An address that is not known to be a loopback one, though the system takes it for that: no test opens a port to others. */
+const REACHABLE = '127.1';
+
+/** The keys of a banner, each behind its plan. */
+const keysOf = (banner: string) =>
+  [...banner.matchAll(/# (\w+):.*\n\s+curl -H "Authorization: Bearer (\S+)"/g)].map(([, plan, key]) => [plan, key]);
 
 /** For what is only a matter of time. */
 const PATIENTLY = { timeout: 25_000 };
@@ -42,6 +50,56 @@ test('a first start offers a key per plan, and orders and pets to look at', asyn
   expect(statSync(join(folder.path, 'demo-keys.json')).mode & 0o777).toBe(0o600);
 });
 
+test('whole demo keys are shown on a terminal, and told nowhere else but in their file', async () => {
+  using folder = useDataFolder();
+  await using server = new ServerUnderTest(folder.path, { LOG_FORMAT: 'pretty' });
+  const keys = await server.demoKeys();
+  expect(server.stdout).toContain(`  Demo keys ${join(folder.path, 'demo-keys.json')}\n`);
+  for (const key of keys.values()) expect(server.stdout + server.stderr).not.toContain(key);
+  await server.stop();
+  expect(keysOf(await readBannerOnTerminal(folder.path))).toEqual([...keys]);
+});
+
+test('demo keys are revoked by a server that others can reach, and new ones are made where they cannot', async () => {
+  using folder = useDataFolder();
+  let keys: ReadonlyMap<string, string>;
+  {
+    await using first = new ServerUnderTest(folder.path);
+    keys = await first.demoKeys();
+  }
+  {
+    await using open = new ServerUnderTest(folder.path, { HOST: REACHABLE });
+    const url = await open.url();
+    expect(await open.demoKeys()).toEqual(new Map());
+    for (const key of keys.values()) {
+      expect((await fetch(`${url}/v1/store/orders`, { headers: bearer(key) })).status).toBe(401);
+    }
+    expect(open.stdout).toMatch(/"level":"warn".*the demo keys were revoked: others can reach HOST/);
+    expect(open.stdout).not.toContain('Demo keys');
+  }
+  await using closed = new ServerUnderTest(folder.path);
+  const url = await closed.url();
+  const others = await closed.demoKeys();
+  expect([...others.keys()]).toEqual([...keys.keys()]);
+  for (const [plan, key] of others) {
+    expect(key).not.toBe(keys.get(plan));
+    expect(await listOrderIds(url, key)).toHaveLength(20);
+  }
+});
+
+test('a first start that others can reach makes orders, and no demo keys', async () => {
+  using folder = useDataFolder();
+  await using open = new ServerUnderTest(folder.path, { HOST: REACHABLE });
+  const url = await open.url();
+  expect(await open.demoKeys()).toEqual(new Map());
+  expect(open.stdout).not.toContain('revoked');
+  const { stdout } = await administerKeys(folder.path, 'create', '--plan', 'free', '--json');
+  const { key } = JSON.parse(stdout) as { key: string }; // as it is documented
+  expect(await listOrderIds(url, key)).toHaveLength(20);
+  const { stdout: list } = await administerKeys(folder.path, 'list', '--json');
+  expect(JSON.parse(list)).toHaveLength(1);
+});
+
 test('data and demo keys are kept over a restart, and seeded only once', async () => {
   using folder = useDataFolder();
   let keys: ReadonlyMap<string, string>;
@@ -73,17 +131,12 @@ test('a start offers demo keys as they are by then: none that is revoked or repl
     await administerKeys(folder.path, 'rotate', idOf('business'), '--overlap', '1h');
     await administerKeys(folder.path, 'revoke', idOf('enterprise'));
   }
-  await using second = new ServerUnderTest(folder.path);
-  const offered = await second.demoKeys();
-  expect(offered).toEqual(
-    new Map([
-      ['enterprise', keys.get('free')],
-      ['business', keys.get('business')],
-    ]),
-  );
-  expect(second.stdout).toContain('# enterprise: 1,234 a minute, 56,789 a day\n');
-  const url = await second.url();
-  for (const key of offered.values()) expect(await listOrderIds(url, key)).toHaveLength(20);
+  const banner = await readBannerOnTerminal(folder.path);
+  expect(keysOf(banner)).toEqual([
+    ['enterprise', keys.get('free')],
+    ['business', keys.get('business')],
+  ]);
+  expect(banner).toContain('# enterprise: 1,234 a minute, 56,789 a day\n');
 });
 
 test('limits are kept over a restart', async () => {

@@ -70,6 +70,8 @@ test('a host that is not of this machine is told in one line', async () => {
   using folder = useDataFolder();
   await using server = new ServerUnderTest(folder.path, { HOST: '192.0.2.1' });
   await expectRefusal(server, 1, /^petstore: 192\.0\.2\.1 is no address of this machine\. Set HOST/);
+  await using admin = new ServerUnderTest(folder.path, { ADMIN_HOST: '192.0.2.1' });
+  await expectRefusal(admin, 1, /^petstore: 192\.0\.2\.1 is no address of this machine\. Set ADMIN_HOST/);
 });
 
 describe('a DATA_DIR that cannot be written is told in one line', () => {

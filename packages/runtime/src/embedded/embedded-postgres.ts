@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { chownSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { chownSync, existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { findPostgresBinaries } from '../postgres/postgres-binaries.ts';
 import {
   findRunningPostgres,
   initialiseCluster,
   isInitialised,
-  POSTGRES_USER,
   type PostgresCluster,
   type PostgresParameters,
   startPostgres,
   stopPostgres,
 } from '../postgres/postgres-cluster.ts';
+import { prepareServiceRole, SERVICE_ROLE } from '../postgres/service-role.ts';
 import { findUnprivilegedUser, type UnprivilegedUser } from '../process/unprivileged-user.ts';
 import { RuntimeError } from '../runtime-error.ts';
 import { prepareDataFolder } from './data-folder.ts';
@@ -47,30 +47,42 @@ export async function useEmbeddedPostgres(dataFolder: string, options: UseOption
     passwordFile: join(dataFolder, 'postgres.password'),
     user: findClusterUser(folder),
   };
-  const { port, pid, release } = await useSharedServer(
+  const servicePassword = join(dataFolder, 'postgres-service.password');
+  const {
+    place: port,
+    pid,
+    release,
+  } = await useSharedServer(
     {
       ...findEmbeddedPostgres(dataFolder),
-      async start(port) {
-        ensurePassword(cluster);
-        if (!isInitialised(cluster)) await initialiseCluster(cluster, { flush: true });
-        return startPostgres(cluster, PARAMETERS, port);
+      async findFormer() {
+        // Earlier releases had no role but the superuser.
+        if (existsSync(servicePassword) || !isInitialised(cluster)) return undefined;
+        return (await findRunningPostgres(folder))?.process;
+      },
+      async start(lastingPort?: number) {
+        await prepareCluster(cluster, servicePassword);
+        const { port, process } = await startPostgres(cluster, PARAMETERS, lastingPort);
+        return { place: port, process };
       },
     },
     options,
   );
-  const password = readPassword(cluster);
   return {
-    address: `postgres://${POSTGRES_USER}:${password}@127.0.0.1:${port}/postgres`,
+    address: `postgres://${SERVICE_ROLE}:${readPassword(servicePassword)}@127.0.0.1:${port}/postgres`,
     pid,
     release,
   };
 }
 
 /** The PostgreSQL below a data folder, as somebody else may have started it. */
-export const findEmbeddedPostgres = (dataFolder: string): SharedServerAccess => ({
+export const findEmbeddedPostgres = (dataFolder: string): SharedServerAccess<number> => ({
   dataFolder,
   name: 'postgres',
-  find: () => findRunningPostgres(clusterFolder(dataFolder)),
+  async find() {
+    const running = await findRunningPostgres(clusterFolder(dataFolder));
+    return running && { place: running.port, process: running.process };
+  },
   stop: stopPostgres,
 });
 
@@ -84,20 +96,36 @@ function findClusterUser(folder: string): UnprivilegedUser | undefined {
   return uid === 0 || uid === user.uid ? user : { name: `user ${uid}`, uid, gid };
 }
 
-function ensurePassword({ passwordFile, user, ...cluster }: PostgresCluster): void {
-  if (existsSync(passwordFile)) return;
-  if (isInitialised({ passwordFile, user, ...cluster })) {
-    throw new RuntimeError(`The file ${passwordFile} is missing, and without it the database cannot be opened.`);
+/** Makes what is missing: the data folder, and the role that we log in as. */
+async function prepareCluster(cluster: PostgresCluster, servicePassword: string): Promise<void> {
+  const { passwordFile, user } = cluster;
+  if (!isInitialised(cluster)) {
+    writeFileSync(passwordFile, newPassword(), { mode: 0o600 });
+    if (user !== undefined) chownSync(passwordFile, user.uid, user.gid);
+    await initialiseCluster(cluster, { flush: true });
   }
-  writeFileSync(passwordFile, randomBytes(24).toString('base64url'), { mode: 0o600 });
-  if (user !== undefined) chownSync(passwordFile, user.uid, user.gid);
+  if (existsSync(servicePassword)) return;
+  const password = newPassword();
+  await prepareServiceRole(cluster, password);
+  // Last, and in one step, so that a start that was cut off is done anew.
+  writeFileSync(`${servicePassword}.new`, password, { mode: 0o600 });
+  // Root leaves to an ordinary user what is in that one's folder.
+  if (process.geteuid?.() === 0) giveToOwnerOf(dirname(servicePassword), `${servicePassword}.new`);
+  renameSync(`${servicePassword}.new`, servicePassword);
 }
 
-function readPassword({ passwordFile }: PostgresCluster): string {
+function giveToOwnerOf(folder: string, file: string): void {
+  const { uid, gid } = statSync(folder);
+  chownSync(file, uid, gid);
+}
+
+const newPassword = (): string => randomBytes(24).toString('base64url');
+
+function readPassword(file: string): string {
   try {
-    return readFileSync(passwordFile, 'utf8').trim();
+    return readFileSync(file, 'utf8').trim();
   } catch (cause) {
-    throw new RuntimeError(`The file ${passwordFile} cannot be read; the data folder may belong to another user.`, {
+    throw new RuntimeError(`The file ${file} cannot be read; the data folder may belong to another user.`, {
       cause,
     });
   }

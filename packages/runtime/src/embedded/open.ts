@@ -1,4 +1,4 @@
-import type { SingleRedis } from '../settings/redis-target.ts';
+import type { SocketRedis } from '../settings/redis-target.ts';
 import type { EmbeddedServer, UseOptions } from './shared-server.ts';
 
 // What runs the embedded servers is loaded only where they are used: a start on external ones need not wait for it.
@@ -27,7 +27,7 @@ export async function openEmbeddedPostgres(
 export async function openPrivateRedis(
   dataFolder: string,
   options: UseOptions = {},
-): Promise<EmbeddedServer<SingleRedis> | undefined> {
+): Promise<EmbeddedServer<SocketRedis> | undefined> {
   const { usePrivateRedis } = await import('./private-redis.ts');
   return usePrivateRedis(dataFolder, options);
 }

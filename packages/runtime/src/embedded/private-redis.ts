@@ -1,104 +1,97 @@
-import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync } from 'node:fs';
-import { connect } from 'node:net';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { findProgramsIn, isProgramIn, type ProgramInFolder } from '../process/program-in-folder.ts';
 import { adoptServer } from '../process/server-process.ts';
-import { findRedisProgram, type RunningRedis, startRedis, stopRedis } from '../redis/redis-process.ts';
-import type { SingleRedis } from '../settings/redis-target.ts';
+import { findRedisProgram, quote, startRedisOnSocket, stopRedis, waitUntilAnswering } from '../redis/redis-process.ts';
+import type { SocketRedis } from '../settings/redis-target.ts';
 import { prepareDataFolder } from './data-folder.ts';
+import { findPrivateFolderOwner, preparePrivateFolder } from './private-folder.ts';
 import { type EmbeddedServer, type SharedServerAccess, type UseOptions, useSharedServer } from './shared-server.ts';
-
-const FIND_TIMEOUT_MS = 1_000;
+import { findSocketPath, prepareSocketPath, removeSocketFolder } from './socket-path.ts';
 
 /** See `openPrivateRedis`. */
 export async function usePrivateRedis(
   dataFolder: string,
   options: UseOptions,
-): Promise<EmbeddedServer<SingleRedis> | undefined> {
+): Promise<EmbeddedServer<SocketRedis> | undefined> {
   const program = findRedisProgram();
   if (program === undefined) return undefined;
   prepareDataFolder(dataFolder);
   const folder = redisFolder(dataFolder);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const password = readConfig(folder)?.password ?? randomBytes(24).toString('base64url');
+  const owner = preparePrivateFolder(folder);
+  const logFile = join(dataFolder, 'redis.log');
   const config = {
-    requirepass: password,
+    pidfile: quote(pidFile(folder)),
     save: '60 1',
     // A full disk must not stop the limits.
     'stop-writes-on-bgsave-error': 'no',
   };
-  const logFile = join(dataFolder, 'redis.log');
-  const { port, pid, release } = await useSharedServer(
+  const { place, pid, release } = await useSharedServer(
     {
       ...findPrivateRedis(dataFolder),
-      start: (ownPort) =>
-        startRedis({ program, folder, logFile, config, ...(ownPort !== undefined && { port: ownPort }) }),
+      findFormer: async () => (await findFormerRedis(dataFolder).find())?.process,
+      async start(lasting?: string) {
+        const socketPath = prepareSocketPath(folder, owner, lasting);
+        const server = await startRedisOnSocket({ program, folder, logFile, config, socketPath, user: owner });
+        return { place: socketPath, process: server };
+      },
     },
     options,
   );
-  const address: SingleRedis = {
-    type: 'single',
-    host: '127.0.0.1',
-    port,
-    database: 0,
-    password,
-    tls: false,
-  };
-  return { address, pid, release };
+  return { address: { type: 'socket', path: place }, pid, release };
 }
 
 /** The Redis below a data folder, as somebody else may have started it. */
-export const findPrivateRedis = (dataFolder: string): SharedServerAccess => ({
+export const findPrivateRedis = (dataFolder: string): SharedServerAccess<string> => ({
   dataFolder,
   name: 'redis',
   find: () => findRunningRedis(redisFolder(dataFolder)),
+  async stop(server) {
+    await stopRedis(server);
+    removeSocketFolder(redisFolder(dataFolder));
+  },
+});
+
+/**
+ * The Redis that an earlier release left behind: it listens on a port, where anybody could, so it is not asked who it
+ * is. What it knows is in its file once it has been stopped.
+ */
+export const findFormerRedis = (dataFolder: string): SharedServerAccess<undefined> => ({
+  dataFolder,
+  name: 'redis',
+  async find() {
+    const folder = redisFolder(dataFolder);
+    const what = redisIn(folder);
+    if (what === undefined || !/^port [1-9]/m.test(readText(join(folder, 'redis.conf')) ?? '')) return undefined;
+    const [pid] = findProgramsIn(what);
+    return pid === undefined ? undefined : { place: undefined, process: adoptServer(pid) };
+  },
   stop: stopRedis,
 });
 
 const redisFolder = (dataFolder: string): string => join(dataFolder, 'redis');
+const pidFile = (folder: string): string => join(folder, 'redis.pid');
 
-interface RedisConfig {
-  readonly port: number;
-  readonly password: string;
+/** `undefined` where the folder is not one that only its owner can enter: whatever is in it is not believed. */
+function redisIn(folder: string): ProgramInFolder | undefined {
+  const owner = findPrivateFolderOwner(folder);
+  return owner && { program: /(?:redis|valkey)-server/, folder, uid: owner.uid };
 }
 
-/** What the last start wrote; `undefined` where there was none. */
-function readConfig(folder: string): RedisConfig | undefined {
-  let text: string;
+async function findRunningRedis(folder: string) {
+  const what = redisIn(folder);
+  const place = findSocketPath(folder);
+  const pid = Number(readText(pidFile(folder)) ?? 0);
+  if (what === undefined || place === undefined || !Number.isInteger(pid) || pid <= 1) return undefined;
+  const server = adoptServer(pid);
+  if (!server.isRunning() || !isProgramIn(pid, what)) return undefined;
+  return (await waitUntilAnswering(server, { path: place })) ? { place, process: server } : undefined;
+}
+
+function readText(file: string): string | undefined {
   try {
-    text = readFileSync(join(folder, 'redis.conf'), 'utf8');
+    return readFileSync(file, 'utf8');
   } catch {
-    return undefined;
+    return undefined; // there is none
   }
-  const port = /^port (\d+)$/m.exec(text)?.[1];
-  const password = /^requirepass (\S+)$/m.exec(text)?.[1];
-  return port === undefined || password === undefined ? undefined : { port: Number(port), password };
-}
-
-async function findRunningRedis(folder: string): Promise<RunningRedis | undefined> {
-  const config = readConfig(folder);
-  const pid = config && (await askForPid(config));
-  return pid === undefined ? undefined : { port: config?.port ?? 0, process: adoptServer(pid) };
-}
-
-/** Only a server that knows our password is ours, whoever listens on the port by now. */
-function askForPid({ port, password }: RedisConfig): Promise<number | undefined> {
-  return new Promise((resolve) => {
-    const socket = connect({ host: '127.0.0.1', port });
-    let answer = '';
-    const settle = (pid?: number) => {
-      socket.destroy();
-      resolve(pid);
-    };
-    socket.setTimeout(FIND_TIMEOUT_MS, settle);
-    socket.on('error', () => settle());
-    socket.on('close', () => settle());
-    socket.on('connect', () => socket.write(`AUTH ${password}\r\nINFO server\r\n`));
-    socket.on('data', (data) => {
-      answer += data.toString('latin1');
-      const pid = /^process_id:(\d+)\r$/m.exec(answer)?.[1];
-      if (pid !== undefined) settle(Number(pid));
-      else if (/^-/m.test(answer)) settle();
-    });
-  });
 }

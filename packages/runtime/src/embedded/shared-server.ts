@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServerProcess } from '../process/server-process.ts';
+import { RuntimeError } from '../runtime-error.ts';
 import { lockFile } from './data-folder.ts';
 import { type FileLock, lock, tryLock } from './file-lock.ts';
 import { type Guard, spawnGuard } from './guard.ts';
@@ -14,29 +15,31 @@ export interface EmbeddedServer<Address> {
 
 export type SharedServerName = 'postgres' | 'redis';
 
-interface RunningServer {
+interface RunningServer<Place> {
   readonly process: ServerProcess;
-  readonly port: number;
+  readonly place: Place;
 }
 
 /** Where one kind of server is, and how to end it. */
-export interface SharedServerAccess {
+export interface SharedServerAccess<Place> {
   readonly dataFolder: string;
   readonly name: SharedServerName;
   /** Finds the one that runs, whoever started it: another process that uses it, or one that did not live to stop it. */
-  find(): Promise<RunningServer | undefined>;
+  find(): Promise<RunningServer<Place> | undefined>;
   stop(server: ServerProcess): Promise<void>;
 }
 
-/** How to run one kind of server. */
-export interface SharedServerControl extends SharedServerAccess {
-  /** @param port the one that it must have; a free one where none is given */
-  start(port?: number): Promise<RunningServer>;
+/** How to run one kind of server. A place is what it is reached by: a port, or the path of a socket. */
+export interface SharedServerControl<Place> extends SharedServerAccess<Place> {
+  /** Finds one that an earlier release left behind, and that cannot be used as it is. */
+  findFormer(): Promise<ServerProcess | undefined>;
+  /** @param place the one that it must have; a free one where none is given */
+  start(place?: Place): Promise<RunningServer<Place>>;
 }
 
 export interface UseOptions {
   /**
-   * Told when the server ended although nobody stopped it, and was started again on its port; or that it could not be.
+   * Told when the server ended although nobody stopped it, and was started again in its place; or that it could not be.
    * Without it nothing is done about that.
    */
   readonly onRestart?: (failure?: unknown) => void;
@@ -54,17 +57,18 @@ const RESTART_PAUSE_MS = 1_000;
  * process that dies, and its guard then stops the server if nobody else uses it. A server that outlived even the guard
  * is found by the next one who wants it.
  */
-export async function useSharedServer(
-  control: SharedServerControl,
+export async function useSharedServer<Place>(
+  control: SharedServerControl<Place>,
   { onRestart }: UseOptions = {},
-): Promise<{ port: number; pid: number; release: () => Promise<void> }> {
+): Promise<{ place: Place; pid: number; release: () => Promise<void> }> {
   const { changeLock, useLock } = locksOf(control);
   let use: FileLock;
   let guard: Guard;
-  let running: RunningServer;
+  let running: RunningServer<Place>;
   let isReleased = false;
   {
     using _change = await lock(changeLock, 'exclusive', START_LOCK_TIMEOUT_MS);
+    await endFormer(control, useLock);
     use = await lock(useLock, 'shared', START_LOCK_TIMEOUT_MS);
     guard = spawnGuard(control.dataFolder, control.name);
     try {
@@ -76,7 +80,7 @@ export async function useSharedServer(
     }
   }
   const {
-    port,
+    place,
     process: { pid },
   } = running;
 
@@ -98,7 +102,7 @@ export async function useSharedServer(
       try {
         using _change = await lock(changeLock, 'exclusive', START_LOCK_TIMEOUT_MS);
         if (isReleased) return;
-        running = (await control.find()) ?? (await control.start(port)); // whoever is connected knows only this port
+        running = (await control.find()) ?? (await control.start(place)); // whoever is connected knows only this one
         tell();
       } catch (error) {
         tell(error);
@@ -107,11 +111,25 @@ export async function useSharedServer(
     }
   }
   if (onRestart !== undefined) void restartWhenEnded(onRestart);
-  return { port, pid, release };
+  return { place, pid, release };
+}
+
+/** @throws RuntimeError where an earlier release of the program still uses what it left */
+async function endFormer<Place>(
+  { dataFolder, findFormer, stop }: SharedServerControl<Place>,
+  useLock: string,
+): Promise<void> {
+  const former = await findFormer();
+  if (former === undefined) return;
+  using unused = tryLock(useLock, 'exclusive');
+  if (unused !== undefined) return stop(former);
+  throw new RuntimeError(
+    `An earlier release of this program still runs on the data folder ${dataFolder}. Stop it, and start again.`,
+  );
 }
 
 /** Stops a server that nobody uses, which is one that its last user did not live to stop. */
-export async function stopIfUnused(access: SharedServerAccess): Promise<void> {
+export async function stopIfUnused<Place>(access: SharedServerAccess<Place>): Promise<void> {
   const { changeLock, useLock } = locksOf(access);
   using _change = await lock(changeLock, 'exclusive', START_LOCK_TIMEOUT_MS);
   using lastOne = tryLock(useLock, 'exclusive');
@@ -119,7 +137,7 @@ export async function stopIfUnused(access: SharedServerAccess): Promise<void> {
   if (running !== undefined) await access.stop(running.process);
 }
 
-const locksOf = ({ dataFolder, name }: SharedServerAccess) => ({
+const locksOf = ({ dataFolder, name }: Pick<SharedServerAccess<unknown>, 'dataFolder' | 'name'>) => ({
   changeLock: lockFile(dataFolder, `${name}-change`),
   useLock: lockFile(dataFolder, `${name}-use`),
 });

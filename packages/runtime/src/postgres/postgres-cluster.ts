@@ -23,7 +23,7 @@ export interface PostgresCluster {
   readonly folder: string;
   /** Where the server writes its log; begun anew at each start. */
   readonly logFile: string;
-  /** A file of one line, readable by `user`. */
+  /** The superuser's, in a file of one line, readable by `user`. Read when the folder is made. */
   readonly passwordFile: string;
   /** Whom to run as; `undefined` is the user of this process. */
   readonly user: UnprivilegedUser | undefined;
@@ -185,13 +185,14 @@ function isPostmasterOf(pid: number, folder: string): boolean {
 }
 
 /** Nothing of ours: PGPORT, PGDATA or LC_ALL of the caller must not change how the server runs. */
-function serverEnvironment(): NodeJS.ProcessEnv {
+export function serverEnvironment(): NodeJS.ProcessEnv {
   return { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 }
 
 const lastLine = (text: string): string => text.split('\n').at(-1) ?? '';
 
-function lastComplaint(log: string): string {
+/** The last thing that PostgreSQL found fault with, by its log. */
+export function lastComplaint(log: string): string {
   const complaint = log.split('\n').findLast((line) => /\b(?:FATAL|PANIC|ERROR):/.test(line));
   return complaint?.replace(/^.*?\b(?:FATAL|PANIC|ERROR):\s*/, '') ?? lastLine(log.trim());
 }

@@ -39,7 +39,8 @@ export interface UserCommand {
 
 /**
  * Makes a command run as a user, who may then enter the given folders even where one above them is closed to him, as
- * are /root and what `mktemp -d` makes: the program keeps the one capability of root that opens them.
+ * are /root and what `mktemp -d` makes: the program keeps the one capability of root that opens them, for reading, and
+ * can gain no other.
  *
  * @throws RuntimeError when a folder is closed and the machine has no `setpriv` to pass that capability on
  */
@@ -60,8 +61,13 @@ export function commandAsUser(
   }
   const identity = [`--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'];
   // access(2), by which PostgreSQL's programs look for each other, heeds a capability only with this bit.
-  const capability = ['--securebits=+no_setuid_fixup', '--inh-caps=+dac_override', '--ambient-caps=+dac_override'];
-  return { command: [setpriv, ...identity, ...capability, '--', ...command] };
+  const capability = [
+    '--securebits=+no_setuid_fixup',
+    '--inh-caps=+dac_read_search',
+    '--ambient-caps=+dac_read_search',
+  ];
+  const bounds = ['--bounding-set=-all,+dac_read_search', '--no-new-privs'];
+  return { command: [setpriv, ...identity, ...capability, ...bounds, '--', ...command] };
 }
 
 /** The topmost folder on the way to a path that a user may not enter. */

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, lchownSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,19 +10,34 @@ import { RuntimeError } from '../runtime-error.ts';
 /** The Redis or Valkey server of this machine, if it has one. */
 export const findRedisProgram = (): string | undefined => findExecutable('redis-server', 'valkey-server');
 
-export interface RedisProcessOptions {
+interface RedisProcessOptions {
   readonly program: string;
   /** Where the server keeps its data; must exist. */
   readonly folder: string;
   /** Where the server writes its log; begun anew at each start. */
   readonly logFile: string;
   /** Directives by name, as in redis.conf. They go into a file that only we can read, because `ps` shows arguments. */
-  readonly config: Readonly<Record<string, string | number>>;
+  readonly config: RedisDirectives;
+  /** Whom to run as, where this process is root. @default the user of this process */
+  readonly user?: { readonly uid: number; readonly gid: number };
+}
+
+export interface RedisPortOptions extends RedisProcessOptions {
   /** @default false */
   readonly sentinel?: boolean;
   /** @default a free one */
   readonly port?: number;
 }
+
+export interface RedisSocketOptions extends RedisProcessOptions {
+  /** Where it listens, and nowhere else. What is there is replaced. */
+  readonly socketPath: string;
+}
+
+type RedisDirectives = Readonly<Record<string, string | number>>;
+
+/** As `connect` of node:net takes it. */
+export type RedisEndpoint = { readonly host: string; readonly port: number } | { readonly path: string };
 
 export interface RunningRedis {
   readonly port: number;
@@ -43,51 +58,69 @@ const PORT_ATTEMPTS = 5;
  *
  * @throws RuntimeError with the server's own last words when it does not start
  */
-export async function startRedis(options: RedisProcessOptions): Promise<RunningRedis> {
+export async function startRedis(options: RedisPortOptions): Promise<RunningRedis> {
   for (let attempt = 1; ; attempt++) {
     const port = options.port ?? (await findFreePort());
-    const server = spawnRedis(options, port);
-    if (await waitUntilListening(server, port)) return { port, process: server };
-    const log = readFileSync(options.logFile, 'utf8');
-    const portWasTaken = log.includes('Address already in use');
-    if (options.port !== undefined || !portWasTaken || attempt === PORT_ATTEMPTS) {
-      const lastWords = log
-        .trim()
-        .split('\n')
-        .at(-1)
-        ?.replace(/^\S+ \d+ \w+ \d+ [\d:.]+ . /, '');
-      throw new RuntimeError(`${options.program} did not start: ${lastWords} (its log: ${options.logFile})`);
-    }
+    const host = '127.0.0.1';
+    const server = spawnRedis(options, { bind: host, port }, options.sentinel ? ['--sentinel'] : []);
+    if (await waitUntilAnswering(server, { host, port })) return { port, process: server };
+    const portWasTaken = readFileSync(options.logFile, 'utf8').includes('Address already in use');
+    if (options.port !== undefined || !portWasTaken || attempt === PORT_ATTEMPTS) throw startError(options);
   }
+}
+
+/** Starts a Redis server on a Unix socket. @throws RuntimeError likewise */
+export async function startRedisOnSocket(options: RedisSocketOptions): Promise<ServerProcess> {
+  const path = options.socketPath;
+  const server = spawnRedis(options, { port: 0, unixsocket: quote(path), unixsocketperm: 700 });
+  if (await waitUntilAnswering(server, { path })) return server;
+  throw startError(options);
 }
 
 export const stopRedis = (server: ServerProcess): Promise<void> => stopServer(server, STOP_STEPS);
 
+function startError({ program, logFile }: RedisProcessOptions): RuntimeError {
+  const lastWords = readFileSync(logFile, 'utf8')
+    .trim()
+    .split('\n')
+    .at(-1)
+    ?.replace(/^\S+ \d+ \w+ \d+ [\d:.]+ . /, '');
+  return new RuntimeError(`${program} did not start: ${lastWords} (its log: ${logFile})`);
+}
+
 function spawnRedis(
-  { program, folder, logFile, config, sentinel = false }: RedisProcessOptions,
-  port: number,
+  { program, folder, logFile, config, user }: RedisProcessOptions,
+  listen: RedisDirectives,
+  args: readonly string[] = [],
 ): ServerProcess {
-  const directives = { ...config, bind: '127.0.0.1', port, dir: quote(folder), daemonize: 'no', logfile: '""' };
   const configFile = join(folder, 'redis.conf');
-  const lines = Object.entries(directives).map(([name, value]) => `${name} ${value}\n`);
-  writeFileSync(configFile, lines.join(''), { mode: 0o600 });
+  writeConfig(configFile, { ...config, ...listen, dir: quote(folder), daemonize: 'no', logfile: '""' }, user);
   const log = openSync(logFile, 'w', 0o600);
+  const identity = process.geteuid?.() === 0 && user !== undefined ? { uid: user.uid, gid: user.gid } : {};
   try {
-    const args = sentinel ? [configFile, '--sentinel'] : [configFile];
-    return spawnServer([program, ...args], { cwd: folder, stdio: ['ignore', log, log] });
+    return spawnServer([program, configFile, ...args], { cwd: folder, stdio: ['ignore', log, log], ...identity });
   } finally {
     closeSync(log);
   }
 }
 
-/** redis.conf splits at blanks, and knows C's escapes inside of quotes. */
-const quote = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`;
+/** A new file each time, so that it has this mode and this owner, whatever was there. */
+function writeConfig(file: string, directives: RedisDirectives, user: RedisProcessOptions['user']): void {
+  const lines = Object.entries(directives).map(([name, value]) => `${name} ${value}\n`);
+  rmSync(file, { force: true });
+  writeFileSync(file, lines.join(''), { mode: 0o600, flag: 'wx' });
+  if (process.geteuid?.() === 0 && user !== undefined) lchownSync(file, user.uid, user.gid);
+}
 
-/** Whether the server came up; false when its process ended first. */
-async function waitUntilListening(server: ServerProcess, port: number): Promise<boolean> {
-  for (let waitedMs = 0; server.isRunning(); waitedMs += POLL_MS) {
-    if (await answersPing(port)) return true;
-    if (waitedMs > START_TIMEOUT_MS) {
+/** redis.conf splits at blanks, and knows C's escapes inside of quotes. */
+export const quote = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`;
+
+/** Whether a server has come to answer; false when its process ended first, or was ended because it did not. */
+export async function waitUntilAnswering(server: ServerProcess, endpoint: RedisEndpoint): Promise<boolean> {
+  const endMs = performance.now() + START_TIMEOUT_MS;
+  while (server.isRunning()) {
+    if (await answersPing(endpoint)) return true;
+    if (performance.now() > endMs) {
       await stopRedis(server);
       return false;
     }
@@ -96,10 +129,10 @@ async function waitUntilListening(server: ServerProcess, port: number): Promise<
   return false;
 }
 
-/** Whether a server on a port of the loopback interface has loaded its data; a demand for a password is an answer. */
-function answersPing(port: number): Promise<boolean> {
+/** Whether a server has loaded its data; a demand for a password is an answer. */
+function answersPing(endpoint: RedisEndpoint): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect({ host: '127.0.0.1', port });
+    const socket = connect(endpoint);
     const settle = (answer: boolean) => {
       socket.destroy();
       resolve(answer);

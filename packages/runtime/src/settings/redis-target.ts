@@ -1,5 +1,12 @@
 /** Where Redis is. All nodes share one access. */
-export type RedisTarget = SingleRedis | RedisCluster | SentinelRedis;
+export type RedisTarget = SingleRedis | RedisCluster | SentinelRedis | SocketRedis;
+
+/** A server of this machine that whoever may open its socket may use: the private one, which no text names. */
+export interface SocketRedis {
+  readonly type: 'socket';
+  /** Absolute path of the Unix socket. */
+  readonly path: string;
+}
 
 export interface SingleRedis extends RedisAccess {
   readonly type: 'single';
@@ -46,7 +53,7 @@ const SENTINEL_PORT = 26379;
  *
  * @returns `undefined` where the text is none of these
  */
-export function parseRedisTarget(text: string): RedisTarget | undefined {
+export function parseRedisTarget(text: string): Exclude<RedisTarget, SocketRedis> | undefined {
   if (/^rediss?\+sentinel:/.test(text)) return parseSentinel(text);
   const singles = text.split(',').map((url) => parseSingle(url.trim()));
   if (!singles.every((single) => single !== undefined)) return undefined;

@@ -10,6 +10,8 @@ export interface Settings {
   readonly port: number;
   /** 0 takes a free one. */
   readonly adminPort: number;
+  /** Where health and metrics are served, whatever {@link host} is. */
+  readonly adminHost: string;
   /** Left out: embedded PostgreSQL in {@link Settings.dataFolder}. */
   readonly databaseUrl?: string;
   /** Left out: a private Redis in {@link Settings.dataFolder}, if the machine has the program. */
@@ -20,6 +22,8 @@ export interface Settings {
   readonly publicBaseUrl?: string;
   /** Ends in /v1. */
   readonly stagingBaseUrl?: string;
+  /** Whom to tell of a weakness: a `mailto:` or `https:` URI. Left out: nobody is named. */
+  readonly securityContact?: string;
   readonly corsOrigins: readonly string[];
   readonly trustProxy: TrustProxy;
   /** How many servers share the limits while Redis is away. */
@@ -71,11 +75,13 @@ export function readSettings(environment: Environment, { workingFolder, isTermin
     host: certain.HOST,
     port,
     adminPort,
+    adminHost: certain.ADMIN_HOST,
     ...(values.DATABASE_URL !== undefined && { databaseUrl: values.DATABASE_URL }),
     ...(values.REDIS_URL !== undefined && { redis: values.REDIS_URL }),
     dataFolder: resolve(workingFolder, certain.DATA_DIR),
     ...(values.PUBLIC_BASE_URL !== undefined && { publicBaseUrl: values.PUBLIC_BASE_URL }),
     ...(values.STAGING_BASE_URL !== undefined && { stagingBaseUrl: values.STAGING_BASE_URL }),
+    ...(values.SECURITY_CONTACT !== undefined && { securityContact: values.SECURITY_CONTACT }),
     corsOrigins: certain.CORS_ORIGINS,
     trustProxy: certain.TRUST_PROXY,
     instances: certain.INSTANCES,

@@ -36,15 +36,22 @@ const readBy = <Value>(read: (text: string) => Value | undefined) =>
     return z.NEVER;
   });
 
+const hostName = z.string().regex(/^[\w.:-]+$/);
+
 /** Every setting. Its text is trimmed before it is read; unset and empty are the same. */
 export const VARIABLES = {
   HOST: {
-    schema: z.string().regex(/^[\w.:-]+$/),
+    schema: hostName,
     default: '127.0.0.1',
     expected: 'a host name or an IP address to listen on, such as 127.0.0.1 or 0.0.0.0',
   },
   PORT: { schema: integer(0, 65_535), default: '3000', expected: 'a port, 0 to 65535 (0 takes a free one)' },
   ADMIN_PORT: { schema: integer(0, 65_535), expected: 'a port, 0 to 65535 (0 takes a free one), other than PORT' },
+  ADMIN_HOST: {
+    schema: hostName,
+    default: '127.0.0.1',
+    expected: 'a host name or an IP address for health and metrics to listen on, such as 127.0.0.1 or 0.0.0.0',
+  },
   DATABASE_URL: {
     schema: readBy(parseDatabaseUrl),
     secret: true,
@@ -72,6 +79,10 @@ export const VARIABLES = {
       'off, true (believe every proxy), the number of proxies in front (1 to 32), or addresses and networks ' +
       'separated by commas, such as 10.0.0.0/8',
   },
+  SECURITY_CONTACT: {
+    schema: readBy(parseContact),
+    expected: 'where to report a weakness, such as mailto:security@shop.example or https://shop.example/security',
+  },
   INSTANCES: { schema: integer(1, 10_000), default: '1', expected: 'a whole number, 1 to 10000' },
   PROCESSES: { schema: integer(1, 64), default: '1', expected: 'a whole number, 1 to 64' },
   PETS_SUNSET_AT: {
@@ -98,6 +109,12 @@ function parseBaseUrl(text: string): string | undefined {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol) || !url.pathname.endsWith('/v1')) return undefined;
   return url.username + url.password + url.search + url.hash === '' ? url.href : undefined;
+}
+
+/** As the field Contact of RFC 9116 wants it, in one line. */
+function parseContact(text: string): string | undefined {
+  if (!/^(?:mailto:[^@\s]+@[^@\s]+|https:\/\/\S+)$/.test(text)) return undefined;
+  return URL.parse(text)?.href;
 }
 
 function parseOrigins(text: string): readonly string[] | undefined {

@@ -9,15 +9,15 @@ try {
     ? { onRestart: (failure?: unknown) => console.log(JSON.stringify({ restarted: failure === undefined })) }
     : {};
   const [postgres, redis] = await Promise.all([
-    openEmbeddedPostgres(folder, restarts),
+    roles.includes('without-postgres') ? undefined : openEmbeddedPostgres(folder, restarts),
     roles.includes('redis') ? openPrivateRedis(folder, restarts) : undefined,
   ]);
   console.log(
-    JSON.stringify({ url: postgres.address, pid: postgres.pid, redis: redis?.address, redisPid: redis?.pid }),
+    JSON.stringify({ url: postgres?.address, pid: postgres?.pid, redis: redis?.address, redisPid: redis?.pid }),
   );
   if (roles.includes('exit')) process.exit(0);
   for await (const _ of process.stdin);
-  await Promise.all([postgres.release(), redis?.release()]);
+  await Promise.all([postgres?.release(), redis?.release()]);
 } catch (error) {
   console.log(JSON.stringify({ error: String(error) }));
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createTemporaryFolder, endWithTestRun } from '@petstore/testing';
 
-const MAIN = join(import.meta.dirname, '../../../src/main.js');
+export const MAIN = join(import.meta.dirname, '../../../src/main.js');
 
 export interface Exit {
   readonly code: number | null;
@@ -78,11 +78,12 @@ export class ServerUnderTest implements AsyncDisposable {
     return (await this.said(/(http:\/\/[^\s"]+)\/readyz/))[1] ?? '';
   }
 
-  /** The demo keys of the banner, by plan. */
+  /** The demo keys as they were made, by plan. */
   async demoKeys(): Promise<ReadonlyMap<string, string>> {
     await this.url();
-    const matches = this.stdout.matchAll(/# (\w+):.*\n\s+curl -H "Authorization: Bearer (\S+)"/g);
-    return new Map([...matches].map(([, plan = '', key = '']) => [plan, key]));
+    const file = readFileSync(join(this.#dataFolder, 'demo-keys.json'), 'utf8');
+    const keys = JSON.parse(file) as { plan: string; text: string }[]; // as it is documented
+    return new Map(keys.map(({ plan, text }) => [plan, text]));
   }
 
   async readiness(): Promise<{ status: number; report: Record<string, unknown> }> {

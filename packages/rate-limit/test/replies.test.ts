@@ -1,0 +1,143 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  connectRedis,
+  type RateLimitDecision,
+  RedisLimiter,
+  RedisUnavailableError,
+  ResilientLimiter,
+} from '../src/index.ts';
+import { bulk, FalseRedis } from './false-redis.ts';
+import { eventually, untilInUse } from './fault-scenario.ts';
+import { newKey, PROPERTY_RUNS } from './traffic.ts';
+
+const HEADER_BYTES = 8;
+const ANSWER_BYTES = 29;
+
+/** A reply such as check.lua gives to that many requests. */
+function checkReply(count: number, { atMs = 1_700_000_000_000, code = 0 } = {}): Buffer {
+  const reply = Buffer.alloc(HEADER_BYTES + count * ANSWER_BYTES);
+  reply.writeDoubleLE(atMs);
+  for (let i = 0; i < count; i++) reply.writeUInt8(code, HEADER_BYTES + i * ANSWER_BYTES);
+  return reply;
+}
+
+const line = (sign: string, text: string) => Buffer.from(`${sign}${text}\r\n`);
+const bytes = (max: number) => fc.uint8Array({ maxLength: max }).map((array) => Buffer.from(array));
+/** Of the right length, and of nonsense. */
+const damaged = fc
+  .tuple(fc.double(), fc.uint8Array({ minLength: ANSWER_BYTES, maxLength: ANSWER_BYTES }))
+  .map(([atMs, answer]) => Buffer.concat([checkReply(0, { atMs }), Buffer.from(answer)]));
+const scalar = fc.oneof(
+  fc.constant(line('$', '-1')),
+  fc.constant(line('*', '-1')),
+  fc.integer().map((number) => line(':', String(number))),
+  fc.stringMatching(/^[\w ]{0,20}$/).map((text) => line('+', text)),
+  fc.stringMatching(/^[A-Z]{1,9} [\w ]{0,20}$/).map((text) => line('-', text)),
+  bytes(100).map(bulk),
+  fc.integer({ min: 0, max: 999_999_999_999 }).map((number) => bulk(Buffer.from(String(number)))),
+  damaged.map(bulk),
+);
+const list = (item: fc.Arbitrary<Buffer>) =>
+  fc.array(item, { maxLength: 3 }).map((items) => Buffer.concat([line('*', String(items.length)), ...items]));
+/** Any reply that the protocol allows. */
+const anyReply = fc.oneof(scalar, list(scalar), list(fc.oneof(scalar, list(scalar))));
+
+function expectDecision(decision: RateLimitDecision): void {
+  const { atMs, minute, day } = decision;
+  for (const number of [atMs, minute.remaining, minute.resetAtMs, day?.remaining, day?.resetAtMs]) {
+    expect(number).toSatisfy(Number.isFinite);
+  }
+  expect(new Date(minute.resetAtMs).toISOString()).toMatch(/Z$/);
+}
+
+describe('whatever a server answers', () => {
+  test('a call is decided, or fails, and is booked as that', async () => {
+    await using server = new FalseRedis(() => undefined);
+    const redis = connectRedis(await server.listen());
+    await new Promise((resolve) => redis.once('ready', resolve));
+    const booked = { answered: 0, failed: 0 };
+    const limiter = new RedisLimiter({
+      redis,
+      timeoutMs: 30_000,
+      observer: {
+        answered: () => void booked.answered++,
+        failed: () => void booked.failed++,
+        countedTwice: () => expect.fail('nothing was late'),
+        debitLost: () => expect.fail('nothing was late'),
+      },
+    });
+    let calls = 0;
+    let failures = 0;
+    const settle = async (call: Promise<unknown>): Promise<unknown> => {
+      calls += 1;
+      try {
+        return await call;
+      } catch (error) {
+        failures += 1;
+        expect(error).toBeInstanceOf(RedisUnavailableError);
+        return undefined;
+      }
+    };
+    await fc.assert(
+      fc.asyncProperty(anyReply, async (reply) => {
+        server.answer = () => reply;
+        const subject = newKey(60, 1_000);
+        const decision = await settle(limiter.check(subject, 1));
+        if (decision !== undefined) expectDecision(decision as RateLimitDecision); // which is what check gives
+        await settle(limiter.peek(subject));
+        await settle(limiter.debit(subject, { minute: 1, day: 1 }));
+      }),
+      { numRuns: PROPERTY_RUNS * 4 },
+    );
+    expect(booked).toEqual({ answered: calls - failures, failed: failures });
+    expect(failures).toBeGreaterThan(calls / 2);
+    redis.disconnect();
+  });
+
+  test.each([
+    ['too short', bulk(checkReply(1).subarray(1))],
+    ['too long', bulk(Buffer.concat([checkReply(1), Buffer.alloc(1)]))],
+    ['empty', bulk(Buffer.alloc(0))],
+    ['no string', line(':', '37')],
+    ['nothing', line('$', '-1')],
+    ['of an unknown outcome', bulk(checkReply(1, { code: 5 }))],
+    ['of no time', bulk(checkReply(1, { atMs: Number.NaN }))],
+  ])('a reply that is %s leaves the decision to this process, and opens the breaker after five', async (_, reply) => {
+    await using server = new FalseRedis(() => bulk(checkReply(1)));
+    const redis = connectRedis(await server.listen());
+    const limiter = new ResilientLimiter({ redis, timeoutMs: 30_000 });
+    await untilInUse(limiter);
+    server.answer = () => reply;
+    const subject = newKey(60, 1_000);
+    for (let used = 1; used <= 5; used++) {
+      expect(limiter.isDegraded).toBe(false);
+      expect(await limiter.check(subject, 1)).toMatchObject({ outcome: 'admitted', minute: { remaining: 60 - used } });
+    }
+    expect(limiter.isDegraded).toBe(true);
+    server.answer = () => bulk(checkReply(1));
+    await eventually(async () => expect(limiter.isDegraded).toBe(false));
+    limiter.close();
+    redis.disconnect();
+  });
+
+  test('a late reply that is no answer tells nothing of what has run', async () => {
+    await using server = new FalseRedis(() => undefined);
+    const redis = connectRedis(await server.listen());
+    await new Promise((resolve) => redis.once('ready', resolve));
+    const told: string[] = [];
+    const observer = {
+      answered: () => void told.push('answered'),
+      failed: () => void told.push('failed'),
+      countedTwice: () => void told.push('countedTwice'),
+      debitLost: () => void told.push('debitLost'),
+    };
+    const limiter = new RedisLimiter({ redis, timeoutMs: 20, observer });
+    await expect(limiter.debit(newKey(60, 1_000), { minute: 1, day: 1 })).rejects.toThrow('within 20 ms');
+    const pong = redis.ping(); // answered behind the late reply
+    server.send(Buffer.concat([bulk(Buffer.alloc(3))]));
+    await pong;
+    expect(told).toEqual(['failed']);
+    redis.disconnect();
+  });
+});

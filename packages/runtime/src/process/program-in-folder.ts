@@ -1,0 +1,34 @@
+import { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
+
+/** What tells a server of ours from every other process: who it is, what it is, and where it works. */
+export interface ProgramInFolder {
+  /** Of its command line. */
+  readonly program: RegExp;
+  /** Its working folder. Where that is closed to others, none of theirs can be in it. */
+  readonly folder: string;
+  readonly uid: number;
+}
+
+/** Whether a process is such a one, and not another that got its id. Without /proc, as on macOS, whatever it is passes. */
+export function isProgramIn(pid: number, { program, folder, uid }: ProgramInFolder): boolean {
+  if (!existsSync('/proc/self/status')) return true;
+  try {
+    const [, effectiveUid] = /^Uid:\t\d+\t(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? [];
+    return (
+      Number(effectiveUid) === uid &&
+      readlinkSync(`/proc/${pid}/cwd`) === realpathSync(folder) &&
+      program.test(readFileSync(`/proc/${pid}/cmdline`, 'latin1'))
+    );
+  } catch {
+    return false; // it is gone, or another user's
+  }
+}
+
+/** The ids of all such processes. None without /proc. */
+export function findProgramsIn(what: ProgramInFolder): readonly number[] {
+  if (!existsSync('/proc/self/status')) return [];
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => isProgramIn(pid, what));
+}

@@ -1,0 +1,125 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterEach, beforeEach, expect } from 'vitest';
+import type { SocketRedis } from '../../src/index.ts';
+import { isAlive } from '../../src/process/server-process.ts';
+import { commandAsUser } from '../../src/process/unprivileged-user.ts';
+
+/** Root may write everywhere, so what others may not is tried as nobody. */
+export const ORDINARY_USER = process.getuid?.() === 0 ? 65_534 : undefined;
+
+const PROGRAM = join(import.meta.dirname, 'use-data-folder.ts');
+
+/** What a user says of the servers. */
+interface Said {
+  readonly url: string;
+  readonly pid: number;
+  readonly redis?: SocketRedis;
+  readonly redisPid?: number;
+  readonly error?: string;
+  readonly restarted?: boolean;
+}
+
+/** A process that uses the servers below a data folder until it is told to leave. */
+export class User implements AsyncDisposable {
+  readonly process: ChildProcess;
+  readonly #lines: AsyncIterator<string>;
+
+  /** @param uid whom to run as, where the tests run as root; the checkout may be closed to them */
+  constructor(folder: string, roles: readonly string[] = [], uid?: number) {
+    const user = uid === undefined ? undefined : { name: `user ${uid}`, uid, gid: uid };
+    const folders = [process.execPath, PROGRAM].map((file) => dirname(file));
+    const { command, ...identity } = commandAsUser([process.execPath, PROGRAM, folder, ...roles], user, folders);
+    const [file, ...args] = command;
+    this.process = spawn(file, args, { stdio: ['pipe', 'pipe', 'inherit'], cwd: '/', ...identity });
+    if (this.process.stdout === null) throw new Error('no output');
+    this.#lines = createInterface(this.process.stdout)[Symbol.asyncIterator]();
+  }
+
+  async said(): Promise<Said> {
+    const { value } = await this.#lines.next();
+    const said: Said = JSON.parse(String(value));
+    if (said.pid !== undefined) leftovers.push(said.pid);
+    if (said.redisPid !== undefined) leftovers.push(said.redisPid);
+    return said;
+  }
+
+  async leave(): Promise<void> {
+    if (this.process.exitCode !== null || this.process.signalCode !== null) return;
+    const exit = once(this.process, 'exit');
+    this.process.stdin?.end();
+    await exit;
+  }
+
+  /** As when a container is killed. */
+  async killWithGuards(): Promise<void> {
+    const guards = childrenOf(this.process.pid ?? 0).filter(({ command }) => command.includes('clean-up.ts'));
+    for (const { pid } of guards) process.kill(pid, 'SIGKILL');
+    expect(guards).not.toEqual([]);
+    await this.kill();
+  }
+
+  async kill(): Promise<void> {
+    const exit = once(this.process, 'exit');
+    this.process.kill('SIGKILL');
+    await exit;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.leave();
+  }
+}
+
+function childrenOf(parent: number): { pid: number; command: string }[] {
+  return listProcesses().filter((process) => process.parent === parent);
+}
+
+/** By /proc where there is one, because small Linux images have no `ps`. */
+function listProcesses(): { pid: number; parent: number; command: string }[] {
+  if (existsSync('/proc/self/stat')) {
+    const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+    return pids.flatMap((pid) => {
+      try {
+        const parent = readFileSync(`/proc/${pid}/stat`, 'latin1')
+          .replace(/^.*\) \S /, '')
+          .split(' ')[0];
+        return [{ pid: Number(pid), parent: Number(parent), command: readFileSync(`/proc/${pid}/cmdline`, 'utf8') }];
+      } catch {
+        return []; // it has just ended
+      }
+    });
+  }
+  const output = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' });
+  const rows = output.split('\n').map((line) => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line));
+  return rows.map((row) => ({ pid: Number(row?.[1]), parent: Number(row?.[2]), command: row?.[3] ?? '' }));
+}
+
+/** Servers that the users of the running test have told of. */
+let leftovers: number[] = [];
+
+/** Names a server that has to have ended by the end of the test. */
+export const expectToEnd = (pid: number): void => void leftovers.push(pid);
+
+/** For each test a path for a data folder, which does not exist yet; and no server that outlives the test. */
+export function useDataFolders(): { readonly path: string } {
+  let path = '';
+  beforeEach(() => {
+    leftovers = [];
+    path = join(mkdtempSync(join(tmpdir(), 'petstore-runtime-')), 'data folder');
+  });
+  afterEach(() => {
+    const survivors = leftovers.filter(isAlive);
+    for (const pid of survivors) process.kill(pid, 'SIGKILL');
+    rmSync(join(path, '..'), { recursive: true, force: true, maxRetries: 5 });
+    expect(survivors, 'servers that outlived their users').toEqual([]);
+  });
+  return {
+    get path() {
+      return path;
+    },
+  };
+}
