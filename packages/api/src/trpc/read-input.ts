@@ -2,7 +2,7 @@ import { parseInt64 } from '@petstore/domain';
 import { ApiError } from '../api-error.ts';
 
 /** How many bytes one input may take, as compact JSON in UTF-8. */
-export const INPUT_MAX_BYTES = 4_096;
+const INPUT_MAX_BYTES = 4_096;
 
 /**
  * Reads the input of one call. Inputs are flat objects of JSON values, `bigint`, `Date` and `undefined` in superjson's
