@@ -64,7 +64,7 @@ export class RequestSender {
         ...(method !== 'GET' && singleSendOptions()),
       });
       const retryAfterSeconds = readRetryAfterSeconds(response.headers, this.#clock.now());
-      head = headOf(response, retryAfterSeconds);
+      head = headOf(response, retryAfterSeconds, cost);
       return new Answer(response, retryAfterSeconds, deadline);
     } catch (error) {
       deadline.end();
@@ -75,7 +75,9 @@ export class RequestSender {
   }
 }
 
-function headOf({ status, headers }: Response, retryAfterSeconds: number | undefined): AnswerHead {
+function headOf({ status, headers }: Response, retryAfterSeconds: number | undefined, cost: number): AnswerHead {
+  // Too much at once, as too many long lists: that counts towards no ban, and concerns this request alone.
+  if (status === 429 && Number(headers.get('x-ratelimit-remaining') ?? 0) >= cost) return { type: 'unknown', headers };
   if (status === 429) return { type: 'refused', waitMs: (retryAfterSeconds ?? 0) * 1_000, headers };
   return { type: status < 500 ? 'admitted' : 'unknown', headers };
 }
