@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  ADDRESS_REQUESTS_PER_MINUTE,
+  ADDRESS_REQUESTS_UNDER_WAY_MAX,
+  FREE_CALLS_PER_MINUTE,
+  KEY_REQUESTS_UNDER_WAY_MAX,
+  longListsOfPlan,
+  PLAN_LIMITS,
+  PREFLIGHTS_PER_MINUTE,
+} from '@petstore/domain';
+import { expect, test } from 'vitest';
+import { DEFAULT_BOUNDS as BOUNDS } from '../src/http/app-options.ts';
+import { ROOT } from './process/support/documentation.ts';
+
+const number = new Intl.NumberFormat('en-US').format;
+const seconds = (ms: number) => `${ms / 1_000} s`;
+const longLists = longListsOfPlan({ name: 'free' });
+const longListsOfEnterprise = longListsOfPlan({ name: 'enterprise', limits: PLAN_LIMITS.free });
+/** Requests that a plan keeps open by bodies that take as long as they may. */
+const slowBodies = (perMinute: number) =>
+  Math.min((perMinute * BOUNDS.requestTimeoutMs) / 60_000, KEY_REQUESTS_UNDER_WAY_MAX);
+
+test.each([
+  `${number(BOUNDS.maxBodyBytes)} a request`,
+  `${longLists} long lists of a key (Enterprise ${longListsOfEnterprise}), ${BOUNDS.maxStreams} in all`,
+  `takes nothing for ${seconds(BOUNDS.idleReaderMs)}, or less than 64 kB in ${seconds(BOUNDS.slowReaderMs)} of waiting`,
+  `${KEY_REQUESTS_UNDER_WAY_MAX} of a key, a batch counting`,
+  `${ADDRESS_REQUESTS_UNDER_WAY_MAX} of an address without a key`,
+  `${number(BOUNDS.maxRequestsInFlight)} in all, judged before`,
+  `${ADDRESS_REQUESTS_PER_MINUTE} a minute of an address, then five look-ups`,
+  `${number(BOUNDS.maxWaitingPerAddress)} that wait of an address, ${number(BOUNDS.maxWaiting)} in all`,
+  `${number(BOUNDS.maxConnections)}, of which ${number(BOUNDS.maxConnectionsPerAddress)} from an address`,
+  `${seconds(BOUNDS.headersTimeoutMs)} for the headers, ${seconds(BOUNDS.requestTimeoutMs)} for the whole request`,
+  `${seconds(BOUNDS.stalledTimeoutMs)} without a byte`,
+  `${seconds(BOUNDS.keepAliveTimeoutMs)} between requests; ${number(BOUNDS.maxHeaderBytes)} bytes of headers`,
+  `\`limits.current\` ${FREE_CALLS_PER_MINUTE} a minute of a key`,
+  `preflights ${PREFLIGHTS_PER_MINUTE} a minute of an address`,
+  `${number(PLAN_LIMITS.free.perDay)} orders a day with a Free key`,
+  `a Free key holds ${slowBodies(PLAN_LIMITS.free.perMinute)}, Pro ${slowBodies(PLAN_LIMITS.pro.perMinute)}, ` +
+    `Business all ${slowBodies(PLAN_LIMITS.business.perMinute)}`,
+  `${10 * longLists} of the ${BOUNDS.maxStreams} lists, ` +
+    `${number(10 * KEY_REQUESTS_UNDER_WAY_MAX)} of the ${number(BOUNDS.maxRequestsInFlight)} requests`,
+  `${BOUNDS.maxStreams / longLists} keys fill the ${BOUNDS.maxStreams} places`,
+  `${Math.ceil(BOUNDS.maxRequestsInFlight / KEY_REQUESTS_UNDER_WAY_MAX)} Business keys, or ` +
+    `${Math.ceil(BOUNDS.maxRequestsInFlight / slowBodies(PLAN_LIMITS.free.perMinute))} Free ones`,
+])('docs/security.md tells the bounds as they are: %s', (told) => {
+  expect(readFileSync(join(ROOT, 'docs/security.md'), 'utf8')).toContain(told);
+});
