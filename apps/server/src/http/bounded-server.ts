@@ -6,6 +6,13 @@ import type { HttpBounds } from './app-options.ts';
 import { Pipelines } from './pipelining.ts';
 import { UnderWay } from './under-way.ts';
 
+declare module 'node:net' {
+  interface Server {
+    /** Since Node 22.12, which its types do not know yet. */
+    dropMaxConnection?: boolean;
+  }
+}
+
 type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
 export interface BoundedServerOptions {
@@ -28,6 +35,8 @@ export function createBoundedServer(handle: RequestHandler, { bounds, isProxy }:
   server.requestTimeout = bounds.requestTimeoutMs;
   server.setTimeout(bounds.stalledTimeoutMs);
   server.maxConnections = bounds.maxConnections;
+  // Of several processes each would else hand it on to the next, again and again, for as long as all are full.
+  server.dropMaxConnection = true;
   boundConnections(server, bounds.maxConnectionsPerAddress, callerOf);
   return server;
 }
