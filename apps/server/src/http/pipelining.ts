@@ -7,6 +7,14 @@ import { UnderWay } from './under-way.ts';
 const CURRENT = Symbol('current');
 /** What came on a connection meanwhile. */
 const WAITING = Symbol('waiting');
+/** Whether a request came on its connection before those before it were answered. */
+const HAS_WAITED = Symbol('hasWaited');
+
+declare module 'node:http' {
+  interface IncomingMessage {
+    [HAS_WAITED]?: true;
+  }
+}
 
 declare module 'node:net' {
   interface Socket {
@@ -66,6 +74,7 @@ export class Pipelines {
       socket.destroy();
       return;
     }
+    turn.request[HAS_WAITED] = true;
     socket._paused = true;
     socket.pause();
     if (socket[WAITING] !== undefined) {
@@ -121,8 +130,9 @@ function readOn(socket: Socket): void {
   socket.resume();
 }
 
-/** Whether requests wait on a connection, so that the answer to the present one is not the last. */
-export const hasWaiting = (socket: Socket): boolean => socket[WAITING] !== undefined;
+/** Whether more was, or may have been, sent behind a request: the last that waited was begun before anything else is read. */
+export const mayBeFollowed = (request: IncomingMessage): boolean =>
+  request.socket[WAITING] !== undefined || request[HAS_WAITED] === true;
 
 /**
  * Does something that concerns a connection as a whole once all requests that wait on it have been answered. One of them
