@@ -75,18 +75,19 @@ export class Pipelines {
       return;
     }
     turn.request[HAS_WAITED] = true;
-    socket._paused = true;
-    socket.pause();
+    pause(socket);
     if (socket[WAITING] !== undefined) {
       socket[WAITING].push(turn);
       return;
     }
     const queue = [turn];
     socket[WAITING] = queue;
+    // Node's own server reads on whenever something that it wrote was taken: each piece of a long list.
+    const onDrain = () => pause(socket);
     const onClose = () => {
       for (const { count } of queue.splice(0)) this.#give(caller, count);
     };
-    socket.once('close', onClose);
+    socket.on('drain', onDrain).once('close', onClose);
     const next = () => {
       const first = queue.shift();
       if (first === undefined) return;
@@ -94,7 +95,7 @@ export class Pipelines {
       const isLast = queue.length === 0;
       if (isLast) {
         socket[WAITING] = undefined;
-        socket.off('close', onClose);
+        socket.off('drain', onDrain).off('close', onClose);
       }
       first.begin();
       if (isLast) readOn(socket);
@@ -122,6 +123,11 @@ export class Pipelines {
 
 const isFree = (socket: Socket): boolean =>
   socket[WAITING] === undefined && (socket[CURRENT]?.writableFinished ?? true);
+
+function pause(socket: Socket): void {
+  socket._paused = true;
+  socket.pause();
+}
 
 /** As Node's own server does it, once a client that was too slow has read enough. */
 function readOn(socket: Socket): void {

@@ -5,6 +5,7 @@ import { type ApiKeyStore, generateApiKeyId, generateApiKeyText } from '@petstor
 import { readMemoryInUse } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
 import { expectError } from './support/expect-error.ts';
+import { listingOf } from './support/listing-of.ts';
 import { placeOrder } from './support/orders.ts';
 import { openRaw, sendRaw } from './support/raw-http.ts';
 import { createKey, startTestApp, type TestApp } from './support/test-app.ts';
@@ -54,6 +55,22 @@ async function askFrom(localAddress: string, { port }: TestApp, keys: readonly (
   for (const key of keys) {
     connection.write(request('/v1/pets/1', key));
     answers.push(await connection.read());
+  }
+  return answers;
+}
+
+/** Reads until so many answers have begun. */
+async function countAnswers(client: Socket, atLeast: number): Promise<number> {
+  const BEGIN = 'HTTP/1.1 ';
+  let answers = 0;
+  // Too short for a whole one, which may come in two pieces.
+  let rest = '';
+  // A socket without an encoding gives buffers.
+  for await (const piece of client as AsyncIterable<Buffer>) {
+    const read = rest + piece.toString('latin1');
+    answers += read.split(BEGIN).length - 1;
+    rest = read.slice(1 - BEGIN.length);
+    if (answers >= atLeast) break;
   }
   return answers;
 }
@@ -176,16 +193,27 @@ describe('pipelined requests', () => {
     expect(sockets[0]?.bytesRead).toBeLessThan(131_072);
     expect((await readMemoryInUse()) - before).toBeLessThan(20_000_000);
     letGo();
-    let answers = 0;
-    // A socket without an encoding gives buffers, and each answer begins so, perhaps in two pieces.
-    let rest = '';
-    for await (const piece of client as AsyncIterable<Buffer>) {
-      const read = rest + piece.toString('latin1');
-      answers += read.split('HTTP/1.1 ').length - 1;
-      rest = read.slice(-8).startsWith('HTTP/1.1') ? '' : read.slice(-8);
-      if (answers >= count) break;
+    expect(await countAnswers(client, count)).toBe(count);
+  });
+
+  test('wait in the socket behind a long list, too, whose every piece is taken while more are there', async () => {
+    const bytesRead: number[] = [];
+    const sockets: Socket[] = [];
+    async function* longList() {
+      yield Buffer.from('[');
+      for (let i = 0; i < 200; i++) {
+        yield Buffer.alloc(65_536, ' ');
+        bytesRead.push(sockets[0]?.bytesRead ?? 0);
+      }
+      yield Buffer.from(']');
     }
-    expect(answers).toBe(count);
+    await using app = await startTestApp(listingOf(longList));
+    app.app.server.on('connection', (socket: Socket) => sockets.push(socket));
+    const behind = Array.from({ length: 6_000 }, () => request('/v1/a', app.key)).join('');
+    const client = connect(app.port, '127.0.0.1');
+    client.write(request('/v1/store/orders', app.key) + behind);
+    expect(await countAnswers(client, 6_001)).toBe(6_001);
+    expect(Math.max(...bytesRead)).toBeLessThan(131_072);
   });
 
   test('before what cannot be understood are answered first', async () => {
