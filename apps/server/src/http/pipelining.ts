@@ -140,6 +140,9 @@ function readOn(socket: Socket): void {
 export const mayBeFollowed = (request: IncomingMessage): boolean =>
   request.socket[WAITING] !== undefined || request[HAS_WAITED] === true;
 
+/** Whether nothing is read of a connection, because requests wait on it. */
+export const isHeldBack = (socket: Socket): boolean => socket[WAITING] !== undefined;
+
 /**
  * Does something that concerns a connection as a whole once all requests that wait on it have been answered. One of them
  * that has not come in full never will, and is left out.

@@ -216,6 +216,21 @@ describe('pipelined requests', () => {
     expect(Math.max(...bytesRead)).toBeLessThan(131_072);
   });
 
+  test('of which one has come in part only are not too late while nothing is read', async () => {
+    const { app: counting, lookUps, hold } = await startCountingApp({ bounds: { headersTimeoutMs: 300 } });
+    await using app = counting;
+    const letGo = hold();
+    using connection = await openRaw({ port: app.port });
+    const text = request('/v1/a', forgedKey());
+    const isLate = once(app.app.server, 'clientError');
+    connection.write(text + text + text.slice(0, 20));
+    await expect.poll(lookUps, SOON).toBe(1);
+    await isLate;
+    connection.write(text.slice(20));
+    letGo();
+    for (let i = 0; i < 3; i++) expect((await connection.read()).status).toBe(401);
+  });
+
   test('before what cannot be understood are answered first', async () => {
     await using app = await startTestApp();
     const text = `${request('/v1/store/orders', app.key)}${request('/v1/nothing', app.key)}NONSENSE\r\n\r\n`;
