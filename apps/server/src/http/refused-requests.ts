@@ -70,7 +70,11 @@ export function createRefusedRequests({ limiter, metrics, newRequestId }: Refuse
   function onConnect({ socket }: { readonly socket: Socket }): void {
     // From here on the connection is ours alone, and so are its errors.
     socket.on('error', () => socket.destroy());
-    refuseOrCut(socket, 'method_not_allowed', { allow: 'GET, HEAD, POST, DELETE, OPTIONS' });
+    const answer = () => refuseOrCut(socket, 'method_not_allowed', { allow: 'GET, HEAD, POST, DELETE, OPTIONS' });
+    if (afterWaiting(socket, answer)) return;
+    const last = lastExchangeOn(socket);
+    if (last === undefined || last.response.writableFinished) answer();
+    else last.response.once('close', answer);
   }
 
   return { onClientError, onConnect };

@@ -231,11 +231,16 @@ describe('pipelined requests', () => {
     for (let i = 0; i < 3; i++) expect((await connection.read()).status).toBe(401);
   });
 
-  test('before what cannot be understood are answered first', async () => {
+  test.each([
+    ['NONSENSE\r\n\r\n', 400],
+    ['CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n', 405],
+  ])('before what never becomes a request are answered first: %j', async (last, status) => {
     await using app = await startTestApp();
-    const text = `${request('/v1/store/orders', app.key)}${request('/v1/nothing', app.key)}NONSENSE\r\n\r\n`;
-    const answers = await sendRaw(text, { port: app.port, count: 3 });
-    expect(answers.map(({ status }) => status)).toEqual([200, 404, 400]);
+    const list = request('/v1/store/orders', app.key);
+    const one = await sendRaw(list + last, { port: app.port, count: 2 });
+    expect(one.map((answer) => answer.status)).toEqual([200, status]);
+    const two = await sendRaw(list + request('/v1/nothing', app.key) + last, { port: app.port, count: 3 });
+    expect(two.map((answer) => answer.status)).toEqual([200, 404, status]);
   });
 
   test('of a client that is gone are forgotten', async () => {
