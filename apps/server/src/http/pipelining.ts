@@ -89,7 +89,8 @@ export class Pipelines {
     };
     socket.on('drain', onDrain).once('close', onClose);
     const next = () => {
-      const first = queue.shift();
+      // Of a client that is gone nothing more is begun; `onClose` follows.
+      const first = socket.destroyed ? undefined : queue.shift();
       if (first === undefined) return;
       this.#give(caller, first.count);
       const isLast = queue.length === 0;

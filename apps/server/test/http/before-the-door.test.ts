@@ -259,6 +259,23 @@ describe('pipelined requests', () => {
     expect(await sendRaw(text, { port: app.port, count: 90 })).toHaveLength(90);
   });
 
+  test('of a client that is gone midway in a list are not begun, and take no place of its key', async () => {
+    let begun = 0;
+    async function* longList() {
+      begun++;
+      yield Buffer.from('[');
+      for (let i = 0; i < 500; i++) yield Buffer.alloc(65_536, ' ');
+      yield Buffer.from(']');
+    }
+    await using app = await startTestApp(listingOf(longList));
+    const client = connect(app.port, '127.0.0.1');
+    client.write(request('/v1/store/orders', app.key).repeat(3));
+    await once(client, 'data');
+    client.destroy();
+    await expect.poll(() => connectionsOf(app), SOON).toBe(0);
+    expect(begun).toBe(1);
+  });
+
   test('of one address are bounded: whoever sends more is cut off, and nobody else', async () => {
     const { app: counting, lookUps, hold } = await startCountingApp({ bounds: { maxWaitingPerAddress: 100 } });
     await using app = counting;
