@@ -17,7 +17,7 @@ import type { RequestMetrics } from './app-options.ts';
 import { closeGentlyAfterAnswer, setLastExchange } from './connection.ts';
 import type { CorsPolicy } from './cors.ts';
 import type { Load } from './load.ts';
-import { hasWaiting } from './pipelining.ts';
+import { mayBeFollowed } from './pipelining.ts';
 import type { Deprecation, Place } from './place.ts';
 import { isDropped } from './request-body.ts';
 import { chooseRequestId } from './request-id.ts';
@@ -263,9 +263,13 @@ export class Exchange {
       this.headers['connection'] = 'close';
       closeGentlyAfterAnswer(this.request.socket);
     }
-    // What was sent before it is answered, too.
-    if (this.#host.load.isClosing && !hasWaiting(this.request.socket)) this.headers['connection'] = 'close';
+    if (this.#host.load.isClosing) this.headers['connection'] ??= this.#isLastOfConnection ? 'close' : 'keep-alive';
     this.response.writeHead(status, this.headers);
+  }
+
+  /** On a listener that closes: what was sent before is answered, though Fastify would end the connection here. */
+  get #isLastOfConnection(): boolean {
+    return !this.response.shouldKeepAlive || !mayBeFollowed(this.request);
   }
 
   #end(status: number): void {

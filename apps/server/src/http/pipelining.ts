@@ -7,6 +7,14 @@ import { UnderWay } from './under-way.ts';
 const CURRENT = Symbol('current');
 /** What came on a connection meanwhile. */
 const WAITING = Symbol('waiting');
+/** Whether a request came on its connection before those before it were answered. */
+const HAS_WAITED = Symbol('hasWaited');
+
+declare module 'node:http' {
+  interface IncomingMessage {
+    [HAS_WAITED]?: true;
+  }
+}
 
 declare module 'node:net' {
   interface Socket {
@@ -66,26 +74,29 @@ export class Pipelines {
       socket.destroy();
       return;
     }
-    socket._paused = true;
-    socket.pause();
+    turn.request[HAS_WAITED] = true;
+    pause(socket);
     if (socket[WAITING] !== undefined) {
       socket[WAITING].push(turn);
       return;
     }
     const queue = [turn];
     socket[WAITING] = queue;
+    // Node's own server reads on whenever something that it wrote was taken: each piece of a long list.
+    const onDrain = () => pause(socket);
     const onClose = () => {
       for (const { count } of queue.splice(0)) this.#give(caller, count);
     };
-    socket.once('close', onClose);
+    socket.on('drain', onDrain).once('close', onClose);
     const next = () => {
-      const first = queue.shift();
+      // Of a client that is gone nothing more is begun; `onClose` follows.
+      const first = socket.destroyed ? undefined : queue.shift();
       if (first === undefined) return;
       this.#give(caller, first.count);
       const isLast = queue.length === 0;
       if (isLast) {
         socket[WAITING] = undefined;
-        socket.off('close', onClose);
+        socket.off('drain', onDrain).off('close', onClose);
       }
       first.begin();
       if (isLast) readOn(socket);
@@ -114,6 +125,11 @@ export class Pipelines {
 const isFree = (socket: Socket): boolean =>
   socket[WAITING] === undefined && (socket[CURRENT]?.writableFinished ?? true);
 
+function pause(socket: Socket): void {
+  socket._paused = true;
+  socket.pause();
+}
+
 /** As Node's own server does it, once a client that was too slow has read enough. */
 function readOn(socket: Socket): void {
   socket._paused = false;
@@ -121,8 +137,12 @@ function readOn(socket: Socket): void {
   socket.resume();
 }
 
-/** Whether requests wait on a connection, so that the answer to the present one is not the last. */
-export const hasWaiting = (socket: Socket): boolean => socket[WAITING] !== undefined;
+/** Whether more was, or may have been, sent behind a request: the last that waited was begun before anything else is read. */
+export const mayBeFollowed = (request: IncomingMessage): boolean =>
+  request.socket[WAITING] !== undefined || request[HAS_WAITED] === true;
+
+/** Whether nothing is read of a connection, because requests wait on it. */
+export const isHeldBack = (socket: Socket): boolean => socket[WAITING] !== undefined;
 
 /**
  * Does something that concerns a connection as a whole once all requests that wait on it have been answered. One of them

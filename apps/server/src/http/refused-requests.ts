@@ -6,13 +6,15 @@ import { startHeaders } from './answer-headers.ts';
 import type { RequestMetrics } from './app-options.ts';
 import { closeGently, lastExchangeOn, markRefused } from './connection.ts';
 import { JSON_TYPE } from './exchange.ts';
-import { afterWaiting } from './pipelining.ts';
+import { afterWaiting, isHeldBack } from './pipelining.ts';
 
 export interface RefusedRequestsOptions {
   readonly limiter: RateLimiter;
   readonly metrics: RequestMetrics;
   readonly newRequestId: () => string;
 }
+
+const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
 
 /** What Node's HTTP server reports where no request came of what was sent. */
 type ClientError = Error & { readonly code?: string };
@@ -43,6 +45,8 @@ export function createRefusedRequests({ limiter, metrics, newRequestId }: Refuse
   /** To be Fastify's `clientErrorHandler`. */
   function onClientError(error: ClientError, socket: Socket): void {
     if (error.code === 'ECONNRESET' || socket.destroyed) return void socket.destroy();
+    // What is late is so by our doing; what then does not come is cut once the connection lies still for too long.
+    if (error.code === REQUEST_TIMEOUT && isHeldBack(socket)) return;
     if (!markRefused(socket)) return;
     // Nothing was asked for on this connection: a browser that kept it ready would take a 408 for a later answer.
     if (socket.bytesRead === 0) return void socket.destroy();
@@ -66,7 +70,11 @@ export function createRefusedRequests({ limiter, metrics, newRequestId }: Refuse
   function onConnect({ socket }: { readonly socket: Socket }): void {
     // From here on the connection is ours alone, and so are its errors.
     socket.on('error', () => socket.destroy());
-    refuseOrCut(socket, 'method_not_allowed', { allow: 'GET, HEAD, POST, DELETE, OPTIONS' });
+    const answer = () => refuseOrCut(socket, 'method_not_allowed', { allow: 'GET, HEAD, POST, DELETE, OPTIONS' });
+    if (afterWaiting(socket, answer)) return;
+    const last = lastExchangeOn(socket);
+    if (last === undefined || last.response.writableFinished) answer();
+    else last.response.once('close', answer);
   }
 
   return { onClientError, onConnect };
@@ -78,7 +86,7 @@ function codeOf({ code }: ClientError): ErrorCode {
       return 'headers_too_large';
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return 'payload_too_large';
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
+    case REQUEST_TIMEOUT:
       return 'request_timeout';
     default:
       return 'invalid_request';

@@ -9,7 +9,6 @@ import { isEnd } from './json-stream.ts';
 export class TrpcLists {
   readonly #exchange: Exchange;
   readonly #decided = Promise.withResolvers<void>();
-  readonly #iterators: AsyncIterator<unknown>[] = [];
   #undecided: number;
   #isRefused = false;
 
@@ -33,31 +32,24 @@ export class TrpcLists {
     const asked = done === true ? [first] : [first, iterator.next()];
     const isShort = done === true || (await isEnd(asked.at(-1) ?? first));
     if (!isShort && !this.#exchange.beginLongList()) {
-      end(iterator);
+      // What was fetched ahead may still be under way, and nobody waits for it.
+      iterator.return?.().catch(() => {});
       this.#isRefused = true;
       throw new ApiError('rate_limit_exceeded');
     }
-    this.#iterators.push(iterator);
     this.#decide();
     return replay(iterator, asked);
   };
 
-  /** @returns whether all lists may be sent; otherwise those that have begun are ended */
+  /** @returns whether all lists may be sent; otherwise those that have begun end with the body that tRPC made of them */
   async mayBegin(): Promise<boolean> {
     await this.#decided.promise;
-    if (!this.#isRefused) return true;
-    for (const iterator of this.#iterators) end(iterator);
-    return false;
+    return !this.#isRefused;
   }
 
   #decide(): void {
     if (--this.#undecided === 0) this.#decided.resolve();
   }
-}
-
-/** Ends a list that nobody reads. What was fetched ahead may still be under way, and nobody waits for it. */
-function end(iterator: AsyncIterator<unknown>): void {
-  iterator.return?.().catch(() => {});
 }
 
 /** An iterator whose first results were asked for already. */

@@ -81,6 +81,24 @@ describe('a listener that closes', () => {
     await app[Symbol.asyncDispose]();
   });
 
+  test('answers every request that was sent behind one at work, however many wait', async () => {
+    const { app, commandBegun, letGo } = await startHeldApp();
+    const { id } = await placeOrder(app.persistence);
+    using connection = await openRaw({ port: app.port });
+    // More than is read at once.
+    const behind = Array.from({ length: 1_000 }, (_, i) => request(app.key, `GET /v1/nothing${i}`));
+    connection.write(request(app.key, `DELETE /v1/store/orders/${id}`) + behind.join(''));
+    await commandBegun;
+    const closed = app.app.close();
+    await takesNobody(app);
+    letGo();
+    expect(await connection.read('DELETE')).toMatchObject({ status: 204, headers: { connection: 'keep-alive' } });
+    const answers = (await connection.readToEnd()).match(/HTTP\/1.1 \d+/g) ?? [];
+    expect(answers).toEqual(behind.map(() => 'HTTP/1.1 404'));
+    await closed;
+    await app[Symbol.asyncDispose]();
+  });
+
   test('does not wait for idle connections, and takes no new ones', async () => {
     const app = await startTestApp();
     using idle = await openRaw({ port: app.port });

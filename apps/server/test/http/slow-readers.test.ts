@@ -26,7 +26,7 @@ function openReader(app: TestApp): Socket {
 const cuts = ({ logLines }: TestApp) => logLines.filter(({ msg }) => msg.includes('reader was too slow'));
 
 test('a list whose reader takes nothing is ended, and its place given back', async () => {
-  await using app = await startTestApp({ ...listingOf(longList), bounds: { idleReaderMs: 300, maxStreams: 1 } });
+  await using app = await startTestApp({ ...listingOf(longList), bounds: { idleReaderMs: 1_000, maxStreams: 1 } });
   const reader = openReader(app);
   await expect.poll(() => cuts(app), SOON).toHaveLength(1);
   expect(cuts(app)[0]).toMatchObject({ operation: 'listOrders', keyId: expect.any(String) });

@@ -116,6 +116,8 @@ describe('long lists under way', () => {
     await expectCrowded(await list(app, key));
     lists.letGo();
     await Promise.all([...two, rest].map((response) => response.text()));
+    // All that had begun, those of the refused requests included: 2, 3, 2 and 1.
+    await expect.poll(lists.ended, SOON).toBe(8);
     expect((await listOverTrpc(app, 200, key)).status).toBe(429);
   });
 
@@ -220,6 +222,16 @@ describe('requests under way', () => {
     for (const { status } of await Promise.all([...most, other])) expect(status).toBe(404);
     expect((await six).status).toBe(404);
     expect((await app.fetch('/v1/pets/1', { key })).status).toBe(404);
+  });
+
+  test('are no longer those of an address once their key is known', async () => {
+    const { app: waiting, begun, letGo } = await startWaitingApp();
+    await using app = waiting;
+    const first = askTimes(app, 64, app.key);
+    await expect.poll(begun, SOON).toBe(64);
+    expect((await app.fetch('/v1/pets/1', { key: null })).status).toBe(401);
+    letGo();
+    for (const { status } of await Promise.all(first)) expect(status).toBe(404);
   });
 
   test('cannot be of a batch of more than 256 calls, which is told so', async () => {
