@@ -77,10 +77,8 @@ export class Arrivals {
   #takePlace(exchange: Exchange, key: ApiKey | undefined, calls: number): boolean {
     const { limits } = this.#options;
     const subject = key === undefined ? limits.subjectOfAddress(exchange) : limits.subjectOfKey(key);
-    const [count, max] =
-      key === undefined
-        ? [1, ADDRESS_REQUESTS_UNDER_WAY_MAX]
-        : [calls > KEY_REQUESTS_UNDER_WAY_MAX ? 1 : calls, KEY_REQUESTS_UNDER_WAY_MAX];
+    const max = key === undefined ? ADDRESS_REQUESTS_UNDER_WAY_MAX : KEY_REQUESTS_UNDER_WAY_MAX;
+    const count = key === undefined || calls > max ? 1 : calls;
     if (exchange.holding.take(this.#underWay, subject.storageKey, count, max)) return true;
     const refusal = limits.refusalOf(subject);
     if (refusal !== undefined) limits.refuse(exchange, refusal);

@@ -27,10 +27,8 @@ export function createBoundedServer(handle: RequestHandler, { bounds, isProxy }:
     const peer = socket.remoteAddress ?? '';
     return isProxy(peer) ? undefined : clientAddressSubject(peer).storageKey;
   };
-  const pipelines = new Pipelines(bounds, callerOf);
-  const server = createServer(optionsOf(bounds), (request, response) => {
-    pipelines.enter(request, response, () => handle(request, response));
-  });
+  const pipelines = new Pipelines(bounds, handle, callerOf);
+  const server = createServer(optionsOf(bounds), (request, response) => pipelines.enter(request, response));
   server.keepAliveTimeout = bounds.keepAliveTimeoutMs;
   server.requestTimeout = bounds.requestTimeoutMs;
   server.setTimeout(bounds.stalledTimeoutMs);

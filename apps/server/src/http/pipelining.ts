@@ -46,25 +46,32 @@ export type PipelineBounds = Pick<HttpBounds, 'maxWaiting' | 'maxWaitingPerAddre
  */
 export class Pipelines {
   readonly #bounds: PipelineBounds;
+  readonly #handle: (request: IncomingMessage, response: ServerResponse) => void;
   readonly #callerOf: (socket: Socket) => string | undefined;
   readonly #waiting = new UnderWay();
   #waitingCount = 0;
 
   /** @param callerOf whom the waiting requests of a connection are counted for; `undefined`: a proxy of ours */
-  constructor(bounds: PipelineBounds, callerOf: (socket: Socket) => string | undefined) {
+  constructor(
+    bounds: PipelineBounds,
+    handle: (request: IncomingMessage, response: ServerResponse) => void,
+    callerOf: (socket: Socket) => string | undefined,
+  ) {
     this.#bounds = bounds;
+    this.#handle = handle;
     this.#callerOf = callerOf;
   }
 
   /** Begins a request now, or when all before it on its connection have been answered. */
-  enter(request: IncomingMessage, response: ServerResponse, handle: () => void): void {
+  enter(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
-    const begin = () => {
-      socket[CURRENT] = response;
-      handle();
-    };
-    if (isFree(socket)) begin();
-    else this.#wait(socket, { request, begin, count: 1 });
+    if (isFree(socket)) this.#begin(request, response);
+    else this.#wait(socket, { request, begin: () => this.#begin(request, response), count: 1 });
+  }
+
+  #begin(request: IncomingMessage, response: ServerResponse): void {
+    request.socket[CURRENT] = response;
+    this.#handle(request, response);
   }
 
   #wait(socket: Socket, turn: Turn): void {

@@ -24,7 +24,7 @@ export class UnderWay {
 
 /** What one request has under way on behalf of its caller, until it is over. */
 export class Holding {
-  readonly #held: { readonly underWay: UnderWay; readonly caller: string; readonly count: number }[] = [];
+  #held: { readonly underWay: UnderWay; readonly caller: string; readonly count: number }[] = [];
 
   /** How many of something are held. */
   count(underWay: UnderWay): number {
@@ -39,6 +39,8 @@ export class Holding {
   }
 
   release(): void {
-    for (const { underWay, caller, count } of this.#held.splice(0)) underWay.give(caller, count);
+    const held = this.#held;
+    this.#held = [];
+    for (const { underWay, caller, count } of held) underWay.give(caller, count);
   }
 }
