@@ -2,11 +2,6 @@
 export class UnderWay {
   readonly #counts = new Map<string, number>();
 
-  /** How many callers have something under way. */
-  get callers(): number {
-    return this.#counts.size;
-  }
-
   /** @returns false, and takes nothing, where the caller would have more than `max` under way */
   take(caller: string, count: number, max: number): boolean {
     const underWay = (this.#counts.get(caller) ?? 0) + count;
