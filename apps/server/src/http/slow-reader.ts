@@ -1,10 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import type { HttpBounds } from './app-options.ts';
+import { readSendQueue } from './send-queue.ts';
 
-/** So much of an answer is written at a time: how fast its reader takes it is seen in steps of this size. */
+/** So much of an answer is written at a time, so that no more than that is handed over without our knowing. */
 const SLICE_BYTES = 16_384;
 /** What a reader must take in each {@link HttpBounds.slowReaderMs}. */
 const SLOW_READER_BYTES = 65_536;
+/** How often it is looked at what a reader has taken, while the shorter of the two times passes. */
+const LOOKS = 10;
 
 export type ReaderBounds = Pick<HttpBounds, 'idleReaderMs' | 'slowReaderMs'>;
 
@@ -15,9 +18,17 @@ export type ReaderBounds = Pick<HttpBounds, 'idleReaderMs' | 'slowReaderMs'>;
 export class PacedWriter {
   readonly #response: ServerResponse;
   readonly #bounds: ReaderBounds;
-  /** Since {@link SLOW_READER_BYTES} were last taken. */
+  /** Bytes of slices that the system has whole. */
+  #handedBytes = 0;
+  /** When that last changed, by the clock of `performance`. */
+  #handedAtMs = 0;
+  /** In all. */
   #waitedMs = 0;
-  #takenBytes = 0;
+  #lookedAtWaitMs = 0;
+  /** What the reader had taken when it was seen to take something, and how long we had waited by then. */
+  #taken: { bytes: number; waitMs: number } | undefined;
+  /** The same when {@link SLOW_READER_BYTES} more had been taken. */
+  #paceTaken = { bytes: 0, waitMs: 0 };
 
   constructor(response: ServerResponse, bounds: ReaderBounds) {
     this.#response = response;
@@ -29,37 +40,63 @@ export class PacedWriter {
     for (let at = 0; at < bytes.byteLength; at += SLICE_BYTES) {
       const slice = bytes.subarray(at, at + SLICE_BYTES);
       if (this.#response.destroyed) return false;
-      if (!this.#response.write(slice) && !(await this.#isTaken(slice.byteLength))) return false;
+      if (!this.#response.write(slice) && !(await this.#isHandedOver())) return false;
+      this.#handedBytes += slice.byteLength;
+      this.#handedAtMs = performance.now();
     }
     return !this.#response.destroyed;
   }
 
-  async #isTaken(byteLength: number): Promise<boolean> {
+  /** Waits until the system takes what was written. @returns false where the reader is gone, or too slow */
+  async #isHandedOver(): Promise<boolean> {
     const { idleReaderMs, slowReaderMs } = this.#bounds;
-    const beganMs = performance.now();
-    const isTaken = await isDrained(this.#response, Math.min(idleReaderMs, slowReaderMs - this.#waitedMs));
-    this.#waitedMs += performance.now() - beganMs;
-    this.#takenBytes += byteLength;
-    if (this.#takenBytes >= SLOW_READER_BYTES) {
-      this.#waitedMs = 0;
-      this.#takenBytes = 0;
+    const lookEachMs = Math.min(idleReaderMs, slowReaderMs) / LOOKS;
+    for (;;) {
+      const beganMs = performance.now();
+      const isDrained = await waitForDrain(this.#response, lookEachMs);
+      const waitMs = this.#waitedMs;
+      this.#waitedMs += performance.now() - beganMs;
+      if (this.#response.destroyed) return false;
+      const isLookDue = this.#waitedMs - this.#lookedAtWaitMs >= lookEachMs;
+      if (isLookDue && (await this.#isTooSlow(waitMs))) return false;
+      if (isDrained) return true;
     }
-    return isTaken;
+  }
+
+  /** @param sinceWaitMs from when on the reader may have taken nothing, where it was never looked at before */
+  async #isTooSlow(sinceWaitMs: number): Promise<boolean> {
+    const { socket } = this.#response;
+    if (socket === null) return false;
+    const waitMs = this.#waitedMs;
+    this.#lookedAtWaitMs = waitMs;
+    const queuedBytes = await readSendQueue(socket, this.#handedAtMs);
+    if (queuedBytes === undefined) return false;
+    const bytes = this.#handedBytes - queuedBytes;
+    if (this.#taken === undefined) {
+      this.#taken = { bytes, waitMs: sinceWaitMs };
+      this.#paceTaken = { ...this.#taken };
+    }
+    if (bytes > this.#taken.bytes) this.#taken = { bytes, waitMs };
+    if (bytes - this.#paceTaken.bytes >= SLOW_READER_BYTES) this.#paceTaken = { bytes, waitMs };
+    const { idleReaderMs, slowReaderMs } = this.#bounds;
+    return waitMs - this.#taken.waitMs >= idleReaderMs || waitMs - this.#paceTaken.waitMs >= slowReaderMs;
   }
 }
 
-/** @returns whether what was written is on its way, rather than the reader gone or too slow */
-function isDrained(response: ServerResponse, timeoutMs: number): Promise<boolean> {
+/** @returns whether what was written was taken by the system, rather than the client gone or the time over */
+function waitForDrain(response: ServerResponse, timeoutMs: number): Promise<boolean> {
   return new Promise((resolve) => {
+    if (response.destroyed) return resolve(false);
+    // Drained while it was looked at what the reader takes.
+    if (!response.writableNeedDrain) return resolve(true);
     const timer = setTimeout(() => settle(false), timeoutMs);
     const onDrain = () => settle(true);
     const onClose = () => settle(false);
-    function settle(isTaken: boolean) {
+    function settle(isDrained: boolean) {
       clearTimeout(timer);
       response.off('drain', onDrain).off('close', onClose);
-      resolve(isTaken);
+      resolve(isDrained);
     }
-    if (response.destroyed) return settle(false);
     response.on('drain', onDrain).on('close', onClose);
   });
 }

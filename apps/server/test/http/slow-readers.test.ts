@@ -72,6 +72,16 @@ test('a list is sent whole to a reader who is slow, but goes on', async () => {
   expect(cuts(app)).toEqual([]);
 });
 
+test('a list is not ended whose reader takes more than it must, whatever the buffers on the way hold', async () => {
+  // 200 kB/s: it takes seven seconds to free a third of a send buffer of 4 MB, which is when Node hears of it.
+  const bounds = { idleReaderMs: 3_000, slowReaderMs: 3_000 };
+  await using app = await startTestApp({ ...listingOf(longList), bounds });
+  const reader = openReader(app);
+  for (const endMs = performance.now() + 9_000; performance.now() < endMs; await sleep(50)) reader.read(10_000);
+  expect(cuts(app)).toEqual([]);
+  reader.destroy();
+});
+
 test('a list whose database is slow is no fault of its reader', async () => {
   async function* slowList() {
     yield Buffer.from('[');
