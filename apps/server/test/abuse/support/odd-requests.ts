@@ -44,18 +44,21 @@ const orderId = fc.oneof(fc.integer({ min: 1, max: 30_000 }).map(String), fc.str
 const segment = fc.string({ unit: 'binary', maxLength: 12 }).map((text) => encodeURIComponent(text.toWellFormed()));
 
 const TYPES = ['bigint', 'Date', 'undefined', 'set', 'map', 'regexp', 'Error', 'number', 'URL', 'nothing'];
+/** Of whatever length the value names. */
+const TYPED_ARRAY = ['typed-array', 'Float64Array'];
 /** Anything, said to be of any of superjson's types. */
 const oddInput = fc.record(
   {
     json: fc.oneof(
       fc.record({ orderId, petId: orderId, quantity: fc.jsonValue({ maxDepth: 1 }) }, { requiredKeys: [] }),
       fc.jsonValue({ maxDepth: 4 }),
+      fc.record({ orderId: fc.nat() }),
     ),
     meta: fc.oneof(
       fc.record({
         values: fc.dictionary(
           fc.constantFrom('orderId', 'petId', 'quantity', '', '0', 'a.b', '__proto__', 'constructor.prototype'),
-          fc.oneof(fc.tuple(fc.constantFrom(...TYPES)), fc.jsonValue({ maxDepth: 1 })),
+          fc.oneof(fc.tuple(fc.constantFrom(...TYPES, TYPED_ARRAY)), fc.jsonValue({ maxDepth: 1 })),
         ),
       }),
       fc.jsonValue({ maxDepth: 2 }),
