@@ -211,7 +211,8 @@ export interface OddRequestsOptions {
 /** Requests of every kind that a server may get, always the same for one seed. */
 export function* oddRequests({ seed, keys, count, strangers }: OddRequestsOptions): Generator<OddRequest> {
   const batch = 1_000;
-  const requests = fc.tuple(part, whoOf(strangers), fc.nat(99));
+  // Preflights are counted apart from all else, by address.
+  const requests = fc.tuple(strangers ? fc.oneof(part, preflight) : part, whoOf(strangers), fc.nat(99));
   for (let made = 0; made < count; made += batch) {
     const numRuns = Math.min(batch, count - made);
     for (const [index, [what, who, choice]] of fc.sample(requests, { seed: seed + made, numRuns }).entries()) {
