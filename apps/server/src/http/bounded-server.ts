@@ -48,8 +48,6 @@ const optionsOf = (bounds: HttpBounds): ServerOptions => ({
   requireHostHeader: false,
   // Nobody listens for the end of a body that was not announced.
   optimizeEmptyRequests: true,
-  // A slice of a long answer is told to be taken when it is: see PacedWriter.
-  highWaterMark: 16_384,
 });
 
 function boundConnections(server: Server, max: number, callerOf: (socket: Socket) => string | undefined): void {

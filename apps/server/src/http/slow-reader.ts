@@ -2,8 +2,6 @@ import type { ServerResponse } from 'node:http';
 import type { HttpBounds } from './app-options.ts';
 import { readSendQueue } from './send-queue.ts';
 
-/** So much of an answer is written at a time, so that no more than that is handed over without our knowing. */
-const SLICE_BYTES = 16_384;
 /** What a reader must take in each {@link HttpBounds.slowReaderMs}. */
 const SLOW_READER_BYTES = 65_536;
 /** How often it is looked at what a reader has taken, while the shorter of the two times passes. */
@@ -18,9 +16,10 @@ export type ReaderBounds = Pick<HttpBounds, 'idleReaderMs' | 'slowReaderMs'>;
 export class PacedWriter {
   readonly #response: ServerResponse;
   readonly #bounds: ReaderBounds;
-  /** Bytes of slices that the system has whole. */
-  #handedBytes = 0;
-  /** When that last changed, by the clock of `performance`. */
+  #writtenBytes = 0;
+  /** Bytes of the piece under way that the system has, as far as that shows. */
+  #partBytes = 0;
+  /** When the system last took a piece whole, by the clock of `performance`. */
   #handedAtMs = 0;
   /** In all. */
   #waitedMs = 0;
@@ -37,14 +36,12 @@ export class PacedWriter {
 
   /** @returns whether all of it is on its way, and the reader is still there and fast enough */
   async write(bytes: Uint8Array): Promise<boolean> {
-    for (let at = 0; at < bytes.byteLength; at += SLICE_BYTES) {
-      const slice = bytes.subarray(at, at + SLICE_BYTES);
-      if (this.#response.destroyed) return false;
-      if (!this.#response.write(slice) && !(await this.#isHandedOver())) return false;
-      this.#handedBytes += slice.byteLength;
-      this.#handedAtMs = performance.now();
-    }
-    return !this.#response.destroyed;
+    if (this.#response.destroyed) return false;
+    this.#writtenBytes += bytes.byteLength;
+    const isHandedOver = this.#response.write(bytes) || (await this.#isHandedOver());
+    this.#partBytes = 0;
+    this.#handedAtMs = performance.now();
+    return isHandedOver && !this.#response.destroyed;
   }
 
   /** Waits until the system takes what was written. @returns false where the reader is gone, or too slow */
@@ -71,11 +68,14 @@ export class PacedWriter {
     this.#lookedAtWaitMs = waitMs;
     const queuedBytes = await readSendQueue(socket, this.#handedAtMs);
     if (queuedBytes === undefined) return false;
-    const bytes = this.#handedBytes - queuedBytes;
+    const handedBytes = this.#writtenBytes - this.#response.writableLength;
+    const bytes = handedBytes + this.#partBytes - queuedBytes;
     if (this.#taken === undefined) {
       this.#taken = { bytes, waitMs: sinceWaitMs };
       this.#paceTaken = { ...this.#taken };
     }
+    // What was taken stays so: if it seems less, then the system has more of the piece under way.
+    this.#partBytes += Math.max(0, this.#taken.bytes - bytes);
     if (bytes > this.#taken.bytes) this.#taken = { bytes, waitMs };
     if (bytes - this.#paceTaken.bytes >= SLOW_READER_BYTES) this.#paceTaken = { bytes, waitMs };
     const { idleReaderMs, slowReaderMs } = this.#bounds;
