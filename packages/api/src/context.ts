@@ -1,5 +1,5 @@
 import type { Clock, OrderRepository, PetRepository, Principal } from '@petstore/domain';
-import type { PeekedStanding, RateLimiter } from '@petstore/rate-limit';
+import type { RateLimiter, RateLimitSnapshot } from '@petstore/rate-limit';
 
 /** What procedures work with, the same for every call: built once at start. */
 export interface Services {
@@ -18,7 +18,7 @@ export interface Context {
   readonly principal: Principal;
   readonly requestId: string;
   /** Where the caller stood when the request was let in, if that was looked at: it need not be looked at again. */
-  readonly standing?: PeekedStanding;
+  readonly standing?: RateLimitSnapshot;
   /**
    * Begins a list whose answer is streamed. Left out where nothing is streamed by this context, or nobody counts.
    *

@@ -1,14 +1,14 @@
-export * from './admission/authenticator.ts';
-export { type AuthenticatorOptions, createAuthenticator } from './admission/create-authenticator.ts';
 export { ApiError } from './api-error.ts';
+export * from './authentication/authenticator.ts';
+export { type AuthenticatorOptions, createAuthenticator } from './authentication/create-authenticator.ts';
 export type { Context, Services } from './context.ts';
 export { ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.ts';
-export { type ErrorAnswer, errorAnswer, toErrorAnswer } from './errors/error-answer.ts';
+export { type ErrorResponse, errorResponse, toErrorResponse } from './errors/error-response.ts';
 export { type Failure, failureOf, toApiError } from './errors/to-api-error.ts';
 export { type DocumentOptions, type DocumentServer, openApiDocument, openApiYaml } from './openapi/document.ts';
 export { DEPRECATION_GUIDE_PATH } from './openapi/versions.ts';
 export { deprecationFields } from './rest/deprecation-fields.ts';
-export type { ProcedureMeta } from './rest/rest-contract.ts';
+export type { ProcedureMeta } from './rest/rest-binding.ts';
 export type { ApiVersion, RestResult, RestRoute } from './rest/rest-route.ts';
 export { restRoutes } from './rest/rest-routes.ts';
 export { type AppRouter, appRouter, createCaller } from './router.ts';

@@ -7,10 +7,10 @@ import {
   ApiError,
   ERROR_CATALOGUE,
   type ErrorCode,
-  errorAnswer,
+  errorResponse,
   failureOf,
   toApiError,
-  toErrorAnswer,
+  toErrorResponse,
 } from '../src/index.ts';
 
 const CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[]; // the catalogue's own keys
@@ -18,14 +18,14 @@ const CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[]; // the catalogue's ow
 describe('an answer over REST', () => {
   test.each(CODES)('holds exactly code, message and status: %s', (code) => {
     const { status, message } = ERROR_CATALOGUE[code];
-    for (const answer of [errorAnswer(code), toErrorAnswer(new ApiError(code))]) {
+    for (const answer of [errorResponse(code), toErrorResponse(new ApiError(code))]) {
       expect(JSON.parse(answer.body)).toStrictEqual({ code, message, status });
       expect(answer).toMatchObject({ code, message, status });
     }
   });
 
   test('tells what an error says beyond the catalogue', () => {
-    const { body } = toErrorAnswer(new ApiError('invalid_request', 'orderId: no.'));
+    const { body } = toErrorResponse(new ApiError('invalid_request', 'orderId: no.'));
     expect(JSON.parse(body)).toStrictEqual({ code: 'invalid_request', message: 'orderId: no.', status: 400 });
   });
 
@@ -42,7 +42,7 @@ describe('an answer over REST', () => {
     ['overloaded', { 'retry-after': '1' }],
     ['order_not_found', {}],
   ] as const)('carries the headers of its code: %s', (code, headers) => {
-    expect(errorAnswer(code).headers).toEqual(headers);
+    expect(errorResponse(code).headers).toEqual(headers);
   });
 });
 
@@ -55,7 +55,7 @@ describe('whatever is thrown', () => {
     ['what tRPC wraps', new TRPCError({ code: 'INTERNAL_SERVER_ERROR', cause: new Error('secret') })],
     ["what fails a procedure's own output check", new TRPCError({ code: 'INTERNAL_SERVER_ERROR', message: 'secret' })],
   ])('is answered blandly: %s', (_, thrown) => {
-    const { code, body, status } = toErrorAnswer(thrown);
+    const { code, body, status } = toErrorResponse(thrown);
     expect([code, status]).toEqual(['internal_error', 500]);
     expect(body).not.toContain('secret');
   });
@@ -69,7 +69,7 @@ describe('whatever is thrown', () => {
   test('because a store is away is service_unavailable, however deep it lies', () => {
     const away = new StorageUnavailableError('connection refused at 10.0.0.1');
     for (const thrown of [away, new TRPCError({ code: 'INTERNAL_SERVER_ERROR', cause: away })]) {
-      expect(toErrorAnswer(thrown)).toBe(errorAnswer('service_unavailable'));
+      expect(toErrorResponse(thrown)).toBe(errorResponse('service_unavailable'));
       expect(failureOf(thrown)).toEqual({ severity: 'warn', cause: away });
     }
   });
@@ -91,18 +91,18 @@ describe('whatever is thrown', () => {
 
   test('by zod names a field once, however many of its values are wrong', () => {
     const { error } = z.object({ a: z.array(z.int('must be whole')) }).safeParse({ a: [0.5, 1, 1.5] });
-    expect(toErrorAnswer(new TRPCError({ code: 'BAD_REQUEST', cause: error })).message).toBe('a: must be whole.');
+    expect(toErrorResponse(new TRPCError({ code: 'BAD_REQUEST', cause: error })).message).toBe('a: must be whole.');
   });
 
   test('by zod names at most five issues, and no value', () => {
     const field = z.int().max(3);
     const schema = z.strictObject({ a: field, b: field, c: field, d: field, e: field, f: z.enum(['x']) });
     const { error } = schema.safeParse({ a: 9, b: 9, c: 9, d: 9, e: 9, f: 'secret', secret: 1 });
-    const { message } = toErrorAnswer(new TRPCError({ code: 'BAD_REQUEST', cause: error }));
+    const { message } = toErrorResponse(new TRPCError({ code: 'BAD_REQUEST', cause: error }));
     expect(message).toMatch(/^a: [^;]*; b: [^;]*; c: [^;]*; d: [^;]*; e: [^;]*; and 2 more\.$/);
     expect(message).not.toContain('secret');
     const unknown = schema.safeParse({ a: 1, b: 1, c: 1, d: 1, e: 1, f: 'x', secret: 1 }).error;
-    expect(toErrorAnswer(new TRPCError({ code: 'BAD_REQUEST', cause: unknown })).message).toBe(
+    expect(toErrorResponse(new TRPCError({ code: 'BAD_REQUEST', cause: unknown })).message).toBe(
       'The input: holds a field that is not known.',
     );
   });

@@ -14,13 +14,13 @@ import {
   openApiDocument,
   openApiYaml,
   restRoutes,
-  toErrorAnswer,
+  toErrorResponse,
 } from '../src/index.ts';
 import { DOCUMENTED_VERSIONS, type VersionDescription } from '../src/openapi/versions.ts';
 import { getPetMeta } from '../src/procedures/pets/get-pet.contract.ts';
-import { representNothing } from '../src/rest/represent.ts';
-import type { ProcedureMeta } from '../src/rest/rest-contract.ts';
+import type { ProcedureMeta } from '../src/rest/rest-binding.ts';
 import type { ApiVersion } from '../src/rest/rest-route.ts';
+import { serializeNothing } from '../src/rest/serialize.ts';
 
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 const { paths, components } = committed;
@@ -34,7 +34,7 @@ const routerOf = (metas: Readonly<Record<string, Partial<ProcedureMeta>>>) =>
     Object.fromEntries(
       Object.entries(metas).map(([operationId, meta]) => {
         const openapi = { method: 'DELETE', path: `/${operationId}`, operationId } as const;
-        const rest = { errors: [], represent: representNothing };
+        const rest = { errors: [], serialize: serializeNothing };
         const specimen = t.procedure.meta({ openapi, rest, ...meta }).output(z.void());
         return [operationId, specimen.mutation(() => {})];
       }),
@@ -318,7 +318,7 @@ describe('the document', () => {
     const route = restRoutes.find(({ operationId }) => operationId === id);
     // It is refused before anything of the context is asked for.
     const refused = route?.call(params, { principal: { type: 'in-process', name: 'test' } } as Context, query);
-    await expect(refused?.catch(toErrorAnswer)).resolves.toMatchObject({ body: JSON.stringify(example) });
+    await expect(refused?.catch(toErrorResponse)).resolves.toMatchObject({ body: JSON.stringify(example) });
   });
 
   test('says where no key is needed', () => {
@@ -388,7 +388,7 @@ describe('the document', () => {
   });
 
   test('takes no operation that is deprecated without an end', () => {
-    const rest = { errors: [], represent: representNothing, deprecatedAt: new Date(0) };
+    const rest = { errors: [], serialize: serializeNothing, deprecatedAt: new Date(0) };
     expect(() => generateDocument(routerOf({ a: { rest } }), V1)).toThrow('a is deprecated without a sunset');
   });
 });

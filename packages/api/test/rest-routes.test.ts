@@ -8,10 +8,10 @@ import { DOCUMENTED_VERSIONS } from '../src/openapi/versions.ts';
 import { CancelOrderInput } from '../src/procedures/orders/cancel-order.contract.ts';
 import { ListOrdersPageInput } from '../src/procedures/v2/orders/list-orders.contract.ts';
 import { createProcedureCall } from '../src/rest/call-procedure.ts';
-import { representNothing } from '../src/rest/represent.ts';
-import type { ProcedureMeta } from '../src/rest/rest-contract.ts';
+import type { ProcedureMeta } from '../src/rest/rest-binding.ts';
 import type { ApiVersion } from '../src/rest/rest-route.ts';
 import { createRestRoutes } from '../src/rest/rest-routes.ts';
+import { serializeNothing } from '../src/rest/serialize.ts';
 import { EXTERNAL, INTERNAL, pendingOrder, startTestApi, type TestApi } from './test-api.ts';
 
 let api: TestApi;
@@ -160,7 +160,7 @@ describe('after calls over REST', () => {
 describe('a procedure that cannot be mapped is refused at start', () => {
   const t = initTRPC.context<Context>().meta<ProcedureMeta>().create();
   const openapi = { method: 'GET', path: '/things/{thingId}', operationId: 'getThing' } as const;
-  const rest = { errors: [], represent: representNothing } as const;
+  const rest = { errors: [], serialize: serializeNothing } as const;
   // Builders are of another type after each step, so that the tests below hand them in `as never`.
   const map = (procedure: typeof t.procedure) => createRestRoutes(t.router({ get: procedure.query(() => null) }));
 
@@ -177,9 +177,9 @@ describe('a procedure that cannot be mapped is refused at start', () => {
     expect(() => map(t.procedure.meta({ openapi, rest }).input(input) as never)).toThrow('must be a 64-bit integer');
   });
   test('but one that is right takes every 64-bit integer exactly, and no other text', async () => {
-    const represent = (output: unknown) => ({ type: 'json', text: String(output) }) as const;
+    const serialize = (output: unknown) => ({ type: 'json', text: String(output) }) as const;
     const procedure = t.procedure
-      .meta({ openapi, rest: { ...rest, represent } })
+      .meta({ openapi, rest: { ...rest, serialize } })
       .input(z.strictObject({ thingId: z.int64() }));
     const [route] = createRestRoutes(t.router({ get: procedure.query(({ input }) => input.thingId) }));
     const answer = (thingId: string) => route?.call({ thingId }, api.contextOf(EXTERNAL));
@@ -215,8 +215,8 @@ describe('a procedure that cannot be mapped is refused at start', () => {
   test('but one with several parameters is mapped', async () => {
     const path = '/shelves/{shelfId}/things/{thingId}';
     const input = z.strictObject({ thingId: z.int64(), shelfId: z.int64() });
-    const represent = (output: unknown) => ({ type: 'json', text: String(output) }) as const;
-    const procedure = t.procedure.meta({ openapi: { ...openapi, path }, rest: { ...rest, represent } }).input(input);
+    const serialize = (output: unknown) => ({ type: 'json', text: String(output) }) as const;
+    const procedure = t.procedure.meta({ openapi: { ...openapi, path }, rest: { ...rest, serialize } }).input(input);
     const router = t.router({ get: procedure.query((opts) => `${opts.input.shelfId}/${opts.input.thingId}`) });
     const [route] = createRestRoutes(router);
     const result = await route?.call({ thingId: '2', shelfId: '-1' }, api.contextOf(EXTERNAL));

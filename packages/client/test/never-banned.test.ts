@@ -5,8 +5,8 @@ import {
   canEverFit,
   type HeaderTarget,
   InProcessLimiter,
-  type PeekedStanding,
   type RateLimitDecision,
+  type RateLimitSnapshot,
   writeRateLimitHeaders,
 } from '@petstore/rate-limit';
 import fc from 'fast-check';
@@ -111,7 +111,11 @@ const callsOf = (url: string): number | undefined =>
 
 const isFree = (url: string): boolean => url.endsWith('/trpc/limits.current');
 
-function answerTo(decision: RateLimitDecision | PeekedStanding, calls: number | undefined, canFit: boolean): Response {
+function answerTo(
+  decision: RateLimitDecision | RateLimitSnapshot,
+  calls: number | undefined,
+  canFit: boolean,
+): Response {
   const fields: HeaderTarget = {};
   writeRateLimitHeaders(fields, decision);
   const headers = new Headers({ 'content-type': 'application/json' });

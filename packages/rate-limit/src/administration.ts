@@ -4,7 +4,7 @@ import { forgetNotedBans, listNotedBans } from './ban-index.ts';
 import { readStateReply } from './check-reply.ts';
 import { connectRedis, type RedisLocation } from './connect-redis.ts';
 import { isBanned } from './penalty.ts';
-import type { PeekedStanding } from './rate-limiter.ts';
+import type { RateLimitSnapshot } from './rate-limiter.ts';
 import { RedisLimiter } from './redis-limiter.ts';
 import { defineScripts, type ScriptedRedis } from './redis-scripts.ts';
 import { RedisUnavailableError } from './redis-unavailable-error.ts';
@@ -40,7 +40,7 @@ export class RateLimitAdministration implements AsyncDisposable {
   }
 
   /** Tells where a key stands. Costs it nothing. */
-  showStanding(subject: ApiKeySubject): Promise<PeekedStanding> {
+  showStanding(subject: ApiKeySubject): Promise<RateLimitSnapshot> {
     return this.#limiter.peek(subject);
   }
 

@@ -1,15 +1,15 @@
 import {
-  type PeekedStanding,
   type RateLimitDecision,
-  type RateLimitStanding,
-  type RecalledStanding,
+  type RateLimitSnapshot,
+  type RateLimitStatus,
+  type RecalledStatus,
   tightestWindow,
   type WindowName,
-  type WindowStanding,
+  type WindowStatus,
 } from './rate-limiter.ts';
 
 /** What the headers of an answer are made of. */
-export type HeaderSource = RateLimitDecision | PeekedStanding | RecalledStanding;
+export type HeaderSource = RateLimitDecision | RateLimitSnapshot | RecalledStatus;
 
 /** Every header that tells of a limit, as browsers of other origins must be allowed to read them (CORS). */
 export const RATE_LIMIT_HEADERS = [
@@ -46,7 +46,7 @@ export function writeRateLimitHeaders(headers: HeaderTarget, decision: HeaderSou
   if (refused) headers['retry-after'] = decision.retryAfterSeconds;
 }
 
-function policyOf({ minute, day }: RateLimitStanding): string {
+function policyOf({ minute, day }: RateLimitStatus): string {
   const policy = `"minute";q=${minute.limit};w=60`;
   return day === undefined ? policy : `${policy}, "day";q=${day.limit};w=86400`;
 }
@@ -58,7 +58,7 @@ function fieldOf(decision: HeaderSource): string {
 }
 
 /** Nothing remains to a banned key, whatever its windows hold. */
-function itemOf(name: WindowName, window: WindowStanding, decision: HeaderSource): string {
+function itemOf(name: WindowName, window: WindowStatus, decision: HeaderSource): string {
   const isBanned = decision.outcome === 'api_key_banned';
   const resetAtMs = isBanned ? decision.releaseAtMs : window.resetAtMs;
   return `"${name}";r=${isBanned ? 0 : window.remaining};t=${Math.ceil((resetAtMs - decision.atMs) / 1000)}`;

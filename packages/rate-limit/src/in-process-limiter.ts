@@ -3,11 +3,11 @@ import {
   type BannedDecision,
   bannedDecisionOf,
   type ExceededDecision,
-  type PeekedStanding,
   type RateLimitDecision,
   type RateLimiter,
+  type RateLimitSnapshot,
   type RateLimitUse,
-  type RecalledStanding,
+  type RecalledStatus,
 } from './rate-limiter.ts';
 import type { RateLimitSubject } from './subject.ts';
 import { SubjectMap } from './subject-map.ts';
@@ -53,12 +53,12 @@ export class InProcessLimiter implements RateLimiter {
     return step.answer;
   }
 
-  async peek(subject: RateLimitSubject): Promise<PeekedStanding> {
+  async peek(subject: RateLimitSubject): Promise<RateLimitSnapshot> {
     const nowMs = this.#nowMs();
     return peekState(this.#stateOf(subject, nowMs), subject, nowMs);
   }
 
-  recall(subject: RateLimitSubject): BannedDecision | ExceededDecision | RecalledStanding {
+  recall(subject: RateLimitSubject): BannedDecision | ExceededDecision | RecalledStatus {
     const nowMs = this.#nowMs();
     const state = this.#stateOf(subject, nowMs);
     const peeked = peekState(state, subject, nowMs);

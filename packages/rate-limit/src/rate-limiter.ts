@@ -4,7 +4,7 @@ import type { RateLimitSubject } from './subject.ts';
 export type WindowName = 'minute' | 'day';
 
 /** Where a subject stands in one window. */
-export interface WindowStanding {
+export interface WindowStatus {
   /** The limit in force: requests in any span of the window's length. */
   readonly limit: number;
   /** Exactly this many more fit at this moment; never below 0. */
@@ -14,21 +14,21 @@ export interface WindowStanding {
 }
 
 /** Where a subject stands at one moment of the limiter's own clock (Redis' clock, where Redis counts). */
-export interface RateLimitStanding {
+export interface RateLimitStatus {
   /** The moment this is true at, in milliseconds since the epoch. */
   readonly atMs: number;
-  readonly minute: WindowStanding;
+  readonly minute: WindowStatus;
   /** `undefined` where the subject has no daily limit: a client address. */
-  readonly day: WindowStanding | undefined;
+  readonly day: WindowStatus | undefined;
 }
 
 /** The cost was logged in every window. */
-export interface AdmittedDecision extends RateLimitStanding {
+export interface AdmittedDecision extends RateLimitStatus {
   readonly outcome: 'admitted';
 }
 
 /** The request does not fit; nothing was logged. Answered as 429 `rate_limit_exceeded`. */
-export interface ExceededDecision extends RateLimitStanding {
+export interface ExceededDecision extends RateLimitStatus {
   readonly outcome: 'rate_limit_exceeded';
   /** Of the windows that refuse, the one that releases last. */
   readonly limitingWindow: WindowName;
@@ -39,7 +39,7 @@ export interface ExceededDecision extends RateLimitStanding {
 }
 
 /** The key is banned; nothing was logged and the ban did not grow. Answered as 429 `api_key_banned`. */
-export interface BannedDecision extends RateLimitStanding {
+export interface BannedDecision extends RateLimitStatus {
   readonly outcome: 'api_key_banned';
   /** Of the windows that refuse, the one that releases last; else the one with the lowest remaining. */
   readonly limitingWindow: WindowName;
@@ -55,7 +55,7 @@ export interface BannedDecision extends RateLimitStanding {
 export type RateLimitDecision = AdmittedDecision | ExceededDecision | BannedDecision;
 
 /** A standing as {@link RateLimiter.peek} tells it. */
-export interface PeekedStanding extends RateLimitStanding {
+export interface RateLimitSnapshot extends RateLimitStatus {
   readonly outcome: 'peeked';
   /** Units in each window; more than its limit where that was lowered since. */
   readonly used: { readonly minute: number; readonly day: number | undefined };
@@ -66,7 +66,7 @@ export interface PeekedStanding extends RateLimitStanding {
 }
 
 /** A standing as this process last heard of it, brought to the present: what left a window since may be missing. */
-export interface RecalledStanding extends RateLimitStanding {
+export interface RecalledStatus extends RateLimitStatus {
   readonly outcome: 'recalled';
 }
 
@@ -95,20 +95,20 @@ export interface RateLimiter {
   check(subject: RateLimitSubject, cost: number): RateLimitDecision | Promise<RateLimitDecision>;
 
   /** Tells where a subject stands. Counts nothing and is no strike. */
-  peek(subject: RateLimitSubject): Promise<PeekedStanding>;
+  peek(subject: RateLimitSubject): Promise<RateLimitSnapshot>;
 
   /**
    * Tells from memory, without a round trip, how any request of a subject is to be answered: by the refusal that is in
    * force (the ban of a key, an address over its limit), else under the standing last heard of. Counts nothing.
    */
-  recall(subject: RateLimitSubject): BannedDecision | ExceededDecision | RecalledStanding;
+  recall(subject: RateLimitSubject): BannedDecision | ExceededDecision | RecalledStatus;
 
   /** Logs requests that were admitted elsewhere, whether they fit or not. */
   debit(subject: RateLimitSubject, use: RateLimitUse): Promise<void>;
 }
 
 /** The refusal that a ban means for every request; `undefined` where no ban is in force. */
-export function bannedDecisionOf(standing: PeekedStanding): BannedDecision | undefined {
+export function bannedDecisionOf(standing: RateLimitSnapshot): BannedDecision | undefined {
   const { atMs, minute, day, ban } = standing;
   if (ban === undefined) return undefined;
   const usedUp = [minute, ...(day === undefined ? [] : [day])].filter(({ remaining }) => remaining === 0);
@@ -126,7 +126,7 @@ export function bannedDecisionOf(standing: PeekedStanding): BannedDecision | und
 }
 
 /** The window with the lowest remaining; of two alike, the longer. */
-export const tightestWindow = ({ minute, day }: RateLimitStanding): WindowName =>
+export const tightestWindow = ({ minute, day }: RateLimitStatus): WindowName =>
   day !== undefined && day.remaining <= minute.remaining ? 'day' : 'minute';
 
 /** Whole seconds, rounded up: at least 1, because what is told lies ahead. */

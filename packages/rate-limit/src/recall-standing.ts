@@ -1,4 +1,4 @@
-import type { RateLimitDecision, RecalledStanding, WindowStanding } from './rate-limiter.ts';
+import type { RateLimitDecision, RecalledStatus, WindowStatus } from './rate-limiter.ts';
 import type { RateLimitSubject } from './subject.ts';
 import { DAY_WINDOW, MINUTE_WINDOW, type WindowSpec } from './window-log.ts';
 
@@ -13,10 +13,10 @@ export function recallStanding(
   seen: RateLimitDecision | undefined,
   subject: RateLimitSubject,
   nowMs: number,
-): RecalledStanding {
+): RecalledStatus {
   const atMs = Math.max(nowMs, seen?.atMs ?? 0);
   const age = seen === undefined ? Number.POSITIVE_INFINITY : atMs - seen.atMs;
-  const windowOf = (spec: WindowSpec, limit: number, window: WindowStanding | undefined): WindowStanding =>
+  const windowOf = (spec: WindowSpec, limit: number, window: WindowStatus | undefined): WindowStatus =>
     window === undefined || age >= spec.lengthMs + spec.quantumMs
       ? { limit, remaining: limit, resetAtMs: atMs }
       : { limit, remaining: Math.min(limit, window.remaining), resetAtMs: Math.max(atMs, window.resetAtMs) };

@@ -2,9 +2,9 @@ import type { Cluster, Redis } from 'ioredis';
 import { assertCheckReply, readAnswer, readReplyTime, readStateReply } from './check-reply.ts';
 import {
   assertCost,
-  type PeekedStanding,
   type RateLimitDecision,
   type RateLimiter,
+  type RateLimitSnapshot,
   type RateLimitUse,
 } from './rate-limiter.ts';
 import { defineScripts, type ScriptedRedis } from './redis-scripts.ts';
@@ -87,7 +87,7 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
     return new Promise((resolve, reject) => this.sendDebit(subject, use, resolve, rejecting(reject)));
   }
 
-  peek(subject: RateLimitSubject): Promise<PeekedStanding> {
+  peek(subject: RateLimitSubject): Promise<RateLimitSnapshot> {
     return new Promise((resolve, reject) => {
       this.#ask(subject, this.#redis.rateLimitReadBuffer(subject.storageKey), {
         read: readStateReply,

@@ -9,11 +9,11 @@ import {
   type BannedDecision,
   bannedDecisionOf,
   type ExceededDecision,
-  type PeekedStanding,
   type RateLimitDecision,
   type RateLimiter,
+  type RateLimitSnapshot,
   type RateLimitUse,
-  type RecalledStanding,
+  type RecalledStatus,
 } from './rate-limiter.ts';
 import { recallStanding } from './recall-standing.ts';
 import { CALL_TIMEOUT_MS, RedisLimiter } from './redis-limiter.ts';
@@ -125,14 +125,14 @@ export class ResilientLimiter implements RateLimiter {
     return decision;
   }
 
-  async peek(subject: RateLimitSubject): Promise<PeekedStanding> {
+  async peek(subject: RateLimitSubject): Promise<RateLimitSnapshot> {
     const standing = await this.#shardOf(subject).peek(subject);
     const ban = bannedDecisionOf(standing);
     if (ban !== undefined) this.#refusals.remember(subject, ban, performance.now());
     return standing;
   }
 
-  recall(subject: RateLimitSubject): BannedDecision | ExceededDecision | RecalledStanding {
+  recall(subject: RateLimitSubject): BannedDecision | ExceededDecision | RecalledStatus {
     const refusal = this.#refusals.recall(subject, performance.now());
     return refusal ?? recallStanding(this.#lastSeen.get(subject), subject, this.#nowMs() - this.#aheadMs);
   }

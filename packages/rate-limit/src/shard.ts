@@ -1,5 +1,5 @@
 import { CircuitBreaker } from './circuit-breaker.ts';
-import type { PeekedStanding, RateLimitDecision, RateLimitUse } from './rate-limiter.ts';
+import type { RateLimitDecision, RateLimitSnapshot, RateLimitUse } from './rate-limiter.ts';
 import type { RedisLimiter } from './redis-limiter.ts';
 import type { RedisUnavailableError } from './redis-unavailable-error.ts';
 import { StandIn, type StandInOptions } from './stand-in.ts';
@@ -81,7 +81,7 @@ export class Shard {
     });
   }
 
-  async peek(subject: RateLimitSubject): Promise<PeekedStanding> {
+  async peek(subject: RateLimitSubject): Promise<RateLimitSnapshot> {
     if (this.#breaker.isOpen) return this.#standIn.peek(subject);
     try {
       return await this.#options.limiter.peek(subject);

@@ -1,6 +1,6 @@
 import { InProcessLimiter, type Recall } from './in-process-limiter.ts';
 import { NO_PENALTY } from './penalty.ts';
-import type { PeekedStanding, RateLimitDecision, RateLimitUse, WindowStanding } from './rate-limiter.ts';
+import type { RateLimitDecision, RateLimitSnapshot, RateLimitUse, WindowStatus } from './rate-limiter.ts';
 import type { RateLimitSubject } from './subject.ts';
 import { SubjectMap } from './subject-map.ts';
 import { debitState, type SubjectState } from './subject-state.ts';
@@ -57,7 +57,7 @@ export class StandIn {
     return decision;
   }
 
-  peek(subject: RateLimitSubject): Promise<PeekedStanding> {
+  peek(subject: RateLimitSubject): Promise<RateLimitSnapshot> {
     return this.#limiter.peek(this.#shareOf(subject, 1));
   }
 
@@ -126,7 +126,7 @@ export class StandIn {
   }
 
   /** So many hits that this instance's share of what remained is left, as late as they were seen. */
-  #logSeen({ quantumMs }: WindowSpec, limit: number, { remaining }: WindowStanding, atMs: number): WindowLog {
+  #logSeen({ quantumMs }: WindowSpec, limit: number, { remaining }: WindowStatus, atMs: number): WindowLog {
     const used = limit - Math.min(limit, Math.floor(remaining / this.#options.instances));
     if (used === 0) return EMPTY_LOG;
     // Takes no more hits, which would hold it in the window.

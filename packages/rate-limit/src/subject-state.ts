@@ -8,13 +8,13 @@ import {
   settlePenalty,
 } from './penalty.ts';
 import {
-  type PeekedStanding,
   type RateLimitDecision,
-  type RateLimitStanding,
+  type RateLimitSnapshot,
+  type RateLimitStatus,
   type RateLimitUse,
   tightestWindow,
   type WindowName,
-  type WindowStanding,
+  type WindowStatus,
   wholeSecondsUntil,
 } from './rate-limiter.ts';
 import type { RateLimitSubject } from './subject.ts';
@@ -126,7 +126,11 @@ export function checkState(
 }
 
 /** Tells where a subject stands. */
-export function peekState(stored: SubjectState | undefined, subject: RateLimitSubject, nowMs: number): PeekedStanding {
+export function peekState(
+  stored: SubjectState | undefined,
+  subject: RateLimitSubject,
+  nowMs: number,
+): RateLimitSnapshot {
   const state = advance(stored ?? NO_STATE, nowMs);
   const { atMs, minute, day, penalty } = state;
   return {
@@ -196,7 +200,7 @@ function bannedAnswer(state: SubjectState, subject: RateLimitSubject, cost: numb
   };
 }
 
-function standingOf(state: SubjectState, subject: RateLimitSubject, nowMs: number): RateLimitStanding {
+function standingOf(state: SubjectState, subject: RateLimitSubject, nowMs: number): RateLimitStatus {
   const { atMs, minute, day } = state;
   return {
     atMs: nowMs,
@@ -205,7 +209,7 @@ function standingOf(state: SubjectState, subject: RateLimitSubject, nowMs: numbe
   };
 }
 
-const windowStanding = (log: WindowLog, spec: WindowSpec, limit: number, atMs: number): WindowStanding => ({
+const windowStanding = (log: WindowLog, spec: WindowSpec, limit: number, atMs: number): WindowStatus => ({
   limit,
   remaining: Math.max(0, limit - log.total),
   resetAtMs: nextFreedAtMs(log, spec, limit, atMs),

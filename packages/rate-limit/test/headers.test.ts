@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { RATE_LIMIT_HEADERS, writeRateLimitHeaders } from '../src/index.ts';
-import type { PeekedStanding, RateLimitDecision } from '../src/rate-limiter.ts';
+import type { RateLimitDecision, RateLimitSnapshot } from '../src/rate-limiter.ts';
 
 const T0 = 1_700_000_000_000;
 const minute = { limit: 60, remaining: 5, resetAtMs: T0 + 12_345 };
@@ -8,7 +8,7 @@ const day = { limit: 1_000, remaining: 700, resetAtMs: T0 + 3_600_001 };
 const admitted: RateLimitDecision = { outcome: 'admitted', atMs: T0, minute, day };
 const refusal = { atMs: T0, limitingWindow: 'minute', releaseAtMs: T0 + 12_345, retryAfterSeconds: 14 } as const;
 
-function headersOf(decision: RateLimitDecision | PeekedStanding) {
+function headersOf(decision: RateLimitDecision | RateLimitSnapshot) {
   const headers = {};
   writeRateLimitHeaders(headers, decision);
   return headers;
@@ -100,7 +100,7 @@ describe('a refused request', () => {
 });
 
 test('a standing that was only looked at has no Retry-After', () => {
-  const peeked: PeekedStanding = {
+  const peeked: RateLimitSnapshot = {
     outcome: 'peeked',
     atMs: T0,
     minute: { ...minute, remaining: 0 },

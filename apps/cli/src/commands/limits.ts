@@ -1,5 +1,5 @@
 import { type ApiKeyId, limitsOfPlan } from '@petstore/domain';
-import { apiKeySubject, type PeekedStanding, type WindowStanding } from '@petstore/rate-limit';
+import { apiKeySubject, type RateLimitSnapshot, type WindowStatus } from '@petstore/rate-limit';
 import type { Command } from 'commander';
 import { apiKeyIdOf, type JsonFlags, jsonOption } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
@@ -68,21 +68,21 @@ async function liftBan({ withSession, output }: CommandContext, id: ApiKeyId, { 
 const timeText = (timeMs: number): string => new Date(timeMs).toISOString();
 
 /** As X-RateLimit-Reset has it: a Unix timestamp in seconds, rounded up. */
-const windowJson = ({ limit, remaining, resetAtMs }: WindowStanding, used = 0) => ({
+const windowJson = ({ limit, remaining, resetAtMs }: WindowStatus, used = 0) => ({
   limit,
   used,
   remaining,
   reset: Math.ceil(resetAtMs / 1_000),
 });
 
-const standingJson = ({ minute, day, used, strikes, ban }: PeekedStanding) => ({
+const standingJson = ({ minute, day, used, strikes, ban }: RateLimitSnapshot) => ({
   minute: windowJson(minute, used.minute),
   day: day === undefined ? null : windowJson(day, used.day),
   strikes,
   ban: ban === undefined ? null : { until: timeText(ban.untilMs), level: ban.level },
 });
 
-function windowRow(window: string, standing: WindowStanding, units: number | undefined) {
+function windowRow(window: string, standing: WindowStatus, units: number | undefined) {
   const { limit, used, remaining } = windowJson(standing, units);
   return { window, limit, used, remaining, reset: timeText(standing.resetAtMs) };
 }

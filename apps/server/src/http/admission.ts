@@ -8,14 +8,14 @@ import { addPreflightHeaders, type CorsPolicy } from './cors.ts';
 import type { Exchange } from './exchange.ts';
 import { FreeCalls } from './free-calls.ts';
 import { LimitAnswers, whenKnown } from './limit-answers.ts';
-import type { Load } from './load.ts';
+import type { LoadShedder } from './load-shedder.ts';
 
 export interface AdmissionOptions {
   readonly authenticator: Authenticator;
   readonly limiter: RateLimiter;
   readonly clientAddress: ClientAddress;
   readonly cors: CorsPolicy;
-  readonly load: Load;
+  readonly load: LoadShedder;
   readonly isStorageAvailable: () => boolean;
   /** The clock, in milliseconds since the epoch. */
   readonly nowMs: () => number;

@@ -1,5 +1,5 @@
 /** The headers of one answer, by lower-case name: one flat object that is written once. */
-export interface AnswerHeaders {
+export interface ResponseHeaders {
   [name: string]: string | number | undefined;
   ratelimit?: string;
 }
@@ -8,7 +8,7 @@ export interface AnswerHeaders {
  * The headers that every answer begins with. What we answer is nobody's page: it is neither stored, nor guessed at, nor
  * shown in a frame, nor may it load anything.
  */
-export const startHeaders = (requestId: string): AnswerHeaders => ({
+export const startHeaders = (requestId: string): ResponseHeaders => ({
   'x-request-id': requestId,
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',

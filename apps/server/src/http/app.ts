@@ -8,11 +8,11 @@ import { createClientAddress, createIsProxy } from './client-address.ts';
 import { createCorsPolicy } from './cors.ts';
 import { mountDocuments } from './documents.ts';
 import { Exchange, type ExchangeHost } from './exchange.ts';
-import { Load } from './load.ts';
+import { LoadShedder } from './load-shedder.ts';
 import { type Mounting, mountPath, refuseUnknown, routeAllMethods } from './mount.ts';
-import { NOWHERE, placeOfMalformedUrl, UNKNOWN_REST_PLACE, UNKNOWN_TRPC_PLACE } from './place.ts';
 import { createRefusedRequests } from './refused-requests.ts';
 import { mountRest } from './rest.ts';
+import { placeOfMalformedUrl, UNMATCHED, UNMATCHED_REST, UNMATCHED_TRPC } from './route-info.ts';
 import { TrpcHandler } from './trpc.ts';
 import { UnderWay } from './under-way.ts';
 
@@ -27,7 +27,7 @@ const MALFORMED_URL = new ApiError('invalid_request', 'The URL is malformed.');
 export function createApp(options: AppOptions): FastifyInstance {
   const bounds: HttpBounds = { ...DEFAULT_BOUNDS, ...options.bounds };
   const { authenticator, limiter, logger, metrics, newRequestId, services, isStorageAvailable } = options;
-  const load = new Load(bounds);
+  const load = new LoadShedder(bounds);
   const cors = createCorsPolicy(options.corsOrigins);
   const longLists = new UnderWay();
   const host: ExchangeHost = { logger, metrics, cors, load, longLists, readerBounds: bounds, newRequestId };
@@ -40,7 +40,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   const app = createListener({ bounds, isProxy }, refused.onClientError, (request, reply) => {
     const place = placeOfMalformedUrl(request.raw.url ?? '', restPlaces);
     const exchange = new Exchange(host, request.raw, reply.raw, place);
-    if (place.isAdmitted) admission.refuseMalformed(exchange, MALFORMED_URL);
+    if (place.requiresApiKey) admission.refuseMalformed(exchange, MALFORMED_URL);
     else exchange.fail(MALFORMED_URL);
   });
   // What is expected of us is judged with everything else.
@@ -105,17 +105,17 @@ function mountTrpc(mounting: Mounting, { router, services }: AppOptions, { maxBo
   const pathOf = ({ params }: FastifyRequest) => (params as { '*': string })['*']; // as the route has it
   mountPath(mounting, {
     url: '/trpc/*',
-    place: UNKNOWN_TRPC_PLACE,
+    place: UNMATCHED_TRPC,
     demand: (request) => handler.demandOf(pathOf(request), request.raw.url ?? ''),
     handlers: { ALL: (exchange, request) => handler.handle(exchange, pathOf(request)) },
   });
-  mountPath(mounting, { url: '/trpc', place: UNKNOWN_TRPC_PLACE, handlers: { ALL: refuseUnknown } });
+  mountPath(mounting, { url: '/trpc', place: UNMATCHED_TRPC, handlers: { ALL: refuseUnknown } });
 }
 
 /** Whatever else is asked for is answered under the checks and headers of the place where it would be. */
 function mountNothing(mounting: Mounting): void {
   for (const url of ['/v1', '/v1/*', '/v2', '/v2/*']) {
-    mountPath(mounting, { url, place: UNKNOWN_REST_PLACE, handlers: { ALL: refuseUnknown } });
+    mountPath(mounting, { url, place: UNMATCHED_REST, handlers: { ALL: refuseUnknown } });
   }
-  mountPath(mounting, { url: '/*', place: NOWHERE, handlers: { ALL: refuseUnknown } });
+  mountPath(mounting, { url: '/*', place: UNMATCHED, handlers: { ALL: refuseUnknown } });
 }

@@ -3,7 +3,7 @@ import { ADDRESS_REQUESTS_UNDER_WAY_MAX, type ApiKey, KEY_REQUESTS_UNDER_WAY_MAX
 import type { BannedDecision, ExceededDecision } from '@petstore/rate-limit';
 import type { Exchange } from './exchange.ts';
 import { type LimitAnswers, whenKnown } from './limit-answers.ts';
-import type { Load } from './load.ts';
+import type { LoadShedder } from './load-shedder.ts';
 import { LookUpAllowance } from './look-up-allowance.ts';
 import { UnderWay } from './under-way.ts';
 
@@ -15,7 +15,7 @@ export type Arrival =
 export interface ArrivalsOptions {
   readonly authenticator: Authenticator;
   readonly limits: LimitAnswers;
-  readonly load: Load;
+  readonly load: LoadShedder;
   readonly isStorageAvailable: () => boolean;
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { RATE_LIMIT_HEADERS } from '@petstore/rate-limit';
-import type { AnswerHeaders } from './answer-headers.ts';
+import type { ResponseHeaders } from './answer-headers.ts';
 
 /** What a script in a browser may read besides the safelisted headers: without these a 429 tells it nothing. */
 const EXPOSED = [
@@ -28,7 +28,7 @@ const PREFLIGHT_HEADERS = {
  */
 export interface CorsPolicy {
   /** Adds what an answer needs to be read by a browser from the request's origin. */
-  addHeaders(headers: AnswerHeaders, request: IncomingMessage): void;
+  addHeaders(headers: ResponseHeaders, request: IncomingMessage): void;
   /** Whether a browser asks, for an origin that is allowed, if it may send a request. It never sends a key along. */
   isPreflight(request: IncomingMessage): boolean;
 }
@@ -51,6 +51,6 @@ export function createCorsPolicy(origins: readonly string[]): CorsPolicy {
 }
 
 /** Adds what only the answer to a preflight carries. */
-export function addPreflightHeaders(headers: AnswerHeaders): void {
+export function addPreflightHeaders(headers: ResponseHeaders): void {
   Object.assign(headers, PREFLIGHT_HEADERS);
 }

@@ -24,7 +24,7 @@ export function mountDocuments(
     ...serveSecurityText(securityText),
   ] as const;
   for (const [url, operation, handler] of GET) {
-    const place = { operation, dialect: 'rest', isAdmitted: false, allow: allowOf(['GET']) } as const;
+    const place = { operation, errorFormat: 'rest', requiresApiKey: false, allow: allowOf(['GET']) } as const;
     mountPath(mounting, { url, place, handlers: { GET: handler } });
   }
 }

@@ -1,26 +1,26 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   type ApiError,
-  type ErrorAnswer,
   type ErrorCode,
-  errorAnswer,
+  type ErrorResponse,
+  errorResponse,
   failureOf,
   toApiError,
-  toErrorAnswer,
+  toErrorResponse,
   toTrpcEnvelope,
 } from '@petstore/api';
 import { type ApiKeyId, longListsOfPlan, type Principal, StorageUnavailableError } from '@petstore/domain';
-import type { PeekedStanding } from '@petstore/rate-limit';
+import type { RateLimitSnapshot } from '@petstore/rate-limit';
 import type { Logger } from 'pino';
-import { type AnswerHeaders, startHeaders } from './answer-headers.ts';
+import { type ResponseHeaders, startHeaders } from './answer-headers.ts';
 import type { RequestMetrics } from './app-options.ts';
 import { closeGentlyAfterAnswer, setLastExchange } from './connection.ts';
 import type { CorsPolicy } from './cors.ts';
-import type { Load } from './load.ts';
+import type { LoadShedder } from './load-shedder.ts';
 import { mayBeFollowed } from './pipelining.ts';
-import type { Deprecation, Place } from './place.ts';
 import { isDropped } from './request-body.ts';
 import { chooseRequestId } from './request-id.ts';
+import type { Deprecation, RouteInfo } from './route-info.ts';
 import { PacedWriter, type ReaderBounds } from './slow-reader.ts';
 import { Holding, type UnderWay } from './under-way.ts';
 
@@ -29,7 +29,7 @@ export interface ExchangeHost {
   readonly logger: Logger;
   readonly metrics: RequestMetrics;
   readonly cors: CorsPolicy;
-  readonly load: Load;
+  readonly load: LoadShedder;
   /** Long lists under way, by key. */
   readonly longLists: UnderWay;
   readonly readerBounds: ReaderBounds;
@@ -51,20 +51,20 @@ const ONE_WRITE_MAX_BYTES = 16_384;
 export class Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  readonly place: Place;
+  readonly place: RouteInfo;
   readonly requestId: string;
   /** Written with the answer. */
-  readonly headers: AnswerHeaders;
-  /** See {@link Place.operation}; narrower where one place serves several. */
+  readonly headers: ResponseHeaders;
+  /** See {@link RouteInfo.operation}; narrower where one place serves several. */
   operation: string;
-  /** See {@link Place.allow}. */
+  /** See {@link RouteInfo.allow}. */
   allow: string;
   /** On whose behalf the request is, once that is known. */
   principal: Principal | undefined;
   /** Why the rest of the request's body cannot be understood or does not come. */
   bodyRefusal: ErrorCode | undefined;
   /** Where its caller stood when it was let in, if that was looked at. */
-  standing: PeekedStanding | undefined;
+  standing: RateLimitSnapshot | undefined;
   /** What its caller has under way by it; given back with the answer. */
   readonly holding = new Holding();
   /** Called when {@link bodyRefusal} is known. */
@@ -75,7 +75,7 @@ export class Exchange {
   #streams = 0;
   #isOver = false;
 
-  constructor(host: ExchangeHost, request: IncomingMessage, response: ServerResponse, place: Place) {
+  constructor(host: ExchangeHost, request: IncomingMessage, response: ServerResponse, place: RouteInfo) {
     this.#host = host;
     this.#startedAtMs = performance.now();
     this.request = request;
@@ -138,14 +138,14 @@ export class Exchange {
   /** Answers with an error that the HTTP layer itself decides on. */
   refuse(code: ErrorCode): void {
     if (code === 'method_not_allowed') this.headers['allow'] = this.allow;
-    this.#sendError(errorAnswer(code), code);
+    this.#sendError(errorResponse(code), code);
   }
 
   /** Answers to anything thrown: what the caller may not know is logged whole, and answered blandly. */
   fail(error: unknown): void {
     this.logFailure(error);
     const apiError = toApiError(error);
-    this.#sendError(toErrorAnswer(apiError), apiError);
+    this.#sendError(toErrorResponse(apiError), apiError);
   }
 
   /** Logs what an operator must hear of: failures of ours and of what we lean on. */
@@ -240,11 +240,11 @@ export class Exchange {
     if (!this.#isOver) this.#end(CLIENT_GONE);
   }
 
-  #sendError({ status, headers, body }: ErrorAnswer, error: ErrorCode | ApiError): void {
+  #sendError({ status, headers, body }: ErrorResponse, error: ErrorCode | ApiError): void {
     const own = this.headers;
     // A wait that the limiter has announced is not shortened.
     for (const name in headers) own[name] ??= headers[name];
-    this.sendText(status, JSON_TYPE, this.place.dialect === 'rest' ? body : toTrpcEnvelope(error));
+    this.sendText(status, JSON_TYPE, this.place.errorFormat === 'rest' ? body : toTrpcEnvelope(error));
   }
 
   #write(status: number, body?: string | Uint8Array, encoding?: BufferEncoding): void {

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { METHODS } from '../node-http.ts';
 import { type Admission, type Demand, ONE_CALL } from './admission.ts';
 import { Exchange, type ExchangeHost } from './exchange.ts';
-import type { Place } from './place.ts';
+import type { RouteInfo } from './route-info.ts';
 
 /** Every method that the HTTP parser knows and hands on; CONNECT never reaches a route. */
 const ALL_METHODS = METHODS.filter((method) => method !== 'CONNECT');
@@ -20,7 +20,7 @@ export type Handler = (exchange: Exchange, request: FastifyRequest) => void;
 export interface Mount {
   /** In Fastify's notation. */
   readonly url: string;
-  readonly place: Place;
+  readonly place: RouteInfo;
   /** By method; `ALL` instead, where the handler itself tells methods apart. HEAD is served by what serves GET. */
   readonly handlers: { readonly ALL: Handler } | Readonly<Record<string, Handler>>;
   /** What a request takes from the limits of its key. @default one call */
@@ -53,7 +53,7 @@ export function mountPath({ app, host, admission }: Mounting, { url, place, hand
   function onRequest(request: FastifyRequest, reply: FastifyReply, done: () => void) {
     const exchange = new Exchange(host, request.raw, reply.raw, place);
     request.exchange = exchange;
-    if (!place.isAdmitted) done();
+    if (!place.requiresApiKey) done();
     else admission.admit(exchange, demand === undefined ? ONE_CALL : demand(request), done);
   }
 

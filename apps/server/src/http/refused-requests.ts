@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { type ErrorCode, errorAnswer } from '@petstore/api';
+import { type ErrorCode, errorResponse } from '@petstore/api';
 import { clientAddressSubject, type RateLimiter, writeRateLimitHeaders } from '@petstore/rate-limit';
 import { STATUS_CODES } from '../node-http.ts';
 import { startHeaders } from './answer-headers.ts';
@@ -25,7 +25,7 @@ type ClientError = Error & { readonly code?: string };
  */
 export function createRefusedRequests({ limiter, metrics, newRequestId }: RefusedRequestsOptions) {
   async function refuse(socket: Socket, code: ErrorCode, more: Readonly<Record<string, string>> = {}): Promise<void> {
-    const { status, body } = errorAnswer(code);
+    const { status, body } = errorResponse(code);
     const headers = startHeaders(newRequestId());
     const decision = await limiter.check(clientAddressSubject(socket.remoteAddress ?? ''), 1);
     writeRateLimitHeaders(headers, decision);

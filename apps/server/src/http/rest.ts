@@ -9,7 +9,7 @@ import type { FastifyRequest } from 'fastify';
 import { type Exchange, JSON_TYPE } from './exchange.ts';
 import { sendJsonChunks } from './json-stream.ts';
 import { allowOf, type Handler, type Mounting, mountPath } from './mount.ts';
-import type { Deprecation, Place } from './place.ts';
+import type { Deprecation, RouteInfo } from './route-info.ts';
 
 /**
  * Mounts every documented operation, each as a route of its own.
@@ -20,8 +20,8 @@ export function mountRest(
   mounting: Mounting,
   routes: readonly RestRoute[],
   services: Services,
-): ReadonlyMap<string, Place> {
-  const places = new Map<string, Place>();
+): ReadonlyMap<string, RouteInfo> {
+  const places = new Map<string, RouteInfo>();
   for (const [url, onPath] of Map.groupBy(routes, urlOf)) {
     const handlers = Object.fromEntries(onPath.map((route) => [route.method, createHandler(route, services)]));
     const place = placeOf(onPath, services);
@@ -34,13 +34,13 @@ export function mountRest(
 /** `/store/orders/{orderId}` as Fastify has it, below the version segment. */
 const urlOf = ({ apiVersion, path }: RestRoute): string => `/${apiVersion}${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
 
-function placeOf(routes: readonly RestRoute[], services: Services): Place {
+function placeOf(routes: readonly RestRoute[], services: Services): RouteInfo {
   const deprecated = routes.find((route) => route.deprecatedAt !== undefined);
   return {
     // The operations of one path are few; requests by other methods are counted under the first.
     operation: routes[0]?.operationId ?? 'unknown',
-    dialect: 'rest',
-    isAdmitted: true,
+    errorFormat: 'rest',
+    requiresApiKey: true,
     allow: allowOf(routes.map((route) => route.method)),
     ...(deprecated?.deprecatedAt && { deprecation: deprecationOf(deprecated, deprecated.deprecatedAt, services) }),
   };

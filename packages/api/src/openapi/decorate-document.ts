@@ -1,6 +1,6 @@
 import type { OpenAPIObject } from 'trpc-to-openapi';
 import { ERROR_CATALOGUE, type ErrorCode } from '../error-catalogue.ts';
-import type { ProcedureMeta, RestContract } from '../rest/rest-contract.ts';
+import type { ProcedureMeta, RestBinding } from '../rest/rest-binding.ts';
 import { errorSchema, HEADER_COMPONENTS, type Headers, headersOf, SECURITY } from './components.ts';
 import { describeServers } from './document-server.ts';
 import { ErrorResponses } from './error-responses.ts';
@@ -22,7 +22,7 @@ const SERVERS = [
   { url: 'https://staging.petstore.example', description: 'Staging' },
 ];
 
-function describeSuccess(generated: Responses, rest: RestContract): Responses {
+function describeSuccess(generated: Responses, rest: RestBinding): Responses {
   const { description, content } = generated['200'];
   const isDeprecated = rest.deprecatedAt !== undefined;
   if (rest.response === undefined) return { 204: { description, headers: headersOf(204, isDeprecated) } };

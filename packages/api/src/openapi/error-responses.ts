@@ -1,6 +1,6 @@
 import type { OpenAPIObject } from 'trpc-to-openapi';
 import { ERROR_CATALOGUE, type ErrorCode } from '../error-catalogue.ts';
-import type { RestContract } from '../rest/rest-contract.ts';
+import type { RestBinding } from '../rest/rest-binding.ts';
 import { errorObject, headersOf } from './components.ts';
 
 type Responses = NonNullable<NonNullable<OpenAPIObject['components']>['responses']>;
@@ -49,7 +49,7 @@ export class ErrorResponses {
   readonly codes = new Set<ErrorCode>();
 
   /** The failures of one operation, by status. */
-  describe({ errors, deprecatedAt, invalidRequest }: RestContract): Responses {
+  describe({ errors, deprecatedAt, invalidRequest }: RestBinding): Responses {
     const isDeprecated = deprecatedAt !== undefined;
     const byStatus = Map.groupBy([...COMMON_CODES, ...errors], (code) => ERROR_CATALOGUE[code].status);
     const statuses = [...byStatus].sort(([one], [other]) => one - other);

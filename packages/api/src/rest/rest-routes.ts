@@ -5,7 +5,7 @@ import { appRouter } from '../router.ts';
 import { createProcedureCall } from './call-procedure.ts';
 import { createQueryReader } from './query.ts';
 import { readInt64 } from './read-int64.ts';
-import type { ProcedureMeta } from './rest-contract.ts';
+import type { ProcedureMeta } from './rest-binding.ts';
 import type { ApiVersion, RestResult, RestRoute } from './rest-route.ts';
 
 type PathParams = Readonly<Record<string, string>>;
@@ -32,7 +32,7 @@ function createRestRoute(
 ): RestRoute {
   if (rest === undefined) throw new Error(`${name} has meta.openapi but no meta.rest, which says how it answers.`);
   // Its own procedure's output and input, by the contract.
-  const represent = rest.represent as (output: unknown, input: unknown) => RestResult;
+  const serialize = rest.serialize as (output: unknown, input: unknown) => RestResult;
   const readInput = createInputReader(name, procedure, { apiVersion, path: openapi.path });
   const callProcedure = createProcedureCall(name, procedure);
   return {
@@ -46,7 +46,7 @@ function createRestRoute(
     ...(rest.deprecatedAt && { deprecatedAt: rest.deprecatedAt }),
     async call(params: PathParams, ctx: Context, query = ''): Promise<RestResult> {
       const input = readInput(params, query);
-      return represent(await callProcedure(ctx, input), input);
+      return serialize(await callProcedure(ctx, input), input);
     },
   };
 }

@@ -3,7 +3,7 @@ import { type TRPC_ERROR_CODE_KEY, TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/
 import type { ApiError } from '../api-error.ts';
 import type { Context } from '../context.ts';
 import { ERROR_CATALOGUE, type ErrorCode } from '../error-catalogue.ts';
-import { errorAnswer, toErrorAnswer } from '../errors/error-answer.ts';
+import { errorResponse, toErrorResponse } from '../errors/error-response.ts';
 import { toApiError } from '../errors/to-api-error.ts';
 import { transformer } from './transformer.ts';
 
@@ -40,6 +40,6 @@ export const formatTrpcError: TRPCErrorFormatter<Context, TrpcErrorShape> = ({ e
  * batch too, as tRPC answers when its context cannot be made. All of tRPC's links read it, the streaming one included.
  */
 export function toTrpcEnvelope(error: ErrorCode | ApiError): string {
-  const { code, message } = typeof error === 'string' ? errorAnswer(error) : toErrorAnswer(error);
+  const { code, message } = typeof error === 'string' ? errorResponse(error) : toErrorResponse(error);
   return JSON.stringify({ error: transformer.serialize(shapeOf(code, message)) });
 }

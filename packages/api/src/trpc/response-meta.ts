@@ -1,5 +1,5 @@
 import type { TRPCError } from '@trpc/server';
-import { toErrorAnswer } from '../errors/error-answer.ts';
+import { toErrorResponse } from '../errors/error-response.ts';
 
 /** tRPC sets the type itself, save where it refuses before it knows the procedure; then it says text/plain. */
 const JSON_HEADERS = { 'content-type': 'application/json' };
@@ -13,5 +13,5 @@ export function trpcResponseMeta(opts: { readonly errors: readonly TRPCError[]; 
 } {
   if (opts.eagerGeneration) return {};
   const [error] = opts.errors;
-  return { headers: error === undefined ? JSON_HEADERS : { ...JSON_HEADERS, ...toErrorAnswer(error).headers } };
+  return { headers: error === undefined ? JSON_HEADERS : { ...JSON_HEADERS, ...toErrorResponse(error).headers } };
 }

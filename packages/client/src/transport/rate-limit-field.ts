@@ -1,5 +1,5 @@
 /** Where a key stands in one of its windows, as an answer tells it. */
-export interface WindowStanding {
+export interface WindowStatus {
   readonly name: string;
   /** Requests in any span of the window's length. */
   readonly limit: number;
@@ -15,8 +15,8 @@ export interface WindowStanding {
  * `"minute";q=60;w=60, "day";q=1000;w=86400` (draft-ietf-httpapi-ratelimit-headers). Windows that are not in both, or that
  * it does not understand, are left out.
  */
-export function readRateLimitFields(headers: Headers | undefined): readonly WindowStanding[] {
-  const windows: WindowStanding[] = [];
+export function readRateLimitFields(headers: Headers | undefined): readonly WindowStatus[] {
+  const windows: WindowStatus[] = [];
   const policies = readItems(headers?.get('ratelimit-policy'), 'q', 'w');
   for (const [name, [remaining, resetSeconds]] of readItems(headers?.get('ratelimit'), 'r', 't')) {
     const policy = policies.get(name);

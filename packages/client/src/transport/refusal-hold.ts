@@ -11,7 +11,7 @@ const STRIKE_SPAN_MS = 61_000;
  * request goes for each, and at its time. Until a strike span has passed, requests then go one at a time: no second one is
  * under way that could be refused without being entitled.
  */
-export class RefusalHold {
+export class RetryAfterGate {
   readonly #maxWaitMs: number;
   /** When requests may go, ascending; one for each refusal. */
   readonly #returnsAtMs: number[] = [];

@@ -1,4 +1,4 @@
-import { readRateLimitFields, type WindowStanding } from './rate-limit-field.ts';
+import { readRateLimitFields, type WindowStatus } from './rate-limit-field.ts';
 import { type UsedRequest, WindowBudget } from './window-budget.ts';
 
 /** What is to be known of a request until it is over. */
@@ -110,7 +110,7 @@ export class RequestSpacing {
     for (const budget of this.#budgets.values()) budget.recordUse(use, isNews);
   }
 
-  #restate(windows: readonly WindowStanding[], { cost, sentMs, endedCost }: SpacedRequest, nowMs: number): void {
+  #restate(windows: readonly WindowStatus[], { cost, sentMs, endedCost }: SpacedRequest, nowMs: number): void {
     const reading = { sentMs, nowMs, uncertainCost: this.#sentCost - endedCost - cost };
     const entries = windows.map((window): [string, WindowBudget] => {
       const known = this.#budgets.get(window.name);

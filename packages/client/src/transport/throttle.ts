@@ -1,6 +1,6 @@
 import { RateLimitError } from '../errors.ts';
 import type { ClientClock } from './clock.ts';
-import { RefusalHold } from './refusal-hold.ts';
+import { RetryAfterGate } from './refusal-hold.ts';
 import { type RequestOutcome, RequestSpacing, type SpacedRequest } from './request-spacing.ts';
 import { WAIT_SLACK } from './window-budget.ts';
 
@@ -45,7 +45,7 @@ interface Waiter {
 export class Throttle {
   readonly #clock: ClientClock;
   readonly #maxWaitMs: number;
-  readonly #hold: RefusalHold;
+  readonly #hold: RetryAfterGate;
   readonly #spacing: RequestSpacing | undefined;
   readonly #waiting = new Set<Waiter>();
   #inFlight = 0;
@@ -54,7 +54,7 @@ export class Throttle {
   constructor({ clock, maxWaitMs, spaceRequests }: ThrottleOptions) {
     this.#clock = clock;
     this.#maxWaitMs = maxWaitMs;
-    this.#hold = new RefusalHold(maxWaitMs);
+    this.#hold = new RetryAfterGate(maxWaitMs);
     this.#spacing = spaceRequests ? new RequestSpacing(maxWaitMs) : undefined;
   }
 

@@ -1,4 +1,4 @@
-import type { WindowStanding } from './rate-limit-field.ts';
+import type { WindowStatus } from './rate-limit-field.ts';
 
 /** For clocks that do not run alike. */
 const CLOCK_SLACK = 1.001;
@@ -73,7 +73,7 @@ export class WindowBudget {
   }
 
   /** Tells what an answer says of the window. */
-  restate({ limit, lengthMs, remaining, resetMs }: WindowStanding, { sentMs, nowMs, uncertainCost }: Reading): void {
+  restate({ limit, lengthMs, remaining, resetMs }: WindowStatus, { sentMs, nowMs, uncertainCost }: Reading): void {
     this.#limit = limit;
     this.#lengthMs = lengthMs;
     this.#resetMs = resetMs;

@@ -6,11 +6,11 @@ import {
   acceptsPackedOrders,
   appRouter,
   type Context,
-  type ErrorAnswer,
-  errorAnswer,
+  type ErrorResponse,
+  errorResponse,
   type RestResult,
   restRoutes,
-  toErrorAnswer,
+  toErrorResponse,
   toTrpcEnvelope,
   trpcResponseMeta,
 } from '@petstore/api';
@@ -75,9 +75,9 @@ export async function startTestService({
     const fault = faults.shift();
     if (fault !== undefined) inflict(fault, response);
     if (KEYS[request.headers.authorization ?? ''] === undefined)
-      refuse(request, response, errorAnswer('invalid_api_key'));
-    else if (fault === 'overloaded') refuse(request, response, errorAnswer('overloaded'));
-    else if (fault === 'unavailable') refuse(request, response, errorAnswer('service_unavailable'));
+      refuse(request, response, errorResponse('invalid_api_key'));
+    else if (fault === 'overloaded') refuse(request, response, errorResponse('overloaded'));
+    else if (fault === 'unavailable') refuse(request, response, errorResponse('service_unavailable'));
     else if (admit(request, response)) handle(request, response);
   });
   server.listen(0, '127.0.0.1');
@@ -121,7 +121,7 @@ function createHandler({ orders, pets }: Persistence, limiter: InProcessLimiter,
     else
       callRest(request, contextOf(request)).then(
         (result) => answerRest(response, result),
-        (error: unknown) => refuse(request, response, toErrorAnswer(error)),
+        (error: unknown) => refuse(request, response, toErrorResponse(error)),
       );
   };
 }
@@ -155,7 +155,7 @@ async function answerRest(response: ServerResponse, result: RestResult): Promise
   }
 }
 
-function refuse(request: IncomingMessage, response: ServerResponse, answer: ErrorAnswer): void {
+function refuse(request: IncomingMessage, response: ServerResponse, answer: ErrorResponse): void {
   const isTrpc = request.url?.startsWith('/trpc/');
   response
     .writeHead(answer.status, { 'content-type': 'application/json', ...answer.headers })
@@ -173,7 +173,7 @@ function createAdmission(limiter: InProcessLimiter, limits: RequestLimits) {
     writeRateLimitHeaders(headers, decision);
     for (const [name, value] of Object.entries(headers)) if (value !== undefined) response.setHeader(name, value);
     if (decision.outcome === 'admitted') return true;
-    refuse(request, response, errorAnswer(decision.outcome));
+    refuse(request, response, errorResponse(decision.outcome));
     return false;
   };
 }

@@ -1,4 +1,5 @@
 import type { Order, OrderListing, PackedOrders } from '@petstore/domain';
+import { coalescePerTick } from './coalesce-per-tick.ts';
 import { copyOrderJson, type OrderJsonBatch } from './copy-order-json.ts';
 import { copyOrders, copyPackedOrders, type OrderBatch } from './copy-orders.ts';
 import { ORDER_JSON_COLUMNS, type OrderJsonRow, orderJson } from './order-json.ts';
@@ -6,7 +7,6 @@ import { ORDER_COLUMNS, type OrderRow, orderOfRow } from './order-rows.ts';
 import type { OrderConnections } from './order-store.ts';
 import type { PipelinedConnections } from './pipelined-connections.ts';
 import { prepareStatement, runStatement } from './prepared-statement.ts';
-import { shareWithinTurn } from './share-within-turn.ts';
 
 /** Orders in the first batch: a short list is one prepared statement, and a long one begins at once. */
 const FIRST_BATCH = 250;
@@ -35,10 +35,10 @@ const FIRST_OBJECT_BATCH = prepareStatement<OrderRow>(
  * Listings that want the same batch at the same moment get the same bytes: many callers often cost what one does.
  */
 export function createOrderListings({ reads, batches }: OrderConnections): () => OrderListing {
-  const firstJsonBatch = shareWithinTurn(() => readFirstJsonBatch(reads));
-  const jsonBatchAfter = shareWithinTurn((lastId: string) => copyOrderJson(batches, lastId, JSON_BATCH));
-  const firstBatch = shareWithinTurn(() => runStatement(reads, FIRST_OBJECT_BATCH, []));
-  const packedBatchAfter = shareWithinTurn((lastId: string) => copyPackedOrders(batches, lastId, PACKED_BATCH));
+  const firstJsonBatch = coalescePerTick(() => readFirstJsonBatch(reads));
+  const jsonBatchAfter = coalescePerTick((lastId: string) => copyOrderJson(batches, lastId, JSON_BATCH));
+  const firstBatch = coalescePerTick(() => runStatement(reads, FIRST_OBJECT_BATCH, []));
+  const packedBatchAfter = coalescePerTick((lastId: string) => copyPackedOrders(batches, lastId, PACKED_BATCH));
   const objectBatchAfter = (lastId: string) => copyOrders(batches, lastId, OBJECT_BATCH);
 
   return () => ({

@@ -15,26 +15,26 @@ export interface EmbeddedServer<Address> {
 
 export type SharedServerName = 'postgres' | 'redis';
 
-interface RunningServer<Place> {
+interface RunningServer<Location> {
   readonly process: ServerProcess;
-  readonly place: Place;
+  readonly place: Location;
 }
 
 /** Where one kind of server is, and how to end it. */
-export interface SharedServerAccess<Place> {
+export interface SharedServerAccess<Location> {
   readonly dataFolder: string;
   readonly name: SharedServerName;
   /** Finds the one that runs, whoever started it: another process that uses it, or one that did not live to stop it. */
-  find(): Promise<RunningServer<Place> | undefined>;
+  find(): Promise<RunningServer<Location> | undefined>;
   stop(server: ServerProcess): Promise<void>;
 }
 
 /** How to run one kind of server. A place is what it is reached by: a port, or the path of a socket. */
-export interface SharedServerControl<Place> extends SharedServerAccess<Place> {
+export interface SharedServerControl<Location> extends SharedServerAccess<Location> {
   /** Finds one that an earlier release left behind, and that cannot be used as it is. */
   findFormer(): Promise<ServerProcess | undefined>;
   /** @param place the one that it must have; a free one where none is given */
-  start(place?: Place): Promise<RunningServer<Place>>;
+  start(place?: Location): Promise<RunningServer<Location>>;
 }
 
 export interface UseOptions {
@@ -57,14 +57,14 @@ const RESTART_PAUSE_MS = 1_000;
  * process that dies, and its guard then stops the server if nobody else uses it. A server that outlived even the guard
  * is found by the next one who wants it.
  */
-export async function useSharedServer<Place>(
-  control: SharedServerControl<Place>,
+export async function useSharedServer<Location>(
+  control: SharedServerControl<Location>,
   { onRestart }: UseOptions = {},
-): Promise<{ place: Place; pid: number; release: () => Promise<void> }> {
+): Promise<{ place: Location; pid: number; release: () => Promise<void> }> {
   const { changeLock, useLock } = locksOf(control);
   let use: FileLock;
   let guard: Guard;
-  let running: RunningServer<Place>;
+  let running: RunningServer<Location>;
   let isReleased = false;
   {
     using _change = await lock(changeLock, 'exclusive', START_LOCK_TIMEOUT_MS);
@@ -115,8 +115,8 @@ export async function useSharedServer<Place>(
 }
 
 /** @throws RuntimeError where an earlier release of the program still uses what it left */
-async function endFormer<Place>(
-  { dataFolder, findFormer, stop }: SharedServerControl<Place>,
+async function endFormer<Location>(
+  { dataFolder, findFormer, stop }: SharedServerControl<Location>,
   useLock: string,
 ): Promise<void> {
   const former = await findFormer();
@@ -129,7 +129,7 @@ async function endFormer<Place>(
 }
 
 /** Stops a server that nobody uses, which is one that its last user did not live to stop. */
-export async function stopIfUnused<Place>(access: SharedServerAccess<Place>): Promise<void> {
+export async function stopIfUnused<Location>(access: SharedServerAccess<Location>): Promise<void> {
   const { changeLock, useLock } = locksOf(access);
   using _change = await lock(changeLock, 'exclusive', START_LOCK_TIMEOUT_MS);
   using lastOne = tryLock(useLock, 'exclusive');

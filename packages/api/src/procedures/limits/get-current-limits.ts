@@ -1,5 +1,5 @@
 import { limitsOfPlan } from '@petstore/domain';
-import { apiKeySubject, type WindowStanding } from '@petstore/rate-limit';
+import { apiKeySubject, type WindowStatus } from '@petstore/rate-limit';
 import { procedure } from '../../trpc/trpc.ts';
 import type { CurrentLimits, WindowUse } from './get-current-limits.contract.ts';
 
@@ -19,7 +19,7 @@ export const getCurrentLimits = procedure
     };
   });
 
-const useOf = ({ limit, remaining, resetAtMs }: WindowStanding, used: number): WindowUse => ({
+const useOf = ({ limit, remaining, resetAtMs }: WindowStatus, used: number): WindowUse => ({
   limit,
   used,
   remaining,

@@ -1,6 +1,6 @@
 import { int64Complaint } from '../../rest/read-int64.ts';
-import { representNothing } from '../../rest/represent.ts';
-import type { ProcedureMeta } from '../../rest/rest-contract.ts';
+import type { ProcedureMeta } from '../../rest/rest-binding.ts';
+import { serializeNothing } from '../../rest/serialize.ts';
 import { inputObject, int64 } from '../input-object.ts';
 
 export const CancelOrderInput = inputObject({
@@ -22,6 +22,6 @@ export const cancelOrderMeta = {
   rest: {
     invalidRequest: int64Complaint('orderId'),
     errors: ['order_not_found', 'order_already_shipped', 'order_already_cancelled'],
-    represent: representNothing,
+    serialize: serializeNothing,
   },
 } satisfies ProcedureMeta;

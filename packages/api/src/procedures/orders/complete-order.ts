@@ -1,7 +1,7 @@
 import { internalProcedure } from '../../trpc/trpc.ts';
-import { commandOrder } from './command-order.ts';
+import { applyOrderCommand } from './apply-order-command.ts';
 import { CompleteOrderInput } from './complete-order.contract.ts';
 
 export const completeOrder = internalProcedure
   .input(CompleteOrderInput)
-  .mutation(({ ctx, input }) => commandOrder(ctx.services, input.orderId, 'complete'));
+  .mutation(({ ctx, input }) => applyOrderCommand(ctx.services, input.orderId, 'complete'));

@@ -1,6 +1,6 @@
 import type { Order, OrderListing } from '@petstore/domain';
 import { z } from 'zod';
-import type { ProcedureMeta } from '../../rest/rest-contract.ts';
+import type { ProcedureMeta } from '../../rest/rest-binding.ts';
 import { OrderResponse } from './order.contract.ts';
 
 /** Batches of orders, ascending by id, as they come from the database. Over tRPC they need a streaming link. */
@@ -32,6 +32,6 @@ export const listOrdersMeta = {
       none: { summary: 'No order has been placed yet.', value: [] },
     },
     errors: [],
-    represent: (orders: OrderListing) => ({ type: 'json-stream', chunks: orders.jsonChunks() }),
+    serialize: (orders: OrderListing) => ({ type: 'json-stream', chunks: orders.jsonChunks() }),
   },
 } satisfies ProcedureMeta;

@@ -1,7 +1,7 @@
 import { internalProcedure } from '../../trpc/trpc.ts';
-import { commandOrder } from './command-order.ts';
+import { applyOrderCommand } from './apply-order-command.ts';
 import { ShipOrderInput } from './ship-order.contract.ts';
 
 export const shipOrder = internalProcedure
   .input(ShipOrderInput)
-  .mutation(({ ctx, input }) => commandOrder(ctx.services, input.orderId, 'ship'));
+  .mutation(({ ctx, input }) => applyOrderCommand(ctx.services, input.orderId, 'ship'));

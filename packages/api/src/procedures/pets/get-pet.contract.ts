@@ -1,8 +1,8 @@
 import type { Pet } from '@petstore/domain';
 import { z } from 'zod';
 import { int64Complaint } from '../../rest/read-int64.ts';
-import { representJson } from '../../rest/represent.ts';
-import type { ProcedureMeta } from '../../rest/rest-contract.ts';
+import type { ProcedureMeta } from '../../rest/rest-binding.ts';
+import { serializeJson } from '../../rest/serialize.ts';
 import { inputObject, int64 } from '../input-object.ts';
 
 export const GetPetInput = inputObject({ petId: int64('Identifier of the pet.').meta({ examples: [1] }) });
@@ -35,6 +35,6 @@ export const getPetMeta = {
     errors: ['pet_not_found', 'operation_sunset'],
     deprecatedAt: new Date('2026-06-30T00:00:00Z'),
     sunsetAt: new Date('2027-06-30T00:00:00Z'),
-    represent: ({ id, name }: Pet) => representJson({ id, name }),
+    serialize: ({ id, name }: Pet) => serializeJson({ id, name }),
   },
 } satisfies ProcedureMeta;

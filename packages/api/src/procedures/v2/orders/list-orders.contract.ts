@@ -9,7 +9,7 @@ import {
 } from '@petstore/domain';
 import { z } from 'zod';
 import { writeQuery } from '../../../rest/query.ts';
-import type { ProcedureMeta } from '../../../rest/rest-contract.ts';
+import type { ProcedureMeta } from '../../../rest/rest-binding.ts';
 import type { RestResult } from '../../../rest/rest-route.ts';
 import { inputObject, int64 } from '../../input-object.ts';
 import { OrderResponse } from '../../orders/order.contract.ts';
@@ -166,6 +166,6 @@ export const listOrdersPageMeta = {
     },
     invalidRequest: `limit: ${limitError}.`,
     errors: [],
-    represent: representPage,
+    serialize: representPage,
   },
 } satisfies ProcedureMeta;

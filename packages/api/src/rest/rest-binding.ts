@@ -22,7 +22,7 @@ interface ResponseHeader {
 }
 
 /** How a procedure answers over REST, where its representation differs from the object that tRPC gives. */
-export interface RestContract<Output = never, Input = never> {
+export interface RestBinding<Output = never, Input = never> {
   /** The body of a success, as the document shows it; none: 204. */
   readonly response?: ZodType;
   /** What a success may hold, by name. */
@@ -38,13 +38,13 @@ export interface RestContract<Output = never, Input = never> {
   /** When a deprecated operation ends, unless the installation says otherwise (`Services.petsSunsetAt`). */
   readonly sunsetAt?: Date;
   /** Turns what the procedure gave into what goes over the wire; `input` is as it was read from the request. */
-  readonly represent: (output: Output, input: Input) => RestResult;
+  readonly serialize: (output: Output, input: Input) => RestResult;
 }
 
 /** What a procedure says of itself. With `openapi` it is a documented REST operation, and `rest` says how it answers. */
 export interface ProcedureMeta {
   readonly openapi?: NonNullable<OpenApiMeta['openapi']> & { readonly operationId: string };
-  readonly rest?: RestContract;
+  readonly rest?: RestBinding;
   /** @default 'v1' */
   readonly apiVersion?: ApiVersion;
   /** `free` calls take nothing from the limits of their key. @default 'counted' */

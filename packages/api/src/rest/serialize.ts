@@ -3,10 +3,10 @@ import type { RestResult } from './rest-route.ts';
 const EMPTY: RestResult = { type: 'empty' };
 
 /** For operations that answer 204. */
-export const representNothing = (): RestResult => EMPTY;
+export const serializeNothing = (): RestResult => EMPTY;
 
 /** As JSON, 64-bit integers as bare digits. For answers of modest size: the whole text is made at once. */
-export const representJson = (output: unknown): RestResult => ({
+export const serializeJson = (output: unknown): RestResult => ({
   type: 'json',
   text: JSON.stringify(output, (_, value: unknown) => (typeof value === 'bigint' ? rawJson(value) : value)),
 });

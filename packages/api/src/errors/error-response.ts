@@ -2,7 +2,7 @@ import { ERROR_CATALOGUE, type ErrorCode } from '../error-catalogue.ts';
 import { toApiError } from './to-api-error.ts';
 
 /** A failure as it goes over REST. */
-export interface ErrorAnswer {
+export interface ErrorResponse {
   readonly status: number;
   readonly code: ErrorCode;
   readonly message: string;
@@ -28,7 +28,7 @@ const ERROR_HEADERS: Partial<Record<ErrorCode, Readonly<Record<string, string>>>
   overloaded: { 'retry-after': '1' },
 };
 
-function buildAnswer(code: ErrorCode, message: string): ErrorAnswer {
+function buildAnswer(code: ErrorCode, message: string): ErrorResponse {
   const { status } = ERROR_CATALOGUE[code];
   const headers = ERROR_HEADERS[code] ?? NO_HEADERS;
   return { status, code, message, headers, body: JSON.stringify({ code, message, status }) };
@@ -39,18 +39,18 @@ const ANSWERS = Object.fromEntries(
     code,
     buildAnswer(code as ErrorCode, message), // the catalogue's own key
   ]),
-) as Record<ErrorCode, ErrorAnswer>; // all of its keys, each once
+) as Record<ErrorCode, ErrorResponse>; // all of its keys, each once
 
 /**
  * How a failure is answered over REST, whichever layer it comes from.
  *
  * @param error anything thrown; what the caller may not know becomes `internal_error` with a bland message
  */
-export function toErrorAnswer(error: unknown): ErrorAnswer {
+export function toErrorResponse(error: unknown): ErrorResponse {
   const { errorCode, message } = toApiError(error);
   const answer = ANSWERS[errorCode];
   return answer.message === message ? answer : buildAnswer(errorCode, message);
 }
 
 /** The answer to a failure that the HTTP layer itself decides on, made once at start. */
-export const errorAnswer = (code: ErrorCode): ErrorAnswer => ANSWERS[code];
+export const errorResponse = (code: ErrorCode): ErrorResponse => ANSWERS[code];

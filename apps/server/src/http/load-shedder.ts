@@ -1,7 +1,7 @@
 import type { HttpBounds } from './app-options.ts';
 
 /** What the listener has to do at the moment, and the bounds of it. */
-export class Load {
+export class LoadShedder {
   readonly #maxRequestsInFlight: number;
   readonly #maxStreams: number;
   #requestsInFlight = 0;

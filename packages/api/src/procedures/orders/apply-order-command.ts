@@ -17,7 +17,7 @@ const ERROR_OF_REFUSAL = {
  * @returns the order as it now is
  * @throws ApiError with the reason, where the order does not allow it
  */
-export async function commandOrder(services: Services, id: bigint, command: OrderCommand): Promise<Order> {
+export async function applyOrderCommand(services: Services, id: bigint, command: OrderCommand): Promise<Order> {
   const now = services.clock();
   const transition = await services.orders.applyCommand(orderId(id), command, now);
   if (transition.applied) return transition.order;

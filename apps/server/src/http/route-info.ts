@@ -1,11 +1,11 @@
 /** What all requests to one pattern of path have in common: made once at start. */
-export interface Place {
+export interface RouteInfo {
   /** What metrics and logs call it: never anything that a caller sent. */
   readonly operation: string;
   /** How errors are written: as the documented Error object, or in tRPC's envelope. */
-  readonly dialect: 'rest' | 'trpc';
+  readonly errorFormat: 'rest' | 'trpc';
   /** Whether a key is asked for and the request is counted. */
-  readonly isAdmitted: boolean;
+  readonly requiresApiKey: boolean;
   /** The methods that it supports, as the Allow header lists them; empty where nothing is there. */
   readonly allow: string;
   /** Present where an operation that is to end is served. */
@@ -22,11 +22,11 @@ export interface Deprecation {
 }
 
 /** Nothing is there, and no key is needed to learn so. */
-export const NOWHERE: Place = { operation: 'unknown', dialect: 'rest', isAdmitted: false, allow: '' };
+export const UNMATCHED: RouteInfo = { operation: 'unknown', errorFormat: 'rest', requiresApiKey: false, allow: '' };
 /** Nothing is there below the documented API. */
-export const UNKNOWN_REST_PLACE: Place = { ...NOWHERE, isAdmitted: true };
+export const UNMATCHED_REST: RouteInfo = { ...UNMATCHED, requiresApiKey: true };
 /** Nothing is there below the tRPC procedures. */
-export const UNKNOWN_TRPC_PLACE: Place = { ...UNKNOWN_REST_PLACE, dialect: 'trpc' };
+export const UNMATCHED_TRPC: RouteInfo = { ...UNMATCHED_REST, errorFormat: 'trpc' };
 
 const PATH = /^(?:[A-Za-z]+:\/\/[^/]*)?\/([^?#]*)/;
 
@@ -35,17 +35,17 @@ const PATH = /^(?:[A-Za-z]+:\/\/[^/]*)?\/([^?#]*)/;
  *
  * @param places by path, in Fastify's notation
  */
-export function placeOfMalformedUrl(url: string, places: ReadonlyMap<string, Place>): Place {
+export function placeOfMalformedUrl(url: string, places: ReadonlyMap<string, RouteInfo>): RouteInfo {
   const segments = (PATH.exec(url)?.[1] ?? '').split('/').map(decodeLoosely);
   for (const [path, place] of places) if (isMatch(path.slice(1).split('/'), segments)) return place;
   switch (segments[0]) {
     case 'v1':
     case 'v2':
-      return UNKNOWN_REST_PLACE;
+      return UNMATCHED_REST;
     case 'trpc':
-      return UNKNOWN_TRPC_PLACE;
+      return UNMATCHED_TRPC;
     default:
-      return NOWHERE;
+      return UNMATCHED;
   }
 }
 
