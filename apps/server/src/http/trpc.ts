@@ -8,11 +8,12 @@ import {
 } from '@petstore/api';
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
 import { resolveResponse } from '@trpc/server/http';
-import type { Demand } from './admission.ts';
+import type { RequestCost } from './admission.ts';
 import { type Exchange, JSON_TYPE } from './exchange.ts';
 import { sendChunks } from './json-stream.ts';
-import { answerOptions } from './mount.ts';
 import { ClientGoneError, isPlainJson, readBody } from './request-body.ts';
+import { UNMATCHED_TRPC } from './route-info.ts';
+import { type PathParams, type Route, refuseUnknown, respondToOptions } from './router.ts';
 import { TrpcLists } from './trpc-lists.ts';
 
 export interface TrpcOptions {
@@ -47,11 +48,25 @@ const ANY_METHODS = 'GET, HEAD, POST, OPTIONS';
 /** By which a caller tells that it reads an answer in pieces. */
 const ACCEPT_HEADERS = ['accept', 'trpc-accept'] as const;
 
+export function trpcRoutes(options: TrpcOptions): readonly Route[] {
+  const handler = new TrpcHandler(options);
+  const pathOf = ({ '*': path = '' }: PathParams) => path;
+  return [
+    {
+      path: '/trpc/*',
+      info: UNMATCHED_TRPC,
+      costOf: ({ url = '' }, params) => handler.costOf(pathOf(params), url),
+      handlers: (exchange, params) => handler.handle(exchange, pathOf(params)),
+    },
+    { path: '/trpc', info: UNMATCHED_TRPC, handlers: refuseUnknown },
+  ];
+}
+
 /**
  * Serves the procedures over tRPC's HTTP protocol. What concerns HTTP is decided here, in the order that REST has too:
  * path, method, media type, body. The rest is tRPC's own `resolveResponse`, which all its adapters are made of.
  */
-export class TrpcHandler {
+class TrpcHandler {
   readonly #options: TrpcOptions;
   readonly #types: ReadonlyMap<string, ProcedureType>;
   readonly #free: ReadonlySet<string>;
@@ -71,7 +86,7 @@ export class TrpcHandler {
    *
    * @param path what follows /trpc/, percent-decoded
    */
-  demandOf(path: string, url: string): Demand {
+  costOf(path: string, url: string): RequestCost {
     const { names } = readTrpcCall(path, url);
     let charged = names.length;
     for (const name of this.#free) if (names.includes(name)) charged--;
@@ -89,7 +104,7 @@ export class TrpcHandler {
     exchange.operation = call.isBatch ? 'batch' : call.path;
     exchange.allow = allow;
     const method = exchange.request.method ?? '';
-    if (method === 'OPTIONS') answerOptions(exchange);
+    if (method === 'OPTIONS') respondToOptions(exchange);
     else if (!allow.split(', ').includes(method)) exchange.refuse('method_not_allowed');
     else if (method === 'POST' && !isPlainJson(exchange)) exchange.refuse('unsupported_media_type');
     else
