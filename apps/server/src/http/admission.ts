@@ -22,14 +22,14 @@ export interface AdmissionOptions {
 }
 
 /** What a request takes from the limits of a key. Without a key it takes 1. */
-export interface Demand {
+export interface RequestCost {
   /** The calls it holds, all of which are under way at once. */
   readonly calls: number;
   /** Those that are charged. Of the free ones each is free once in a batch. */
   readonly charged: number;
 }
 
-export const ONE_CALL: Demand = { calls: 1, charged: 1 };
+export const ONE_CALL: RequestCost = { calls: 1, charged: 1 };
 
 const NO_SINGLE_HOST = new ApiError('invalid_request', 'An HTTP/1.1 request must have exactly one Host header.');
 const BATCH_TOO_LARGE = new ApiError('invalid_request', 'The batch holds more calls than the limits of the key allow.');
@@ -60,14 +60,14 @@ export class Admission {
    * Checks, in this order, that the request can be understood, that there is room, how much its caller has under way, its
    * key, its limit and its expectation. Goes on by `proceed`, or answers.
    */
-  admit(exchange: Exchange, demand: Demand, proceed: () => void): void {
+  admit(exchange: Exchange, cost: RequestCost, proceed: () => void): void {
     if (!hasSingleHost(exchange.request)) this.refuseMalformed(exchange, NO_SINGLE_HOST);
     else if (this.#cors.isPreflight(exchange.request)) this.#answerPreflight(exchange);
     else
-      this.#arrivals.identify(exchange, demand.calls, (arrival) => {
+      this.#arrivals.identify(exchange, cost.calls, (arrival) => {
         switch (arrival.type) {
           case 'authenticated':
-            return this.#admitKey(exchange, arrival.key, demand, proceed);
+            return this.#admitKey(exchange, arrival.key, cost, proceed);
           case 'missing':
             return this.#refuseWithoutKey(exchange, 'missing_api_key');
           case 'invalid':
@@ -89,7 +89,7 @@ export class Admission {
     });
   }
 
-  #admitKey(exchange: Exchange, key: ApiKey, { calls, charged }: Demand, proceed: () => void): void {
+  #admitKey(exchange: Exchange, key: ApiKey, { calls, charged }: RequestCost, proceed: () => void): void {
     if (calls > charged && !this.#mayCallFree(exchange, key)) return;
     if (charged === 0) {
       this.#admitFree(exchange, key, () => proceedIfExpected(exchange, proceed));

@@ -22,9 +22,8 @@ const PREFLIGHT_HEADERS = {
 };
 
 /**
- * Cross-origin resource sharing for the origins of one setting, and no other. Written here rather than by a Fastify
- * plug-in, because the answers that never reach a Fastify reply need these headers too, and a preflight that is refused
- * must not have a shape of its own.
+ * Cross-origin resource sharing for the origins of one setting, and no other. A preflight that is
+ * refused has the shape of every other error.
  */
 export interface CorsPolicy {
   /** Adds what an answer needs to be read by a browser from the request's origin. */

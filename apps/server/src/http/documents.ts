@@ -1,32 +1,32 @@
 import { hash } from 'node:crypto';
-import type { ApiVersion } from '@petstore/api';
+import { type ApiVersion, DOCUMENTED_VERSIONS } from '@petstore/api';
 import { createReference, type Reference } from '@petstore/reference';
 import type { AppOptions, RenderedDocument } from './app-options.ts';
 import { type Exchange, JSON_TYPE } from './exchange.ts';
-import { allowOf, type Handler, type Mounting, mountPath } from './mount.ts';
+import { allowOf, type Handler, type PathParams, type Route } from './router.ts';
 
 /** Where the reference is read. */
 const DOCS_PATH = '/docs';
-/** Each has a document of its own. */
-const VERSIONS: readonly ApiVersion[] = ['v1', 'v2'];
 
-/** Mounts what needs no key: the OpenAPI documents, the reference with its guides, and the way there. */
-export function mountDocuments(
-  mounting: Mounting,
-  { renderDocument, securityText }: Pick<AppOptions, 'renderDocument' | 'securityText'>,
-): void {
+/** What needs no key: the OpenAPI documents, the reference with its guides, and the way there. */
+export function documentRoutes({
+  renderDocument,
+  securityText,
+}: Pick<AppOptions, 'renderDocument' | 'securityText'>): readonly Route[] {
   const reference = createReference();
-  const GET = [
-    ...VERSIONS.flatMap((version) => serveDocument(version, renderDocument)),
+  const pages = [
+    ...DOCUMENTED_VERSIONS.flatMap(({ version }) => serveDocument(version, renderDocument)),
     [DOCS_PATH, 'docs', serveReference(reference, () => DOCS_PATH)],
     [`${DOCS_PATH}/*`, 'docs', serveReference(reference, ({ '*': rest }) => `${DOCS_PATH}/${rest}`)],
     ['/', 'docs', leadTo(DOCS_PATH)],
     ...serveSecurityText(securityText),
   ] as const;
-  for (const [url, operation, handler] of GET) {
-    const place = { operation, errorFormat: 'rest', requiresApiKey: false, allow: allowOf(['GET']) } as const;
-    mountPath(mounting, { url, place, handlers: { GET: handler } });
-  }
+  const allow = allowOf(['GET']);
+  return pages.map(([path, operation, GET]) => ({
+    path,
+    info: { operation, errorFormat: 'rest', requiresApiKey: false, allow },
+    handlers: { GET },
+  }));
 }
 
 function serveDocument(version: ApiVersion, renderDocument: AppOptions['renderDocument']) {
@@ -46,7 +46,7 @@ function serveSecurityText(text: string | undefined) {
   return [['/.well-known/security.txt', 'security', servePage('text/plain; charset=utf-8', () => text)]] as const;
 }
 
-function serveReference(reference: Reference, pathOf: (params: { readonly '*'?: string }) => string): Handler {
+function serveReference(reference: Reference, pathOf: (params: PathParams) => string): Handler {
   async function answer(exchange: Exchange, path: string): Promise<void> {
     const { 'accept-encoding': acceptEncoding, 'if-none-match': ifNoneMatch } = exchange.request.headers;
     const found = await reference.answer({ path, acceptEncoding: String(acceptEncoding ?? ''), ifNoneMatch });
@@ -55,8 +55,8 @@ function serveReference(reference: Reference, pathOf: (params: { readonly '*'?: 
     if (found.status === 200) exchange.sendBytes(200, found.body);
     else exchange.sendEmpty(found.status);
   }
-  return (exchange, { params }) => {
-    answer(exchange, pathOf(params as { '*'?: string })).catch((error: unknown) => exchange.fail(error));
+  return (exchange, params) => {
+    answer(exchange, pathOf(params)).catch((error: unknown) => exchange.fail(error));
   };
 }
 

@@ -267,7 +267,7 @@ export class Exchange {
     this.response.writeHead(status, this.headers);
   }
 
-  /** On a listener that closes: what was sent before is answered, though Fastify would end the connection here. */
+  /** On a listener that closes: what was sent before is answered, though the connection is to end. */
   get #isLastOfConnection(): boolean {
     return !this.response.shouldKeepAlive || !mayBeFollowed(this.request);
   }

@@ -42,7 +42,7 @@ export function createRefusedRequests({ limiter, metrics, newRequestId }: Refuse
     refuse(socket, code, more).catch(() => socket.destroy());
   }
 
-  /** To be Fastify's `clientErrorHandler`. */
+  /** For the server's `clientError`. */
   function onClientError(error: ClientError, socket: Socket): void {
     if (error.code === 'ECONNRESET' || socket.destroyed) return void socket.destroy();
     // What is late is so by our doing; what then does not come is cut once the connection lies still for too long.

@@ -5,36 +5,23 @@ import {
   type RestRoute,
   type Services,
 } from '@petstore/api';
-import type { FastifyRequest } from 'fastify';
 import { type Exchange, JSON_TYPE } from './exchange.ts';
 import { sendJsonChunks } from './json-stream.ts';
-import { allowOf, type Handler, type Mounting, mountPath } from './mount.ts';
 import type { Deprecation, RouteInfo } from './route-info.ts';
+import { allowOf, type Handler, type Route } from './router.ts';
 
-/**
- * Mounts every documented operation, each as a route of its own.
- *
- * @returns the places by path, in Fastify's notation
- */
-export function mountRest(
-  mounting: Mounting,
-  routes: readonly RestRoute[],
-  services: Services,
-): ReadonlyMap<string, RouteInfo> {
-  const places = new Map<string, RouteInfo>();
-  for (const [url, onPath] of Map.groupBy(routes, urlOf)) {
-    const handlers = Object.fromEntries(onPath.map((route) => [route.method, createHandler(route, services)]));
-    const place = placeOf(onPath, services);
-    mountPath(mounting, { url, place, handlers });
-    places.set(url, place);
-  }
-  return places;
-}
+/** The documented operations, those of one path as one route. */
+export const restRoutesOf = (operations: readonly RestRoute[], services: Services): readonly Route[] =>
+  [...Map.groupBy(operations, pathOf)].map(([path, onPath]) => ({
+    path,
+    info: infoOf(onPath, services),
+    handlers: Object.fromEntries(onPath.map((operation) => [operation.method, createHandler(operation, services)])),
+  }));
 
-/** `/store/orders/{orderId}` as Fastify has it, below the version segment. */
-const urlOf = ({ apiVersion, path }: RestRoute): string => `/${apiVersion}${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
+/** `/store/orders/{orderId}` as the router has it, below the version segment. */
+const pathOf = ({ apiVersion, path }: RestRoute): string => `/${apiVersion}${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
 
-function placeOf(routes: readonly RestRoute[], services: Services): RouteInfo {
+function infoOf(routes: readonly RestRoute[], services: Services): RouteInfo {
   const deprecated = routes.find((route) => route.deprecatedAt !== undefined);
   return {
     // The operations of one path are few; requests by other methods are counted under the first.
@@ -50,7 +37,7 @@ function placeOf(routes: readonly RestRoute[], services: Services): RouteInfo {
 function deprecationOf(route: RestRoute, deprecatedAt: Date, { petsSunsetAt }: Services): Deprecation {
   const { operationId, method } = route;
   // Relative, so that it holds behind a proxy that puts something before our paths.
-  const wayUp = '../'.repeat(urlOf(route).split('/').length - 2);
+  const wayUp = '../'.repeat(pathOf(route).split('/').length - 2);
   const page = `<${wayUp}${DEPRECATION_GUIDE_PATH.slice(1)}>`;
   return {
     operation: operationId,
@@ -65,7 +52,7 @@ function deprecationOf(route: RestRoute, deprecatedAt: Date, { petsSunsetAt }: S
 function createHandler(route: RestRoute, services: Services): Handler {
   const { operationId, successStatus, takesQuery } = route;
 
-  function answer(exchange: Exchange, result: RestResult): void | Promise<void> {
+  function send(exchange: Exchange, result: RestResult): void | Promise<void> {
     switch (result.type) {
       case 'empty':
         return exchange.sendEmpty(successStatus);
@@ -79,14 +66,13 @@ function createHandler(route: RestRoute, services: Services): Handler {
     }
   }
 
-  return (exchange: Exchange, request: FastifyRequest) => {
+  return (exchange, params) => {
     exchange.operation = operationId;
     const { principal, requestId } = exchange;
-    if (principal === undefined) throw new Error('An operation was called on behalf of nobody.');
-    const params = request.params as Record<string, string>; // as the router reads them from the path
+    if (principal === undefined) throw new Error('An operation was called without a principal.');
     route
       .call(params, { services, principal, requestId }, takesQuery ? queryOf(exchange) : '')
-      .then((result) => answer(exchange, result))
+      .then((result) => send(exchange, result))
       .catch((error: unknown) => exchange.fail(error));
   };
 }

@@ -8,11 +8,12 @@ import {
 } from '@petstore/api';
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
 import { resolveResponse } from '@trpc/server/http';
-import type { Demand } from './admission.ts';
+import type { RequestCost } from './admission.ts';
 import { type Exchange, JSON_TYPE } from './exchange.ts';
 import { sendChunks } from './json-stream.ts';
-import { answerOptions } from './mount.ts';
 import { ClientGoneError, isPlainJson, readBody } from './request-body.ts';
+import { UNMATCHED_TRPC } from './route-info.ts';
+import { type PathParams, type Route, refuseUnknown, respondToOptions } from './router.ts';
 import { TrpcLists } from './trpc-lists.ts';
 
 export interface TrpcOptions {
@@ -44,25 +45,39 @@ const METHODS_OF = {
 } as const satisfies Record<ProcedureType, string>;
 const ANY_METHODS = 'GET, HEAD, POST, OPTIONS';
 
-/** Procedures whose answers may be long, and which begin by `Context.beginList`. */
-const LISTING_PROCEDURES: ReadonlySet<string> = new Set(['orders.list']);
-
 /** By which a caller tells that it reads an answer in pieces. */
 const ACCEPT_HEADERS = ['accept', 'trpc-accept'] as const;
+
+export function trpcRoutes(options: TrpcOptions): readonly Route[] {
+  const handler = new TrpcHandler(options);
+  const pathOf = ({ '*': path = '' }: PathParams) => path;
+  return [
+    {
+      path: '/trpc/*',
+      info: UNMATCHED_TRPC,
+      costOf: ({ url = '' }, params) => handler.costOf(pathOf(params), url),
+      handlers: (exchange, params) => handler.handle(exchange, pathOf(params)),
+    },
+    { path: '/trpc', info: UNMATCHED_TRPC, handlers: refuseUnknown },
+  ];
+}
 
 /**
  * Serves the procedures over tRPC's HTTP protocol. What concerns HTTP is decided here, in the order that REST has too:
  * path, method, media type, body. The rest is tRPC's own `resolveResponse`, which all its adapters are made of.
  */
-export class TrpcHandler {
+class TrpcHandler {
   readonly #options: TrpcOptions;
   readonly #types: ReadonlyMap<string, ProcedureType>;
   readonly #free: ReadonlySet<string>;
+  /** Those whose responses may be long lists. */
+  readonly #streaming: ReadonlySet<string>;
 
   constructor(options: TrpcOptions) {
     this.#options = options;
     this.#types = procedureTypes(options.router);
-    this.#free = freeProcedures(options.router);
+    this.#free = proceduresWith(options.router, ({ cost }) => cost === 'free');
+    this.#streaming = proceduresWith(options.router, ({ streams }) => streams === true);
   }
 
   /**
@@ -71,7 +86,7 @@ export class TrpcHandler {
    *
    * @param path what follows /trpc/, percent-decoded
    */
-  demandOf(path: string, url: string): Demand {
+  costOf(path: string, url: string): RequestCost {
     const { names } = readTrpcCall(path, url);
     let charged = names.length;
     for (const name of this.#free) if (names.includes(name)) charged--;
@@ -89,7 +104,7 @@ export class TrpcHandler {
     exchange.operation = call.isBatch ? 'batch' : call.path;
     exchange.allow = allow;
     const method = exchange.request.method ?? '';
-    if (method === 'OPTIONS') answerOptions(exchange);
+    if (method === 'OPTIONS') respondToOptions(exchange);
     else if (!allow.split(', ').includes(method)) exchange.refuse('method_not_allowed');
     else if (method === 'POST' && !isPlainJson(exchange)) exchange.refuse('unsupported_media_type');
     else
@@ -117,7 +132,7 @@ export class TrpcHandler {
     const isPost = exchange.request.method === 'POST';
     const body = isPost ? await readBody(exchange, maxBodyBytes) : undefined;
     const req = requestForTrpc(exchange, body);
-    const lists = new TrpcLists(exchange, call.names.filter((name) => LISTING_PROCEDURES.has(name)).length);
+    const lists = new TrpcLists(exchange, call.names.filter((name) => this.#streaming.has(name)).length);
     const beginList = isStreamed(req) && !exchange.isHead ? lists.begin : undefined;
     const response = await resolveResponse({
       router,
@@ -126,8 +141,8 @@ export class TrpcHandler {
       error: null,
       createContext: async () => contextOf(exchange, services, beginList),
       responseMeta: trpcResponseMeta,
-      onError({ error, path }) {
-        if (path !== undefined && LISTING_PROCEDURES.has(path)) lists.recordFailure();
+      onError: ({ error, path }) => {
+        if (path !== undefined && this.#streaming.has(path)) lists.recordFailure();
         exchange.logFailure(error);
       },
     });
@@ -145,15 +160,10 @@ function procedureTypes(router: AnyTRPCRouter): ReadonlyMap<string, ProcedureTyp
   return types;
 }
 
-function freeProcedures(router: AnyTRPCRouter): ReadonlySet<string> {
+function proceduresWith(router: AnyTRPCRouter, matches: (meta: ProcedureMeta) => boolean): ReadonlySet<string> {
   const procedures: Record<string, AnyTRPCProcedure> = router._def.procedures;
-  const isFree = ([, { _def }]: [string, AnyTRPCProcedure]) =>
-    (_def.meta as ProcedureMeta | undefined)?.cost === 'free'; // its router's metadata
-  return new Set(
-    Object.entries(procedures)
-      .filter(isFree)
-      .map(([name]) => name),
-  );
+  const metaOf = ({ _def }: AnyTRPCProcedure) => (_def.meta ?? {}) as ProcedureMeta; // its router's metadata
+  return new Set(Object.keys(procedures).filter((name) => procedures[name] && matches(metaOf(procedures[name]))));
 }
 
 function contextOf(

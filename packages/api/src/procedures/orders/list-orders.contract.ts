@@ -1,6 +1,6 @@
 import type { Order, OrderListing } from '@petstore/domain';
 import { z } from 'zod';
-import type { ProcedureMeta } from '../../rest/rest-binding.ts';
+import type { ProcedureMeta } from '../../procedure-meta.ts';
 import { OrderResponse } from './order.contract.ts';
 
 /** Batches of orders, ascending by id, as they come from the database. Over tRPC they need a streaming link. */
@@ -34,4 +34,5 @@ export const listOrdersMeta = {
     errors: [],
     serialize: (orders: OrderListing) => ({ type: 'json-stream', chunks: orders.jsonChunks() }),
   },
+  streams: true,
 } satisfies ProcedureMeta;
