@@ -50,6 +50,8 @@ export class AnswerValidator {
   readonly #apis: readonly DescribedApi[];
   readonly #ajv = new Ajv2020({ strict: true, allErrors: true });
   readonly #validators = new WeakMap<object, ValidateFunction>();
+  /** By the text of the schema: many responses have the same headers. */
+  readonly #compiled = new Map<string, ValidateFunction>();
   /** `operationId status` and, of failures, `operationId status code`. */
   readonly seen = new Set<string>();
 
@@ -175,13 +177,17 @@ export class AnswerValidator {
   }
 
   #checkValue(what: string, schema: object, value: unknown): readonly string[] {
-    let validate = this.#validators.get(schema);
-    if (validate === undefined) {
-      validate = this.#ajv.compile(schema);
-      this.#validators.set(schema, validate);
-    }
+    const validate = this.#validators.get(schema) ?? this.#compile(schema);
     if (validate(value)) return [];
     return (validate.errors ?? []).map(({ instancePath, message }) => `${what}${instancePath} ${message}`);
+  }
+
+  #compile(schema: object): ValidateFunction {
+    const text = JSON.stringify(schema);
+    const validate = this.#compiled.get(text) ?? this.#ajv.compile(schema);
+    this.#compiled.set(text, validate);
+    this.#validators.set(schema, validate);
+    return validate;
   }
 }
 

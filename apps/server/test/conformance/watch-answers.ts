@@ -10,6 +10,8 @@ const VERSIONS = ['v1', 'v2'] as const;
 const APIS = VERSIONS.map((version) =>
   describeApi(openApiDocument({ version, servers: [{ url: `http://x/${version}` }] })),
 );
+/** One for all servers, because it compiles the schemas. */
+const validator = new AnswerValidator(APIS);
 
 /**
  * Holds every answer that a server gives against the documents, whichever test asks for it. What the HTTP parser refuses
@@ -18,7 +20,6 @@ const APIS = VERSIONS.map((version) =>
  * @returns what was wrong so far; filled while the server runs
  */
 export function watchAnswers(server: Server): readonly string[] {
-  const validator = new AnswerValidator(APIS);
   const wrong: string[] = [];
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
     const { method = '', url = '' } = request;

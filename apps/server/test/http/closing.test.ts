@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
+import { overriding } from '../support/overriding.ts';
 import { placeOrder } from './support/orders.ts';
 import { openRaw } from './support/raw-http.ts';
 import { startTestApp, type TestApp } from './support/test-app.ts';
@@ -16,24 +17,22 @@ async function startHeldApp() {
   const begun = Promise.withResolvers<void>();
   const app = await startTestApp({
     wrap: {
-      orders: (orders) => ({
-        listOrders: () => ({
-          async *jsonChunks() {
-            yield Buffer.from('[');
+      orders: (orders) =>
+        overriding(orders, {
+          listOrders: () =>
+            overriding(orders.listOrders(), {
+              async *jsonChunks() {
+                yield Buffer.from('[');
+                await gate.promise;
+                yield Buffer.from(']');
+              },
+            }),
+          async applyCommand(...args) {
+            begun.resolve();
             await gate.promise;
-            yield Buffer.from(']');
+            return orders.applyCommand(...args);
           },
-          packedBatches: () => orders.listOrders().packedBatches(),
-          [Symbol.asyncIterator]: () => orders.listOrders()[Symbol.asyncIterator](),
         }),
-        async applyCommand(...args) {
-          begun.resolve();
-          await gate.promise;
-          return orders.applyCommand(...args);
-        },
-        findOrders: (request) => orders.findOrders(request),
-        insertOrder: (order) => orders.insertOrder(order),
-      }),
     },
   });
   return { app, commandBegun: begun.promise, letGo: () => gate.resolve() };

@@ -1,7 +1,7 @@
 import type { RateLimiter } from '@petstore/rate-limit';
 import { describe, expect, test } from 'vitest';
 import { expectRateLimitHeaders } from './support/expect-error.ts';
-import { createKey, planOf, startTestApp, type TestApp } from './support/test-app.ts';
+import { createBannedKey, createKey, planOf, startTestApp, type TestApp } from './support/test-app.ts';
 import { query } from './support/trpc-calls.ts';
 
 const ORIGIN = 'https://shop.example';
@@ -59,9 +59,7 @@ describe('limits.current', () => {
   test('of a banned key is refused as all else, and costs Redis nothing while the ban is remembered', async () => {
     const { app: counting, asked } = await startCountingApp();
     await using app = counting;
-    const { text: key } = await createKey(app.persistence, { plan: planOf(3, 1_000_000) });
-    const hammer = async () => (await app.fetch('/v1/pets/1', { key })).text();
-    await expect.poll(hammer, { timeout: 20_000, interval: 5 }).toContain('api_key_banned');
+    const key = await createBannedKey(app);
     const before = { ...asked };
     const begin = performance.now();
     for (let i = 0; i < 200; i++) {

@@ -4,6 +4,7 @@ import { createPetstoreClient, transformer } from '@petstore/client';
 import type { OrderRepository } from '@petstore/domain';
 import { readMemoryInUse } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { overriding } from '../support/overriding.ts';
 import { startTestApp, type TestApp } from './support/test-app.ts';
 
 const COUNT = 300_000;
@@ -37,19 +38,9 @@ function counted(orders: OrderRepository): OrderRepository {
       endedListings++;
     }
   }
-  return {
-    listOrders: () => {
-      const listing = orders.listOrders();
-      return {
-        jsonChunks: () => listing.jsonChunks(),
-        packedBatches: countedBatches,
-        [Symbol.asyncIterator]: () => listing[Symbol.asyncIterator](),
-      };
-    },
-    findOrders: (request) => orders.findOrders(request),
-    applyCommand: (...args) => orders.applyCommand(...args),
-    insertOrder: (order) => orders.insertOrder(order),
-  };
+  return overriding(orders, {
+    listOrders: () => overriding(orders.listOrders(), { packedBatches: countedBatches }),
+  });
 }
 
 /** Waits until the server takes no more batches. @returns how many it took until then */

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { generateApiKeyId, generateApiKeyText } from '@petstore/domain';
-import { openPersistence } from '@petstore/persistence';
 import { startPostgresServer } from '@petstore/testing';
 import { expect, test } from 'vitest';
+import { prepareServerDatabase } from '../support/template-database.ts';
 import { expectError } from './support/expect-error.ts';
 import { startTestApp } from './support/test-app.ts';
 
@@ -11,10 +11,7 @@ const SOON = { timeout: 30_000 };
 
 test('while PostgreSQL is away a known key stays good, and whoever else comes is told 503, uncounted', async () => {
   await using postgres = await startPostgresServer();
-  {
-    await using persistence = openPersistence({ databaseUrl: postgres.url });
-    await persistence.migrations.migrate();
-  }
+  await prepareServerDatabase(postgres.url);
   let isStorageAvailable = true;
   await using app = await startTestApp({
     databaseUrl: postgres.url,

@@ -1,20 +1,16 @@
-import type { Order, OrderListing, OrderRepository } from '@petstore/domain';
+import type { Order, OrderRepository } from '@petstore/domain';
+import { overriding } from '../../support/overriding.ts';
 
 /** The real repository with another listing, for `startTestApp`. */
 export const listingOf = (
-  chunks: () => AsyncIterable<Uint8Array>,
+  jsonChunks: () => AsyncIterable<Uint8Array>,
   batches?: () => AsyncIterator<readonly Order[]>,
 ) => ({
   wrap: {
-    orders: (orders: OrderRepository): OrderRepository => ({
-      listOrders: (): OrderListing => ({
-        jsonChunks: chunks,
-        packedBatches: () => orders.listOrders().packedBatches(),
-        [Symbol.asyncIterator]: batches ?? (() => orders.listOrders()[Symbol.asyncIterator]()),
+    orders: (orders: OrderRepository): OrderRepository =>
+      overriding(orders, {
+        listOrders: () =>
+          overriding(orders.listOrders(), { jsonChunks, ...(batches && { [Symbol.asyncIterator]: batches }) }),
       }),
-      applyCommand: (...args) => orders.applyCommand(...args),
-      findOrders: (...args) => orders.findOrders(...args),
-      insertOrder: (...args) => orders.insertOrder(...args),
-    }),
   },
 });

@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
 /** An answer as it came over the wire. */
@@ -41,31 +41,33 @@ export async function openRaw({
   let received = '';
   let hasEnded = false;
   let failure: Error | undefined;
+  const progress = new EventEmitter();
+  const changed = () => void progress.emit('change');
+  const end = () => {
+    hasEnded = true;
+    changed();
+  };
   socket.setEncoding('latin1');
   socket.on('data', (text: string) => {
     received += text;
-  });
-  socket.on('end', () => {
-    hasEnded = true;
+    changed();
   });
   socket.on('error', (error) => {
     failure = error;
-    hasEnded = true;
+    end();
   });
-  socket.on('close', () => {
-    hasEnded = true;
-  });
+  socket.on('end', end).on('close', end);
   await once(socket, 'connect');
 
   async function waitUntil<Result>(find: () => Result | undefined): Promise<Result> {
-    const deadline = Date.now() + timeoutMs;
+    const signal = AbortSignal.timeout(timeoutMs);
     for (;;) {
       const found = find();
       if (found !== undefined) return found;
-      if (hasEnded || Date.now() > deadline) {
-        throw new Error(`no whole answer came; ${hasEnded ? 'closed' : 'waiting'} after: ${JSON.stringify(received)}`);
+      if (hasEnded || signal.aborted) {
+        throw new Error(`no whole response; ${hasEnded ? 'closed' : 'still open'} after: ${JSON.stringify(received)}`);
       }
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      await once(progress, 'change', { signal }).catch(() => {}); // the time is over
     }
   }
 
@@ -78,11 +80,7 @@ export async function openRaw({
       return answer;
     },
     async readToEnd() {
-      const deadline = Date.now() + timeoutMs;
-      while (!hasEnded) {
-        if (Date.now() > deadline) throw new Error(`the connection stays open after: ${JSON.stringify(received)}`);
-        await new Promise((resolve) => setTimeout(resolve, 5));
-      }
+      await waitUntil(() => hasEnded || undefined);
       if (failure !== undefined) throw failure;
       return received;
     },

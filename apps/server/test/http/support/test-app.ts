@@ -3,29 +3,33 @@ import type { AddressInfo } from 'node:net';
 import { appRouter, createAuthenticator, restRoutes } from '@petstore/api';
 import {
   type ApiKeyId,
-  type ApiKeyKind,
   type ApiKeyStore,
   type Clock,
   generateApiKeyId,
   generateApiKeyText,
-  hashApiKeyText,
   type OrderRepository,
   type PetRepository,
   type Plan,
 } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
 import type { RateLimiter } from '@petstore/rate-limit';
-import { createTestDatabase, createTestRedis } from '@petstore/testing';
+import { createTestRedis } from '@petstore/testing';
 import pino from 'pino';
 import { afterAll } from 'vitest';
 import { renderDocument } from '../../../src/document.ts';
 import { type App, createApp } from '../../../src/http/app.ts';
 import type { AppOptions } from '../../../src/http/app-options.ts';
 import { watchAnswers } from '../../conformance/watch-answers.ts';
+import { overriding } from '../../support/overriding.ts';
+import {
+  createServerDatabase,
+  KEYS,
+  type KeyFacts,
+  storeKey,
+  type TestKey,
+  UNLIMITED,
+} from '../../support/template-database.ts';
 import { openTestLimiter } from './test-limiter.ts';
-
-/** More than any test sends. */
-const UNLIMITED: Plan = { name: 'enterprise', limits: { perMinute: 1_000_000_000, perDay: 1_000_000_000 } };
 
 /** Ahead of us whenever the tests run. */
 export const PETS_SUNSET_AT = new Date('2999-06-30T00:00:00.000Z');
@@ -34,6 +38,7 @@ export interface TestAppOptions
   extends Partial<Pick<AppOptions, 'bounds' | 'corsOrigins' | 'trustedProxies' | 'isStorageAvailable'>> {
   readonly clock?: Clock;
   readonly petsSunsetAt?: Date;
+  /** Of a database that is as `prepareServerDatabase` leaves it. @default a new one */
   readonly databaseUrl?: string;
   /** Puts something between the server and PostgreSQL or Redis, and tells its address. */
   readonly through?: (name: 'postgres' | 'redis', url: string) => Promise<string>;
@@ -65,19 +70,13 @@ export interface TestApp extends AsyncDisposable {
   readonly logLines: readonly LogLine[];
   readonly observed: readonly { operation: string; status: number; durationSeconds: number }[];
   readonly deprecatedUse: readonly { operation: string; keyId: ApiKeyId | undefined }[];
+  /** Moves the clock of the rate limits on. */
+  advanceLimiterClock(milliseconds: number): void;
   /** Makes the authenticator forget what it knows. */
   forgetKey(id: ApiKeyId): void;
   /** Asks over HTTP, with the external key unless the headers say otherwise. */
   fetch(path: string, init?: RequestInit & { readonly key?: string | null }): Promise<Response>;
 }
-
-const template = {
-  name: 'server',
-  async prepare(databaseUrl: string) {
-    await using persistence = openPersistence({ databaseUrl });
-    await persistence.migrations.migrate();
-  },
-};
 
 /**
  * The whole public listener, on a real PostgreSQL and a real Redis, behind a real socket. Ending it fails where an answer
@@ -87,7 +86,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   await using resources = new AsyncDisposableStack();
   const { petsSunsetAt = PETS_SUNSET_AT } = options;
   const { through = (_, url) => Promise.resolve(url) } = options;
-  const databaseUrl = options.databaseUrl ?? resources.use(await createTestDatabase({ template })).url;
+  const databaseUrl = options.databaseUrl ?? resources.use(await createServerDatabase()).url;
   const redis = resources.use(await createTestRedis());
   const persistence = resources.use(openPersistence({ databaseUrl: await through('postgres', databaseUrl) }));
   const limiter = resources.use(await openTestLimiter(await through('redis', redis.url)));
@@ -132,21 +131,20 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   await app.listen({ port: 0, host: '127.0.0.1' });
   const { port } = app.server.address() as AddressInfo; // a TCP listener
   origin = `http://127.0.0.1:${port}`;
-  const key = await createKey(persistence);
-  const internalKey = await createKey(persistence, { kind: 'internal' });
   const held = resources.move();
   return {
     app,
     port,
     origin,
     persistence,
-    key: key.text,
-    internalKey: internalKey.text,
+    key: KEYS.unlimited.text,
+    internalKey: KEYS.internal.text,
     logLines,
     observed,
     deprecatedUse,
+    advanceLimiterClock: limiter.advanceClock,
     forgetKey: (id) => authenticator.forget(id),
-    fetch(path, { key: ownKey = key.text, headers, ...init } = {}) {
+    fetch(path, { key: ownKey = KEYS.unlimited.text, headers, ...init } = {}) {
       const all = new Headers(headers);
       if (ownKey !== null && !all.has('authorization')) all.set('authorization', `Bearer ${ownKey}`);
       return fetch(origin + path, { redirect: 'manual', ...init, headers: all });
@@ -162,32 +160,24 @@ export async function useTestApp(options?: TestAppOptions): Promise<TestApp> {
   return app;
 }
 
-/** For an app whose repositories fail, whatever they are asked for. */
+/** For an app whose repositories fail with an error, whichever of their methods is called. */
 export function failing(error: Error): TestAppOptions {
-  const reject = () => Promise.reject(error);
-  const fail = (): never => {
+  const rejecting = <Port extends object>(port: Port) => new Proxy(port, { get: () => () => Promise.reject(error) });
+  const listOrders = (): never => {
     throw error;
   };
-  const orders: OrderRepository = { listOrders: fail, findOrders: reject, applyCommand: reject, insertOrder: reject };
-  return { wrap: { orders: () => orders, pets: () => ({ findPet: reject }) } };
+  return { wrap: { orders: (orders) => overriding(rejecting(orders), { listOrders }), pets: rejecting } };
 }
 
-export interface TestKey {
-  readonly id: ApiKeyId;
-  readonly text: string;
-}
-
+/** Makes a key. @default external, and without any limit that matters */
 export async function createKey(
-  { keyAdministration }: Persistence,
-  { plan = UNLIMITED, kind = 'external', expiresAt }: { plan?: Plan; kind?: ApiKeyKind; expiresAt?: Date } = {},
+  persistence: Persistence,
+  { plan = UNLIMITED, ...facts }: Partial<KeyFacts> = {},
 ): Promise<TestKey> {
   const id = generateApiKeyId(randomBytes);
-  const text = generateApiKeyText('test', id, randomBytes);
-  await keyAdministration.createKey(
-    { id, name: 'test', kind, plan, createdAt: new Date(), ...(expiresAt && { expiresAt }) },
-    hashApiKeyText(text),
-  );
-  return { id, text };
+  const key = { id, text: generateApiKeyText('test', id, randomBytes) };
+  await storeKey(persistence, key, { plan, ...facts });
+  return key;
 }
 
 /** The limits of a key that allows few requests in a minute. */
@@ -195,3 +185,15 @@ export const planOf = (perMinute: number, perDay = 1_000_000): Plan => ({
   name: 'enterprise',
   limits: { perMinute, perDay },
 });
+
+/** A key whose next request is answered `api_key_banned`. Its limit is one request a minute. */
+export async function createBannedKey(app: TestApp): Promise<string> {
+  const { text: key } = await createKey(app.persistence, { plan: planOf(1) });
+  const request = async () => (await app.fetch('/v1/pets/1', { key })).text();
+  await request();
+  await request();
+  app.advanceLimiterClock(2_100); // refusals within two seconds of the first are no strikes
+  const banned = await request();
+  if (!banned.includes('api_key_banned')) throw new Error(`the key should be banned, but the response was ${banned}`);
+  return key;
+}

@@ -6,6 +6,8 @@ const PATIENCE_MS = 20_000;
 
 export interface TestLimiter extends AsyncDisposable {
   readonly limiter: RateLimiter;
+  /** Moves the clock of the limits on, which otherwise runs as Redis' own. */
+  advanceClock(milliseconds: number): void;
 }
 
 /** The limiter that serves, counting in a real Redis. */
@@ -20,9 +22,11 @@ export async function openTestLimiter(redisUrl: string): Promise<TestLimiter> {
   });
   // An attempt that takes too long is an error, and followed by another.
   if (redis.status !== 'ready') await new Promise<void>((resolve) => redis.once('ready', () => resolve()));
+  let aheadMs = 0;
   const limiter = new ResilientLimiter({
     redis,
     timeoutMs: PATIENCE_MS,
+    redisNowMs: () => Date.now() + aheadMs,
     onStateChange({ countedIn, reason }) {
       if (countedIn === 'process') console.error(`the test's Redis is away: ${reason}`);
     },
@@ -30,6 +34,9 @@ export async function openTestLimiter(redisUrl: string): Promise<TestLimiter> {
   while (limiter.isDegraded) await sleep(1); // until then it counts in the process
   return {
     limiter,
+    advanceClock: (milliseconds) => {
+      aheadMs += milliseconds;
+    },
     async [Symbol.asyncDispose]() {
       limiter.close();
       redis.disconnect();
