@@ -104,12 +104,12 @@ describe('orders generate', () => {
 });
 
 describe('a long list', () => {
-  const COUNT = 200_000;
+  const COUNT = 80_000;
 
   test('takes little memory, in and out', async () => {
     await commandLine.json(['orders', 'generate', '--count', String(COUNT)]);
     // As objects these orders take more than twice as much.
-    const nodeOptions = ['--max-old-space-size=48'];
+    const nodeOptions = ['--max-old-space-size=36'];
     const file = pathOf('many.ndjson');
     const call = async (...args: string[]) => {
       const { code, stdout, stderr } = await commandLine.runProcess([...args, '--json'], { nodeOptions });
