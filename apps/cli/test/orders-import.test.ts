@@ -326,10 +326,11 @@ describe('a file as a whole', () => {
 
   test('is looked for where the user is, also when the workspace runs us elsewhere', async () => {
     fileOf('here.csv', 'id,petId,quantity\n1,1,1\n');
-    const direct = await commandLine.run(['orders', 'import', 'here.csv', '--json'], { cwd: commandLine.folder });
+    const direct = await commandLine.run(['orders', 'import', 'here.csv', '--json'], {
+      workingFolder: commandLine.folder,
+    });
     expect(direct.code).toBe(0);
     const script = await commandLine.run(['orders', 'import', 'here.csv', '--json', '--skip-bad'], {
-      cwd: '/',
       environment: { npm_lifecycle_event: 'petstore', INIT_CWD: commandLine.folder },
     });
     expect(script.code).toBe(0);

@@ -1,6 +1,7 @@
+import { createTestDatabase } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import { petstore, runHere, useTestCommandLine } from './support.ts';
+import { petstore, useTestCommandLine } from './support.ts';
 
 const commandLine = useTestCommandLine();
 
@@ -47,10 +48,7 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
     ['pets import', "missing required argument 'FILE'"],
     ['migrate --back', "unknown option '--back'"],
   ])('petstore %s', async (line, complaint) => {
-    const { code, stdout, stderr } = await runHere(
-      line.split(' ').filter((word) => word !== ''),
-      commandLine.environment,
-    );
+    const { code, stdout, stderr } = await commandLine.run(line.split(' ').filter((word) => word !== ''));
     expect(stderr).toContain(complaint);
     expect(stderr).not.toMatch(/ at .*\.ts:\d+/); // no stack
     expect(stderr).not.toContain(LONG_KEY);
@@ -58,7 +56,7 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
   });
 
   test('as a process too', async () => {
-    const { code, stdout, stderr } = await commandLine.run(['keys', 'create', '--plan', 'gold']);
+    const { code, stdout, stderr } = await commandLine.runProcess(['keys', 'create', '--plan', 'gold']);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toContain('Allowed choices');
   });
@@ -89,7 +87,7 @@ test('help is no mistake', async () => {
     ],
   ];
   for (const ways of WAYS) {
-    const answers = await Promise.all(ways.map((args) => runHere(args, {})));
+    const answers = await Promise.all(ways.map((args) => petstore(args)));
     for (const { code, stdout, stderr } of answers) {
       expect([code, stderr]).toEqual([0, '']);
       expect(stdout).toContain('Usage: petstore');
@@ -125,7 +123,9 @@ describe('what cannot be done ends with 1, one line and an empty standard output
       [['orders', 'export', 'no/such/folder.csv'], 'cannot be written: there is no such file or folder'],
     ] as const;
     for (const [args, complaint] of cases) {
-      const { code, stdout, stderr } = await commandLine.run([...args, '--json'], { cwd: commandLine.folder });
+      const { code, stdout, stderr } = await commandLine.run([...args, '--json'], {
+        workingFolder: commandLine.folder,
+      });
       expect([code, stdout, stderr]).toEqual([1, '', oneLine]);
       expect(stderr).toContain(complaint);
     }
@@ -134,20 +134,13 @@ describe('what cannot be done ends with 1, one line and an empty standard output
 
 describe('migrate', () => {
   async function withEmptyDatabase(work: (environment: Record<string, string>, client: pg.Client) => Promise<void>) {
-    const name = `empty_${Date.now()}`;
-    const administrator = new pg.Client(commandLine.url);
-    await administrator.connect();
-    await administrator.query(`create database ${name} template template0`);
-    const url = new URL(commandLine.url);
-    url.pathname = `/${name}`;
-    const client = new pg.Client(url.href);
+    await using database = await createTestDatabase();
+    const client = new pg.Client(database.url);
     await client.connect();
     try {
-      await work({ DATABASE_URL: url.href, DATA_DIR: commandLine.folder }, client);
+      await work({ DATABASE_URL: database.url, DATA_DIR: commandLine.folder }, client);
     } finally {
       await client.end();
-      await administrator.query(`drop database ${name}`);
-      await administrator.end();
     }
   }
 
