@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { HttpBounds } from './app-options.ts';
+import type { HttpBounds } from '../app-options.ts';
 import { readSendQueue } from './send-queue.ts';
 
 /** What a reader must take in each {@link HttpBounds.slowReaderMs}. */
