@@ -210,7 +210,7 @@ const oneWindow = (storageKey: string, perMinute: number): ClientAddressSubject 
   perDay: undefined,
 });
 
-/** RFC 9112 section 3.2: a request with none, or with more than one, is answered with 400. */
+/** RFC 9112 section 3.2: a request with none, or with more than one, is refused with 400. */
 function hasSingleHost({ headers, rawHeaders, httpVersionMajor, httpVersionMinor }: IncomingMessage): boolean {
   if (headers.host === undefined) return httpVersionMajor === 1 && httpVersionMinor === 0;
   let hosts = 0;

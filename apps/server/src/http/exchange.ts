@@ -140,7 +140,7 @@ export class Exchange {
     this.#sendError(toErrorResponse(apiError), apiError);
   }
 
-  /** Logs what an operator must hear of: failures of ours and of what we depend on. */
+  /** Logs what concerns an operator: failures of ours and of what we depend on. */
   logFailure(error: unknown): void {
     const failure = failureOf(error);
     if (failure === undefined) return;

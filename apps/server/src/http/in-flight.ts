@@ -40,7 +40,7 @@ export class HeldCounts {
   }
 }
 
-/** Counts the requests of the whole listener, whoever sends them. */
+/** Counts the requests of the whole listener, of all callers together. */
 export class LoadShedder {
   readonly #maxRequestsInFlight: number;
   #requestsInFlight = 0;

@@ -10,7 +10,7 @@ declare module 'node:http' {
   }
 }
 
-/** The client was gone before its request had come in full: there is nobody to respond to. */
+/** The client was gone before its request had come in full: no response can reach it. */
 export class ClientGoneError extends Error {
   override readonly name = 'ClientGoneError';
 }

@@ -31,7 +31,7 @@ export function chooseRequestId({ headers }: IncomingMessage, newRequestId: () =
   return newRequestId();
 }
 
-/** What a script in a browser may read besides the safelisted headers: without these a 429 tells it nothing. */
+/** What a script in a browser may read besides the safelisted headers: without these it could not wait as a 429 says. */
 const EXPOSED_HEADERS = [
   ...RATE_LIMIT_HEADERS,
   'X-Request-Id',

@@ -6,13 +6,6 @@ import { InFlightCounts } from '../in-flight.ts';
 import { createServer } from '../node-http.ts';
 import { Pipelines } from './pipelining.ts';
 
-declare module 'node:net' {
-  interface Server {
-    /** Since Node 22.12, which its types do not know yet. */
-    dropMaxConnection?: boolean;
-  }
-}
-
 type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
 export interface BoundedServerOptions {
@@ -21,7 +14,7 @@ export interface BoundedServerOptions {
   readonly isProxy: ((peer: string) => boolean) | undefined;
 }
 
-/** Makes the HTTP server: so many connections at a time, and one request at a time on each. */
+/** Creates the HTTP server: so many connections at a time, and one request at a time on each. */
 export function createBoundedServer(handle: RequestHandler, { bounds, isProxy }: BoundedServerOptions): Server {
   const callerOf = (socket: Socket): string | undefined => {
     const peer = socket.remoteAddress ?? '';
@@ -33,8 +26,6 @@ export function createBoundedServer(handle: RequestHandler, { bounds, isProxy }:
   server.requestTimeout = bounds.requestTimeoutMs;
   server.setTimeout(bounds.stalledTimeoutMs);
   server.maxConnections = bounds.maxConnections;
-  // Of several processes on one port each would else hand it on to the next, again and again.
-  server.dropMaxConnection = true;
   boundConnections(server, bounds.maxConnectionsPerAddress, callerOf);
   return server;
 }
@@ -46,7 +37,7 @@ const optionsOf = (bounds: HttpBounds): ServerOptions => ({
   connectionsCheckingInterval: Math.min(1_000, bounds.headersTimeoutMs),
   // A missing Host is refused by us, with an Error object.
   requireHostHeader: false,
-  // Nobody listens for the end of a body that was not announced.
+  // No handler waits for the end of a body that was not announced.
   optimizeEmptyRequests: true,
 });
 

@@ -5,9 +5,9 @@ import { InFlightCounts } from '../in-flight.ts';
 
 /** The response to the request that began last on a connection. */
 const CURRENT = Symbol('current');
-/** What came on a connection meanwhile. */
+/** The requests that came on a connection meanwhile. */
 const WAITING = Symbol('waiting');
-/** Whether a request came on its connection before those before it were answered. */
+/** Whether a request came while another was in flight on its connection. */
 const HAS_WAITED = Symbol('hasWaited');
 
 declare module 'node:http' {
@@ -27,7 +27,7 @@ declare module 'node:net' {
   }
 }
 
-/** What is to be done once all before it on its connection has been answered. */
+/** What is to be done once all requests before it on its connection have their responses. */
 interface WaitingRequest {
   /** The request that it belongs to, or the last one before it. */
   readonly request: IncomingMessage;
@@ -40,9 +40,9 @@ export type PipelineBounds = Pick<HttpBounds, 'maxWaiting' | 'maxWaitingPerAddre
 
 /**
  * Works on one request of a connection at a time. Node parses what a client sends ahead, up to 64 kB of it at once, and
- * hands all of it over; here it waits, nothing more is read until it has been answered, and the rest waits in the socket.
+ * hands all of it over; here it waits, nothing more is read until its turn has come, and the rest waits in the socket.
  *
- * @see RFC 9112 section 9.3.2: answers come in the order of their requests, so that nobody gains by beginning them at once
+ * @see RFC 9112 section 9.3.2: responses come in the order of their requests, so beginning them at once gains nothing
  */
 export class Pipelines {
   readonly #bounds: PipelineBounds;
@@ -51,7 +51,7 @@ export class Pipelines {
   readonly #waiting = new InFlightCounts();
   #waitingCount = 0;
 
-  /** @param callerOf whom the waiting requests of a connection are counted for; `undefined`: a proxy of ours */
+  /** @param callerOf by which address the waiting requests of a connection are counted; `undefined`: a trusted proxy */
   constructor(
     bounds: PipelineBounds,
     handle: (request: IncomingMessage, response: ServerResponse) => void,
@@ -62,7 +62,7 @@ export class Pipelines {
     this.#callerOf = callerOf;
   }
 
-  /** Begins a request now, or when all before it on its connection have been answered. */
+  /** Begins a request now, or when all before it on its connection have their responses. */
   enter(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
     if (isFree(socket)) this.#begin(request, response);
@@ -77,7 +77,7 @@ export class Pipelines {
   #wait(socket: Socket, waiting: WaitingRequest): void {
     const caller = this.#callerOf(socket);
     if (!this.#take(caller)) {
-      // Whoever sends so far ahead of the answers has to send again what was not answered (RFC 9112 section 9.3.2).
+      // The client has to send again what got no response (RFC 9112 section 9.3.2).
       socket.destroy();
       return;
     }
@@ -155,8 +155,8 @@ export const mayBeFollowed = (request: IncomingMessage): boolean =>
 export const isHeldBack = (socket: Socket): boolean => socket[WAITING] !== undefined;
 
 /**
- * Does something that concerns a connection as a whole once all requests that wait on it have been answered. One of them
- * that has not come in full never will, and is left out.
+ * Does something that concerns a connection as a whole once all requests that wait on it have their responses. One that
+ * has not come in full never will, and is left out.
  *
  * @returns false, and does nothing, where none waits
  */

@@ -25,11 +25,11 @@ export interface RefusedRequestsOptions {
 
 const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
 
-/** What Node's HTTP server reports where no request came of what was sent. */
+/** What Node's HTTP server reports where what was sent did not become a request. */
 type ClientError = Error & { readonly code?: string };
 
 /**
- * Answers to what never becomes a request, because the HTTP parser refuses it or it does not come in time: the Error
+ * Responds to what never becomes a request, because the HTTP parser refuses it or it does not come in time, with the Error
  * object, under the headers of the address that the connection comes from.
  */
 export function createRefusedRequests({ limiter, metrics, newRequestId }: RefusedRequestsOptions) {
@@ -59,10 +59,10 @@ export function createRefusedRequests({ limiter, metrics, newRequestId }: Refuse
     // The parser reports again with every chunk.
     if (socket[IS_REFUSED] === true) return;
     socket[IS_REFUSED] = true;
-    // Nothing was asked for on this connection: a browser that kept it ready would take a 408 for a later answer.
+    // Nothing was requested on this connection: a browser that kept it ready would take a 408 for a later response.
     if (socket.bytesRead === 0) return void socket.destroy();
     const code = codeOf(error);
-    // Answers come in the order of their requests, so that this one has to wait.
+    // Responses come in the order of their requests, so that this one has to wait.
     if (afterWaiting(socket, () => refuseOrCut(socket, code))) return;
     const response = lastResponseOn(socket);
     if (response === undefined || response.writableFinished) {
@@ -77,7 +77,7 @@ export function createRefusedRequests({ limiter, metrics, newRequestId }: Refuse
     refuseBody(response.req, code);
   }
 
-  /** We are no proxy, and CONNECT is no method of anything here. */
+  /** For the server's `connect`: this is no proxy, and CONNECT no method of any path. */
   function onConnect({ socket }: { readonly socket: Socket }): void {
     // From here on the connection is ours alone, and so are its errors.
     socket.on('error', () => socket.destroy());
