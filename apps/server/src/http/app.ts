@@ -4,18 +4,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DOCUMENTED_VERSIONS } from '@petstore/api';
 import { Admission } from './admission.ts';
 import { type AppOptions, DEFAULT_BOUNDS, type HttpBounds } from './app-options.ts';
-import { createBoundedServer } from './bounded-server.ts';
-import { createClientAddress, createIsProxy } from './client-address.ts';
-import { createCorsPolicy } from './cors.ts';
 import { documentRoutes } from './documents.ts';
+import { createBoundedServer } from './edge/bounded-server.ts';
+import { createClientAddress, createIsProxy } from './edge/client-address.ts';
+import { createRefusedRequests } from './edge/refused-requests.ts';
 import type { ExchangeHost } from './exchange.ts';
-import { LoadShedder } from './load-shedder.ts';
-import { createRefusedRequests } from './refused-requests.ts';
+import { LoadShedder } from './in-flight.ts';
+import { createCorsPolicy } from './response-headers.ts';
 import { restRoutesOf } from './rest.ts';
 import { UNMATCHED_REST } from './route-info.ts';
 import { type Route, Router, refuseUnknown } from './router.ts';
+import { Streams } from './streams.ts';
 import { trpcRoutes } from './trpc.ts';
-import { UnderWay } from './under-way.ts';
 
 export interface ListenOptions {
   readonly host: string;
@@ -41,16 +41,16 @@ export interface App {
 export function createApp(options: AppOptions): App {
   const bounds: HttpBounds = { ...DEFAULT_BOUNDS, ...options.bounds };
   const { authenticator, limiter, logger, metrics, newRequestId, services, isStorageAvailable } = options;
-  const load = new LoadShedder(bounds);
+  const load = new LoadShedder(bounds.maxRequestsInFlight);
   const cors = createCorsPolicy(options.corsOrigins);
-  const longLists = new UnderWay();
-  const host: ExchangeHost = { logger, metrics, cors, load, longLists, readerBounds: bounds, newRequestId };
+  const streams = new Streams({ logger, bounds });
+  const host: ExchangeHost = { logger, metrics, cors, load, newRequestId };
   const clientAddress = createClientAddress(options.trustedProxies);
   const nowMs = () => services.clock().getTime();
   const admission = new Admission({ authenticator, limiter, clientAddress, cors, load, isStorageAvailable, nowMs });
   const routes = [
-    ...restRoutesOf(options.restRoutes, services),
-    ...trpcRoutes({ router: options.router, services, maxBodyBytes: bounds.maxBodyBytes }),
+    ...restRoutesOf(options.restRoutes, { services, streams }),
+    ...trpcRoutes({ router: options.router, services, streams, maxBodyBytes: bounds.maxBodyBytes }),
     ...documentRoutes(options),
     ...unmatchedRoutes(),
   ];

@@ -5,17 +5,23 @@ import {
   type RestRoute,
   type Services,
 } from '@petstore/api';
-import { type Exchange, JSON_TYPE } from './exchange.ts';
-import { sendJsonChunks } from './json-stream.ts';
+import type { Exchange } from './exchange.ts';
+import { JSON_TYPE } from './response-headers.ts';
 import type { Deprecation, RouteInfo } from './route-info.ts';
 import { allowOf, type Handler, type Route } from './router.ts';
+import type { Streams } from './streams.ts';
+
+export interface RestOptions {
+  readonly services: Services;
+  readonly streams: Streams;
+}
 
 /** The documented operations, those of one path as one route. */
-export const restRoutesOf = (operations: readonly RestRoute[], services: Services): readonly Route[] =>
+export const restRoutesOf = (operations: readonly RestRoute[], options: RestOptions): readonly Route[] =>
   [...Map.groupBy(operations, pathOf)].map(([path, onPath]) => ({
     path,
-    info: infoOf(onPath, services),
-    handlers: Object.fromEntries(onPath.map((operation) => [operation.method, createHandler(operation, services)])),
+    info: infoOf(onPath, options.services),
+    handlers: Object.fromEntries(onPath.map((operation) => [operation.method, createHandler(operation, options)])),
   }));
 
 /** `/store/orders/{orderId}` as the router has it, below the version segment. */
@@ -33,7 +39,7 @@ function infoOf(routes: readonly RestRoute[], services: Services): RouteInfo {
   };
 }
 
-/** RFC 9745 and RFC 8594: since when it is deprecated, until when it answers, and where that is explained. */
+/** RFC 9745 and RFC 8594: since when it is deprecated, until when it is served, and where that is explained. */
 function deprecationOf(route: RestRoute, deprecatedAt: Date, { petsSunsetAt }: Services): Deprecation {
   const { operationId, method } = route;
   // Relative, so that it holds behind a proxy that puts something before our paths.
@@ -49,7 +55,7 @@ function deprecationOf(route: RestRoute, deprecatedAt: Date, { petsSunsetAt }: S
   };
 }
 
-function createHandler(route: RestRoute, services: Services): Handler {
+function createHandler(route: RestRoute, { services, streams }: RestOptions): Handler {
   const { operationId, successStatus, takesQuery } = route;
 
   function send(exchange: Exchange, result: RestResult): void | Promise<void> {
@@ -60,20 +66,18 @@ function createHandler(route: RestRoute, services: Services): Handler {
         if (result.headers !== undefined) Object.assign(exchange.headers, result.headers);
         return exchange.sendText(successStatus, JSON_TYPE, result.text);
       case 'json-stream':
-        return sendJsonChunks(exchange, result.chunks);
+        return streams.sendJson(exchange, result.chunks);
       default:
         return result satisfies never;
     }
   }
 
-  return (exchange, params) => {
+  return async (exchange, params) => {
     exchange.operation = operationId;
     const { principal, requestId } = exchange;
     if (principal === undefined) throw new Error('An operation was called without a principal.');
-    route
-      .call(params, { services, principal, requestId }, takesQuery ? queryOf(exchange) : '')
-      .then((result) => send(exchange, result))
-      .catch((error: unknown) => exchange.fail(error));
+    const query = takesQuery ? queryOf(exchange) : '';
+    await send(exchange, await route.call(params, { services, principal, requestId }, query));
   };
 }
 

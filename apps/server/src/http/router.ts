@@ -32,6 +32,11 @@ export interface RouterOptions {
   readonly maxHeaderBytes: number;
 }
 
+interface Found {
+  readonly route: Route;
+  readonly params: PathParams;
+}
+
 /** Paths are kept in one tree, whatever the method: so 404 and 405 pass the same checks as everything else. */
 const TREE = 'GET';
 const NO_QUERY = Object.freeze({});
@@ -56,24 +61,25 @@ export class Router {
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     const found = this.#find(request.url ?? '');
     if (found === undefined) {
-      this.#refuseMalformedUrl(request, response);
+      void this.#refuseMalformedUrl(request, response);
       return;
     }
-    const { route, params } = found;
-    const exchange = new Exchange(this.#host, request, response, route.info);
-    const respond = () => {
-      try {
-        void handlerOf(route, request.method ?? '', params)(exchange, params);
-      } catch (error) {
-        exchange.fail(error);
-      }
-    };
-    if (!route.info.requiresApiKey) respond();
-    else this.#admission.admit(exchange, route.costOf?.(request, params) ?? ONE_CALL, respond);
+    void this.#serve(new Exchange(this.#host, request, response, found.route.info), found);
   };
 
+  async #serve(exchange: Exchange, { route, params }: Found): Promise<void> {
+    const { request } = exchange;
+    try {
+      const cost = route.costOf?.(request, params) ?? ONE_CALL;
+      if (route.info.requiresApiKey && !(await this.#admission.admit(exchange, cost))) return;
+      await handlerOf(route, request.method ?? '', params)(exchange, params);
+    } catch (error) {
+      exchange.fail(error);
+    }
+  }
+
   /** @returns `undefined` where the URL is malformed: every other URL has a route */
-  #find(url: string): { readonly route: Route; readonly params: PathParams } | undefined {
+  #find(url: string): Found | undefined {
     const found = this.#paths.find(TREE, url);
     if (found === null) return undefined;
     const { store, params }: { store: Route; params: Record<string, string | undefined> } = found;
@@ -81,13 +87,17 @@ export class Router {
   }
 
   /** Responds under the checks of the route that the URL would have if its undecodable segments were plain ones. */
-  #refuseMalformedUrl(request: IncomingMessage, response: ServerResponse): void {
+  async #refuseMalformedUrl(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [path = ''] = (request.url ?? '').split(/[?#]/, 1);
     const plain = path.split('/').map((segment) => (isDecodable(segment) ? segment : '_'));
     const info = this.#find(plain.join('/'))?.route.info ?? UNMATCHED;
     const exchange = new Exchange(this.#host, request, response, info);
-    if (info.requiresApiKey) this.#admission.refuseMalformed(exchange, MALFORMED_URL);
-    else exchange.fail(MALFORMED_URL);
+    try {
+      if (info.requiresApiKey) await this.#admission.refuseMalformed(exchange, MALFORMED_URL);
+      else exchange.fail(MALFORMED_URL);
+    } catch (error) {
+      exchange.fail(error);
+    }
   }
 }
 

@@ -16,9 +16,9 @@ import type { RateLimiter } from '@petstore/rate-limit';
 import { createTestRedis } from '@petstore/testing';
 import pino from 'pino';
 import { afterAll } from 'vitest';
-import { renderDocument } from '../../../src/document.ts';
 import { type App, createApp } from '../../../src/http/app.ts';
 import type { AppOptions } from '../../../src/http/app-options.ts';
+import { renderDocument } from '../../../src/http/render-document.ts';
 import { watchAnswers } from '../../conformance/watch-answers.ts';
 import { overriding } from '../../support/overriding.ts';
 import {
