@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { type DocumentOptions, type DocumentServer, openApiDocument } from '@petstore/api';
-import type { Settings } from '@petstore/runtime';
 import type { RenderedDocument } from './http/app-options.ts';
+import type { Settings } from './settings.ts';
 
 const require = createRequire(import.meta.url);
 
