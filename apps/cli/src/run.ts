@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { StorageUnavailableError } from '@petstore/domain';
 import { SchemaError } from '@petstore/persistence';
-import { type Environment, RuntimeError, readSettings, SettingsError } from '@petstore/runtime';
+import { type Environment, RuntimeError, readStorageSettings, SettingsError } from '@petstore/runtime';
 import { CommanderError } from 'commander';
 import { ImportRefused } from './commands/import-command.ts';
 import type { CommandContext } from './context.ts';
@@ -52,7 +52,7 @@ async function runCommand(invocation: Invocation, output: Output): Promise<void>
 function createContext(invocation: Invocation, output: Output): CommandContext {
   const { environment, workingFolder, stdin } = invocation;
   const withUnpreparedSession: CommandContext['withUnpreparedSession'] = async (work) => {
-    await using session: Session = await openSession(readSettings(environment, { workingFolder, isTerminal: false }));
+    await using session: Session = await openSession(readStorageSettings(environment, workingFolder));
     return await work(session);
   };
   return {

@@ -7,7 +7,7 @@ import {
   RedisLimiter,
   ResilientLimiter,
 } from '@petstore/rate-limit';
-import { readSettings } from '@petstore/runtime';
+import { readStorageSettings } from '@petstore/runtime';
 import { createTestRedis, type TestRedis } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectKey, useTestCommandLine } from './support.ts';
@@ -30,7 +30,7 @@ const createFreeKey = async (): Promise<ApiKeyId> =>
 
 /** The connection that a server's limiter has. */
 async function withRedis(work: (redis: ReturnType<typeof connectRedis>) => Promise<void>): Promise<void> {
-  const { redis: target } = readSettings(environment, { workingFolder: commandLine.folder, isTerminal: false });
+  const { redis: target } = readStorageSettings(environment, commandLine.folder);
   if (target === undefined) throw new Error('REDIS_URL is set');
   const connection = connectRedis(target);
   try {

@@ -1,8 +1,8 @@
 import { openApiDocument } from '@petstore/api';
 import { StorageUnavailableError } from '@petstore/domain';
-import { readSettings } from '@petstore/runtime';
 import { manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
+import { readSettings } from '../../src/settings.ts';
 import { importOrders, importPets, pendingOrder, placeOrder } from '../http/support/orders.ts';
 import { sendOne } from '../http/support/raw-http.ts';
 import {

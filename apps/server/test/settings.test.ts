@@ -1,5 +1,6 @@
+import { SettingsError } from '@petstore/runtime';
 import { describe, expect, test } from 'vitest';
-import { readSettings, type Settings, SettingsError } from '../src/index.ts';
+import { readSettings, type Settings } from '../src/settings.ts';
 
 const OPTIONS = { workingFolder: '/srv/shop', isTerminal: false };
 const read = (environment: Record<string, string>): Settings => readSettings(environment, OPTIONS);
@@ -21,13 +22,13 @@ function problemsOf(environment: Record<string, string>): string[] {
 const DEFAULTS: Settings = {
   host: '127.0.0.1',
   port: 3000,
+  reusePort: false,
   adminPort: 3001,
   adminHost: '127.0.0.1',
   dataFolder: '/srv/shop/.data',
   corsOrigins: [],
   trustProxy: false,
   instances: 1,
-  processes: 1,
   petsSunsetAt: new Date('2027-06-30T00:00:00Z'),
   logLevel: 'info',
   logFormat: 'json',
@@ -65,6 +66,7 @@ test.each<[Record<string, string>, Partial<Settings>]>([
     { port: 65_535, adminPort: 9000 },
   ],
   [{ PORT: '8080', ADMIN_PORT: '0' }, { adminPort: 0 }],
+  [{ REUSE_PORT: 'on' }, { reusePort: true }],
   [{ HOST: '::1' }, { host: '::1', adminHost: '127.0.0.1' }],
   [{ ADMIN_HOST: '10.0.0.7' }, { host: '127.0.0.1', adminHost: '10.0.0.7' }],
   [{ SECURITY_CONTACT: 'mailto:security@shop.example' }, { securityContact: 'mailto:security@shop.example' }],
@@ -81,7 +83,6 @@ test.each<[Record<string, string>, Partial<Settings>]>([
   [{ TRUST_PROXY: '2' }, { trustProxy: 2 }],
   [{ TRUST_PROXY: '10.0.0.0/8, ::1,192.168.1.1' }, { trustProxy: ['10.0.0.0/8', '::1', '192.168.1.1'] }],
   [{ INSTANCES: '4' }, { instances: 4 }],
-  [{ PROCESSES: '64', DATABASE_URL: 'postgres://db/x', REDIS_URL: 'redis://cache' }, { processes: 64 }],
   [{ PETS_SUNSET_AT: '2028-02-29' }, { petsSunsetAt: new Date('2028-02-29T00:00:00Z') }],
   [{ PETS_SUNSET_AT: '2028-01-01T00:00:00+02:00' }, { petsSunsetAt: new Date('2027-12-31T22:00:00Z') }],
   [
@@ -169,7 +170,7 @@ describe('a wrong value is named, with what would be right', () => {
       ['security@shop.example', 'mailto:security', 'http://shop.example/security', 'mailto:a@b c', 'https://'],
     ],
     ['INSTANCES', ['0', '-1', '1.5', 'many', '10001']],
-    ['PROCESSES', ['0', '-2', '1.5', 'auto', '65']],
+    ['REUSE_PORT', ['yes', 'true', '1', 'ON']],
     ['PETS_SUNSET_AT', ['soon', '2027-02-30', '2027-06-30T12:00', '30.06.2027']],
     ['LOG_LEVEL', ['loud', 'INFO']],
     ['LOG_FORMAT', ['xml']],
@@ -195,22 +196,11 @@ test('all that is wrong comes in one message', () => {
   ]);
 });
 
-test('several processes need a database and a Redis that they share', () => {
-  const shared = { DATABASE_URL: 'postgres://db/x', REDIS_URL: 'redis://cache' };
-  const advice = 'processes share their data and limits, so set both, or PROCESSES to 1';
-  expect(problemsOf({ PROCESSES: '2', REDIS_URL: ' ' })).toEqual([
-    `PROCESSES is "2", but DATABASE_URL and REDIS_URL are not set; ${advice}`,
+test('what one variable makes of another is told together with what is wrong elsewhere', () => {
+  expect(problemsOf({ PORT: '8080', ADMIN_PORT: '8080', INSTANCES: '0' })).toEqual([
+    expect.stringMatching(/^INSTANCES is "0"; it must be a whole number/),
+    expect.stringMatching(/^ADMIN_PORT is "8080"; it must be a port, .*other than PORT$/),
   ]);
-  expect(problemsOf({ ...shared, PROCESSES: '3', DATABASE_URL: '' })).toEqual([
-    `PROCESSES is "3", but DATABASE_URL is not set; ${advice}`,
-  ]);
-  expect(problemsOf({ ...shared, PROCESSES: '2', REDIS_URL: '', INSTANCES: '0' })).toEqual([
-    expect.stringMatching(/^INSTANCES is "0"/),
-    `PROCESSES is "2", but REDIS_URL is not set; ${advice}`,
-  ]);
-  // What is there but wrong is told of once.
-  expect(problemsOf({ ...shared, PROCESSES: '2', DATABASE_URL: 'x' })).toHaveLength(1);
-  expect(problemsOf({ ...shared, PROCESSES: '2' })).toEqual([]);
 });
 
 test('no message holds a password', () => {

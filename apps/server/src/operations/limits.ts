@@ -8,42 +8,35 @@ import {
 } from '@petstore/rate-limit';
 import type { RedisTarget } from '@petstore/runtime';
 import type { Logger } from 'pino';
-import type { LimitsMode } from './operations/health.ts';
+import type { LimitsMode } from './health.ts';
 
-/** Where limits are counted, and how that stands. */
+/** The limiter, and how it counts. */
 export interface Limits {
   readonly limiter: RateLimiter;
-  /** Done when Redis was reached, or is known to be away. */
+  /** Resolves when Redis was reached, or is known to be away. */
   readonly started: Promise<void>;
   mode(): LimitsMode;
   /** How often requests have gone from Redis into this process, or back. */
   modeChanges(): number;
-  close(): void;
 }
 
 export interface LimitsOptions {
   readonly instances: number;
   readonly logger: Logger;
-  /** Told by whoever changes a key, through Redis. */
+  /** Called when a key was changed anywhere, which Redis publishes. */
   readonly onKeyChanged: (id: ApiKeyId) => void;
 }
 
-/** @param target left out where there is no Redis: this process then counts for itself */
-export function openLimits(target: RedisTarget | undefined, options: LimitsOptions): Limits {
-  return target === undefined ? openInProcess() : openInRedis(target, options);
-}
-
-function openInProcess(): Limits {
-  return {
-    limiter: new InProcessLimiter({ nowMs: Date.now }),
-    started: Promise.resolve(),
-    mode: () => 'in-process',
-    modeChanges: () => 0,
-    close() {},
-  };
-}
-
-function openInRedis(target: RedisTarget, { instances, logger, onKeyChanged }: LimitsOptions): Limits {
+/** @param target `undefined` where there is no Redis: this process then counts for itself */
+export function openLimits(
+  target: RedisTarget | undefined,
+  { instances, logger, onKeyChanged }: LimitsOptions,
+  resources: AsyncDisposableStack,
+): Limits {
+  if (target === undefined) {
+    const limiter = new InProcessLimiter({ nowMs: Date.now });
+    return { limiter, started: Promise.resolve(), mode: () => 'in-process', modeChanges: () => 0 };
+  }
   let changes = 0;
   const onStateChange = ({ countedIn, shard, reason }: LimiterStateChange) => {
     changes++;
@@ -51,26 +44,23 @@ function openInRedis(target: RedisTarget, { instances, logger, onKeyChanged }: L
     else logger.info({ shard }, 'Redis is back: limits are counted there');
   };
   const redis = connectRedis(target);
+  resources.defer(() => redis.disconnect());
   const limiter = new ResilientLimiter({ redis, instances, onStateChange });
-  const stopListening = listenToKeyChanges(target, onKeyChanged);
+  resources.defer(() => limiter.close());
+  resources.defer(listenToKeyChanges(target, onKeyChanged));
   return {
     limiter,
     started: limiter.started,
     mode: () => (limiter.isDegraded ? 'degraded' : 'redis'),
     modeChanges: () => changes,
-    close() {
-      limiter.close();
-      redis.disconnect();
-      stopListening();
-    },
   };
 }
 
-/** A connection that has subscribed can do nothing else. What it misses while it is lost is seen within seconds. */
+/** A connection that has subscribed can do nothing else. What it misses while it is lost takes effect within seconds. */
 function listenToKeyChanges(target: RedisTarget, onKeyChanged: (id: ApiKeyId) => void): () => void {
   const subscriber = connectRedis(target);
   subscriber.on('ready', () => {
-    subscriber.subscribe(API_KEY_CHANGED_CHANNEL).catch(() => {}); // lost again; the next one will do
+    subscriber.subscribe(API_KEY_CHANGED_CHANNEL).catch(() => {}); // lost again; it subscribes when it is back
   });
   subscriber.on('message', (_, id: string) => onKeyChanged(id as ApiKeyId)); // what the channel carries
   return () => subscriber.disconnect();
