@@ -10,7 +10,7 @@ const SEED = 42;
 export interface BenchKeys {
   /** Never refused. */
   readonly unlimited: string;
-  /** Refused from the second request on, and never banned: its day is used up, while its minute has room for ever. */
+  /** Refused from the second request on, and never banned: its day allows one request, its minute any number. */
   readonly exhausted: string;
 }
 
@@ -28,7 +28,7 @@ export class Databases {
   /**
    * A database with so many pending orders, their ids from 1 on without a gap, ready to be read.
    *
-   * @param name asked for again, it is the same database
+   * @param name the same name gives the same database
    * @returns its address
    */
   fill(name: string, count: number): Promise<string> {
@@ -45,7 +45,7 @@ export class Databases {
     await using persistence = openPersistence({ databaseUrl: url });
     await persistence.orders.generateOrders({ count, seed: SEED, now: new Date() });
     await runSql(url, 'vacuum (freeze, analyze)');
-    // So that nothing is left to write while somebody measures.
+    // So that nothing is left to write during the measurements.
     await runSql(url, 'checkpoint');
     return url;
   }

@@ -4,20 +4,19 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RuntimeError } from '@petstore/runtime';
 import { startPostgres, stopPostgres, stopRedis } from '@petstore/runtime/servers';
-import { createTestCluster, TEST_POSTGRES_PARAMETERS } from './postgres-process.ts';
-import { startTestRedis } from './redis-process.ts';
-import type { TestServers } from './test-servers.ts';
+import type { SharedServers } from './global-setup.ts';
+import { createTestCluster, startTestRedis, TEST_POSTGRES_PARAMETERS } from './server-programs.ts';
 
-// A process of its own, in a session of its own. It runs the servers of one test run, prints a TestServers as one line
-// of JSON, and ends them when its standard input ends. That happens however the test run ends: done, failed,
-// interrupted or killed.
+// A process of its own, in a session of its own. It runs the servers that the test files of one run share, prints
+// SharedServers as one line of JSON, and ends them when its standard input ends, which happens however the run ends: done,
+// failed, interrupted or killed.
 
 const inputEnd = new Promise<void>((resolve) => {
   process.stdin.on('end', resolve).on('error', () => resolve());
   process.stdin.resume();
 });
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
-// The run may be gone already when we want to tell it something.
+// The run may have ended before something is written.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
 
 const temporaryFolder = mkdtempSync(join(tmpdir(), 'petstore-test-'));
@@ -41,7 +40,7 @@ async function runRedis(): Promise<string> {
   return `redis://127.0.0.1:${port}`;
 }
 
-/** Ends what test files started and did not live to end: in order where it can be, so that it ends what it started. */
+/** Ends processes that test files started and did not end: by SIGTERM first, so that they end what they started. */
 async function endLeftOvers(): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     for (const pid of findLeftOvers()) sendSignal(pid, signal);
@@ -49,13 +48,13 @@ async function endLeftOvers(): Promise<void> {
   }
 }
 
-/** Processes that test files have named, and whatever works in our folder. */
+/** Processes that test files have named, and those that work in the temporary folder. */
 function findLeftOvers(): number[] {
   const named = readdirSync(processFolder).map(Number).filter(isAlive);
   return [...new Set([...named, ...findProcessesIn(temporaryFolder)])];
 }
 
-/** By the working folder, which only Linux tells of; elsewhere those that are named must do. */
+/** By their working folder, which only Linux shows. */
 function findProcessesIn(folder: string): number[] {
   if (!existsSync('/proc/self/cwd')) return [];
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
@@ -66,7 +65,7 @@ function workingFolderOf(pid: string): string {
   try {
     return readlinkSync(`/proc/${pid}/cwd`);
   } catch {
-    return ''; // it is gone, or another user's
+    return ''; // it has ended, or is another user's
   }
 }
 
@@ -84,7 +83,7 @@ function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
 const results = await Promise.allSettled([runPostgres(), runRedis()]);
 const [postgres, redis] = results;
 if (postgres.status === 'fulfilled' && redis.status === 'fulfilled') {
-  const servers: TestServers = {
+  const servers: SharedServers = {
     postgresUrl: postgres.value,
     redisUrl: redis.value,
     temporaryFolder,

@@ -5,26 +5,23 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const GRACE_MS = 5_000;
-const OUTPUT_KEPT = 4_000;
+const OUTPUT_KEPT_CHARACTERS = 4_000;
 
-/** A Node program of ours that runs beside us. */
+/** A Node program of ours that runs beside this one. */
 export interface ChildProgram {
   readonly pid: number;
-  /** The first group of the first line of its output that fits. @throws Error with its last words when it ends before */
+  /** The first group of the first line of its output that matches. @throws Error with its output when it ends before */
   waitForLine(pattern: RegExp): Promise<string>;
-  /** What it wrote, once it has ended well. @throws Error with its last words when it failed */
+  /** Its output once it has ended. @throws Error with its output when it failed */
   waitForEnd(): Promise<string>;
-  /** Ends it by SIGTERM, after a while by SIGKILL, and then whatever it has started. */
+  /** Ends it by SIGTERM, after a while by SIGKILL, and then all that it has started. */
   stop(): Promise<void>;
 }
 
-/** For everybody, so that a start shows what there is to load and not who keeps compiled code. */
+/** For all programs, so that none compiles anew what another does not. */
 const NODE_COMPILE_CACHE = fileURLToPath(new URL('../../node_modules/.cache/compile', import.meta.url));
 
-/**
- * Starts programs, and sees that none outlives the run. Each has a session of its own, so that Ctrl-C reaches only us and
- * things end in order.
- */
+/** Starts programs and ends them with the run. Each has a session of its own, so that Ctrl-C reaches only this process. */
 export class ChildProcesses implements AsyncDisposable {
   readonly #running = new Set<ChildProgram>();
   #isClosed = false;
@@ -52,34 +49,28 @@ function watch(child: ChildProcess, file: string): ChildProgram {
   const { pid, stdout, stderr } = child;
   if (pid === undefined || stdout === null || stderr === null) throw new Error(`${file} could not be started`);
   let output = '';
-  let lastWords = '';
-  const lines = createInterface(stdout);
-  lines.on('line', (line) => {
-    output = `${output}${line}\n`.slice(-OUTPUT_KEPT);
+  let errors = '';
+  const lines = createInterface(stdout).on('line', (line) => {
+    output = `${output}${line}\n`.slice(-OUTPUT_KEPT_CHARACTERS);
   });
   stderr.setEncoding('utf8').on('data', (text: string) => {
-    lastWords = (lastWords + text).slice(-OUTPUT_KEPT);
+    errors = (errors + text).slice(-OUTPUT_KEPT_CHARACTERS);
   });
-  const exited = once(child, 'exit');
   const closed = once(child, 'close');
-  const failure = () => new Error(`${file} ended with ${child.exitCode ?? child.signalCode}\n${output}${lastWords}`);
-  const isAlive = () => child.exitCode === null && child.signalCode === null;
+  const failure = () => new Error(`${file} ended with ${child.exitCode ?? child.signalCode}\n${output}${errors}`);
 
   return {
     pid,
     async waitForLine(pattern) {
       const found = Promise.withResolvers<string>();
-      const look = (line: string) => {
-        const text = pattern.exec(line)?.[1];
+      const look = () => {
+        const text = pattern.exec(output)?.[1];
         if (text !== undefined) found.resolve(text);
       };
-      for (const line of output.split('\n')) look(line);
+      look();
       lines.on('line', look);
-      try {
-        return await Promise.race([found.promise, closed.then(() => Promise.reject(failure()))]);
-      } finally {
-        lines.off('line', look);
-      }
+      const ended = closed.then(() => Promise.reject(failure()));
+      return await Promise.race([found.promise, ended]).finally(() => lines.off('line', look));
     },
     async waitForEnd() {
       await closed;
@@ -87,12 +78,10 @@ function watch(child: ChildProcess, file: string): ChildProgram {
       return output;
     },
     async stop() {
-      if (isAlive()) child.kill('SIGTERM');
-      const timer = new AbortController();
-      await Promise.race([exited, sleep(GRACE_MS, undefined, { signal: timer.signal }).catch(() => {})]);
-      timer.abort();
-      // It too where it does not obey, and whatever it has left behind, which would hold its output open.
-      killGroup(pid);
+      const exited = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined;
+      child.kill('SIGTERM');
+      await Promise.race([exited, sleep(GRACE_MS, undefined, { ref: false })]);
+      killGroup(pid); // it has not obeyed, or has left children behind
       await closed;
     },
   };
@@ -102,6 +91,6 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // Nobody is left.
+    // All have ended.
   }
 }
