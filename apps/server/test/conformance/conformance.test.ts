@@ -4,6 +4,7 @@ import { StorageUnavailableError } from '@petstore/domain';
 import { readSettings } from '@petstore/runtime';
 import { manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
+import { withListing } from '../http/support/listing-of.ts';
 import { importOrders, importPets, pendingOrder, placeOrder } from '../http/support/orders.ts';
 import { sendOne } from '../http/support/raw-http.ts';
 import {
@@ -217,10 +218,7 @@ test('an answer that is not as documented fails whichever test asked for it', as
     yield Buffer.from('[{"id":"1"}]');
   }
   const wrap: TestAppOptions['wrap'] = {
-    orders: (orders) => ({
-      ...orders,
-      listOrders: () => Object.assign(orders.listOrders(), { jsonChunks: wrongOrders }),
-    }),
+    orders: (orders) => withListing(orders, 'json', wrongOrders),
   };
   const other = await startTestApp({ wrap });
   expect((await other.fetch('/v1/store/orders')).status).toBe(200);

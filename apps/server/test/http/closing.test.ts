@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
+import { withListing } from './support/listing-of.ts';
 import { placeOrder } from './support/orders.ts';
 import { openRaw } from './support/raw-http.ts';
 import { startTestApp, type TestApp } from './support/test-app.ts';
@@ -17,22 +18,16 @@ async function startHeldApp() {
   const app = await startTestApp({
     wrap: {
       orders: (orders) => ({
-        listOrders: () => ({
-          async *jsonChunks() {
-            yield Buffer.from('[');
-            await gate.promise;
-            yield Buffer.from(']');
-          },
-          packedBatches: () => orders.listOrders().packedBatches(),
-          [Symbol.asyncIterator]: () => orders.listOrders()[Symbol.asyncIterator](),
+        ...withListing(orders, 'json', async function* held() {
+          yield Buffer.from('[');
+          await gate.promise;
+          yield Buffer.from(']');
         }),
         async applyCommand(...args) {
           begun.resolve();
           await gate.promise;
           return orders.applyCommand(...args);
         },
-        findOrders: (request) => orders.findOrders(request),
-        insertOrder: (order) => orders.insertOrder(order),
       }),
     },
   });

@@ -1,5 +1,6 @@
 import type { Order, OrderListing } from '@petstore/domain';
 import { z } from 'zod';
+import { ORDERS_JSON } from '../../rest/order-json.ts';
 import type { ProcedureMeta } from '../../rest/rest-binding.ts';
 import { OrderResponse } from './order.contract.ts';
 
@@ -32,6 +33,6 @@ export const listOrdersMeta = {
       none: { summary: 'No order has been placed yet.', value: [] },
     },
     errors: [],
-    serialize: (orders: OrderListing) => ({ type: 'json-stream', chunks: orders.jsonChunks() }),
+    serialize: (orders: OrderListing) => ({ type: 'json-stream', chunks: orders.as(ORDERS_JSON) }),
   },
 } satisfies ProcedureMeta;
