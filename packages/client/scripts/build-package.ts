@@ -22,15 +22,26 @@ export async function buildPackage(dist = join(PACKAGE, 'dist')): Promise<void> 
     const serviceTypes = join(dist, 'service-types.d.ts');
     await writeFile(serviceTypes, await bundleServiceTypes(work));
     const project = join(work, 'tsconfig.json');
-    const compilerOptions = { outDir: dist, paths: { '@petstore/api': [serviceTypes] } };
+    const paths = { '@petstore/api': [serviceTypes], '@petstore/api/packed-orders': [serviceTypes] };
+    const compilerOptions = { outDir: dist, paths };
     await writeFile(project, JSON.stringify({ extends: join(PACKAGE, 'tsconfig.build.json'), compilerOptions }));
     runCompiler(project);
   } finally {
     await rm(work, { recursive: true });
   }
-  const routerTypes = join(dist, 'trpc/router.d.ts');
-  const declaration = await readFile(routerTypes, 'utf8');
-  await writeFile(routerTypes, declaration.replace('@petstore/api', '../service-types.ts'));
+  for (const name of ['router', 'packed-orders']) {
+    const file = join(dist, `trpc/${name}.d.ts`);
+    const declaration = await readFile(file, 'utf8');
+    await writeFile(file, declaration.replace(/@petstore\/api(\/[\w-]+)?/, '../service-types.ts'));
+  }
+  await bundlePackedOrders(dist);
+}
+
+/** The one module of the service that the package contains: without what only the service uses of it. */
+async function bundlePackedOrders(dist: string): Promise<void> {
+  const bundle = await rolldown({ input: join(PACKAGE, 'src/trpc/packed-orders.ts') });
+  await bundle.write({ file: join(dist, 'trpc/packed-orders.js'), format: 'es' });
+  await bundle.close();
 }
 
 const runCompiler = (project: string, ...args: string[]) =>
@@ -56,7 +67,11 @@ async function bundleServiceTypes(emitted: string): Promise<string> {
   const entry = join(emitted, 'entry.d.ts');
   await writeFile(
     entry,
-    "export type { AppRouter } from './api/src/router.ts';\nexport type { ErrorCode } from './api/src/error-catalogue.ts';\n",
+    [
+      "export type { AppRouter } from './api/src/router.ts';",
+      "export type { ErrorCode } from './api/src/error-catalogue.ts';",
+      "export { PACKED_ORDERS_TYPE, unpackOrders } from './api/src/trpc/packed-orders.ts';",
+    ].join('\n'),
   );
   const bundle = await rolldown({
     input: { 'service-types': entry },

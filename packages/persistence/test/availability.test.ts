@@ -6,7 +6,7 @@ import { createTestDatabase, type PrivateServer, startPostgresServer } from '@pe
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
-import { collect, NOBODY, NOW, newOrder, numbered, pendingOrder } from './support.ts';
+import { ALL_FIELDS, collect, NOBODY, NOW, newOrder, numbered, pendingOrder } from './support.ts';
 
 type Way = (persistence: Persistence) => Promise<unknown>;
 
@@ -28,8 +28,7 @@ const WAYS = {
   'orders.findOrders': ({ orders }) => orders.findOrders({ filter: {}, limit: 1 }),
   'orders.findOrders, a search': ({ orders }) => orders.findOrders({ filter: { complete: true }, limit: 1 }),
   'orders.listOrders': ({ orders }) => collect(orders.listOrders()),
-  'orders.listOrders().jsonChunks': ({ orders }) => collect(orders.listOrders().jsonChunks()),
-  'orders.listOrders().packedBatches': ({ orders }) => collect(orders.listOrders().packedBatches()),
+  'orders.listOrders().as': ({ orders }) => collect(orders.listOrders().as(ALL_FIELDS)),
   'orders.importOrders': ({ orders }) => orders.importOrders(numbered([pendingOrder(1n)])),
   'orders.generateOrders': ({ orders }) => orders.generateOrders({ count: 1, seed: 1, now: NOW }),
   'pets.findPet': ({ pets }) => pets.findPet(petId(1n)),
@@ -132,7 +131,7 @@ describe('a PostgreSQL that goes away', () => {
 
   test('fails what is under way, with an error of its own kind', async () => {
     await persistence.orders.generateOrders({ count: 30_000, seed: 1, now: NOW });
-    const listing = persistence.orders.listOrders().jsonChunks()[Symbol.asyncIterator]();
+    const listing = persistence.orders.listOrders().as(ALL_FIELDS)[Symbol.asyncIterator]();
     await listing.next();
     await listing.next();
     await server.kill();

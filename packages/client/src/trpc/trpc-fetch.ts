@@ -1,7 +1,7 @@
 import type { httpBatchLink } from '@trpc/client';
 import type { Connection } from '../options.ts';
 import type { Answer } from '../transport/answer.ts';
-import { Demand } from './demand.ts';
+import { PullGate } from './pull-gate.ts';
 
 /** The form that tRPC's links take. */
 type TrpcFetch = NonNullable<Parameters<typeof httpBatchLink>[0]['fetch']>;
@@ -18,14 +18,14 @@ export interface TrpcResponse {
 interface TrpcFetchOptions {
   /** Whether the service counts none of the calls. @default false */
   readonly isFree?: boolean;
-  /** For answers in pieces: by whom they are read. @default somebody who always waits */
-  readonly demand?: Demand;
+  /** For responses in pieces: when to read the next one. @default at once */
+  readonly gate?: PullGate;
 }
 
 /** What tRPC's links send one request by: in its turn, bounded in time, with failures that the retries understand. */
 export function createTrpcFetch(
   { sender, timeoutMs }: Connection,
-  { isFree, demand = new Demand() }: TrpcFetchOptions = {},
+  { isFree, gate = new PullGate() }: TrpcFetchOptions = {},
 ): TrpcFetch {
   return async (url, init = {}): Promise<TrpcResponse> => {
     const headers = init.headers as Record<string, string>; // tRPC's links give a plain object
@@ -39,7 +39,7 @@ export function createTrpcFetch(
       isFree,
       cost: costOf(String(url)),
     });
-    if (answer.ok && headers['trpc-accept'] === 'application/jsonl') return streamedResponse(answer, demand);
+    if (answer.ok && headers['trpc-accept'] === 'application/jsonl') return streamedResponse(answer, gate);
     // Somebody else's answer, such as a proxy's page.
     if (!answer.headers.get('content-type')?.includes('json')) throw await answer.readError();
     return wholeResponse(answer);
@@ -56,11 +56,11 @@ async function wholeResponse(answer: Answer): Promise<TrpcResponse> {
   return { ok, headers, body: null, json: async () => JSON.parse(text) };
 }
 
-function streamedResponse(answer: Answer, demand: Demand): TrpcResponse {
+function streamedResponse(answer: Answer, gate: PullGate): TrpcResponse {
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const isWanted = await demand.isWanted();
+        const isWanted = await gate.passed();
         if (!isWanted) answer.close();
         const chunk = isWanted ? await answer.readChunk() : undefined;
         if (chunk === undefined) controller.close();

@@ -1,8 +1,7 @@
 import { StorageUnavailableError } from '@petstore/domain';
-import { MIGRATION_NAMES, MIGRATIONS_TABLE } from './schema/migration-names.ts';
+import { prepareStatement, type QuerySender, runStatement } from '../statements/pipelined-query.ts';
+import { MIGRATION_NAMES, MIGRATIONS_TABLE } from './migration-names.ts';
 import { LackingMigrationsError, NewerDatabaseError, toSchemaError } from './schema-error.ts';
-import type { PipelinedConnections } from './statements/pipelined-connections.ts';
-import { prepareStatement, runStatement } from './statements/prepared-statement.ts';
 
 /** Which of this program's migrations a database has seen, in order. */
 export interface MigrationStatus {
@@ -42,7 +41,7 @@ const LIST_APPLIED = prepareStatement<readonly [name: string]>(
   `select name from ${MIGRATIONS_TABLE} order by id`,
 );
 
-export function createMigrations(databaseUrl: string, reads: PipelinedConnections): Migrations {
+export function createMigrations(databaseUrl: string, reads: QuerySender): Migrations {
   const status = async (): Promise<MigrationStatus> => {
     const applied = await listApplied(reads);
     const known: ReadonlySet<string> = new Set(MIGRATION_NAMES);
@@ -70,7 +69,7 @@ export function createMigrations(databaseUrl: string, reads: PipelinedConnection
 }
 
 async function applyMigrations(databaseUrl: string): Promise<void> {
-  const { runMigrations } = await import('./schema/run-migrations.ts');
+  const { runMigrations } = await import('./run-migrations.ts');
   try {
     await runMigrations(databaseUrl);
   } catch (error) {
@@ -78,7 +77,7 @@ async function applyMigrations(databaseUrl: string): Promise<void> {
   }
 }
 
-async function listApplied(reads: PipelinedConnections): Promise<readonly string[]> {
+async function listApplied(reads: QuerySender): Promise<readonly string[]> {
   try {
     const rows = await runStatement(reads, LIST_APPLIED, []);
     return rows.map(([name]) => name);
