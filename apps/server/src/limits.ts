@@ -1,10 +1,10 @@
 import { API_KEY_CHANGED_CHANNEL, type ApiKeyId } from '@petstore/domain';
 import {
   connectRedis,
+  createResilientLimiter,
   InProcessLimiter,
   type LimiterStateChange,
   type RateLimiter,
-  ResilientLimiter,
 } from '@petstore/rate-limit';
 import type { RedisTarget } from '@petstore/runtime';
 import type { Logger } from 'pino';
@@ -51,7 +51,7 @@ function openInRedis(target: RedisTarget, { instances, logger, onKeyChanged }: L
     else logger.info({ shard }, 'Redis is back: limits are counted there');
   };
   const redis = connectRedis(target);
-  const limiter = new ResilientLimiter({ redis, instances, onStateChange });
+  const limiter = createResilientLimiter({ redis, instances, onStateChange });
   const stopListening = listenToKeyChanges(target, onKeyChanged);
   return {
     limiter,
