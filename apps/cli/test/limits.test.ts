@@ -2,10 +2,9 @@ import { type ApiKeyId, PLAN_LIMITS } from '@petstore/domain';
 import {
   apiKeySubject,
   connectRedis,
+  createResilientLimiter,
   RateLimitAdministration,
   type RateLimiter,
-  RedisLimiter,
-  ResilientLimiter,
 } from '@petstore/rate-limit';
 import { readStorageSettings } from '@petstore/runtime';
 import { createTestRedis, type TestRedis } from '@petstore/testing';
@@ -44,31 +43,38 @@ async function withRedis(work: (redis: ReturnType<typeof connectRedis>) => Promi
 const request = async (limiter: Pick<RateLimiter, 'check'>, id: ApiKeyId): Promise<string> =>
   (await limiter.check(apiKeySubject(id, PLAN_LIMITS.free), 1)).outcome;
 
-/** A server's limiter would count a request by itself if Redis took more than 100 ms for it. */
-const requestThrice = (id: ApiKeyId) =>
+/** The limiter of a server, by a clock that can be moved ahead. It waits for Redis, however busy the machine is. */
+const withLimiter = (work: (limiter: RateLimiter, advance: (ms: number) => void) => Promise<void>) =>
   withRedis(async (redis) => {
-    const limiter = new RedisLimiter({ redis, timeoutMs: 20_000 });
+    let aheadMs = 0;
+    const limiter = createResilientLimiter({ redis, timeoutMs: 20_000, nowMs: () => Date.now() + aheadMs });
+    try {
+      await expect.poll(() => limiter.isDegraded, PATIENTLY).toBe(false);
+      await work(limiter, (ms) => {
+        aheadMs += ms;
+      });
+    } finally {
+      limiter.close();
+    }
+  });
+
+const requestThrice = (id: ApiKeyId) =>
+  withLimiter(async (limiter) => {
     for (let i = 0; i < 3; i++) expect(await request(limiter, id)).toBe('admitted');
   });
 
 /** Continues after a 429, as only a client that ignores it does. */
 const getBanned = (id: ApiKeyId) =>
-  withRedis(async (redis) => {
-    let elapsedMs = 0;
-    const redisNowMs = () => Date.now() + elapsedMs;
-    const limiter = new ResilientLimiter({ redis, redisNowMs, timeoutMs: 20_000 });
-    try {
-      await expect.poll(() => limiter.isDegraded, PATIENTLY).toBe(false);
-      while ((await request(limiter, id)) === 'admitted');
-      elapsedMs = 2_100; // what was under way at the first refusal is no offence
-      while ((await request(limiter, id)) === 'rate_limit_exceeded');
-      expect(await request(limiter, id)).toBe('api_key_banned');
-      // The list of bans is written after the response.
+  withLimiter(async (limiter, advance) => {
+    while ((await request(limiter, id)) === 'admitted');
+    advance(2_001);
+    while ((await request(limiter, id)) === 'rate_limit_exceeded');
+    expect(await request(limiter, id)).toBe('api_key_banned');
+    // The ban is noted for lists after the decision.
+    await withRedis(async (redis) => {
       const administration = new RateLimitAdministration(redis);
       await expect.poll(() => administration.listBans(), PATIENTLY).toHaveLength(1);
-    } finally {
-      limiter.close();
-    }
+    });
   });
 
 describe('limits show', () => {

@@ -121,7 +121,7 @@ function answerTo(
   const headers = new Headers({ 'content-type': 'application/json' });
   for (const [name, value] of Object.entries(fields)) headers.set(name, String(value));
   const { outcome } = decision;
-  if (outcome !== 'admitted' && outcome !== 'peeked')
+  if (outcome !== 'admitted' && outcome !== 'snapshot')
     return new Response(calls ? toTrpcEnvelope(outcome) : '{}', { status: 429, headers });
   if (calls === undefined) return new Response(null, { status: 204, headers });
   if (!canFit) return new Response(toTrpcEnvelope('invalid_request'), { status: 400, headers });

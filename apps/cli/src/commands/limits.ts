@@ -31,7 +31,7 @@ export function addLimitsCommands(program: Command, context: CommandContext): vo
 async function showLimits({ withSession, output }: CommandContext, id: ApiKeyId, { json }: JsonFlags) {
   const standing = await withSession(async (session) => {
     const { plan } = await findKey(session, id);
-    return withLimits(session, (limits) => limits.showStanding(apiKeySubject(id, limitsOfPlan(plan))));
+    return withLimits(session, (limits) => limits.readStatus(apiKeySubject(id, limitsOfPlan(plan))));
   });
   if (json) {
     await output.write(`${JSON.stringify(standingJson(standing))}\n`);

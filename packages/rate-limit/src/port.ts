@@ -3,7 +3,7 @@ import type { RateLimitSubject } from './subject.ts';
 /** The two sliding windows that are enforced. */
 export type WindowName = 'minute' | 'day';
 
-/** Where a subject stands in one window. */
+/** The status of one window. */
 export interface WindowStatus {
   /** The limit in force: requests in any span of the window's length. */
   readonly limit: number;
@@ -13,7 +13,7 @@ export interface WindowStatus {
   readonly resetAtMs: number;
 }
 
-/** Where a subject stands at one moment of the limiter's own clock (Redis' clock, where Redis counts). */
+/** The status of a subject at one moment of the limiter's clock (Redis' clock, where Redis counts). */
 export interface RateLimitStatus {
   /** The moment this is true at, in milliseconds since the epoch. */
   readonly atMs: number;
@@ -27,7 +27,7 @@ export interface AdmittedDecision extends RateLimitStatus {
   readonly outcome: 'admitted';
 }
 
-/** The request does not fit; nothing was logged. Answered as 429 `rate_limit_exceeded`. */
+/** The request does not fit; nothing was logged. Becomes a 429 `rate_limit_exceeded`. */
 export interface ExceededDecision extends RateLimitStatus {
   readonly outcome: 'rate_limit_exceeded';
   /** Of the windows that refuse, the one that releases last. */
@@ -38,7 +38,7 @@ export interface ExceededDecision extends RateLimitStatus {
   readonly retryAfterSeconds: number;
 }
 
-/** The key is banned; nothing was logged and the ban did not grow. Answered as 429 `api_key_banned`. */
+/** The key is banned; nothing was logged and the ban did not grow. Becomes a 429 `api_key_banned`. */
 export interface BannedDecision extends RateLimitStatus {
   readonly outcome: 'api_key_banned';
   /** Of the windows that refuse, the one that releases last; else the one with the lowest remaining. */
@@ -51,21 +51,23 @@ export interface BannedDecision extends RateLimitStatus {
   readonly retryAfterSeconds: number;
 }
 
-/** What came of a check. Discriminated by `outcome`; the refusals carry the error code they are answered with. */
-export type RateLimitDecision = AdmittedDecision | ExceededDecision | BannedDecision;
+export type RateLimitRefusal = ExceededDecision | BannedDecision;
 
-/** A standing as {@link RateLimiter.peek} tells it. */
+/** The result of a check. Discriminated by `outcome`; that of a refusal is its error code. */
+export type RateLimitDecision = AdmittedDecision | RateLimitRefusal;
+
+/** The result of {@link RateLimiter.peek}. */
 export interface RateLimitSnapshot extends RateLimitStatus {
-  readonly outcome: 'peeked';
+  readonly outcome: 'snapshot';
   /** Units in each window; more than its limit where that was lowered since. */
   readonly used: { readonly minute: number; readonly day: number | undefined };
-  /** Strikes that count at this moment towards a ban. */
+  /** Strikes that count towards a ban at this moment. */
   readonly strikes: number;
   /** The ban in force. `level` counts from 1: bans of 1, 5, 15 and 60 minutes. */
   readonly ban: { readonly untilMs: number; readonly level: number } | undefined;
 }
 
-/** A standing as this process last heard of it, brought to the present: what left a window since may be missing. */
+/** The last status that this process knows, brought to the present: units freed since may be missing. */
 export interface RecalledStatus extends RateLimitStatus {
   readonly outcome: 'recalled';
 }
@@ -81,44 +83,67 @@ export interface RateLimitUse {
 /**
  * Counts requests against the sliding windows of their subject. One call is one atomic step, and at most one round trip.
  *
- * A limiter that is made to be called while serving (`createResilientLimiter`) never rejects and never waits for long.
+ * The limiters that this package exports never reject, and never wait for long.
  */
 export interface RateLimiter {
   /**
    * Decides whether a request may go on, and if so logs its cost in all windows at once; a refusal logs nothing.
    *
-   * Answers with the decision itself, not a promise, where it is known without asking Redis.
+   * Returns the decision itself, not a promise, where it is known without asking Redis.
    *
    * @param cost units: 1, or the number of calls in a batch; must fit the limits at all (see {@link canEverFit})
    * @throws RangeError when `cost` is not a whole number from 1 to the lowest limit of the subject
    */
   check(subject: RateLimitSubject, cost: number): RateLimitDecision | Promise<RateLimitDecision>;
 
-  /** Tells where a subject stands. Counts nothing and is no strike. */
+  /** Reads the status of a subject. Counts nothing and is no strike. */
   peek(subject: RateLimitSubject): Promise<RateLimitSnapshot>;
 
   /**
-   * Tells from memory, without a round trip, how any request of a subject is to be answered: by the refusal that is in
-   * force (the ban of a key, an address over its limit), else under the standing last heard of. Counts nothing.
+   * Reads from memory, without a round trip, what any request of a subject meets: the refusal in force (the ban of a
+   * key, an address over its limit), else the last known status. Counts nothing.
    */
-  recall(subject: RateLimitSubject): BannedDecision | ExceededDecision | RecalledStatus;
+  recall(subject: RateLimitSubject): RateLimitRefusal | RecalledStatus;
 
   /** Logs requests that were admitted elsewhere, whether they fit or not. */
   debit(subject: RateLimitSubject, use: RateLimitUse): Promise<void>;
 }
 
+/** The limiter to serve with. */
+export interface ServingLimiter extends RateLimiter {
+  /**
+   * Resolves when Redis was reached, or was not within a second and the time of a call. Requests may come before: they
+   * are debited later.
+   */
+  readonly started: Promise<void>;
+  /** Whether any Redis is away, so that some requests are counted in the process. */
+  readonly isDegraded: boolean;
+  /** Ends the timers. The connection is left to its owner. */
+  close(): void;
+}
+
+/** Redis went away, or came back. */
+export interface LimiterStateChange {
+  /** Where requests are counted from now on. */
+  readonly countedIn: 'redis' | 'process';
+  /** Which Redis: a node's `host:port` in a cluster, else `redis`. */
+  readonly shard: string;
+  /** What Redis or the connection said, for a log. */
+  readonly reason: string;
+}
+
 /** The refusal that a ban means for every request; `undefined` where no ban is in force. */
-export function bannedDecisionOf(standing: RateLimitSnapshot): BannedDecision | undefined {
-  const { atMs, minute, day, ban } = standing;
+export function bannedDecisionOf(snapshot: RateLimitSnapshot): BannedDecision | undefined {
+  const { atMs, minute, day, ban } = snapshot;
   if (ban === undefined) return undefined;
-  const usedUp = [minute, ...(day === undefined ? [] : [day])].filter(({ remaining }) => remaining === 0);
-  const releaseAtMs = Math.max(ban.untilMs, ...usedUp.map(({ resetAtMs }) => resetAtMs));
+  const resetsAtMs = [minute, day].map((window) => (window?.remaining === 0 ? window.resetAtMs : 0));
+  const releaseAtMs = Math.max(ban.untilMs, ...resetsAtMs);
   return {
     outcome: 'api_key_banned',
     atMs,
     minute,
     day,
-    limitingWindow: tightestWindow(standing),
+    limitingWindow: tightestWindow(snapshot),
     bannedUntilMs: ban.untilMs,
     releaseAtMs,
     retryAfterSeconds: wholeSecondsUntil(releaseAtMs, atMs),
@@ -129,7 +154,7 @@ export function bannedDecisionOf(standing: RateLimitSnapshot): BannedDecision | 
 export const tightestWindow = ({ minute, day }: RateLimitStatus): WindowName =>
   day !== undefined && day.remaining <= minute.remaining ? 'day' : 'minute';
 
-/** Whole seconds, rounded up: at least 1, because what is told lies ahead. */
+/** Whole seconds, rounded up: at least 1 for a moment that lies ahead. */
 export const wholeSecondsUntil = (atMs: number, nowMs: number): number => Math.ceil((atMs - nowMs) / 1000);
 
 /** Whether a request of this cost could be admitted by an idle subject. A batch that cannot is a mistake, not a 429. */
@@ -139,6 +164,6 @@ export const canEverFit = (subject: RateLimitSubject, cost: number): boolean =>
 /** @throws RangeError when the cost is not a whole number from 1 to the lowest limit of the subject */
 export function assertCost(subject: RateLimitSubject, cost: number): void {
   if (cost >= 1 && Number.isInteger(cost) && canEverFit(subject, cost)) return;
-  const most = Math.min(subject.perMinute, subject.perDay ?? subject.perMinute);
-  throw new RangeError(`the cost of a request is a whole number from 1 to its lowest limit, ${most}, not ${cost}`);
+  const costMax = Math.min(subject.perMinute, subject.perDay ?? subject.perMinute);
+  throw new RangeError(`the cost of a request is a whole number from 1 to its lowest limit, ${costMax}, not ${cost}`);
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { RateLimiter } from '../src/index.ts';
-import { checkState, type SubjectState } from '../src/subject-state.ts';
+import { checkState, type SubjectState } from '../../src/algorithm/subject-state.ts';
+import type { RateLimiter } from '../../src/index.ts';
 import { arrivals, limits, newAddress, newKey, PROPERTY_RUNS, startMs, traffic } from './traffic.ts';
 
 const T0 = 1_700_000_000_000;
@@ -29,7 +29,7 @@ export function describeLimiter(name: string, open: () => LimiterUnderTest): voi
       expect(outcomes).toEqual(['admitted', 'admitted', 'admitted', 'rate_limit_exceeded']);
     });
 
-    test('tells where the request left the subject', async () => {
+    test('returns the status after the request', async () => {
       setNow(T0);
       expect(await limiter.check(newKey(60, 1_000), 2)).toEqual({
         outcome: 'admitted',
@@ -59,7 +59,7 @@ export function describeLimiter(name: string, open: () => LimiterUnderTest): voi
       expect(await limiter.check(subject, 2)).toMatchObject({ outcome: 'admitted', minute: { remaining: 0 } });
     });
 
-    test('speaks of the day when that is used up', async () => {
+    test('names the day when that is used up', async () => {
       setNow(T0);
       const subject = newKey(10, 5);
       await limiter.check(subject, 5);
@@ -71,19 +71,14 @@ export function describeLimiter(name: string, open: () => LimiterUnderTest): voi
       });
     });
 
-    test.each([0, -1, 1.5, Number.NaN, 6, 1e12])('refuses to count a cost of %d against a limit of 5', (cost) => {
-      expect(() => limiter.check(newKey(5, 1_000), cost)).toThrow(RangeError);
-      expect(() => limiter.check(newKey(1_000, 5), cost)).toThrow(RangeError);
-    });
-
-    test('tells a standing without cost, and without a strike', async () => {
+    test('reads a status without cost, and without a strike', async () => {
       setNow(T0);
       const subject = newKey(2, 1_000);
-      expect(await limiter.peek(subject)).toMatchObject({ outcome: 'peeked', used: { minute: 0, day: 0 } });
+      expect(await limiter.peek(subject)).toMatchObject({ outcome: 'snapshot', used: { minute: 0, day: 0 } });
       await limiter.check(subject, 2);
       for (let i = 0; i < 10; i++) await limiter.peek(subject);
       expect(await limiter.peek(subject)).toEqual({
-        outcome: 'peeked',
+        outcome: 'snapshot',
         atMs: T0,
         minute: { limit: 2, remaining: 0, resetAtMs: T0 + 60_000 },
         day: { limit: 1_000, remaining: 998, resetAtMs: T0 + DAY },
@@ -101,7 +96,7 @@ export function describeLimiter(name: string, open: () => LimiterUnderTest): voi
       expect((await limiter.check(subject, 1)).outcome).toBe('rate_limit_exceeded');
     });
 
-    test('goes by the limits of the moment, so that a change of plan holds at once', async () => {
+    test('goes by the limits of the moment, so that a change of plan takes effect at once', async () => {
       setNow(T0);
       const subject = newKey(60, 1_000);
       await limiter.check(subject, 40);
@@ -110,7 +105,7 @@ export function describeLimiter(name: string, open: () => LimiterUnderTest): voi
       expect(await limiter.check({ ...subject, perMinute: 300 }, 1)).toMatchObject({ minute: { remaining: 259 } });
     });
 
-    test('bans who goes on, and tells the ban', async () => {
+    test('bans a caller that goes on, and shows the ban', async () => {
       setNow(T0);
       const subject = newKey(2, 1_000);
       for (let i = 0; i < 3; i++) await limiter.check(subject, 1);
@@ -136,12 +131,12 @@ export function describeLimiter(name: string, open: () => LimiterUnderTest): voi
       const decisions = await Promise.all(requests.map((subject) => limiter.check(subject, 1)));
       const admitted = decisions.filter(({ outcome }) => outcome === 'admitted');
       expect(admitted.length).toBe(500);
-      // Some serial order explains the answers: each remaining number was told once.
+      // Some serial order explains the decisions: each remaining number was returned once.
       const remaining = admitted.map((decision) => decision.minute.remaining).sort((a, b) => b - a);
       expect(remaining).toEqual(Array.from({ length: 500 }, (_, i) => 99 - Math.floor(i / 5)));
     });
 
-    test('answers as the algorithm does, whatever comes', async () => {
+    test('decides as the algorithm does, whatever is sent', async () => {
       const given = fc.tuple(limits, traffic({ stepsBack: true, changesPlan: true }), startMs, fc.boolean());
       const property = fc.asyncProperty(given, async ([{ perMinute, perDay }, requests, fromMs, isKey]) => {
         let state: SubjectState | undefined;
@@ -150,7 +145,7 @@ export function describeLimiter(name: string, open: () => LimiterUnderTest): voi
           setNow(nowMs);
           const step = checkState(state, subject, cost, nowMs);
           state = step.state;
-          expect(await limiter.check(subject, cost)).toEqual(step.answer);
+          expect(await limiter.check(subject, cost)).toEqual(step.decision);
         }
       });
       await fc.assert(property, { numRuns: Math.ceil(PROPERTY_RUNS / 5) });

@@ -6,8 +6,8 @@ const SLICE_MS = 100;
 const SLICES = 10;
 
 /**
- * Tells when to stop asking: after 5 failures in a row, or when half of at least 20 calls within a second have failed.
- * It is closed at first. Who owns it tries whether it may close again.
+ * Sliding-window circuit breaker: opens after 5 failures in a row, or when half of at least 20 calls within a second have
+ * failed. It is closed at first, and once open closes only by {@link close}: its owner probes.
  */
 export class CircuitBreaker {
   readonly #calls = new Array<number>(SLICES).fill(0);
@@ -23,15 +23,14 @@ export class CircuitBreaker {
   /** @param nowMs any clock that never runs backwards */
   recordSuccess(nowMs: number): void {
     this.#failuresInARow = 0;
-    const i = this.#moveTo(nowMs);
-    this.#calls[i] = (this.#calls[i] ?? 0) + 1;
+    increment(this.#calls, this.#advanceTo(nowMs));
   }
 
   recordFailure(nowMs: number): void {
     this.#failuresInARow += 1;
-    const i = this.#moveTo(nowMs);
-    this.#calls[i] = (this.#calls[i] ?? 0) + 1;
-    this.#failures[i] = (this.#failures[i] ?? 0) + 1;
+    const i = this.#advanceTo(nowMs);
+    increment(this.#calls, i);
+    increment(this.#failures, i);
     if (this.#failuresInARow >= FAILURES_IN_A_ROW_MAX || this.#isHalfFailing()) this.open();
   }
 
@@ -51,8 +50,8 @@ export class CircuitBreaker {
     return calls >= CALLS_MIN && sum(this.#failures) * 2 >= calls;
   }
 
-  /** The place of the present tenth of a second, with what is older than a second gone. */
-  #moveTo(nowMs: number): number {
+  /** The index of the present tenth of a second, after clearing what is older than a second. */
+  #advanceTo(nowMs: number): number {
     const slice = Math.floor(nowMs / SLICE_MS);
     const stale = Math.min(slice - this.#slice, SLICES);
     for (let i = 0; i < stale; i++) {
@@ -62,6 +61,10 @@ export class CircuitBreaker {
     this.#slice = slice;
     return slice % SLICES;
   }
+}
+
+function increment(counts: number[], i: number): void {
+  counts[i] = (counts[i] ?? 0) + 1;
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);

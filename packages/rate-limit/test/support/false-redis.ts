@@ -1,21 +1,21 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import type { RedisLocation } from '../src/index.ts';
+import type { RedisLocation } from '../../src/index.ts';
 
-/** What answers a script call: the bytes of a reply, or nothing yet. */
-export type Answer = (call: readonly string[]) => Buffer | undefined;
+/** Gives the reply to a script call, or nothing yet. */
+export type ScriptReply = (call: readonly string[]) => Buffer | undefined;
 
 /**
  * A server that speaks the protocol of Redis, and answers the limiter's scripts as a test wants it: what a real Redis
  * never says, but whoever listens in its place may.
  */
 export class FalseRedis implements AsyncDisposable {
-  answer: Answer;
+  reply: ScriptReply;
   readonly #server = createServer((socket) => this.#serve(socket));
   readonly #sockets = new Set<Socket>();
 
-  constructor(answer: Answer) {
-    this.answer = answer;
+  constructor(reply: ScriptReply) {
+    this.reply = reply;
   }
 
   async listen(): Promise<RedisLocation> {
@@ -40,7 +40,7 @@ export class FalseRedis implements AsyncDisposable {
       for (let command = takeCommand(received); command !== undefined; command = takeCommand(received)) {
         received = received.subarray(command.bytes);
         const isScript = /^eval/i.test(command.words[0] ?? '');
-        const reply = isScript ? this.answer(command.words) : Buffer.from('+OK\r\n');
+        const reply = isScript ? this.reply(command.words) : Buffer.from('+OK\r\n');
         if (reply !== undefined) socket.write(reply);
       }
     });

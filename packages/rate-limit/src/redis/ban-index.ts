@@ -1,11 +1,11 @@
 import type { Cluster, Redis } from 'ioredis';
 
-/** A sorted set of keys that were seen banned, by the end of the ban. Only a hint where to look. */
+/** A sorted set of the keys that were banned, by the end of the ban. A hint only: the states decide. */
 const BAN_INDEX_KEY = 'rl:bans';
 /** Longer than the longest ban. */
 const BAN_INDEX_TTL_MS = 7_200_000;
 
-/** Notes that a key is banned, for whoever lists bans. */
+/** Notes that a key is banned, so that it can be listed. */
 export async function noteBan(redis: Redis | Cluster, storageKey: string, ban: { untilMs: number; nowMs: number }) {
   await redis
     .pipeline()
@@ -19,6 +19,6 @@ export async function noteBan(redis: Redis | Cluster, storageKey: string, ban: {
 export const listNotedBans = (redis: Redis | Cluster, countMax: number): Promise<string[]> =>
   redis.zrevrange(BAN_INDEX_KEY, 0, countMax - 1);
 
-export const forgetNotedBans = async (redis: Redis | Cluster, storageKeys: readonly string[]): Promise<void> => {
+export const forgetBans = async (redis: Redis | Cluster, storageKeys: readonly string[]): Promise<void> => {
   if (storageKeys.length > 0) await redis.zrem(BAN_INDEX_KEY, ...storageKeys);
 };

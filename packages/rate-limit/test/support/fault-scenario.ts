@@ -3,12 +3,13 @@ import { Redis } from 'ioredis';
 import { expect, vi } from 'vitest';
 import {
   connectRedis,
+  createResilientLimiter,
   type LimiterStateChange,
   type RateLimitDecision,
   type RateLimitSubject,
-  ResilientLimiter,
   type ResilientLimiterOptions,
-} from '../src/index.ts';
+  type ServingLimiter,
+} from '../../src/index.ts';
 
 /**
  * The longest that a request may wait because of the limiter: more than the 100 ms of a call by what a busy machine adds,
@@ -25,12 +26,12 @@ export const PATIENT = { timeoutMs: 10_000 };
 /** Redis must be in use again this long after it can be. */
 const RETURN_MS = 10_000;
 
-/** A limiter that counts in Redis, and what it told since. Ending it closes the connection, too. */
+/** A limiter that counts in Redis, and what it has reported since. Disposing of it closes the connection, too. */
 export async function openLimiter(options: Omit<ResilientLimiterOptions, 'onStateChange'>) {
   const changes: LimiterStateChange[] = [];
-  const limiter = new ResilientLimiter({ ...options, onStateChange: (change) => changes.push(change) });
+  const limiter = createResilientLimiter({ ...options, onStateChange: (change) => changes.push(change) });
   await untilInUse(limiter);
-  changes.length = 0; // a start that took long was told
+  changes.length = 0; // a start that took long was reported
   return {
     limiter,
     changes,
@@ -41,12 +42,9 @@ export async function openLimiter(options: Omit<ResilientLimiterOptions, 'onStat
   };
 }
 
-interface ScenarioOptions extends Pick<RedisServerOptions, 'config'> {
-  readonly instances?: number;
-  readonly timeoutMs?: number;
-}
+type ScenarioOptions = Pick<RedisServerOptions, 'config'> & Omit<ResilientLimiterOptions, 'redis' | 'onStateChange'>;
 
-/** A limiter on a Redis that may be hurt. */
+/** A limiter on a Redis of its own, which may be killed, frozen or reconfigured. */
 export async function openScenario({ config = {}, ...options }: ScenarioOptions = {}) {
   const server = await startRedisServer({ config });
   const redis = connectRedis({ type: 'single', host: '127.0.0.1', port: server.port, database: 0, tls: false });
@@ -55,7 +53,7 @@ export async function openScenario({ config = {}, ...options }: ScenarioOptions 
     server,
     limiter,
     changes,
-    /** Kills the server, and waits until this side knows: what is sent before may have run, for all that anybody knows. */
+    /** Kills the server, and waits until this side has noticed: what is sent before that may have run. */
     async kill(): Promise<void> {
       await server.kill();
       await vi.waitUntil(() => redis.status !== 'ready', { timeout: RETURN_MS, interval: 1 });
@@ -66,6 +64,17 @@ export async function openScenario({ config = {}, ...options }: ScenarioOptions 
     async [Symbol.asyncDispose]() {
       opened[Symbol.dispose]();
       await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A clock for a limiter that runs as the real one does, and can be moved ahead. */
+export function movableClock() {
+  let aheadMs = 0;
+  return {
+    nowMs: () => Date.now() + aheadMs,
+    advance: (ms: number) => {
+      aheadMs += ms;
     },
   };
 }
@@ -81,7 +90,7 @@ export async function ask<Answer>(port: number, question: (client: Redis) => Pro
 }
 
 /** Waits until nothing is counted in the process any more. */
-export const untilInUse = (limiter: ResilientLimiter): Promise<void> =>
+export const untilInUse = (limiter: ServingLimiter): Promise<void> =>
   eventually(() => expect(limiter.isDegraded).toBe(false));
 
 /** Waits until that is so. */
@@ -91,15 +100,18 @@ export const eventually = (promise: () => unknown, timeout = RETURN_MS): Promise
 export interface LoadReport {
   readonly decisions: readonly RateLimitDecision[];
   readonly admitted: number;
-  /** The longest wait for an answer, less what the machine itself held this process up. */
+  /** The longest wait for a decision, less what the machine itself held this process up. */
   readonly longestWaitMs: number;
 }
 
-/** Sends requests for the subjects in turn, ten at a time, until the work is done. A rejection fails it. */
+/**
+ * Sends requests for the subjects in turn, ten at a time, until the work is done, which sees the decisions so far. A
+ * rejection fails it.
+ */
 export async function runUnderLoad(
-  limiter: ResilientLimiter,
+  limiter: ServingLimiter,
   subjects: readonly RateLimitSubject[],
-  work: () => Promise<unknown>,
+  work: (decisions: readonly RateLimitDecision[]) => Promise<unknown>,
 ): Promise<LoadReport> {
   const decisions: RateLimitDecision[] = [];
   const lag = watchLag();
@@ -119,7 +131,7 @@ export async function runUnderLoad(
   };
   const callers = Promise.all(Array.from({ length: 10 }, caller));
   try {
-    await work();
+    await work(decisions);
   } finally {
     isDone = true;
     await callers;

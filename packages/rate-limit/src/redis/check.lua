@@ -1,15 +1,35 @@
--- Decides on requests, or logs what was admitted elsewhere: subject-state.ts, penalty.ts and window-log.ts in one atomic
--- step. Those say why; this does the same, step for step. The layout of a state is in state-codec.ts.
+-- Decides on requests, or debits, reads or pardons: subject-state.ts, penalty.ts and window-log.ts in one atomic step.
+-- They explain why; this does the same, step for step.
 -- Few functions and no tables: both are made anew by each call, and cost it more than its arithmetic.
 --
 -- KEYS    one per request; requests for the same key are decided in their order
 -- ARGV[1] the time in milliseconds, or nothing for Redis' own
--- ARGV    then per key: mode, cost, limit per minute, limit per day (0 for none)
---         mode a: client address; k: API key, which may be banned; b and d: debit to an address, or to a key, of `cost`
---         to the minute and of `limit per day` to the day, whether they fit or not
--- Returns the time (f64), then per key: outcome (u8: 0 admitted, 1 and 2 exceeded, 3 and 4 banned; odd: by the minute),
---         minute's remaining and reset, day's remaining and reset, release, retry, ban end; all u32, times as
---         milliseconds from now. A debit's answer means nothing
+-- ARGV    then per key: mode, cost, limit per minute, limit per day (0 for none); the mode of an API key and of a client
+--         address, which has no day and is never banned, is
+--           k, a  check
+--           d, b  debit `cost` to the minute and `limit per day` to the day, whether they fit or not
+--           p, q  read, with the cost 1
+--           l     drop strikes, level and ban of a key, with the cost 0 and the limit 0 per day
+-- Returns the time (f64), then per key a u8 and seven u32, with times in milliseconds from now:
+--           check   0 admitted, 1 and 2 exceeded, 3 and 4 banned (odd: by the minute); remaining and reset of the minute,
+--                   of the day; release, retry, ban end
+--           read    0; used and reset of the minute, of the day; strikes, level of the ban, ban end
+--           others  0; six without meaning; the end of the ban that was dropped
+--
+-- The state of a key, little endian. One that was rarely used and never refused takes 42 bytes, which Redis keeps in one
+-- small allocation. All but its last line is the front, which most requests need alone.
+--    0  u8   version: 1, or 2 where a penalty follows
+--    1  u8   closed entries of the minute
+--    2  u48  time of the last change, milliseconds since the epoch
+--    8  u16  closed entries of the day
+--   10  u32  minute: open entry's beginning, last hit, count; total
+--   26  u32  day: the same
+--  [42  u32  penalty: span start, strikes, returns due, returns pending, first return, ban end
+--   66  f64  last promise
+--   74  u8   ban level]
+--       the oldest closed entry of the minute, then of the day, where there are any: u32 last hit, u32 count
+--       the other closed entries of the minute, then of the day
+-- Every other time is kept modulo 2^32 ms (49 days) and lies within 25 hours of the time of the last change.
 local call, pack, unpack, sub = redis.call, struct.pack, struct.unpack, string.sub
 local floor, max, min = math.floor, math.max, math.min
 local MODULUS, MINUTE, DAY = 4294967296, 60000, 86400000
@@ -22,12 +42,12 @@ if not now then
   now = clock[1] * 1000 + floor(clock[2] / 1000)
 end
 
--- How far `time`, which is kept modulo 2^32, lies ahead of `origin`.
+-- How far `time`, which is kept modulo 2^32, is ahead of `origin`.
 local function ahead(time, origin)
   return (time - origin + 2147483648) % MODULUS - 2147483648
 end
 
--- Skips the entries that have left a window. Returns how many, the total without them, and the oldest of the others.
+-- Skips the entries that have left a window. Returns their number, the total without them, and the oldest one left.
 local function expire(whole, oldest, rest, closed, at, length, total)
   local dropped, last, count = 0, unpack(ENTRY, whole, oldest)
   while (at - last) % MODULUS >= length do
@@ -38,7 +58,7 @@ local function expire(whole, oldest, rest, closed, at, length, total)
   return dropped, total, last, count
 end
 
--- In how many milliseconds a window lets go of that many units. All entries are read only where the oldest is too small.
+-- In how many milliseconds a window frees that many units. Reads all entries only where the oldest is too small.
 local function freed(whole, rest, closed, oldest, first, openLast, at, length, units)
   local last = closed > 0 and oldest or openLast
   if closed > 0 and units > first then
@@ -53,16 +73,23 @@ local function freed(whole, rest, closed, oldest, first, openLast, at, length, u
 end
 
 local function step(key, mode, cost, perMinute, perDay)
+  local hasDay, isRead = mode == 'k' or mode == 'd' or mode == 'p' or mode == 'l', mode == 'p' or mode == 'q'
+  local isDebit = mode == 'd' or mode == 'b' or mode == 'l'
   local at, from, penalised = now, 43, false
   local minuteClosed, minuteBegin, minuteLast, minuteCount, minuteTotal, minuteOldest, minuteFirst = 0, 0, 0, 0, 0, 0, 0
   local dayClosed, dayBegin, dayLast, dayCount, dayTotal, dayOldest, dayFirst = 0, 0, 0, 0, 0, 0, 0
   local spanStart, strikes, due, pending, firstReturn, banEnd, promise, level = 0, 0, 0, 0, 0, 0, 0, 0
+  local dropped = 0
 
-  -- The state as it was kept. What is older than 11 days, or no state at all, is written over.
+  -- The state that was kept. One older than 11 days, or an unreadable one, is overwritten.
   -- Closed entries stay in `whole`, from `minuteRest` and `dayRest` on, but for the oldest of each window.
   local front = redis.pcall('GETRANGE', key, 0, 90)
   local whole, minuteRest, dayRest, dayEnd, movedBack = front, 43, 43, 43, false
   local version = #front >= 42 and front:byte() or 0
+  if version > 0 and (isRead or mode == 'l') then
+    local closed = front:byte(2) + front:byte(9) + front:byte(10) * 256
+    if call('STRLEN', key) ~= (version == 1 and 42 or 75) + closed * 8 then version = 0 end
+  end
   if (version == 1 or version == 2) and now - unpack('<I6', front, 3) < 1000000000 then
     version, minuteClosed, at, dayClosed, minuteBegin, minuteLast, minuteCount, minuteTotal, dayBegin, dayLast, dayCount,
       dayTotal = unpack(PLAIN, front)
@@ -106,20 +133,21 @@ local function step(key, mode, cost, perMinute, perDay)
       minuteClosed, minuteBegin, minuteLast, minuteCount, minuteTotal = 0, 0, 0, 0, 0
     elseif minuteClosed > 0 and (at - minuteOldest) % MODULUS >= MINUTE then
       whole = whole or call('GET', key)
-      local dropped
-      dropped, minuteTotal, minuteOldest, minuteFirst = expire(whole, from, minuteRest, minuteClosed, at, MINUTE, minuteTotal)
-      minuteClosed, minuteRest = minuteClosed - dropped, minuteRest + dropped * 8
+      local left
+      left, minuteTotal, minuteOldest, minuteFirst = expire(whole, from, minuteRest, minuteClosed, at, MINUTE, minuteTotal)
+      minuteClosed, minuteRest = minuteClosed - left, minuteRest + left * 8
     end
     if dayCount == 0 or (at - dayLast) % MODULUS >= DAY then
       if dayClosed > 0 then whole = whole or call('GET', key) end
       dayClosed, dayBegin, dayLast, dayCount, dayTotal = 0, 0, 0, 0, 0
     elseif dayClosed > 0 and (at - dayOldest) % MODULUS >= DAY then
       whole = whole or call('GET', key)
-      local dropped
-      dropped, dayTotal, dayOldest, dayFirst = expire(whole, dayFrom, dayRest, dayClosed, at, DAY, dayTotal)
-      dayClosed, dayRest = dayClosed - dropped, dayRest + dropped * 8
+      local left
+      left, dayTotal, dayOldest, dayFirst = expire(whole, dayFrom, dayRest, dayClosed, at, DAY, dayTotal)
+      dayClosed, dayRest = dayClosed - left, dayRest + left * 8
     end
-    if rests <= 0 then
+    if rests <= 0 or (mode == 'l' and penalised) then
+      if level > 0 then dropped = max(0, ahead(banEnd, at)) end
       whole, penalised = whole or call('GET', key), false
     end
     if not penalised then
@@ -129,7 +157,6 @@ local function step(key, mode, cost, perMinute, perDay)
   local minuteNew, dayNew = '', ''
 
   -- When the request will fit, if it does not now.
-  local hasDay, isDebit = mode == 'k' or mode == 'd', mode == 'b' or mode == 'd'
   local toMinute, toDay = cost, hasDay and cost or 0
   local minuteOver, dayOver = minuteTotal + cost - perMinute, dayTotal + toDay - perDay
   if isDebit then
@@ -155,8 +182,10 @@ local function step(key, mode, cost, perMinute, perDay)
   local at32, isBanned = at % MODULUS, ban > 0
   if isBanned then
     if outcome == 0 then outcome = hasDay and dayOver >= minuteOver and 2 or 1 end
+  elseif isRead then
+    outcome = 0
   elseif outcome > 0 then
-    -- Books a refusal.
+    -- Records a refusal.
     local retryAt = at + release
     if not penalised then
       whole, penalised, spanStart = whole or call('GET', key), true, at32
@@ -218,8 +247,8 @@ local function step(key, mode, cost, perMinute, perDay)
     end
   end
 
-  -- A request during a ban leaves no trace, but that the clock stepped back.
-  if not isBanned or movedBack then
+  -- A request during a ban changes nothing. Only a clock that stepped back is recorded.
+  if not isRead and (not isBanned or movedBack) then
     local text = pack(PLAIN, penalised and 2 or 1, minuteClosed, at, dayClosed, minuteBegin, minuteLast, minuteCount,
       minuteTotal, dayBegin, dayLast, dayCount, dayTotal)
     local keep, slack = MINUTE, 61000
@@ -239,13 +268,13 @@ local function step(key, mode, cost, perMinute, perDay)
       end
       call('SET', key, text, 'PX', keep + slack)
     else
-      -- Hits that join an entry leave the time to live as it was set when the entry began, which is long enough.
+      -- Hits that join an entry keep the time to live that was set when the entry began, which is long enough.
       call('SETRANGE', key, 0, text)
       if outcome > 0 then call('PEXPIRE', key, keep + slack) end
     end
   end
 
-  if isDebit then return pack(ANSWER, 0, 0, 0, 0, 0, 0, 0, 0) end
+  if isDebit then return pack(ANSWER, 0, 0, 0, 0, 0, 0, 0, dropped) end
   if ban > 0 then
     release = max(release, ban)
     outcome, retry = outcome + 2, release
@@ -258,6 +287,11 @@ local function step(key, mode, cost, perMinute, perDay)
     dayReset = freed(whole, dayRest, dayClosed, dayOldest, dayFirst, dayLast, at, DAY, dayTotal - perDay + 1)
   end
   local behind = at - now
+  if isRead then
+    if (at - spanStart) % MODULUS >= 60000 then strikes = 0 end
+    return pack(ANSWER, 0, minuteTotal, minuteReset + behind, dayTotal, dayReset + behind, strikes, level,
+      isBanned and ban + behind or 0)
+  end
   return pack(ANSWER, outcome, max(0, perMinute - minuteTotal), minuteReset + behind,
     max(0, perDay - dayTotal), dayReset + behind, release + behind, math.ceil(retry + behind), ban + behind)
 end

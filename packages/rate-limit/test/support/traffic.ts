@@ -1,7 +1,7 @@
 import type { ApiKeyId } from '@petstore/domain';
 import fc from 'fast-check';
 import { vi } from 'vitest';
-import { type ApiKeySubject, apiKeySubject, clientAddressSubject, type RateLimitSubject } from '../src/index.ts';
+import { type ApiKeySubject, apiKeySubject, clientAddressSubject, type RateLimitSubject } from '../../src/index.ts';
 
 /** Runs of each property; a longer run is `PETSTORE_PROPERTY_RUNS=20000`. fast-check prints the seed of a failure. */
 export const PROPERTY_RUNS = Number(process.env['PETSTORE_PROPERTY_RUNS'] || 250);

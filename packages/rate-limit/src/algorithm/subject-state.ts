@@ -1,13 +1,4 @@
 import {
-  isBanned,
-  NO_PENALTY,
-  type Penalty,
-  penaltyRestsAtMs,
-  refuse,
-  STRIKE_SPAN_MS,
-  settlePenalty,
-} from './penalty.ts';
-import {
   type RateLimitDecision,
   type RateLimitSnapshot,
   type RateLimitStatus,
@@ -16,8 +7,9 @@ import {
   type WindowName,
   type WindowStatus,
   wholeSecondsUntil,
-} from './rate-limiter.ts';
-import type { RateLimitSubject } from './subject.ts';
+} from '../port.ts';
+import type { RateLimitSubject } from '../subject.ts';
+import { isBanned, NO_PENALTY, type Penalty, refuse, STRIKE_SPAN_MS, settlePenalty } from './penalty.ts';
 import {
   addToLog,
   DAY_WINDOW,
@@ -31,29 +23,27 @@ import {
   type WindowSpec,
 } from './window-log.ts';
 
-/** All that is known of a subject. Its limits are no part of it, so that a change of plan holds at once. */
+/** All that is kept of a subject. Not its limits, so that a change of plan takes effect at once. */
 export interface SubjectState {
-  /** The time of the last change. Time does not run backwards from here, see {@link STEP_BACK_MAX_MS}. */
+  /** The time of the last change. Time does not run backwards from here: see {@link STEP_BACK_MAX_MS}. */
   readonly atMs: number;
   readonly minute: WindowLog;
   readonly day: WindowLog;
   readonly penalty: Penalty;
 }
 
-/** What came of a step: the state to keep (the same object where nothing changed), and the answer. */
-export interface Step<Answer> {
+/** A decision, and the state to keep: the same object where nothing changed. */
+export interface CheckedState {
   readonly state: SubjectState;
-  readonly answer: Answer;
+  readonly decision: RateLimitDecision;
 }
 
 /** A clock that steps back by at most this freezes time. A longer step drops the minute and moves the rest along. */
 const STEP_BACK_MAX_MS = 60_000;
-/** How much longer than needed a state is kept: for a clock that steps back. */
-const KEEP_SLACK_MS = 60_000;
 
 const NO_STATE: SubjectState = { atMs: 0, minute: EMPTY_LOG, day: EMPTY_LOG, penalty: NO_PENALTY };
 
-/** Brings a state to the present: what has left the windows is gone, and what no longer matters is forgotten. */
+/** Brings a state to the present: drops what has left the windows, and a penalty that no longer matters. */
 function advance(state: SubjectState, nowMs: number): SubjectState {
   const backMs = state.atMs - nowMs;
   const atMs = backMs > 0 && backMs <= STEP_BACK_MAX_MS ? state.atMs : nowMs;
@@ -84,9 +74,9 @@ function moveBack({ day, penalty }: SubjectState, byMs: number): Omit<SubjectSta
 }
 
 /**
- * Decides on a request. The whole algorithm, as a pure function: the script in Redis does the same, byte for byte.
+ * Decides on a request: the whole algorithm as a pure function. The script in Redis does the same, byte for byte.
  *
- * @param stored the state as it was kept, if any was
+ * @param stored the state that was kept, if any
  * @param nowMs the clock, in milliseconds since the epoch
  */
 export function checkState(
@@ -94,13 +84,13 @@ export function checkState(
   subject: RateLimitSubject,
   cost: number,
   nowMs: number,
-): Step<RateLimitDecision> {
+): CheckedState {
   const state = advance(stored ?? NO_STATE, nowMs);
   const { atMs, minute, day, penalty } = state;
   if (isBanned(penalty, atMs)) {
-    // A request during a ban leaves no trace, but that the clock stepped back: else the ban would stand still with it.
+    // A request during a ban changes nothing. Only a clock that stepped back is recorded, or the ban would never end.
     const isMoved = stored === undefined || atMs < stored.atMs;
-    return { state: isMoved ? state : stored, answer: bannedAnswer(state, subject, cost, nowMs) };
+    return { state: isMoved ? state : stored, decision: bannedDecision(state, subject, cost, nowMs) };
   }
   const release = findRelease(state, subject, cost);
   if (release === undefined) {
@@ -110,23 +100,23 @@ export function checkState(
       day: subject.perDay === undefined ? day : addToLog(day, DAY_WINDOW, atMs, cost),
       penalty,
     };
-    return { state: admitted, answer: { outcome: 'admitted', ...standingOf(admitted, subject, nowMs) } };
+    return { state: admitted, decision: { outcome: 'admitted', ...statusOf(admitted, subject, nowMs) } };
   }
   const bannable = subject.type === 'api-key';
   const refused = refuse(penalty, { ...release, atMs, perMinute: subject.perMinute, bannable });
   const next: SubjectState = { atMs, minute, day, penalty: refused.penalty };
   if (refused.banned) {
-    return { state: next, answer: bannedAnswer(next, subject, cost, nowMs) };
+    return { state: next, decision: bannedDecision(next, subject, cost, nowMs) };
   }
   const retryAfterSeconds = wholeSecondsUntil(refused.retryAtMs, nowMs);
   return {
     state: next,
-    answer: { outcome: 'rate_limit_exceeded', ...standingOf(next, subject, nowMs), ...release, retryAfterSeconds },
+    decision: { outcome: 'rate_limit_exceeded', ...statusOf(next, subject, nowMs), ...release, retryAfterSeconds },
   };
 }
 
-/** Tells where a subject stands. */
-export function peekState(
+/** The status of a subject, with what counts towards a ban. */
+export function snapshotOf(
   stored: SubjectState | undefined,
   subject: RateLimitSubject,
   nowMs: number,
@@ -134,15 +124,15 @@ export function peekState(
   const state = advance(stored ?? NO_STATE, nowMs);
   const { atMs, minute, day, penalty } = state;
   return {
-    outcome: 'peeked',
-    ...standingOf(state, subject, nowMs),
+    outcome: 'snapshot',
+    ...statusOf(state, subject, nowMs),
     used: { minute: minute.total, day: subject.perDay === undefined ? undefined : day.total },
     strikes: strikesAt(penalty, atMs),
     ban: isBanned(penalty, atMs) ? { untilMs: penalty.banUntilMs, level: penalty.banLevel } : undefined,
   };
 }
 
-/** Logs what was admitted elsewhere. */
+/** Logs requests that were admitted elsewhere. */
 export function debitState(
   stored: SubjectState | undefined,
   subject: RateLimitSubject,
@@ -158,22 +148,12 @@ export function debitState(
   };
 }
 
-/** Lifts a ban: strikes and level are forgotten too. */
-export const pardonState = (stored: SubjectState): SubjectState => ({ ...stored, penalty: NO_PENALTY });
-
-/** How long a state has to be kept, in milliseconds from its own time. */
-export function keepForMs(state: SubjectState, type: RateLimitSubject['type']): number {
-  const spec: WindowSpec = type === 'api-key' ? DAY_WINDOW : MINUTE_WINDOW;
-  const penaltyMs = state.penalty === NO_PENALTY ? 0 : penaltyRestsAtMs(state.penalty) - state.atMs;
-  return Math.max(spec.lengthMs, penaltyMs) + spec.quantumMs + KEEP_SLACK_MS;
-}
-
 interface Release {
   readonly limitingWindow: WindowName;
   readonly releaseAtMs: number;
 }
 
-/** When a request will fit that does not now; `undefined` where it does. */
+/** When a request that does not fit now will; `undefined` where it fits. */
 function findRelease({ minute, day }: SubjectState, subject: RateLimitSubject, cost: number): Release | undefined {
   const minuteExcess = minute.total + cost - subject.perMinute;
   const dayExcess = subject.perDay === undefined ? 0 : day.total + cost - subject.perDay;
@@ -185,31 +165,36 @@ function findRelease({ minute, day }: SubjectState, subject: RateLimitSubject, c
     : { limitingWindow: 'minute', releaseAtMs: minuteAtMs };
 }
 
-function bannedAnswer(state: SubjectState, subject: RateLimitSubject, cost: number, nowMs: number): RateLimitDecision {
+function bannedDecision(
+  state: SubjectState,
+  subject: RateLimitSubject,
+  cost: number,
+  nowMs: number,
+): RateLimitDecision {
   const bannedUntilMs = state.penalty.banUntilMs;
-  const standing = standingOf(state, subject, nowMs);
+  const status = statusOf(state, subject, nowMs);
   const release = findRelease(state, subject, cost);
   const releaseAtMs = Math.max(bannedUntilMs, release?.releaseAtMs ?? 0);
   return {
     outcome: 'api_key_banned',
-    ...standing,
-    limitingWindow: release?.limitingWindow ?? tightestWindow(standing),
+    ...status,
+    limitingWindow: release?.limitingWindow ?? tightestWindow(status),
     bannedUntilMs,
     releaseAtMs,
     retryAfterSeconds: wholeSecondsUntil(releaseAtMs, nowMs),
   };
 }
 
-function standingOf(state: SubjectState, subject: RateLimitSubject, nowMs: number): RateLimitStatus {
+function statusOf(state: SubjectState, subject: RateLimitSubject, nowMs: number): RateLimitStatus {
   const { atMs, minute, day } = state;
   return {
     atMs: nowMs,
-    minute: windowStanding(minute, MINUTE_WINDOW, subject.perMinute, atMs),
-    day: subject.perDay === undefined ? undefined : windowStanding(day, DAY_WINDOW, subject.perDay, atMs),
+    minute: windowStatus(minute, MINUTE_WINDOW, subject.perMinute, atMs),
+    day: subject.perDay === undefined ? undefined : windowStatus(day, DAY_WINDOW, subject.perDay, atMs),
   };
 }
 
-const windowStanding = (log: WindowLog, spec: WindowSpec, limit: number, atMs: number): WindowStatus => ({
+const windowStatus = (log: WindowLog, spec: WindowSpec, limit: number, atMs: number): WindowStatus => ({
   limit,
   remaining: Math.max(0, limit - log.total),
   resetAtMs: nextFreedAtMs(log, spec, limit, atMs),

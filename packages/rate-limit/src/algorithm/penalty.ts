@@ -1,4 +1,4 @@
-import type { WindowName } from './rate-limiter.ts';
+import type { WindowName } from '../port.ts';
 import { MINUTE_WINDOW } from './window-log.ts';
 
 /** How long the 1st, 2nd, 3rd and every later ban in a row lasts, in milliseconds. */

@@ -1,8 +1,9 @@
 import type { ApiKeyId } from '@petstore/domain';
 import { Redis } from 'ioredis';
-import { apiKeySubject, RedisLimiter } from '../src/index.ts';
+import { apiKeySubject } from '../../src/index.ts';
+import { RedisLimiter } from '../../src/redis/redis-limiter.ts';
 
-// A server, as far as limits go: sends requests for some keys, as many at once as it is told, and prints how each ended.
+// A server, as far as limits go: sends requests for some keys, so many at once, and prints how each ended.
 // Arguments: URL, keys (comma separated), limit per minute, requests, requests at once, processes.
 
 const [url = '', keys = '', perMinute, requests, atOnce, processes] = process.argv.slice(2);
