@@ -1,4 +1,4 @@
-import type { PetstoreOutputs } from './types.ts';
+import type { PetstoreOutputs } from './router.ts';
 
 type Order = PetstoreOutputs['orders']['place'];
 
