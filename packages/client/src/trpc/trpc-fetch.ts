@@ -1,6 +1,6 @@
 import type { httpBatchLink } from '@trpc/client';
 import type { Connection } from '../options.ts';
-import type { Answer } from '../transport/answer.ts';
+import type { ServiceResponse } from '../transport/service-response.ts';
 import { PullGate } from './pull-gate.ts';
 
 /** The form that tRPC's links take. */
@@ -29,7 +29,7 @@ export function createTrpcFetch(
 ): TrpcFetch {
   return async (url, init = {}): Promise<TrpcResponse> => {
     const headers = init.headers as Record<string, string>; // tRPC's links give a plain object
-    const answer = await sender.send({
+    const response = await sender.send({
       method: init.method ?? 'GET',
       url: String(url),
       headers,
@@ -39,10 +39,10 @@ export function createTrpcFetch(
       isFree,
       cost: costOf(String(url)),
     });
-    if (answer.ok && headers['trpc-accept'] === 'application/jsonl') return streamedResponse(answer, gate);
+    if (response.ok && headers['trpc-accept'] === 'application/jsonl') return streamedResponse(response, gate);
     // Somebody else's answer, such as a proxy's page.
-    if (!answer.headers.get('content-type')?.includes('json')) throw await answer.readError();
-    return wholeResponse(answer);
+    if (!response.headers.get('content-type')?.includes('json')) throw await response.readError();
+    return wholeResponse(response);
   };
 }
 
@@ -50,26 +50,26 @@ export function createTrpcFetch(
 const costOf = (url: string): number => new URL(url).pathname.split('/').at(-1)?.split(',').length ?? 1;
 
 /** Read to its end at once, so that an answer that breaks off is tried again. */
-async function wholeResponse(answer: Answer): Promise<TrpcResponse> {
-  const text = await answer.readText();
-  const { ok, headers } = answer;
+async function wholeResponse(response: ServiceResponse): Promise<TrpcResponse> {
+  const text = await response.readText();
+  const { ok, headers } = response;
   return { ok, headers, body: null, json: async () => JSON.parse(text) };
 }
 
-function streamedResponse(answer: Answer, gate: PullGate): TrpcResponse {
+function streamedResponse(response: ServiceResponse, gate: PullGate): TrpcResponse {
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         const isWanted = await gate.passed();
-        if (!isWanted) answer.close();
-        const chunk = isWanted ? await answer.readChunk() : undefined;
+        if (!isWanted) response.close();
+        const chunk = isWanted ? await response.readChunk() : undefined;
         if (chunk === undefined) controller.close();
         else controller.enqueue(chunk);
       },
-      cancel: () => answer.close(),
+      cancel: () => response.close(),
     },
     { highWaterMark: 0 },
   );
-  const { ok, headers } = answer;
-  return { ok, headers, body, json: () => Promise.reject(new TypeError('The answer comes in pieces.')) };
+  const { ok, headers } = response;
+  return { ok, headers, body, json: () => Promise.reject(new TypeError('The response is a stream.')) };
 }

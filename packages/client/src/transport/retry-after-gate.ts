@@ -1,34 +1,34 @@
 /**
- * Refusals (429) count towards a ban for a span of this length, which begins with one; the rest is for clocks that do not
- * run alike.
+ * Refusals (429) count towards a ban for a span of this length, which begins with the first; the extra second covers
+ * clocks that run at different speeds.
  */
 const STRIKE_SPAN_MS = 61_000;
 
 /**
- * Holds requests back after a refusal (429), so that the key is never banned, however much the caller asks for.
+ * Holds requests back after a refusal (429), so that the key is never banned, however many calls are made.
  *
- * Each refusal names a time to return at, and with it entitles to one request. While such times are due to come, one
- * request goes for each, and at its time. Until a strike span has passed, requests then go one at a time: no second one is
- * under way that could be refused without being entitled.
+ * Each refusal names a time to return at, and with it permits one request. Until those times have passed, one request
+ * goes for each, when its time has come. Until a strike span has passed, requests then go one at a time: no second one is
+ * in flight that could be refused without a permit.
  */
 export class RetryAfterGate {
   readonly #maxWaitMs: number;
   /** When requests may go, ascending; one for each refusal. */
   readonly #returnsAtMs: number[] = [];
   #refusedAtMs = Number.NEGATIVE_INFINITY;
-  /** Its answer may be lost. */
+  /** When the last probe was sent. Its response may be lost. */
   #probedAtMs = Number.NEGATIVE_INFINITY;
   #isCautious = false;
 
-  /** @param maxWaitMs holds that last longer are for nobody to wait for */
+  /** @param maxWaitMs calls are not kept waiting for longer */
   constructor(maxWaitMs: number) {
     this.#maxWaitMs = maxWaitMs;
   }
 
   /**
-   * When the next request may go: the present moment, a later one, or infinity where an answer has to come first.
+   * When the next request may go: now, later, or infinity where a response has to come first.
    *
-   * Through a hold that is too long to wait for goes one request for each strike span: the plan may have been changed.
+   * Where the wait is too long, one request is sent in each strike span all the same: the plan may have been changed.
    */
   earliestMs(nowMs: number, inFlight: number): number {
     const returnAtMs = this.#returnsAtMs[0] ?? nowMs;
@@ -36,7 +36,6 @@ export class RetryAfterGate {
     return this.#isCautious && inFlight > 0 ? Number.POSITIVE_INFINITY : nowMs;
   }
 
-  /** Tells that a request goes. */
   recordRequest(nowMs: number): void {
     const [returnAtMs] = this.#returnsAtMs;
     if (returnAtMs === undefined) return;
@@ -44,7 +43,7 @@ export class RetryAfterGate {
     else this.#probedAtMs = nowMs;
   }
 
-  /** Tells of a refusal, and how long it asks to wait. */
+  /** @param waitMs the time that the refusal asks to wait */
   recordRefusal(waitMs: number, nowMs: number): void {
     this.#refusedAtMs = nowMs;
     this.#isCautious = true;
@@ -54,7 +53,7 @@ export class RetryAfterGate {
     this.#returnsAtMs.splice(index, 0, returnAtMs);
   }
 
-  /** Tells of an answer that shows that a request was let in. */
+  /** @param sentAtMs when the request was sent that the service admitted */
   recordAdmission(sentAtMs: number, nowMs: number): void {
     if (!this.#isCautious || sentAtMs < this.#refusedAtMs || nowMs < this.#refusedAtMs + STRIKE_SPAN_MS) return;
     this.#isCautious = false;
