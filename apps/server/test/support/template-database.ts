@@ -2,6 +2,7 @@ import type { Plan } from '@petstore/domain';
 import { type ApiKeyId, type ApiKeyKind, generateApiKeyId, generateApiKeyText, hashApiKeyText } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
 import { createTestDatabase, type TestDatabase } from '@petstore/testing';
+import { importOrders, pendingOrder } from '../http/support/orders.ts';
 
 export interface TestKey {
   readonly id: ApiKeyId;
@@ -32,6 +33,17 @@ export async function prepareServerDatabase(databaseUrl: string): Promise<void> 
   await storeKey(persistence, KEYS.unlimited, { plan: UNLIMITED });
   await storeKey(persistence, KEYS.internal, { plan: UNLIMITED, kind: 'internal' });
   await storeKey(persistence, KEYS.free, { plan: { name: 'free' } });
+}
+
+export const DEMO_ORDER_COUNT = 20;
+
+/** Puts pending orders into a database, with the ids from 1 on. */
+export async function importDemoOrders(databaseUrl: string): Promise<void> {
+  await using persistence = openPersistence({ databaseUrl });
+  await importOrders(
+    persistence,
+    Array.from({ length: DEMO_ORDER_COUNT }, (_, i) => pendingOrder(BigInt(i + 1))),
+  );
 }
 
 export interface KeyFacts {
