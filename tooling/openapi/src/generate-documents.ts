@@ -1,10 +1,10 @@
-// Writes the documents anew from the procedures. A test fails where one differs from what is committed.
+// Writes the committed documents of packages/api from its procedures. A test fails where one is out of date.
 import { writeFileSync } from 'node:fs';
-import { DOCUMENTED_VERSIONS } from '../src/openapi/versions.ts';
-import { appRouter } from '../src/router.ts';
-import { generateDocument } from './generate-document.ts';
+import { appRouter, DOCUMENTED_VERSIONS } from '@petstore/api';
+import { documentFile } from './documents.ts';
+import { generateDocument } from './generate/generate-document.ts';
 
 for (const about of DOCUMENTED_VERSIONS) {
   const text = JSON.stringify(generateDocument(appRouter, about), null, 2);
-  writeFileSync(new URL(`../${about.fileName}`, import.meta.url), `${text}\n`);
+  writeFileSync(documentFile(about.fileName), `${text}\n`);
 }
