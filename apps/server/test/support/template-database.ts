@@ -22,11 +22,25 @@ export const KEYS = {
   free: repeatableKey(3),
 };
 
-/** A database with the schema of this program, without orders and pets, and with {@link KEYS}. */
-export const createServerDatabase = (): Promise<TestDatabase> =>
-  createTestDatabase({ template: { name: 'server', prepare: prepareServerDatabase } });
+/**
+ * A database with the schema of this program and with {@link KEYS}, without pets.
+ *
+ * @param orders how many generated orders it holds; they are generated once in a run
+ */
+export const createServerDatabase = ({ orders = 0 } = {}): Promise<TestDatabase> =>
+  createTestDatabase({
+    template: {
+      name: `server_${orders}`,
+      async prepare(databaseUrl) {
+        await prepareServerDatabase(databaseUrl);
+        if (orders === 0) return;
+        await using persistence = openPersistence({ databaseUrl });
+        await persistence.orders.generateOrders({ count: orders, seed: 1, now: new Date() });
+      },
+    },
+  });
 
-/** Brings an empty database into the state of the template. */
+/** Gives an empty database the schema of this program, and {@link KEYS}. */
 export async function prepareServerDatabase(databaseUrl: string): Promise<void> {
   await using persistence = openPersistence({ databaseUrl });
   await persistence.migrations.migrate();
