@@ -79,7 +79,7 @@ const urlOf = (operation: Operation, from: TestApp = app): Promise<string> => {
   return make(from);
 };
 
-describe.each(OPERATIONS)('$name', (operation) => {
+describe.concurrent.each(OPERATIONS)('$name', (operation) => {
   const { method, operationId } = operation;
   const askFor = async (more: Partial<Asked> = {}, from: TestApp = app) =>
     ask({ method, url: await urlOf(operation, from), ...more }, from);
@@ -142,7 +142,7 @@ describe.each(OPERATIONS)('$name', (operation) => {
   });
 });
 
-describe('what single operations answer', () => {
+describe.concurrent('what single operations answer', () => {
   const cancel = (url: string) => ask({ method: 'DELETE', url: `/v1/store/orders/${url}` });
 
   test('cancelOrder', async () => {

@@ -166,7 +166,7 @@ const OVER_TRPC_ONLY: readonly ErrorCode[] = [
   'order_already_completed',
 ];
 
-describe('every failure over REST is the Error object under the headers of a limit', async () => {
+describe.concurrent('every failure over REST is the Error object under the headers of a limit', async () => {
   const shared = await useTestApp();
 
   test.each(ROWS)('$code, from $from', async ({ code, provoke, options, headers = {} }) => {

@@ -85,18 +85,17 @@ function expectWellFormed({ status, headers, body: text }: RawAnswer): void {
 test('whatever is sent, what is answered is well formed, and the listener lives on', async () => {
   const seen = new Map<number, number>();
   let clients = 0;
-  await fc.assert(
-    fc.asyncProperty(request, async ({ verb, text }) => {
-      const localAddress = `127.0.1.${1 + (clients++ % 250)}`;
-      using connection = await openRaw({ port: app.port, localAddress, timeoutMs: 10_000 });
-      connection.write(text);
-      let answer = await connection.read(verb);
-      if (answer.status === 100) answer = await connection.read(verb);
-      seen.set(answer.status, (seen.get(answer.status) ?? 0) + 1);
-      expectWellFormed(answer);
-    }),
-    { numRuns: 1_000 },
-  );
+  const property = fc.asyncProperty(request, async ({ verb, text }) => {
+    const localAddress = `127.0.1.${1 + (clients++ % 250)}`;
+    using connection = await openRaw({ port: app.port, localAddress, timeoutMs: 10_000 });
+    connection.write(text);
+    let answer = await connection.read(verb);
+    if (answer.status === 100) answer = await connection.read(verb);
+    seen.set(answer.status, (seen.get(answer.status) ?? 0) + 1);
+    expectWellFormed(answer);
+  });
+  // Side by side, because a request of which a part is missing waits for its time limit.
+  await Promise.all(Array.from({ length: 10 }, () => fc.assert(property, { numRuns: 100 })));
   // Otherwise it sends nothing worth sending.
   expect([...seen.keys()]).toEqual(expect.arrayContaining([200, 204, 400, 401, 404, 405, 415, 417]));
   expect((await app.fetch('/v1/pets/1')).status).toBe(200);

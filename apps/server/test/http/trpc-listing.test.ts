@@ -21,8 +21,7 @@ let app: TestApp;
 let batchesTaken = 0;
 let endedListings = 0;
 beforeAll(async () => {
-  app = await startTestApp({ wrap: { orders: counted } });
-  await app.persistence.orders.generateOrders({ count: COUNT, seed: 1, now: new Date() });
+  app = await startTestApp({ orders: COUNT, wrap: { orders: counted } });
 });
 afterAll(() => app[Symbol.asyncDispose]());
 

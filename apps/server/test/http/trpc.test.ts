@@ -5,6 +5,7 @@ import { StorageUnavailableError } from '@petstore/domain';
 import type { RateLimiter } from '@petstore/rate-limit';
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
 import { describe, expect, test } from 'vitest';
+import { overriding } from '../support/overriding.ts';
 import { expectRateLimitHeaders } from './support/expect-error.ts';
 import { importPets, placeOrder } from './support/orders.ts';
 import { openRaw, sendOne } from './support/raw-http.ts';
@@ -228,7 +229,7 @@ describe("every failure under /trpc is tRPC's envelope with the documented code"
     expect(answer.body).toContain('payload_too_large');
   });
 
-  test('a body that does not come in time is 408', async () => {
+  test.concurrent('a body that does not come in time is 408', async () => {
     await using app = await startTestApp({ bounds: { headersTimeoutMs: 1_000, requestTimeoutMs: 1_000 } });
     using connection = await openRaw({ port: app.port });
     connection.write(
@@ -240,21 +241,19 @@ describe("every failure under /trpc is tRPC's envelope with the documented code"
     expect(answer.body).toContain('request_timeout');
   });
 
-  describe('where the limiter takes its time', () => {
+  describe.concurrent('where the limiter takes its time', () => {
     /** An app whose limiter answers when it is let go. */
     async function startSlowApp(options: TestAppOptions = {}) {
       const gate = Promise.withResolvers<void>();
       const asked = Promise.withResolvers<void>();
-      const limiter = (real: RateLimiter): RateLimiter => ({
-        check: async (subject, cost) => {
-          asked.resolve();
-          await gate.promise;
-          return real.check(subject, cost);
-        },
-        peek: (subject) => real.peek(subject),
-        recall: (subject) => real.recall(subject),
-        debit: (subject, use) => real.debit(subject, use),
-      });
+      const limiter = (real: RateLimiter) =>
+        overriding(real, {
+          async check(subject, cost) {
+            asked.resolve();
+            await gate.promise;
+            return real.check(subject, cost);
+          },
+        });
       const app = await startTestApp({ ...options, wrap: { limiter } });
       return { app, limiterAsked: asked.promise, letGo: () => gate.resolve() };
     }

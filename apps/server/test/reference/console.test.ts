@@ -1,24 +1,18 @@
 import { launchChromium, openWatchedPage, type Page, type WatchedPage } from '@petstore/testing/chromium';
 import { afterAll, describe, expect, test } from 'vitest';
-import { ServerUnderTest, useDataFolder } from '../process/support/server-process.ts';
+import { startServer } from '../process/support/start-server.ts';
+import { importDemoOrders, KEYS } from '../support/template-database.ts';
 
-// The reference of the real server, as a caller meets it: with a demo key of the banner, in a real browser.
+// The reference of the real server, as a caller meets it: with a key of the free plan, in a real browser.
 
-const folder = useDataFolder();
-const server = new ServerUnderTest(folder.path);
+const started = await startServer();
+await importDemoOrders(started.databaseUrl);
+const origin = await started.server.url();
 const browser = await launchChromium();
 afterAll(async () => {
   await browser.close();
-  await server[Symbol.asyncDispose]();
-  folder[Symbol.dispose]();
+  await started[Symbol.asyncDispose]();
 });
-const origin = await server.url();
-const keys = await server.demoKeys();
-const keyOf = (plan: string): string => {
-  const key = keys.get(plan);
-  if (key === undefined) throw new Error(`the banner shows no key for the plan ${plan}`);
-  return key;
-};
 
 const eventually = <Value>(read: () => Value) => expect.poll(read, { timeout: 25_000 });
 
@@ -52,9 +46,9 @@ async function openConsole(page: Page, operation: RegExp) {
   };
 }
 
-describe('whoever pastes a demo key into the reference', () => {
+describe('a caller who pastes a key into the reference', () => {
   test('lists the orders, cancels one, and sees in the headers what remains', async () => {
-    await using reference = await openReference(keyOf('free'));
+    await using reference = await openReference(KEYS.free.text);
     const list = await openConsole(reference.page, /Test Request.*get \/store\/orders\)/);
     expect((await list.send()).status()).toBe(200);
     await eventually(list.text).toContain('200 OK');
@@ -78,7 +72,7 @@ describe('whoever pastes a demo key into the reference', () => {
   });
 
   test('leaves it nowhere: not in storage, not in cookies, not in a URL, not on the next visit', async () => {
-    const key = keyOf('pro');
+    const key = KEYS.unlimited.text;
     await using reference = await openReference(key);
     const { page } = reference;
     const sent: { path: string; holdsKey: boolean }[] = [];
@@ -108,7 +102,7 @@ describe('whoever pastes a demo key into the reference', () => {
   });
 
   test('is told so if it is none', async () => {
-    await using reference = await openReference(`${keyOf('free').slice(0, -1)}!`);
+    await using reference = await openReference(`${KEYS.free.text.slice(0, -1)}!`);
     const list = await openConsole(reference.page, /Test Request.*get \/store\/orders\)/);
     expect((await list.send()).status()).toBe(401);
     await eventually(list.text).toContain('invalid_api_key');

@@ -2,6 +2,7 @@ import type { Plan } from '@petstore/domain';
 import { type ApiKeyId, type ApiKeyKind, generateApiKeyId, generateApiKeyText, hashApiKeyText } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
 import { createTestDatabase, type TestDatabase } from '@petstore/testing';
+import { importOrders, pendingOrder } from '../http/support/orders.ts';
 
 export interface TestKey {
   readonly id: ApiKeyId;
@@ -21,17 +22,42 @@ export const KEYS = {
   free: repeatableKey(3),
 };
 
-/** A database with the schema of this program, without orders and pets, and with {@link KEYS}. */
-export const createServerDatabase = (): Promise<TestDatabase> =>
-  createTestDatabase({ template: { name: 'server', prepare: prepareServerDatabase } });
+/**
+ * A database with the schema of this program and with {@link KEYS}, without pets.
+ *
+ * @param orders how many generated orders it holds; they are generated once in a run
+ */
+export const createServerDatabase = ({ orders = 0 } = {}): Promise<TestDatabase> =>
+  createTestDatabase({
+    template: {
+      name: `server_${orders}`,
+      async prepare(databaseUrl) {
+        await prepareServerDatabase(databaseUrl);
+        if (orders === 0) return;
+        await using persistence = openPersistence({ databaseUrl });
+        await persistence.orders.generateOrders({ count: orders, seed: 1, now: new Date() });
+      },
+    },
+  });
 
-/** Brings an empty database into the state of the template. */
+/** Gives an empty database the schema of this program, and {@link KEYS}. */
 export async function prepareServerDatabase(databaseUrl: string): Promise<void> {
   await using persistence = openPersistence({ databaseUrl });
   await persistence.migrations.migrate();
   await storeKey(persistence, KEYS.unlimited, { plan: UNLIMITED });
   await storeKey(persistence, KEYS.internal, { plan: UNLIMITED, kind: 'internal' });
   await storeKey(persistence, KEYS.free, { plan: { name: 'free' } });
+}
+
+export const DEMO_ORDER_COUNT = 20;
+
+/** Puts pending orders into a database, with the ids from 1 on. */
+export async function importDemoOrders(databaseUrl: string): Promise<void> {
+  await using persistence = openPersistence({ databaseUrl });
+  await importOrders(
+    persistence,
+    Array.from({ length: DEMO_ORDER_COUNT }, (_, i) => pendingOrder(BigInt(i + 1))),
+  );
 }
 
 export interface KeyFacts {

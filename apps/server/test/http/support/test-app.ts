@@ -38,6 +38,8 @@ export interface TestAppOptions
   extends Partial<Pick<AppOptions, 'bounds' | 'corsOrigins' | 'trustedProxies' | 'isStorageAvailable'>> {
   readonly clock?: Clock;
   readonly petsSunsetAt?: Date;
+  /** How many generated orders there are. @default 0 */
+  readonly orders?: number;
   /** Of a database that is as `prepareServerDatabase` leaves it. @default a new one */
   readonly databaseUrl?: string;
   /** Puts something between the server and PostgreSQL or Redis, and tells its address. */
@@ -86,12 +88,12 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   await using resources = new AsyncDisposableStack();
   const { petsSunsetAt = PETS_SUNSET_AT } = options;
   const { through = (_, url) => Promise.resolve(url) } = options;
-  const databaseUrl = options.databaseUrl ?? resources.use(await createServerDatabase()).url;
+  const databaseUrl = options.databaseUrl ?? resources.use(await createServerDatabase(options)).url;
   const redis = resources.use(await createTestRedis());
   const persistence = resources.use(openPersistence({ databaseUrl: await through('postgres', databaseUrl) }));
   const limiter = resources.use(await openTestLimiter(await through('redis', redis.url)));
   const clock = options.clock ?? (() => new Date());
-  const logLines: LogLine[] = [];
+  const log: string[] = [];
   const observed: { operation: string; status: number; durationSeconds: number }[] = [];
   const deprecatedUse: { operation: string; keyId: ApiKeyId | undefined }[] = [];
   const apiKeys = options.wrap?.apiKeys?.(persistence.apiKeys) ?? persistence.apiKeys;
@@ -110,7 +112,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     },
     authenticator,
     limiter: counting,
-    logger: pino({ level: 'debug' }, { write: (line: string) => void logLines.push(JSON.parse(line) as LogLine) }), // as pino writes it
+    logger: pino({ level: 'debug' }, { write: (line: string) => void log.push(line) }),
     metrics: {
       observeRequest: (operation, status, durationSeconds) =>
         void observed.push({ operation, status, durationSeconds }),
@@ -139,7 +141,9 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     persistence,
     key: KEYS.unlimited.text,
     internalKey: KEYS.internal.text,
-    logLines,
+    get logLines() {
+      return log.map((line): LogLine => JSON.parse(line));
+    },
     observed,
     deprecatedUse,
     advanceLimiterClock: limiter.advanceClock,

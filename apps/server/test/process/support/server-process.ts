@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createTemporaryFolder, endWithTestRun } from '@petstore/testing';
 
 export const MAIN = join(import.meta.dirname, '../../../src/main.js');
@@ -19,6 +18,8 @@ export class ServerUnderTest implements AsyncDisposable {
   readonly startedAtMs = performance.now();
   readonly exited: Promise<Exit>;
   readonly #dataFolder: string;
+  /** Emits `text` when something has been written. */
+  readonly #output = new EventEmitter();
   stdout = '';
   stderr = '';
 
@@ -37,6 +38,7 @@ export class ServerUnderTest implements AsyncDisposable {
     });
     this.process.stdout?.setEncoding('utf8').on('data', (text: string) => {
       this.stdout += text;
+      this.#output.emit('text');
     });
     this.process.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.stderr += text;
@@ -56,15 +58,16 @@ export class ServerUnderTest implements AsyncDisposable {
 
   /** Waits until the output holds something. */
   async said(pattern: RegExp, timeoutMs = 50_000): Promise<RegExpExecArray> {
-    let exit: Exit | undefined;
-    void this.exited.then((value) => {
-      exit = value;
-    });
-    for (const endMs = performance.now() + timeoutMs; ; await sleep(10)) {
+    const signal = AbortSignal.timeout(timeoutMs);
+    for (let hasEnded = false; ; ) {
       const match = pattern.exec(this.stdout);
       if (match !== null) return match;
-      if (exit === undefined && performance.now() < endMs) continue;
-      throw new Error(`the server did not say ${pattern} (${JSON.stringify(exit)}):\n${this.stdout}\n${this.stderr}`);
+      if (hasEnded || signal.aborted) {
+        const state = hasEnded ? `ended with ${JSON.stringify(await this.exited)}` : 'still running';
+        throw new Error(`the server did not say ${pattern} (${state}):\n${this.stdout}\n${this.stderr}`);
+      }
+      const output = once(this.#output, 'text', { signal }).catch(() => {}); // the time is over
+      hasEnded = await Promise.race([output.then(() => false), this.exited.then(() => true)]);
     }
   }
 
@@ -81,9 +84,7 @@ export class ServerUnderTest implements AsyncDisposable {
   /** The demo keys as they were made, by plan. */
   async demoKeys(): Promise<ReadonlyMap<string, string>> {
     await this.url();
-    const file = readFileSync(join(this.#dataFolder, 'demo-keys.json'), 'utf8');
-    const keys = JSON.parse(file) as { plan: string; text: string }[]; // as it is documented
-    return new Map(keys.map(({ plan, text }) => [plan, text]));
+    return readDemoKeys(this.#dataFolder);
   }
 
   async readiness(): Promise<{ status: number; report: Record<string, unknown> }> {
@@ -120,6 +121,13 @@ export class ServerUnderTest implements AsyncDisposable {
     // There are none, unless a test has just failed to prove that.
     for (const pid of this.children()) process.kill(pid, 'SIGKILL');
   }
+}
+
+/** The demo keys of a data folder as they were made, by plan. */
+export function readDemoKeys(dataFolder: string): ReadonlyMap<string, string> {
+  const file = readFileSync(join(dataFolder, 'demo-keys.json'), 'utf8');
+  const keys = JSON.parse(file) as { plan: string; text: string }[]; // as it is documented
+  return new Map(keys.map(({ plan, text }) => [plan, text]));
 }
 
 export function isRunning(pid: number): boolean {
