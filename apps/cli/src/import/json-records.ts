@@ -17,9 +17,12 @@ export function parseJsonRecord({ line, text }: NumberedText): RawRecord {
     throw new FieldError('this is not a JSON object');
   }
   const fields = new Map(Object.entries(value).map(([name, field]) => [name, fieldOf(field)]));
-  if (countColons(text) !== fields.size) refuseRepeated(text);
+  if (text.match(NAME_END)?.length !== fields.size) refuseRepeated(text);
   return { line, fields };
 }
+
+/** Ends each name; may also match within a string, but never misses a name. */
+const NAME_END = /"\s*:/g;
 
 /** A string, perhaps with the colon behind a name; or a bracket. */
 const TOKEN = /("(?:[^"\\]|\\.)*")\s*(:?)|[[\]{}]/g;
@@ -41,23 +44,6 @@ function refuseRepeated(text: string): void {
       names.add(name);
     }
   }
-}
-
-const QUOTE = 0x22;
-const COLON = 0x3a;
-const BACKSLASH = 0x5c;
-
-/** Those of valid JSON that stand outside its strings: as many as it has names, those of objects within included. */
-function countColons(text: string): number {
-  let count = 0;
-  let isInString = false;
-  for (let i = 0; i < text.length; i++) {
-    const character = text.charCodeAt(i);
-    if (character === QUOTE) isInString = !isInString;
-    else if (isInString) i += Number(character === BACKSLASH);
-    else if (character === COLON) count++;
-  }
-  return count;
 }
 
 /** A number of JSON, with all its digits. */
