@@ -2,15 +2,15 @@ import type { ImportOptions, ImportRecord, ImportResult, RejectedRecord } from '
 import { FieldError, type Fields, type RawRecord } from './fields.ts';
 import { type RecordShape, readRecords } from './read-records.ts';
 
-/** What became of a file. */
+/** The result of an import. */
 export interface ImportReport {
-  /** Records, good and bad; neither a header nor blank lines. */
+  /** Number of records, good and bad, without the header and blank lines. */
   readonly read: number;
   readonly inserted: number;
   readonly rejected: readonly RejectedRecord[];
 }
 
-/** How one kind of records is read and kept. */
+/** How one kind of record is read and stored. */
 export interface ImportKind<Value> {
   readonly shape: RecordShape;
   /** @throws FieldError */
@@ -26,7 +26,7 @@ export interface ImportFileOptions {
 /**
  * Imports a file as a stream.
  *
- * @throws UnreadableInputError where the whole cannot be read; nothing is imported then
+ * @throws UnreadableInputError where the file cannot be read at all; nothing is imported then
  */
 export async function importFile<Value>(
   bytes: AsyncIterable<Uint8Array>,
