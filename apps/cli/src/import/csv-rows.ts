@@ -1,5 +1,6 @@
+import type { RejectedRecord } from '@petstore/persistence';
 import { parse } from 'csv-parse/sync';
-import type { NumberedText, UnreadableText } from './split-lines.ts';
+import type { NumberedText } from './split-lines.ts';
 
 /** The cells of one row, and the line on which it begins. */
 export interface CsvRow {
@@ -20,7 +21,7 @@ const MISPLACED = 'a quote within a cell must be doubled, and the cell be quoted
  */
 export async function* readCsvRows(
   batches: AsyncIterable<readonly NumberedText[]>,
-): AsyncGenerator<readonly (CsvRow | UnreadableText)[]> {
+): AsyncGenerator<readonly (CsvRow | RejectedRecord)[]> {
   let unfinished: readonly NumberedText[] = [];
   for await (const batch of batches) {
     const lines = [...unfinished, ...batch];
@@ -32,14 +33,14 @@ export async function* readCsvRows(
 }
 
 interface TakenRows {
-  readonly rows: readonly (CsvRow | UnreadableText)[];
+  readonly rows: readonly (CsvRow | RejectedRecord)[];
   /** How many lines the rows take; less than all where the last row continues in the next batch. */
   readonly lineCount: number;
 }
 
 /** @param isEnd whether nothing follows */
 function takeRows(lines: readonly NumberedText[], isEnd: boolean): TakenRows {
-  const rows: (CsvRow | UnreadableText)[] = [];
+  const rows: (CsvRow | RejectedRecord)[] = [];
   let sound: JoinedRow[] = [];
   let i = 0;
   for (let first = lines[i]; first !== undefined; first = lines[i]) {
@@ -86,13 +87,13 @@ function lengthFrom(lines: readonly NumberedText[], start: number): number {
 }
 
 /** All at once, which is ten times as fast; one by one where that fails, to find the wrong row. */
-function parseRows(rows: readonly JoinedRow[]): readonly (CsvRow | UnreadableText)[] {
+function parseRows(rows: readonly JoinedRow[]): readonly (CsvRow | RejectedRecord)[] {
   const records = rows.length === 0 ? [] : parseText(rows.map(({ text }) => text).join('\n'));
   if (records?.length !== rows.length) return rows.flatMap(parseRow);
   return rows.map(({ lines }, i) => ({ line: lineOf(lines), cells: records[i] ?? [] }));
 }
 
-function parseRow({ lines, text }: JoinedRow): readonly (CsvRow | UnreadableText)[] {
+function parseRow({ lines, text }: JoinedRow): readonly (CsvRow | RejectedRecord)[] {
   const [cells, ...others] = parseText(text) ?? [];
   const line = lineOf(lines);
   if (cells !== undefined && others.length === 0) return [{ line, cells }];

@@ -1,3 +1,5 @@
+import type { RejectedRecord } from '@petstore/persistence';
+
 /**
  * A value as the file writes it. CSV does not distinguish numbers from texts, so its values are `untyped`. A JSON number
  * keeps its digits, because a double would round large ids.
@@ -18,6 +20,16 @@ export interface RawRecord {
 /** Why a record is rejected. The message completes "line 5: ...". */
 export class FieldError extends Error {
   override readonly name = 'FieldError';
+}
+
+/** Runs work on a record. @returns its result, or the reason why the record is rejected */
+export function orReason<Result>(line: number, work: () => Result): Result | RejectedRecord {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof FieldError) return { line, reason: error.message };
+    throw error;
+  }
 }
 
 const isMissing = (field: Field | undefined): field is undefined =>

@@ -1,5 +1,5 @@
 import type { ImportOptions, ImportRecord, ImportResult, RejectedRecord } from '@petstore/persistence';
-import { FieldError, type Fields, type RawRecord } from './fields.ts';
+import { type Fields, orReason } from './fields.ts';
 import { type RecordShape, readRecords } from './read-records.ts';
 
 /** The result of an import. */
@@ -40,7 +40,8 @@ export async function importFile<Value>(
     for await (const batch of readRecords(bytes, shape)) {
       readCount += batch.length;
       for (const item of batch) {
-        const record = 'reason' in item ? item : readOrReason(item, read);
+        const record =
+          'reason' in item ? item : orReason(item.line, () => ({ line: item.line, value: read(item.fields) }));
         if ('reason' in record) unreadable.push(record);
         else yield record;
       }
@@ -54,16 +55,4 @@ export async function importFile<Value>(
   });
   const all = [...unreadable, ...rejected].sort((a, b) => a.line - b.line);
   return { read: readCount, inserted: insertedCount, rejected: all };
-}
-
-function readOrReason<Value>(
-  { line, fields }: RawRecord,
-  read: (fields: Fields) => Value,
-): ImportRecord<Value> | RejectedRecord {
-  try {
-    return { line, value: read(fields) };
-  } catch (error) {
-    if (error instanceof FieldError) return { line, reason: error.message };
-    throw error;
-  }
 }

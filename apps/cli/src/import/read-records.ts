@@ -1,8 +1,9 @@
+import type { RejectedRecord } from '@petstore/persistence';
 import { type CsvRow, readCsvRows } from './csv-rows.ts';
-import { FieldError, quote, type RawRecord } from './fields.ts';
+import { FieldError, orReason, quote, type RawRecord } from './fields.ts';
 import { parseJsonRecord } from './json-records.ts';
 import { splitArray } from './split-array.ts';
-import { type NumberedText, splitLines, type UnreadableText } from './split-lines.ts';
+import { type NumberedText, splitLines } from './split-lines.ts';
 import { decodeText, peekCharacter, UnreadableInputError } from './text-chunks.ts';
 
 /** The fields that the records of a file have. */
@@ -11,7 +12,7 @@ export interface RecordShape {
   readonly required: readonly string[];
 }
 
-type Records = AsyncGenerator<readonly (RawRecord | UnreadableText)[]>;
+type Records = AsyncGenerator<readonly (RawRecord | RejectedRecord)[]>;
 
 /**
  * Reads the records of a file, a batch at a time. The first character determines the format: a brace begins NDJSON, a
@@ -33,7 +34,7 @@ export async function* readRecords(bytes: AsyncIterable<Uint8Array>, shape: Reco
   }
 }
 
-async function* readJson(batches: AsyncIterable<readonly (NumberedText | UnreadableText)[]>): Records {
+async function* readJson(batches: AsyncIterable<readonly (NumberedText | RejectedRecord)[]>): Records {
   for await (const batch of batches) {
     yield batch
       .filter((item) => 'reason' in item || item.text.trim() !== '')
@@ -41,7 +42,7 @@ async function* readJson(batches: AsyncIterable<readonly (NumberedText | Unreada
   }
 }
 
-async function* readCsv(batches: AsyncIterable<readonly (CsvRow | UnreadableText)[]>, shape: RecordShape): Records {
+async function* readCsv(batches: AsyncIterable<readonly (CsvRow | RejectedRecord)[]>, shape: RecordShape): Records {
   let header: readonly string[] | undefined;
   for await (const batch of batches) {
     const [first, ...others] = batch;
@@ -54,7 +55,7 @@ async function* readCsv(batches: AsyncIterable<readonly (CsvRow | UnreadableText
 }
 
 /** @throws UnreadableInputError where the header is wrong: no row can be read without it */
-function readHeader(row: CsvRow | UnreadableText, { fields, required }: RecordShape): readonly string[] {
+function readHeader(row: CsvRow | RejectedRecord, { fields, required }: RecordShape): readonly string[] {
   const fail = (problem: string): never => {
     throw new UnreadableInputError(
       `line ${row.line}: ${problem}. The file must be NDJSON, a JSON array, or CSV that begins with a header of ` +
@@ -71,7 +72,7 @@ function readHeader(row: CsvRow | UnreadableText, { fields, required }: RecordSh
   return row.cells;
 }
 
-function recordOfRow(row: CsvRow | UnreadableText, header: readonly string[]): RawRecord | UnreadableText {
+function recordOfRow(row: CsvRow | RejectedRecord, header: readonly string[]): RawRecord | RejectedRecord {
   if ('reason' in row) return row;
   const { line, cells } = row;
   return orReason(line, () => {
@@ -89,13 +90,4 @@ const REPLACEMENT_CHARACTER = '\ufffd';
 function rejectBrokenText(item: NumberedText): NumberedText {
   if (item.text.includes(REPLACEMENT_CHARACTER)) throw new FieldError('the text is not valid UTF-8');
   return item;
-}
-
-function orReason(line: number, make: () => RawRecord): RawRecord | UnreadableText {
-  try {
-    return make();
-  } catch (error) {
-    if (error instanceof FieldError) return { line, reason: error.message };
-    throw error;
-  }
 }

@@ -1,4 +1,5 @@
-import type { NumberedText, UnreadableText } from './split-lines.ts';
+import type { RejectedRecord } from '@petstore/persistence';
+import type { NumberedText } from './split-lines.ts';
 import { refuseLongRecord } from './text-chunks.ts';
 
 /**
@@ -10,7 +11,7 @@ import { refuseLongRecord } from './text-chunks.ts';
  */
 export async function* splitArray(
   chunks: AsyncIterable<string>,
-): AsyncGenerator<readonly (NumberedText | UnreadableText)[]> {
+): AsyncGenerator<readonly (NumberedText | RejectedRecord)[]> {
   const splitter = new ArraySplitter();
   for await (const chunk of chunks) yield splitter.split(chunk);
   const problem = splitter.end();
@@ -33,8 +34,8 @@ class ArraySplitter {
   #elementLine = 0;
   #isFirst = true;
 
-  split(chunk: string): readonly (NumberedText | UnreadableText)[] {
-    const items: (NumberedText | UnreadableText)[] = [];
+  split(chunk: string): readonly (NumberedText | RejectedRecord)[] {
+    const items: (NumberedText | RejectedRecord)[] = [];
     let start = 0;
     for (let i = 0; i < chunk.length; i++) {
       const character = chunk.charAt(i);
@@ -56,7 +57,7 @@ class ArraySplitter {
     return items;
   }
 
-  end(): UnreadableText | undefined {
+  end(): RejectedRecord | undefined {
     return this.#state === 'inside' ? { line: this.#line, reason: 'the array is not closed' } : undefined;
   }
 

@@ -6,12 +6,6 @@ export interface NumberedText {
   readonly text: string;
 }
 
-/** A part of the input that cannot be read, and why. */
-export interface UnreadableText {
-  readonly line: number;
-  readonly reason: string;
-}
-
 const LINE_END = /\r\n|\n|\r/;
 
 /**
