@@ -173,7 +173,7 @@ describe('a mistake in CSV costs one line', () => {
   });
 });
 
-describe('a mistake in an array is told with its line', () => {
+describe('a mistake in an array is reported with its line', () => {
   const itemsOf = async (text: string) => flatten(splitArray(cut(text, [])));
 
   test.each([

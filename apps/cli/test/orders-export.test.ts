@@ -85,7 +85,7 @@ describe('orders list', () => {
 });
 
 describe('orders generate', () => {
-  test('makes as many as asked for, the same for the same seed', async () => {
+  test('creates the given number, the same for the same seed', async () => {
     const exported = async () => (await commandLine.run(['orders', 'export', '-', '--format', 'csv'])).stdout;
     const withoutIds = (csv: string) => csv.replaceAll(/^\d+/gm, '');
     expect(await commandLine.json(['orders', 'generate', '--count', '1000', '--seed', '42'])).toEqual({

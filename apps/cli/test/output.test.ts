@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { CommandError } from '../src/errors.ts';
 import { createOutput, ReaderGoneError } from '../src/output.ts';
 
-/** Takes nothing; tells so at once, or only after a while. */
+/** Fails each write, at once or later. */
 const failingStream = (code: string, isLate: boolean) =>
   new Writable({
     write(_chunk, _encoding, callback) {
@@ -15,8 +15,8 @@ const failingStream = (code: string, isLate: boolean) =>
 
 describe.each([
   ['at once', false],
-  ['only after a while', true],
-])('a failure that is told %s', (_, isLate) => {
+  ['later', true],
+])('a failure that is reported %s', (_, isLate) => {
   test('stops a command when the reader of its output has gone', async () => {
     const output = createOutput({ stdout: failingStream('EPIPE', isLate), stderr: new PassThrough() });
     await expect(output.write('something')).rejects.toThrow(ReaderGoneError);

@@ -10,7 +10,7 @@ import { startSiteServer } from './site-server.ts';
 
 // One site and one browser for all tests of a file; each test opens a page with storage and cookies of its own.
 
-// More than the browser's own 30 s, so that the browser reports what did not come.
+// Longer than the browser's own 30 s, so that the browser reports what failed to load.
 vi.setConfig({ testTimeout: 90_000 });
 
 const site = await startSiteServer();
@@ -37,10 +37,10 @@ export async function visitReference(path = '/docs', options: BrowserContextOpti
 export const waitForReference = (page: Page): Promise<void> =>
   page.getByRole('heading', { name: 'List all orders' }).waitFor({ state: 'attached' });
 
-/** Before a test leaves a page and then looks at its offences: what is still loading would be broken off, and is one. */
+/** Call it before leaving a page whose offences are checked: a request that leaving aborts would be one. */
 export const waitUntilLoaded = (page: Page): Promise<void> => page.waitForLoadState('networkidle');
 
-/** A page without the watch over what it loads, whose requests a test answers itself. */
+/** A page whose requests are not watched, so that a test can respond to them itself. */
 export const openPage = (): Promise<Page> => browser.newPage();
 
 /** Polls what the page is about to show. */
