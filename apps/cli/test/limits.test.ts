@@ -78,7 +78,7 @@ const getBanned = (id: ApiKeyId) =>
   });
 
 describe('limits show', () => {
-  test('tells what is used of each window, and costs nothing', async () => {
+  test('shows what is used of each window, and costs nothing', async () => {
     const id = await createFreeKey();
     const beforeSeconds = Math.floor(Date.now() / 1_000);
     await requestThrice(id);
@@ -138,7 +138,7 @@ describe('without Redis', () => {
     expect(stderr).toContain('the limits live in the memory');
   });
 
-  test('that answers, they fail in one line', async () => {
+  test('that responds, they fail in one line', async () => {
     const away = { REDIS_URL: 'redis://127.0.0.1:1' };
     const { code, stdout, stderr } = await commandLine.run(['bans', 'list'], { environment: away });
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });

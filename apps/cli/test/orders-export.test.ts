@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { writeFile } from '../src/export/output-file.ts';
+import { replaceFile } from '../src/export/output-file.ts';
 import { parseExactly, spawnPetstore, useTestCommandLine } from './support.ts';
 
 const commandLine = useTestCommandLine();
@@ -85,7 +85,7 @@ describe('orders list', () => {
 });
 
 describe('orders generate', () => {
-  test('makes as many as asked for, the same for the same seed', async () => {
+  test('creates the given number, the same for the same seed', async () => {
     const exported = async () => (await commandLine.run(['orders', 'export', '-', '--format', 'csv'])).stdout;
     const withoutIds = (csv: string) => csv.replaceAll(/^\d+/gm, '');
     expect(await commandLine.json(['orders', 'generate', '--count', '1000', '--seed', '42'])).toEqual({
@@ -154,7 +154,7 @@ describe('a file that is there', () => {
     symlinkSync(other, `${path}.planted.partial`);
     writeFileSync(`${path}.left.partial`, 'half');
     for (const runId of ['planted', 'left']) {
-      const failed = writeFile(path, (write) => write('orders'), runId);
+      const failed = replaceFile(path, (write) => write('orders'), runId);
       await expect(failed).rejects.toThrow(/safe\.ndjson cannot be written: .*there already/);
     }
     expect(readFileSync(other, 'utf8')).toBe('as it was');

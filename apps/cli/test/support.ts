@@ -151,7 +151,7 @@ async function openTestCommandLine(): Promise<TestCommandLine> {
 
 /** A command line for the tests of a file: open from before the first of them until after the last. */
 export function useTestCommandLine(): TestCommandLine {
-  const commandLine = {} as TestCommandLine; // nobody looks into it before it is filled
+  const commandLine = {} as TestCommandLine; // it is filled before the first test
   beforeAll(async () => {
     Object.assign(commandLine, await openTestCommandLine());
   });

@@ -61,7 +61,7 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
     expect(stderr).toContain('Allowed choices');
   });
 
-  test('wrong settings do so too, all of them at once', async () => {
+  test('wrong settings end so too, all of them at once', async () => {
     const { code, stdout, stderr } = await petstore(['keys', 'list'], {
       environment: { DATABASE_URL: 'mysql://secret@host', MIGRATE: 'perhaps' },
     });
@@ -73,7 +73,7 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
   });
 });
 
-test('help is no mistake', async () => {
+test('help ends with 0', async () => {
   const WAYS = [
     [['--help'], ['help']],
     [
@@ -87,11 +87,11 @@ test('help is no mistake', async () => {
     ],
   ];
   for (const ways of WAYS) {
-    const answers = await Promise.all(ways.map((args) => petstore(args)));
-    for (const { code, stdout, stderr } of answers) {
+    const results = await Promise.all(ways.map((args) => petstore(args)));
+    for (const { code, stdout, stderr } of results) {
       expect([code, stderr]).toEqual([0, '']);
       expect(stdout).toContain('Usage: petstore');
-      expect(stdout).toBe(answers[0]?.stdout);
+      expect(stdout).toBe(results[0]?.stdout);
     }
   }
 });
@@ -99,7 +99,7 @@ test('help is no mistake', async () => {
 describe('what cannot be done ends with 1, one line and an empty standard output', () => {
   const oneLine = expect.stringMatching(/^petstore: [^\n]+\n$/);
 
-  test('where PostgreSQL is away', async () => {
+  test('where PostgreSQL is unreachable', async () => {
     const environment = { DATABASE_URL: 'postgres://user:hidden@127.0.0.1:1/none' };
     for (const args of [
       ['keys', 'list'],
@@ -144,7 +144,7 @@ describe('migrate', () => {
     }
   }
 
-  test('brings an empty database up to date, and looking does not', async () => {
+  test('brings an empty database up to date, and --status does not', async () => {
     await withEmptyDatabase(async (environment) => {
       const json = async (...args: string[]): Promise<unknown> => {
         const { code, stdout } = await petstore([...args, '--json'], { environment });
@@ -163,14 +163,14 @@ describe('migrate', () => {
     });
   });
 
-  test('is done by the other commands too', async () => {
+  test('runs with the other commands too', async () => {
     await withEmptyDatabase(async (environment) => {
       const { code, stdout } = await petstore(['orders', 'list', '--json'], { environment });
       expect([code, JSON.parse(stdout)]).toEqual([0, []]);
     });
   });
 
-  test('is left alone with MIGRATE=off', async () => {
+  test('changes nothing with MIGRATE=off', async () => {
     await withEmptyDatabase(async (environment, client) => {
       for (const args of [['orders', 'list'], ['keys', 'list'], ['migrate']]) {
         const { code, stdout, stderr } = await petstore(args, { environment: { ...environment, MIGRATE: 'off' } });
