@@ -1,5 +1,6 @@
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { describeFileError } from '../file-error.ts';
 import { RuntimeError } from '../runtime-error.ts';
 import { type FileLock, type LockMode, lock, tryLock } from './file-lock.ts';
 
@@ -16,7 +17,7 @@ export function prepareDataFolder(path: string): void {
     makeFolder(join(path, 'locks'), 0o700);
   } catch (cause) {
     throw new RuntimeError(
-      `The data folder ${path} cannot be written to (${reason(cause)}). Set DATA_DIR to another.`,
+      `The data folder ${path} cannot be written to (${describeFileError(cause)}). Set DATA_DIR to another.`,
       {
         cause,
       },
@@ -34,21 +35,6 @@ function makeFolder(path: string, mode: number): void {
     // Another process may have been first.
     if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
   }
-}
-
-const REASONS: Readonly<Record<string, string>> = {
-  EACCES: 'permission denied',
-  EEXIST: 'a file is in its place',
-  ENOENT: 'no folder can be made there',
-  ENOSPC: 'no space left on the disk',
-  ENOTDIR: 'a part of the path is a file',
-  EPERM: 'permission denied',
-  EROFS: 'the file system is read-only',
-};
-
-function reason(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return 'code' in error ? (REASONS[String(error.code)] ?? String(error.code)) : error.message;
 }
 
 /**
