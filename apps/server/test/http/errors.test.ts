@@ -81,7 +81,7 @@ const ROWS: readonly Row[] = [
     code: 'request_timeout',
     from: 'the parser',
     // Time enough for the first bytes to be read: a connection that says nothing is closed in silence.
-    options: { bounds: { headersTimeoutMs: 1_000 } },
+    options: { bounds: { headersTimeoutMs: 2_000 } },
     provoke: (app) => raw(app, 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\n'),
   },
   {

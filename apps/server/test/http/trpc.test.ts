@@ -270,7 +270,7 @@ describe("every failure under /trpc is tRPC's envelope with the documented code"
       expect(await connection.read()).toMatchObject({ status: 408, headers: { 'x-ratelimit-limit': '1000000000' } });
     });
 
-    test('a client that was gone meanwhile is waited for no longer', async () => {
+    test('a client that was gone meanwhile is waited for no longer', async ({ expect }) => {
       const { app: slow, limiterAsked, letGo } = await startSlowApp();
       await using app = slow;
       app.app.server.once('connection', (socket: Socket) => socket.once('close', letGo));

@@ -81,7 +81,7 @@ async function expectCrowded(response: Response | RawAnswer): Promise<void> {
 }
 
 describe.concurrent('long lists under way', () => {
-  test('are four of a key, sixteen of an Enterprise key, and none that another key notices', async () => {
+  test('are four of a key, sixteen of an Enterprise key, and none that another key notices', async ({ expect }) => {
     const lists = heldLists();
     await using app = await startHolding(lists);
     const key = await businessKey(app);
@@ -104,7 +104,7 @@ describe.concurrent('long lists under way', () => {
     await after.text();
   });
 
-  test('over REST and tRPC count together, and a batch counts what it holds', async () => {
+  test('over REST and tRPC count together, and a batch counts what it holds', async ({ expect }) => {
     const lists = heldLists();
     await using app = await startHolding(lists);
     const key = await businessKey(app);
@@ -148,7 +148,7 @@ describe.concurrent('long lists under way', () => {
     for (const response of four) expect(await response.text()).toBe('[]');
   });
 
-  test('that are refused for all at once are 503, and are ended', async () => {
+  test('that are refused for all at once are 503, and are ended', async ({ expect }) => {
     const lists = heldLists();
     await using app = await startHolding(lists, { maxStreams: 1 });
     const first = await list(app);
@@ -207,7 +207,7 @@ const petInputs = (count: number) =>
 const PET_INPUT = { json: { petId: '1' }, meta: { values: { petId: ['bigint'] } } };
 
 describe.concurrent('requests under way', () => {
-  test('are 256 of a key, and none that another key notices', async () => {
+  test('are 256 of a key, and none that another key notices', async ({ expect }) => {
     const { app: waiting, begun, letGo } = await startWaitingApp();
     await using app = waiting;
     const key = await businessKey(app);
@@ -229,7 +229,7 @@ describe.concurrent('requests under way', () => {
     expect((await app.fetch('/v1/pets/1', { key })).status).toBe(404);
   });
 
-  test('are no longer those of an address once their key is known', async () => {
+  test('are no longer those of an address once their key is known', async ({ expect }) => {
     const { app: waiting, begun, letGo } = await startWaitingApp();
     await using app = waiting;
     const first = askTimes(app, 64, app.key);
@@ -247,7 +247,9 @@ describe.concurrent('requests under way', () => {
     expect(await tooLarge.text()).toContain('more calls than the limits of the key allow');
   });
 
-  test('of all callers are bounded, refused before anybody is looked up, and let in again when they are fewer', async () => {
+  test('of all callers are bounded, refused before anybody is looked up, and let in again when they are fewer', async ({
+    expect,
+  }) => {
     const { app: waiting, begun, letGo } = await startWaitingApp({ maxRequestsInFlight: 2 });
     await using app = waiting;
     for (let i = 0; i < 20; i++) expect((await app.fetch('/v1/store/orders')).status).toBe(200);
