@@ -60,7 +60,7 @@ describe('a storage watch', () => {
   test('gives up on what waiting cannot heal', async () => {
     const { watch, events, state } = createWatch();
     state.failure = new Error('newer');
-    await watch.start();
+    await expect(watch.start()).rejects.toThrow('newer');
     await vi.advanceTimersByTimeAsync(5_000);
     expect(events).toEqual(['prepare', 'fatal']);
   });

@@ -13,8 +13,9 @@ export {
   referencePath,
   type VersionDescription,
 } from './openapi/versions.ts';
+export type { ProcedureMeta } from './procedure-meta.ts';
 export { deprecationFields } from './rest/deprecation-fields.ts';
-export type { ProcedureMeta, RestBinding } from './rest/rest-binding.ts';
+export type { RestBinding } from './rest/rest-binding.ts';
 export type { ApiVersion, RestResult, RestRoute } from './rest/rest-route.ts';
 export { restRoutes } from './rest/rest-routes.ts';
 export { type AppRouter, appRouter, createCaller } from './router.ts';

@@ -108,7 +108,10 @@ const CLASS_OF_STATUS: Readonly<Record<number, typeof PetstoreError>> = {
 };
 
 /** The error of an answer, as the class that its status asks for. */
-export function createAnswerError(message: string, details: PetstoreErrorDetails & { status: number }): PetstoreError {
+export function createResponseError(
+  message: string,
+  details: PetstoreErrorDetails & { status: number },
+): PetstoreError {
   const { status } = details;
   const ErrorClass = CLASS_OF_STATUS[status] ?? (status >= 400 && status < 500 ? InvalidRequestError : ServiceError);
   return new ErrorClass(message, details);

@@ -14,8 +14,8 @@ import {
   TimeoutError,
 } from '../src/rest.ts';
 import { systemClock } from '../src/transport/clock.ts';
-import { readRetryAfterSeconds } from '../src/transport/retry-after.ts';
-import { retryDelayMs } from '../src/transport/retry-policy.ts';
+import { retryDelayMs } from '../src/transport/retry-loop.ts';
+import { readRetryAfterSeconds } from '../src/transport/service-response.ts';
 import { JumpingClock } from './support/jumping-clock.ts';
 import { scaledClock } from './support/scaled-clock.ts';
 import { startScriptedServer } from './support/scripted-server.ts';

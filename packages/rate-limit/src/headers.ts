@@ -6,7 +6,7 @@ import {
   tightestWindow,
   type WindowName,
   type WindowStatus,
-} from './rate-limiter.ts';
+} from './port.ts';
 
 /** What the headers of an answer are made of. */
 export type HeaderSource = RateLimitDecision | RateLimitSnapshot | RecalledStatus;

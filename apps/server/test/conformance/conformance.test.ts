@@ -1,8 +1,9 @@
 import { openApiDocument } from '@petstore/api';
 import { StorageUnavailableError } from '@petstore/domain';
-import { readSettings } from '@petstore/runtime';
 import { manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
+import { withListing } from '../http/support/listing-of.ts';
+import { readSettings } from '../../src/settings.ts';
 import { importOrders, importPets, pendingOrder, placeOrder } from '../http/support/orders.ts';
 import { sendOne } from '../http/support/raw-http.ts';
 import {
@@ -212,8 +213,7 @@ test('an answer that is not as documented fails whichever test asked for it', as
     yield Buffer.from('[{"id":"1"}]');
   }
   const wrap: TestAppOptions['wrap'] = {
-    orders: (orders) =>
-      overriding(orders, { listOrders: () => overriding(orders.listOrders(), { jsonChunks: wrongOrders }) }),
+    orders: (orders) => withListing(orders, 'json', wrongOrders),
   };
   const other = await startTestApp({ wrap });
   expect((await other.fetch('/v1/store/orders')).status).toBe(200);

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { overriding } from '../support/overriding.ts';
+import { withListing } from './support/listing-of.ts';
 import { placeOrder } from './support/orders.ts';
 import { openRaw } from './support/raw-http.ts';
 import { startTestApp, type TestApp } from './support/test-app.ts';
@@ -18,21 +19,20 @@ async function startHeldApp() {
   const app = await startTestApp({
     wrap: {
       orders: (orders) =>
-        overriding(orders, {
-          listOrders: () =>
-            overriding(orders.listOrders(), {
-              async *jsonChunks() {
-                yield Buffer.from('[');
-                await gate.promise;
-                yield Buffer.from(']');
-              },
-            }),
-          async applyCommand(...args) {
-            begun.resolve();
+        overriding(
+          withListing(orders, 'json', async function* held() {
+            yield Buffer.from('[');
             await gate.promise;
-            return orders.applyCommand(...args);
+            yield Buffer.from(']');
+          }),
+          {
+            async applyCommand(...args) {
+              begun.resolve();
+              await gate.promise;
+              return orders.applyCommand(...args);
+            },
           },
-        }),
+        ),
     },
   });
   return { app, commandBegun: begun.promise, letGo: () => gate.resolve() };

@@ -1,8 +1,8 @@
 import { METHODS } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { overriding } from '../support/overriding.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
+import { withListing } from './support/listing-of.ts';
 import { importPets, placeOrder } from './support/orders.ts';
 import { openRaw, sendOne, sendRaw } from './support/raw-http.ts';
 import { startTestApp, useTestApp } from './support/test-app.ts';
@@ -11,16 +11,9 @@ let listings = 0;
 const app = await useTestApp({
   wrap: {
     orders: (orders) =>
-      overriding(orders, {
-        listOrders() {
-          const listing = orders.listOrders();
-          return overriding(listing, {
-            async *jsonChunks() {
-              listings++;
-              yield* listing.jsonChunks();
-            },
-          });
-        },
+      withListing(orders, 'json', async function* counted(original) {
+        listings++;
+        yield* original;
       }),
   },
 });

@@ -4,7 +4,7 @@ import { createPetstoreClient, transformer } from '@petstore/client';
 import type { OrderRepository } from '@petstore/domain';
 import { readMemoryInUse } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { overriding } from '../support/overriding.ts';
+import { withListing } from './support/listing-of.ts';
 import { startTestApp, type TestApp } from './support/test-app.ts';
 
 const COUNT = 300_000;
@@ -26,21 +26,17 @@ beforeAll(async () => {
 afterAll(() => app[Symbol.asyncDispose]());
 
 /** The real repository, whose packed batches are counted. */
-function counted(orders: OrderRepository): OrderRepository {
-  async function* countedBatches() {
+const counted = (orders: OrderRepository) =>
+  withListing(orders, 'packed', async function* countedBatches(original) {
     try {
-      for await (const batch of orders.listOrders().packedBatches()) {
+      for await (const batch of original) {
         batchesTaken++;
         yield batch;
       }
     } finally {
       endedListings++;
     }
-  }
-  return overriding(orders, {
-    listOrders: () => overriding(orders.listOrders(), { packedBatches: countedBatches }),
   });
-}
 
 /** Waits until the server takes no more batches. @returns how many it took until then */
 async function batchesTakenAtRest(): Promise<number> {

@@ -1,5 +1,5 @@
 import type { Connection } from '../options.ts';
-import type { Answer } from '../transport/answer.ts';
+import type { ServiceResponse } from '../transport/service-response.ts';
 import type { components, operations } from './document-v2.ts';
 import { parseInt64Objects } from './int64-json.ts';
 import { type CallOptions, createRestCall } from './rest-call.ts';
@@ -30,8 +30,7 @@ export function listOrderPages(connection: Connection, filter: OrderFilter = {},
 
   async function* readOrders(): AsyncGenerator<OrderV2, void, undefined> {
     for (let query: string | undefined = firstQuery; query !== undefined; ) {
-      const call = callOf(query);
-      const page: Page = await call.repeat(async () => readPage(await call.attempt()));
+      const page: Page = await callOf(query)(readPage);
       yield* page.orders;
       query = page.next;
     }
@@ -60,14 +59,14 @@ function queryOf(filter: OrderFilter): string {
 
 const NEXT_LINK = /<([^>]*)>; *rel="next"/;
 
-async function readPage(answer: Answer): Promise<Page> {
-  const text = await answer.readText();
+async function readPage(response: ServiceResponse): Promise<Page> {
+  const text = await response.readText();
   // Of where it leads only the query counts: a key goes nowhere but to the service.
-  const target = NEXT_LINK.exec(answer.headers.get('link') ?? '')?.[1];
+  const target = NEXT_LINK.exec(response.headers.get('link') ?? '')?.[1];
   try {
     const next = target === undefined ? undefined : new URL(target, 'http://service').search;
     return { orders: parseInt64Objects<OrderV2>(text), next };
   } catch (cause) {
-    throw answer.createError('The page of orders is not what it should be.', undefined, cause);
+    throw response.createError('The page of orders is not what it should be.', undefined, cause);
   }
 }

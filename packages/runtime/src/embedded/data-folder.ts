@@ -1,7 +1,7 @@
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { RuntimeError } from '../runtime-error.ts';
-import { type FileLock, tryLock } from './file-lock.ts';
+import { type FileLock, type LockMode, lock, tryLock } from './file-lock.ts';
 
 /**
  * Makes the data folder if there is none.
@@ -52,16 +52,21 @@ function reason(error: unknown): string {
 }
 
 /**
- * Lets one server at a time run on a data folder.
+ * Registers a server that runs on a data folder, until the lock is released.
  *
- * @throws RuntimeError when one runs already
+ * @param mode `exclusive`: no other server may; `shared`: those that share it, too
+ * @throws RuntimeError when one runs already that excludes it
  */
-export function claimDataFolder(path: string): FileLock {
-  const claim = tryLock(lockFile(path, 'server'), 'exclusive');
+export function claimDataFolder(path: string, mode: LockMode): FileLock {
+  const claim = tryLock(lockFile(path, 'server'), mode);
   if (claim !== undefined) return claim;
   throw new RuntimeError(
     `Another server already runs on the data folder ${path}. Stop it, or set DATA_DIR to another.`,
   );
 }
+
+/** Waits for a lock that no other process has at the same time. @throws RuntimeError after 60 s */
+export const lockDataFolder = (path: string, name: string): Promise<FileLock> =>
+  lock(lockFile(path, name), 'exclusive', 60_000);
 
 export const lockFile = (dataFolder: string, name: string): string => join(dataFolder, 'locks', name);

@@ -49,7 +49,7 @@ export async function useEmbeddedPostgres(dataFolder: string, options: UseOption
   };
   const servicePassword = join(dataFolder, 'postgres-service.password');
   const {
-    place: port,
+    location: port,
     pid,
     release,
   } = await useSharedServer(
@@ -63,7 +63,7 @@ export async function useEmbeddedPostgres(dataFolder: string, options: UseOption
       async start(lastingPort?: number) {
         await prepareCluster(cluster, servicePassword);
         const { port, process } = await startPostgres(cluster, PARAMETERS, lastingPort);
-        return { place: port, process };
+        return { location: port, process };
       },
     },
     options,
@@ -81,7 +81,7 @@ export const findEmbeddedPostgres = (dataFolder: string): SharedServerAccess<num
   name: 'postgres',
   async find() {
     const running = await findRunningPostgres(clusterFolder(dataFolder));
-    return running && { place: running.port, process: running.process };
+    return running && { location: running.port, process: running.process };
   },
   stop: stopPostgres,
 });

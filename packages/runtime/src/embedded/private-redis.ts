@@ -26,19 +26,19 @@ export async function usePrivateRedis(
     // A full disk must not stop the limits.
     'stop-writes-on-bgsave-error': 'no',
   };
-  const { place, pid, release } = await useSharedServer(
+  const { location, pid, release } = await useSharedServer(
     {
       ...findPrivateRedis(dataFolder),
       findFormer: async () => (await findFormerRedis(dataFolder).find())?.process,
       async start(lasting?: string) {
         const socketPath = prepareSocketPath(folder, owner, lasting);
         const server = await startRedisOnSocket({ program, folder, logFile, config, socketPath, user: owner });
-        return { place: socketPath, process: server };
+        return { location: socketPath, process: server };
       },
     },
     options,
   );
-  return { address: { type: 'socket', path: place }, pid, release };
+  return { address: { type: 'socket', path: location }, pid, release };
 }
 
 /** The Redis below a data folder, as somebody else may have started it. */
@@ -64,7 +64,7 @@ export const findFormerRedis = (dataFolder: string): SharedServerAccess<undefine
     const what = redisIn(folder);
     if (what === undefined || !/^port [1-9]/m.test(readText(join(folder, 'redis.conf')) ?? '')) return undefined;
     const [pid] = findProgramsIn(what);
-    return pid === undefined ? undefined : { place: undefined, process: adoptServer(pid) };
+    return pid === undefined ? undefined : { location: undefined, process: adoptServer(pid) };
   },
   stop: stopRedis,
 });
@@ -80,12 +80,12 @@ function redisIn(folder: string): ProgramInFolder | undefined {
 
 async function findRunningRedis(folder: string) {
   const what = redisIn(folder);
-  const place = findSocketPath(folder);
+  const location = findSocketPath(folder);
   const pid = Number(readText(pidFile(folder)) ?? 0);
-  if (what === undefined || place === undefined || !Number.isInteger(pid) || pid <= 1) return undefined;
+  if (what === undefined || location === undefined || !Number.isInteger(pid) || pid <= 1) return undefined;
   const server = adoptServer(pid);
   if (!server.isRunning() || !isProgramIn(pid, what)) return undefined;
-  return (await waitUntilAnswering(server, { path: place })) ? { place, process: server } : undefined;
+  return (await waitUntilAnswering(server, { path: location })) ? { location, process: server } : undefined;
 }
 
 function readText(file: string): string | undefined {

@@ -13,28 +13,26 @@ export interface EmbeddedServer<Address> {
   release(): Promise<void>;
 }
 
-export type SharedServerName = 'postgres' | 'redis';
-
 interface RunningServer<Location> {
   readonly process: ServerProcess;
-  readonly place: Location;
+  readonly location: Location;
 }
 
 /** Where one kind of server is, and how to end it. */
 export interface SharedServerAccess<Location> {
   readonly dataFolder: string;
-  readonly name: SharedServerName;
+  readonly name: 'postgres' | 'redis';
   /** Finds the one that runs, whoever started it: another process that uses it, or one that did not live to stop it. */
   find(): Promise<RunningServer<Location> | undefined>;
   stop(server: ServerProcess): Promise<void>;
 }
 
-/** How to run one kind of server. A place is what it is reached by: a port, or the path of a socket. */
+/** How to run one kind of server. A location is a port, or the path of a socket. */
 export interface SharedServerControl<Location> extends SharedServerAccess<Location> {
   /** Finds one that an earlier release left behind, and that cannot be used as it is. */
   findFormer(): Promise<ServerProcess | undefined>;
-  /** @param place the one that it must have; a free one where none is given */
-  start(place?: Location): Promise<RunningServer<Location>>;
+  /** @param location the one that it must have; a free one where none is given */
+  start(location?: Location): Promise<RunningServer<Location>>;
 }
 
 export interface UseOptions {
@@ -60,7 +58,7 @@ const RESTART_PAUSE_MS = 1_000;
 export async function useSharedServer<Location>(
   control: SharedServerControl<Location>,
   { onRestart }: UseOptions = {},
-): Promise<{ place: Location; pid: number; release: () => Promise<void> }> {
+): Promise<{ location: Location; pid: number; release: () => Promise<void> }> {
   const { changeLock, useLock } = locksOf(control);
   let use: FileLock;
   let guard: Guard;
@@ -80,7 +78,7 @@ export async function useSharedServer<Location>(
     }
   }
   const {
-    place,
+    location,
     process: { pid },
   } = running;
 
@@ -102,7 +100,7 @@ export async function useSharedServer<Location>(
       try {
         using _change = await lock(changeLock, 'exclusive', START_LOCK_TIMEOUT_MS);
         if (isReleased) return;
-        running = (await control.find()) ?? (await control.start(place)); // whoever is connected knows only this one
+        running = (await control.find()) ?? (await control.start(location)); // whoever is connected knows only this one
         tell();
       } catch (error) {
         tell(error);
@@ -111,7 +109,7 @@ export async function useSharedServer<Location>(
     }
   }
   if (onRestart !== undefined) void restartWhenEnded(onRestart);
-  return { place, pid, release };
+  return { location, pid, release };
 }
 
 /** @throws RuntimeError where an earlier release of the program still uses what it left */

@@ -85,7 +85,7 @@ export async function initialiseCluster(cluster: PostgresCluster, { flush }: { f
   );
   const [file, ...args] = command;
   try {
-    await promisify(execFile)(file, args, { ...identity, cwd: '/', env: serverEnvironment() });
+    await promisify(execFile)(file, args, { ...identity, cwd: '/', env: serverEnvironment(folder) });
   } catch (cause) {
     const output = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : String(cause);
     throw new RuntimeError(`PostgreSQL could not make its data folder ${folder}: ${lastLine(output)}`, { cause });
@@ -137,7 +137,7 @@ function spawnPostgres(cluster: PostgresCluster, parameters: PostgresParameters,
   const { command: asUser, ...identity } = commandAsUser(command, user, [dirname(folder), dirname(binaries.postgres)]);
   const log = openSync(logFile, 'w', 0o600);
   try {
-    return spawnServer(asUser, { ...identity, cwd: '/', env: serverEnvironment(), stdio: ['ignore', log, log] });
+    return spawnServer(asUser, { ...identity, cwd: '/', env: serverEnvironment(folder), stdio: ['ignore', log, log] });
   } finally {
     closeSync(log);
   }
@@ -184,9 +184,20 @@ function isPostmasterOf(pid: number, folder: string): boolean {
   }
 }
 
-/** Nothing of ours: PGPORT, PGDATA or LC_ALL of the caller must not change how the server runs. */
-export function serverEnvironment(): NodeJS.ProcessEnv {
-  return { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
+/**
+ * The environment of PostgreSQL's programs. Nothing is inherited: PGPORT, PGDATA or LC_ALL of the caller must not change
+ * how a server runs.
+ *
+ * After a power cut the pid in postmaster.pid may be that of another process of the same user. PostgreSQL would then
+ * refuse to start, except where it is the pid of its own "grandparent", which pg_ctl names in this variable (miscinit.c).
+ * It goes on to see by the shared memory that no process of the former server is left.
+ *
+ * @param folder in which no server runs
+ */
+export function serverEnvironment(folder: string): NodeJS.ProcessEnv {
+  const pid = readPostmasterFile(folder)?.pid ?? 0;
+  const isReused = pid > 1 && isAlive(pid) && !isPostmasterOf(pid, folder);
+  return { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC', ...(isReused && { PG_GRANDPARENT_PID: String(pid) }) };
 }
 
 const lastLine = (text: string): string => text.split('\n').at(-1) ?? '';

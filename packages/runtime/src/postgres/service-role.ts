@@ -53,7 +53,7 @@ export async function prepareServiceRole({ binaries, folder, user }: PostgresClu
     [dirname(folder), dirname(binaries.postgres)],
   );
   const [file, ...args] = command;
-  const run = promisify(execFile)(file, args, { ...identity, cwd: '/', env: serverEnvironment() });
+  const run = promisify(execFile)(file, args, { ...identity, cwd: '/', env: serverEnvironment(folder) });
   run.child.stdin?.on('error', () => {}); // it ended early, and `run` tells why
   run.child.stdin?.end(
     statements(password)

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connectRedis, type RateLimiter, ResilientLimiter } from '@petstore/rate-limit';
+import { connectRedis, createResilientLimiter, type RateLimiter } from '@petstore/rate-limit';
 
 /** How long Redis may take here: counts are exact as long as it answers at all, however busy the machine. */
 const PATIENCE_MS = 20_000;
@@ -23,10 +23,10 @@ export async function openTestLimiter(redisUrl: string): Promise<TestLimiter> {
   // An attempt that takes too long is an error, and followed by another.
   if (redis.status !== 'ready') await new Promise<void>((resolve) => redis.once('ready', () => resolve()));
   let aheadMs = 0;
-  const limiter = new ResilientLimiter({
+  const limiter = createResilientLimiter({
     redis,
     timeoutMs: PATIENCE_MS,
-    redisNowMs: () => Date.now() + aheadMs,
+    nowMs: () => Date.now() + aheadMs,
     onStateChange({ countedIn, reason }) {
       if (countedIn === 'process') console.error(`the test's Redis is away: ${reason}`);
     },

@@ -1,0 +1,99 @@
+// The packages that import this one check its sources, too, and find the declaration only this way.
+/// <reference path="./cluster-key-slot.d.ts" />
+import calculateSlot from 'cluster-key-slot';
+import { Cluster, type Redis } from 'ioredis';
+import type {
+  RateLimitDecision,
+  RateLimitRefusal,
+  RateLimitSnapshot,
+  RateLimitUse,
+  RecalledStatus,
+  ServingLimiter,
+} from '../port.ts';
+import type { RateLimitSubject } from '../subject.ts';
+import {
+  createDecisionMemory,
+  type RedisMaster,
+  ResilientLimiter,
+  type ResilientLimiterOptions,
+} from './resilient-limiter.ts';
+
+/** Creates the limiter to serve with. In a cluster each master may fail by itself. */
+export function createResilientLimiter(options: ResilientLimiterOptions): ServingLimiter {
+  const { redis } = options;
+  if (redis instanceof Cluster) return new ClusterLimiter(options, redis);
+  const memory = createDecisionMemory(options);
+  return new ResilientLimiter(options, { name: 'redis', memory, state: 'starting', canProbe: () => true });
+}
+
+/** A {@link ResilientLimiter} for each master of a Redis Cluster. */
+class ClusterLimiter implements ServingLimiter {
+  readonly #options: ResilientLimiterOptions;
+  readonly #cluster: Cluster;
+  readonly #memory;
+  readonly #limiters = new Map<string, ResilientLimiter>();
+  /** Counts until the masters are known. */
+  readonly #unassigned: ResilientLimiter;
+
+  constructor(options: ResilientLimiterOptions, cluster: Cluster) {
+    this.#options = options;
+    this.#cluster = cluster;
+    this.#memory = createDecisionMemory(options);
+    // A probe that is sent before all masters are connected might pass, and requests for the others would fail.
+    const canProbe = () => cluster.nodes('master').every(({ status }) => status === 'ready');
+    this.#unassigned = this.#open({ name: 'redis', state: 'starting', canProbe });
+    cluster.on('+node', (node: Redis) => node.once('ready', this.#probe));
+  }
+
+  get started(): Promise<void> {
+    return this.#unassigned.started;
+  }
+
+  get isDegraded(): boolean {
+    for (const limiter of this.#limiters.values()) if (limiter.isDegraded) return true;
+    return false;
+  }
+
+  check(subject: RateLimitSubject, cost: number): RateLimitDecision | Promise<RateLimitDecision> {
+    return this.#limiterOf(subject).check(subject, cost);
+  }
+
+  peek(subject: RateLimitSubject): Promise<RateLimitSnapshot> {
+    return this.#limiterOf(subject).peek(subject);
+  }
+
+  recall(subject: RateLimitSubject): RateLimitRefusal | RecalledStatus {
+    return this.#limiterOf(subject).recall(subject);
+  }
+
+  debit(subject: RateLimitSubject, use: RateLimitUse): Promise<void> {
+    return this.#limiterOf(subject).debit(subject, use);
+  }
+
+  close(): void {
+    for (const limiter of this.#limiters.values()) limiter.close();
+  }
+
+  readonly #probe = (): void => {
+    for (const limiter of this.#limiters.values()) limiter.probe();
+  };
+
+  #limiterOf({ storageKey }: RateLimitSubject): ResilientLimiter {
+    const name = this.#cluster.slots[calculateSlot(storageKey)]?.[0];
+    if (name === undefined) return this.#unassigned;
+    return this.#limiters.get(name) ?? this.#open({ name, state: this.#stateOf(name), canProbe: () => true });
+  }
+
+  #open(master: Omit<RedisMaster, 'memory'>): ResilientLimiter {
+    const limiter = new ResilientLimiter(this.#options, { ...master, memory: this.#memory });
+    this.#limiters.set(master.name, limiter);
+    return limiter;
+  }
+
+  #stateOf(master: string): RedisMaster['state'] {
+    const isReady = this.#cluster
+      .nodes('master')
+      .some(({ options: { host, port }, status }) => `${host}:${port}` === master && status === 'ready');
+    return isReady ? 'connected' : 'connecting';
+  }
+}

@@ -1,0 +1,259 @@
+import { readFileSync } from 'node:fs';
+import type { Cluster, Redis } from 'ioredis';
+import {
+  type RateLimitDecision,
+  type RateLimiter,
+  type RateLimitSnapshot,
+  type RateLimitUse,
+  type WindowName,
+  type WindowStatus,
+  wholeSecondsUntil,
+} from '../port.ts';
+import type { ApiKeySubject, RateLimitSubject } from '../subject.ts';
+import { CircuitBreaker } from './circuit-breaker.ts';
+import { invalidReply, RedisUnavailableError, toUnavailableError } from './redis-unavailable-error.ts';
+
+export interface RedisLimiterOptions {
+  /** A connection that sends a command at once or fails, and never sends one twice: see `connectRedis`. */
+  readonly redis: Redis | Cluster;
+  /** How long a call may take, in milliseconds. @default 100 */
+  readonly timeoutMs?: number | undefined;
+  /** A clock in place of Redis' own, in milliseconds since the epoch: for tests. */
+  readonly nowMs?: (() => number) | undefined;
+}
+
+/** A connection that the script is defined on. */
+export type ScriptedRedis = (Redis | Cluster) & {
+  /** See check.lua. `keyCount` requests; the keys come first. */
+  rateLimitCheckBuffer(keyCount: number, parameters: readonly (string | number)[]): Promise<unknown>;
+};
+
+/** What is asked of the script about a subject: see check.lua. */
+interface ScriptRequest {
+  readonly subject: RateLimitSubject;
+  readonly mode: 'a' | 'b' | 'd' | 'k' | 'l' | 'p' | 'q';
+  readonly cost: number;
+  /** The limit per day, or what is debited to the day. */
+  readonly perDay: number;
+}
+
+/** A request that waits for the script call of its tick. */
+interface Entry extends ScriptRequest {
+  /** Receives the reply and where in it its result begins. */
+  readonly resolve: (reply: Buffer, offset: number) => void;
+  readonly reject: (error: RedisUnavailableError) => void;
+}
+
+export const CALL_TIMEOUT_MS = 100;
+
+/** A larger batch would hold up other users of Redis for longer than a millisecond. */
+const BATCH_MAX = 128;
+
+/** The layout of a reply of check.lua: the time, then the results. */
+const TIME_BYTES = 8;
+const RESULT_BYTES = 29;
+/** 0 admitted, 1 and 2 exceeded, 3 and 4 banned. */
+const CODE_MAX = 4;
+/** Beyond it there is no date. */
+const TIME_MAX_MS = 8.64e15;
+
+/** The script is sent once per connection, then called by its hash; after SCRIPT FLUSH it is sent again. */
+function defineScript(redis: Redis | Cluster): ScriptedRedis {
+  redis.defineCommand('rateLimitCheck', { lua: readFileSync(new URL('./check.lua', import.meta.url), 'utf8') });
+  return redis as ScriptedRedis; // defineCommand has just added it, which its types do not show
+}
+
+/**
+ * Counts in Redis, by its clock. Requests of one tick share a script call, which halves the work of Redis and takes most
+ * of it off this process. In a Redis Cluster, where a call may only name keys of one slot, each is a call of its own.
+ *
+ * Calls reject with a {@link RedisUnavailableError}.
+ */
+export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
+  /** Records how calls end. Opening it stops none: callers look at it first. */
+  readonly breaker = new CircuitBreaker();
+  /** How far the clock of this process is ahead of Redis' clock, by the last reply. */
+  clockOffsetMs = 0;
+  readonly #redis: ScriptedRedis;
+  readonly #timeoutMs: number;
+  readonly #nowMs: (() => number) | undefined;
+  readonly #batchMax: number;
+  readonly #flush = (): void => this.#sendAll();
+  #waiting: Entry[] = [];
+
+  constructor({ redis, timeoutMs = CALL_TIMEOUT_MS, nowMs }: RedisLimiterOptions) {
+    this.#redis = defineScript(redis);
+    this.#timeoutMs = timeoutMs;
+    this.#nowMs = nowMs;
+    this.#batchMax = redis.isCluster ? 1 : BATCH_MAX;
+  }
+
+  /** @param cost must have passed `assertCost` */
+  check(subject: RateLimitSubject, cost: number): Promise<RateLimitDecision> {
+    const mode = subject.type === 'api-key' ? 'k' : 'a';
+    return this.#enqueue({ subject, mode, cost, perDay: subject.perDay ?? 0 }, readDecision);
+  }
+
+  /** Requests that are sent later for the same subject are decided later. */
+  debit(subject: RateLimitSubject, { minute, day }: RateLimitUse): Promise<void> {
+    const mode = subject.type === 'api-key' ? 'd' : 'b';
+    return this.#enqueue({ subject, mode, cost: minute, perDay: day }, () => {});
+  }
+
+  peek(subject: RateLimitSubject): Promise<RateLimitSnapshot> {
+    const mode = subject.type === 'api-key' ? 'p' : 'q';
+    return this.#enqueue({ subject, mode, cost: 1, perDay: subject.perDay ?? 0 }, readSnapshot);
+  }
+
+  /**
+   * Drops strikes, level and ban of a key; what it has used stays.
+   *
+   * @returns whether the key was banned
+   */
+  pardon(subject: ApiKeySubject): Promise<boolean> {
+    const readWasBanned = (reply: Buffer, offset: number) => reply.readUInt32LE(offset + 25) > 0;
+    return this.#enqueue({ subject, mode: 'l', cost: 0, perDay: 0 }, readWasBanned);
+  }
+
+  #enqueue<Result>(
+    request: ScriptRequest,
+    read: (reply: Buffer, offset: number, subject: RateLimitSubject) => Result,
+  ): Promise<Result> {
+    // After all input of this tick has been read: connections are read in callbacks of their own.
+    if (this.#waiting.length === 0) setImmediate(this.#flush);
+    const { subject, mode, cost, perDay } = request;
+    return new Promise((resolve, reject) => {
+      const settle = (reply: Buffer, offset: number) => resolve(read(reply, offset, subject));
+      this.#waiting.push({ subject, mode, cost, perDay, resolve: settle, reject });
+    });
+  }
+
+  #sendAll(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (let i = 0; i < waiting.length; i += this.#batchMax) {
+      void this.#send(waiting.length <= this.#batchMax ? waiting : waiting.slice(i, i + this.#batchMax)); // never rejects
+    }
+  }
+
+  async #send(batch: readonly Entry[]): Promise<void> {
+    const parameters: (string | number)[] = [];
+    for (const { subject } of batch) parameters.push(subject.storageKey);
+    parameters.push(this.#nowMs?.() ?? '');
+    for (const { mode, cost, subject, perDay } of batch) parameters.push(mode, cost, subject.perMinute, perDay);
+    const late = Promise.withResolvers<Buffer | undefined>();
+    try {
+      const sent = this.#redis.rateLimitCheckBuffer(batch.length, parameters);
+      const reply = await this.#settle(sent, (value) => assertCheckReply(value, batch.length), late.resolve);
+      if (this.#nowMs === undefined) this.clockOffsetMs = Date.now() - reply.readDoubleLE();
+      for (let i = 0; i < batch.length; i++) batch[i]?.resolve(reply, offsetOf(i));
+    } catch (cause) {
+      const { message, mayHaveRun } = toUnavailableError(cause);
+      for (const [i, { subject, reject }] of batch.entries()) {
+        const lateDecision = late.promise.then((reply) => reply && readDecision(reply, offsetOf(i), subject));
+        reject(new RedisUnavailableError(message, { cause, mayHaveRun, lateDecision }));
+      }
+    }
+  }
+
+  /**
+   * Waits for a reply, for as long as a call may take, and records how it ended.
+   *
+   * @param late receives what became of a call that had timed out: its reply, or nothing where it has not run
+   * @throws RedisUnavailableError where none came in time, or one that `parse` refuses
+   */
+  #settle<Reply>(
+    sent: Promise<unknown>,
+    parse: (reply: unknown) => Reply,
+    late?: (reply: Reply | undefined) => void,
+  ): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      let isWaiting = true;
+      const fail = (error: RedisUnavailableError): void => {
+        isWaiting = false;
+        this.breaker.recordFailure(performance.now());
+        reject(error);
+      };
+      const timer = setTimeout(() => {
+        // Where this process itself was held up, the reply may have been there for long: it is read before this runs.
+        setImmediate(() => {
+          if (isWaiting)
+            fail(new RedisUnavailableError(`Redis did not respond within ${this.#timeoutMs} ms`, { mayHaveRun: true }));
+        });
+      }, this.#timeoutMs);
+      const onError = (cause: unknown): void => {
+        clearTimeout(timer);
+        const error = toUnavailableError(cause);
+        if (isWaiting) fail(error);
+        else if (!error.mayHaveRun) late?.(undefined);
+      };
+      sent
+        .then((value) => {
+          const reply = parse(value);
+          clearTimeout(timer);
+          if (!isWaiting) return late?.(reply);
+          isWaiting = false;
+          this.breaker.recordSuccess(performance.now());
+          resolve(reply);
+        })
+        .catch(onError);
+    });
+  }
+}
+
+const offsetOf = (index: number): number => TIME_BYTES + index * RESULT_BYTES;
+
+/** @throws RedisUnavailableError where the reply cannot be that of check.lua to so many requests */
+function assertCheckReply(reply: unknown, count: number): Buffer {
+  if (!Buffer.isBuffer(reply)) throw invalidReply('it is no string');
+  const length = offsetOf(count);
+  if (reply.length !== length) throw invalidReply(`it has ${reply.length} bytes, and not ${length}`);
+  const atMs = reply.readDoubleLE();
+  if (!(Math.abs(atMs) <= TIME_MAX_MS)) throw invalidReply(`it has the time ${atMs}`);
+  for (let offset = TIME_BYTES; offset < length; offset += RESULT_BYTES) {
+    const code = reply.readUInt8(offset);
+    if (code > CODE_MAX) throw invalidReply(`it has the outcome ${code}`);
+  }
+  return reply;
+}
+
+/** Reads the result of a check from a reply of check.lua. */
+export function readDecision(reply: Buffer, offset: number, subject: RateLimitSubject): RateLimitDecision {
+  const atMs = reply.readDoubleLE();
+  const code = reply.readUInt8(offset);
+  const windowAt = (limit: number, at: number): WindowStatus => ({
+    limit,
+    remaining: reply.readUInt32LE(at),
+    resetAtMs: atMs + reply.readUInt32LE(at + 4),
+  });
+  const minute = windowAt(subject.perMinute, offset + 1);
+  const day = subject.perDay === undefined ? undefined : windowAt(subject.perDay, offset + 9);
+  if (code === 0) return { outcome: 'admitted', atMs, minute, day };
+  const limitingWindow: WindowName = code % 2 === 1 ? 'minute' : 'day';
+  const releaseAtMs = atMs + reply.readUInt32LE(offset + 17);
+  const retryAfterSeconds = wholeSecondsUntil(atMs + reply.readUInt32LE(offset + 21), atMs);
+  const refusal = { atMs, minute, day, limitingWindow, releaseAtMs, retryAfterSeconds };
+  if (code <= 2) return { outcome: 'rate_limit_exceeded', ...refusal };
+  return { outcome: 'api_key_banned', ...refusal, bannedUntilMs: atMs + reply.readUInt32LE(offset + 25) };
+}
+
+/** Reads the result of a peek from a reply of check.lua. */
+export function readSnapshot(reply: Buffer, offset: number, subject: RateLimitSubject): RateLimitSnapshot {
+  const atMs = reply.readDoubleLE();
+  const [minuteUsed, dayUsed] = [reply.readUInt32LE(offset + 1), reply.readUInt32LE(offset + 9)];
+  const windowOf = (limit: number, used: number, at: number): WindowStatus => ({
+    limit,
+    remaining: Math.max(0, limit - used),
+    resetAtMs: atMs + reply.readUInt32LE(at),
+  });
+  const banMs = reply.readUInt32LE(offset + 25);
+  return {
+    outcome: 'snapshot',
+    atMs,
+    minute: windowOf(subject.perMinute, minuteUsed, offset + 5),
+    day: subject.perDay === undefined ? undefined : windowOf(subject.perDay, dayUsed, offset + 13),
+    used: { minute: minuteUsed, day: subject.perDay === undefined ? undefined : dayUsed },
+    strikes: reply.readUInt32LE(offset + 17),
+    ban: banMs === 0 ? undefined : { untilMs: atMs + banMs, level: reply.readUInt32LE(offset + 21) },
+  };
+}
