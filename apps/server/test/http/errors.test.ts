@@ -2,15 +2,14 @@ import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
 import { StorageUnavailableError } from '@petstore/domain';
 import { manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
+import { createKey, planOf } from '../support/keys.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { placeOrder } from './support/orders.ts';
 import { type RawAnswer, sendOne } from './support/raw-http.ts';
 import {
   createBannedKey,
-  createKey,
   failing,
   PETS_SUNSET_AT,
-  planOf,
   startTestApp,
   type TestApp,
   type TestAppOptions,

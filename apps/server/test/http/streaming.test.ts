@@ -3,10 +3,11 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readMemoryInUse } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createKey, planOf } from '../support/keys.ts';
 import { expectError } from './support/expect-error.ts';
 import { listingOf } from './support/listing-of.ts';
 import { openRaw, sendOne } from './support/raw-http.ts';
-import { createKey, planOf, startTestApp, type TestApp } from './support/test-app.ts';
+import { startTestApp, type TestApp } from './support/test-app.ts';
 
 const listRequest = (key: string) => `GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
 

@@ -1,12 +1,13 @@
 import type { Order } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
+import { createKey, planOf } from '../support/keys.ts';
 import { overriding } from '../support/overriding.ts';
 import { request } from './support/counting-app.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { listingOf } from './support/listing-of.ts';
 import { pendingOrder } from './support/orders.ts';
 import { type RawAnswer, sendRaw } from './support/raw-http.ts';
-import { createKey, planOf, startTestApp, type TestApp } from './support/test-app.ts';
+import { startTestApp, type TestApp } from './support/test-app.ts';
 
 const SOON = { timeout: 20_000 };
 
