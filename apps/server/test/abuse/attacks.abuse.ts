@@ -9,8 +9,8 @@ import { openPersistence } from '@petstore/persistence';
 import { createTemporaryFolder, createTestRedis, startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { createKey } from '../http/support/test-app.ts';
-import { ServerUnderTest } from '../process/support/server-process.ts';
+import { SpawnedServer } from '../process/support/spawned-server.ts';
+import { createKey } from '../support/keys.ts';
 
 /** Far more than fit the buffers between a server and a client that does not read. */
 const ORDERS = 200_000;
@@ -24,7 +24,7 @@ async function startServer(environment: Record<string, string> = {}) {
   const postgres = resources.use(await startPostgresServer());
   const { url: redisUrl } = resources.use(await createTestRedis());
   const server = resources.use(
-    new ServerUnderTest(join(folder, 'data'), {
+    new SpawnedServer(join(folder, 'data'), {
       DATABASE_URL: postgres.url,
       REDIS_URL: redisUrl,
       LOG_LEVEL: 'info',

@@ -8,8 +8,8 @@ import { openPersistence, type Persistence } from '@petstore/persistence';
 import { createTemporaryFolder, createTestDatabase, createTestRedis } from '@petstore/testing';
 import { expect, test } from 'vitest';
 import { importPets } from '../http/support/orders.ts';
-import { createKey } from '../http/support/test-app.ts';
-import { ServerUnderTest } from '../process/support/server-process.ts';
+import { SpawnedServer } from '../process/support/spawned-server.ts';
+import { createKey } from '../support/keys.ts';
 import { type KnownKeys, oddRequests } from './support/odd-requests.ts';
 import { type Outcome, sendAll } from './support/send.ts';
 
@@ -33,7 +33,7 @@ async function startServer(resources: AsyncDisposableStack) {
   const { url: redisUrl } = resources.use(await createTestRedis());
   const socketPath = join(folder, 'memory');
   const server = resources.use(
-    new ServerUnderTest(join(folder, 'data'), {
+    new SpawnedServer(join(folder, 'data'), {
       DATABASE_URL: databaseUrl,
       REDIS_URL: redisUrl,
       TRUST_PROXY: '1',

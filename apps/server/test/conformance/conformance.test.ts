@@ -7,15 +7,14 @@ import { withListing } from '../http/support/listing-of.ts';
 import { importOrders, importPets, pendingOrder, placeOrder } from '../http/support/orders.ts';
 import { sendOne } from '../http/support/raw-http.ts';
 import {
-  createKey,
   failing,
   PETS_SUNSET_AT,
-  planOf,
   startTestApp,
   type TestApp,
   type TestAppOptions,
   useTestApp,
 } from '../http/support/test-app.ts';
+import { createKey, planOf } from '../support/keys.ts';
 import { AnswerValidator } from './answer-validator.ts';
 import { type DescribedOperation, describeApi } from './described-api.ts';
 
@@ -114,7 +113,7 @@ describe.concurrent.each(OPERATIONS)('$name', (operation) => {
     expect(await askFor({ lines: ['Host: y'] })).toBe('400 invalid_request');
     expect(await askFor({ lines: ['Expect: a-miracle'] })).toBe('417 expectation_failed');
     expect(await askFor({ lines: [`X: ${'x'.repeat(17_000)}`] })).toBe('431 headers_too_large');
-    expect(await own({ bounds: { headersTimeoutMs: 100 } }, { end: '\r\n' })).toBe('408 request_timeout');
+    expect(await own({ bounds: { headersTimeoutMs: 1_000 } }, { end: '\r\n' })).toBe('408 request_timeout');
   });
 
   test('too many requests, then a ban', async () => {

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
+import { createKey } from '../support/keys.ts';
 import { connectionsOf, forgedKey, request, startCountingApp } from './support/counting-app.ts';
 import { expectError } from './support/expect-error.ts';
 import { openRaw, sendRaw } from './support/raw-http.ts';
-import { createKey, startTestApp, type TestApp } from './support/test-app.ts';
+import { startTestApp, type TestApp } from './support/test-app.ts';
 
 const SOON = { timeout: 20_000 };
 

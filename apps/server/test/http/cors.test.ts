@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createKey, planOf, startTestApp, useTestApp } from './support/test-app.ts';
+import { createKey, planOf } from '../support/keys.ts';
+import { startTestApp, useTestApp } from './support/test-app.ts';
 
 const SHOP = 'https://shop.example';
 const app = await useTestApp({ corsOrigins: [SHOP, 'http://localhost:5173'] });

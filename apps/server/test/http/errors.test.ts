@@ -2,15 +2,14 @@ import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
 import { StorageUnavailableError } from '@petstore/domain';
 import { manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
+import { createKey, planOf } from '../support/keys.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { placeOrder } from './support/orders.ts';
 import { type RawAnswer, sendOne } from './support/raw-http.ts';
 import {
   createBannedKey,
-  createKey,
   failing,
   PETS_SUNSET_AT,
-  planOf,
   startTestApp,
   type TestApp,
   type TestAppOptions,
@@ -81,7 +80,7 @@ const ROWS: readonly Row[] = [
     code: 'request_timeout',
     from: 'the parser',
     // Time enough for the first bytes to be read: a connection that says nothing is closed in silence.
-    options: { bounds: { headersTimeoutMs: 1_000 } },
+    options: { bounds: { headersTimeoutMs: 2_000 } },
     provoke: (app) => raw(app, 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\n'),
   },
   {

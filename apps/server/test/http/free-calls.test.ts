@@ -1,10 +1,11 @@
 import type { RateLimiter } from '@petstore/rate-limit';
 import { describe, expect, test } from 'vitest';
+import { createKey, planOf } from '../support/keys.ts';
 import { overriding } from '../support/overriding.ts';
 import { request } from './support/counting-app.ts';
 import { expectRateLimitHeaders } from './support/expect-error.ts';
 import { sendRaw } from './support/raw-http.ts';
-import { createBannedKey, createKey, planOf, startTestApp, type TestApp } from './support/test-app.ts';
+import { createBannedKey, startTestApp, type TestApp } from './support/test-app.ts';
 import { query } from './support/trpc-calls.ts';
 
 const ORIGIN = 'https://shop.example';

@@ -5,7 +5,7 @@ import { importPets } from './support/orders.ts';
 import { openRaw, type RawAnswer } from './support/raw-http.ts';
 import { useTestApp } from './support/test-app.ts';
 
-const app = await useTestApp({ bounds: { headersTimeoutMs: 1_000, requestTimeoutMs: 1_000, maxBodyBytes: 50 } });
+const app = await useTestApp({ bounds: { headersTimeoutMs: 4_000, requestTimeoutMs: 4_000, maxBodyBytes: 50 } });
 await importPets(app.persistence, [{ id: 1n, name: 'Ada' }]);
 
 const rarely = <Value>(usual: fc.Arbitrary<Value>, odd: fc.Arbitrary<Value>) =>
@@ -87,7 +87,7 @@ test('whatever is sent, what is answered is well formed, and the listener lives 
   let clients = 0;
   const property = fc.asyncProperty(request, async ({ verb, text }) => {
     const localAddress = `127.0.1.${1 + (clients++ % 250)}`;
-    using connection = await openRaw({ port: app.port, localAddress, timeoutMs: 10_000 });
+    using connection = await openRaw({ port: app.port, localAddress });
     connection.write(text);
     let answer = await connection.read(verb);
     if (answer.status === 100) answer = await connection.read(verb);

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { createClientAddress, type TrustedProxies } from '../../src/http/edge/client-address.ts';
+import { createKey, planOf } from '../support/keys.ts';
 import { expectRateLimitHeaders } from './support/expect-error.ts';
 import { importPets, placeOrder } from './support/orders.ts';
-import { createKey, PETS_SUNSET_AT, planOf, startTestApp, useTestApp } from './support/test-app.ts';
+import { PETS_SUNSET_AT, startTestApp, useTestApp } from './support/test-app.ts';
 
 const app = await useTestApp();
 await importPets(app.persistence, [{ id: 1n, name: 'Ada' }]);

@@ -1,10 +1,11 @@
 import type { ErrorCode } from '@petstore/api';
 import { manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
+import { createKey, planOf } from '../support/keys.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { placeOrder } from './support/orders.ts';
 import { sendOne } from './support/raw-http.ts';
-import { createKey, planOf, startTestApp, useTestApp } from './support/test-app.ts';
+import { startTestApp, useTestApp } from './support/test-app.ts';
 
 // Each request without a valid key comes from an address of its own, so that none uses up another's limit.
 const app = await useTestApp({ trustedProxies: true });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createKey, planOf, useTestApp } from './support/test-app.ts';
+import { createKey, planOf } from '../support/keys.ts';
+import { useTestApp } from './support/test-app.ts';
 import { query } from './support/trpc-calls.ts';
 
 const shared = await useTestApp();

@@ -2,13 +2,12 @@ import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
 import { StorageUnavailableError } from '@petstore/domain';
 import { manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
+import { createKey, planOf } from '../support/keys.ts';
 import { expectError } from './support/expect-error.ts';
 import { importPets, placeOrder } from './support/orders.ts';
 import {
-  createKey,
   failing,
   PETS_SUNSET_AT,
-  planOf,
   startTestApp,
   type TestApp,
   type TestAppOptions,

@@ -1,10 +1,11 @@
 import type { ErrorCode } from '@petstore/api';
 import { INT64_MAX, INT64_MIN } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
+import { createKey, planOf } from '../support/keys.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { importOrders, importPets, pendingOrder } from './support/orders.ts';
 import { type RawAnswer, sendOne } from './support/raw-http.ts';
-import { createKey, planOf, useTestApp } from './support/test-app.ts';
+import { useTestApp } from './support/test-app.ts';
 
 const app = await useTestApp();
 await importOrders(

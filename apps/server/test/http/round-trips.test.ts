@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createKey, planOf } from '../support/keys.ts';
 import { type CountingProxy, startCountingProxy } from './support/counting-proxy.ts';
-import { createBannedKey, createKey, planOf, startTestApp, type TestApp } from './support/test-app.ts';
+import { createBannedKey, startTestApp, type TestApp } from './support/test-app.ts';
 
 // What a request costs, in times that somebody waits for another process: counts, because times depend on the machine.
 

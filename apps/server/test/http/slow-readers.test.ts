@@ -25,7 +25,7 @@ function openReader(app: TestApp): Socket {
 
 const cuts = ({ logLines }: TestApp) => logLines.filter(({ msg }) => msg.includes('reader was too slow'));
 
-test.concurrent('a list whose reader takes nothing is ended, and its place given back', async () => {
+test.concurrent('a list whose reader takes nothing is ended, and its place given back', async ({ expect }) => {
   await using app = await startTestApp({ ...listingOf(longList), bounds: { idleReaderMs: 1_000, maxStreams: 1 } });
   const reader = openReader(app);
   await expect.poll(() => cuts(app), SOON).toHaveLength(1);

@@ -3,10 +3,11 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readMemoryInUse } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createKey, planOf } from '../support/keys.ts';
 import { expectError } from './support/expect-error.ts';
 import { listingOf } from './support/listing-of.ts';
 import { openRaw, sendOne } from './support/raw-http.ts';
-import { createKey, planOf, startTestApp, type TestApp } from './support/test-app.ts';
+import { startTestApp, type TestApp } from './support/test-app.ts';
 
 const listRequest = (key: string) => `GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
 
@@ -18,17 +19,17 @@ const SOON = { timeout: 20_000 };
 /**
  * Reads an answer that comes in chunks to its last one.
  *
- * @param onMegabyte called whenever another one has come
+ * @param onProgress called whenever another four megabytes have come
  * @returns how many bytes there were
  */
-async function receiveChunked(socket: Socket, onMegabyte = async () => {}): Promise<number> {
+async function receiveChunked(socket: Socket, onProgress = async () => {}): Promise<number> {
   let received = 0;
   let lastBytes = Buffer.alloc(0);
   // A socket without an encoding gives buffers.
   for await (const piece of socket as AsyncIterable<Buffer>) {
-    const megabytesBefore = Math.floor(received / 1_000_000);
+    const stepsBefore = Math.floor(received / 4_000_000);
     received += piece.byteLength;
-    if (Math.floor(received / 1_000_000) > megabytesBefore) await onMegabyte();
+    if (Math.floor(received / 4_000_000) > stepsBefore) await onProgress();
     // The end may come in two pieces.
     lastBytes = Buffer.concat([lastBytes, piece.subarray(-5)]).subarray(-5);
     if (lastBytes.toString() === '0\r\n\r\n') break;
@@ -103,7 +104,7 @@ describe.concurrent('a listing', () => {
     expect(pieces).toHaveLength(1);
   });
 
-  test('ends when its client is gone', async () => {
+  test('ends when its client is gone', async ({ expect }) => {
     let hasEnded = false;
     async function* endless() {
       try {
@@ -183,7 +184,7 @@ describe.concurrent('a listing', () => {
     expect((await app.fetch('/v1/store/orders')).status).toBe(200);
   });
 
-  test('of a client that reads nothing for long is cut off', async () => {
+  test('of a client that reads nothing for long is cut off', async ({ expect }) => {
     async function* endless() {
       for (;;) yield bytes('x'.repeat(100_000));
     }
@@ -226,7 +227,7 @@ describe.concurrent('over tRPC', () => {
     expect(answer.body.match(/"quantity"/g)).toHaveLength(1_000);
   });
 
-  test('a list ends when its client is gone', async () => {
+  test('a list ends when its client is gone', async ({ expect }) => {
     let hasEnded = false;
     async function* endless() {
       try {

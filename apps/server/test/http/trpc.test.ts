@@ -5,19 +5,12 @@ import { StorageUnavailableError } from '@petstore/domain';
 import type { RateLimiter } from '@petstore/rate-limit';
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
 import { describe, expect, test } from 'vitest';
+import { createKey, planOf } from '../support/keys.ts';
 import { overriding } from '../support/overriding.ts';
 import { expectRateLimitHeaders } from './support/expect-error.ts';
 import { importPets, placeOrder } from './support/orders.ts';
 import { openRaw, sendOne } from './support/raw-http.ts';
-import {
-  createKey,
-  failing,
-  planOf,
-  startTestApp,
-  type TestApp,
-  type TestAppOptions,
-  useTestApp,
-} from './support/test-app.ts';
+import { failing, startTestApp, type TestApp, type TestAppOptions, useTestApp } from './support/test-app.ts';
 import { batchBody, encode, mutate, query } from './support/trpc-calls.ts';
 
 const JSON_BODY = { 'content-type': 'application/json' };
@@ -270,7 +263,7 @@ describe("every failure under /trpc is tRPC's envelope with the documented code"
       expect(await connection.read()).toMatchObject({ status: 408, headers: { 'x-ratelimit-limit': '1000000000' } });
     });
 
-    test('a client that was gone meanwhile is waited for no longer', async () => {
+    test('a client that was gone meanwhile is waited for no longer', async ({ expect }) => {
       const { app: slow, limiterAsked, letGo } = await startSlowApp();
       await using app = slow;
       app.app.server.once('connection', (socket: Socket) => socket.once('close', letGo));

@@ -1,12 +1,13 @@
 import type { Order } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
+import { createKey, planOf } from '../support/keys.ts';
 import { overriding } from '../support/overriding.ts';
 import { request } from './support/counting-app.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { listingOf } from './support/listing-of.ts';
 import { pendingOrder } from './support/orders.ts';
 import { type RawAnswer, sendRaw } from './support/raw-http.ts';
-import { createKey, planOf, startTestApp, type TestApp } from './support/test-app.ts';
+import { startTestApp, type TestApp } from './support/test-app.ts';
 
 const SOON = { timeout: 20_000 };
 
@@ -81,7 +82,7 @@ async function expectCrowded(response: Response | RawAnswer): Promise<void> {
 }
 
 describe.concurrent('long lists under way', () => {
-  test('are four of a key, sixteen of an Enterprise key, and none that another key notices', async () => {
+  test('are four of a key, sixteen of an Enterprise key, and none that another key notices', async ({ expect }) => {
     const lists = heldLists();
     await using app = await startHolding(lists);
     const key = await businessKey(app);
@@ -104,7 +105,7 @@ describe.concurrent('long lists under way', () => {
     await after.text();
   });
 
-  test('over REST and tRPC count together, and a batch counts what it holds', async () => {
+  test('over REST and tRPC count together, and a batch counts what it holds', async ({ expect }) => {
     const lists = heldLists();
     await using app = await startHolding(lists);
     const key = await businessKey(app);
@@ -148,7 +149,7 @@ describe.concurrent('long lists under way', () => {
     for (const response of four) expect(await response.text()).toBe('[]');
   });
 
-  test('that are refused for all at once are 503, and are ended', async () => {
+  test('that are refused for all at once are 503, and are ended', async ({ expect }) => {
     const lists = heldLists();
     await using app = await startHolding(lists, { maxStreams: 1 });
     const first = await list(app);
@@ -207,7 +208,7 @@ const petInputs = (count: number) =>
 const PET_INPUT = { json: { petId: '1' }, meta: { values: { petId: ['bigint'] } } };
 
 describe.concurrent('requests under way', () => {
-  test('are 256 of a key, and none that another key notices', async () => {
+  test('are 256 of a key, and none that another key notices', async ({ expect }) => {
     const { app: waiting, begun, letGo } = await startWaitingApp();
     await using app = waiting;
     const key = await businessKey(app);
@@ -229,7 +230,7 @@ describe.concurrent('requests under way', () => {
     expect((await app.fetch('/v1/pets/1', { key })).status).toBe(404);
   });
 
-  test('are no longer those of an address once their key is known', async () => {
+  test('are no longer those of an address once their key is known', async ({ expect }) => {
     const { app: waiting, begun, letGo } = await startWaitingApp();
     await using app = waiting;
     const first = askTimes(app, 64, app.key);
@@ -247,7 +248,9 @@ describe.concurrent('requests under way', () => {
     expect(await tooLarge.text()).toContain('more calls than the limits of the key allow');
   });
 
-  test('of all callers are bounded, refused before anybody is looked up, and let in again when they are fewer', async () => {
+  test('of all callers are bounded, refused before anybody is looked up, and let in again when they are fewer', async ({
+    expect,
+  }) => {
     const { app: waiting, begun, letGo } = await startWaitingApp({ maxRequestsInFlight: 2 });
     await using app = waiting;
     for (let i = 0; i < 20; i++) expect((await app.fetch('/v1/store/orders')).status).toBe(200);

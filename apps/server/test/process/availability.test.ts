@@ -1,7 +1,8 @@
 import { startPostgresServer, startRedisServer } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { KEYS, prepareServerDatabase } from '../support/template-database.ts';
-import type { ServerUnderTest } from './support/server-process.ts';
+import { KEYS } from '../support/keys.ts';
+import { prepareServerDatabase } from '../support/template-database.ts';
+import type { SpawnedServer } from './support/spawned-server.ts';
 import { startServer } from './support/start-server.ts';
 
 const list = (url: string, key: string, init?: RequestInit) =>
@@ -26,7 +27,7 @@ async function timeUntil(condition: () => Promise<boolean>): Promise<number> {
 describe('PostgreSQL', () => {
   const resources = new AsyncDisposableStack();
   let postgres: Awaited<ReturnType<typeof startPostgresServer>>;
-  let server: ServerUnderTest;
+  let server: SpawnedServer;
   beforeAll(async () => {
     postgres = resources.use(await startPostgresServer());
     await postgres.stop();
@@ -84,7 +85,7 @@ describe('PostgreSQL', () => {
 describe('Redis', () => {
   const resources = new AsyncDisposableStack();
   let redis: Awaited<ReturnType<typeof startRedisServer>>;
-  let server: ServerUnderTest;
+  let server: SpawnedServer;
   beforeAll(async () => {
     redis = resources.use(await startRedisServer());
     await redis.stop();

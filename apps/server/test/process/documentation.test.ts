@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { comparable, isAsShown, ROOT, readSteps, type Step } from './support/documentation.ts';
 import { Reader } from './support/reader.ts';
-import { ServerUnderTest, useDataFolder } from './support/server-process.ts';
+import { SpawnedServer, useDataFolder } from './support/spawned-server.ts';
 
 /**
  * How much of each document is run, so that a block that falls out is noticed. All share a server, and the README comes
@@ -16,9 +16,9 @@ const FOLLOWED = {
 };
 
 const folder = useDataFolder();
-let server: ServerUnderTest;
+let server: SpawnedServer;
 beforeAll(async () => {
-  server = new ServerUnderTest(folder.path);
+  server = new SpawnedServer(folder.path);
   await server.url();
 });
 afterAll(async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { bearer, listOrderIds } from './support/list-orders.ts';
-import { readDemoKeys, ServerUnderTest, useDataFolder } from './support/server-process.ts';
+import { readDemoKeys, SpawnedServer, useDataFolder } from './support/spawned-server.ts';
 import { useStartedDataFolder } from './support/started-once.ts';
 import { readBannerOnTerminal } from './support/terminal.ts';
 
@@ -27,7 +27,7 @@ const copyStarted = useStartedDataFolder();
 
 test('a first start offers a key per plan, and orders and pets to look at', async () => {
   using folder = useDataFolder();
-  await using server = new ServerUnderTest(folder.path);
+  await using server = new SpawnedServer(folder.path);
   const url = await server.url();
   const keys = await server.demoKeys();
   expect([...keys.keys()]).toEqual(['free', 'pro', 'business', 'enterprise']);
@@ -44,7 +44,7 @@ test('a first start offers a key per plan, and orders and pets to look at', asyn
 
 test('whole demo keys are shown on a terminal, and elsewhere only the path of their file', async () => {
   using folder = copyStarted();
-  await using server = new ServerUnderTest(folder.path, { LOG_FORMAT: 'pretty' });
+  await using server = new SpawnedServer(folder.path, { LOG_FORMAT: 'pretty' });
   const keys = await server.demoKeys();
   expect(server.stdout).toContain(`  Demo keys ${join(folder.path, 'demo-keys.json')}\n`);
   for (const key of keys.values()) expect(server.stdout + server.stderr).not.toContain(key);
@@ -56,7 +56,7 @@ test('demo keys are revoked by a server that others can reach, and new ones are 
   using folder = copyStarted();
   const keys = readDemoKeys(folder.path);
   {
-    await using open = new ServerUnderTest(folder.path, { HOST: REACHABLE });
+    await using open = new SpawnedServer(folder.path, { HOST: REACHABLE });
     const url = await open.url();
     expect(await open.demoKeys()).toEqual(new Map());
     for (const key of keys.values()) {
@@ -65,7 +65,7 @@ test('demo keys are revoked by a server that others can reach, and new ones are 
     expect(open.stdout).toMatch(/"level":"warn".*the demo keys were revoked: others can reach HOST/);
     expect(open.stdout).not.toContain('Demo keys');
   }
-  await using closed = new ServerUnderTest(folder.path);
+  await using closed = new SpawnedServer(folder.path);
   const url = await closed.url();
   const others = await closed.demoKeys();
   expect([...others.keys()]).toEqual([...keys.keys()]);
@@ -77,7 +77,7 @@ test('demo keys are revoked by a server that others can reach, and new ones are 
 
 test('a first start that others can reach makes orders, and no demo keys', async () => {
   using folder = useDataFolder();
-  await using open = new ServerUnderTest(folder.path, { HOST: REACHABLE });
+  await using open = new SpawnedServer(folder.path, { HOST: REACHABLE });
   const url = await open.url();
   expect(await open.demoKeys()).toEqual(new Map());
   expect(open.stdout).not.toContain('revoked');
@@ -95,12 +95,12 @@ test('data, demo keys and limits are kept over a restart, and the database is se
     fetch(`${url}/v1/store/orders/1`, { method: 'DELETE', headers: bearer(keys.get('pro')) });
   const list = (url: string) => fetch(`${url}/v1/store/orders`, { headers: bearer(keys.get('free')) });
   {
-    await using first = new ServerUnderTest(folder.path);
+    await using first = new SpawnedServer(folder.path);
     const url = await first.url();
     expect((await cancelFirst(url)).status).toBe(204);
     for (let used = 1; used <= 10; used++) await list(url);
   }
-  await using second = new ServerUnderTest(folder.path);
+  await using second = new SpawnedServer(folder.path);
   expect(await second.demoKeys()).toEqual(keys);
   const url = await second.url();
   const response = await list(url);
@@ -114,7 +114,7 @@ test('a start offers demo keys as they are by then: none that is revoked or repl
   using folder = copyStarted();
   const keys = readDemoKeys(folder.path);
   {
-    await using first = new ServerUnderTest(folder.path);
+    await using first = new SpawnedServer(folder.path);
     await first.url();
     const idOf = (plan: string) => keys.get(plan)?.split('_')[2] ?? '';
     const limits = ['--per-minute', '1234', '--per-day', '56789'];

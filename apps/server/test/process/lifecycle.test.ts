@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { listOrderIds } from './support/list-orders.ts';
-import { isRunning, readDemoKeys, ServerUnderTest, useDataFolder } from './support/server-process.ts';
+import { isRunning, readDemoKeys, SpawnedServer, useDataFolder } from './support/spawned-server.ts';
 import { useStartedDataFolder } from './support/started-once.ts';
 
 /** For what is only a matter of time. */
@@ -13,9 +13,9 @@ const copyStarted = useStartedDataFolder();
 describe('while a server with a database of its own runs', () => {
   test('a second one on the same data folder ends, and says why in one line', async () => {
     using folder = copyStarted();
-    await using first = new ServerUnderTest(folder.path);
+    await using first = new SpawnedServer(folder.path);
     await first.url();
-    await using second = new ServerUnderTest(folder.path);
+    await using second = new SpawnedServer(folder.path);
     expect(await second.exited).toMatchObject({ code: 1 });
     expect(second.stderr).toBe(
       `petstore: Another server already runs on the data folder ${folder.path}. Stop it, or set DATA_DIR to another.\n`,
@@ -25,7 +25,7 @@ describe('while a server with a database of its own runs', () => {
 
   test('a database that dies under it is started again', async () => {
     using folder = copyStarted();
-    await using server = new ServerUnderTest(folder.path);
+    await using server = new SpawnedServer(folder.path);
     const keys = await server.demoKeys();
     const url = await server.url();
     const [postgres = Number.NaN, redis = Number.NaN] = server.children();
@@ -43,7 +43,7 @@ describe('while a server with a database of its own runs', () => {
 
 test.each(['SIGINT', 'SIGTERM'] as const)('%s ends the server with 0, soon, and leaves no process', async (signal) => {
   using folder = copyStarted();
-  await using server = new ServerUnderTest(folder.path);
+  await using server = new SpawnedServer(folder.path);
   await server.url();
   const children = server.children();
   expect(children).toHaveLength(2);
@@ -55,7 +55,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)('%s ends the server with 0, soon, and 
 
 test('Ctrl-C in a terminal, twice, ends it with 0 too', async () => {
   using folder = copyStarted();
-  await using server = new ServerUnderTest(folder.path);
+  await using server = new SpawnedServer(folder.path);
   await server.url();
   const children = server.children();
   const [postgres = Number.NaN] = children;
@@ -71,7 +71,7 @@ test('Ctrl-C in a terminal, twice, ends it with 0 too', async () => {
 
 test('a signal in the middle of the first start ends it, and leaves no process', async () => {
   using folder = useDataFolder();
-  await using server = new ServerUnderTest(folder.path);
+  await using server = new SpawnedServer(folder.path);
   await server.adminUrl();
   const { code, afterMs } = await server.stop('SIGINT');
   // On a machine so busy that the start takes longer than an end may, it is broken off.
@@ -82,12 +82,12 @@ test('a signal in the middle of the first start ends it, and leaves no process',
 test('after kill -9 no process is left, and the next start has all data', async () => {
   using folder = copyStarted();
   const keys = readDemoKeys(folder.path);
-  await using first = new ServerUnderTest(folder.path);
+  await using first = new SpawnedServer(folder.path);
   await first.url();
   const children = first.children();
   expect(children).toHaveLength(2);
   await first.stop('SIGKILL');
   await vi.waitFor(() => expect(children.filter(isRunning)).toEqual([]), PATIENTLY);
-  await using second = new ServerUnderTest(folder.path);
+  await using second = new SpawnedServer(folder.path);
   expect(await listOrderIds(await second.url(), keys.get('free'))).toHaveLength(20);
 });

@@ -1,7 +1,8 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { KEYS } from '../support/template-database.ts';
-import type { ServerUnderTest } from './support/server-process.ts';
+import { KEYS } from '../support/keys.ts';
+
+import type { SpawnedServer } from './support/spawned-server.ts';
 import { type StartedServer, startServer } from './support/start-server.ts';
 
 const list = (url: string, key: string, init?: RequestInit) =>
@@ -40,7 +41,7 @@ test('a stop is announced first; what was sent is answered; then the port closes
 
 describe('health and metrics', () => {
   let started: StartedServer;
-  let server: ServerUnderTest;
+  let server: SpawnedServer;
   beforeAll(async () => {
     started = await startServer();
     server = started.server;
@@ -100,7 +101,7 @@ describe('health and metrics', () => {
 
 describe('the log', () => {
   const { text } = KEYS.free;
-  let server: ServerUnderTest;
+  let server: SpawnedServer;
   let url: string;
   let password: string;
   beforeAll(async () => {

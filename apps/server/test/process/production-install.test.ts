@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { createTemporaryFolder, createTestDatabase, createTestRedis } from '@petstore/testing';
 import { expect, test } from 'vitest';
 import { ROOT } from './support/documentation.ts';
-import { ServerUnderTest } from './support/server-process.ts';
+import { SpawnedServer } from './support/spawned-server.ts';
 
 /** A CycloneDX document, as far as it is read here. */
 interface Sbom {
@@ -87,11 +87,11 @@ test('a production install serves, and its list of parts holds all that is loade
   await pnpm([...documentedInstall(), '--prefer-offline'], production);
   const hook = pathToFileURL(join(import.meta.dirname, 'support/list-loaded-modules.ts'));
   const main = join(production, 'apps/server/src/main.js');
-  const withoutDatabase = resources.use(new ServerUnderTest(join(folder, 'no-database'), {}, main));
+  const withoutDatabase = resources.use(new SpawnedServer(join(folder, 'no-database'), {}, main));
   expect((await withoutDatabase.exited).code).toBe(1);
   expect(withoutDatabase.stderr).toMatch(/no embedded PostgreSQL for this machine .* Set DATABASE_URL\./);
   const server = resources.use(
-    new ServerUnderTest(
+    new SpawnedServer(
       join(folder, 'data'),
       {
         NODE_ENV: 'production',

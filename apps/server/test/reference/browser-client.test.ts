@@ -5,7 +5,8 @@ import { launchChromium } from '@petstore/testing/chromium';
 import { rolldown } from 'rolldown';
 import { afterAll, expect, test } from 'vitest';
 import { startServer } from '../process/support/start-server.ts';
-import { DEMO_ORDER_COUNT, importDemoOrders, KEYS } from '../support/template-database.ts';
+import { KEYS } from '../support/keys.ts';
+import { DEMO_ORDER_COUNT, importDemoOrders } from '../support/template-database.ts';
 
 // The client, bundled into a page of another origin, and the real server: what a web shop does.
 

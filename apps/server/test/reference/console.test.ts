@@ -1,7 +1,8 @@
 import { launchChromium, openWatchedPage, type Page, type WatchedPage } from '@petstore/testing/chromium';
 import { afterAll, describe, expect, test } from 'vitest';
 import { startServer } from '../process/support/start-server.ts';
-import { importDemoOrders, KEYS } from '../support/template-database.ts';
+import { KEYS } from '../support/keys.ts';
+import { importDemoOrders } from '../support/template-database.ts';
 
 // The reference of the real server, as a caller meets it: with a key of the free plan, in a real browser.
 

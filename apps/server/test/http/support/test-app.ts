@@ -1,16 +1,7 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { appRouter, createAuthenticator, restRoutes } from '@petstore/api';
-import {
-  type ApiKeyId,
-  type ApiKeyStore,
-  type Clock,
-  generateApiKeyId,
-  generateApiKeyText,
-  type OrderRepository,
-  type PetRepository,
-  type Plan,
-} from '@petstore/domain';
+import type { ApiKeyId, ApiKeyStore, Clock, OrderRepository, PetRepository } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
 import type { RateLimiter } from '@petstore/rate-limit';
 import { createTestRedis } from '@petstore/testing';
@@ -20,15 +11,9 @@ import { type App, createApp } from '../../../src/http/app.ts';
 import type { AppOptions } from '../../../src/http/app-options.ts';
 import { renderDocument } from '../../../src/http/render-document.ts';
 import { watchAnswers } from '../../conformance/watch-answers.ts';
+import { createKey, KEYS, planOf } from '../../support/keys.ts';
 import { overriding } from '../../support/overriding.ts';
-import {
-  createServerDatabase,
-  KEYS,
-  type KeyFacts,
-  storeKey,
-  type TestKey,
-  UNLIMITED,
-} from '../../support/template-database.ts';
+import { createServerDatabase } from '../../support/template-database.ts';
 import { openTestLimiter } from './test-limiter.ts';
 
 /** Ahead of us whenever the tests run. */
@@ -172,23 +157,6 @@ export function failing(error: Error): TestAppOptions {
   };
   return { wrap: { orders: (orders) => overriding(rejecting(orders), { listOrders }), pets: rejecting } };
 }
-
-/** Makes a key. @default external, and without any limit that matters */
-export async function createKey(
-  persistence: Persistence,
-  { plan = UNLIMITED, ...facts }: Partial<KeyFacts> = {},
-): Promise<TestKey> {
-  const id = generateApiKeyId(randomBytes);
-  const key = { id, text: generateApiKeyText('test', id, randomBytes) };
-  await storeKey(persistence, key, { plan, ...facts });
-  return key;
-}
-
-/** The limits of a key that allows few requests in a minute. */
-export const planOf = (perMinute: number, perDay = 1_000_000): Plan => ({
-  name: 'enterprise',
-  limits: { perMinute, perDay },
-});
 
 /** A key whose next request is answered `api_key_banned`. Its limit is one request a minute. */
 export async function createBannedKey(app: TestApp): Promise<string> {

@@ -1,9 +1,9 @@
 import { createTestRedis } from '@petstore/testing';
 import { createServerDatabase } from '../../support/template-database.ts';
-import { ServerUnderTest, useDataFolder } from './server-process.ts';
+import { SpawnedServer, useDataFolder } from './spawned-server.ts';
 
 export interface StartedServer extends AsyncDisposable {
-  readonly server: ServerUnderTest;
+  readonly server: SpawnedServer;
   readonly databaseUrl: string;
 }
 
@@ -18,7 +18,7 @@ export async function startServer(environment: Record<string, string> = {}): Pro
   const databaseUrl = environment['DATABASE_URL'] ?? resources.use(await createServerDatabase()).url;
   const redisUrl = environment['REDIS_URL'] ?? resources.use(await createTestRedis()).url;
   const settings = { ...environment, DATABASE_URL: databaseUrl, REDIS_URL: redisUrl };
-  const server = resources.use(new ServerUnderTest(folder.path, settings));
+  const server = resources.use(new SpawnedServer(folder.path, settings));
   const owned = resources.move();
   return { server, databaseUrl, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { beforeAll } from 'vitest';
-import { ServerUnderTest, useDataFolder } from './server-process.ts';
+import { SpawnedServer, useDataFolder } from './spawned-server.ts';
 
 /**
  * For the tests of a file: the data folder of a server that was started once and has ended, so that none but a test of
@@ -11,7 +11,7 @@ import { ServerUnderTest, useDataFolder } from './server-process.ts';
 export function useStartedDataFolder(): () => ReturnType<typeof useDataFolder> {
   const original = useDataFolder();
   beforeAll(async () => {
-    await using server = new ServerUnderTest(original.path);
+    await using server = new SpawnedServer(original.path);
     await server.url();
     return () => original[Symbol.dispose]();
   });

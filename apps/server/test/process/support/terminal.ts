@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { findExecutable } from '@petstore/runtime';
 import { endWithTestRun } from '@petstore/testing';
-import { MAIN } from './server-process.ts';
+import { MAIN } from './spawned-server.ts';
 
 /**
  * Starts the server on a terminal, which script(1) makes, waits until it serves, and stops it.

@@ -13,7 +13,7 @@ export interface Exit {
 }
 
 /** The real server in a process of its own, as the start command runs it. */
-export class ServerUnderTest implements AsyncDisposable {
+export class SpawnedServer implements AsyncDisposable {
   readonly process: ChildProcess;
   readonly startedAtMs = performance.now();
   readonly exited: Promise<Exit>;
