@@ -2,8 +2,8 @@ import { openApiDocument } from '@petstore/api';
 import { StorageUnavailableError } from '@petstore/domain';
 import { manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
-import { withListing } from '../http/support/listing-of.ts';
 import { readSettings } from '../../src/settings.ts';
+import { withListing } from '../http/support/listing-of.ts';
 import { importOrders, importPets, pendingOrder, placeOrder } from '../http/support/orders.ts';
 import { sendOne } from '../http/support/raw-http.ts';
 import {
@@ -16,7 +16,6 @@ import {
   type TestAppOptions,
   useTestApp,
 } from '../http/support/test-app.ts';
-import { overriding } from '../support/overriding.ts';
 import { AnswerValidator } from './answer-validator.ts';
 import { type DescribedOperation, describeApi } from './described-api.ts';
 
