@@ -1,5 +1,3 @@
-import { describeFileError as describe } from '@petstore/runtime';
-
 /** A command that could not be carried out. The message is one line, shown to the user without a stack. Exit code 1. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
@@ -9,7 +7,3 @@ export class CommandError extends Error {
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
-
-/** Says in words why a file cannot be used. */
-export const describeFileError = (error: unknown): string =>
-  describe(error, { EEXIST: 'its unfinished file is there already' });

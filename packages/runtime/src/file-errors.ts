@@ -1,6 +1,5 @@
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
-  EEXIST: 'a file is in its place',
   EISDIR: 'it is a folder',
   ENOENT: 'there is no such file or folder',
   ENOSPC: 'no space is left on the disk',
@@ -10,9 +9,9 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Why a file or folder cannot be used, for a person to read.
+ * Says in words why a file or folder cannot be used.
  *
- * @param reasons by error code, where the usual one does not fit
+ * @param reasons texts for codes that mean something more precise to the caller
  */
 export function describeFileError(error: unknown, reasons: Readonly<Record<string, string>> = {}): string {
   if (!(error instanceof Error)) return String(error);
