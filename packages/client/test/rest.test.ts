@@ -154,7 +154,7 @@ describe('a long list', () => {
       peakBytes = Math.max(peakBytes, process.memoryUsage().heapUsed - before);
     }
     expect(count).toBe(COUNT);
-    // As objects all at once they take more than 20 MB.
+    // As objects all at once they take 16 MB.
     expect(globalThis.gc).toBeDefined();
     expect(peakBytes).toBeLessThan(5_000_000);
   });
