@@ -11,7 +11,7 @@ import { buildPackage } from '../scripts/build-package.ts';
 import { startTestService } from './support/test-service.ts';
 
 const PACKAGE = resolve(import.meta.dirname, '..');
-const REST_MAX_BYTES = 8_000;
+const REST_MAX_BYTES = 6_000;
 const run = promisify(execFile);
 
 let folder: TemporaryFolder;
