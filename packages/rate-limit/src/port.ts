@@ -72,6 +72,9 @@ export interface RecalledStatus extends RateLimitStatus {
   readonly outcome: 'recalled';
 }
 
+/** The result of {@link RateLimiter.recall}. */
+export type RateLimitRecall = RateLimitRefusal | RecalledStatus;
+
 /** Requests admitted elsewhere, to be logged after the fact. */
 export interface RateLimitUse {
   /** Units that lie within the last 60 seconds; at most `day`. */
@@ -103,7 +106,7 @@ export interface RateLimiter {
    * Reads from memory, without a round trip, what any request of a subject meets: the refusal in force (the ban of a
    * key, an address over its limit), else the last known status. Counts nothing.
    */
-  recall(subject: RateLimitSubject): RateLimitRefusal | RecalledStatus;
+  recall(subject: RateLimitSubject): RateLimitRecall;
 
   /** Logs requests that were admitted elsewhere, whether they fit or not. */
   debit(subject: RateLimitSubject, use: RateLimitUse): Promise<void>;

@@ -2,14 +2,7 @@
 /// <reference path="./cluster-key-slot.d.ts" />
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
-import type {
-  RateLimitDecision,
-  RateLimitRefusal,
-  RateLimitSnapshot,
-  RateLimitUse,
-  RecalledStatus,
-  ServingLimiter,
-} from '../port.ts';
+import type { ServingLimiter } from '../port.ts';
 import type { RateLimitSubject } from '../subject.ts';
 import {
   createDecisionMemory,
@@ -50,25 +43,13 @@ class ClusterLimiter implements ServingLimiter {
   }
 
   get isDegraded(): boolean {
-    for (const limiter of this.#limiters.values()) if (limiter.isDegraded) return true;
-    return false;
+    return [...this.#limiters.values()].some((limiter) => limiter.isDegraded);
   }
 
-  check(subject: RateLimitSubject, cost: number): RateLimitDecision | Promise<RateLimitDecision> {
-    return this.#limiterOf(subject).check(subject, cost);
-  }
-
-  peek(subject: RateLimitSubject): Promise<RateLimitSnapshot> {
-    return this.#limiterOf(subject).peek(subject);
-  }
-
-  recall(subject: RateLimitSubject): RateLimitRefusal | RecalledStatus {
-    return this.#limiterOf(subject).recall(subject);
-  }
-
-  debit(subject: RateLimitSubject, use: RateLimitUse): Promise<void> {
-    return this.#limiterOf(subject).debit(subject, use);
-  }
+  readonly check: ServingLimiter['check'] = (subject, cost) => this.#limiterOf(subject).check(subject, cost);
+  readonly peek: ServingLimiter['peek'] = (subject) => this.#limiterOf(subject).peek(subject);
+  readonly recall: ServingLimiter['recall'] = (subject) => this.#limiterOf(subject).recall(subject);
+  readonly debit: ServingLimiter['debit'] = (subject, use) => this.#limiterOf(subject).debit(subject, use);
 
   close(): void {
     for (const limiter of this.#limiters.values()) limiter.close();

@@ -56,7 +56,7 @@ export class DecisionMemory {
 
   /** The refusal that any request of the subject meets now, if one is known to be in force. */
   refusalOf(subject: RateLimitSubject): RateLimitRefusal | undefined {
-    const known = this.#decisions[subject.type].get(subject.storageKey);
+    const known = this.#decisions[subject.type].peek(subject.storageKey);
     if (known === undefined || known.decision.outcome === 'admitted') return undefined;
     const { decision, learnedAtMs } = known;
     // A key may send a cheaper request than the one that did not fit; a request of an address always costs 1.

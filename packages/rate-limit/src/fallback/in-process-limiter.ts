@@ -4,10 +4,9 @@ import {
   bannedDecisionOf,
   type RateLimitDecision,
   type RateLimiter,
-  type RateLimitRefusal,
+  type RateLimitRecall,
   type RateLimitSnapshot,
   type RateLimitUse,
-  type RecalledStatus,
 } from '../port.ts';
 import type { RateLimitSubject } from '../subject.ts';
 import { createSubjectCache } from './subject-cache.ts';
@@ -57,7 +56,7 @@ export class InProcessLimiter implements RateLimiter {
     return snapshotOf(this.#stateOf(subject, nowMs), subject, nowMs);
   }
 
-  recall(subject: RateLimitSubject): RateLimitRefusal | RecalledStatus {
+  recall(subject: RateLimitSubject): RateLimitRecall {
     const nowMs = this.#nowMs();
     const state = this.#stateOf(subject, nowMs);
     const snapshot = snapshotOf(state, subject, nowMs);

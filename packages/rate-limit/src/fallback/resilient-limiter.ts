@@ -5,10 +5,9 @@ import {
   bannedDecisionOf,
   type LimiterStateChange,
   type RateLimitDecision,
-  type RateLimitRefusal,
+  type RateLimitRecall,
   type RateLimitSnapshot,
   type RateLimitUse,
-  type RecalledStatus,
   type ServingLimiter,
 } from '../port.ts';
 import { noteBan } from '../redis/ban-index.ts';
@@ -133,9 +132,8 @@ export class ResilientLimiter implements ServingLimiter {
     }
   }
 
-  recall(subject: RateLimitSubject): RateLimitRefusal | RecalledStatus {
-    const refusal = this.#memory.refusalOf(subject);
-    return refusal ?? (this.isDegraded ? this.#fallback : this.#memory).recall(subject);
+  recall(subject: RateLimitSubject): RateLimitRecall {
+    return this.#memory.refusalOf(subject) ?? (this.isDegraded ? this.#fallback : this.#memory).recall(subject);
   }
 
   async debit(subject: RateLimitSubject, use: RateLimitUse): Promise<void> {
@@ -162,15 +160,19 @@ export class ResilientLimiter implements ServingLimiter {
       this.#remember(subject, decision);
       return decision;
     } catch (error) {
-      const { lateDecision } = this.#noteFailure(subject, error);
-      const decision = this.#fallback.check(subject, cost);
-      if (decision.outcome === 'admitted') {
-        void lateDecision?.then((late) => {
-          if (late?.outcome === 'admitted') this.#fallback.discount(subject, cost); // counted in Redis after all
-        });
-      }
-      return decision;
+      return this.#fallBack(subject, cost, error);
     }
+  }
+
+  #fallBack(subject: RateLimitSubject, cost: number, error: unknown): RateLimitDecision {
+    const { lateDecision } = this.#noteFailure(subject, error);
+    const decision = this.#fallback.check(subject, cost);
+    if (decision.outcome === 'admitted') {
+      void lateDecision?.then((late) => {
+        if (late?.outcome === 'admitted') this.#fallback.discount(subject, cost); // counted in Redis after all
+      });
+    }
+    return decision;
   }
 
   #remember(subject: RateLimitSubject, decision: RateLimitDecision): void {
@@ -200,6 +202,7 @@ export class ResilientLimiter implements ServingLimiter {
     }
   }
 
+  /** Reports that Redis is away, once until it is back. */
   #noteFailure(subject: RateLimitSubject, error: unknown): RedisUnavailableError {
     if (!(error instanceof RedisUnavailableError)) throw error;
     this.#probeSubject = subject;
@@ -207,7 +210,6 @@ export class ResilientLimiter implements ServingLimiter {
     return error;
   }
 
-  /** Once, until it is back. */
   #reportAway(reason: string): void {
     if (this.#isAwayReported) return;
     this.#isAwayReported = true;
