@@ -38,11 +38,6 @@ export class InProcessLimiter implements RateLimiter {
     this.#restore = restore;
   }
 
-  /** The number of subjects that are kept. */
-  get size(): number {
-    return this.#states['api-key'].size + this.#states['client-address'].size;
-  }
-
   check(subject: RateLimitSubject, cost: number): RateLimitDecision {
     assertCost(subject, cost);
     const nowMs = this.#nowMs();

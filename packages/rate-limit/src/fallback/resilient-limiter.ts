@@ -14,7 +14,7 @@ import { noteBan } from '../redis/ban-index.ts';
 import { CALL_TIMEOUT_MS, RedisLimiter } from '../redis/redis-limiter.ts';
 import { RedisUnavailableError } from '../redis/redis-unavailable-error.ts';
 import { clientAddressSubject, type RateLimitSubject } from '../subject.ts';
-import { DecisionMemory } from './decision-memory.ts';
+import type { DecisionMemory } from './decision-memory.ts';
 import { LocalFallback } from './local-fallback.ts';
 
 export interface ResilientLimiterOptions {
@@ -53,9 +53,6 @@ const START_STEP_MS = 10;
 const SYNC_BATCH = 100;
 /** Nothing is counted by a probe, but it is a write, which Redis refuses where it would refuse a check. */
 const NO_USE: RateLimitUse = { minute: 0, day: 0 };
-
-export const createDecisionMemory = ({ nowMs }: Pick<ResilientLimiterOptions, 'nowMs'>): DecisionMemory =>
-  new DecisionMemory({ nowMs: nowMs ?? Date.now, monotonicMs: nowMs ?? (() => performance.now()) });
 
 /**
  * Counts in one Redis, and in the process while that is away: no request fails because of it, and none waits for longer
@@ -211,32 +208,26 @@ export class ResilientLimiter implements ServingLimiter {
   }
 
   #reportAway(reason: string): void {
-    if (this.#isAwayReported) return;
+    if (this.#isAwayReported || this.#isClosed) return;
     this.#isAwayReported = true;
     this.#onStateChange?.({ countedIn: 'process', shard: this.#master.name, reason });
   }
 
   async #probe(): Promise<void> {
     this.#isProbing = true;
-    try {
-      await this.#redis.debit(this.#probeSubject, NO_USE);
-      this.#comeBack();
-    } catch {
-      this.#failedProbes += 1;
-      this.#renewConnection();
-    } finally {
-      this.#isProbing = false;
-    }
+    await this.#redis.debit(this.#probeSubject, NO_USE).then(this.#comeBack, this.#renewConnection);
+    this.#isProbing = false;
   }
 
-  #renewConnection(): void {
+  readonly #renewConnection = (): void => {
+    this.#failedProbes += 1;
     if (this.#connection instanceof Cluster) this.#connection.refreshSlotsCache();
     else if (this.#failedProbes % SILENT_PROBES_MAX === 0 && ['ready', 'connect'].includes(this.#connection.status)) {
       this.#connection.disconnect(true);
     }
-  }
+  };
 
-  #comeBack(): void {
+  readonly #comeBack = (): void => {
     this.#redis.breaker.close();
     this.#failedProbes = 0;
     this.#started.resolve();
@@ -245,7 +236,7 @@ export class ResilientLimiter implements ServingLimiter {
       this.#onStateChange?.({ countedIn: 'redis', shard: this.#master.name, reason: 'Redis responds' });
     }
     void this.#syncAll(); // never rejects
-  }
+  };
 
   async #syncAll(): Promise<void> {
     const subjects = this.#fallback.pendingSubjects();
@@ -263,7 +254,7 @@ export class ResilientLimiter implements ServingLimiter {
     for (let step = 0; step < timeoutMs / START_STEP_MS && this.isDegraded; step++) {
       await sleep(START_STEP_MS, undefined, { ref: false });
     }
-    if (this.isDegraded && !this.#isClosed) this.#reportAway(`no response within ${START_MS} ms of the start`);
+    if (this.isDegraded) this.#reportAway(`no response within ${START_MS} ms of the start`);
     this.#started.resolve();
   }
 }
