@@ -36,14 +36,14 @@ async function openLimiter() {
   };
 }
 
-/** A memory by a clock that stands still until it is moved. */
+/** A memory by a clock that is moved by hand. */
 function openMemory() {
   const time = { nowMs: T0 };
   return { memory: new DecisionMemory(() => time.nowMs), time };
 }
 
 describe('an address over its limit', () => {
-  test('is refused from memory until its next unit is freed, and told the same time', () => {
+  test('is refused from memory until its next unit is freed, with the same time to retry at', () => {
     const address = newAddress();
     const { memory, time } = openMemory();
     let state = checkState(undefined, address, 1, T0).state;

@@ -65,7 +65,7 @@ export class DecisionMemory {
         ? elapsedMs >= BAN_MEMORY_MS || atMs >= decision.bannedUntilMs
         : atMs >= decision.releaseAtMs;
     if (hasEnded) return undefined;
-    return { ...decision, atMs, retryAfterSeconds: wholeSecondsUntil(promisedAtMs(decision), atMs) };
+    return { ...decision, atMs, retryAfterSeconds: wholeSecondsUntil(retryAtMs(decision), atMs) };
   }
 
   /** The last decision, in the time of this process. */
@@ -102,6 +102,6 @@ export class DecisionMemory {
 const bannedUntilMs = (decision: RateLimitDecision | undefined): number | undefined =>
   decision?.outcome === 'api_key_banned' ? decision.bannedUntilMs : undefined;
 
-/** Until when the caller was told to wait: at an exceeded limit that may be later than the release. */
-const promisedAtMs = (refusal: RateLimitRefusal): number =>
+/** The time in Retry-After: at an exceeded limit it may be later than the release. */
+const retryAtMs = (refusal: RateLimitRefusal): number =>
   refusal.outcome === 'api_key_banned' ? refusal.releaseAtMs : refusal.atMs + refusal.retryAfterSeconds * 1_000;

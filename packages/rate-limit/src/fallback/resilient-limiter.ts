@@ -176,9 +176,7 @@ export class ResilientLimiter implements ServingLimiter {
     const isNewBan = this.#memory.remember(subject, decision, this.#redis.clockOffsetMs);
     if (!isNewBan || decision.outcome !== 'api_key_banned') return;
     const ban = { untilMs: decision.bannedUntilMs, nowMs: decision.atMs };
-    noteBan(this.#connection, subject.storageKey, ban).catch(() => {
-      // It is missing from lists of bans, and holds all the same.
-    });
+    noteBan(this.#connection, subject.storageKey, ban).catch(() => {}); // missing from lists, the ban holds all the same
   }
 
   /** Debits what was admitted in the process for a subject. Requests that are sent later are decided later. */
@@ -199,7 +197,6 @@ export class ResilientLimiter implements ServingLimiter {
     }
   }
 
-  /** Reports that Redis is away, once until it is back. */
   #noteFailure(subject: RateLimitSubject, error: unknown): RedisUnavailableError {
     if (!(error instanceof RedisUnavailableError)) throw error;
     this.#probeSubject = subject;
@@ -207,6 +204,7 @@ export class ResilientLimiter implements ServingLimiter {
     return error;
   }
 
+  /** Once, until Redis is back. */
   #reportAway(reason: string): void {
     if (this.#isAwayReported || this.#isClosed) return;
     this.#isAwayReported = true;

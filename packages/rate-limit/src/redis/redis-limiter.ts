@@ -28,17 +28,14 @@ export type ScriptedRedis = (Redis | Cluster) & {
   rateLimitCheckBuffer(keyCount: number, parameters: readonly (string | number)[]): Promise<unknown>;
 };
 
-/** What is asked of the script about a subject: see check.lua. */
-interface ScriptRequest {
+/** A request that waits for the script call of its tick. */
+interface Entry {
   readonly subject: RateLimitSubject;
+  /** See check.lua. */
   readonly mode: 'a' | 'b' | 'd' | 'k' | 'l' | 'p' | 'q';
   readonly cost: number;
   /** The limit per day, or what is debited to the day. */
   readonly perDay: number;
-}
-
-/** A request that waits for the script call of its tick. */
-interface Entry extends ScriptRequest {
   /** Receives the reply and where in it its result begins. */
   readonly resolve: (reply: Buffer, offset: number) => void;
   readonly reject: (error: RedisUnavailableError) => void;
@@ -120,7 +117,7 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
   }
 
   #request<Result>(
-    request: ScriptRequest,
+    request: Omit<Entry, 'resolve' | 'reject'>,
     read: (reply: Buffer, offset: number, subject: RateLimitSubject) => Result,
   ): Promise<Result> {
     return new Promise((resolve, reject) => {
