@@ -17,7 +17,7 @@ import { type Route, Router, refuseUnknown } from './router.ts';
 import { Streams } from './streams.ts';
 import { trpcRoutes } from './trpc.ts';
 
-export interface ListenOptions {
+interface ListenOptions {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
