@@ -38,7 +38,7 @@ export interface Settings extends StorageSettings {
 }
 
 /** Which proxies' X-Forwarded-For to believe: none, all, the nearest so many, or those at these addresses. */
-export type TrustProxy = boolean | number | readonly string[];
+type TrustProxy = boolean | number | readonly string[];
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
