@@ -76,7 +76,7 @@ describe('a path is exact after percent-decoding', () => {
   });
 });
 
-test('a path that ends in a slash in place of an id is 404', async () => {
+test('a path that ends in a slash in place of an id has an empty id, which is invalid', async () => {
   await expectError(await send('DELETE', '/v1/store/orders/'), 'invalid_request');
   await expectError(await send('GET', '/v1/pets/'), 'invalid_request');
   await expectError(await send('OPTIONS', '/v1/store/orders/'), 'route_not_found');
