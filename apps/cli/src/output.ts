@@ -1,6 +1,7 @@
 import { createWriteStream, fstatSync } from 'node:fs';
 import type { Writable } from 'node:stream';
-import { CommandError, describeFileError } from './errors.ts';
+import { describeFileError } from '@petstore/runtime';
+import { CommandError } from './errors.ts';
 
 /** Thrown when the reader of standard output has gone, as `head` does: nothing is left to do, and nothing is wrong. */
 export class ReaderGoneError extends Error {

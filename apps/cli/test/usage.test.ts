@@ -73,6 +73,11 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
   });
 });
 
+test('settings of the server alone are not read, right or wrong', async () => {
+  const environment = { CORS_ORIGINS: 'bogus/x', PORT: 'none' };
+  expect(await commandLine.json(['keys', 'list'], { environment })).toEqual([]);
+});
+
 test('help ends with 0', async () => {
   const WAYS = [
     [['--help'], ['help']],

@@ -1,4 +1,3 @@
-import { BlockList, isIP, isIPv6 } from 'node:net';
 import {
   describeProblem,
   type Environment,
@@ -50,6 +49,8 @@ export type LogFormat = (typeof LOG_FORMATS)[number];
 const integer = (min: number, max: number) =>
   parsedBy((text) => (/^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined));
 
+const ADDRESS_OR_NETWORK = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
+
 const hostName = z
   .string()
   .regex(/^[\w.:-]+$/)
@@ -81,8 +82,10 @@ const VARIABLES = {
     .optional()
     .describe('where to report a weakness, such as mailto:security@shop.example or https://shop.example/security'),
   INSTANCES: integer(1, 10_000).prefault('1').describe('a whole number, 1 to 10000'),
-  PETS_SUNSET_AT: parsedBy(parseDate)
+  PETS_SUNSET_AT: z
+    .union([z.iso.date(), z.iso.datetime({ offset: true })])
     .prefault('2027-06-30')
+    .transform((text) => new Date(text))
     .describe('a date or a date-time with its offset, such as 2027-06-30 or 2027-06-30T12:00:00Z'),
   LOG_LEVEL: z
     .enum(LOG_LEVELS)
@@ -149,25 +152,7 @@ function parseTrustProxy(text: string): TrustProxy | undefined {
   if (text === 'true') return true;
   if (/^\d+$/.test(text)) return Number(text) >= 1 && Number(text) <= 32 ? Number(text) : undefined;
   const addresses = splitList(text);
-  return addresses.every(isAddressOrNetwork) ? addresses : undefined;
-}
-
-function isAddressOrNetwork(text: string): boolean {
-  const [address = '', prefix, ...rest] = text.split('/');
-  if (isIP(address) === 0 || rest.length > 0) return false;
-  if (prefix === undefined) return true;
-  if (!/^\d{1,3}$/.test(prefix)) return false;
-  try {
-    new BlockList().addSubnet(address, Number(prefix), isIPv6(address) ? 'ipv6' : 'ipv4');
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function parseDate(text: string): Date | undefined {
-  const isDate = z.iso.date().safeParse(text).success || z.iso.datetime({ offset: true }).safeParse(text).success;
-  return isDate ? new Date(text) : undefined;
+  return addresses.every((address) => ADDRESS_OR_NETWORK.safeParse(address).success) ? addresses : undefined;
 }
 
 const splitList = (text: string): readonly string[] =>

@@ -96,8 +96,7 @@ function responseTo(decision: RateLimitDecision, calls: number | undefined, canF
   const headers = new Headers({ 'content-type': 'application/json' });
   for (const [name, value] of Object.entries(fields)) headers.set(name, String(value));
   const { outcome } = decision;
-  if (outcome !== 'admitted' && outcome !== 'snapshot')
-    return new Response(calls ? toTrpcEnvelope(outcome) : '{}', { status: 429, headers });
+  if (outcome !== 'admitted') return new Response(calls ? toTrpcEnvelope(outcome) : '{}', { status: 429, headers });
   if (calls === undefined) return new Response(null, { status: 204, headers });
   if (!canFit) return new Response(toTrpcEnvelope('invalid_request'), { status: 400, headers });
   const pet = { result: { data: transformer.serialize({ id: 1n, name: 'Rex' }) } };

@@ -46,4 +46,3 @@ export const PREFLIGHTS_PER_MINUTE = 600;
 
 /** What a client address may send without a valid key, in any minute. */
 export const ADDRESS_REQUESTS_PER_MINUTE = 60;
-

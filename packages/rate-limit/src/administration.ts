@@ -82,18 +82,14 @@ export async function connectToAdministrate(location: RedisLocation): Promise<Ra
   redis.on('error', (error: Error) => {
     reason = error.message;
   });
-  const ready = Promise.withResolvers<void>();
-  redis.once('ready', ready.resolve);
-  const timer = setTimeout(() => {
-    ready.reject(new RedisUnavailableError(`There is no connection to Redis: ${reason}.`, { mayHaveRun: false }));
-  }, CONNECT_MS);
-  try {
-    await ready.promise;
-  } catch (error) {
-    redis.disconnect();
-    throw error;
-  } finally {
-    clearTimeout(timer);
-  }
-  return new RateLimitAdministration(redis);
+  const isReady = await new Promise<boolean>((resolve) => {
+    const timer = setTimeout(() => resolve(false), CONNECT_MS);
+    redis.once('ready', () => {
+      clearTimeout(timer);
+      resolve(true);
+    });
+  });
+  if (isReady) return new RateLimitAdministration(redis);
+  redis.disconnect();
+  throw new RedisUnavailableError(`There is no connection to Redis: ${reason}.`, { mayHaveRun: false });
 }

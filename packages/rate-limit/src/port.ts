@@ -27,33 +27,31 @@ export interface AdmittedDecision extends RateLimitStatus {
   readonly outcome: 'admitted';
 }
 
-/** The request does not fit; nothing was logged. Becomes a 429 `rate_limit_exceeded`. */
-export interface ExceededDecision extends RateLimitStatus {
-  readonly outcome: 'rate_limit_exceeded';
-  /** Of the windows that refuse, the one that releases last. */
+interface RefusedDecision extends RateLimitStatus {
+  /** Of the windows that refuse, the one that releases last; where only a ban does, the one with the lowest remaining. */
   readonly limitingWindow: WindowName;
-  /** When this request would fit if nothing else came, in milliseconds since the epoch. */
+  /** When this request would succeed if nothing else came, in milliseconds since the epoch: ban end and windows. */
   readonly releaseAtMs: number;
-  /** Whole seconds, at least 1, never before the release; spaced, so that a pool does not return all at once. */
+  /** Whole seconds, at least 1, never before the release. */
   readonly retryAfterSeconds: number;
 }
 
-/** The key is banned; nothing was logged and the ban did not grow. Becomes a 429 `api_key_banned`. */
-export interface BannedDecision extends RateLimitStatus {
+/** The request does not fit; nothing was logged. Retry-After is spaced, so that a pool does not return all at once. */
+export interface ExceededDecision extends RefusedDecision {
+  readonly outcome: 'rate_limit_exceeded';
+}
+
+/** The key is banned; nothing was logged and the ban did not grow. */
+export interface BannedDecision extends RefusedDecision {
   readonly outcome: 'api_key_banned';
-  /** Of the windows that refuse, the one that releases last; else the one with the lowest remaining. */
-  readonly limitingWindow: WindowName;
   /** When the ban ends, in milliseconds since the epoch. */
   readonly bannedUntilMs: number;
-  /** When this request would succeed if nothing else came: the later of ban end and release. */
-  readonly releaseAtMs: number;
-  /** Whole seconds until `releaseAtMs`, rounded up, at least 1. */
-  readonly retryAfterSeconds: number;
 }
 
+/** Becomes a 429, whose error code is the outcome. */
 export type RateLimitRefusal = ExceededDecision | BannedDecision;
 
-/** The result of a check. Discriminated by `outcome`; that of a refusal is its error code. */
+/** The result of a check. */
 export type RateLimitDecision = AdmittedDecision | RateLimitRefusal;
 
 /** The result of {@link RateLimiter.peek}. */
@@ -71,6 +69,9 @@ export interface RateLimitSnapshot extends RateLimitStatus {
 export interface RecalledStatus extends RateLimitStatus {
   readonly outcome: 'recalled';
 }
+
+/** The result of {@link RateLimiter.recall}. */
+export type RateLimitRecall = RateLimitRefusal | RecalledStatus;
 
 /** Requests admitted elsewhere, to be logged after the fact. */
 export interface RateLimitUse {
@@ -103,7 +104,7 @@ export interface RateLimiter {
    * Reads from memory, without a round trip, what any request of a subject meets: the refusal in force (the ban of a
    * key, an address over its limit), else the last known status. Counts nothing.
    */
-  recall(subject: RateLimitSubject): RateLimitRefusal | RecalledStatus;
+  recall(subject: RateLimitSubject): RateLimitRecall;
 
   /** Logs requests that were admitted elsewhere, whether they fit or not. */
   debit(subject: RateLimitSubject, use: RateLimitUse): Promise<void>;

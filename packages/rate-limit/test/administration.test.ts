@@ -117,7 +117,7 @@ describe('an operator', () => {
     expect(await administration.readStatus(subject)).toMatchObject({ used: { minute: 203 }, ban: undefined });
   });
 
-  test('is told why where there is no Redis', async () => {
+  test('learns why there is no connection', async () => {
     await expect(connectToAdministrate(locate('redis://127.0.0.1:1'))).rejects.toThrow(
       /There is no connection to Redis: .*ECONNREFUSED/,
     );

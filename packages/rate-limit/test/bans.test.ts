@@ -144,7 +144,7 @@ describe('a ban', () => {
     expect(caller.outcome).toBe('admitted');
   });
 
-  test('tells to come back at its end, or when the windows have room again if that is later', () => {
+  test('asks to come back at its end, or when the windows have room again if that is later', () => {
     const minute = asBan(freeKey().earnBan());
     expect(minute).toMatchObject({ limitingWindow: 'minute', retryAfterSeconds: 60 });
     expect(minute.releaseAtMs).toBe(minute.bannedUntilMs);

@@ -78,7 +78,7 @@ describe('a refused request', () => {
     });
   });
 
-  test('of a banned key has nothing remaining, and is told the end of the ban', () => {
+  test('of a banned key has nothing remaining, and shows the end of the ban', () => {
     const banned: RateLimitDecision = {
       outcome: 'api_key_banned',
       ...refusal,

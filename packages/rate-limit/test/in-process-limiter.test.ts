@@ -15,12 +15,17 @@ describeLimiter('the limiter in the process', () => {
 
 test('at most 50,000 subjects are remembered, and a flood of addresses evicts no key', () => {
   const limiter = new InProcessLimiter({ nowMs: () => 1_700_000_000_000 });
-  const key = newKey(10, 10);
+  const [key, address] = [newKey(10, 10), newAddress()];
+  limiter.check(address, 60);
   limiter.check(key, 10);
-  for (let i = 0; i < 11_000; i++) limiter.check(newAddress(), 1);
-  expect(limiter.check(key, 1).outcome).toBe('rate_limit_exceeded');
-  for (let i = 0; i < 41_000; i++) limiter.check(newKey(10, 10), 1);
-  expect(limiter.size).toBe(50_000);
+  const outcomeOf = (subject: typeof key | typeof address) => limiter.check(subject, 1).outcome;
+  for (let i = 0; i < 9_999; i++) limiter.check(newAddress(), 1);
+  expect(outcomeOf(address)).toBe('rate_limit_exceeded');
+  for (let i = 0; i < 10_000; i++) limiter.check(newAddress(), 1);
+  expect(outcomeOf(address)).toBe('admitted'); // evicted
+  expect(outcomeOf(key)).toBe('rate_limit_exceeded');
+  for (let i = 0; i < 40_000; i++) limiter.check(newKey(10, 10), 1);
+  expect(outcomeOf(key)).toBe('admitted');
 });
 
 test.each([0, -1, 1.5, Number.NaN, 6, 1e12])('a cost of %d against a limit of 5 is refused at once', (cost) => {

@@ -124,21 +124,21 @@ describe('the announced release', () => {
 
   test('of a refusal by the minute is spaced: those that follow one another lie W/L apart, none more than a minute late', () => {
     const property = fc.property(anyTraffic(), (requests) => {
-      let toldBeforeMs: number | undefined;
+      let lastRetryAtMs: number | undefined;
       for (const { decision, subject, nowMs } of run(requests)) {
-        if (decision.outcome === 'api_key_banned') toldBeforeMs = undefined; // what was promised with it is not told
+        if (decision.outcome === 'api_key_banned') lastRetryAtMs = undefined; // its promise is not in Retry-After
         if (decision.outcome !== 'rate_limit_exceeded' || decision.limitingWindow === 'day') continue;
         const { releaseAtMs, retryAfterSeconds } = decision;
-        const toldMs = nowMs + retryAfterSeconds * 1_000;
+        const retryAtMs = nowMs + retryAfterSeconds * 1_000;
         const apartMs = 60_000 / subject.perMinute;
-        // What is told in whole seconds, rounded up, is up to a second later than what was promised.
-        expect(toldMs).toBeLessThan(releaseAtMs + 61_000);
-        if (toldBeforeMs !== undefined) {
-          const isCapped = toldMs >= releaseAtMs + 60_000;
-          if (!isCapped) expect(toldMs - toldBeforeMs).toBeGreaterThan(apartMs - 1_000);
-          expect(toldMs).toBeLessThan(Math.max(releaseAtMs, toldBeforeMs + apartMs) + 1_000);
+        // Retry-After is in whole seconds, rounded up: up to a second later than what was promised.
+        expect(retryAtMs).toBeLessThan(releaseAtMs + 61_000);
+        if (lastRetryAtMs !== undefined) {
+          const isCapped = retryAtMs >= releaseAtMs + 60_000;
+          if (!isCapped) expect(retryAtMs - lastRetryAtMs).toBeGreaterThan(apartMs - 1_000);
+          expect(retryAtMs).toBeLessThan(Math.max(releaseAtMs, lastRetryAtMs + apartMs) + 1_000);
         }
-        toldBeforeMs = toldMs;
+        lastRetryAtMs = retryAtMs;
       }
     });
     fc.assert(property, { numRuns: PROPERTY_RUNS });
@@ -223,8 +223,8 @@ describe('a clock that steps back', () => {
     const given = fc.tuple(anyTraffic(), fc.integer({ min: 0, max: 60_000 }));
     const property = fc.property(given, ([requests, backMs]) => {
       for (const { after, subject } of run(requests)) {
-        const standing = snapshotOf(after, subject, after.atMs - backMs);
-        expect(standing.used).toEqual(snapshotOf(after, subject, after.atMs).used);
+        const snapshot = snapshotOf(after, subject, after.atMs - backMs);
+        expect(snapshot.used).toEqual(snapshotOf(after, subject, after.atMs).used);
       }
     });
     fc.assert(property, { numRuns: PROPERTY_RUNS });

@@ -11,13 +11,13 @@ interface Pool {
   readonly workers: number;
   /** How long a worker that was admitted takes until its next request. */
   readonly thinkMs: number;
-  /** How much later than it was told a worker comes back. */
+  /** How much later than its Retry-After a worker comes back. */
   readonly latenessMs: number;
   readonly batchMax: number;
   readonly seed: number;
 }
 
-/** Many workers with one key, who wait as Retry-After tells them. Gives each worker's outcomes. */
+/** Many workers with one key, which wait for as long as Retry-After says. Yields each decision. */
 function* runPool({ perMinute, perDay, workers, thinkMs, latenessMs, batchMax, seed }: Pool) {
   const subject = newKey(perMinute, perDay);
   const random = pseudoRandom(seed);

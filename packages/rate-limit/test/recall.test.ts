@@ -36,15 +36,14 @@ async function openLimiter() {
   };
 }
 
-/** A memory by clocks that stand still until they are moved. */
+/** A memory by a clock that is moved by hand. */
 function openMemory() {
-  const time = { nowMs: T0, monotonicMs: 1_000 };
-  const memory = new DecisionMemory({ nowMs: () => time.nowMs, monotonicMs: () => time.monotonicMs });
-  return { memory, time };
+  const time = { nowMs: T0 };
+  return { memory: new DecisionMemory(() => time.nowMs), time };
 }
 
 describe('an address over its limit', () => {
-  test('is refused from memory until its next unit is freed, and told the same time', () => {
+  test('is refused from memory until its next unit is freed, with the same time to retry at', () => {
     const address = newAddress();
     const { memory, time } = openMemory();
     let state = checkState(undefined, address, 1, T0).state;
@@ -55,13 +54,13 @@ describe('an address over its limit', () => {
     const retryAtMs = decision.atMs + decision.retryAfterSeconds * 1_000;
     const lastMs = decision.releaseAtMs - decision.atMs - 1;
     for (const afterMs of [0, 1, 20_000, lastMs]) {
-      time.monotonicMs = 1_000 + afterMs;
+      time.nowMs = T0 + afterMs;
       const refusal = memory.refusalOf(address);
       expect(refusal).toMatchObject({ outcome: 'rate_limit_exceeded', atMs: decision.atMs + afterMs });
       const seconds = Math.max(1, Math.ceil((retryAtMs - decision.atMs - afterMs) / 1_000));
       expect(refusal?.retryAfterSeconds).toBe(seconds);
     }
-    time.monotonicMs = 1_000 + lastMs + 1;
+    time.nowMs = T0 + lastMs + 1;
     expect(memory.refusalOf(address)).toBeUndefined();
     // There is room again, as the limiter itself says.
     expect(checkState(state, address, 1, decision.releaseAtMs).decision.outcome).toBe('admitted');

@@ -126,7 +126,7 @@ describe('another value under the key of a subject', () => {
 });
 
 describe('a call that timed out', () => {
-  /** A Redis that has stood still since a command was run, and goes on when it is told. */
+  /** A Redis that is frozen after a command, until `resume`. */
   async function openFrozen(command: readonly [string, ...(string | number)[]]) {
     const server = await startRedisServer();
     const redis = new Redis(server.port);
@@ -155,7 +155,7 @@ describe('a call that timed out', () => {
     return error;
   };
 
-  test('and is refused after all tells so later', async () => {
+  test('and is refused after all reports that later', async () => {
     await using frozen = await openFrozen(['CONFIG', 'SET', 'maxmemory', '1']);
     const error = await failureOf(frozen.limiter.debit(newKey(10, 10), { minute: 2, day: 3 }));
     expect(error.mayHaveRun).toBe(true);
@@ -163,7 +163,7 @@ describe('a call that timed out', () => {
     expect(await error.lateDecision).toBeUndefined();
   });
 
-  test('and runs after all tells its own decision later, whatever else was in the call', async () => {
+  test('and runs after all reports its own decision later, whatever else was in the call', async () => {
     await using frozen = await openFrozen(['PING']);
     const { limiter, patient } = frozen;
     const [fits, other] = [newKey(10, 10), newKey(1, 10)];

@@ -115,7 +115,7 @@ describe('whatever a server replies', () => {
     redis.disconnect();
   });
 
-  test('a late reply that is invalid tells nothing of what has run', async () => {
+  test('a late reply that is invalid says nothing about what has run', async () => {
     await using server = new FalseRedis(() => undefined);
     const redis = connectRedis(await server.listen());
     await new Promise((resolve) => redis.once('ready', resolve));

@@ -7,7 +7,7 @@ export interface Column {
 }
 
 /** The values of each figure, one for each round. A figure that this machine does not measure has none. */
-export type Samples = Readonly<Record<string, readonly number[]>>;
+type Samples = Readonly<Record<string, readonly number[]>>;
 
 interface Row {
   readonly name: string;

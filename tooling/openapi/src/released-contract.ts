@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 
-export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 export interface JsonObject {
   readonly [name: string]: Json;
 }

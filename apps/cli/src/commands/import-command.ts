@@ -1,8 +1,9 @@
 import { createReadStream } from 'node:fs';
 import { resolve } from 'node:path';
+import { describeFileError } from '@petstore/runtime';
 import type { JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
-import { CommandError, describeFileError } from '../errors.ts';
+import { CommandError } from '../errors.ts';
 import { type ImportKind, type ImportReport, importFile } from '../import/import-file.ts';
 import type { Session } from '../session.ts';
 

@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createWriteStream, lstatSync, renameSync, rmSync } from 'node:fs';
 import { finished } from 'node:stream/promises';
-import { CommandError, describeFileError } from '../errors.ts';
+import { describeFileError } from '@petstore/runtime';
+import { CommandError } from '../errors.ts';
+
+const REASONS = { EEXIST: 'its unfinished file is there already' };
 
 /**
  * Writes a file as a stream, and replaces what was there in one step at the end: a failed export leaves no partial file.
@@ -25,7 +28,7 @@ export async function replaceFile<Value>(
     failure = error;
   });
   const explain = (error: unknown) =>
-    new CommandError(`${path} cannot be written: ${describeFileError(error)}`, { cause: error });
+    new CommandError(`${path} cannot be written: ${describeFileError(error, REASONS)}`, { cause: error });
   try {
     const value = await produce(async (text) => {
       if (failure === undefined && !stream.write(text)) await once(stream, 'drain').catch(() => {});

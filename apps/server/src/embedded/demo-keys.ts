@@ -33,8 +33,8 @@ export const planOfDemoKey = (name: PlanName): Plan =>
 export const demoKeysFile = (dataFolder: string): string => join(dataFolder, 'demo-keys.json');
 
 /**
- * The demo keys of a data folder, as they were made, none where the server may not have them; `undefined` before the
- * first start has come to its end.
+ * The demo keys of a data folder as they were made, none where the server may not have them; `undefined` before the first
+ * start has finished.
  */
 export function readDemoKeys(dataFolder: string): readonly StoredDemoKey[] | undefined {
   try {

@@ -5,7 +5,7 @@ export interface StorageWatchOptions {
   /** Whether PostgreSQL answers; rejects with a StorageUnavailableError where not. */
   ping(): Promise<void>;
   /**
-   * Called whenever PostgreSQL has come (back), before it counts as available: sees to its schema. Any rejection but a
+   * Called whenever PostgreSQL is there (again), before it counts as available: prepares its schema. Any rejection but a
    * StorageUnavailableError ends the watch.
    */
   prepare(): Promise<void>;

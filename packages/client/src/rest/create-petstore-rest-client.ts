@@ -11,7 +11,7 @@ export type Pet = components['schemas']['Pet'];
 
 type PathOf<Operation extends keyof operations> = NonNullable<operations[Operation]['parameters']['path']>;
 
-/** The preview of v2: experimental, it may change or go with any release of the service. */
+/** The preview of v2: experimental, it may change or be removed with any release of the service. */
 export interface PetstoreRestClientV2 {
   /**
    * The orders that meet all of a filter, ascending by id: `for await (const order of v2.listOrders({ petId: 7n }))`. They
@@ -25,14 +25,14 @@ export interface PetstoreRestClientV2 {
 /** All documented operations, by their names. Failed calls throw {@link PetstoreError}. */
 export interface PetstoreRestClient extends Record<keyof operations, unknown> {
   /**
-   * All orders placed in the store, ascending by id, whatever became of them: `for await (const order of listOrders())`.
-   * They come as they are read, so that memory stays small however many there are.
+   * All orders placed in the store, ascending by id, whatever their status: `for await (const order of listOrders())`.
+   * They are received as they are read, so that memory stays small however many there are.
    */
   listOrders(options?: CallOptions): OrderList;
 
   /**
-   * Cancels an order that is pending. Where an attempt went without an answer and the next one finds the order cancelled,
-   * that is a success.
+   * Cancels an order that is pending. Where the response of an attempt was lost and the next attempt finds the order
+   * cancelled, that is a success.
    *
    * @throws NotFoundError `order_not_found`
    * @throws ConflictError `order_already_shipped`, `order_already_cancelled`
@@ -40,7 +40,7 @@ export interface PetstoreRestClient extends Record<keyof operations, unknown> {
   cancelOrder(path: PathOf<'cancelOrder'>, options?: CallOptions): Promise<void>;
 
   /**
-   * @deprecated The service ends this operation; its answers tell when.
+   * @deprecated The service ends this operation; its responses say when.
    * @throws NotFoundError `pet_not_found`
    * @throws OperationSunsetError once the operation has ended
    */

@@ -8,20 +8,17 @@ import { JsonArraySplitter } from './json-array-splitter.ts';
 export type Order = components['schemas']['Order'];
 
 /**
- * All orders, ascending by id. Nothing is requested before somebody reads, and each time that it is read is a request of
- * its own.
+ * All orders, ascending by id. Nothing is requested before the list is read, and each reading is a request of its own.
  */
 export interface OrderList extends AsyncIterable<Order> {
-  /**
-   * Reads all orders into memory. Unlike reading one by one, this is tried again when the answer breaks off.
-   */
+  /** Reads all orders into memory. Unlike reading one by one, this is tried again when the response breaks off. */
   toArray(): Promise<Order[]>;
 }
 
 /**
- * Reads the orders of an answer as they come, in batches. Holds one batch at a time.
+ * Reads the orders of a response as they arrive, in batches. Holds one batch at a time.
  *
- * @throws PetstoreError where the answer ends before the list does, or is none: what came before is not the whole
+ * @throws PetstoreError where the response ends before the list does, or is no list: what was read before is not the whole
  */
 export async function* readOrderBatches(response: ServiceResponse): AsyncGenerator<readonly Order[], void, undefined> {
   const splitter = new JsonArraySplitter();
@@ -47,7 +44,7 @@ function parseElements(response: ServiceResponse, splitter: JsonArraySplitter, t
   }
 }
 
-/** Reads all orders of an response. */
+/** Reads all orders of a response. */
 export async function readAllOrders(response: ServiceResponse): Promise<Order[]> {
   const all: Order[] = [];
   for await (const orders of readOrderBatches(response)) {

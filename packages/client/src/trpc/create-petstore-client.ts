@@ -10,7 +10,7 @@ import { createTrpcFetch } from './trpc-fetch.ts';
 
 /**
  * Calls every procedure by its name, with its types: `client.orders.cancel.mutate({ orderId: 1n })`. `client.rest` is the
- * documented REST interface, under the same key and in the same queue.
+ * documented REST interface, with the same key and the same throttle.
  */
 export type PetstoreClient = TRPCClient<AppRouter> & { readonly rest: PetstoreRestClient };
 

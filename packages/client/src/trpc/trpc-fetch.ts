@@ -3,14 +3,14 @@ import type { Connection } from '../options.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
 import { PullGate } from './pull-gate.ts';
 
-/** The form that tRPC's links take. */
+/** The type that tRPC's links accept. */
 type TrpcFetch = NonNullable<Parameters<typeof httpBatchLink>[0]['fetch']>;
 
-/** As much of a response as tRPC reads. */
+/** The part of a response that tRPC reads. */
 export interface TrpcResponse {
   readonly ok: boolean;
   readonly headers: Headers;
-  /** Of an answer that comes in pieces; null where it was read already. */
+  /** Of a streamed response; null where the body has been read already. */
   readonly body: ReadableStream<Uint8Array> | null;
   json(): Promise<unknown>;
 }
@@ -18,11 +18,11 @@ export interface TrpcResponse {
 interface TrpcFetchOptions {
   /** Whether the service counts none of the calls. @default false */
   readonly isFree?: boolean;
-  /** For responses in pieces: when to read the next one. @default at once */
+  /** For streamed responses: lets chunks be read only while the caller waits for one. @default always */
   readonly gate?: PullGate;
 }
 
-/** What tRPC's links send one request by: in its turn, bounded in time, with failures that the retries understand. */
+/** The `fetch` of tRPC's links: throttled, bounded in time, with failures that the retry loop understands. */
 export function createTrpcFetch(
   { sender, timeoutMs }: Connection,
   { isFree, gate = new PullGate() }: TrpcFetchOptions = {},
@@ -33,14 +33,14 @@ export function createTrpcFetch(
       method: init.method ?? 'GET',
       url: String(url),
       headers,
-      body: init.body as string | undefined, // and a text
+      body: init.body as string | undefined, // and a string
       timeoutMs,
       signal: init.signal ?? undefined,
       isFree,
       cost: costOf(String(url)),
     });
     if (response.ok && headers['trpc-accept'] === 'application/jsonl') return streamedResponse(response, gate);
-    // Somebody else's answer, such as a proxy's page.
+    // It did not come from the service: a proxy's page, for example.
     if (!response.headers.get('content-type')?.includes('json')) throw await response.readError();
     return wholeResponse(response);
   };
@@ -49,7 +49,7 @@ export function createTrpcFetch(
 /** Each call of a batch counts; their names are joined by commas. */
 const costOf = (url: string): number => new URL(url).pathname.split('/').at(-1)?.split(',').length ?? 1;
 
-/** Read to its end at once, so that an answer that breaks off is tried again. */
+/** Read to its end at once, so that a call whose response breaks off is tried again. */
 async function wholeResponse(response: ServiceResponse): Promise<TrpcResponse> {
   const text = await response.readText();
   const { ok, headers } = response;

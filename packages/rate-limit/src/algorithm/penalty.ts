@@ -7,12 +7,12 @@ const BAN_DURATIONS_MS = [60_000, 300_000, 900_000, 3_600_000] as const;
 const BAN_LEVEL_MEMORY_MS = 86_400_000;
 /** Strikes are counted in spans of this length, which begin with a refusal. */
 export const STRIKE_SPAN_MS = 60_000;
-/** Refusals this soon after a span began are no strikes: they were under way when the first was answered. */
+/** Refusals this soon after a span began are no strikes: they were in flight when the first was sent. */
 const STRIKE_GRACE_MS = 2_000;
-/** Callers that were told to come back, and have not for this long, are forgotten. */
+/** Callers that have not returned for this long after their Retry-After are forgotten. */
 const RETURN_MEMORY_MS = 3_600_000;
 
-/** What refusals have left behind. */
+/** The record of refusals. */
 export interface Penalty {
   /** When the span of strikes began. */
   readonly spanStartMs: number;
@@ -20,9 +20,9 @@ export interface Penalty {
   readonly strikes: number;
   /** The last spaced time that was promised. May hold a fraction: at high limits promises lie less than 1 ms apart. */
   readonly lastPromiseMs: number;
-  /** Callers that were told to come back by now, and have not been refused since. */
+  /** Callers whose Retry-After is over, and that have not been refused since. */
   readonly returnsDue: number;
-  /** Callers that were told to come back at `firstReturnMs` or later. */
+  /** Callers whose Retry-After ends at `firstReturnMs` or later. */
   readonly returnsPending: number;
   readonly firstReturnMs: number;
   readonly banUntilMs: number;
@@ -65,7 +65,7 @@ export interface Refusal {
 }
 
 /**
- * Books a refusal.
+ * Records a refusal.
  *
  * Each refusal that is no strike entitles to one later refusal that is none either, from the earliest time that was
  * promised since: so callers that share a key, obey Retry-After and begin together are not banned, however many.
@@ -100,7 +100,7 @@ export function refuse(penalty: Penalty, refusal: Refusal): { penalty: Penalty; 
   };
 }
 
-/** Refusals of the minute are told times that lie as far apart as requests may, for at most a minute. */
+/** Refusals by the minute are promised times as far apart as requests may be, for at most a minute. */
 function promiseAtMs(lastPromiseMs: number, { limitingWindow, releaseAtMs, perMinute }: Refusal): number {
   if (limitingWindow === 'day') return releaseAtMs;
   const { lengthMs } = MINUTE_WINDOW;

@@ -2,27 +2,16 @@
 /// <reference path="./cluster-key-slot.d.ts" />
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
-import type {
-  RateLimitDecision,
-  RateLimitRefusal,
-  RateLimitSnapshot,
-  RateLimitUse,
-  RecalledStatus,
-  ServingLimiter,
-} from '../port.ts';
+import type { ServingLimiter } from '../port.ts';
 import type { RateLimitSubject } from '../subject.ts';
-import {
-  createDecisionMemory,
-  type RedisMaster,
-  ResilientLimiter,
-  type ResilientLimiterOptions,
-} from './resilient-limiter.ts';
+import { DecisionMemory } from './decision-memory.ts';
+import { type RedisMaster, ResilientLimiter, type ResilientLimiterOptions } from './resilient-limiter.ts';
 
 /** Creates the limiter to serve with. In a cluster each master may fail by itself. */
 export function createResilientLimiter(options: ResilientLimiterOptions): ServingLimiter {
   const { redis } = options;
   if (redis instanceof Cluster) return new ClusterLimiter(options, redis);
-  const memory = createDecisionMemory(options);
+  const memory = new DecisionMemory(options.nowMs);
   return new ResilientLimiter(options, { name: 'redis', memory, state: 'starting', canProbe: () => true });
 }
 
@@ -30,7 +19,7 @@ export function createResilientLimiter(options: ResilientLimiterOptions): Servin
 class ClusterLimiter implements ServingLimiter {
   readonly #options: ResilientLimiterOptions;
   readonly #cluster: Cluster;
-  readonly #memory;
+  readonly #memory: DecisionMemory;
   readonly #limiters = new Map<string, ResilientLimiter>();
   /** Counts until the masters are known. */
   readonly #unassigned: ResilientLimiter;
@@ -38,7 +27,7 @@ class ClusterLimiter implements ServingLimiter {
   constructor(options: ResilientLimiterOptions, cluster: Cluster) {
     this.#options = options;
     this.#cluster = cluster;
-    this.#memory = createDecisionMemory(options);
+    this.#memory = new DecisionMemory(options.nowMs);
     // A probe that is sent before all masters are connected might pass, and requests for the others would fail.
     const canProbe = () => cluster.nodes('master').every(({ status }) => status === 'ready');
     this.#unassigned = this.#open({ name: 'redis', state: 'starting', canProbe });
@@ -50,25 +39,13 @@ class ClusterLimiter implements ServingLimiter {
   }
 
   get isDegraded(): boolean {
-    for (const limiter of this.#limiters.values()) if (limiter.isDegraded) return true;
-    return false;
+    return [...this.#limiters.values()].some((limiter) => limiter.isDegraded);
   }
 
-  check(subject: RateLimitSubject, cost: number): RateLimitDecision | Promise<RateLimitDecision> {
-    return this.#limiterOf(subject).check(subject, cost);
-  }
-
-  peek(subject: RateLimitSubject): Promise<RateLimitSnapshot> {
-    return this.#limiterOf(subject).peek(subject);
-  }
-
-  recall(subject: RateLimitSubject): RateLimitRefusal | RecalledStatus {
-    return this.#limiterOf(subject).recall(subject);
-  }
-
-  debit(subject: RateLimitSubject, use: RateLimitUse): Promise<void> {
-    return this.#limiterOf(subject).debit(subject, use);
-  }
+  readonly check: ServingLimiter['check'] = (subject, cost) => this.#limiterOf(subject).check(subject, cost);
+  readonly peek: ServingLimiter['peek'] = (subject) => this.#limiterOf(subject).peek(subject);
+  readonly recall: ServingLimiter['recall'] = (subject) => this.#limiterOf(subject).recall(subject);
+  readonly debit: ServingLimiter['debit'] = (subject, use) => this.#limiterOf(subject).debit(subject, use);
 
   close(): void {
     for (const limiter of this.#limiters.values()) limiter.close();

@@ -18,31 +18,28 @@ interface RememberedDecision {
   learnedAtMs: number;
 }
 
-export interface DecisionMemoryOptions {
-  /** Milliseconds since the epoch, by the clock of this process. */
-  readonly nowMs: () => number;
-  /** A clock that never runs backwards, in milliseconds. */
-  readonly monotonicMs: () => number;
-}
-
 /**
  * The last decision of Redis on each subject. Two kinds of refusals hold for every further request and are repeated
  * without Redis: the ban of a key, for up to 5 s, and the used-up limit of an address, until its next unit is freed.
  */
 export class DecisionMemory {
   readonly #decisions = createSubjectCache<RememberedDecision>();
-  readonly #options: DecisionMemoryOptions;
+  readonly #nowMs: () => number;
+  /** Never runs backwards. */
+  readonly #monotonicMs: () => number;
   /** How far the clock of this process is ahead of Redis' clock, by which decisions go. */
   #clockOffsetMs = 0;
 
-  constructor(options: DecisionMemoryOptions) {
-    this.#options = options;
+  /** @param nowMs a clock in place of both of this process, in milliseconds since the epoch: for tests */
+  constructor(nowMs?: () => number) {
+    this.#nowMs = nowMs ?? Date.now;
+    this.#monotonicMs = nowMs ?? (() => performance.now());
   }
 
   /** @returns whether it is a ban that was not known */
   remember(subject: RateLimitSubject, decision: RateLimitDecision, clockOffsetMs: number): boolean {
     this.#clockOffsetMs = clockOffsetMs;
-    const learnedAtMs = decision.outcome === 'admitted' ? 0 : this.#options.monotonicMs();
+    const learnedAtMs = decision.outcome === 'admitted' ? 0 : this.#monotonicMs();
     const cache = this.#decisions[subject.type];
     const known = cache.get(subject.storageKey);
     const isNewBan = decision.outcome === 'api_key_banned' && bannedUntilMs(known?.decision) !== decision.bannedUntilMs;
@@ -56,19 +53,19 @@ export class DecisionMemory {
 
   /** The refusal that any request of the subject meets now, if one is known to be in force. */
   refusalOf(subject: RateLimitSubject): RateLimitRefusal | undefined {
-    const known = this.#decisions[subject.type].get(subject.storageKey);
+    const known = this.#decisions[subject.type].peek(subject.storageKey);
     if (known === undefined || known.decision.outcome === 'admitted') return undefined;
     const { decision, learnedAtMs } = known;
     // A key may send a cheaper request than the one that did not fit; a request of an address always costs 1.
     if (decision.outcome === 'rate_limit_exceeded' && subject.type === 'api-key') return undefined;
-    const elapsedMs = this.#options.monotonicMs() - learnedAtMs;
+    const elapsedMs = this.#monotonicMs() - learnedAtMs;
     const atMs = decision.atMs + elapsedMs;
     const hasEnded =
       decision.outcome === 'api_key_banned'
         ? elapsedMs >= BAN_MEMORY_MS || atMs >= decision.bannedUntilMs
         : atMs >= decision.releaseAtMs;
     if (hasEnded) return undefined;
-    return { ...decision, atMs, retryAfterSeconds: wholeSecondsUntil(promisedAtMs(decision), atMs) };
+    return { ...decision, atMs, retryAfterSeconds: wholeSecondsUntil(retryAtMs(decision), atMs) };
   }
 
   /** The last decision, in the time of this process. */
@@ -87,7 +84,7 @@ export class DecisionMemory {
    */
   recall(subject: RateLimitSubject): RecalledStatus {
     const last = this.#decisions[subject.type].get(subject.storageKey)?.decision;
-    const atMs = Math.max(this.#options.nowMs() - this.#clockOffsetMs, last?.atMs ?? 0);
+    const atMs = Math.max(this.#nowMs() - this.#clockOffsetMs, last?.atMs ?? 0);
     const ageMs = last === undefined ? Number.POSITIVE_INFINITY : atMs - last.atMs;
     const windowOf = (spec: WindowSpec, limit: number, window: WindowStatus | undefined): WindowStatus =>
       window === undefined || ageMs >= spec.lengthMs + spec.quantumMs
@@ -105,6 +102,6 @@ export class DecisionMemory {
 const bannedUntilMs = (decision: RateLimitDecision | undefined): number | undefined =>
   decision?.outcome === 'api_key_banned' ? decision.bannedUntilMs : undefined;
 
-/** Until when the caller was told to wait: at an exceeded limit that may be later than the release. */
-const promisedAtMs = (refusal: RateLimitRefusal): number =>
+/** The time in Retry-After: at an exceeded limit it may be later than the release. */
+const retryAtMs = (refusal: RateLimitRefusal): number =>
   refusal.outcome === 'api_key_banned' ? refusal.releaseAtMs : refusal.atMs + refusal.retryAfterSeconds * 1_000;

@@ -4,10 +4,9 @@ import {
   bannedDecisionOf,
   type RateLimitDecision,
   type RateLimiter,
-  type RateLimitRefusal,
+  type RateLimitRecall,
   type RateLimitSnapshot,
   type RateLimitUse,
-  type RecalledStatus,
 } from '../port.ts';
 import type { RateLimitSubject } from '../subject.ts';
 import { createSubjectCache } from './subject-cache.ts';
@@ -39,11 +38,6 @@ export class InProcessLimiter implements RateLimiter {
     this.#restore = restore;
   }
 
-  /** The number of subjects that are kept. */
-  get size(): number {
-    return this.#states['api-key'].size + this.#states['client-address'].size;
-  }
-
   check(subject: RateLimitSubject, cost: number): RateLimitDecision {
     assertCost(subject, cost);
     const nowMs = this.#nowMs();
@@ -57,7 +51,7 @@ export class InProcessLimiter implements RateLimiter {
     return snapshotOf(this.#stateOf(subject, nowMs), subject, nowMs);
   }
 
-  recall(subject: RateLimitSubject): RateLimitRefusal | RecalledStatus {
+  recall(subject: RateLimitSubject): RateLimitRecall {
     const nowMs = this.#nowMs();
     const state = this.#stateOf(subject, nowMs);
     const snapshot = snapshotOf(state, subject, nowMs);

@@ -1,14 +1,7 @@
 import { NO_PENALTY } from '../algorithm/penalty.ts';
 import { debitState, type SubjectState, snapshotOf } from '../algorithm/subject-state.ts';
 import { DAY_WINDOW, EMPTY_LOG, MINUTE_WINDOW, type WindowLog, type WindowSpec } from '../algorithm/window-log.ts';
-import type {
-  RateLimitDecision,
-  RateLimitRefusal,
-  RateLimitSnapshot,
-  RateLimitUse,
-  RecalledStatus,
-  WindowStatus,
-} from '../port.ts';
+import type { RateLimitDecision, RateLimitRecall, RateLimitSnapshot, RateLimitUse, WindowStatus } from '../port.ts';
 import type { RateLimitSubject } from '../subject.ts';
 import type { DecisionMemory } from './decision-memory.ts';
 import { InProcessLimiter, type RestoreState } from './in-process-limiter.ts';
@@ -59,7 +52,7 @@ export class LocalFallback {
     return this.#limiter.peek(this.#shareOf(subject, 1));
   }
 
-  recall(subject: RateLimitSubject): RateLimitRefusal | RecalledStatus {
+  recall(subject: RateLimitSubject): RateLimitRecall {
     return this.#limiter.recall(this.#shareOf(subject, 1));
   }
 
@@ -81,9 +74,8 @@ export class LocalFallback {
   drain(subject: RateLimitSubject): RateLimitUse | undefined {
     const unsynced = this.#usageOf(subject);
     if (unsynced === undefined) return undefined;
-    const { 'api-key': keys, 'client-address': addresses } = this.#unsynced;
     this.#unsynced[subject.type].delete(subject.storageKey);
-    this.hasUnsyncedUsage = keys.size + addresses.size > 0;
+    this.hasUnsyncedUsage = this.#unsynced['api-key'].size + this.#unsynced['client-address'].size > 0;
     const use = usedAt(unsynced, this.#options.nowMs());
     return use.minute + use.day === 0 ? undefined : use;
   }

@@ -5,17 +5,16 @@ import {
   bannedDecisionOf,
   type LimiterStateChange,
   type RateLimitDecision,
-  type RateLimitRefusal,
+  type RateLimitRecall,
   type RateLimitSnapshot,
   type RateLimitUse,
-  type RecalledStatus,
   type ServingLimiter,
 } from '../port.ts';
 import { noteBan } from '../redis/ban-index.ts';
 import { CALL_TIMEOUT_MS, RedisLimiter } from '../redis/redis-limiter.ts';
 import { RedisUnavailableError } from '../redis/redis-unavailable-error.ts';
 import { clientAddressSubject, type RateLimitSubject } from '../subject.ts';
-import { DecisionMemory } from './decision-memory.ts';
+import type { DecisionMemory } from './decision-memory.ts';
 import { LocalFallback } from './local-fallback.ts';
 
 export interface ResilientLimiterOptions {
@@ -54,9 +53,6 @@ const START_STEP_MS = 10;
 const SYNC_BATCH = 100;
 /** Nothing is counted by a probe, but it is a write, which Redis refuses where it would refuse a check. */
 const NO_USE: RateLimitUse = { minute: 0, day: 0 };
-
-export const createDecisionMemory = ({ nowMs }: Pick<ResilientLimiterOptions, 'nowMs'>): DecisionMemory =>
-  new DecisionMemory({ nowMs: nowMs ?? Date.now, monotonicMs: nowMs ?? (() => performance.now()) });
 
 /**
  * Counts in one Redis, and in the process while that is away: no request fails because of it, and none waits for longer
@@ -133,9 +129,8 @@ export class ResilientLimiter implements ServingLimiter {
     }
   }
 
-  recall(subject: RateLimitSubject): RateLimitRefusal | RecalledStatus {
-    const refusal = this.#memory.refusalOf(subject);
-    return refusal ?? (this.isDegraded ? this.#fallback : this.#memory).recall(subject);
+  recall(subject: RateLimitSubject): RateLimitRecall {
+    return this.#memory.refusalOf(subject) ?? (this.isDegraded ? this.#fallback : this.#memory).recall(subject);
   }
 
   async debit(subject: RateLimitSubject, use: RateLimitUse): Promise<void> {
@@ -162,24 +157,26 @@ export class ResilientLimiter implements ServingLimiter {
       this.#remember(subject, decision);
       return decision;
     } catch (error) {
-      const { lateDecision } = this.#noteFailure(subject, error);
-      const decision = this.#fallback.check(subject, cost);
-      if (decision.outcome === 'admitted') {
-        void lateDecision?.then((late) => {
-          if (late?.outcome === 'admitted') this.#fallback.discount(subject, cost); // counted in Redis after all
-        });
-      }
-      return decision;
+      return this.#fallBack(subject, cost, error);
     }
+  }
+
+  #fallBack(subject: RateLimitSubject, cost: number, error: unknown): RateLimitDecision {
+    const { lateDecision } = this.#noteFailure(subject, error);
+    const decision = this.#fallback.check(subject, cost);
+    if (decision.outcome === 'admitted') {
+      void lateDecision?.then((late) => {
+        if (late?.outcome === 'admitted') this.#fallback.discount(subject, cost); // counted in Redis after all
+      });
+    }
+    return decision;
   }
 
   #remember(subject: RateLimitSubject, decision: RateLimitDecision): void {
     const isNewBan = this.#memory.remember(subject, decision, this.#redis.clockOffsetMs);
     if (!isNewBan || decision.outcome !== 'api_key_banned') return;
     const ban = { untilMs: decision.bannedUntilMs, nowMs: decision.atMs };
-    noteBan(this.#connection, subject.storageKey, ban).catch(() => {
-      // It is missing from lists of bans, and holds all the same.
-    });
+    noteBan(this.#connection, subject.storageKey, ban).catch(() => {}); // missing from lists, the ban holds all the same
   }
 
   /** Debits what was admitted in the process for a subject. Requests that are sent later are decided later. */
@@ -207,34 +204,28 @@ export class ResilientLimiter implements ServingLimiter {
     return error;
   }
 
-  /** Once, until it is back. */
+  /** Once, until Redis is back. */
   #reportAway(reason: string): void {
-    if (this.#isAwayReported) return;
+    if (this.#isAwayReported || this.#isClosed) return;
     this.#isAwayReported = true;
     this.#onStateChange?.({ countedIn: 'process', shard: this.#master.name, reason });
   }
 
   async #probe(): Promise<void> {
     this.#isProbing = true;
-    try {
-      await this.#redis.debit(this.#probeSubject, NO_USE);
-      this.#comeBack();
-    } catch {
-      this.#failedProbes += 1;
-      this.#renewConnection();
-    } finally {
-      this.#isProbing = false;
-    }
+    await this.#redis.debit(this.#probeSubject, NO_USE).then(this.#comeBack, this.#renewConnection);
+    this.#isProbing = false;
   }
 
-  #renewConnection(): void {
+  readonly #renewConnection = (): void => {
+    this.#failedProbes += 1;
     if (this.#connection instanceof Cluster) this.#connection.refreshSlotsCache();
     else if (this.#failedProbes % SILENT_PROBES_MAX === 0 && ['ready', 'connect'].includes(this.#connection.status)) {
       this.#connection.disconnect(true);
     }
-  }
+  };
 
-  #comeBack(): void {
+  readonly #comeBack = (): void => {
     this.#redis.breaker.close();
     this.#failedProbes = 0;
     this.#started.resolve();
@@ -243,7 +234,7 @@ export class ResilientLimiter implements ServingLimiter {
       this.#onStateChange?.({ countedIn: 'redis', shard: this.#master.name, reason: 'Redis responds' });
     }
     void this.#syncAll(); // never rejects
-  }
+  };
 
   async #syncAll(): Promise<void> {
     const subjects = this.#fallback.pendingSubjects();
@@ -261,7 +252,7 @@ export class ResilientLimiter implements ServingLimiter {
     for (let step = 0; step < timeoutMs / START_STEP_MS && this.isDegraded; step++) {
       await sleep(START_STEP_MS, undefined, { ref: false });
     }
-    if (this.isDegraded && !this.#isClosed) this.#reportAway(`no response within ${START_MS} ms of the start`);
+    if (this.isDegraded) this.#reportAway(`no response within ${START_MS} ms of the start`);
     this.#started.resolve();
   }
 }

@@ -1,11 +1,10 @@
--- Decides on requests, or debits, reads or pardons: subject-state.ts, penalty.ts and window-log.ts in one atomic step.
--- They explain why; this does the same, step for step.
--- Few functions and no tables: both are made anew by each call, and cost it more than its arithmetic.
+-- Decides on requests, or debits, reads or pardons: subject-state.ts, penalty.ts and window-log.ts, step for step, in one
+-- atomic call. They explain why. Few functions and no tables: each call makes them anew, at more cost than its arithmetic.
 --
 -- KEYS    one per request; requests for the same key are decided in their order
 -- ARGV[1] the time in milliseconds, or nothing for Redis' own
--- ARGV    then per key: mode, cost, limit per minute, limit per day (0 for none); the mode of an API key and of a client
---         address, which has no day and is never banned, is
+-- ARGV    then per key: mode, cost, limit per minute, limit per day (0 for none). The modes, of an API key and of a client
+--         address, which has no day and is never banned:
 --           k, a  check
 --           d, b  debit `cost` to the minute and `limit per day` to the day, whether they fit or not
 --           p, q  read, with the cost 1
@@ -16,8 +15,7 @@
 --           read    0; used and reset of the minute, of the day; strikes, level of the ban, ban end
 --           others  0; six without meaning; the end of the ban that was dropped
 --
--- The state of a key, little endian. One that was rarely used and never refused takes 42 bytes, which Redis keeps in one
--- small allocation. All but its last line is the front, which most requests need alone.
+-- A state, little endian. A key that was rarely used and never refused takes 42 bytes: one small allocation.
 --    0  u8   version: 1, or 2 where a penalty follows
 --    1  u8   closed entries of the minute
 --    2  u48  time of the last change, milliseconds since the epoch
@@ -28,7 +26,7 @@
 --   66  f64  last promise
 --   74  u8   ban level]
 --       the oldest closed entry of the minute, then of the day, where there are any: u32 last hit, u32 count
---       the other closed entries of the minute, then of the day
+--       the other closed entries of the minute, then of the day, which most requests need not read
 -- Every other time is kept modulo 2^32 ms (49 days) and lies within 25 hours of the time of the last change.
 local call, pack, unpack, sub = redis.call, struct.pack, struct.unpack, string.sub
 local floor, max, min = math.floor, math.max, math.min

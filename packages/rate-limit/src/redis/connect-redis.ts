@@ -1,6 +1,6 @@
 import { Cluster, type CommonRedisOptions, Redis } from 'ioredis';
 
-/** Where Redis is: one server, here or elsewhere, a cluster, or a master that Sentinels know. */
+/** One Redis server, here or elsewhere, a cluster, or a master that Sentinels know. */
 export type RedisLocation =
   | { readonly type: 'socket'; readonly path: string }
   | (RedisCredentials & HostAndPort & { readonly type: 'single'; readonly database: number })
@@ -17,7 +17,7 @@ interface HostAndPort {
   readonly port: number;
 }
 
-/** Those of Redis itself; Sentinels are asked without. */
+/** For Redis itself; Sentinels take none. */
 interface RedisCredentials {
   readonly username?: string;
   readonly password?: string;
@@ -27,7 +27,7 @@ interface RedisCredentials {
 const RECONNECT_MIN_MS = 50;
 const RECONNECT_MAX_MS = 1_000;
 const CONNECT_TIMEOUT_MS = 1_000;
-/** How often a cluster is asked who serves what, besides whenever a node redirects. */
+/** How often a cluster is asked for its topology, besides whenever a node redirects. */
 const TOPOLOGY_INTERVAL_MS = 2_000;
 
 /** @param attempt from 1 */
@@ -36,13 +36,11 @@ const reconnectDelayMs = (attempt: number): number =>
 
 /**
  * Connects to Redis for a limiter, and for nothing else: what cannot be sent at once fails, nothing is sent twice, and a
- * lost connection is made anew for ever, after 50 ms up to 1 s. Returns at once; errors are left to whoever sends.
+ * lost connection is made anew for ever, after 50 ms up to 1 s. Returns at once; each call that fails says why.
  */
 export function connectRedis(location: RedisLocation): Redis | Cluster {
   const redis = open(location);
-  redis.on('error', () => {
-    // Each call that fails for it says so.
-  });
+  redis.on('error', () => {}); // the calls that fail for it say so
   return redis;
 }
 
@@ -82,7 +80,7 @@ function open(location: RedisLocation): Redis | Cluster {
           location.nodes.map(({ host, port }) => ({ host, port })),
           {
             enableOfflineQueue: false,
-            // The check would ask a node that is being connected to, which fails, and begin again. Answers tell as well.
+            // The check would ask a node that is still being connected to, fail, and begin again. Replies show as much.
             enableReadyCheck: false,
             // A redirected command has not run and goes on; one that met a lost connection may have run and does not.
             retryDelayOnFailover: 0,
@@ -99,13 +97,11 @@ function open(location: RedisLocation): Redis | Cluster {
   }
 }
 
-/** Connects to each master once it is known, not when it is first needed: what is sent in the meantime fails. */
+/** Connects to each master once it is known, not when it is first needed: what is sent meanwhile would fail. */
 function connectEarly(cluster: Cluster): Cluster {
   cluster.on('+node', (node: Redis) => {
     if (node.status !== 'wait' || node.options.readOnly) return;
-    node.connect().catch(() => {
-      // It is tried again when somebody needs it.
-    });
+    node.connect().catch(() => {}); // it is tried again with the next command
   });
   return cluster;
 }

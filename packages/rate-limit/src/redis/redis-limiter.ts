@@ -28,17 +28,14 @@ export type ScriptedRedis = (Redis | Cluster) & {
   rateLimitCheckBuffer(keyCount: number, parameters: readonly (string | number)[]): Promise<unknown>;
 };
 
-/** What is asked of the script about a subject: see check.lua. */
-interface ScriptRequest {
+/** A request that waits for the script call of its tick. */
+interface Entry {
   readonly subject: RateLimitSubject;
+  /** See check.lua. */
   readonly mode: 'a' | 'b' | 'd' | 'k' | 'l' | 'p' | 'q';
   readonly cost: number;
   /** The limit per day, or what is debited to the day. */
   readonly perDay: number;
-}
-
-/** A request that waits for the script call of its tick. */
-interface Entry extends ScriptRequest {
   /** Receives the reply and where in it its result begins. */
   readonly resolve: (reply: Buffer, offset: number) => void;
   readonly reject: (error: RedisUnavailableError) => void;
@@ -91,18 +88,22 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
   /** @param cost must have passed `assertCost` */
   check(subject: RateLimitSubject, cost: number): Promise<RateLimitDecision> {
     const mode = subject.type === 'api-key' ? 'k' : 'a';
-    return this.#enqueue({ subject, mode, cost, perDay: subject.perDay ?? 0 }, readDecision);
+    const perDay = subject.perDay ?? 0;
+    return new Promise((resolve, reject) => {
+      const settle = (reply: Buffer, offset: number) => resolve(readDecision(reply, offset, subject));
+      this.#enqueue({ subject, mode, cost, perDay, resolve: settle, reject });
+    });
   }
 
   /** Requests that are sent later for the same subject are decided later. */
   debit(subject: RateLimitSubject, { minute, day }: RateLimitUse): Promise<void> {
     const mode = subject.type === 'api-key' ? 'd' : 'b';
-    return this.#enqueue({ subject, mode, cost: minute, perDay: day }, () => {});
+    return this.#request({ subject, mode, cost: minute, perDay: day }, () => {});
   }
 
   peek(subject: RateLimitSubject): Promise<RateLimitSnapshot> {
     const mode = subject.type === 'api-key' ? 'p' : 'q';
-    return this.#enqueue({ subject, mode, cost: 1, perDay: subject.perDay ?? 0 }, readSnapshot);
+    return this.#request({ subject, mode, cost: 1, perDay: subject.perDay ?? 0 }, readSnapshot);
   }
 
   /**
@@ -112,107 +113,98 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
    */
   pardon(subject: ApiKeySubject): Promise<boolean> {
     const readWasBanned = (reply: Buffer, offset: number) => reply.readUInt32LE(offset + 25) > 0;
-    return this.#enqueue({ subject, mode: 'l', cost: 0, perDay: 0 }, readWasBanned);
+    return this.#request({ subject, mode: 'l', cost: 0, perDay: 0 }, readWasBanned);
   }
 
-  #enqueue<Result>(
-    request: ScriptRequest,
+  #request<Result>(
+    request: Omit<Entry, 'resolve' | 'reject'>,
     read: (reply: Buffer, offset: number, subject: RateLimitSubject) => Result,
   ): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      const settle = (reply: Buffer, offset: number) => resolve(read(reply, offset, request.subject));
+      this.#enqueue({ ...request, resolve: settle, reject });
+    });
+  }
+
+  #enqueue(entry: Entry): void {
     // After all input of this tick has been read: connections are read in callbacks of their own.
     if (this.#waiting.length === 0) setImmediate(this.#flush);
-    const { subject, mode, cost, perDay } = request;
-    return new Promise((resolve, reject) => {
-      const settle = (reply: Buffer, offset: number) => resolve(read(reply, offset, subject));
-      this.#waiting.push({ subject, mode, cost, perDay, resolve: settle, reject });
-    });
+    this.#waiting.push(entry);
   }
 
   #sendAll(): void {
     const waiting = this.#waiting;
     this.#waiting = [];
-    for (let i = 0; i < waiting.length; i += this.#batchMax) {
-      void this.#send(waiting.length <= this.#batchMax ? waiting : waiting.slice(i, i + this.#batchMax)); // never rejects
-    }
+    if (waiting.length <= this.#batchMax) this.#send(waiting);
+    else for (let i = 0; i < waiting.length; i += this.#batchMax) this.#send(waiting.slice(i, i + this.#batchMax));
   }
 
-  async #send(batch: readonly Entry[]): Promise<void> {
+  #send(batch: readonly Entry[]): void {
+    let isWaiting = true;
+    /** What became of the call after it had timed out: its reply, or nothing where it has not run. */
+    let late: PromiseWithResolvers<Buffer | undefined> | undefined;
+    const fail = (error: RedisUnavailableError): void => {
+      isWaiting = false;
+      this.breaker.recordFailure(performance.now());
+      for (const [i, { subject, reject }] of batch.entries()) {
+        const lateDecision = late?.promise.then((reply) => reply && readDecision(reply, offsetOf(i), subject));
+        reject(
+          lateDecision === undefined ? error : new RedisUnavailableError(error.message, { ...error, lateDecision }),
+        );
+      }
+    };
+    const timer = setTimeout(() => {
+      // Where this process itself was held up, the reply may have been there for long: it is read before this runs.
+      setImmediate(() => {
+        if (!isWaiting) return;
+        late = Promise.withResolvers();
+        fail(new RedisUnavailableError(`Redis did not respond within ${this.#timeoutMs} ms`, { mayHaveRun: true }));
+      });
+    }, this.#timeoutMs);
+    const onError = (cause: unknown): void => {
+      clearTimeout(timer);
+      const error = toUnavailableError(cause);
+      if (isWaiting) fail(error);
+      else if (!error.mayHaveRun) late?.resolve(undefined);
+    };
+    const onReply = (value: unknown): void => {
+      const reply = parseReply(value, batch.length);
+      if (reply instanceof RedisUnavailableError) {
+        onError(reply);
+        return;
+      }
+      clearTimeout(timer);
+      late?.resolve(reply);
+      if (!isWaiting) return;
+      isWaiting = false;
+      this.breaker.recordSuccess(performance.now());
+      if (this.#nowMs === undefined) this.clockOffsetMs = Date.now() - reply.readDoubleLE();
+      for (let i = 0; i < batch.length; i++) batch[i]?.resolve(reply, offsetOf(i));
+    };
+    this.#redis.rateLimitCheckBuffer(batch.length, this.#parametersOf(batch)).then(onReply, onError);
+  }
+
+  #parametersOf(batch: readonly Entry[]): (string | number)[] {
     const parameters: (string | number)[] = [];
     for (const { subject } of batch) parameters.push(subject.storageKey);
     parameters.push(this.#nowMs?.() ?? '');
     for (const { mode, cost, subject, perDay } of batch) parameters.push(mode, cost, subject.perMinute, perDay);
-    const late = Promise.withResolvers<Buffer | undefined>();
-    try {
-      const sent = this.#redis.rateLimitCheckBuffer(batch.length, parameters);
-      const reply = await this.#settle(sent, (value) => assertCheckReply(value, batch.length), late.resolve);
-      if (this.#nowMs === undefined) this.clockOffsetMs = Date.now() - reply.readDoubleLE();
-      for (let i = 0; i < batch.length; i++) batch[i]?.resolve(reply, offsetOf(i));
-    } catch (cause) {
-      const { message, mayHaveRun } = toUnavailableError(cause);
-      for (const [i, { subject, reject }] of batch.entries()) {
-        const lateDecision = late.promise.then((reply) => reply && readDecision(reply, offsetOf(i), subject));
-        reject(new RedisUnavailableError(message, { cause, mayHaveRun, lateDecision }));
-      }
-    }
-  }
-
-  /**
-   * Waits for a reply, for as long as a call may take, and records how it ended.
-   *
-   * @param late receives what became of a call that had timed out: its reply, or nothing where it has not run
-   * @throws RedisUnavailableError where none came in time, or one that `parse` refuses
-   */
-  #settle<Reply>(
-    sent: Promise<unknown>,
-    parse: (reply: unknown) => Reply,
-    late?: (reply: Reply | undefined) => void,
-  ): Promise<Reply> {
-    return new Promise((resolve, reject) => {
-      let isWaiting = true;
-      const fail = (error: RedisUnavailableError): void => {
-        isWaiting = false;
-        this.breaker.recordFailure(performance.now());
-        reject(error);
-      };
-      const timer = setTimeout(() => {
-        // Where this process itself was held up, the reply may have been there for long: it is read before this runs.
-        setImmediate(() => {
-          if (isWaiting)
-            fail(new RedisUnavailableError(`Redis did not respond within ${this.#timeoutMs} ms`, { mayHaveRun: true }));
-        });
-      }, this.#timeoutMs);
-      const onError = (cause: unknown): void => {
-        clearTimeout(timer);
-        const error = toUnavailableError(cause);
-        if (isWaiting) fail(error);
-        else if (!error.mayHaveRun) late?.(undefined);
-      };
-      sent
-        .then((value) => {
-          const reply = parse(value);
-          clearTimeout(timer);
-          if (!isWaiting) return late?.(reply);
-          isWaiting = false;
-          this.breaker.recordSuccess(performance.now());
-          resolve(reply);
-        })
-        .catch(onError);
-    });
+    return parameters;
   }
 }
 
 const offsetOf = (index: number): number => TIME_BYTES + index * RESULT_BYTES;
 
-/** @throws RedisUnavailableError where the reply cannot be that of check.lua to so many requests */
-function assertCheckReply(reply: unknown, count: number): Buffer {
-  if (!Buffer.isBuffer(reply)) throw invalidReply('it is no string');
+/** The reply of check.lua to so many requests, or why it cannot be one. */
+function parseReply(reply: unknown, count: number): Buffer | RedisUnavailableError {
+  if (!Buffer.isBuffer(reply)) return invalidReply('it is no string');
   const length = offsetOf(count);
-  if (reply.length !== length) throw invalidReply(`it has ${reply.length} bytes, and not ${length}`);
+  if (reply.length !== length) return invalidReply(`it has ${reply.length} bytes, and not ${length}`);
   const atMs = reply.readDoubleLE();
-  if (!(Math.abs(atMs) <= TIME_MAX_MS)) throw invalidReply(`it has the time ${atMs}`);
+  if (!(Math.abs(atMs) <= TIME_MAX_MS)) return invalidReply(`it has the time ${atMs}`);
   for (let offset = TIME_BYTES; offset < length; offset += RESULT_BYTES) {
     const code = reply.readUInt8(offset);
-    if (code > CODE_MAX) throw invalidReply(`it has the outcome ${code}`);
+    if (code > CODE_MAX) return invalidReply(`it has the outcome ${code}`);
   }
   return reply;
 }
@@ -221,13 +213,8 @@ function assertCheckReply(reply: unknown, count: number): Buffer {
 export function readDecision(reply: Buffer, offset: number, subject: RateLimitSubject): RateLimitDecision {
   const atMs = reply.readDoubleLE();
   const code = reply.readUInt8(offset);
-  const windowAt = (limit: number, at: number): WindowStatus => ({
-    limit,
-    remaining: reply.readUInt32LE(at),
-    resetAtMs: atMs + reply.readUInt32LE(at + 4),
-  });
-  const minute = windowAt(subject.perMinute, offset + 1);
-  const day = subject.perDay === undefined ? undefined : windowAt(subject.perDay, offset + 9);
+  const minute = readWindow(reply, offset + 1, subject.perMinute, atMs);
+  const day = subject.perDay === undefined ? undefined : readWindow(reply, offset + 9, subject.perDay, atMs);
   if (code === 0) return { outcome: 'admitted', atMs, minute, day };
   const limitingWindow: WindowName = code % 2 === 1 ? 'minute' : 'day';
   const releaseAtMs = atMs + reply.readUInt32LE(offset + 17);
@@ -236,6 +223,12 @@ export function readDecision(reply: Buffer, offset: number, subject: RateLimitSu
   if (code <= 2) return { outcome: 'rate_limit_exceeded', ...refusal };
   return { outcome: 'api_key_banned', ...refusal, bannedUntilMs: atMs + reply.readUInt32LE(offset + 25) };
 }
+
+const readWindow = (reply: Buffer, offset: number, limit: number, atMs: number): WindowStatus => ({
+  limit,
+  remaining: reply.readUInt32LE(offset),
+  resetAtMs: atMs + reply.readUInt32LE(offset + 4),
+});
 
 /** Reads the result of a peek from a reply of check.lua. */
 export function readSnapshot(reply: Buffer, offset: number, subject: RateLimitSubject): RateLimitSnapshot {

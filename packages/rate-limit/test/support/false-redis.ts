@@ -6,8 +6,8 @@ import type { RedisLocation } from '../../src/index.ts';
 export type ScriptReply = (call: readonly string[]) => Buffer | undefined;
 
 /**
- * A server that speaks the protocol of Redis, and answers the limiter's scripts as a test wants it: what a real Redis
- * never says, but whoever listens in its place may.
+ * A server that speaks the protocol of Redis, and replies to the limiter's scripts as a test wants: what a real Redis
+ * never says, but another program in its place may.
  */
 export class FalseRedis implements AsyncDisposable {
   reply: ScriptReply;
@@ -53,7 +53,7 @@ export class FalseRedis implements AsyncDisposable {
   }
 }
 
-/** The first command of what has been received, if all of it has: an array of strings, each told with its length. */
+/** The first command of what has been received, if all of it has: an array of strings, each after its length. */
 function takeCommand(received: Buffer): { readonly words: readonly string[]; readonly bytes: number } | undefined {
   let offset = 0;
   const readNumber = (sign: string): number | undefined => {

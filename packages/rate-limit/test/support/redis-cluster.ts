@@ -27,7 +27,7 @@ export async function startRedisCluster() {
       if (port !== first?.port) await client.call('CLUSTER', 'MEET', HOST, first?.port ?? 0);
     });
   }
-  await Promise.all(servers.map((server) => waitUntil(server, knowsEverybody)));
+  await Promise.all(servers.map((server) => waitUntil(server, knowsAllNodes)));
   const ids = await Promise.all(servers.map((server) => ask([server], (client) => client.call('CLUSTER', 'MYID'))));
   for (const [i, server] of servers.entries()) {
     const master = ids[i - MASTERS];
@@ -54,8 +54,8 @@ export async function startRedisCluster() {
 
 const firstSlot = (master: number): number => Math.floor((master * 16_384) / MASTERS);
 
-/** Nodes that have not answered yet are known by an address alone: nobody can be made their replica. */
-async function knowsEverybody(client: Redis): Promise<boolean> {
+/** Nodes that have not responded yet are known by address alone, and cannot be given a replica. */
+async function knowsAllNodes(client: Redis): Promise<boolean> {
   const nodes = String(await client.call('CLUSTER', 'NODES'));
   return nodes.trim().split('\n').length === 2 * MASTERS && !/handshake|noaddr|fail/.test(nodes);
 }

@@ -13,7 +13,7 @@ const START_MS = 1_700_000_000_000;
 export const startMs = fc.integer({ min: START_MS, max: START_MS + 2 ** 32 });
 
 let serial = 0;
-/** A key that nobody else uses. */
+/** A key that no other test uses. */
 export const newKey = (perMinute: number, perDay: number): ApiKeySubject =>
   apiKeySubject(`K${serial++}` as ApiKeyId, { perMinute, perDay }); // never leaves the test
 

@@ -1,15 +1,9 @@
 import type { Page } from '@petstore/testing/chromium';
 import { describe, expect, test } from 'vitest';
 import { ERROR_PATHS, GUIDE_PATHS } from '../support/pages.ts';
-import {
-  eventually,
-  origin,
-  PHONE,
-  visit,
-  visitReference,
-  waitForReference,
-  widthOf,
-} from '../support/site-browser.ts';
+import { eventually, PHONE, useSiteBrowser, waitForReference, widthOf } from '../support/site-browser.ts';
+
+const { origin, visit, visitReference } = await useSiteBrowser();
 
 const isDark = (page: Page) =>
   page.evaluate(() => {

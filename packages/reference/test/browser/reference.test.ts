@@ -1,15 +1,8 @@
 import type { WatchedPage } from '@petstore/testing/chromium';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  eventually,
-  openPage,
-  origin,
-  PHONE,
-  visit,
-  visitReference,
-  waitUntilLoaded,
-  widthOf,
-} from '../support/site-browser.ts';
+import { eventually, PHONE, useSiteBrowser, waitUntilLoaded, widthOf } from '../support/site-browser.ts';
+
+const { openPage, origin, visit, visitReference } = await useSiteBrowser();
 
 describe('the reference', () => {
   // One page for what reads it, since drawing one takes seconds of a processor.

@@ -1,6 +1,8 @@
 import type { Page, WatchedPage } from '@petstore/testing/chromium';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually, origin, PHONE, visit, visitReference, waitUntilLoaded, widthOf } from '../support/site-browser.ts';
+import { eventually, PHONE, useSiteBrowser, waitUntilLoaded, widthOf } from '../support/site-browser.ts';
+
+const { origin, visit, visitReference } = await useSiteBrowser();
 
 const searchFor = async (page: Page, words: string) => {
   const dialog = page.getByRole('dialog', { name: 'Search' });

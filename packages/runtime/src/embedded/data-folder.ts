@@ -1,5 +1,6 @@
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { describeFileError } from '../file-errors.ts';
 import { RuntimeError } from '../runtime-error.ts';
 import { type FileLock, type LockMode, lock, tryLock } from './file-lock.ts';
 
@@ -16,7 +17,7 @@ export function prepareDataFolder(path: string): void {
     makeFolder(join(path, 'locks'), 0o700);
   } catch (cause) {
     throw new RuntimeError(
-      `The data folder ${path} cannot be written to (${reason(cause)}). Set DATA_DIR to another.`,
+      `The data folder ${path} cannot be written to (${describeFileError(cause, REASONS)}). Set DATA_DIR to another.`,
       {
         cause,
       },
@@ -36,20 +37,7 @@ function makeFolder(path: string, mode: number): void {
   }
 }
 
-const REASONS: Readonly<Record<string, string>> = {
-  EACCES: 'permission denied',
-  EEXIST: 'a file is in its place',
-  ENOENT: 'no folder can be made there',
-  ENOSPC: 'no space left on the disk',
-  ENOTDIR: 'a part of the path is a file',
-  EPERM: 'permission denied',
-  EROFS: 'the file system is read-only',
-};
-
-function reason(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return 'code' in error ? (REASONS[String(error.code)] ?? String(error.code)) : error.message;
-}
+const REASONS = { EEXIST: 'a file is in its place', ENOENT: 'no folder can be made there' };
 
 /**
  * Registers a server that runs on a data folder, until the lock is released.

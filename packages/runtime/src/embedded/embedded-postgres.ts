@@ -75,7 +75,7 @@ export async function useEmbeddedPostgres(dataFolder: string, options: UseOption
   };
 }
 
-/** The PostgreSQL below a data folder, as somebody else may have started it. */
+/** The PostgreSQL below a data folder, whichever process started it. */
 export const findEmbeddedPostgres = (dataFolder: string): SharedServerAccess<number> => ({
   dataFolder,
   name: 'postgres',
@@ -109,7 +109,7 @@ async function prepareCluster(cluster: PostgresCluster, servicePassword: string)
   await prepareServiceRole(cluster, password);
   // Last, and in one step, so that a start that was cut off is done anew.
   writeFileSync(`${servicePassword}.new`, password, { mode: 0o600 });
-  // Root leaves to an ordinary user what is in that one's folder.
+  // In an ordinary user's folder root gives the file to that user.
   if (process.geteuid?.() === 0) giveToOwnerOf(dirname(servicePassword), `${servicePassword}.new`);
   renameSync(`${servicePassword}.new`, servicePassword);
 }

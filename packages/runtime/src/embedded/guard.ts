@@ -10,7 +10,7 @@ export interface Guard {
 
 const CLEAN_UP = fileURLToPath(new URL('./clean-up.ts', import.meta.url));
 
-/** A shell that waits for a line, costs a megabyte, and becomes a Node only if the line never comes. */
+/** A shell that waits for a line. It takes a megabyte, and becomes a Node process only where the line never comes. */
 const SCRIPT = 'read -r line || exec "$0" "$1" "$2" "$3"';
 
 export function spawnGuard(dataFolder: string, name: string): Guard {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findProgramsIn, isProgramIn, type ProgramInFolder } from '../process/program-in-folder.ts';
 import { adoptServer } from '../process/server-process.ts';
-import { findRedisProgram, quote, startRedisOnSocket, stopRedis, waitUntilAnswering } from '../redis/redis-process.ts';
+import { findRedisProgram, quote, startRedisOnSocket, stopRedis, waitUntilReady } from '../redis/redis-process.ts';
 import type { SocketRedis } from '../settings/redis-target.ts';
 import { prepareDataFolder } from './data-folder.ts';
 import { findPrivateFolderOwner, preparePrivateFolder } from './private-folder.ts';
@@ -41,7 +41,7 @@ export async function usePrivateRedis(
   return { address: { type: 'socket', path: location }, pid, release };
 }
 
-/** The Redis below a data folder, as somebody else may have started it. */
+/** The Redis below a data folder, whichever process started it. */
 export const findPrivateRedis = (dataFolder: string): SharedServerAccess<string> => ({
   dataFolder,
   name: 'redis',
@@ -53,8 +53,8 @@ export const findPrivateRedis = (dataFolder: string): SharedServerAccess<string>
 });
 
 /**
- * The Redis that an earlier release left behind: it listens on a port, where anybody could, so it is not asked who it
- * is. What it knows is in its file once it has been stopped.
+ * The Redis of an earlier release. It listens on a port, where any user could, so it is found by /proc alone and not
+ * connected to. Once it has been stopped, its data is in its file.
  */
 export const findFormerRedis = (dataFolder: string): SharedServerAccess<undefined> => ({
   dataFolder,
@@ -85,7 +85,7 @@ async function findRunningRedis(folder: string) {
   if (what === undefined || location === undefined || !Number.isInteger(pid) || pid <= 1) return undefined;
   const server = adoptServer(pid);
   if (!server.isRunning() || !isProgramIn(pid, what)) return undefined;
-  return (await waitUntilAnswering(server, { path: location })) ? { location, process: server } : undefined;
+  return (await waitUntilReady(server, { path: location })) ? { location, process: server } : undefined;
 }
 
 function readText(file: string): string | undefined {

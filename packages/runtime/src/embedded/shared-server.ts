@@ -18,27 +18,27 @@ interface RunningServer<Location> {
   readonly location: Location;
 }
 
-/** Where one kind of server is, and how to end it. */
+/** How to find and stop one kind of server. */
 export interface SharedServerAccess<Location> {
   readonly dataFolder: string;
   readonly name: 'postgres' | 'redis';
-  /** Finds the one that runs, whoever started it: another process that uses it, or one that did not live to stop it. */
+  /** Finds the one that runs, whichever process started it. */
   find(): Promise<RunningServer<Location> | undefined>;
   stop(server: ServerProcess): Promise<void>;
 }
 
-/** How to run one kind of server. A location is a port, or the path of a socket. */
+/** How to run one kind of server. Its location is a port, or the path of a socket. */
 export interface SharedServerControl<Location> extends SharedServerAccess<Location> {
-  /** Finds one that an earlier release left behind, and that cannot be used as it is. */
+  /** Finds one of an earlier release, which cannot be used as it is. */
   findFormer(): Promise<ServerProcess | undefined>;
-  /** @param location the one that it must have; a free one where none is given */
+  /** @param location which it must have. @default a free one */
   start(location?: Location): Promise<RunningServer<Location>>;
 }
 
 export interface UseOptions {
   /**
-   * Told when the server ended although nobody stopped it, and was started again in its place; or that it could not be.
-   * Without it nothing is done about that.
+   * Called when the server ended without having been stopped, and was started again at its location; or with the failure
+   * where that was not possible. Left out: it is not started again.
    */
   readonly onRestart?: (failure?: unknown) => void;
 }
@@ -50,10 +50,10 @@ const RESTART_PAUSE_MS = 1_000;
 /**
  * Uses a shared server: the one that runs, else one that is started.
  *
- * Two locks make that safe. Whoever starts or stops holds the first one, alone. Everybody who uses the server holds
- * the second one, shared, so that who can have it alone knows to be the last. The system takes a lock back from a
- * process that dies, and its guard then stops the server if nobody else uses it. A server that outlived even the guard
- * is found by the next one who wants it.
+ * Two locks make that safe. A process that starts or stops the server holds the first one, exclusively. Every process
+ * that uses it holds the second one, shared, so that the one that gets it exclusively is the last. The system releases
+ * the locks of a process that dies, and its guard then stops the server if it is unused. A server that outlived even the
+ * guard is found by the next process that wants it.
  */
 export async function useSharedServer<Location>(
   control: SharedServerControl<Location>,
@@ -94,16 +94,16 @@ export async function useSharedServer<Location>(
     await guard.dismiss();
   }
 
-  async function restartWhenEnded(tell: (failure?: unknown) => void): Promise<void> {
+  async function restartWhenEnded(notify: (failure?: unknown) => void): Promise<void> {
     while (!isReleased) {
       await running.process.waitForExit();
       try {
         using _change = await lock(changeLock, 'exclusive', START_LOCK_TIMEOUT_MS);
         if (isReleased) return;
-        running = (await control.find()) ?? (await control.start(location)); // whoever is connected knows only this one
-        tell();
+        running = (await control.find()) ?? (await control.start(location)); // the location that clients know
+        notify();
       } catch (error) {
-        tell(error);
+        notify(error);
         await sleep(RESTART_PAUSE_MS, undefined, { ref: false });
       }
     }
@@ -126,7 +126,7 @@ async function endFormer<Location>(
   );
 }
 
-/** Stops a server that nobody uses, which is one that its last user did not live to stop. */
+/** Stops a server whose last user died without stopping it. */
 export async function stopIfUnused<Location>(access: SharedServerAccess<Location>): Promise<void> {
   const { changeLock, useLock } = locksOf(access);
   using _change = await lock(changeLock, 'exclusive', START_LOCK_TIMEOUT_MS);

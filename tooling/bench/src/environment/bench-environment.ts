@@ -33,7 +33,7 @@ export interface RunningServer extends AsyncDisposable {
 }
 
 /** Processor time in milliseconds, and the most memory that the server has had so far in MB. */
-export interface Cost {
+interface Cost {
   readonly serverMs: number;
   readonly postgresMs: number;
   readonly redisMs: number;
