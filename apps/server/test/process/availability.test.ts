@@ -8,13 +8,13 @@ import { startServer } from './support/start-server.ts';
 const list = (url: string, key: string, init?: RequestInit) =>
   fetch(`${url}/v1/store/orders`, { ...init, headers: { authorization: `Bearer ${key}` } });
 
-/** For what is only a matter of time. */
+/** For events that take some time. */
 const PATIENTLY = { timeout: 25_000 };
 
 /**
- * Asks again and again, though not so often that a key on the free plan would be refused.
+ * Polls a condition, though not so often that a key on the free plan would exceed its limit.
  *
- * @returns how long it took until the answer was as wanted
+ * @returns how long it took, in milliseconds
  */
 async function timeUntil(condition: () => Promise<boolean>): Promise<number> {
   const startMs = performance.now();
@@ -22,7 +22,7 @@ async function timeUntil(condition: () => Promise<boolean>): Promise<number> {
   return performance.now() - startMs;
 }
 
-// The tests of a group go on with the server of the test before: it must be there again after each.
+// The tests of a group share a server: each leaves it with all that it needs available.
 
 describe('PostgreSQL', () => {
   const resources = new AsyncDisposableStack();
@@ -35,7 +35,7 @@ describe('PostgreSQL', () => {
   });
   afterAll(() => resources.disposeAsync());
 
-  test('may be away at the start: the server is alive, not ready, and migrates when it comes', async () => {
+  test('may be unavailable at the start: the server is alive, not ready, and migrates when it is available', async () => {
     const adminUrl = await server.adminUrl();
     expect((await fetch(`${adminUrl}/livez`)).status).toBe(200);
     await server.said(/PostgreSQL is away/);
@@ -47,12 +47,12 @@ describe('PostgreSQL', () => {
     expect((await list(await server.url(), KEYS.free.text)).status).toBe(200);
   });
 
-  test('may go and come back while serving', async () => {
+  test('may become unavailable and available again', async () => {
     const url = await server.url();
     expect((await list(url, KEYS.free.text)).status).toBe(200);
     await postgres.kill();
     expect(await timeUntil(async () => (await server.readiness()).status === 503)).toBeLessThan(10_000);
-    // The server knows the one key, and not the other.
+    // The server has cached the first key, and not the second.
     for (const { text } of [KEYS.free, KEYS.internal]) {
       const response = await list(url, text);
       expect(response.status, server.stdout).toBe(503);
@@ -68,7 +68,7 @@ describe('PostgreSQL', () => {
     );
   });
 
-  test('that hangs makes the server not ready, and not hang', async () => {
+  test('that hangs makes the server not ready, but not hang', async () => {
     const { text } = KEYS.unlimited;
     const url = await server.url();
     expect((await list(url, text)).status).toBe(200);
@@ -93,14 +93,14 @@ describe('Redis', () => {
   });
   afterAll(() => resources.disposeAsync());
 
-  /** How long it takes until limits are counted in Redis again. */
+  /** How long it takes until limits are counted in Redis again, in milliseconds. */
   const timeUntilBack = (key: string) =>
     timeUntil(async () => {
       await list(await server.url(), key);
       return (await server.readiness()).report['limits'] === 'redis';
     });
 
-  test('may be away at the start: the server is ready, says that it is degraded, and is not when Redis comes', async () => {
+  test('may be unavailable at the start: the server is ready and degraded, until Redis is available', async () => {
     const { text } = KEYS.free;
     const response = await list(await server.url(), text);
     expect(response.status).toBe(200);
@@ -122,7 +122,7 @@ describe('Redis', () => {
     expect(await timeUntilBack(text)).toBeLessThan(10_000);
   });
 
-  test('may go and come back while serving, and no request fails or waits for it', async () => {
+  test('may become unavailable and available again, and no request fails or waits for it', async () => {
     const { text } = KEYS.unlimited;
     const url = await server.url();
     expect((await list(url, text)).status).toBe(200);

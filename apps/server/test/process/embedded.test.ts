@@ -13,11 +13,11 @@ const COMMAND_LINE = join(import.meta.dirname, '../../../cli/src/main.js');
 /** An address that the server does not know to be a loopback one, though the system does: no test opens a port to others. */
 const REACHABLE = '127.1';
 
-/** The keys of a banner, each behind its plan. */
+/** The plans and keys of a banner. */
 const keysOf = (banner: string) =>
   [...banner.matchAll(/# (\w+):.*\n\s+curl -H "Authorization: Bearer (\S+)"/g)].map(([, plan, key]) => [plan, key]);
 
-/** Changes a key as an operator does. */
+/** Runs a keys command of the CLI. */
 const administerKeys = (dataFolder: string, ...args: string[]) =>
   promisify(execFile)(process.execPath, [COMMAND_LINE, 'keys', ...args], {
     env: { PATH: process.env['PATH'], DATA_DIR: dataFolder },
@@ -52,7 +52,7 @@ test('whole demo keys are shown on a terminal, and elsewhere only the path of th
   expect(keysOf(await readBannerOnTerminal(folder.path))).toEqual([...keys]);
 });
 
-test('demo keys are revoked by a server that others can reach, and new ones are made where they cannot', async () => {
+test('demo keys are revoked by a server that others can reach, and replaced by one that they cannot', async () => {
   using folder = copyStarted();
   const keys = readDemoKeys(folder.path);
   {
@@ -75,14 +75,14 @@ test('demo keys are revoked by a server that others can reach, and new ones are 
   }
 });
 
-test('a first start that others can reach makes orders, and no demo keys', async () => {
+test('a first start that others can reach creates orders, and no demo keys', async () => {
   using folder = useDataFolder();
   await using open = new SpawnedServer(folder.path, { HOST: REACHABLE });
   const url = await open.url();
   expect(await open.demoKeys()).toEqual(new Map());
   expect(open.stdout).not.toContain('revoked');
   const { stdout } = await administerKeys(folder.path, 'create', '--plan', 'free', '--json');
-  const { key } = JSON.parse(stdout) as { key: string }; // as it is documented
+  const { key } = JSON.parse(stdout) as { key: string }; // as documented
   expect(await listOrderIds(url, key)).toHaveLength(20);
   const { stdout: list } = await administerKeys(folder.path, 'list', '--json');
   expect(JSON.parse(list)).toHaveLength(1);
@@ -105,12 +105,12 @@ test('data, demo keys and limits are kept over a restart, and the database is se
   const url = await second.url();
   const response = await list(url);
   expect(await response.json()).toHaveLength(20);
-  // Not to the unit: Redis might not know of the last one, if it took more than 100 ms for it.
+  // Not exact: a request for which Redis took more than 100 ms may be missing.
   expect(Number(response.headers.get('x-ratelimit-remaining'))).toBeLessThan(55);
   expect(await (await cancelFirst(url)).json()).toMatchObject({ code: 'order_already_cancelled' });
 });
 
-test('a start offers demo keys as they are by then: none that is revoked or replaced, each with its plan', async () => {
+test('a start shows demo keys as they are by then: none that is revoked or replaced, each with its plan', async () => {
   using folder = copyStarted();
   const keys = readDemoKeys(folder.path);
   {

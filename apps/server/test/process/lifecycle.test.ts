@@ -3,9 +3,9 @@ import { listOrderIds } from './support/list-orders.ts';
 import { isRunning, readDemoKeys, SpawnedServer, useDataFolder } from './support/spawned-server.ts';
 import { useStartedDataFolder } from './support/started-once.ts';
 
-/** For what is only a matter of time. */
+/** For events that take some time. */
 const PATIENTLY = { timeout: 25_000 };
-/** When a server that has not come to its end is broken off. */
+/** After this time a server that has not ended exits. */
 const SHUTDOWN_DEADLINE_MS = 9_000;
 
 const copyStarted = useStartedDataFolder();
@@ -74,7 +74,7 @@ test('a signal in the middle of the first start ends it, and leaves no process',
   await using server = new SpawnedServer(folder.path);
   await server.adminUrl();
   const { code, afterMs } = await server.stop('SIGINT');
-  // On a machine so busy that the start takes longer than an end may, it is broken off.
+  // Where the machine is so busy that the start takes longer than that, the exit code is 1.
   if (afterMs < SHUTDOWN_DEADLINE_MS) expect(code, server.stderr).toBe(0);
   await vi.waitFor(() => expect(server.children()).toEqual([]), PATIENTLY);
 });

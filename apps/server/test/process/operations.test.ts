@@ -1,17 +1,16 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { KEYS } from '../support/keys.ts';
-
 import type { SpawnedServer } from './support/spawned-server.ts';
 import { type StartedServer, startServer } from './support/start-server.ts';
 
 const list = (url: string, key: string, init?: RequestInit) =>
   fetch(`${url}/v1/store/orders`, { ...init, headers: { authorization: `Bearer ${key}` } });
 
-/** For what is only a matter of time. */
+/** For events that take some time. */
 const PATIENTLY = { timeout: 25_000 };
 
-test('a stop is announced first; what was sent is answered; then the port closes', async () => {
+test('a stop is announced first; requests in progress are finished; then the port closes', async () => {
   await using started = await startServer();
   const { server, databaseUrl } = started;
   const { text } = KEYS.free;
@@ -22,7 +21,7 @@ test('a stop is announced first; what was sent is answered; then the port closes
   await blocker.query('BEGIN; LOCK TABLE orders IN ACCESS EXCLUSIVE MODE');
   const pending = list(url, text);
   await vi.waitUntil(async () => {
-    await blocker.query('SELECT pg_stat_clear_snapshot()'); // a transaction goes on seeing what it saw first
+    await blocker.query('SELECT pg_stat_clear_snapshot()'); // within a transaction statistics are cached
     const { rows } = await blocker.query(
       `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
     );
@@ -48,7 +47,7 @@ describe('health and metrics', () => {
   });
   afterAll(() => started[Symbol.asyncDispose]());
 
-  test('hold what prom-client knows of every process, all of it from the second scrape on', async () => {
+  test('include the metrics of the process, all of them from the second scrape on', async () => {
     await server.url();
     const adminUrl = await server.adminUrl();
     const scrape = async () => {
@@ -68,7 +67,7 @@ describe('health and metrics', () => {
     }, PATIENTLY);
   });
 
-  test('tell of requests by operation, and of what the server leans on', async () => {
+  test('count requests by operation, and show whether PostgreSQL and Redis are available', async () => {
     const { id, text } = KEYS.free;
     const url = await server.url();
     await vi.waitUntil(async () => (await server.readiness()).report['limits'] === 'redis', PATIENTLY);
@@ -88,7 +87,7 @@ describe('health and metrics', () => {
     for (const path of ['/livez', '/readyz', '/metrics']) expect((await fetch(url + path)).status).toBe(404);
   });
 
-  test('are three paths of the admin listener, which only reads', async () => {
+  test('are three paths of the admin listener, which allow GET and HEAD only', async () => {
     await server.url();
     const adminUrl = await server.adminUrl();
     expect((await fetch(`${adminUrl}/livez`, { method: 'HEAD' })).status).toBe(200);
@@ -117,7 +116,7 @@ describe('the log', () => {
     await server.stop();
   });
 
-  test('holds no key and no password, wherever a caller put it', () => {
+  test('contains no key and no password, wherever a caller put it', () => {
     const output = server.stdout + server.stderr;
     expect(output).toContain('request answered');
     expect(output).not.toContain(text.slice(-20));
@@ -135,7 +134,7 @@ describe('the log', () => {
   });
 });
 
-test('where it listens is said however quiet the log is', async () => {
+test('the address is printed even when the log is silent', async () => {
   await using started = await startServer({ LOG_LEVEL: 'silent' });
   const { server } = started;
   expect((await fetch(`${await server.url()}/v1/store/orders`)).status).toBe(401);
@@ -143,7 +142,7 @@ test('where it listens is said however quiet the log is', async () => {
   expect(server.stdout.trim().split('\n'), 'that line alone').toHaveLength(1);
 });
 
-test('a reader of the output that goes away is no reason to end', async () => {
+test('closed output streams do not end the server', async () => {
   await using started = await startServer({ LOG_LEVEL: 'trace' });
   const { server } = started;
   const url = await server.url();

@@ -13,9 +13,9 @@ import { createKey, KEYS } from '../support/keys.ts';
 import { createServerDatabase } from '../support/template-database.ts';
 import { isRunning, SpawnedServer, useDataFolder } from './support/spawned-server.ts';
 
-/** For what is only a matter of time. */
+/** For events that take some time. */
 const PATIENTLY = { timeout: 25_000 };
-/** Where Redis takes longer a server counts by itself, so that the sum is no longer exact. */
+/** Where Redis takes longer, a server counts by itself, and the sum is no longer exact. */
 const REDIS_PATIENCE_MS = 100;
 
 /** Starts a server that shares its port. @param port 0 takes a free one, which others can then share */
@@ -49,8 +49,8 @@ async function statusOf(url: string, key: string): Promise<number | undefined> {
   return response.statusCode;
 }
 
-/** How many listings a server has answered, by its own metrics. */
-async function listingsAnswered(server: SpawnedServer): Promise<number> {
+/** How many listings a server has served, by its own metrics. */
+async function listingsServed(server: SpawnedServer): Promise<number> {
   const metrics = await (await fetch(`${await server.adminUrl()}/metrics`)).text();
   const counts = metrics.matchAll(
     /^petstore_http_request_duration_seconds_count\{operation="listOrders",.*\} (\d+)$/gm,
@@ -77,9 +77,9 @@ describe('with REUSE_PORT=on', () => {
     await vi.waitUntil(async () => {
       expect(await statusOf(url, key)).toBe(200);
       sent++;
-      return (await listingsAnswered(first)) > 0 && (await listingsAnswered(second)) > 0;
+      return (await listingsServed(first)) > 0 && (await listingsServed(second)) > 0;
     }, PATIENTLY);
-    expect((await listingsAnswered(first)) + (await listingsAnswered(second))).toBe(sent);
+    expect((await listingsServed(first)) + (await listingsServed(second))).toBe(sent);
     for (let slowestMs = Number.POSITIVE_INFINITY; slowestMs >= REDIS_PATIENCE_MS; ) {
       const { text: free } = await createKey(persistence, { plan: { name: 'free' } });
       const statuses: (number | undefined)[] = [];
@@ -98,7 +98,7 @@ describe('with REUSE_PORT=on', () => {
     await blocker.query('BEGIN; LOCK TABLE orders IN ACCESS EXCLUSIVE MODE');
     const pending = Array.from({ length: 8 }, () => list(url, key));
     await vi.waitUntil(async () => {
-      await blocker.query('SELECT pg_stat_clear_snapshot()'); // a transaction goes on seeing what it saw first
+      await blocker.query('SELECT pg_stat_clear_snapshot()'); // within a transaction statistics are cached
       const { rows } = await blocker.query(
         `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
       );
@@ -119,9 +119,9 @@ describe('with REUSE_PORT=on', () => {
     });
     while (!hasEnded) expect(await statusOf(url, key)).toBe(200);
     expect(await ended).toMatchObject({ code: 0 });
-    const before = await listingsAnswered(second);
+    const before = await listingsServed(second);
     for (let i = 0; i < 20; i++) expect(await statusOf(url, key)).toBe(200);
-    expect(await listingsAnswered(second)).toBe(before + 20);
+    expect(await listingsServed(second)).toBe(before + 20);
   });
 
   test('two servers share the embedded database and the private Redis of one data folder, made by both at once', async () => {

@@ -8,7 +8,7 @@ import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { SpawnedServer, useDataFolder } from './support/spawned-server.ts';
 
-/** That the server ends with a code, and with one line on standard error that a person can act on. */
+/** Expects the server to exit with a code, and with one actionable line on standard error. */
 async function expectRefusal(server: SpawnedServer, code: number, line: RegExp): Promise<void> {
   const exit = await server.exited;
   expect(server.stderr).toMatch(line);
@@ -34,7 +34,7 @@ async function query(url: string, sql: string): Promise<void> {
 }
 
 describe('settings', () => {
-  test('that are wrong are all named in one message, and end the start with 2', async () => {
+  test('that are wrong are all named in one message, with exit code 2', async () => {
     using folder = useDataFolder();
     await using server = new SpawnedServer(folder.path, { PORT: 'http', MIGRATE: 'maybe', REDIS_URL: 'x:hunter2' });
     expect(await server.exited).toMatchObject({ code: 2 });
@@ -50,7 +50,7 @@ describe('settings', () => {
   });
 });
 
-describe('a port that is in use is told in one line', () => {
+describe('a port that is in use is reported in one line', () => {
   test('the public one', async () => {
     using folder = useDataFolder();
     using other = await occupyPort();
@@ -66,7 +66,7 @@ describe('a port that is in use is told in one line', () => {
   });
 });
 
-test('a host that is not of this machine is told in one line', async () => {
+test('a host that is not of this machine is reported in one line', async () => {
   using folder = useDataFolder();
   await using server = new SpawnedServer(folder.path, { HOST: '192.0.2.1' });
   await expectRefusal(server, 1, /^petstore: 192\.0\.2\.1 is no address of this machine\. Set HOST/);
@@ -74,7 +74,7 @@ test('a host that is not of this machine is told in one line', async () => {
   await expectRefusal(admin, 1, /^petstore: 192\.0\.2\.1 is no address of this machine\. Set ADMIN_HOST/);
 });
 
-describe('a DATA_DIR that cannot be written is told in one line', () => {
+describe('a DATA_DIR that cannot be written to is reported in one line', () => {
   test('because a file is in its place', async () => {
     using folder = useDataFolder();
     writeFileSync(folder.path, '');
@@ -86,10 +86,10 @@ describe('a DATA_DIR that cannot be written is told in one line', () => {
     );
   });
 
-  test('because it lies on what nobody can write to', async () => {
+  test('because its parent is read-only', async () => {
     using folder = useDataFolder();
     mkdirSync(folder.path);
-    chmodSync(folder.path, 0o555); // keeps out everybody but root, for whom /proc is as closed
+    chmodSync(folder.path, 0o555); // read-only but for root, for whom /proc is
     const closed = process.getuid?.() === 0 ? '/proc/petstore' : join(folder.path, 'data');
     await using server = new SpawnedServer(closed);
     await expectRefusal(server, 1, /^petstore: The data folder .+ cannot be written to/);
@@ -97,7 +97,7 @@ describe('a DATA_DIR that cannot be written is told in one line', () => {
 });
 
 describe('a database', () => {
-  test('of a newer version is left as it is', async () => {
+  test('of a newer version is not changed', async () => {
     using folder = useDataFolder();
     await using database = await createTestDatabase();
     await using redis = await createTestRedis();
@@ -111,7 +111,7 @@ describe('a database', () => {
     await expectRefusal(server, 1, /^petstore: .*newer version.*9999-from-the-future/);
   });
 
-  test('that another program uses is left as it is', async () => {
+  test('of another program is not changed', async () => {
     using folder = useDataFolder();
     await using database = await createTestDatabase();
     await using redis = await createTestRedis();
@@ -120,7 +120,7 @@ describe('a database', () => {
     await expectRefusal(server, 1, /^petstore: the database cannot be migrated: relation "orders" already exists$/m);
   });
 
-  test('that is older is left as it is when MIGRATE is off', async () => {
+  test('of an older version is not changed when MIGRATE is off', async () => {
     using folder = useDataFolder();
     await using database = await createTestDatabase();
     await using redis = await createTestRedis();

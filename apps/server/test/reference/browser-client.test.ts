@@ -10,7 +10,7 @@ import { DEMO_ORDER_COUNT, importDemoOrders } from '../support/template-database
 
 // The client, bundled into a page of another origin, and the real server: what a web shop does.
 
-/** Shows in its title what came of it, as JSON. */
+/** Shows its results in the title, as JSON. */
 const PROGRAM = `
   import { ConflictError, createPetstoreClient, RateLimitError } from '@petstore/client';
   const [baseUrl, apiKey] = JSON.parse(decodeURIComponent(location.hash.slice(1)));

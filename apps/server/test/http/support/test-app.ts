@@ -10,13 +10,13 @@ import { afterAll } from 'vitest';
 import { type App, createApp } from '../../../src/http/app.ts';
 import type { AppOptions } from '../../../src/http/app-options.ts';
 import { renderDocument } from '../../../src/http/render-document.ts';
-import { watchAnswers } from '../../conformance/watch-answers.ts';
+import { watchResponses } from '../../conformance/watch-responses.ts';
 import { createKey, KEYS, planOf } from '../../support/keys.ts';
 import { overriding } from '../../support/overriding.ts';
 import { createServerDatabase } from '../../support/template-database.ts';
 import { openTestLimiter } from './test-limiter.ts';
 
-/** Ahead of us whenever the tests run. */
+/** In the future whenever the tests run. */
 export const PETS_SUNSET_AT = new Date('2999-06-30T00:00:00.000Z');
 
 export interface TestAppOptions
@@ -27,7 +27,7 @@ export interface TestAppOptions
   readonly orders?: number;
   /** Of a database that is as `prepareServerDatabase` leaves it. @default a new one */
   readonly databaseUrl?: string;
-  /** Puts something between the server and PostgreSQL or Redis, and tells its address. */
+  /** Puts a proxy between the server and PostgreSQL or Redis. @returns its address */
   readonly through?: (name: 'postgres' | 'redis', url: string) => Promise<string>;
   /** In place of the real parts, to make them fail or wait. */
   readonly wrap?: {
@@ -61,13 +61,13 @@ export interface TestApp extends AsyncDisposable {
   advanceLimiterClock(milliseconds: number): void;
   /** Makes the authenticator forget what it knows. */
   forgetKey(id: ApiKeyId): void;
-  /** Asks over HTTP, with the external key unless the headers say otherwise. */
+  /** Sends an HTTP request, with the external key unless the headers say otherwise. */
   fetch(path: string, init?: RequestInit & { readonly key?: string | null }): Promise<Response>;
 }
 
 /**
- * The whole public listener, on a real PostgreSQL and a real Redis, behind a real socket. Ending it fails where an answer
- * was not as the OpenAPI document says.
+ * The whole public listener, on a real PostgreSQL and a real Redis, behind a real socket. Disposing of it throws where a
+ * response was not as the OpenAPI document says.
  */
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   await using resources = new AsyncDisposableStack();
@@ -110,7 +110,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     trustedProxies: options.trustedProxies ?? false,
     ...(options.bounds && { bounds: options.bounds }),
   });
-  const wrong = watchAnswers(app.server);
+  const wrong = watchResponses(app.server);
   resources.defer(() => {
     if (wrong.length > 0) throw new Error(`Answers were not as documented:\n${wrong.join('\n')}`);
   });
@@ -142,7 +142,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   };
 }
 
-/** An app for the tests of a file or of a group: it is ended after the last of them. */
+/** An app for the tests of a file or of a group, which is disposed of after the last of them. */
 export async function useTestApp(options?: TestAppOptions): Promise<TestApp> {
   const app = await startTestApp(options);
   afterAll(() => app[Symbol.asyncDispose]());
@@ -158,7 +158,7 @@ export function failing(error: Error): TestAppOptions {
   return { wrap: { orders: (orders) => overriding(rejecting(orders), { listOrders }), pets: rejecting } };
 }
 
-/** A key whose next request is answered `api_key_banned`. Its limit is one request a minute. */
+/** A key whose next request is refused with `api_key_banned`. Its limit is one request a minute. */
 export async function createBannedKey(app: TestApp): Promise<string> {
   const { text: key } = await createKey(app.persistence, { plan: planOf(1) });
   const request = async () => (await app.fetch('/v1/pets/1', { key })).text();

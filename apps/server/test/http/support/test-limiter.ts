@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connectRedis, createResilientLimiter, type RateLimiter } from '@petstore/rate-limit';
 
-/** How long Redis may take here: counts are exact as long as it answers at all, however busy the machine. */
+/** How long Redis may take here: counts stay exact however busy the machine is. */
 const PATIENCE_MS = 20_000;
 
 export interface TestLimiter extends AsyncDisposable {
@@ -20,7 +20,7 @@ export async function openTestLimiter(redisUrl: string): Promise<TestLimiter> {
     database: Number(pathname.slice(1)),
     tls: false,
   });
-  // An attempt that takes too long is an error, and followed by another.
+  // The client retries attempts that take too long.
   if (redis.status !== 'ready') await new Promise<void>((resolve) => redis.once('ready', () => resolve()));
   let aheadMs = 0;
   const limiter = createResilientLimiter({

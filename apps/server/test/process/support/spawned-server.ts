@@ -12,7 +12,7 @@ export interface Exit {
   readonly afterMs: number;
 }
 
-/** The real server in a process of its own, as the start command runs it. */
+/** A server in a process of its own, as the start command runs it. */
 export class SpawnedServer implements AsyncDisposable {
   readonly process: ChildProcess;
   readonly startedAtMs = performance.now();
@@ -24,13 +24,13 @@ export class SpawnedServer implements AsyncDisposable {
   stderr = '';
 
   /**
-   * @param environment replaces all of ours but PATH; ports are free ones unless it names them, and nothing is sunset
-   *   whenever the tests run
-   * @param main what is run. @default the server of this tree
+   * @param environment replaces all of the test's own but PATH; ports are free ones unless it names them, and no operation
+   *   is sunset whenever the tests run
+   * @param main the file to run. @default the server of this tree
    */
   constructor(dataFolder: string, environment: Record<string, string> = {}, main = MAIN) {
     this.#dataFolder = dataFolder;
-    // Of a process group of its own, as a shell starts it, so that Ctrl-C can be sent to all of the group.
+    // In a process group of its own, as a shell starts it, so that Ctrl-C can be sent to the group.
     this.process = spawn(process.execPath, [main], {
       env: { PATH: process.env['PATH'], PORT: '0', DATA_DIR: dataFolder, PETS_SUNSET_AT: '2999-12-31', ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -44,7 +44,7 @@ export class SpawnedServer implements AsyncDisposable {
       this.stderr += text;
     });
     const unregister = endWithTestRun(this.pid);
-    // 'close', not 'exit': by then all that it wrote has come.
+    // 'close', not 'exit': by then all output has been received.
     this.exited = once(this.process, 'close').then(([code, signal]) => {
       unregister();
       return { code, signal, afterMs: performance.now() - this.startedAtMs };
@@ -76,12 +76,12 @@ export class SpawnedServer implements AsyncDisposable {
     return (await this.said(/listening on (http:\/\/[^\s"]+)[\s"]/))[1] ?? '';
   }
 
-  /** The admin listener's URL, which is there from the start. */
+  /** The URL of the admin listener, which is available from the start. */
   async adminUrl(): Promise<string> {
     return (await this.said(/(http:\/\/[^\s"]+)\/readyz/))[1] ?? '';
   }
 
-  /** The demo keys as they were made, by plan. */
+  /** The demo keys as they were created, by plan. */
   async demoKeys(): Promise<ReadonlyMap<string, string>> {
     await this.url();
     return readDemoKeys(this.#dataFolder);
@@ -89,7 +89,7 @@ export class SpawnedServer implements AsyncDisposable {
 
   async readiness(): Promise<{ status: number; report: Record<string, unknown> }> {
     const response = await fetch(`${await this.adminUrl()}/readyz`);
-    return { status: response.status, report: (await response.json()) as Record<string, unknown> }; // looked at by tests
+    return { status: response.status, report: (await response.json()) as Record<string, unknown> }; // for assertions
   }
 
   /** Sends a signal to the server alone, and waits for its end. */
@@ -118,15 +118,15 @@ export class SpawnedServer implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.process.exitCode === null && this.process.signalCode === null) await this.stop('SIGTERM');
-    // There are none, unless a test has just failed to prove that.
+    // Leftovers of a failed test.
     for (const pid of this.children()) process.kill(pid, 'SIGKILL');
   }
 }
 
-/** The demo keys of a data folder as they were made, by plan. */
+/** The demo keys of a data folder as they were created, by plan. */
 export function readDemoKeys(dataFolder: string): ReadonlyMap<string, string> {
   const file = readFileSync(join(dataFolder, 'demo-keys.json'), 'utf8');
-  const keys = JSON.parse(file) as { plan: string; text: string }[]; // as it is documented
+  const keys = JSON.parse(file) as { plan: string; text: string }[]; // as documented
   return new Map(keys.map(({ plan, text }) => [plan, text]));
 }
 

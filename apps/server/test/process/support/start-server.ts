@@ -8,9 +8,9 @@ export interface StartedServer extends AsyncDisposable {
 }
 
 /**
- * A server in a process of its own, on a database that has the keys of the template, and on a Redis of its own.
+ * A server in a process of its own, on a database and a Redis of its own. The database has the test keys.
  *
- * @param environment settings; a DATABASE_URL or REDIS_URL among them is used in place of the server's own
+ * @param environment settings; DATABASE_URL and REDIS_URL replace the server's own
  */
 export async function startServer(environment: Record<string, string> = {}): Promise<StartedServer> {
   await using resources = new AsyncDisposableStack();

@@ -3,10 +3,10 @@ import { beforeAll } from 'vitest';
 import { SpawnedServer, useDataFolder } from './spawned-server.ts';
 
 /**
- * For the tests of a file: the data folder of a server that was started once and has ended, so that none but a test of
- * the first start needs to wait for one.
+ * Starts a server once for the tests of a file, and ends it, so that only tests of the first start have to wait for one.
+
  *
- * @returns makes a copy, with the demo keys in it
+ * @returns copies its data folder
  */
 export function useStartedDataFolder(): () => ReturnType<typeof useDataFolder> {
   const original = useDataFolder();
@@ -17,7 +17,7 @@ export function useStartedDataFolder(): () => ReturnType<typeof useDataFolder> {
   });
   return () => {
     const copy = useDataFolder();
-    execFileSync('cp', ['-a', original.path, copy.path]); // -a, because the files of PostgreSQL may be another user's
+    execFileSync('cp', ['-a', original.path, copy.path]); // -a, because the files of PostgreSQL may belong to another user
     return copy;
   };
 }

@@ -1,9 +1,9 @@
 import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http';
 import { openApiDocument } from '@petstore/api';
-import { AnswerValidator } from './answer-validator.ts';
 import { describeApi } from './described-api.ts';
+import { ResponseValidator } from './response-validator.ts';
 
-/** Bodies beyond are too long to be kept; their heads are looked at all the same. */
+/** Longer bodies are not kept; their headers are checked all the same. */
 const KEPT_BODY_MAX_BYTES = 262_144;
 
 const VERSIONS = ['v1', 'v2'] as const;
@@ -11,19 +11,19 @@ const APIS = VERSIONS.map((version) =>
   describeApi(openApiDocument({ version, servers: [{ url: `http://x/${version}` }] })),
 );
 /** One for all servers, because it compiles the schemas. */
-const validator = new AnswerValidator(APIS);
+const validator = new ResponseValidator(APIS);
 
 /**
- * Holds every answer that a server gives against the documents, whichever test asks for it. What the HTTP parser refuses
- * never comes by here; the conformance suite asks for that itself.
+ * Checks every response of a server against the documents, except for what the HTTP parser refuses, which the conformance
+ * suite checks itself.
  *
- * @returns what was wrong so far; filled while the server runs
+ * @returns what was wrong so far; grows while the server runs
  */
-export function watchAnswers(server: Server): readonly string[] {
+export function watchResponses(server: Server): readonly string[] {
   const wrong: string[] = [];
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
     const { method = '', url = '' } = request;
-    const record = recordAnswer(response);
+    const record = recordResponse(response);
     response.once('finish', () => {
       const { status, headers, body } = record;
       const findings = validator.check({ method, url, status, headers, body: method === 'HEAD' ? '' : body() });
@@ -33,18 +33,18 @@ export function watchAnswers(server: Server): readonly string[] {
   return wrong;
 }
 
-interface AnswerRecord {
+interface ResponseRecord {
   status: number;
   headers: Record<string, string>;
-  /** None where it is too long. */
+  /** @returns `undefined` where it was too long */
   body(): string | undefined;
 }
 
-/** Listens to what is written: all answers are, by these three. */
-function recordAnswer(response: ServerResponse): AnswerRecord {
+/** Records what is written by the three methods that write responses. */
+function recordResponse(response: ServerResponse): ResponseRecord {
   const chunks: Buffer[] = [];
   let length = 0;
-  const record: AnswerRecord = {
+  const record: ResponseRecord = {
     status: 0,
     headers: {},
     body: () => (length > KEPT_BODY_MAX_BYTES ? undefined : Buffer.concat(chunks).toString()),
@@ -54,10 +54,10 @@ function recordAnswer(response: ServerResponse): AnswerRecord {
     length += chunk.length;
     if (length > KEPT_BODY_MAX_BYTES) chunks.length = 0;
     else if (typeof chunk !== 'string') chunks.push(Buffer.from(chunk));
-    else chunks.push(Buffer.from(chunk, encoding as BufferEncoding)); // a callback in its place is taken as none
+    else chunks.push(Buffer.from(chunk, encoding as BufferEncoding)); // or a callback, which counts as no encoding
   };
   const { writeHead, write, end } = response;
-  // Called as they were, whichever of their overloads that is.
+  // Called with the same arguments, whichever overload that is.
   type Loose = (...args: unknown[]) => never;
   Object.assign(response, {
     writeHead(status: number, headers: OutgoingHttpHeaders) {

@@ -1,4 +1,4 @@
-// Loaded into the server before it starts (`--import`): tells on a Unix socket what memory the process holds.
+// Loaded into the server before it starts (`--import`): reports the memory of the process on a Unix socket.
 import { createServer } from 'node:http';
 import { readMemoryInUse } from '@petstore/testing/memory-in-use';
 

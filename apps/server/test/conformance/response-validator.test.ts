@@ -1,11 +1,11 @@
 import { openApiDocument } from '@petstore/api';
 import { describe, expect, test } from 'vitest';
-import { AnswerValidator, type Exchanged } from './answer-validator.ts';
 import { describeApi } from './described-api.ts';
+import { type Exchanged, ResponseValidator } from './response-validator.ts';
 
 const servers = [{ url: 'http://127.0.0.1/v1' }];
 const validate = (exchanged: Exchanged) =>
-  new AnswerValidator([describeApi(openApiDocument({ servers }))]).check(exchanged);
+  new ResponseValidator([describeApi(openApiDocument({ servers }))]).check(exchanged);
 
 const COMMON = {
   'x-ratelimit-limit': '60',
@@ -34,7 +34,7 @@ const REFUSED: Exchanged = {
 const without = (headers: Exchanged['headers'], name: string) =>
   Object.fromEntries(Object.entries(headers).filter(([own]) => own !== name));
 
-describe('an answer conforms', () => {
+describe('a response conforms', () => {
   test.each<[string, Exchanged]>([
     ['a list', LIST],
     ['an empty list', { ...LIST, body: '[]' }],
@@ -57,7 +57,7 @@ describe('an answer conforms', () => {
   });
 });
 
-describe('an answer does not conform', () => {
+describe('a response does not conform', () => {
   test.each<[string, Exchanged]>([
     ['202 is not documented', { ...LIST, status: 202 }],
     ['304 is not documented', { ...LIST, status: 304, headers: BODILESS, body: '' }],
@@ -85,7 +85,7 @@ describe('an answer does not conform', () => {
     ['the body/0/quantity must be >= 1', { ...LIST, body: '[{"quantity":0}]' }],
     ['there is a body, or a type of one, where none is due', { ...CANCEL, body: 'x' }],
     ['there is a body, or a type of one, where none is due', { ...CANCEL, headers: COMMON }],
-    ['an answer to HEAD has a body', { ...LIST, method: 'HEAD' }],
+    ['an response to HEAD has a body', { ...LIST, method: 'HEAD' }],
     [
       "the body must have required property 'message'",
       { ...LIST, status: 500, body: '{"code":"internal_error","status":500}' },

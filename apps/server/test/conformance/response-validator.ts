@@ -8,7 +8,7 @@ import type {
   DescribedResponse,
 } from './described-api.ts';
 
-/** A request and what it was answered, as it went over the wire. */
+/** A request and its response, as they went over the wire. */
 export interface Exchanged {
   readonly method: string;
   /** The path, perhaps with a query. */
@@ -16,13 +16,13 @@ export interface Exchanged {
   readonly status: number;
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
-  /** None where nobody looks at it. */
+  /** Left out where it is not checked. */
   readonly body: string | undefined;
-  /** The operation that a path was to lead to, where it leads to none. */
+  /** The operation that was meant, where the path is of none. */
   readonly meantFor?: string;
 }
 
-/** Fields of HTTP itself and of browsers' rules: they belong to no operation. */
+/** Fields of HTTP and CORS, which belong to no operation. */
 const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -42,11 +42,11 @@ const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
   'access-control-max-age',
 ]);
 
-/** Paths of the interface that are not operations of it: its document. */
+/** Paths of the API that are no operations: its documents. */
 const DOCUMENT = /^\/openapi\.(json|yaml)$/;
 
-/** Holds answers against the documents that say how they look, and remembers what it has seen. */
-export class AnswerValidator {
+/** Checks responses against OpenAPI documents, and records which ones it has seen. */
+export class ResponseValidator {
   readonly #apis: readonly DescribedApi[];
   readonly #ajv = new Ajv2020({ strict: true, allErrors: true });
   readonly #validators = new WeakMap<object, ValidateFunction>();
@@ -60,7 +60,7 @@ export class AnswerValidator {
     addFormats.default(this.#ajv);
   }
 
-  /** @returns what is wrong with an answer, in words; nothing where it conforms, or is none of the documented interface */
+  /** @returns what is wrong with a response, in words; empty where it conforms, or is outside of the documented API */
   check(exchanged: Exchanged): readonly string[] {
     const path = exchanged.url.replace(/^https?:\/\/[^/]*/, '').replace(/[?#].*$/, '');
     const api = this.#apis.find(({ basePath }) => path === basePath || path.startsWith(`${basePath}/`));
@@ -84,14 +84,14 @@ export class AnswerValidator {
     return onPath.flatMap((other) => this.#checkOperation(exchanged, other));
   }
 
-  /** Where no operation is there are only failures, with any of the codes, and preflights. */
+  /** Where there is no operation, there are only failures, with any of the codes, and preflights. */
   #checkElsewhere(exchanged: Exchanged, elsewhere: DescribedResponse): readonly string[] {
     if (exchanged.method === 'OPTIONS' && exchanged.status === 204) return this.#checkOptions(exchanged, [elsewhere]);
-    const wrong = this.#checkAnswer(exchanged, elsewhere);
+    const wrong = this.#checkResponse(exchanged, elsewhere);
     return exchanged.status < 400 ? [...wrong, `${exchanged.status} is no failure, and nothing is there`] : wrong;
   }
 
-  /** Whatever its status, what comes before a request is one for the operation stands under `default`. */
+  /** Whatever its status, a failure before the operation is found is documented as `default`. */
   #checkMissed(exchanged: Exchanged, { operationId, responses }: DescribedOperation): readonly string[] {
     this.seen.add(`${operationId} default ${codeOf(exchanged)}`);
     return this.#checkFailure(exchanged, responses['default']);
@@ -107,13 +107,13 @@ export class AnswerValidator {
       if (status >= 400) this.seen.add(`${key} ${codeOf(exchanged)}`);
     }
     return status < 400
-      ? this.#checkAnswer(exchanged, response)
+      ? this.#checkResponse(exchanged, response)
       : this.#checkFailure(exchanged, response ?? responses['default']);
   }
 
-  /** A failure's code is one that the document gives an example of, and its status is that of the answer. */
+  /** The code of a failure must have an example in the document, and the status of the body be that of the response. */
   #checkFailure(exchanged: Exchanged, response: DescribedResponse | undefined): readonly string[] {
-    const wrong = [...this.#checkAnswer(exchanged, response)];
+    const wrong = [...this.#checkResponse(exchanged, response)];
     if (exchanged.method === 'HEAD' || wrong.length > 0) return wrong;
     const examples = response?.content?.['application/json']?.examples ?? {};
     const code = codeOf(exchanged);
@@ -123,7 +123,7 @@ export class AnswerValidator {
     return wrong;
   }
 
-  #checkAnswer({ method, headers, body }: Exchanged, response: DescribedResponse | undefined): readonly string[] {
+  #checkResponse({ method, headers, body }: Exchanged, response: DescribedResponse | undefined): readonly string[] {
     if (response === undefined) return ['the status is not documented, nor any other'];
     return [
       ...this.#checkHeaders(headers, response.headers ?? {}),
@@ -131,7 +131,7 @@ export class AnswerValidator {
     ];
   }
 
-  /** Answers to OPTIONS are no operation's; they carry what every answer does, and Allow. */
+  /** Responses to OPTIONS have the headers of every response, and Allow. */
   #checkOptions({ headers, body }: Exchanged, others: readonly (DescribedResponse | undefined)[]): readonly string[] {
     const documented = Object.assign({}, ...others.map((response) => response?.headers));
     const wrong = [...this.#checkHeaders(headers, documented)];
@@ -172,7 +172,7 @@ export class AnswerValidator {
     }
     const content = documented[contentType ?? ''];
     if (content === undefined) return [`the media type ${contentType} is not documented`];
-    if (method === 'HEAD') return body === '' ? [] : ['an answer to HEAD has a body'];
+    if (method === 'HEAD') return body === '' ? [] : ['an response to HEAD has a body'];
     return body === undefined ? [] : this.#checkValue('the body', content.schema, JSON.parse(body));
   }
 
@@ -199,7 +199,7 @@ function matches(template: string, path: string): boolean {
   );
 }
 
-/** None where it cannot be decoded: such a path leads nowhere. */
+/** @returns `undefined` where it cannot be decoded */
 function decode(segment: string): string | undefined {
   try {
     return decodeURIComponent(segment);
