@@ -108,19 +108,19 @@ describe('a long list', () => {
 
   test('takes little memory, in and out', async () => {
     await commandLine.json(['orders', 'generate', '--count', String(COUNT)]);
-    // As objects these orders take more than twice as much.
-    const nodeOptions = ['--max-old-space-size=36'];
     const file = pathOf('many.ndjson');
-    const call = async (...args: string[]) => {
+    const call = async (heapMb: number, ...args: string[]) => {
+      const nodeOptions = [`--max-old-space-size=${heapMb}`];
       const { code, stdout, stderr } = await commandLine.runProcess([...args, '--json'], { nodeOptions });
       expect([code, stderr]).toEqual([0, '']);
       return JSON.parse(stdout);
     };
-    expect(await call('orders', 'export', file)).toEqual({ exported: COUNT });
-    expect(await call('orders', 'list')).toHaveLength(COUNT);
+    // Commands that keep all these orders as objects exceed these heaps; those that stream them need half of them.
+    expect(await call(36, 'orders', 'export', file)).toEqual({ exported: COUNT });
+    expect(await call(36, 'orders', 'list')).toHaveLength(COUNT);
     await commandLine.clear();
-    expect(await call('orders', 'import', file)).toEqual({ read: COUNT, inserted: COUNT, rejected: [] });
-  });
+    expect(await call(44, 'orders', 'import', file)).toEqual({ read: COUNT, inserted: COUNT, rejected: [] });
+  }, 120_000);
 
   test('ends quietly when its reader has seen enough', async () => {
     await commandLine.json(['orders', 'generate', '--count', '50000']);
