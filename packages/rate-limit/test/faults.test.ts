@@ -282,6 +282,23 @@ describe('while Redis is away', () => {
     expect(limiter.check(subject, 1)).toMatchObject({ outcome: 'admitted' });
   });
 
+  test('a debit that timed out, and was refused after all, is sent again', async () => {
+    await using scenario = await openScenario();
+    const { limiter, server } = scenario;
+    const subject = newKey(10, 100);
+    await scenario.command('CONFIG', 'SET', 'maxmemory', '1');
+    server.pause();
+    await limiter.debit(subject, { minute: 2, day: 3 });
+    server.resume();
+    await scenario.command('CONFIG', 'SET', 'maxmemory', '0');
+    await untilInUse(limiter);
+    await eventually(async () => {
+      await limiter.check(newKey(10, 100), 1);
+      await limiter.debit(subject, { minute: 0, day: 0 }); // with what is to be debited besides
+      expect((await limiter.peek(subject)).used).toEqual({ minute: 2, day: 3 });
+    });
+  });
+
   test('what is debited is sent on its return, before the next request of the same key', async () => {
     await using scenario = await openScenario(PATIENT);
     const { limiter, server } = scenario;
