@@ -14,7 +14,7 @@ import type { RateLimitSnapshot } from '@petstore/rate-limit';
 import type { Logger } from 'pino';
 import type { RequestMetrics } from './app-options.ts';
 import { closeGentlyAfterResponse } from './edge/close-gently.ts';
-import { mayBeFollowed } from './edge/pipelining.ts';
+import { mayBeFollowed } from './edge/connections.ts';
 import { HeldCounts, type LoadShedder } from './in-flight.ts';
 import { isDropped } from './request-body.ts';
 import { type CorsPolicy, chooseRequestId, JSON_TYPE, type ResponseHeaders, startHeaders } from './response-headers.ts';
