@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 // Not the preset of packages/testing, which itself stands on this package.
@@ -9,6 +10,8 @@ export default defineConfig({
     // To notice a test that hangs, and nothing else: on a busy machine PostgreSQL takes many times as long.
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    maxWorkers: Math.max(2, availableParallelism() - 1),
+    isolate: false,
     allowOnly: false,
   },
 });

@@ -35,7 +35,7 @@ const DEFAULTS: Settings = {
   migrate: true,
 };
 
-test('with nothing set every setting has its default', () => {
+test('without any variable every setting has its default', () => {
   expect(read({})).toEqual(DEFAULTS);
 });
 
@@ -52,7 +52,7 @@ test('empty and blank mean unset', () => {
   expect(read(empty)).toEqual(DEFAULTS);
 });
 
-test('the log is pretty on a terminal, unless it is told otherwise', () => {
+test('the log is pretty on a terminal, unless LOG_FORMAT says otherwise', () => {
   const terminal = { ...OPTIONS, isTerminal: true };
   expect(readSettings({}, terminal).logFormat).toBe('pretty');
   expect(readSettings({ LOG_FORMAT: 'json' }, terminal).logFormat).toBe('json');
@@ -135,7 +135,7 @@ test.each<[string, Settings['redis']]>([
   expect(read({ REDIS_URL: text }).redis).toEqual(expected);
 });
 
-describe('a wrong value is named, with what would be right', () => {
+describe('a wrong value is named, with what is expected', () => {
   test.each<[string, string[]]>([
     ['PORT', ['65536', '-1', 'http', '3000.5', '0x50', '1e3']],
     ['ADMIN_PORT', ['65536', 'x', '3000']],
@@ -183,12 +183,12 @@ describe('a wrong value is named, with what would be right', () => {
     }
   });
 
-  test('ADMIN_PORT is asked for where PORT + 1 is none', () => {
+  test('ADMIN_PORT is required where PORT + 1 is no port', () => {
     expect(problemsOf({ PORT: '65535' })).toEqual(['ADMIN_PORT is not set, and PORT + 1 is no port; set ADMIN_PORT']);
   });
 });
 
-test('all that is wrong comes in one message', () => {
+test('all wrong settings are named in one message', () => {
   expect(problemsOf({ PORT: 'x', REDIS_URL: 'y', MIGRATE: 'z', LOG_LEVEL: 'info' })).toEqual([
     expect.stringMatching(/^PORT is "x"; it must be a port/),
     expect.stringMatching(/^REDIS_URL is something/),
@@ -196,7 +196,7 @@ test('all that is wrong comes in one message', () => {
   ]);
 });
 
-test('what one variable makes of another is told together with what is wrong elsewhere', () => {
+test('errors that involve two settings are named together with the others', () => {
   expect(problemsOf({ PORT: '8080', ADMIN_PORT: '8080', INSTANCES: '0' })).toEqual([
     expect.stringMatching(/^INSTANCES is "0"; it must be a whole number/),
     expect.stringMatching(/^ADMIN_PORT is "8080"; it must be a port, .*other than PORT$/),

@@ -2,7 +2,7 @@ export { claimDataFolder, lockDataFolder, prepareDataFolder } from './embedded/d
 export type { FileLock } from './embedded/file-lock.ts';
 export { openEmbeddedPostgres, openPrivateRedis } from './embedded/open.ts';
 export type { EmbeddedServer, UseOptions } from './embedded/shared-server.ts';
-export { describeFileError } from './file-error.ts';
+export { describeFileError } from './file-errors.ts';
 export { findExecutable } from './process/unprivileged-user.ts';
 export { RuntimeError } from './runtime-error.ts';
 export {

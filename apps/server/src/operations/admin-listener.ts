@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
-import { createServer } from '../node-http.ts';
+import { createServer } from '../http/node-http.ts';
 import type { ReadinessReport } from './health.ts';
 import { listen, reachableHost, urlOf } from './listen.ts';
 

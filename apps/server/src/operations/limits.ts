@@ -1,10 +1,10 @@
 import { API_KEY_CHANGED_CHANNEL, type ApiKeyId } from '@petstore/domain';
 import {
   connectRedis,
+  createResilientLimiter,
   InProcessLimiter,
   type LimiterStateChange,
   type RateLimiter,
-  ResilientLimiter,
 } from '@petstore/rate-limit';
 import type { RedisTarget } from '@petstore/runtime';
 import type { Logger } from 'pino';
@@ -45,7 +45,7 @@ export function openLimits(
   };
   const redis = connectRedis(target);
   resources.defer(() => redis.disconnect());
-  const limiter = new ResilientLimiter({ redis, instances, onStateChange });
+  const limiter = createResilientLimiter({ redis, instances, onStateChange });
   resources.defer(() => limiter.close());
   resources.defer(listenToKeyChanges(target, onKeyChanged));
   return {

@@ -3,27 +3,26 @@ import { existsSync } from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
-import type { Plan } from '@petstore/domain';
+import { openPersistence } from '@petstore/persistence';
 import { claimDataFolder, prepareDataFolder, RuntimeError } from '@petstore/runtime';
-import { createTestDatabase, createTestRedis } from '@petstore/testing';
+import { createTestRedis } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';
 import { explainListenError } from '../../src/operations/listen.ts';
-import { createKey } from './support/create-key.ts';
-import { isRunning, ServerUnderTest, useDataFolder } from './support/server-process.ts';
+import { createKey, KEYS } from '../support/keys.ts';
+import { createServerDatabase } from '../support/template-database.ts';
+import { isRunning, SpawnedServer, useDataFolder } from './support/spawned-server.ts';
 
-/** For what is only a matter of time. */
+/** For events that take some time. */
 const PATIENTLY = { timeout: 25_000 };
-/** Where Redis takes longer a server counts by itself, so that the sum is no longer exact. */
+/** Where Redis takes longer, a server counts by itself, and the sum is no longer exact. */
 const REDIS_PATIENCE_MS = 100;
-/** As many requests as a test wants. */
-const UNLIMITED: Plan = { name: 'enterprise', limits: { perMinute: 1_000_000, perDay: 1_000_000 } };
 
 /** Starts a server that shares its port. @param port 0 takes a free one, which others can then share */
 const startSharing = (dataFolder: string, environment: Record<string, string>, port = '0') =>
-  new ServerUnderTest(dataFolder, { ...environment, PORT: port, ADMIN_PORT: '0', REUSE_PORT: 'on' });
+  new SpawnedServer(dataFolder, { ...environment, PORT: port, ADMIN_PORT: '0', REUSE_PORT: 'on' });
 
-const portOf = async (server: ServerUnderTest): Promise<string> => new URL(await server.url()).port;
+const portOf = async (server: SpawnedServer): Promise<string> => new URL(await server.url()).port;
 
 /**
  * Lists the orders on a connection of its own.
@@ -50,8 +49,8 @@ async function statusOf(url: string, key: string): Promise<number | undefined> {
   return response.statusCode;
 }
 
-/** How many listings a server has answered, by its own metrics. */
-async function listingsAnswered(server: ServerUnderTest): Promise<number> {
+/** How many listings a server has served, by its own metrics. */
+async function listingsServed(server: SpawnedServer): Promise<number> {
   const metrics = await (await fetch(`${await server.adminUrl()}/metrics`)).text();
   const counts = metrics.matchAll(
     /^petstore_http_request_duration_seconds_count\{operation="listOrders",.*\} (\d+)$/gm,
@@ -62,10 +61,11 @@ async function listingsAnswered(server: ServerUnderTest): Promise<number> {
 describe('with REUSE_PORT=on', () => {
   test('two servers share a port and exact limits, and one can end without a request lost', async () => {
     using folder = useDataFolder();
-    await using database = await createTestDatabase();
+    await using database = await createServerDatabase();
     await using redis = await createTestRedis();
     const environment = { DATABASE_URL: database.url, REDIS_URL: redis.url };
-    const { text: key } = await createKey(database.url, UNLIMITED);
+    await using persistence = openPersistence({ databaseUrl: database.url });
+    const { text: key } = KEYS.unlimited;
     await using first = startSharing(folder.path, environment);
     const port = await portOf(first);
     await using second = startSharing(folder.path, environment, port);
@@ -77,11 +77,11 @@ describe('with REUSE_PORT=on', () => {
     await vi.waitUntil(async () => {
       expect(await statusOf(url, key)).toBe(200);
       sent++;
-      return (await listingsAnswered(first)) > 0 && (await listingsAnswered(second)) > 0;
+      return (await listingsServed(first)) > 0 && (await listingsServed(second)) > 0;
     }, PATIENTLY);
-    expect((await listingsAnswered(first)) + (await listingsAnswered(second))).toBe(sent);
+    expect((await listingsServed(first)) + (await listingsServed(second))).toBe(sent);
     for (let slowestMs = Number.POSITIVE_INFINITY; slowestMs >= REDIS_PATIENCE_MS; ) {
-      const { text: free } = await createKey(database.url);
+      const { text: free } = await createKey(persistence, { plan: { name: 'free' } });
       const statuses: (number | undefined)[] = [];
       slowestMs = 0;
       for (let i = 0; i < 61; i++) {
@@ -98,7 +98,7 @@ describe('with REUSE_PORT=on', () => {
     await blocker.query('BEGIN; LOCK TABLE orders IN ACCESS EXCLUSIVE MODE');
     const pending = Array.from({ length: 8 }, () => list(url, key));
     await vi.waitUntil(async () => {
-      await blocker.query('SELECT pg_stat_clear_snapshot()'); // a transaction goes on seeing what it saw first
+      await blocker.query('SELECT pg_stat_clear_snapshot()'); // within a transaction statistics are cached
       const { rows } = await blocker.query(
         `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
       );
@@ -119,9 +119,9 @@ describe('with REUSE_PORT=on', () => {
     });
     while (!hasEnded) expect(await statusOf(url, key)).toBe(200);
     expect(await ended).toMatchObject({ code: 0 });
-    const before = await listingsAnswered(second);
+    const before = await listingsServed(second);
     for (let i = 0; i < 20; i++) expect(await statusOf(url, key)).toBe(200);
-    expect(await listingsAnswered(second)).toBe(before + 20);
+    expect(await listingsServed(second)).toBe(before + 20);
   });
 
   test('two servers share the embedded database and the private Redis of one data folder, made by both at once', async () => {
@@ -148,10 +148,10 @@ describe('with REUSE_PORT=on', () => {
 
   test('a server that shares neither its port nor its data folder is left alone', async () => {
     using folder = useDataFolder();
-    await using database = await createTestDatabase();
+    await using database = await createServerDatabase();
     await using redis = await createTestRedis();
     const environment = { DATABASE_URL: database.url, REDIS_URL: redis.url };
-    await using alone = new ServerUnderTest(folder.path, environment);
+    await using alone = new SpawnedServer(folder.path, environment);
     const port = await portOf(alone);
     await using sharing = startSharing(folder.path, environment, port);
     expect(await sharing.exited).toMatchObject({ code: 1 });

@@ -1,11 +1,11 @@
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
 import { z } from 'zod';
 import type { Context } from '../context.ts';
+import type { ProcedureMeta } from '../procedure-meta.ts';
 import { appRouter } from '../router.ts';
 import { createProcedureCall } from './call-procedure.ts';
 import { createQueryReader } from './query.ts';
 import { readInt64 } from './read-int64.ts';
-import type { ProcedureMeta } from './rest-binding.ts';
 import type { ApiVersion, RestResult, RestRoute } from './rest-route.ts';
 
 type PathParams = Readonly<Record<string, string>>;
@@ -15,6 +15,7 @@ type ReadInput = (params: PathParams, query: string) => unknown;
  * Maps every procedure with `meta.openapi` to a REST route, once, at start.
  *
  * @throws Error where a procedure cannot be mapped: an input that the path does not hold, or no `meta.rest`
+ * @internal exported for its tests
  */
 export function createRestRoutes(router: AnyTRPCRouter): readonly RestRoute[] {
   const procedures: Record<string, AnyTRPCProcedure> = router._def.procedures;

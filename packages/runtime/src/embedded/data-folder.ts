@@ -1,6 +1,6 @@
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { describeFileError } from '../file-error.ts';
+import { describeFileError } from '../file-errors.ts';
 import { RuntimeError } from '../runtime-error.ts';
 import { type FileLock, type LockMode, lock, tryLock } from './file-lock.ts';
 
@@ -17,7 +17,7 @@ export function prepareDataFolder(path: string): void {
     makeFolder(join(path, 'locks'), 0o700);
   } catch (cause) {
     throw new RuntimeError(
-      `The data folder ${path} cannot be written to (${describeFileError(cause)}). Set DATA_DIR to another.`,
+      `The data folder ${path} cannot be written to (${describeFileError(cause, REASONS)}). Set DATA_DIR to another.`,
       {
         cause,
       },
@@ -36,6 +36,8 @@ function makeFolder(path: string, mode: number): void {
     if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
   }
 }
+
+const REASONS = { EEXIST: 'a file is in its place', ENOENT: 'no folder can be made there' };
 
 /**
  * Registers a server that runs on a data folder, until the lock is released.
