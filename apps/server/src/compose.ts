@@ -22,6 +22,8 @@ import type { Settings } from './settings.ts';
 export interface StartOptions {
   /** Called when the server cannot go on, after it has started. */
   readonly onFatal: (error: Error) => void;
+  /** Breaks off a start that is under way. */
+  readonly signal: AbortSignal;
 }
 
 /** How long requests under way may take once the server is to end; then they are cut off. */
@@ -35,9 +37,10 @@ const clock: Clock = () => new Date();
  *
  * @throws RuntimeError: what a person can mend, in one line
  * @throws SchemaError: a database that this program must not use
+ * @throws AbortError
  */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the whole service on one page, step after step
-export async function startServer(settings: Settings, { onFatal }: StartOptions): Promise<RunningServer> {
+export async function startServer(settings: Settings, { onFatal, signal }: StartOptions): Promise<RunningServer> {
   const { host, port, reusePort, dataFolder } = settings;
   // Ends what has been started, the last first: at once where a later step fails, else when the server is closed.
   await using resources = new AsyncDisposableStack();
@@ -62,7 +65,8 @@ export async function startServer(settings: Settings, { onFatal }: StartOptions)
   );
 
   // Storage: orders and keys in PostgreSQL, limits in Redis.
-  const backends = await openBackends(settings, logger, resources);
+  const backends = await openBackends(settings, { logger, signal }, resources);
+  signal.throwIfAborted();
   const persistence = resources.use(openPersistence({ databaseUrl: backends.databaseUrl }));
   const { apiKeys, orders, pets, migrations } = persistence;
   const onBackgroundError = (err: unknown) => logger.error({ err }, 'a task in the background failed');

@@ -22,11 +22,12 @@ export interface Backends {
  * Finds PostgreSQL and Redis as the settings say, and starts those that they leave out. What was started ends with the
  * resources.
  *
+ * @param options.signal breaks off a start that is under way
  * @throws RuntimeError, of one line, when one cannot be started
  */
 export async function openBackends(
   settings: Settings,
-  logger: Logger,
+  { logger, signal }: { readonly logger: Logger; readonly signal: AbortSignal },
   resources: AsyncDisposableStack,
 ): Promise<Backends> {
   const { dataFolder, databaseUrl, redis, reusePort } = settings;
@@ -37,7 +38,7 @@ export async function openBackends(
     resources.defer(() => claim.release());
   }
   const [postgresResult, redisResult] = await Promise.allSettled([
-    isDatabaseEmbedded ? openEmbeddedPostgres(dataFolder, logRestarts(logger, 'PostgreSQL')) : undefined,
+    isDatabaseEmbedded ? openEmbeddedPostgres(dataFolder, { ...logRestarts(logger, 'PostgreSQL'), signal }) : undefined,
     redis === undefined ? openPrivateRedis(dataFolder, logRestarts(logger, 'Redis')) : undefined,
   ]);
   const results = [postgresResult, redisResult];

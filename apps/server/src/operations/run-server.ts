@@ -19,7 +19,13 @@ const SHUTDOWN_DEADLINE_MS = 9_000;
 export async function runServer(environment: Environment): Promise<ExitCode> {
   const { promise: ended, resolve: end } = Promise.withResolvers<Error | undefined>();
   // For good: a second signal while shutting down must not end the process half-way.
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => end(undefined));
+  const stopping = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      end(undefined);
+      stopping.abort();
+    });
+  }
   process.on('uncaughtException', end);
   process.on('unhandledRejection', (reason) => end(reason instanceof Error ? reason : new Error(String(reason))));
   // A closed pipe or terminal is no reason to stop serving.
@@ -33,7 +39,10 @@ export async function runServer(environment: Environment): Promise<ExitCode> {
     });
     // Loaded here, so that signals are obeyed while it loads.
     const { startServer } = await import('../compose.ts');
-    const server = await startServer(settings, { onFatal: end });
+    const server = await startServer(settings, { onFatal: end, signal: stopping.signal }).catch((error: unknown) => {
+      if (!stopping.signal.aborted) throw error;
+    });
+    if (server === undefined) return 0; // the start was broken off
     const error = await ended;
     const exitCode = error === undefined ? 0 : report(error);
     await server.close();

@@ -61,7 +61,8 @@ export async function useEmbeddedPostgres(dataFolder: string, options: UseOption
         return (await findRunningPostgres(folder))?.process;
       },
       async start(lastingPort?: number) {
-        await prepareCluster(cluster, servicePassword);
+        await prepareCluster(cluster, servicePassword, options.signal);
+        options.signal?.throwIfAborted();
         const { port, process } = await startPostgres(cluster, PARAMETERS, lastingPort);
         return { location: port, process };
       },
@@ -97,12 +98,16 @@ function findClusterUser(folder: string): UnprivilegedUser | undefined {
 }
 
 /** Makes what is missing: the data folder, and the role that we log in as. */
-async function prepareCluster(cluster: PostgresCluster, servicePassword: string): Promise<void> {
+async function prepareCluster(
+  cluster: PostgresCluster,
+  servicePassword: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const { passwordFile, user } = cluster;
   if (!isInitialised(cluster)) {
     writeFileSync(passwordFile, newPassword(), { mode: 0o600 });
     if (user !== undefined) chownSync(passwordFile, user.uid, user.gid);
-    await initialiseCluster(cluster, { flush: true });
+    await initialiseCluster(cluster, { flush: true, signal });
   }
   if (existsSync(servicePassword)) return;
   const password = newPassword();

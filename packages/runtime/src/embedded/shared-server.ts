@@ -41,6 +41,8 @@ export interface UseOptions {
    * where that was not possible. Left out: it is not started again.
    */
   readonly onRestart?: (failure?: unknown) => void;
+  /** Breaks off a start that is under way. */
+  readonly signal?: AbortSignal;
 }
 
 const START_LOCK_TIMEOUT_MS = 60_000;

@@ -55,12 +55,19 @@ const ATTEMPT_PAUSE_MS = 250;
 
 export const isInitialised = (cluster: PostgresCluster): boolean => existsSync(join(cluster.folder, 'PG_VERSION'));
 
+export interface InitialiseOptions {
+  /** Whether to wait until all of it is on the disk. */
+  readonly flush: boolean;
+  /** Breaks it off. The next attempt begins anew. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /**
  * Makes the data folder. Byte order sorts text, so that no update of the machine's locales can break an index.
  *
- * @param flush whether to wait until all of it is on the disk
+ * @throws RuntimeError with the last words of initdb when it fails
  */
-export async function initialiseCluster(cluster: PostgresCluster, { flush }: { flush: boolean }): Promise<void> {
+export async function initialiseCluster(cluster: PostgresCluster, { flush, signal }: InitialiseOptions): Promise<void> {
   const { binaries, folder, passwordFile, user } = cluster;
   // Half a folder is left where an earlier attempt was cut off; PG_VERSION was not yet there, so nor is any data.
   rmSync(folder, { recursive: true, force: true });
@@ -84,9 +91,13 @@ export async function initialiseCluster(cluster: PostgresCluster, { flush }: { f
     [dirname(folder), dirname(binaries.initdb)],
   );
   const [file, ...args] = command;
+  const initdb = promisify(execFile)(file, args, { ...identity, cwd: '/', env: serverEnvironment(folder), signal });
+  const exit = new Promise((resolve) => initdb.child.once('exit', resolve));
   try {
-    await promisify(execFile)(file, args, { ...identity, cwd: '/', env: serverEnvironment(folder) });
+    await initdb;
   } catch (cause) {
+    if (signal?.aborted) await exit; // it clears up after itself
+    signal?.throwIfAborted();
     const output = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : String(cause);
     throw new RuntimeError(`PostgreSQL could not make its data folder ${folder}: ${lastLine(output)}`, { cause });
   }
