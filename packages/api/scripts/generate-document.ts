@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { SECURITY_SCHEMES } from '../src/openapi/components.ts';
 import { decorateDocument } from '../src/openapi/decorate-document.ts';
 import type { VersionDescription } from '../src/openapi/versions.ts';
-import type { ProcedureMeta } from '../src/rest/rest-binding.ts';
+import type { ProcedureMeta } from '../src/procedure-meta.ts';
 
 /**
  * Makes the OpenAPI document of those procedures of a router that belong to one version. Only the generate script and the check for drift do so: the

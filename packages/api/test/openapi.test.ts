@@ -17,8 +17,8 @@ import {
   toErrorResponse,
 } from '../src/index.ts';
 import { DOCUMENTED_VERSIONS, type VersionDescription } from '../src/openapi/versions.ts';
+import type { ProcedureMeta } from '../src/procedure-meta.ts';
 import { getPetMeta } from '../src/procedures/pets/get-pet.contract.ts';
-import type { ProcedureMeta } from '../src/rest/rest-binding.ts';
 import type { ApiVersion } from '../src/rest/rest-route.ts';
 import { serializeNothing } from '../src/rest/serialize.ts';
 

@@ -3,7 +3,7 @@ import type { Order, OrderId, OrderRefusal, Pet, PetId } from '@petstore/domain'
 import type { inferRouterError, inferRouterInputs, inferRouterOutputs } from '@trpc/server';
 import { expectTypeOf } from 'vitest';
 import type { AppRouter, Context, ErrorCode } from '../src/index.ts';
-import type { ProcedureMeta } from '../src/rest/rest-binding.ts';
+import type { ProcedureMeta } from '../src/procedure-meta.ts';
 
 type Inputs = inferRouterInputs<AppRouter>;
 type Outputs = inferRouterOutputs<AppRouter>;

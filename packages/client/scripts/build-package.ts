@@ -53,7 +53,7 @@ const SCOPE = '@petstore/';
 /** Parts of a procedure's type that say how the service works, which is nothing to callers. */
 const INNER_TYPES = {
   'api/src/context.d.ts': 'Context',
-  'api/src/rest/rest-binding.d.ts': 'ProcedureMeta',
+  'api/src/procedure-meta.d.ts': 'ProcedureMeta',
 } as const;
 
 /**

@@ -44,9 +44,6 @@ const METHODS_OF = {
 } as const satisfies Record<ProcedureType, string>;
 const ANY_METHODS = 'GET, HEAD, POST, OPTIONS';
 
-/** Procedures whose answers may be long, and which begin by `Context.beginList`. */
-const LISTING_PROCEDURES: ReadonlySet<string> = new Set(['orders.list']);
-
 /** By which a caller tells that it reads an answer in pieces. */
 const ACCEPT_HEADERS = ['accept', 'trpc-accept'] as const;
 
@@ -58,11 +55,14 @@ export class TrpcHandler {
   readonly #options: TrpcOptions;
   readonly #types: ReadonlyMap<string, ProcedureType>;
   readonly #free: ReadonlySet<string>;
+  /** Those whose responses may be long lists. */
+  readonly #streaming: ReadonlySet<string>;
 
   constructor(options: TrpcOptions) {
     this.#options = options;
     this.#types = procedureTypes(options.router);
-    this.#free = freeProcedures(options.router);
+    this.#free = proceduresWith(options.router, ({ cost }) => cost === 'free');
+    this.#streaming = proceduresWith(options.router, ({ streams }) => streams === true);
   }
 
   /**
@@ -117,7 +117,7 @@ export class TrpcHandler {
     const isPost = exchange.request.method === 'POST';
     const body = isPost ? await readBody(exchange, maxBodyBytes) : undefined;
     const req = requestForTrpc(exchange, body);
-    const lists = new TrpcLists(exchange, call.names.filter((name) => LISTING_PROCEDURES.has(name)).length);
+    const lists = new TrpcLists(exchange, call.names.filter((name) => this.#streaming.has(name)).length);
     const beginList = isStreamed(req) && !exchange.isHead ? lists.begin : undefined;
     const response = await resolveResponse({
       router,
@@ -126,8 +126,8 @@ export class TrpcHandler {
       error: null,
       createContext: async () => contextOf(exchange, services, beginList),
       responseMeta: trpcResponseMeta,
-      onError({ error, path }) {
-        if (path !== undefined && LISTING_PROCEDURES.has(path)) lists.recordFailure();
+      onError: ({ error, path }) => {
+        if (path !== undefined && this.#streaming.has(path)) lists.recordFailure();
         exchange.logFailure(error);
       },
     });
@@ -145,15 +145,10 @@ function procedureTypes(router: AnyTRPCRouter): ReadonlyMap<string, ProcedureTyp
   return types;
 }
 
-function freeProcedures(router: AnyTRPCRouter): ReadonlySet<string> {
+function proceduresWith(router: AnyTRPCRouter, matches: (meta: ProcedureMeta) => boolean): ReadonlySet<string> {
   const procedures: Record<string, AnyTRPCProcedure> = router._def.procedures;
-  const isFree = ([, { _def }]: [string, AnyTRPCProcedure]) =>
-    (_def.meta as ProcedureMeta | undefined)?.cost === 'free'; // its router's metadata
-  return new Set(
-    Object.entries(procedures)
-      .filter(isFree)
-      .map(([name]) => name),
-  );
+  const metaOf = ({ _def }: AnyTRPCProcedure) => (_def.meta ?? {}) as ProcedureMeta; // its router's metadata
+  return new Set(Object.keys(procedures).filter((name) => procedures[name] && matches(metaOf(procedures[name]))));
 }
 
 function contextOf(

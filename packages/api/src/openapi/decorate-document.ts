@@ -1,6 +1,7 @@
 import type { OpenAPIObject } from 'trpc-to-openapi';
 import { ERROR_CATALOGUE, type ErrorCode } from '../error-catalogue.ts';
-import type { ProcedureMeta, RestBinding } from '../rest/rest-binding.ts';
+import type { ProcedureMeta } from '../procedure-meta.ts';
+import type { RestBinding } from '../rest/rest-binding.ts';
 import { errorSchema, HEADER_COMPONENTS, type Headers, headersOf, SECURITY } from './components.ts';
 import { describeServers } from './document-server.ts';
 import { ErrorResponses } from './error-responses.ts';

@@ -1,8 +1,8 @@
 import type { OpenAPIObject } from 'trpc-to-openapi';
 import v1 from '../../openapi.json' with { type: 'json' };
 import v2 from '../../openapi.v2.json' with { type: 'json' };
+import type { Stability } from '../procedure-meta.ts';
 import { deprecationFields } from '../rest/deprecation-fields.ts';
-import type { Stability } from '../rest/rest-binding.ts';
 import type { ApiVersion } from '../rest/rest-route.ts';
 import type { Headers } from './components.ts';
 import { type DocumentServer, describeServers } from './document-server.ts';

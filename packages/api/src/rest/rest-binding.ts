@@ -1,10 +1,6 @@
-import type { OpenApiMeta } from 'trpc-to-openapi';
 import type { ZodType } from 'zod';
 import type { ErrorCode } from '../error-catalogue.ts';
-import type { ApiVersion, RestResult } from './rest-route.ts';
-
-/** How settled an operation is. Only what is not `stable` is told in the document, as `x-stability`. */
-export type Stability = 'experimental' | 'beta' | 'stable';
+import type { RestResult } from './rest-route.ts';
 
 /** Something that may be answered, as the document shows it. */
 interface ResponseExample {
@@ -39,16 +35,4 @@ export interface RestBinding<Output = never, Input = never> {
   readonly sunsetAt?: Date;
   /** Turns what the procedure gave into what goes over the wire; `input` is as it was read from the request. */
   readonly serialize: (output: Output, input: Input) => RestResult;
-}
-
-/** What a procedure says of itself. With `openapi` it is a documented REST operation, and `rest` says how it answers. */
-export interface ProcedureMeta {
-  readonly openapi?: NonNullable<OpenApiMeta['openapi']> & { readonly operationId: string };
-  readonly rest?: RestBinding;
-  /** @default 'v1' */
-  readonly apiVersion?: ApiVersion;
-  /** `free` calls take nothing from the limits of their key. @default 'counted' */
-  readonly cost?: 'free' | 'counted';
-  /** @default 'stable' */
-  readonly stability?: Stability;
 }

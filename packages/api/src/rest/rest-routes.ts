@@ -1,11 +1,11 @@
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
 import { z } from 'zod';
 import type { Context } from '../context.ts';
+import type { ProcedureMeta } from '../procedure-meta.ts';
 import { appRouter } from '../router.ts';
 import { createProcedureCall } from './call-procedure.ts';
 import { createQueryReader } from './query.ts';
 import { readInt64 } from './read-int64.ts';
-import type { ProcedureMeta } from './rest-binding.ts';
 import type { ApiVersion, RestResult, RestRoute } from './rest-route.ts';
 
 type PathParams = Readonly<Record<string, string>>;

@@ -2,7 +2,7 @@ import { isInternal } from '@petstore/domain';
 import { initTRPC } from '@trpc/server';
 import { ApiError } from '../api-error.ts';
 import type { Context } from '../context.ts';
-import type { ProcedureMeta } from '../rest/rest-binding.ts';
+import type { ProcedureMeta } from '../procedure-meta.ts';
 import { formatTrpcError } from './format-error.ts';
 import { transformer } from './transformer.ts';
 

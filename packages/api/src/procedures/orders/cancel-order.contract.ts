@@ -1,5 +1,5 @@
+import type { ProcedureMeta } from '../../procedure-meta.ts';
 import { int64Complaint } from '../../rest/read-int64.ts';
-import type { ProcedureMeta } from '../../rest/rest-binding.ts';
 import { serializeNothing } from '../../rest/serialize.ts';
 import { inputObject, int64 } from '../input-object.ts';
 

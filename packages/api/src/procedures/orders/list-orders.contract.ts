@@ -1,7 +1,7 @@
 import type { Order, OrderListing } from '@petstore/domain';
 import { z } from 'zod';
+import type { ProcedureMeta } from '../../procedure-meta.ts';
 import { ORDERS_JSON } from '../../rest/order-json.ts';
-import type { ProcedureMeta } from '../../rest/rest-binding.ts';
 import { OrderResponse } from './order.contract.ts';
 
 /** Batches of orders, ascending by id, as they come from the database. Over tRPC they need a streaming link. */
@@ -35,4 +35,5 @@ export const listOrdersMeta = {
     errors: [],
     serialize: (orders: OrderListing) => ({ type: 'json-stream', chunks: orders.as(ORDERS_JSON) }),
   },
+  streams: true,
 } satisfies ProcedureMeta;

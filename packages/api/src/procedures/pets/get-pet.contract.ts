@@ -1,7 +1,7 @@
 import type { Pet } from '@petstore/domain';
 import { z } from 'zod';
+import type { ProcedureMeta } from '../../procedure-meta.ts';
 import { int64Complaint } from '../../rest/read-int64.ts';
-import type { ProcedureMeta } from '../../rest/rest-binding.ts';
 import { serializeJson } from '../../rest/serialize.ts';
 import { inputObject, int64 } from '../input-object.ts';
 

@@ -8,9 +8,9 @@ import {
   SHIP_DATE_MIN,
 } from '@petstore/domain';
 import { z } from 'zod';
+import type { ProcedureMeta } from '../../../procedure-meta.ts';
 import { orderToJson } from '../../../rest/order-json.ts';
 import { writeQuery } from '../../../rest/query.ts';
-import type { ProcedureMeta } from '../../../rest/rest-binding.ts';
 import type { RestResult } from '../../../rest/rest-route.ts';
 import { inputObject, int64 } from '../../input-object.ts';
 import { OrderResponse } from '../../orders/order.contract.ts';
