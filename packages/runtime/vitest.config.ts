@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 // Not the preset of packages/testing, which itself stands on this package.
@@ -6,6 +7,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     reporters: ['default', ['json', { outputFile: 'test-report.json' }]],
     testTimeout: 60_000,
+    maxWorkers: Math.max(2, availableParallelism() - 1),
+    isolate: false,
     allowOnly: false,
   },
 });

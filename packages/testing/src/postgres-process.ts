@@ -19,6 +19,8 @@ export const TEST_POSTGRES_PARAMETERS: PostgresParameters = {
   full_page_writes: 'off',
   wal_level: 'minimal',
   max_wal_senders: 0,
+  // Hundreds of short-lived databases would each have their turn to be looked at.
+  autovacuum: 'off',
   max_connections: 400,
   shared_buffers: '128MB',
   jit: 'off',

@@ -25,7 +25,8 @@ export async function createTestDatabase({ template }: { template?: DatabaseTemp
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   await withAdministrator(async (administrator) => {
     const source = template === undefined ? 'template0' : await ensureTemplate(administrator, template);
-    await administrator.query(`CREATE DATABASE ${name} TEMPLATE ${pg.escapeIdentifier(source)}`);
+    // Copying the files takes a third of the CPU time of logging each page, as nothing is flushed to a disk.
+    await administrator.query(`CREATE DATABASE ${name} TEMPLATE ${pg.escapeIdentifier(source)} STRATEGY file_copy`);
   });
   return {
     url: urlOfDatabase(name),

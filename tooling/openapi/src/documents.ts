@@ -1,16 +1,19 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { JsonObject } from './compatibility/json.ts';
+import type { JsonObject } from './released-contract.ts';
 
 const API = new URL('../../../packages/api/', import.meta.url);
 const RELEASED = new URL('released/', API);
 const RELEASE_NAME = /^openapi-((\d+)\.(\d+)\.(\d+))\.json$/;
 
+/** Where a document is committed. @param name of the file, as `DOCUMENTED_VERSIONS` has it */
+export const documentFile = (name: string): string => fileURLToPath(new URL(name, API));
+
 /** The committed documents, one for each version of the interface. */
 export const documentFiles = (): readonly string[] =>
   readdirSync(API)
     .filter((name) => /^openapi.*\.json$/.test(name))
-    .map((name) => fileURLToPath(new URL(name, API)));
+    .map(documentFile);
 
 export const readDocument = (file: string): JsonObject => JSON.parse(readFileSync(file, 'utf8'));
 

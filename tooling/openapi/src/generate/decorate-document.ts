@@ -1,12 +1,17 @@
+import {
+  DEPRECATION_GUIDE_PATH,
+  describeServers,
+  ERROR_CATALOGUE,
+  type ErrorCode,
+  type ProcedureMeta,
+  type RestBinding,
+  referencePath,
+  stabilityExtensions,
+  type VersionDescription,
+} from '@petstore/api';
 import type { OpenAPIObject } from 'trpc-to-openapi';
-import { ERROR_CATALOGUE, type ErrorCode } from '../error-catalogue.ts';
-import type { ProcedureMeta } from '../procedure-meta.ts';
-import type { RestBinding } from '../rest/rest-binding.ts';
 import { errorSchema, HEADER_COMPONENTS, type Headers, headersOf, SECURITY } from './components.ts';
-import { describeServers } from './document-server.ts';
 import { ErrorResponses } from './error-responses.ts';
-import { stabilityExtensions } from './stability.ts';
-import { DEPRECATION_GUIDE_PATH, referencePath, type VersionDescription } from './versions.ts';
 
 type Schemas = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>;
 type PathItem = NonNullable<OpenAPIObject['paths']>[string];

@@ -1,6 +1,5 @@
+import { DEPRECATION_GUIDE_PATH, ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
 import type { OpenAPIObject } from 'trpc-to-openapi';
-import { ERROR_CATALOGUE, type ErrorCode } from '../error-catalogue.ts';
-import { DEPRECATION_GUIDE_PATH } from './versions.ts';
 
 type Components = NonNullable<OpenAPIObject['components']>;
 export type Headers = NonNullable<Components['headers']>;

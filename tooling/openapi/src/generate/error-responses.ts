@@ -1,6 +1,5 @@
+import { ERROR_CATALOGUE, type ErrorCode, type RestBinding } from '@petstore/api';
 import type { OpenAPIObject } from 'trpc-to-openapi';
-import { ERROR_CATALOGUE, type ErrorCode } from '../error-catalogue.ts';
-import type { RestBinding } from '../rest/rest-binding.ts';
 import { errorObject, headersOf } from './components.ts';
 
 type Responses = NonNullable<NonNullable<OpenAPIObject['components']>['responses']>;
