@@ -1,5 +1,5 @@
 import type { ApiKey, ApiKeyId } from '@petstore/domain';
-import type { ApiKeyRefusal } from '@petstore/persistence';
+import type { ApiKeyReason } from '@petstore/persistence';
 import { CommandFailure } from './failure.ts';
 import type { Session } from './session.ts';
 
@@ -9,12 +9,12 @@ export async function findKey({ persistence }: Session, id: ApiKeyId): Promise<A
 }
 
 /** @throws CommandFailure always */
-export function refuseKey(refusal: ApiKeyRefusal, id: ApiKeyId): never {
-  throw new CommandFailure(refusalMessage(refusal, id));
+export function refuseKey(reason: ApiKeyReason, id: ApiKeyId): never {
+  throw new CommandFailure(refusalMessage(reason, id));
 }
 
-function refusalMessage(refusal: ApiKeyRefusal, id: ApiKeyId): string {
-  switch (refusal) {
+function refusalMessage(reason: ApiKeyReason, id: ApiKeyId): string {
+  switch (reason) {
     case 'key_not_found':
       return `there is no key with the id ${id}`;
     case 'key_revoked':
@@ -22,6 +22,6 @@ function refusalMessage(refusal: ApiKeyRefusal, id: ApiKeyId): string {
     case 'key_expired':
       return `the key ${id} has expired; make another with "keys create"`;
     default:
-      return refusal satisfies never;
+      return reason satisfies never;
   }
 }

@@ -116,7 +116,7 @@ async function rotateKey(context: CommandContext, id: ApiKeyId, flags: JsonFlags
   const key = await withSession(async (session) => {
     const rotation = { secretHash: hashApiKeyText(text), now, overlapEndsAt };
     const decision = await session.persistence.keyAdministration.rotateKey(id, rotation);
-    if (!decision.ok) refuseKey(decision.refusal, id);
+    if (!decision.ok) refuseKey(decision.reason, id);
     await announceKeyChange(session, id, output);
     return decision.value;
   });
