@@ -111,11 +111,11 @@ export default {
       to: { path: '^apps/' },
     },
     {
-      name: 'fastify-only-in-http',
-      comment: 'One room speaks HTTP, so that the web server could be another.',
+      name: 'router-only-in-http',
+      comment: 'One room routes requests and reads what proxies say of them.',
       severity: 'error',
-      from: { path: ALL, pathNot: '^apps/server/src/(http|operations)/' },
-      to: { path: 'node_modules/(fastify|@fastify)/', dependencyTypesNot: ['type-only'] },
+      from: { path: ALL, pathNot: '^apps/server/src/http/' },
+      to: { path: 'node_modules/(find-my-way|@fastify/proxy-addr)/' },
     },
     {
       name: 'database-only-in-persistence',

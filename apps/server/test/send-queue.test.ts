@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { expect, test } from 'vitest';
-import { readSendQueue } from '../src/http/send-queue.ts';
+import { readSendQueue } from '../src/http/edge/send-queue.ts';
 
 /** Far more than the system takes for a connection that nobody reads. */
 const BYTES = 30_000_000;

@@ -1,21 +1,20 @@
 import Negotiator from 'negotiator';
 import type { Encoding, Resource } from './resource.ts';
 
-/** What of a GET or HEAD request decides its answer. */
+/** What of a GET or HEAD request decides on its response. */
 export interface ReferenceRequest {
   /** Percent-decoded, without the query: `/docs` or below. */
   readonly path: string;
-  /** The header fields as they came. */
+  /** The header field as it came. */
   readonly acceptEncoding?: string | undefined;
-  readonly ifNoneMatch?: string | undefined;
 }
 
-/** An answer to be written as it is; to HEAD without its body. */
-export interface ReferenceAnswer {
-  readonly status: 200 | 304 | 308;
+/** A response to be sent as it is; to HEAD without its body. */
+export interface ReferenceResponse {
+  readonly status: 200 | 308;
   /** By lower-case name, `content-length` aside. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Empty for a 304 and a 308. */
+  /** Empty for a 308; else one object for all requests of the same path and content coding. */
   readonly body: Uint8Array;
 }
 
@@ -23,9 +22,9 @@ export interface ReferenceAnswer {
 export interface Reference {
   /**
    * @returns `undefined` where nothing is at the path
-   * @throws Error when a file of the installation cannot be read
+   * @throws Error (as a rejection) when a file of the installation cannot be read
    */
-  answer(request: ReferenceRequest): Promise<ReferenceAnswer | undefined>;
+  respond(request: ReferenceRequest): Promise<ReferenceResponse | undefined>;
 }
 
 type Site = ReadonlyMap<string, Resource>;
@@ -34,12 +33,12 @@ const NOTHING = new Uint8Array();
 
 /**
  * Creates the site. That costs nothing: the code that makes pages is loaded with the first request, and each file is
- * read, rendered and compressed when it is first asked for.
+ * read, rendered and compressed with the first request for it.
  */
 export function createReference(): Reference {
   let loading: Promise<Site> | undefined;
   return {
-    async answer({ path, acceptEncoding = '', ifNoneMatch }) {
+    async respond({ path, acceptEncoding = '' }) {
       loading ??= loadSite().catch((error: unknown) => {
         loading = undefined; // the next request tries again
         throw error;
@@ -48,12 +47,10 @@ export function createReference(): Reference {
       const resource = site.get(path);
       if (resource === undefined) return redirectToPage(site, path);
       const encoding = chooseEncoding(acceptEncoding);
-      const { body, etag } = await resource.represent(encoding);
-      const headers: Record<string, string> = { ...resource.headers, etag, vary: 'accept-encoding' };
-      if (isKnown(ifNoneMatch, etag)) return { status: 304, headers, body: NOTHING };
+      const headers: Record<string, string> = { ...resource.headers, vary: 'accept-encoding' };
       headers['content-type'] = resource.contentType;
       if (encoding !== 'identity') headers['content-encoding'] = encoding;
-      return { status: 200, headers, body };
+      return { status: 200, headers, body: await resource.encode(encoding) };
     },
   };
 }
@@ -64,7 +61,7 @@ async function loadSite(): Promise<Site> {
 }
 
 /** A slash too many at the end. Relative, so that it holds behind a proxy that serves us under a path of its own. */
-function redirectToPage(site: Site, path: string): ReferenceAnswer | undefined {
+function redirectToPage(site: Site, path: string): ReferenceResponse | undefined {
   const page = path.slice(0, -1);
   if (!path.endsWith('/') || !site.has(page)) return undefined;
   const location = `../${page.slice(page.lastIndexOf('/') + 1)}`;
@@ -77,10 +74,4 @@ const ENCODINGS: Encoding[] = ['br', 'gzip', 'identity'];
 function chooseEncoding(acceptEncoding: string): Encoding {
   const accepted = new Negotiator({ headers: { 'accept-encoding': acceptEncoding } }).encodings(ENCODINGS);
   return ENCODINGS.find((encoding) => accepted.includes(encoding)) ?? 'identity';
-}
-
-/** RFC 9110 section 13.1.2. */
-function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
-  if (ifNoneMatch === undefined) return false;
-  return ifNoneMatch === '*' || ifNoneMatch.split(',').some((known) => known.trim().replace(/^W\//, '') === etag);
 }

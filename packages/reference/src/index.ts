@@ -1,6 +1,6 @@
 export {
   createReference,
   type Reference,
-  type ReferenceAnswer,
   type ReferenceRequest,
+  type ReferenceResponse,
 } from './create-reference.ts';

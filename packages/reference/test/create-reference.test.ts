@@ -4,11 +4,11 @@ import { createReference } from '../src/index.ts';
 import { PAGE_PATHS, referencesOf } from './support/pages.ts';
 
 const reference = createReference();
-const textOf = async (path: string) => Buffer.from((await reference.answer({ path }))?.body ?? []).toString();
+const textOf = async (path: string) => Buffer.from((await reference.respond({ path }))?.body ?? []).toString();
 
 describe('a page', () => {
   test.each(PAGE_PATHS)('%s is HTML under a policy that names this origin alone', async (path) => {
-    const answer = await reference.answer({ path });
+    const answer = await reference.respond({ path });
     expect(answer).toMatchObject({
       status: 200,
       headers: {
@@ -21,7 +21,7 @@ describe('a page', () => {
   });
 
   test('with text alone may not even have a style of its own, nor talk to anybody', async () => {
-    const answer = await reference.answer({ path: '/docs/errors' });
+    const answer = await reference.respond({ path: '/docs/errors' });
     expect(answer?.headers['content-security-policy']).not.toMatch(/unsafe|connect-src|data:/);
   });
 
@@ -42,8 +42,11 @@ describe('a page', () => {
   });
 
   test('with a slash too many leads to the page', async () => {
-    expect(await reference.answer({ path: '/docs/' })).toMatchObject({ status: 308, headers: { location: '../docs' } });
-    expect(await reference.answer({ path: '/docs/errors/overloaded/' })).toMatchObject({
+    expect(await reference.respond({ path: '/docs/' })).toMatchObject({
+      status: 308,
+      headers: { location: '../docs' },
+    });
+    expect(await reference.respond({ path: '/docs/errors/overloaded/' })).toMatchObject({
       status: 308,
       headers: { location: '../overloaded' },
     });
@@ -53,7 +56,7 @@ describe('a page', () => {
 test.each(['/docs/nothing', '/docs/nothing/', '/docs/errors/nothing', '/docs/assets/', '/docs/../package.json', '/'])(
   'nothing is at %s',
   async (path) => {
-    expect(await reference.answer({ path })).toBeUndefined();
+    expect(await reference.respond({ path })).toBeUndefined();
   },
 );
 
@@ -67,7 +70,7 @@ describe('an asset', () => {
     const paths = [...(await assetsOf('/docs')), ...(await assetsOf('/docs/errors/overloaded'))];
     expect(paths.length).toBeGreaterThan(6);
     for (const path of paths) {
-      const answer = await reference.answer({ path });
+      const answer = await reference.respond({ path });
       expect(answer?.headers['cache-control'], path).toBe('public, max-age=31536000, immutable');
       expect(answer?.headers['content-type'], path).toMatch(
         /^(?:text\/(?:javascript|css); charset=utf-8|image\/svg\+xml)$/,
@@ -82,39 +85,18 @@ describe('compression', () => {
     ['gzip, deflate', 'gzip', gunzipSync],
     ['br;q=0, gzip;q=0.1', 'gzip', gunzipSync],
   ])('for Accept-Encoding "%s" is %s', async (acceptEncoding, encoding, decompress) => {
-    const plain = await reference.answer({ path: '/docs/errors' });
-    const answer = await reference.answer({ path: '/docs/errors', acceptEncoding });
+    const plain = await reference.respond({ path: '/docs/errors' });
+    const answer = await reference.respond({ path: '/docs/errors', acceptEncoding });
     expect(answer?.headers).toMatchObject({ 'content-encoding': encoding, vary: 'accept-encoding' });
     expect(decompress(answer?.body ?? '').equals(plain?.body ?? Buffer.of())).toBe(true);
-    expect(answer?.headers['etag']).not.toBe(plain?.headers['etag']);
   });
 
   test.each([undefined, '', 'identity', 'zstd', 'br;q=0, gzip;q=0'])(
     'for Accept-Encoding %j is none',
     async (acceptEncoding) => {
-      const answer = await reference.answer({ path: '/docs', acceptEncoding });
+      const answer = await reference.respond({ path: '/docs', acceptEncoding });
       expect(answer?.headers['content-encoding']).toBeUndefined();
       expect(answer?.headers['vary']).toBe('accept-encoding');
     },
   );
-});
-
-describe('a page that the client has', () => {
-  test('is not sent again', async () => {
-    const etag = (await reference.answer({ path: '/docs' }))?.headers['etag'] ?? '';
-    expect(etag).toMatch(/^"[\w-]+"$/);
-    for (const ifNoneMatch of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
-      const answer = await reference.answer({ path: '/docs', ifNoneMatch });
-      expect(answer).toMatchObject({ status: 304, headers: { etag } });
-      expect(answer?.body).toHaveLength(0);
-      expect(answer?.headers['content-type']).toBeUndefined();
-    }
-  });
-
-  test('is sent where what it has is another', async () => {
-    const gzip = await reference.answer({ path: '/docs', acceptEncoding: 'gzip' });
-    expect(await reference.answer({ path: '/docs', ifNoneMatch: gzip?.headers['etag'] })).toMatchObject({
-      status: 200,
-    });
-  });
 });

@@ -14,7 +14,7 @@ const readGuide = (source: string) => readFileSync(join(DOCS, source), 'utf8');
 const reference = createReference();
 const pages = new Map<string, string>();
 for (const path of PAGE_PATHS) {
-  pages.set(path, Buffer.from((await reference.answer({ path }))?.body ?? []).toString());
+  pages.set(path, Buffer.from((await reference.respond({ path }))?.body ?? []).toString());
 }
 
 describe('error codes', () => {
@@ -68,7 +68,7 @@ describe('links', () => {
     for (const link of internal) {
       const { pathname, hash } = new URL(link, `http://localhost${path}`);
       if (isDocument(pathname)) continue;
-      expect(await reference.answer({ path: pathname }), link).toMatchObject({ status: 200 });
+      expect(await reference.respond({ path: pathname }), link).toMatchObject({ status: 200 });
       // The headings of the reference are made by the browser.
       if (hash !== '' && pathname !== '/docs') expect(pages.get(pathname), link).toContain(`id="${hash.slice(1)}"`);
     }

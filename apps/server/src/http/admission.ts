@@ -1,35 +1,44 @@
 import type { IncomingMessage } from 'node:http';
-import { ApiError, type Authenticator } from '@petstore/api';
-import { type ApiKey, KEY_REQUESTS_UNDER_WAY_MAX } from '@petstore/domain';
-import { bannedDecisionOf, canEverFit, type RateLimiter, writeRateLimitHeaders } from '@petstore/rate-limit';
-import { Arrivals } from './arrivals.ts';
-import type { ClientAddress } from './client-address.ts';
-import { addPreflightHeaders, type CorsPolicy } from './cors.ts';
+import { ApiError, type ErrorCode } from '@petstore/api';
+import {
+  type ApiKey,
+  type ApiKeyId,
+  FREE_CALLS_PER_MINUTE,
+  KEY_REQUESTS_UNDER_WAY_MAX,
+  PREFLIGHTS_PER_MINUTE,
+} from '@petstore/domain';
+import {
+  type BannedDecision,
+  bannedDecisionOf,
+  type ClientAddressSubject,
+  canEverFit,
+  type ExceededDecision,
+  InProcessLimiter,
+  type RateLimitDecision,
+  type RateLimiter,
+  type RateLimitSubject,
+  writeRateLimitHeaders,
+} from '@petstore/rate-limit';
 import type { Exchange } from './exchange.ts';
-import { FreeCalls } from './free-calls.ts';
-import { LimitAnswers, whenKnown } from './limit-answers.ts';
-import type { LoadShedder } from './load-shedder.ts';
+import { type Caller, Identification, type IdentificationOptions } from './identification.ts';
+import { addPreflightHeaders, type CorsPolicy } from './response-headers.ts';
 
-export interface AdmissionOptions {
-  readonly authenticator: Authenticator;
+export interface AdmissionOptions extends IdentificationOptions {
   readonly limiter: RateLimiter;
-  readonly clientAddress: ClientAddress;
   readonly cors: CorsPolicy;
-  readonly load: LoadShedder;
-  readonly isStorageAvailable: () => boolean;
   /** The clock, in milliseconds since the epoch. */
   readonly nowMs: () => number;
 }
 
-/** What a request takes from the limits of a key. Without a key it takes 1. */
-export interface Demand {
-  /** The calls it holds, all of which are under way at once. */
+/** What a request takes from the limits of its key. Without a key it takes 1 from those of its address. */
+export interface RequestCost {
+  /** The calls it holds, all of which are in flight at once. */
   readonly calls: number;
   /** Those that are charged. Of the free ones each is free once in a batch. */
   readonly charged: number;
 }
 
-export const ONE_CALL: Demand = { calls: 1, charged: 1 };
+export const ONE_CALL: RequestCost = { calls: 1, charged: 1 };
 
 const NO_SINGLE_HOST = new ApiError('invalid_request', 'An HTTP/1.1 request must have exactly one Host header.');
 const BATCH_TOO_LARGE = new ApiError('invalid_request', 'The batch holds more calls than the limits of the key allow.');
@@ -37,133 +46,171 @@ const BATCH_TOO_LARGE = new ApiError('invalid_request', 'The batch holds more ca
 /** RFC 9110 section 10.1.1: the only expectation there is. */
 const CONTINUE = /^100-continue$/i;
 
-/** The door: who is there, and may they come in now. */
+/** Decides whether a request goes on to its handler, and writes the rate-limit headers either way. */
 export class Admission {
   readonly #limiter: RateLimiter;
   readonly #cors: CorsPolicy;
   readonly #isStorageAvailable: () => boolean;
-  readonly #limits: LimitAnswers;
-  readonly #arrivals: Arrivals;
-  readonly #freeCalls: FreeCalls;
+  readonly #identification: Identification;
+  /** Bound what takes nothing from anybody's limits, in windows of this process alone. */
+  readonly #freeCalls: InProcessLimiter;
+  readonly #preflights: InProcessLimiter;
 
   constructor(options: AdmissionOptions) {
-    const { authenticator, limiter, clientAddress, cors, load, isStorageAvailable, nowMs } = options;
-    this.#limiter = limiter;
-    this.#cors = cors;
-    this.#isStorageAvailable = isStorageAvailable;
-    this.#limits = new LimitAnswers(limiter, clientAddress);
-    this.#arrivals = new Arrivals({ authenticator, limits: this.#limits, load, isStorageAvailable });
-    this.#freeCalls = new FreeCalls(nowMs);
+    this.#limiter = options.limiter;
+    this.#cors = options.cors;
+    this.#isStorageAvailable = options.isStorageAvailable;
+    this.#identification = new Identification(options);
+    this.#freeCalls = new InProcessLimiter({ nowMs: options.nowMs });
+    this.#preflights = new InProcessLimiter({ nowMs: options.nowMs });
   }
 
   /**
-   * Checks, in this order, that the request can be understood, that there is room, how much its caller has under way, its
-   * key, its limit and its expectation. Goes on by `proceed`, or answers.
+   * Checks, in this order, that the request can be understood, that there is room, how much its caller has in flight, its
+   * key, its limit and its expectation.
+   *
+   * @returns whether the request goes on; otherwise it has its response
    */
-  admit(exchange: Exchange, demand: Demand, proceed: () => void): void {
-    if (!hasSingleHost(exchange.request)) this.refuseMalformed(exchange, NO_SINGLE_HOST);
-    else if (this.#cors.isPreflight(exchange.request)) this.#answerPreflight(exchange);
-    else
-      this.#arrivals.identify(exchange, demand.calls, (arrival) => {
-        switch (arrival.type) {
-          case 'authenticated':
-            return this.#admitKey(exchange, arrival.key, demand, proceed);
-          case 'missing':
-            return this.#refuseWithoutKey(exchange, 'missing_api_key');
-          case 'invalid':
-            return this.#refuseWithoutKey(exchange, 'invalid_api_key');
-          case 'not-looked-up':
-            return this.#limits.refuse(exchange, arrival.refusal);
-          default:
-            return arrival satisfies never;
-        }
-      });
-  }
-
-  /** Answers to a request that cannot be understood: counted like any other, and 400 whatever comes of it. */
-  refuseMalformed(exchange: Exchange, error: ApiError): void {
-    this.#arrivals.identify(exchange, 1, (arrival) => {
-      const isKnown = arrival.type === 'authenticated';
-      const subject = isKnown ? this.#limits.subjectOfKey(arrival.key) : this.#limits.subjectOfAddress(exchange);
-      this.#limits.count(exchange, subject, 1, () => exchange.fail(error));
-    });
-  }
-
-  #admitKey(exchange: Exchange, key: ApiKey, { calls, charged }: Demand, proceed: () => void): void {
-    if (calls > charged && !this.#mayCallFree(exchange, key)) return;
-    if (charged === 0) {
-      this.#admitFree(exchange, key, () => proceedIfExpected(exchange, proceed));
-      return;
-    }
-    const subject = this.#limits.subjectOfKey(key);
-    const fits = calls === 1 || (canEverFit(subject, charged) && calls <= KEY_REQUESTS_UNDER_WAY_MAX);
-    this.#limits.count(exchange, subject, fits ? charged : 1, ({ outcome }) => {
-      if (outcome !== 'admitted') exchange.refuse(outcome);
-      else if (!fits) exchange.fail(BATCH_TOO_LARGE);
-      else proceedIfExpected(exchange, proceed);
-    });
-  }
-
-  /** @returns whether the key is not known to be banned, and its window of free calls has room; else it was told so */
-  #mayCallFree(exchange: Exchange, key: ApiKey): boolean {
-    const subject = this.#limits.subjectOfKey(key);
-    const ban = this.#limits.refusalOf(subject);
-    if (ban !== undefined) {
-      this.#limits.refuse(exchange, ban);
+  async admit(exchange: Exchange, cost: RequestCost): Promise<boolean> {
+    if (!hasSingleHost(exchange.request)) {
+      await this.refuseMalformed(exchange, NO_SINGLE_HOST);
       return false;
     }
-    const decision = this.#freeCalls.checkCall(key.id);
-    if (decision.outcome === 'admitted') return true;
-    this.#limits.writeUncounted(exchange, subject);
-    exchange.headers['retry-after'] = decision.retryAfterSeconds;
-    exchange.refuse('rate_limit_exceeded');
-    return false;
-  }
-
-  /** Goes on under the standing of a key, which is looked at once and charged nothing. */
-  #admitFree(exchange: Exchange, key: ApiKey, proceed: () => void): void {
-    whenKnown(exchange, this.#limiter.peek(this.#limits.subjectOfKey(key)), (standing) => {
-      const ban = bannedDecisionOf(standing);
-      if (ban !== undefined) return this.#limits.refuse(exchange, ban);
-      writeRateLimitHeaders(exchange.headers, standing);
-      exchange.standing = standing;
-      proceed();
-    });
-  }
-
-  #refuseWithoutKey(exchange: Exchange, reason: 'missing_api_key' | 'invalid_api_key'): void {
-    const address = this.#limits.subjectOfAddress(exchange);
-    if (this.#isStorageAvailable()) {
-      this.#limits.count(exchange, address, 1, ({ outcome }) => {
-        exchange.refuse(outcome === 'admitted' ? reason : outcome);
-      });
-    } else {
-      this.#limits.writeUncounted(exchange, address);
-      exchange.refuse('service_unavailable');
+    if (this.#cors.isPreflight(exchange.request)) return this.#respondToPreflight(exchange);
+    const caller = await this.#identification.identify(exchange, cost.calls);
+    switch (caller.type) {
+      case 'authenticated':
+        return this.#admitKey(exchange, caller.key, cost);
+      case 'missing':
+        return this.#refuseWithoutKey(exchange, 'missing_api_key');
+      case 'invalid':
+        return this.#refuseWithoutKey(exchange, 'invalid_api_key');
+      case 'limited':
+        return this.#refuse(exchange, caller.decision);
+      case 'unserved':
+      case 'failed':
+        return this.#refuseUncounted(exchange, caller);
+      default:
+        return caller satisfies never;
     }
   }
 
-  /** A preflight carries no key, and counted with its address' requests would make that the narrowest limit of all. */
-  #answerPreflight(exchange: Exchange): void {
-    const address = this.#limits.subjectOfAddress(exchange);
-    const decision = this.#freeCalls.checkPreflight(address);
-    this.#limits.writeUncounted(exchange, address);
+  /** Responds to a request that cannot be understood: counted like any other, and 400 whatever comes of it. */
+  async refuseMalformed(exchange: Exchange, error: ApiError): Promise<void> {
+    const caller = await this.#identification.identify(exchange, 1);
+    if (caller.type === 'unserved' || caller.type === 'failed') {
+      this.#refuseUncounted(exchange, caller);
+      return;
+    }
+    const subject =
+      caller.type === 'authenticated'
+        ? this.#identification.subjectOfKey(caller.key)
+        : this.#identification.subjectOfAddress(exchange);
+    await this.#count(exchange, subject, 1);
+    exchange.fail(error);
+  }
+
+  async #admitKey(exchange: Exchange, key: ApiKey, { calls, charged }: RequestCost): Promise<boolean> {
+    const subject = this.#identification.subjectOfKey(key);
+    if (calls > charged && !this.#mayCallFree(exchange, subject, key.id)) return false;
+    if (charged === 0) {
+      if (!(await this.#admitFree(exchange, subject))) return false;
+    } else {
+      const fits = calls === 1 || (canEverFit(subject, charged) && calls <= KEY_REQUESTS_UNDER_WAY_MAX);
+      const { outcome } = await this.#count(exchange, subject, fits ? charged : 1);
+      if (outcome !== 'admitted') return refuse(exchange, outcome);
+      if (!fits) {
+        exchange.fail(BATCH_TOO_LARGE);
+        return false;
+      }
+    }
+    return isExpectationMet(exchange.request) || refuse(exchange, 'expectation_failed');
+  }
+
+  /** @returns whether the key is not known to be banned, and its window of free calls has room */
+  #mayCallFree(exchange: Exchange, subject: RateLimitSubject, keyId: ApiKeyId): boolean {
+    const recalled = this.#limiter.recall(subject);
+    if (recalled.outcome !== 'recalled') return this.#refuse(exchange, recalled);
+    const decision = this.#freeCalls.check(oneWindow(keyId, FREE_CALLS_PER_MINUTE), 1);
+    if (decision.outcome === 'admitted') return true;
+    this.#writeUncounted(exchange, subject);
+    exchange.headers['retry-after'] = decision.retryAfterSeconds;
+    return refuse(exchange, 'rate_limit_exceeded');
+  }
+
+  /** The status of the key is looked up once, and charged nothing. */
+  async #admitFree(exchange: Exchange, subject: RateLimitSubject): Promise<boolean> {
+    const snapshot = await this.#limiter.peek(subject);
+    const ban = bannedDecisionOf(snapshot);
+    if (ban !== undefined) return this.#refuse(exchange, ban);
+    writeRateLimitHeaders(exchange.headers, snapshot);
+    exchange.rateLimit = snapshot;
+    return true;
+  }
+
+  async #refuseWithoutKey(exchange: Exchange, reason: 'missing_api_key' | 'invalid_api_key'): Promise<false> {
+    const subject = this.#identification.subjectOfAddress(exchange);
+    if (!this.#isStorageAvailable()) {
+      return this.#refuseUncounted(exchange, { type: 'unserved', subject, code: 'service_unavailable' });
+    }
+    const { outcome } = await this.#count(exchange, subject, 1);
+    return refuse(exchange, outcome === 'admitted' ? reason : outcome);
+  }
+
+  /** A preflight carries no key. Counted with the requests of its address, it would make that the narrowest limit of all. */
+  #respondToPreflight(exchange: Exchange): false {
+    const address = this.#identification.subjectOfAddress(exchange);
+    const decision = this.#preflights.check(oneWindow(address.storageKey, PREFLIGHTS_PER_MINUTE), 1);
+    this.#writeUncounted(exchange, address);
     if (decision.outcome === 'admitted') {
       addPreflightHeaders(exchange.headers);
       exchange.sendEmpty(204);
-    } else {
-      exchange.headers['retry-after'] = decision.retryAfterSeconds;
-      exchange.refuse('rate_limit_exceeded');
+      return false;
     }
+    exchange.headers['retry-after'] = decision.retryAfterSeconds;
+    return refuse(exchange, 'rate_limit_exceeded');
+  }
+
+  async #count(exchange: Exchange, subject: RateLimitSubject, cost: number): Promise<RateLimitDecision> {
+    const decision = await this.#limiter.check(subject, cost);
+    writeRateLimitHeaders(exchange.headers, decision);
+    return decision;
+  }
+
+  #refuse(exchange: Exchange, decision: ExceededDecision | BannedDecision): false {
+    writeRateLimitHeaders(exchange.headers, decision);
+    return refuse(exchange, decision.outcome);
+  }
+
+  #refuseUncounted(exchange: Exchange, caller: Extract<Caller, { type: 'unserved' | 'failed' }>): false {
+    this.#writeUncounted(exchange, caller.subject);
+    if (caller.type === 'failed') exchange.fail(caller.error);
+    else if (caller.code === 'rate_limit_exceeded') exchange.refuseCrowded();
+    else exchange.refuse(caller.code);
+    return false;
+  }
+
+  /** Writes the headers of a caller who is not charged, without asking Redis. */
+  #writeUncounted(exchange: Exchange, subject: RateLimitSubject): void {
+    const { atMs, minute, day } = this.#limiter.recall(subject);
+    writeRateLimitHeaders(exchange.headers, { outcome: 'recalled', atMs, minute, day });
   }
 }
 
-function proceedIfExpected(exchange: Exchange, proceed: () => void): void {
-  if (isExpectationMet(exchange.request)) proceed();
-  else exchange.refuse('expectation_failed');
+function refuse(exchange: Exchange, code: ErrorCode): false {
+  exchange.refuse(code);
+  return false;
 }
 
-/** RFC 9112 section 3.2: a request with none, or with more than one, is answered with 400. */
+/** One window, and never a ban: as that of an address. */
+const oneWindow = (storageKey: string, perMinute: number): ClientAddressSubject => ({
+  type: 'client-address',
+  storageKey,
+  perMinute,
+  perDay: undefined,
+});
+
+/** RFC 9112 section 3.2: a request with none, or with more than one, is refused with 400. */
 function hasSingleHost({ headers, rawHeaders, httpVersionMajor, httpVersionMinor }: IncomingMessage): boolean {
   if (headers.host === undefined) return httpVersionMajor === 1 && httpVersionMinor === 0;
   let hosts = 0;

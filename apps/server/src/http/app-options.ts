@@ -2,20 +2,20 @@ import type { ApiVersion, AppRouter, Authenticator, RestRoute, Services } from '
 import type { ApiKeyId } from '@petstore/domain';
 import type { RateLimiter } from '@petstore/rate-limit';
 import type { Logger } from 'pino';
-import type { TrustedProxies } from './client-address.ts';
+import type { TrustedProxies } from './edge/client-address.ts';
 
-/** Told of each request once it is answered. Called on every request's path, so it must be cheap and never throw. */
+/** Counts each request once its response was sent. On every request's path, so it must be cheap and never throw. */
 export interface RequestMetrics {
   /**
    * @param operation an operation id, a procedure's name, or one of a few fixed names: never a URL
-   * @param status the HTTP status that was answered
+   * @param status the HTTP status of the response
    */
   observeRequest(operation: string, status: number, durationSeconds: number): void;
   /**
-   * Called besides for an operation that is deprecated, whatever was answered.
+   * Called besides for a deprecated operation, whatever its response.
    *
    * @param operation an operation id
-   * @param keyId who used it; left out where there was no valid key
+   * @param keyId the key that used it; left out where there was no valid key
    */
   observeDeprecatedUse(operation: string, keyId?: ApiKeyId): void;
 }
@@ -26,57 +26,41 @@ export interface RenderedDocument {
   readonly yaml: string;
 }
 
-/** What bounds a request. The defaults suit a service behind a proxy or on its own. */
-export interface HttpBounds {
-  /** For all header fields and the request line together; more is 431. @default 16384 */
-  readonly maxHeaderBytes: number;
-  /** For the body of a tRPC request; more is 413. @default 65536 */
-  readonly maxBodyBytes: number;
-  /** Until the header fields have come; later is 408. @default 10000 */
-  readonly headersTimeoutMs: number;
-  /** Until the whole request has come; later is 408. @default 30000 */
-  readonly requestTimeoutMs: number;
-  /** How long a connection may lie still while an answer is due or being read; then it is cut. @default 120000 */
-  readonly stalledTimeoutMs: number;
-  /** How long a connection may wait for its next request. Longer than the usual proxy's 60 s. @default 72000 */
-  readonly keepAliveTimeoutMs: number;
-  /** Requests at work at once, answers that are being sent included; more are 503 `overloaded`, whoever asks. @default 5000 */
-  readonly maxRequestsInFlight: number;
-  /** Lists being sent in pieces at once, each of which holds up to two batches; more are 503 `overloaded`. @default 200 */
-  readonly maxStreams: number;
-  /** Open connections at once; more are closed as they come. @default 10000 */
-  readonly maxConnections: number;
-  /** Of these, from one address (IPv6: one /64) that is no proxy of ours. @default 2500 */
-  readonly maxConnectionsPerAddress: number;
-  /** Requests that wait on their connections for the answers before them; whoever sends more is cut off. @default 50000 */
-  readonly maxWaiting: number;
-  /** Of these, from one address (IPv6: one /64) that is no proxy of ours. @default 5000 */
-  readonly maxWaitingPerAddress: number;
-  /** How long the reader of an answer in pieces may take nothing; then it is cut. @default 30000 */
-  readonly idleReaderMs: number;
-  /** How long a reader may take for 64 kB of an answer in pieces; then it is cut. @default 60000 */
-  readonly slowReaderMs: number;
-  /** How long an ending server goes on reading what clients had already sent. @default 100 */
-  readonly closingGraceMs: number;
-}
-
-export const DEFAULT_BOUNDS: HttpBounds = {
+/** The bounds of requests and connections. They suit a service behind a proxy or on its own. */
+export const DEFAULT_BOUNDS = {
+  /** For all header fields and the request line together; more is 431. */
   maxHeaderBytes: 16_384,
+  /** For the body of a tRPC request; more is 413. */
   maxBodyBytes: 65_536,
+  /** Until the header fields have come; later is 408. */
   headersTimeoutMs: 10_000,
+  /** Until the whole request has come; later is 408. */
   requestTimeoutMs: 30_000,
+  /** How long a connection may lie still while a response is due or being read; then it is cut. */
   stalledTimeoutMs: 120_000,
+  /** How long a connection may wait for its next request. Longer than the usual proxy's 60 s. */
   keepAliveTimeoutMs: 72_000,
+  /** Requests in flight at once, responses that are being sent included; more are 503 `overloaded` to every caller. */
   maxRequestsInFlight: 5_000,
+  /** Lists being sent in pieces at once, each of which holds up to two batches; more are 503 `overloaded`. */
   maxStreams: 200,
+  /** Open connections at once; more are closed as they come. */
   maxConnections: 10_000,
+  /** Of these, from one address (IPv6: one /64) that is no trusted proxy. */
   maxConnectionsPerAddress: 2_500,
+  /** Requests that wait on their connections for the responses before them; a client that sends more is cut off. */
   maxWaiting: 50_000,
+  /** Of these, from one address (IPv6: one /64) that is no trusted proxy. */
   maxWaitingPerAddress: 5_000,
+  /** How long the reader of a response in pieces may take nothing; then it is cut. */
   idleReaderMs: 30_000,
+  /** How long a reader may take for 64 kB of a response in pieces; then it is cut. */
   slowReaderMs: 60_000,
+  /** How long a closing server goes on reading what clients had already sent. */
   closingGraceMs: 100,
 };
+
+export type HttpBounds = Readonly<typeof DEFAULT_BOUNDS>;
 
 /** What the public listener is made of. */
 export interface AppOptions {
@@ -87,11 +71,11 @@ export interface AppOptions {
   readonly limiter: RateLimiter;
   readonly logger: Logger;
   readonly metrics: RequestMetrics;
-  /** Called once, when somebody asks for the document: the servers that it names are known only after listening. */
+  /** Called once, with the first request for the document: the servers that it names are known only after listening. */
   readonly renderDocument: (version: ApiVersion) => RenderedDocument;
-  /** What `/.well-known/security.txt` says. Left out: there is none. */
+  /** The text of `/.well-known/security.txt`. Left out: there is none. */
   readonly securityText?: string | undefined;
-  /** Whether PostgreSQL could be reached when last looked. While not, whoever has no known key gets 503. */
+  /** Whether PostgreSQL could be reached when last looked. While not, requests without a known key get 503. */
   readonly isStorageAvailable: () => boolean;
   /** Makes an id that no other request has; `randomUUID` in production. */
   readonly newRequestId: () => string;

@@ -1,121 +1,96 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ApiError } from '@petstore/api';
-import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { DOCUMENTED_VERSIONS } from '@petstore/api';
 import { Admission } from './admission.ts';
 import { type AppOptions, DEFAULT_BOUNDS, type HttpBounds } from './app-options.ts';
-import { type BoundedServerOptions, createBoundedServer } from './bounded-server.ts';
-import { createClientAddress, createIsProxy } from './client-address.ts';
-import { createCorsPolicy } from './cors.ts';
-import { mountDocuments } from './documents.ts';
-import { Exchange, type ExchangeHost } from './exchange.ts';
-import { LoadShedder } from './load-shedder.ts';
-import { type Mounting, mountPath, refuseUnknown, routeAllMethods } from './mount.ts';
-import { createRefusedRequests } from './refused-requests.ts';
-import { mountRest } from './rest.ts';
-import { placeOfMalformedUrl, UNMATCHED, UNMATCHED_REST, UNMATCHED_TRPC } from './route-info.ts';
-import { TrpcHandler } from './trpc.ts';
-import { UnderWay } from './under-way.ts';
+import { documentRoutes } from './documents.ts';
+import { createBoundedServer } from './edge/bounded-server.ts';
+import { createClientAddress, createIsProxy } from './edge/client-address.ts';
+import { createRefusedRequests } from './edge/refused-requests.ts';
+import type { ExchangeHost } from './exchange.ts';
+import { LoadShedder } from './in-flight.ts';
+import { createCorsPolicy } from './response-headers.ts';
+import { restRoutesOf } from './rest.ts';
+import { UNMATCHED_REST } from './route-info.ts';
+import { type Route, Router, refuseUnknown } from './router.ts';
+import { Streams } from './streams.ts';
+import { trpcRoutes } from './trpc.ts';
 
-const MALFORMED_URL = new ApiError('invalid_request', 'The URL is malformed.');
+interface ListenOptions {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** Whether several servers may listen on the port; the kernel deals out the connections. @default false */
+  readonly reusePort?: boolean;
+}
+
+/** The public listener. */
+export interface App {
+  readonly server: Server;
+  /** @throws Error (as a rejection) with Node's `code` where the address cannot be listened on */
+  listen(options: ListenOptions): Promise<void>;
+  /** Responds to what clients had already sent, and then ends. */
+  close(): Promise<void>;
+}
 
 /**
- * Builds the public listener: REST under /v1 and /v2, tRPC under /trpc, and the documents. Fastify routes; every answer
- * is written by {@link Exchange}.
- *
- * Closing it answers what clients had already sent, and then ends.
+ * Builds the public listener: REST below each version's segment, tRPC under /trpc, and the documents. Every request goes
+ * from the {@link Router} to its handler, and every response is written by its {@link Exchange}.
  */
-export function createApp(options: AppOptions): FastifyInstance {
+export function createApp(options: AppOptions): App {
   const bounds: HttpBounds = { ...DEFAULT_BOUNDS, ...options.bounds };
   const { authenticator, limiter, logger, metrics, newRequestId, services, isStorageAvailable } = options;
-  const load = new LoadShedder(bounds);
+  const load = new LoadShedder(bounds.maxRequestsInFlight);
   const cors = createCorsPolicy(options.corsOrigins);
-  const longLists = new UnderWay();
-  const host: ExchangeHost = { logger, metrics, cors, load, longLists, readerBounds: bounds, newRequestId };
+  const streams = new Streams({ logger, bounds });
+  const host: ExchangeHost = { logger, metrics, cors, load, newRequestId };
   const clientAddress = createClientAddress(options.trustedProxies);
   const nowMs = () => services.clock().getTime();
   const admission = new Admission({ authenticator, limiter, clientAddress, cors, load, isStorageAvailable, nowMs });
+  const routes = [
+    ...restRoutesOf(options.restRoutes, { services, streams }),
+    ...trpcRoutes({ router: options.router, services, streams, maxBodyBytes: bounds.maxBodyBytes }),
+    ...documentRoutes(options),
+    ...unmatchedRoutes(),
+  ];
+  const router = new Router(routes, { host, admission, maxHeaderBytes: bounds.maxHeaderBytes });
+  const server = createBoundedServer(router.handle, { bounds, isProxy: createIsProxy(options.trustedProxies) });
   const refused = createRefusedRequests({ limiter, metrics, newRequestId });
-
-  const isProxy = createIsProxy(options.trustedProxies);
-  const app = createListener({ bounds, isProxy }, refused.onClientError, (request, reply) => {
-    const place = placeOfMalformedUrl(request.raw.url ?? '', restPlaces);
-    const exchange = new Exchange(host, request.raw, reply.raw, place);
-    if (place.requiresApiKey) admission.refuseMalformed(exchange, MALFORMED_URL);
-    else exchange.fail(MALFORMED_URL);
-  });
-  // What is expected of us is judged with everything else.
-  const { server } = app;
+  server.on('clientError', refused.onClientError);
+  server.on('connect', refused.onConnect);
+  // An expectation is judged with everything else.
   server.on('checkContinue', (request, response) => server.emit('request', request, response));
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
-  server.on('connect', refused.onConnect);
-
-  routeAllMethods(app);
-  const mounting: Mounting = { app, host, admission };
-  const restPlaces = mountRest(mounting, options.restRoutes, services);
-  mountTrpc(mounting, options, bounds);
-  mountDocuments(mounting, options);
-  mountNothing(mounting);
-  app.setErrorHandler((error, request) => request.exchange.fail(error));
-
-  app.addHook('preClose', async () => {
-    load.beginClosing();
-    await sleep(bounds.closingGraceMs);
-    // A connection whose last answer is a stream that began earlier becomes idle only now and then.
-    const timer = setInterval(() => server.closeIdleConnections(), bounds.closingGraceMs);
-    server.once('close', () => clearInterval(timer));
-  });
-  return app;
-}
-
-function createListener(
-  { bounds, isProxy }: BoundedServerOptions,
-  clientErrorHandler: ReturnType<typeof createRefusedRequests>['onClientError'],
-  onMalformedUrl: (request: FastifyRequest, reply: FastifyReply) => void,
-): FastifyInstance {
-  return fastify({
-    // Requests are logged by Exchange, which costs no logger of its own for each of them.
-    logger: false,
-    genReqId: () => '',
-    exposeHeadRoutes: false,
-    return503OnClosing: false,
-    clientErrorHandler,
-    frameworkErrors: (_, request, reply) => onMalformedUrl(request, reply),
-    serverFactory: (handler) => createBoundedServer(handler, { bounds, isProxy }),
-    // Fastify would load two compilers of schemas, a third of its start, and no route has one.
-    schemaController: { compilersFactory: { buildValidator: refuseSchema, buildSerializer: refuseSchema } },
-    routerOptions: {
-      // A path is bounded by the size of the headers; what is no id is told so, however long it is.
-      maxParamLength: bounds.maxHeaderBytes,
-      // v1 has no query parameters; v2 and tRPC read their own.
-      querystringParser: () => NO_QUERY,
-      // Compiled for every method the routes take longer to start than they would ever save.
-      compile: false,
+  let closing: Promise<void> | undefined;
+  return {
+    server,
+    async listen({ host, port, reusePort = false }) {
+      server.listen({ host, port, reusePort });
+      await once(server, 'listening');
     },
-  });
+    close() {
+      closing ??= close(server, load, bounds.closingGraceMs);
+      return closing;
+    },
+  };
 }
 
-const NO_QUERY = Object.freeze({});
+/** Below the API a key is needed to learn that nothing is there. */
+const unmatchedRoutes = (): readonly Route[] =>
+  DOCUMENTED_VERSIONS.flatMap(({ version }) => [`/${version}`, `/${version}/*`]).map((path) => ({
+    path,
+    info: UNMATCHED_REST,
+    handlers: refuseUnknown,
+  }));
 
-function refuseSchema(): never {
-  throw new Error("Contracts stand beside the procedures; Fastify's routes have no schemas.");
-}
-
-function mountTrpc(mounting: Mounting, { router, services }: AppOptions, { maxBodyBytes }: HttpBounds): void {
-  const handler = new TrpcHandler({ router, services, maxBodyBytes });
-  const pathOf = ({ params }: FastifyRequest) => (params as { '*': string })['*']; // as the route has it
-  mountPath(mounting, {
-    url: '/trpc/*',
-    place: UNMATCHED_TRPC,
-    demand: (request) => handler.demandOf(pathOf(request), request.raw.url ?? ''),
-    handlers: { ALL: (exchange, request) => handler.handle(exchange, pathOf(request)) },
-  });
-  mountPath(mounting, { url: '/trpc', place: UNMATCHED_TRPC, handlers: { ALL: refuseUnknown } });
-}
-
-/** Whatever else is asked for is answered under the checks and headers of the place where it would be. */
-function mountNothing(mounting: Mounting): void {
-  for (const url of ['/v1', '/v1/*', '/v2', '/v2/*']) {
-    mountPath(mounting, { url, place: UNMATCHED_REST, handlers: { ALL: refuseUnknown } });
-  }
-  mountPath(mounting, { url: '/*', place: UNMATCHED, handlers: { ALL: refuseUnknown } });
+async function close(server: Server, load: LoadShedder, graceMs: number): Promise<void> {
+  load.beginClosing();
+  await sleep(graceMs);
+  // A connection whose last response is a stream that began earlier becomes idle only now and then.
+  const timer = setInterval(() => server.closeIdleConnections(), graceMs);
+  const closed = once(server, 'close');
+  server.close();
+  await closed;
+  clearInterval(timer);
 }

@@ -1,87 +1,112 @@
 import { hash } from 'node:crypto';
-import type { ApiVersion } from '@petstore/api';
+import { type ApiVersion, DOCUMENTED_VERSIONS } from '@petstore/api';
 import { createReference, type Reference } from '@petstore/reference';
 import type { AppOptions, RenderedDocument } from './app-options.ts';
-import { type Exchange, JSON_TYPE } from './exchange.ts';
-import { allowOf, type Handler, type Mounting, mountPath } from './mount.ts';
+import type { Exchange } from './exchange.ts';
+import { JSON_TYPE } from './response-headers.ts';
+import { allowOf, type Handler, type PathParams, type Route } from './router.ts';
 
 /** Where the reference is read. */
 const DOCS_PATH = '/docs';
-/** Each has a document of its own. */
-const VERSIONS: readonly ApiVersion[] = ['v1', 'v2'];
 
-/** Mounts what needs no key: the OpenAPI documents, the reference with its guides, and the way there. */
-export function mountDocuments(
-  mounting: Mounting,
-  { renderDocument, securityText }: Pick<AppOptions, 'renderDocument' | 'securityText'>,
-): void {
+/** What needs no key: the OpenAPI documents, the reference with its guides, and the way there. */
+export function documentRoutes({
+  renderDocument,
+  securityText,
+}: Pick<AppOptions, 'renderDocument' | 'securityText'>): readonly Route[] {
   const reference = createReference();
-  const GET = [
-    ...VERSIONS.flatMap((version) => serveDocument(version, renderDocument)),
+  const pages = [
+    ...DOCUMENTED_VERSIONS.flatMap(({ version }) => documentPages(version, renderDocument)),
     [DOCS_PATH, 'docs', serveReference(reference, () => DOCS_PATH)],
     [`${DOCS_PATH}/*`, 'docs', serveReference(reference, ({ '*': rest }) => `${DOCS_PATH}/${rest}`)],
-    ['/', 'docs', leadTo(DOCS_PATH)],
-    ...serveSecurityText(securityText),
+    ['/', 'docs', redirectTo(DOCS_PATH)],
+    ...securityPages(securityText),
   ] as const;
-  for (const [url, operation, handler] of GET) {
-    const place = { operation, errorFormat: 'rest', requiresApiKey: false, allow: allowOf(['GET']) } as const;
-    mountPath(mounting, { url, place, handlers: { GET: handler } });
-  }
+  const allow = allowOf(['GET']);
+  return pages.map(([path, operation, GET]) => ({
+    path,
+    info: { operation, errorFormat: 'rest', requiresApiKey: false, allow },
+    handlers: { GET },
+  }));
 }
 
-function serveDocument(version: ApiVersion, renderDocument: AppOptions['renderDocument']) {
+function documentPages(version: ApiVersion, renderDocument: AppOptions['renderDocument']) {
   let rendered: RenderedDocument | undefined;
   const document = () => {
     rendered ??= renderDocument(version);
     return rendered;
   };
   return [
-    [`/${version}/openapi.json`, 'openapi', servePage(JSON_TYPE, () => document().json)],
-    [`/${version}/openapi.yaml`, 'openapi', servePage('application/yaml', () => document().yaml)],
+    [`/${version}/openapi.json`, 'openapi', serveText(JSON_TYPE, () => document().json)],
+    [`/${version}/openapi.yaml`, 'openapi', serveText('application/yaml', () => document().yaml)],
   ] as const;
 }
 
-function serveSecurityText(text: string | undefined) {
+function securityPages(text: string | undefined) {
   if (text === undefined) return [];
-  return [['/.well-known/security.txt', 'security', servePage('text/plain; charset=utf-8', () => text)]] as const;
+  return [['/.well-known/security.txt', 'security', serveText('text/plain; charset=utf-8', () => text)]] as const;
 }
 
-function serveReference(reference: Reference, pathOf: (params: { readonly '*'?: string }) => string): Handler {
-  async function answer(exchange: Exchange, path: string): Promise<void> {
-    const { 'accept-encoding': acceptEncoding, 'if-none-match': ifNoneMatch } = exchange.request.headers;
-    const found = await reference.answer({ path, acceptEncoding: String(acceptEncoding ?? ''), ifNoneMatch });
+function serveReference(reference: Reference, pathOf: (params: PathParams) => string): Handler {
+  return async (exchange, params) => {
+    const acceptEncoding = String(exchange.request.headers['accept-encoding'] ?? '');
+    const found = await reference.respond({ path: pathOf(params), acceptEncoding });
     if (found === undefined) return exchange.refuse('route_not_found');
-    for (const name in found.headers) exchange.setHeader(name, found.headers[name] ?? '');
-    if (found.status === 200) exchange.sendBytes(200, found.body);
+    const { 'content-type': contentType = '', 'content-encoding': contentEncoding, ...headers } = found.headers;
+    for (const [name, value] of Object.entries(headers)) exchange.setHeader(name, value);
+    if (found.status === 200) sendPage(exchange, { contentType, contentEncoding, body: found.body });
     else exchange.sendEmpty(found.status);
-  }
-  return (exchange, { params }) => {
-    answer(exchange, pathOf(params as { '*'?: string })).catch((error: unknown) => exchange.fail(error));
   };
 }
 
-/** Serves a text that is made when it is first asked for, and never changes (RFC 9110 section 13.1.2). */
-function servePage(contentType: string, render: () => string): Handler {
-  let page: { readonly body: string; readonly etag: string } | undefined;
+/** Serves a text that is made with the first request, and never changes. */
+function serveText(contentType: string, render: () => string): Handler {
+  let body: Uint8Array | undefined;
   return (exchange) => {
-    page ??= withEtag(render());
-    const { headers } = exchange;
-    headers['etag'] = page.etag;
-    headers['cache-control'] = 'no-cache';
-    if (isKnownToClient(exchange, page.etag)) exchange.sendEmpty(304);
-    else exchange.sendText(200, contentType, page.body);
+    body ??= Buffer.from(render());
+    exchange.headers['cache-control'] = 'no-cache';
+    sendPage(exchange, { contentType, body });
   };
 }
 
-const withEtag = (body: string) => ({ body, etag: `"${hash('sha256', body, 'base64url').slice(0, 22)}"` });
-
-function isKnownToClient({ request }: Exchange, etag: string): boolean {
-  const known = request.headers['if-none-match'];
-  if (known === undefined) return false;
-  return known === '*' || known.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
+interface Page {
+  readonly contentType: string;
+  readonly contentEncoding?: string | undefined;
+  /** One object for as long as it stays the same: its ETag is made once. */
+  readonly body: Uint8Array;
 }
 
-function leadTo(location: string): Handler {
+/** Responds with a page, or with 304 where the client has it already (RFC 9110 section 13.1.2). */
+function sendPage(exchange: Exchange, { contentType, contentEncoding, body }: Page): void {
+  const { headers, request } = exchange;
+  const etag = etagOf(body);
+  headers['etag'] = etag;
+  if (isKnown(request.headers['if-none-match'], etag)) {
+    exchange.sendEmpty(304);
+    return;
+  }
+  if (contentEncoding !== undefined) headers['content-encoding'] = contentEncoding;
+  exchange.sendBytes(200, contentType, body);
+}
+
+const etags = new WeakMap<Uint8Array, string>();
+
+/** Strong, so different for each content coding (RFC 9110 section 8.8.3). */
+function etagOf(body: Uint8Array): string {
+  let etag = etags.get(body);
+  if (etag === undefined) {
+    etag = `"${hash('sha256', body, 'base64url').slice(0, 22)}"`;
+    etags.set(body, etag);
+  }
+  return etag;
+}
+
+function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false;
+  return ifNoneMatch === '*' || ifNoneMatch.split(',').some((known) => known.trim().replace(/^W\//, '') === etag);
+}
+
+function redirectTo(location: string): Handler {
   return (exchange) => {
     exchange.headers['location'] = location;
     exchange.sendEmpty(302);

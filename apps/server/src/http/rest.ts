@@ -5,36 +5,29 @@ import {
   type RestRoute,
   type Services,
 } from '@petstore/api';
-import type { FastifyRequest } from 'fastify';
-import { type Exchange, JSON_TYPE } from './exchange.ts';
-import { sendJsonChunks } from './json-stream.ts';
-import { allowOf, type Handler, type Mounting, mountPath } from './mount.ts';
+import type { Exchange } from './exchange.ts';
+import { JSON_TYPE } from './response-headers.ts';
 import type { Deprecation, RouteInfo } from './route-info.ts';
+import { allowOf, type Handler, type Route } from './router.ts';
+import type { Streams } from './streams.ts';
 
-/**
- * Mounts every documented operation, each as a route of its own.
- *
- * @returns the places by path, in Fastify's notation
- */
-export function mountRest(
-  mounting: Mounting,
-  routes: readonly RestRoute[],
-  services: Services,
-): ReadonlyMap<string, RouteInfo> {
-  const places = new Map<string, RouteInfo>();
-  for (const [url, onPath] of Map.groupBy(routes, urlOf)) {
-    const handlers = Object.fromEntries(onPath.map((route) => [route.method, createHandler(route, services)]));
-    const place = placeOf(onPath, services);
-    mountPath(mounting, { url, place, handlers });
-    places.set(url, place);
-  }
-  return places;
+export interface RestOptions {
+  readonly services: Services;
+  readonly streams: Streams;
 }
 
-/** `/store/orders/{orderId}` as Fastify has it, below the version segment. */
-const urlOf = ({ apiVersion, path }: RestRoute): string => `/${apiVersion}${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
+/** The documented operations, those of one path as one route. */
+export const restRoutesOf = (operations: readonly RestRoute[], options: RestOptions): readonly Route[] =>
+  [...Map.groupBy(operations, pathOf)].map(([path, onPath]) => ({
+    path,
+    info: infoOf(onPath, options.services),
+    handlers: Object.fromEntries(onPath.map((operation) => [operation.method, createHandler(operation, options)])),
+  }));
 
-function placeOf(routes: readonly RestRoute[], services: Services): RouteInfo {
+/** `/store/orders/{orderId}` as the router has it, below the version segment. */
+const pathOf = ({ apiVersion, path }: RestRoute): string => `/${apiVersion}${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
+
+function infoOf(routes: readonly RestRoute[], services: Services): RouteInfo {
   const deprecated = routes.find((route) => route.deprecatedAt !== undefined);
   return {
     // The operations of one path are few; requests by other methods are counted under the first.
@@ -46,11 +39,11 @@ function placeOf(routes: readonly RestRoute[], services: Services): RouteInfo {
   };
 }
 
-/** RFC 9745 and RFC 8594: since when it is deprecated, until when it answers, and where that is explained. */
+/** RFC 9745 and RFC 8594: since when it is deprecated, until when it is served, and where that is explained. */
 function deprecationOf(route: RestRoute, deprecatedAt: Date, { petsSunsetAt }: Services): Deprecation {
   const { operationId, method } = route;
   // Relative, so that it holds behind a proxy that puts something before our paths.
-  const wayUp = '../'.repeat(urlOf(route).split('/').length - 2);
+  const wayUp = '../'.repeat(pathOf(route).split('/').length - 2);
   const page = `<${wayUp}${DEPRECATION_GUIDE_PATH.slice(1)}>`;
   return {
     operation: operationId,
@@ -62,10 +55,10 @@ function deprecationOf(route: RestRoute, deprecatedAt: Date, { petsSunsetAt }: S
   };
 }
 
-function createHandler(route: RestRoute, services: Services): Handler {
+function createHandler(route: RestRoute, { services, streams }: RestOptions): Handler {
   const { operationId, successStatus, takesQuery } = route;
 
-  function answer(exchange: Exchange, result: RestResult): void | Promise<void> {
+  function send(exchange: Exchange, result: RestResult): void | Promise<void> {
     switch (result.type) {
       case 'empty':
         return exchange.sendEmpty(successStatus);
@@ -73,21 +66,18 @@ function createHandler(route: RestRoute, services: Services): Handler {
         if (result.headers !== undefined) Object.assign(exchange.headers, result.headers);
         return exchange.sendText(successStatus, JSON_TYPE, result.text);
       case 'json-stream':
-        return sendJsonChunks(exchange, result.chunks);
+        return streams.sendJson(exchange, result.chunks);
       default:
         return result satisfies never;
     }
   }
 
-  return (exchange: Exchange, request: FastifyRequest) => {
+  return async (exchange, params) => {
     exchange.operation = operationId;
     const { principal, requestId } = exchange;
-    if (principal === undefined) throw new Error('An operation was called on behalf of nobody.');
-    const params = request.params as Record<string, string>; // as the router reads them from the path
-    route
-      .call(params, { services, principal, requestId }, takesQuery ? queryOf(exchange) : '')
-      .then((result) => answer(exchange, result))
-      .catch((error: unknown) => exchange.fail(error));
+    if (principal === undefined) throw new Error('An operation was called without a principal.');
+    const query = takesQuery ? queryOf(exchange) : '';
+    await send(exchange, await route.call(params, { services, principal, requestId }, query));
   };
 }
 

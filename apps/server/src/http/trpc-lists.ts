@@ -1,20 +1,22 @@
 import { ApiError } from '@petstore/api';
 import type { Exchange } from './exchange.ts';
-import { isEnd } from './json-stream.ts';
+import { isEnd, returnEarly, type Streams } from './streams.ts';
 
 /**
- * The lists of one tRPC request whose answer is streamed. The answer begins when it is known of each whether it is long:
- * so that a request with more long lists than its key may have under way is refused as a whole, and in time.
+ * The lists of one tRPC request whose response is streamed. The response begins when it is known of each whether it is
+ * long: so a request with more long lists than its key may have in flight is refused as a whole, and in time.
  */
 export class TrpcLists {
   readonly #exchange: Exchange;
+  readonly #streams: Streams;
   readonly #decided = Promise.withResolvers<void>();
   #undecided: number;
   #isRefused = false;
 
   /** @param count how many of the request's calls are lists */
-  constructor(exchange: Exchange, count: number) {
+  constructor(exchange: Exchange, streams: Streams, count: number) {
     this.#exchange = exchange;
+    this.#streams = streams;
     this.#undecided = count;
     if (count === 0) this.#decided.resolve();
   }
@@ -29,16 +31,15 @@ export class TrpcLists {
     const iterator = batches[Symbol.asyncIterator]();
     const first = iterator.next();
     const { done } = await first;
-    const asked = done === true ? [first] : [first, iterator.next()];
-    const isShort = done === true || (await isEnd(asked.at(-1) ?? first));
-    if (!isShort && !this.#exchange.beginLongList()) {
-      // What was fetched ahead may still be under way, and nobody waits for it.
-      iterator.return?.().catch(() => {});
+    const requested = done === true ? [first] : [first, iterator.next()];
+    const isShort = done === true || (await isEnd(requested.at(-1) ?? first));
+    if (!isShort && !this.#streams.beginLongList(this.#exchange)) {
+      returnEarly(iterator);
       this.#isRefused = true;
       throw new ApiError('rate_limit_exceeded');
     }
     this.#decide();
-    return replay(iterator, asked);
+    return replay(iterator, requested);
   };
 
   /** @returns whether all lists may be sent; otherwise those that have begun end with the body that tRPC made of them */
@@ -52,15 +53,15 @@ export class TrpcLists {
   }
 }
 
-/** An iterator whose first results were asked for already. */
+/** An iterator whose first results were requested already. */
 function replay<Item>(
   iterator: AsyncIterator<Item>,
-  asked: readonly Promise<IteratorResult<Item>>[],
+  requested: readonly Promise<IteratorResult<Item>>[],
 ): AsyncIterable<Item> {
   let index = 0;
   return {
     [Symbol.asyncIterator]: () => ({
-      next: () => asked[index++] ?? iterator.next(),
+      next: () => requested[index++] ?? iterator.next(),
       return: async () => (await iterator.return?.()) ?? { done: true, value: undefined },
     }),
   };

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import {
   type AppRouter,
   acceptsPackedOrders,
@@ -8,20 +9,23 @@ import {
 } from '@petstore/api';
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
 import { resolveResponse } from '@trpc/server/http';
-import type { Demand } from './admission.ts';
-import { type Exchange, JSON_TYPE } from './exchange.ts';
-import { sendChunks } from './json-stream.ts';
-import { answerOptions } from './mount.ts';
+import type { RequestCost } from './admission.ts';
+import type { Exchange } from './exchange.ts';
 import { ClientGoneError, isPlainJson, readBody } from './request-body.ts';
+import { JSON_TYPE } from './response-headers.ts';
+import { UNMATCHED_TRPC } from './route-info.ts';
+import { type PathParams, type Route, refuseUnknown, respondToOptions } from './router.ts';
+import type { Streams } from './streams.ts';
 import { TrpcLists } from './trpc-lists.ts';
 
 export interface TrpcOptions {
   readonly router: AppRouter;
   readonly services: Services;
+  readonly streams: Streams;
   readonly maxBodyBytes: number;
 }
 
-/** What a URL below /trpc asks for. */
+/** The calls that a URL below /trpc holds. */
 interface TrpcCall {
   /** Percent-decoded, names joined by commas in a batch. */
   readonly path: string;
@@ -29,7 +33,7 @@ interface TrpcCall {
   readonly isBatch: boolean;
 }
 
-/** Reads what is asked for from the URL alone: the batch is charged before its body is read. */
+/** Reads the calls from the URL alone: the batch is charged before its body is read. */
 function readTrpcCall(path: string, url: string): TrpcCall {
   const query = url.indexOf('?');
   // By the same means, and so with the same result, as tRPC reads it.
@@ -37,32 +41,46 @@ function readTrpcCall(path: string, url: string): TrpcCall {
   return { path, names: isBatch ? path.split(',') : [path], isBatch };
 }
 
-type ProcedureType = 'query' | 'mutation';
-const METHODS_OF = {
-  query: 'GET, HEAD, OPTIONS',
-  mutation: 'POST, OPTIONS',
-} as const satisfies Record<ProcedureType, string>;
+const METHODS_OF = { query: 'GET, HEAD, OPTIONS', mutation: 'POST, OPTIONS' } as const;
 const ANY_METHODS = 'GET, HEAD, POST, OPTIONS';
 
-/** By which a caller tells that it reads an answer in pieces. */
+/** What concerns HTTP of a procedure. */
+interface ProcedureFacts {
+  readonly methods: (typeof METHODS_OF)[keyof typeof METHODS_OF];
+  readonly isFree: boolean;
+  /** Whether its response may be a long list. */
+  readonly streams: boolean;
+}
+
+/** In which callers say that they read a response in pieces. */
 const ACCEPT_HEADERS = ['accept', 'trpc-accept'] as const;
 
+/** The procedures over tRPC's HTTP protocol. */
+export function trpcRoutes(options: TrpcOptions): readonly Route[] {
+  const handler = new TrpcHandler(options);
+  const pathOf = ({ '*': path = '' }: PathParams) => path;
+  return [
+    {
+      path: '/trpc/*',
+      info: UNMATCHED_TRPC,
+      costOf: ({ url = '' }, params) => handler.costOf(pathOf(params), url),
+      handlers: (exchange, params) => handler.handle(exchange, pathOf(params)),
+    },
+    { path: '/trpc', info: UNMATCHED_TRPC, handlers: refuseUnknown },
+  ];
+}
+
 /**
- * Serves the procedures over tRPC's HTTP protocol. What concerns HTTP is decided here, in the order that REST has too:
- * path, method, media type, body. The rest is tRPC's own `resolveResponse`, which all its adapters are made of.
+ * What concerns HTTP is decided here, in the order that REST has too: path, method, media type, body. The rest is tRPC's
+ * own `resolveResponse`, which all its adapters are made of.
  */
-export class TrpcHandler {
+class TrpcHandler {
   readonly #options: TrpcOptions;
-  readonly #types: ReadonlyMap<string, ProcedureType>;
-  readonly #free: ReadonlySet<string>;
-  /** Those whose responses may be long lists. */
-  readonly #streaming: ReadonlySet<string>;
+  readonly #procedures: ReadonlyMap<string, ProcedureFacts>;
 
   constructor(options: TrpcOptions) {
     this.#options = options;
-    this.#types = procedureTypes(options.router);
-    this.#free = proceduresWith(options.router, ({ cost }) => cost === 'free');
-    this.#streaming = proceduresWith(options.router, ({ streams }) => streams === true);
+    this.#procedures = proceduresOf(options.router);
   }
 
   /**
@@ -71,111 +89,121 @@ export class TrpcHandler {
    *
    * @param path what follows /trpc/, percent-decoded
    */
-  demandOf(path: string, url: string): Demand {
+  costOf(path: string, url: string): RequestCost {
     const { names } = readTrpcCall(path, url);
-    let charged = names.length;
-    for (const name of this.#free) if (names.includes(name)) charged--;
-    return { calls: names.length, charged };
+    const free = new Set(names.filter((name) => this.#procedures.get(name)?.isFree));
+    return { calls: names.length, charged: names.length - free.size };
   }
 
   /** @param path what follows /trpc/, percent-decoded */
-  handle(exchange: Exchange, path: string): void {
-    const call = readTrpcCall(path, exchange.request.url ?? '');
+  async handle(exchange: Exchange, path: string): Promise<void> {
+    const { request } = exchange;
+    const call = readTrpcCall(path, request.url ?? '');
     const allow = this.#allowOf(call);
-    if (allow === undefined) {
-      exchange.refuse('route_not_found');
-      return;
-    }
+    if (allow === undefined) return exchange.refuse('route_not_found');
     exchange.operation = call.isBatch ? 'batch' : call.path;
     exchange.allow = allow;
-    const method = exchange.request.method ?? '';
-    if (method === 'OPTIONS') answerOptions(exchange);
-    else if (!allow.split(', ').includes(method)) exchange.refuse('method_not_allowed');
-    else if (method === 'POST' && !isPlainJson(exchange)) exchange.refuse('unsupported_media_type');
-    else
-      this.#answer(exchange, call).catch((error: unknown) => {
-        if (error instanceof ClientGoneError) exchange.abandon();
-        else exchange.fail(error);
-      });
+    const { method = '' } = request;
+    if (method === 'OPTIONS') return respondToOptions(exchange);
+    if (!allow.split(', ').includes(method)) return exchange.refuse('method_not_allowed');
+    if (method === 'POST' && !isPlainJson(request.headers)) return exchange.refuse('unsupported_media_type');
+    try {
+      await this.#respond(exchange, call);
+    } catch (error) {
+      if (!(error instanceof ClientGoneError)) throw error;
+      exchange.abandon();
+    }
   }
 
   /** The methods that all called procedures support; `undefined` where there is nothing to call. */
   #allowOf({ names, isBatch }: TrpcCall): string | undefined {
     let allow: string | undefined;
     for (const name of names) {
-      const type = this.#types.get(name);
-      // tRPC answers each call of a batch for itself.
-      if (type === undefined) return isBatch ? ANY_METHODS : undefined;
-      const methods = METHODS_OF[type];
+      const methods = this.#procedures.get(name)?.methods;
+      // tRPC responds to each call of a batch for itself.
+      if (methods === undefined) return isBatch ? ANY_METHODS : undefined;
       allow = allow === undefined || allow === methods ? methods : ANY_METHODS;
     }
     return allow;
   }
 
-  async #answer(exchange: Exchange, call: TrpcCall): Promise<void> {
-    const { router, services, maxBodyBytes } = this.#options;
-    const isPost = exchange.request.method === 'POST';
-    const body = isPost ? await readBody(exchange, maxBodyBytes) : undefined;
-    const req = requestForTrpc(exchange, body);
-    const lists = new TrpcLists(exchange, call.names.filter((name) => this.#streaming.has(name)).length);
+  async #respond(exchange: Exchange, call: TrpcCall): Promise<void> {
+    const { router, services, streams, maxBodyBytes } = this.#options;
+    const { request, response } = exchange;
+    const body = request.method === 'POST' ? await readBody(request, response, maxBodyBytes) : undefined;
+    const req = requestForTrpc(request, body);
+    const streamsLists = (name: string) => this.#procedures.get(name)?.streams === true;
+    const lists = new TrpcLists(exchange, streams, call.names.filter(streamsLists).length);
     const beginList = isStreamed(req) && !exchange.isHead ? lists.begin : undefined;
-    const response = await resolveResponse({
+    const trpcResponse = await resolveResponse({
       router,
       req,
       path: encodeURIComponent(call.path),
       error: null,
       createContext: async () => contextOf(exchange, services, beginList),
       responseMeta: trpcResponseMeta,
-      onError: ({ error, path }) => {
-        if (path !== undefined && this.#streaming.has(path)) lists.recordFailure();
+      onError({ error, path }) {
+        if (path !== undefined && streamsLists(path)) lists.recordFailure();
         exchange.logFailure(error);
       },
     });
-    await sendResponse(exchange, response, lists);
+    await this.#send(exchange, trpcResponse, lists);
+  }
+
+  async #send(exchange: Exchange, response: Response, lists: TrpcLists): Promise<void> {
+    let contentType = '';
+    let isStream = false;
+    for (const [name, value] of response.headers) {
+      if (name === 'content-type') contentType = value;
+      // Node writes it by itself.
+      else if (name === 'transfer-encoding') isStream = true;
+      else exchange.setHeader(name, value);
+    }
+    const { status, body } = response;
+    if (!isStream || body === null) return exchange.sendText(status, contentType, await response.text());
+    const chunks = body[Symbol.asyncIterator]();
+    if (exchange.isHead) exchange.sendHead(status, contentType);
+    else if (!(await lists.mayBegin())) exchange.refuseCrowded();
+    else if (await this.#options.streams.send(exchange, { status, contentType }, chunks)) return;
+    await chunks.return?.();
   }
 }
 
-function procedureTypes(router: AnyTRPCRouter): ReadonlyMap<string, ProcedureType> {
+function proceduresOf(router: AnyTRPCRouter): ReadonlyMap<string, ProcedureFacts> {
   const procedures: Record<string, AnyTRPCProcedure> = router._def.procedures;
-  const types = new Map<string, ProcedureType>();
-  for (const [name, { _def }] of Object.entries(procedures)) {
-    if (_def.type === 'subscription') throw new Error(`${name}: subscriptions are not served.`);
-    types.set(name, _def.type);
-  }
-  return types;
-}
-
-function proceduresWith(router: AnyTRPCRouter, matches: (meta: ProcedureMeta) => boolean): ReadonlySet<string> {
-  const procedures: Record<string, AnyTRPCProcedure> = router._def.procedures;
-  const metaOf = ({ _def }: AnyTRPCProcedure) => (_def.meta ?? {}) as ProcedureMeta; // its router's metadata
-  return new Set(Object.keys(procedures).filter((name) => procedures[name] && matches(metaOf(procedures[name]))));
+  return new Map(
+    Object.entries(procedures).map(([name, { _def }]) => {
+      if (_def.type === 'subscription') throw new Error(`${name}: subscriptions are not served.`);
+      const { cost, streams = false } = (_def.meta ?? {}) as ProcedureMeta; // its router's metadata
+      return [name, { methods: METHODS_OF[_def.type], isFree: cost === 'free', streams }];
+    }),
+  );
 }
 
 function contextOf(
-  { principal, request, requestId, standing }: Exchange,
+  { principal, request, requestId, rateLimit }: Exchange,
   services: Services,
   beginList: Context['beginList'],
 ): Context {
-  if (principal === undefined) throw new Error('A procedure was called on behalf of nobody.');
+  if (principal === undefined) throw new Error('A procedure was called without a principal.');
   return {
     services,
     principal,
     requestId,
     acceptsPackedOrders: acceptsPackedOrders(request.url),
-    ...(standing && { standing }),
+    ...(rateLimit && { standing: rateLimit }),
     ...(beginList && { beginList }),
   };
 }
 
-/** Finds out as tRPC does whether an answer is to come in pieces. */
+/** Whether the response is to come in pieces, as tRPC finds it out. */
 function isStreamed({ headers }: Request): boolean {
   const accepted = headers.get('trpc-accept') ?? headers.get('accept') ?? '';
   return accepted.split(',').some((type) => type.trim() === 'application/jsonl');
 }
 
-/** As much of the request as tRPC reads. The media type is checked before; that of a body nobody reads does not count. */
-function requestForTrpc(exchange: Exchange, body: string | undefined): Request {
-  const { request } = exchange;
+/** As much of the request as tRPC reads. The media type was checked before; that of an unread body does not count. */
+function requestForTrpc(request: IncomingMessage, body: string | undefined): Request {
   const headers = new Headers();
   if (body !== undefined) headers.set('content-type', JSON_TYPE);
   for (const name of ACCEPT_HEADERS) {
@@ -188,21 +216,4 @@ function requestForTrpc(exchange: Exchange, body: string | undefined): Request {
     headers,
     ...(body !== undefined && { method: 'POST', body }),
   });
-}
-
-async function sendResponse(exchange: Exchange, response: Response, lists: TrpcLists): Promise<void> {
-  let contentType = '';
-  let isStream = false;
-  for (const [name, value] of response.headers) {
-    if (name === 'content-type') contentType = value;
-    // Node writes it by itself.
-    else if (name === 'transfer-encoding') isStream = true;
-    else exchange.setHeader(name, value);
-  }
-  const { status, body } = response;
-  if (!isStream || body === null) return exchange.sendText(status, contentType, await response.text());
-  if (exchange.isHead) exchange.sendHead(status, contentType);
-  else if (!(await lists.mayBegin())) exchange.refuseCrowded();
-  else if (exchange.openStream(status, contentType)) return sendChunks(exchange, body[Symbol.asyncIterator]());
-  await body.cancel();
 }

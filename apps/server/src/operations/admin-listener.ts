@@ -1,5 +1,5 @@
 import type { Server, ServerResponse } from 'node:http';
-import { createServer } from '../node-http.ts';
+import { createServer } from '../http/node-http.ts';
 import type { ReadinessReport } from './health.ts';
 
 export interface AdminSources {

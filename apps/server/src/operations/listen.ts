@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { type AddressInfo, BlockList, isIP } from 'node:net';
 import { RuntimeError } from '@petstore/runtime';
-import { createServer } from '../node-http.ts';
+import { createServer } from '../http/node-http.ts';
 
 export interface ListenAddress {
   readonly host: string;

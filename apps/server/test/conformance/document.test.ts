@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { type DocumentPlace, renderDocument } from '../../src/document.ts';
+import { type DocumentLocation, renderDocument } from '../../src/http/render-document.ts';
 
-const PLACE: DocumentPlace = { publicUrl: 'http://127.0.0.1:3000', petsSunsetAt: new Date('2030-01-02T00:00:00Z') };
-const render = (version: 'v1' | 'v2', place: Partial<DocumentPlace> = {}) =>
+const PLACE: DocumentLocation = { publicUrl: 'http://127.0.0.1:3000', petsSunsetAt: new Date('2030-01-02T00:00:00Z') };
+const render = (version: 'v1' | 'v2', place: Partial<DocumentLocation> = {}) =>
   JSON.parse(renderDocument(version, { ...PLACE, ...place }).json);
 
 describe('the document that is served', () => {

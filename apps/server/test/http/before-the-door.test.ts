@@ -135,8 +135,6 @@ describe('connections', () => {
     await expect.poll(() => connectionsOf(app), SOON).toBe(4);
     const refused = await open(app.port, '127.0.0.23');
     await once(refused, 'close');
-    // One of several processes would else hand it on to the others, for ever where all are full.
-    expect(app.app.server.dropMaxConnection).toBe(true);
     for (const socket of four) socket.destroy();
   });
 });

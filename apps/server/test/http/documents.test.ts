@@ -60,6 +60,12 @@ describe('the reference', () => {
     const answer = await get('/docs', { 'accept-encoding': 'gzip' });
     expect(answer.headers.get('content-encoding')).toBe('gzip');
     expect(answer.headers.get('vary')).toBe('accept-encoding');
+    // What the client has is told apart by its coding.
+    const etag = answer.headers.get('etag') ?? '';
+    const again = { 'accept-encoding': 'gzip', 'if-none-match': etag };
+    const known = await get('/docs', again);
+    expect([known.status, known.headers.get('content-type'), known.headers.get('etag')]).toEqual([304, null, etag]);
+    expect((await get('/docs', { ...again, 'accept-encoding': 'identity' })).status).toBe(200);
   });
 
   test.each(['/docs/nothing', '/docs/../package.json', '/docs/%2e%2e/package.json', '/Docs'])(

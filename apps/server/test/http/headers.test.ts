@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createClientAddress, type TrustedProxies } from '../../src/http/client-address.ts';
+import { createClientAddress, type TrustedProxies } from '../../src/http/edge/client-address.ts';
 import { expectRateLimitHeaders } from './support/expect-error.ts';
 import { importPets, placeOrder } from './support/orders.ts';
 import { createKey, PETS_SUNSET_AT, planOf, startTestApp, useTestApp } from './support/test-app.ts';

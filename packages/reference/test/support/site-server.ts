@@ -38,10 +38,9 @@ export function startSiteServer(): Promise<TestServer> {
       response.writeHead(200, { 'content-type': 'application/json' }).end(document);
       return;
     }
-    const answer = await reference.answer({
+    const answer = await reference.respond({
       path: decodeURIComponent(pathname),
       acceptEncoding: request.headers['accept-encoding']?.toString(),
-      ifNoneMatch: request.headers['if-none-match'],
     });
     if (answer === undefined) response.writeHead(404).end();
     else response.writeHead(answer.status, answer.headers).end(answer.body);

@@ -16,12 +16,11 @@ import {
 import { openPersistence, type Persistence } from '@petstore/persistence';
 import type { RateLimiter } from '@petstore/rate-limit';
 import { createTestDatabase, createTestRedis } from '@petstore/testing';
-import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
 import { afterAll } from 'vitest';
-import { renderDocument } from '../../../src/document.ts';
-import { createApp } from '../../../src/http/app.ts';
+import { type App, createApp } from '../../../src/http/app.ts';
 import type { AppOptions } from '../../../src/http/app-options.ts';
+import { renderDocument } from '../../../src/http/render-document.ts';
 import { watchAnswers } from '../../conformance/watch-answers.ts';
 import { openTestLimiter } from './test-limiter.ts';
 
@@ -55,7 +54,7 @@ interface LogLine {
 }
 
 export interface TestApp extends AsyncDisposable {
-  readonly app: FastifyInstance;
+  readonly app: App;
   readonly port: number;
   readonly origin: string;
   readonly persistence: Persistence;

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import { isIPv4, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import ipaddr from 'ipaddr.js';
 
-/** How long what was read serves all who ask: the system lists every connection at once. */
+/** How long a reading serves all connections: the system lists all of them at once. */
 const FRESH_MS = 500;
 
 interface Reading {
@@ -12,12 +13,12 @@ interface Reading {
 let lastReading: Reading | undefined;
 
 /**
- * Bytes that were handed to the system for a connection, and that the other side has not acknowledged. Node tells when
- * the system takes more, which is after a third of its buffer was freed: that may be megabytes.
+ * Bytes that were handed to the system for a connection, and that the other side has not acknowledged. Node reports only
+ * when the system takes more, which is after a third of its buffer was freed: that may be megabytes.
  *
  * @param sinceMs by the clock of `performance`: what is older is of no use
- * @returns 0 where the system does not tell (it does on Linux: see its proc_net_tcp); `undefined` where what is at hand is
- *   too old
+ * @returns 0 where the system does not list it (Linux does: see its proc_net_tcp); `undefined` where the last reading is too
+ *   old
  */
 export async function readSendQueue(socket: Socket, sinceMs: number): Promise<number | undefined> {
   const { localPort, remoteAddress, remotePort } = socket;
@@ -48,27 +49,5 @@ async function readQueues(): Promise<ReadonlyMap<string, number>> {
 const hexOfPort = (port: number): string => port.toString(16).toUpperCase().padStart(4, '0');
 
 /** As Linux writes it: each 32 bits of the address in the byte order of the machine, which is little-endian. */
-function hexOfAddress(address: string): string {
-  const bytes = isIPv4(address) ? bytesOfIPv4(address) : bytesOfIPv6(address);
-  const words = Array.from({ length: bytes.length / 4 }, (_, i) => bytes.slice(4 * i, 4 * i + 4).reverse());
-  return Buffer.from(words.flat()).toString('hex').toUpperCase();
-}
-
-const bytesOfIPv4 = (address: string): readonly number[] => address.split('.').map(Number);
-
-function bytesOfIPv6(address: string): readonly number[] {
-  const [withoutZone = ''] = address.split('%');
-  const [head = '', tail] = withoutZone.split('::');
-  const front = groupsOf(head);
-  const back = groupsOf(tail ?? '');
-  return [...front, ...Array<number>(16 - front.length - back.length).fill(0), ...back];
-}
-
-const groupsOf = (text: string): readonly number[] =>
-  text === ''
-    ? []
-    : text.split(':').flatMap((group) => {
-        if (isIPv4(group)) return bytesOfIPv4(group);
-        const value = Number.parseInt(group, 16);
-        return [value >> 8, value & 0xff];
-      });
+const hexOfAddress = (address: string): string =>
+  Buffer.from(ipaddr.parse(address).toByteArray()).swap32().toString('hex').toUpperCase();

@@ -3,8 +3,8 @@ import { isIP } from 'node:net';
 import proxyAddr from '@fastify/proxy-addr';
 
 /**
- * Which proxies' `X-Forwarded-For` to believe: none, all, the nearest so many, or those with these addresses (CIDR
- * ranges too). Whoever is believed can name any client it likes.
+ * Which proxies' `X-Forwarded-For` to trust: none, all, the nearest so many, or those with these addresses (CIDR
+ * ranges too). A trusted proxy can name any client it likes.
  */
 export type TrustedProxies = false | true | number | readonly string[];
 
@@ -14,7 +14,7 @@ export type ClientAddress = (request: IncomingMessage) => string;
 /** The address at the other end of the connection; an empty text where it is gone. */
 const peerAddress: ClientAddress = ({ socket }) => socket.remoteAddress ?? '';
 
-/** @returns a function made once at start; what a proxy says is only taken where it is an IP address */
+/** @returns a function made once at start; what a proxy says is ignored unless it is an IP address */
 export function createClientAddress(trusted: TrustedProxies): ClientAddress {
   if (trusted === false || trusted === 0) return peerAddress;
   const isTrusted = trustFunction(trusted);
@@ -26,9 +26,9 @@ export function createClientAddress(trusted: TrustedProxies): ClientAddress {
   };
 }
 
-/** Whether a peer is a proxy whose word is taken: it speaks for many clients, and bounds per client are none for it. */
-export function createIsProxy(trusted: TrustedProxies): (peer: string) => boolean {
-  if (trusted === false || trusted === 0) return () => false;
+/** @returns whether a peer is a trusted proxy; `undefined` where none is trusted */
+export function createIsProxy(trusted: TrustedProxies): ((peer: string) => boolean) | undefined {
+  if (trusted === false || trusted === 0) return undefined;
   const isTrusted = trustFunction(trusted);
   return (peer) => peer !== '' && isTrusted(peer, 0);
 }

@@ -1,12 +1,21 @@
 import type { Socket } from 'node:net';
 import { type ErrorCode, errorResponse } from '@petstore/api';
 import { clientAddressSubject, type RateLimiter, writeRateLimitHeaders } from '@petstore/rate-limit';
+import type { RequestMetrics } from '../app-options.ts';
 import { STATUS_CODES } from '../node-http.ts';
-import { startHeaders } from './answer-headers.ts';
-import type { RequestMetrics } from './app-options.ts';
-import { closeGently, lastExchangeOn, markRefused } from './connection.ts';
-import { JSON_TYPE } from './exchange.ts';
-import { afterWaiting, isHeldBack } from './pipelining.ts';
+import { refuseBody } from '../request-body.ts';
+import { JSON_TYPE, startHeaders } from '../response-headers.ts';
+import { closeGently } from './close-gently.ts';
+import { afterWaiting, isHeldBack, lastResponseOn } from './pipelining.ts';
+
+/** Whether what came on a connection was refused by the HTTP parser: nothing after it can be understood. */
+const IS_REFUSED = Symbol('isRefused');
+
+declare module 'node:net' {
+  interface Socket {
+    [IS_REFUSED]?: true;
+  }
+}
 
 export interface RefusedRequestsOptions {
   readonly limiter: RateLimiter;
@@ -16,11 +25,11 @@ export interface RefusedRequestsOptions {
 
 const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
 
-/** What Node's HTTP server reports where no request came of what was sent. */
+/** What Node's HTTP server reports where what was sent did not become a request. */
 type ClientError = Error & { readonly code?: string };
 
 /**
- * Answers to what never becomes a request, because the HTTP parser refuses it or it does not come in time: the Error
+ * Responds to what never becomes a request, because the HTTP parser refuses it or it does not come in time, with the Error
  * object, under the headers of the address that the connection comes from.
  */
 export function createRefusedRequests({ limiter, metrics, newRequestId }: RefusedRequestsOptions) {
@@ -42,39 +51,41 @@ export function createRefusedRequests({ limiter, metrics, newRequestId }: Refuse
     refuse(socket, code, more).catch(() => socket.destroy());
   }
 
-  /** To be Fastify's `clientErrorHandler`. */
+  /** For the server's `clientError`. */
   function onClientError(error: ClientError, socket: Socket): void {
     if (error.code === 'ECONNRESET' || socket.destroyed) return void socket.destroy();
     // What is late is so by our doing; what then does not come is cut once the connection lies still for too long.
     if (error.code === REQUEST_TIMEOUT && isHeldBack(socket)) return;
-    if (!markRefused(socket)) return;
-    // Nothing was asked for on this connection: a browser that kept it ready would take a 408 for a later answer.
+    // The parser reports again with every chunk.
+    if (socket[IS_REFUSED] === true) return;
+    socket[IS_REFUSED] = true;
+    // Nothing was requested on this connection: a browser that kept it ready would take a 408 for a later response.
     if (socket.bytesRead === 0) return void socket.destroy();
     const code = codeOf(error);
-    // Answers come in the order of their requests, so that this one has to wait.
+    // Responses come in the order of their requests, so that this one has to wait.
     if (afterWaiting(socket, () => refuseOrCut(socket, code))) return;
-    const last = lastExchangeOn(socket);
-    if (last === undefined || last.response.writableFinished) {
-      // A request that was answered before its body had come needs no second answer.
-      if (last?.request.complete === false) closeGently(socket);
+    const response = lastResponseOn(socket);
+    if (response === undefined || response.writableFinished) {
+      // A request whose response was sent before its body had come needs no second one.
+      if (response?.req.complete === false) closeGently(socket);
       else refuseOrCut(socket, code);
       return;
     }
-    const { request, response } = last;
-    if (request.complete) return void response.once('close', () => refuseOrCut(socket, code));
+    if (response.req.complete) return void response.once('close', () => refuseOrCut(socket, code));
     response.once('finish', () => closeGently(socket));
-    last.refuseBody(code);
+    response.shouldKeepAlive = false;
+    refuseBody(response.req, code);
   }
 
-  /** We are no proxy, and CONNECT is no method of anything here. */
+  /** For the server's `connect`: this is no proxy, and CONNECT no method of any path. */
   function onConnect({ socket }: { readonly socket: Socket }): void {
     // From here on the connection is ours alone, and so are its errors.
     socket.on('error', () => socket.destroy());
-    const answer = () => refuseOrCut(socket, 'method_not_allowed', { allow: 'GET, HEAD, POST, DELETE, OPTIONS' });
-    if (afterWaiting(socket, answer)) return;
-    const last = lastExchangeOn(socket);
-    if (last === undefined || last.response.writableFinished) answer();
-    else last.response.once('close', answer);
+    const respond = () => refuseOrCut(socket, 'method_not_allowed', { allow: 'GET, HEAD, POST, DELETE, OPTIONS' });
+    if (afterWaiting(socket, respond)) return;
+    const response = lastResponseOn(socket);
+    if (response === undefined || response.writableFinished) respond();
+    else response.once('close', respond);
   }
 
   return { onClientError, onConnect };

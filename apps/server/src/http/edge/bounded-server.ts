@@ -1,31 +1,24 @@
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { clientAddressSubject } from '@petstore/rate-limit';
+import type { HttpBounds } from '../app-options.ts';
+import { InFlightCounts } from '../in-flight.ts';
 import { createServer } from '../node-http.ts';
-import type { HttpBounds } from './app-options.ts';
 import { Pipelines } from './pipelining.ts';
-import { UnderWay } from './under-way.ts';
-
-declare module 'node:net' {
-  interface Server {
-    /** Since Node 22.12, which its types do not know yet. */
-    dropMaxConnection?: boolean;
-  }
-}
 
 type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
 export interface BoundedServerOptions {
   readonly bounds: HttpBounds;
-  /** Whether a peer is a proxy of ours: it speaks for many clients, and only the bounds of all hold for it. */
-  readonly isProxy: (peer: string) => boolean;
+  /** Whether a peer is a trusted proxy: it speaks for many clients, and the bounds of one do not hold for it. */
+  readonly isProxy: ((peer: string) => boolean) | undefined;
 }
 
-/** Makes the HTTP server: so many connections at a time, and one request at a time on each. */
+/** Creates the HTTP server: so many connections at a time, and one request at a time on each. */
 export function createBoundedServer(handle: RequestHandler, { bounds, isProxy }: BoundedServerOptions): Server {
   const callerOf = (socket: Socket): string | undefined => {
     const peer = socket.remoteAddress ?? '';
-    return isProxy(peer) ? undefined : clientAddressSubject(peer).storageKey;
+    return isProxy?.(peer) ? undefined : clientAddressSubject(peer).storageKey;
   };
   const pipelines = new Pipelines(bounds, handle, callerOf);
   const server = createServer(optionsOf(bounds), (request, response) => pipelines.enter(request, response));
@@ -33,8 +26,6 @@ export function createBoundedServer(handle: RequestHandler, { bounds, isProxy }:
   server.requestTimeout = bounds.requestTimeoutMs;
   server.setTimeout(bounds.stalledTimeoutMs);
   server.maxConnections = bounds.maxConnections;
-  // Of several processes each would else hand it on to the next, again and again, for as long as all are full.
-  server.dropMaxConnection = true;
   boundConnections(server, bounds.maxConnectionsPerAddress, callerOf);
   return server;
 }
@@ -44,14 +35,14 @@ const optionsOf = (bounds: HttpBounds): ServerOptions => ({
   headersTimeout: bounds.headersTimeoutMs,
   // How late a 408 may come.
   connectionsCheckingInterval: Math.min(1_000, bounds.headersTimeoutMs),
-  // Answered by us, as an Error object.
+  // A missing Host is refused by us, with an Error object.
   requireHostHeader: false,
-  // Nobody listens for the end of a body that was not announced.
+  // No handler waits for the end of a body that was not announced.
   optimizeEmptyRequests: true,
 });
 
 function boundConnections(server: Server, max: number, callerOf: (socket: Socket) => string | undefined): void {
-  const open = new UnderWay();
+  const open = new InFlightCounts();
   server.on('connection', (socket: Socket) => {
     const caller = callerOf(socket);
     if (caller === undefined) return;

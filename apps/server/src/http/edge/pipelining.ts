@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { HttpBounds } from './app-options.ts';
-import { UnderWay } from './under-way.ts';
+import type { HttpBounds } from '../app-options.ts';
+import { InFlightCounts } from '../in-flight.ts';
 
-/** The response that is being given on a connection. */
+/** The response to the request that began last on a connection. */
 const CURRENT = Symbol('current');
-/** What came on a connection meanwhile. */
+/** The requests that came on a connection meanwhile. */
 const WAITING = Symbol('waiting');
-/** Whether a request came on its connection before those before it were answered. */
+/** Whether a request came while another was in flight on its connection. */
 const HAS_WAITED = Symbol('hasWaited');
 
 declare module 'node:http' {
@@ -19,7 +19,7 @@ declare module 'node:http' {
 declare module 'node:net' {
   interface Socket {
     [CURRENT]?: ServerResponse;
-    [WAITING]?: Turn[] | undefined;
+    [WAITING]?: WaitingRequest[] | undefined;
     /** Node's own: its HTTP server reads on after each request unless this is set. */
     _paused?: boolean;
     /** Node's own: the HTTP parser of a connection. */
@@ -27,8 +27,8 @@ declare module 'node:net' {
   }
 }
 
-/** What is to be done once all before it on its connection has been answered. */
-interface Turn {
+/** What is to be done once all requests before it on its connection have their responses. */
+interface WaitingRequest {
   /** The request that it belongs to, or the last one before it. */
   readonly request: IncomingMessage;
   readonly begin: () => void;
@@ -40,18 +40,18 @@ export type PipelineBounds = Pick<HttpBounds, 'maxWaiting' | 'maxWaitingPerAddre
 
 /**
  * Works on one request of a connection at a time. Node parses what a client sends ahead, up to 64 kB of it at once, and
- * hands all of it over; here it waits, nothing more is read until it has been answered, and the rest waits in the socket.
+ * hands all of it over; here it waits, nothing more is read until its turn has come, and the rest waits in the socket.
  *
- * @see RFC 9112 section 9.3.2: answers come in the order of their requests, so that nobody gains by beginning them at once
+ * @see RFC 9112 section 9.3.2: responses come in the order of their requests, so beginning them at once gains nothing
  */
 export class Pipelines {
   readonly #bounds: PipelineBounds;
   readonly #handle: (request: IncomingMessage, response: ServerResponse) => void;
   readonly #callerOf: (socket: Socket) => string | undefined;
-  readonly #waiting = new UnderWay();
+  readonly #waiting = new InFlightCounts();
   #waitingCount = 0;
 
-  /** @param callerOf whom the waiting requests of a connection are counted for; `undefined`: a proxy of ours */
+  /** @param callerOf by which address the waiting requests of a connection are counted; `undefined`: a trusted proxy */
   constructor(
     bounds: PipelineBounds,
     handle: (request: IncomingMessage, response: ServerResponse) => void,
@@ -62,7 +62,7 @@ export class Pipelines {
     this.#callerOf = callerOf;
   }
 
-  /** Begins a request now, or when all before it on its connection have been answered. */
+  /** Begins a request now, or when all before it on its connection have their responses. */
   enter(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
     if (isFree(socket)) this.#begin(request, response);
@@ -74,20 +74,20 @@ export class Pipelines {
     this.#handle(request, response);
   }
 
-  #wait(socket: Socket, turn: Turn): void {
+  #wait(socket: Socket, waiting: WaitingRequest): void {
     const caller = this.#callerOf(socket);
     if (!this.#take(caller)) {
-      // Whoever sends so far ahead of the answers has to send again what was not answered (RFC 9112 section 9.3.2).
+      // The client has to send again what got no response (RFC 9112 section 9.3.2).
       socket.destroy();
       return;
     }
-    turn.request[HAS_WAITED] = true;
+    waiting.request[HAS_WAITED] = true;
     pause(socket);
     if (socket[WAITING] !== undefined) {
-      socket[WAITING].push(turn);
+      socket[WAITING].push(waiting);
       return;
     }
-    const queue = [turn];
+    const queue = [waiting];
     socket[WAITING] = queue;
     // Node's own server reads on whenever something that it wrote was taken: each piece of a long list.
     const onDrain = () => pause(socket);
@@ -144,6 +144,9 @@ function readOn(socket: Socket): void {
   socket.resume();
 }
 
+/** The response to the request that began last on a connection. */
+export const lastResponseOn = (socket: Socket): ServerResponse | undefined => socket[CURRENT];
+
 /** Whether more was, or may have been, sent behind a request: the last that waited was begun before anything else is read. */
 export const mayBeFollowed = (request: IncomingMessage): boolean =>
   request.socket[WAITING] !== undefined || request[HAS_WAITED] === true;
@@ -152,8 +155,8 @@ export const mayBeFollowed = (request: IncomingMessage): boolean =>
 export const isHeldBack = (socket: Socket): boolean => socket[WAITING] !== undefined;
 
 /**
- * Does something that concerns a connection as a whole once all requests that wait on it have been answered. One of them
- * that has not come in full never will, and is left out.
+ * Does something that concerns a connection as a whole once all requests that wait on it have their responses. One that
+ * has not come in full never will, and is left out.
  *
  * @returns false, and does nothing, where none waits
  */
@@ -161,8 +164,8 @@ export function afterWaiting(socket: Socket, conclude: () => void): boolean {
   const queue = socket[WAITING];
   const last = queue?.at(-1);
   if (queue === undefined || last === undefined) return false;
-  const turn = { request: last.request, begin: conclude };
-  if (last.request.complete) queue.push({ ...turn, count: 0 });
-  else queue[queue.length - 1] = { ...turn, count: last.count };
+  const conclusion = { request: last.request, begin: conclude };
+  if (last.request.complete) queue.push({ ...conclusion, count: 0 });
+  else queue[queue.length - 1] = { ...conclusion, count: last.count };
   return true;
 }
