@@ -99,11 +99,7 @@ export class Pipelines {
   #waitingCount = 0;
 
   /** @param callerOf by which address the waiting requests of a connection are counted; `undefined`: a trusted proxy */
-  constructor(
-    bounds: PipelineBounds,
-    handle: RequestHandler,
-    callerOf: (socket: Socket) => string | undefined,
-  ) {
+  constructor(bounds: PipelineBounds, handle: RequestHandler, callerOf: (socket: Socket) => string | undefined) {
     this.#bounds = bounds;
     this.#handle = handle;
     this.#callerOf = callerOf;
