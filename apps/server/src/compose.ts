@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { appRouter, createAuthenticator, restRoutes } from '@petstore/api';
+import { appRouter, createAuthenticator, petsSunset, restRoutes } from '@petstore/api';
 import type { Clock } from '@petstore/domain';
 import { openPersistence } from '@petstore/persistence';
 import type { Settings } from '@petstore/runtime';
@@ -156,7 +156,7 @@ function openCore(
   health.observe({ storage, limitsMode: limits.mode, limitsModeChanges: limits.modeChanges });
   const firstLook = Promise.all([Promise.race([storage.start(), fatal.promise]), limits.started]);
   firstLook.catch(() => {}); // whoever awaits it is told
-  const services = { orders, pets, limiter: limits.limiter, clock, petsSunsetAt: settings.petsSunsetAt };
+  const services = { orders, pets, limiter: limits.limiter, clock, sunsetOverrides: petsSunset(settings.petsSunsetAt) };
   return { services, authenticator, limiter: limits.limiter, storage, firstLook, whenAvailable: available.promise };
 }
 

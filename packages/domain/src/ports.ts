@@ -15,6 +15,8 @@ export type OrderTransition =
 
 export interface OrderRepository {
   listOrders(): OrderListing;
+  /** One statement, which waits for no lock. */
+  findOrder(id: OrderId): Promise<Order | undefined>;
   /** One statement. Ids never change, so pages that follow one another hold no order twice. */
   findOrders(request: OrderPageRequest): Promise<OrderPage>;
   /** One conditional statement: of any number at once on one order exactly one is applied. */

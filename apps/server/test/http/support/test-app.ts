@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import { appRouter, createAuthenticator, restRoutes } from '@petstore/api';
+import { appRouter, createAuthenticator, petsSunset, restRoutes } from '@petstore/api';
 import {
   type ApiKeyId,
   type ApiKeyKind,
@@ -107,7 +107,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       pets: options.wrap?.pets?.(persistence.pets) ?? persistence.pets,
       limiter: counting,
       clock,
-      petsSunsetAt,
+      sunsetOverrides: petsSunset(petsSunsetAt),
     },
     authenticator,
     limiter: counting,
@@ -168,7 +168,13 @@ export function failing(error: Error): TestAppOptions {
   const fail = (): never => {
     throw error;
   };
-  const orders: OrderRepository = { listOrders: fail, findOrders: reject, applyCommand: reject, insertOrder: reject };
+  const orders: OrderRepository = {
+    listOrders: fail,
+    findOrder: reject,
+    findOrders: reject,
+    applyCommand: reject,
+    insertOrder: reject,
+  };
   return { wrap: { orders: () => orders, pets: () => ({ findPet: reject }) } };
 }
 
