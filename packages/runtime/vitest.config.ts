@@ -5,8 +5,11 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    globalSetup: ['test/support/make-seed.ts'],
     reporters: ['default', ['json', { outputFile: 'test-report.json' }]],
+    // To notice a test that hangs, and nothing else: on a busy machine PostgreSQL takes many times as long.
     testTimeout: 60_000,
+    hookTimeout: 60_000,
     maxWorkers: Math.max(2, availableParallelism() - 1),
     isolate: false,
     allowOnly: false,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { generateApiKeyId, type OrderListing, orderId, petId, StorageUnavailableError } from '@petstore/domain';
-import { createTestDatabase, type ServerUnderTest, startPostgresServer } from '@petstore/testing';
+import { createTestDatabase, type PrivateServer, startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
@@ -95,7 +95,7 @@ test('options in the URL stay, and the session is what the statements count on',
 });
 
 describe('a PostgreSQL that goes away', () => {
-  let server: ServerUnderTest;
+  let server: PrivateServer;
   let persistence: Persistence;
 
   beforeAll(async () => {
@@ -174,7 +174,7 @@ describe('a PostgreSQL that goes away', () => {
   });
 });
 
-async function listSessions(server: ServerUnderTest): Promise<readonly number[]> {
+async function listSessions(server: PrivateServer): Promise<readonly number[]> {
   const client = new pg.Client(server.url);
   await client.connect();
   const { rows } = await client.query<{ pid: number }>(
@@ -184,10 +184,10 @@ async function listSessions(server: ServerUnderTest): Promise<readonly number[]>
   return rows.map(({ pid }) => pid);
 }
 
-const countSessions = async (server: ServerUnderTest) => (await listSessions(server)).length;
+const countSessions = async (server: PrivateServer) => (await listSessions(server)).length;
 
 /** Freezes a server and all its sessions, each of which is a process of its own. */
-async function freezeSessions(server: ServerUnderTest) {
+async function freezeSessions(server: PrivateServer) {
   const pids = await listSessions(server);
   server.pause();
   for (const pid of pids) process.kill(pid, 'SIGSTOP');

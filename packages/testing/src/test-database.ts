@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { inject } from 'vitest';
+import type {} from './global-setup.ts'; // declares what is injected
 
 export interface TestDatabase extends AsyncDisposable {
   readonly url: string;
@@ -35,7 +36,7 @@ export async function createTestDatabase({ template }: { template?: DatabaseTemp
 }
 
 async function withAdministrator<Result>(work: (client: pg.Client) => Promise<Result>): Promise<Result> {
-  const client = new pg.Client({ connectionString: inject('testServers').postgresUrl });
+  const client = new pg.Client({ connectionString: inject('sharedServers').postgresUrl });
   await client.connect();
   try {
     return await work(client);
@@ -45,7 +46,7 @@ async function withAdministrator<Result>(work: (client: pg.Client) => Promise<Re
 }
 
 function urlOfDatabase(name: string): string {
-  const url = new URL(inject('testServers').postgresUrl);
+  const url = new URL(inject('sharedServers').postgresUrl);
   url.pathname = `/${name}`;
   return url.href;
 }

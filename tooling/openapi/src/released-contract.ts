@@ -1,9 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-
-export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
-export interface JsonObject {
-  readonly [name: string]: Json;
-}
+import { follow, isObject, type Json, type JsonObject } from './documents.ts';
 
 /** Members that inform readers and bind no caller; so do extensions (`x-...`). */
 const IGNORED = new Set([
@@ -58,16 +54,6 @@ export function findBrokenPromises(released: JsonObject, current: JsonObject, no
     compare(released[name] ?? {}, current[name] ?? {}, `/${name}`, true);
   }
   return found;
-}
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** What a reference refers to; anything else as it is. */
-function follow(value: Json, document: JsonObject): Json {
-  if (!isObject(value) || typeof value['$ref'] !== 'string') return value;
-  const names = value['$ref'].split('/').slice(1);
-  return names.reduce<Json>((parent, name) => (isObject(parent) ? (parent[name] ?? null) : null), document);
 }
 
 /** Parameters are a list, in which only their names count. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { lastRelease, readDocument } from '../src/documents.ts';
-import { findBrokenPromises, type JsonObject } from '../src/released-contract.ts';
+import { type JsonObject, lastRelease, readDocument } from '../src/documents.ts';
+import { findBrokenPromises } from '../src/released-contract.ts';
 
 const NOW = new Date('2026-11-20T00:00:00Z');
 const RELEASED = readDocument(lastRelease('1') ?? '');
