@@ -63,7 +63,7 @@ async function send(facts: RequestFacts, from: TestApp = app): Promise<string> {
   return `${status} ${code}`;
 }
 
-/** By operationId: creates what a request needs to succeed. @returns its path, below the version */
+/** By operationId: creates what a request needs to succeed. @returns its path below the version */
 const SUCCEEDING: Readonly<Record<string, (from: TestApp) => Promise<string>>> = {
   listOrders: async () => '/store/orders',
   cancelOrder: async (from) => `/store/orders/${(await placeOrder(from.persistence)).id}`,
@@ -138,7 +138,7 @@ describe.concurrent.each(OPERATIONS)('$name', (operation) => {
   test(`${operationId} is distinguished from paths that do not exist`, async () => {
     expect(await send({ method, url: `${operation.basePath}/nothing` })).toBe('404 route_not_found');
     const path = (await urlOf(operation)).replace(/\?.*/, '');
-    // As sent by a client that adds a slash to the base URL, or at the end, where it may be an empty id.
+    // As sent by a client that adds a slash to the base URL, or at the end, where another operation may have its id.
     const doubled = path.replace(operation.basePath, `${operation.basePath}/`);
     expect(await sendFor({ url: doubled, meantFor: operationId })).toBe('404 route_not_found');
     const wantsId = ({ basePath, path: other, method: by }: Operation) =>
