@@ -97,8 +97,10 @@ export class Exchange {
 
   sendText(status: number, contentType: string, text: string): void {
     this.headers['content-type'] = contentType;
-    this.headers['content-length'] = Buffer.byteLength(text);
-    this.#send(status, text, 'utf8');
+    const byteLength = Buffer.byteLength(text);
+    this.headers['content-length'] = byteLength;
+    // ASCII is written without being encoded: that saves a thirtieth of a 429.
+    this.#send(status, text, byteLength === text.length ? 'latin1' : 'utf8');
   }
 
   sendBytes(status: number, contentType: string, bytes: Uint8Array): void {
