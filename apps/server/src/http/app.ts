@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { Server as NetServer } from 'node:net';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { DOCUMENTED_VERSIONS } from '@petstore/api';
 import { Admission } from './admission.ts';
 import { type AppOptions, DEFAULT_BOUNDS, type HttpBounds } from './app-options.ts';
@@ -85,12 +86,35 @@ const unmatchedRoutes = (): readonly Route[] =>
   }));
 
 async function close(server: Server, load: LoadShedder, graceMs: number): Promise<void> {
+  const closed = once(server, 'close');
   load.beginClosing();
   await sleep(graceMs);
+  await acceptBacklog(server);
+  // Stops listening, and no more: http.Server's own close would also cut connections whose first request is on its way.
+  NetServer.prototype.close.call(server);
   // A connection whose last response is a stream that began earlier becomes idle only now and then.
   const timer = setInterval(() => server.closeIdleConnections(), graceMs);
-  const closed = once(server, 'close');
-  server.close();
   await closed;
   clearInterval(timer);
+  server.close(); // ends the checks of its timeouts
+}
+
+/** Bounds {@link acceptBacklog} where clients connect faster than connections are accepted. */
+const BACKLOG_TURNS_MAX = 200;
+
+/**
+ * Accepts the connections that wait in the kernel, which would reset them when the port is closed. Node accepts one in
+ * each turn of the event loop. Where servers share the port, clients would see these resets while the others serve.
+ */
+async function acceptBacklog(server: Server): Promise<void> {
+  let accepted = 0;
+  const count = () => accepted++;
+  server.on('connection', count);
+  for (let turn = 0, before = -1; before !== accepted && turn < BACKLOG_TURNS_MAX; turn++) {
+    before = accepted;
+    // The first ends this turn of the loop, the second one that has polled the port.
+    await nextTurn();
+    await nextTurn();
+  }
+  server.off('connection', count);
 }

@@ -1,4 +1,6 @@
 import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { overriding } from '../support/overriding.ts';
 import { withListing } from './support/listing-of.ts';
@@ -94,6 +96,24 @@ describe('a listener that closes', () => {
     expect(await connection.read('DELETE')).toMatchObject({ status: 204, headers: { connection: 'keep-alive' } });
     const responses = (await connection.readToEnd()).match(/HTTP\/1.1 \d+/g) ?? [];
     expect(responses).toEqual(behind.map(() => 'HTTP/1.1 404'));
+    await closed;
+    await app[Symbol.asyncDispose]();
+  });
+
+  test('serves requests on connections that it had not accepted when it was to close its port', async () => {
+    const closingGraceMs = 100;
+    const app = await startTestApp({ bounds: { closingGraceMs } });
+    // Ends together with the period of grace, so that none of these connections is accepted before.
+    const connecting = sleep(closingGraceMs).then(() =>
+      Array.from({ length: 50 }, () => get(`http://127.0.0.1:${app.port}/`, { agent: false })),
+    );
+    const closed = app.app.close();
+    const statuses = (await connecting).map(async (sent) => {
+      const [response] = (await once(sent, 'response')) as [IncomingMessage]; // as documented
+      response.resume();
+      return response.statusCode;
+    });
+    expect(new Set(await Promise.all(statuses))).toEqual(new Set([302]));
     await closed;
     await app[Symbol.asyncDispose]();
   });

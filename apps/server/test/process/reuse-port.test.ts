@@ -27,8 +27,8 @@ const portOf = async (server: SpawnedServer): Promise<string> => new URL(await s
 /**
  * Lists the orders on a connection of its own.
  *
- * A connection that is reset before any response is tried once more, as proxies and clients do: the kernel may deal one
- * out to a server at the moment at which that closes its port.
+ * A connection that is reset before any response is tried once more, as proxies do: the kernel may deal one out to a server
+ * in the microseconds between the last look at its port and closing it.
  */
 async function list(url: string, key: string, mayRetry = true): Promise<IncomingMessage> {
   const request = get(`${url}/v1/store/orders`, { agent: false, headers: { authorization: `Bearer ${key}` } });
