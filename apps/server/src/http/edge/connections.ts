@@ -83,7 +83,7 @@ interface WaitingRequest {
   readonly count: 0 | 1;
 }
 
-export type PipelineBounds = Pick<HttpBounds, 'maxWaiting' | 'maxWaitingPerAddress'>;
+type PipelineBounds = Pick<HttpBounds, 'maxWaiting' | 'maxWaitingPerAddress'>;
 
 /**
  * Works on one request of a connection at a time. Node parses what a client sends ahead, up to 64 kB of it at once, and
@@ -91,7 +91,7 @@ export type PipelineBounds = Pick<HttpBounds, 'maxWaiting' | 'maxWaitingPerAddre
  *
  * @see RFC 9112 section 9.3.2: responses come in the order of their requests, so beginning them at once gains nothing
  */
-export class Pipelines {
+class Pipelines {
   readonly #bounds: PipelineBounds;
   readonly #handle: RequestHandler;
   readonly #callerOf: (socket: Socket) => string | undefined;
