@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { appRouter, createAuthenticator, restRoutes } from '@petstore/api';
+import { appRouter, createAuthenticator, petsSunset, restRoutes } from '@petstore/api';
 import type { Clock } from '@petstore/domain';
 import { openPersistence } from '@petstore/persistence';
 import type { DemoKey } from './embedded/demo-keys.ts';
@@ -94,7 +94,7 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   const app = createApp({
     router: appRouter,
     restRoutes,
-    services: { orders, pets, limiter: limits.limiter, clock, petsSunsetAt: settings.petsSunsetAt },
+    services: { orders, pets, limiter: limits.limiter, clock, sunsetOverrides: petsSunset(settings.petsSunsetAt) },
     authenticator,
     limiter: limits.limiter,
     logger,

@@ -1,5 +1,6 @@
 import type { Clock, OrderRepository, PetRepository, Principal } from '@petstore/domain';
 import type { RateLimiter, RateLimitSnapshot } from '@petstore/rate-limit';
+import type { SunsetOverrides } from './rest/sunset.ts';
 
 /** What procedures work with, the same for every call: built once at start. */
 export interface Services {
@@ -8,8 +9,8 @@ export interface Services {
   /** Tells callers where they stand; counting is the business of whoever admits requests. */
   readonly limiter: Pick<RateLimiter, 'peek'>;
   readonly clock: Clock;
-  /** From this moment on `pets.get` answers `operation_sunset`. */
-  readonly petsSunsetAt: Date;
+  /** @default what the operations' contracts say */
+  readonly sunsetOverrides?: SunsetOverrides;
 }
 
 /** What a procedure is given: the services, and on whose behalf it runs. */

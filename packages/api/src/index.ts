@@ -8,16 +8,17 @@ export { type Failure, failureOf, toApiError } from './errors/to-api-error.ts';
 export { type DocumentOptions, type DocumentServer, describeServers, openApiDocument } from './openapi/document.ts';
 export { stabilityExtensions } from './openapi/stability.ts';
 export {
+  type ApiVersion,
   DEPRECATION_GUIDE_PATH,
   DOCUMENTED_VERSIONS,
-  referencePath,
   type VersionDescription,
 } from './openapi/versions.ts';
-export type { ProcedureMeta } from './procedure-meta.ts';
-export { deprecationFields } from './rest/deprecation-fields.ts';
+export { type ProcedureMeta, versionsOf } from './procedure-meta.ts';
+export { petsSunset } from './procedures/pets/get-pet.contract.ts';
 export type { RestBinding } from './rest/rest-binding.ts';
-export type { ApiVersion, RestResult, RestRoute } from './rest/rest-route.ts';
+export type { RestResult, RestRoute } from './rest/rest-route.ts';
 export { restRoutes } from './rest/rest-routes.ts';
+export { deprecationFields, type SunsetOverrides } from './rest/sunset.ts';
 export { type AppRouter, appRouter, createCaller } from './router.ts';
 export { type TrpcErrorData, type TrpcErrorShape, toTrpcEnvelope } from './trpc/format-error.ts';
 export { acceptsPackedOrders } from './trpc/packed-orders.ts';

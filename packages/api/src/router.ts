@@ -1,6 +1,7 @@
 import { getCurrentLimits } from './procedures/limits/get-current-limits.ts';
 import { cancelOrder } from './procedures/orders/cancel-order.ts';
 import { completeOrder } from './procedures/orders/complete-order.ts';
+import { getOrder } from './procedures/orders/get-order.ts';
 import { listOrders } from './procedures/orders/list-orders.ts';
 import { placeOrder } from './procedures/orders/place-order.ts';
 import { shipOrder } from './procedures/orders/ship-order.ts';
@@ -12,6 +13,7 @@ import { createCallerFactory, router } from './trpc/trpc.ts';
 export const appRouter = router({
   orders: router({
     list: listOrders,
+    get: getOrder,
     cancel: cancelOrder,
     place: placeOrder,
     ship: shipOrder,

@@ -63,6 +63,33 @@ describe('orders.list', () => {
   });
 });
 
+describe('orders.get', () => {
+  test.each([pendingOrder, shippedOrder, completedOrder, cancelledOrder])(
+    'returns the order with its status and times: %o',
+    async (make) => {
+      const order = make(newId());
+      await api.importOrders(order);
+      expect(await api.callAs(EXTERNAL).orders.get({ orderId: order.id })).toEqual(order);
+    },
+  );
+
+  test('returns over REST the fields of v2, 64-bit integers as bare digits, no null', async () => {
+    await api.importOrders(completedOrder(INT64_MIN + 7n));
+    expect(await api.callRest('getOrder', { orderId: `${INT64_MIN + 7n}` })).toEqual({
+      type: 'json',
+      text: '{"id":-9223372036854775801,"petId":7,"quantity":2,"complete":true,"status":"shipped"}',
+    });
+  });
+
+  test('knows no order that does not exist', async () => {
+    const missing = newId();
+    const call = api.callAs(EXTERNAL).orders.get({ orderId: missing });
+    await expect(call).rejects.toMatchObject({ errorCode: 'order_not_found' });
+    const rest = api.callRest('getOrder', { orderId: missing.toString() });
+    await expect(rest).rejects.toMatchObject({ errorCode: 'order_not_found' });
+  });
+});
+
 describe.each(['REST', 'tRPC'])('orders.cancel over %s', (side) => {
   const cancel = (id: bigint): Promise<unknown> =>
     side === 'REST'

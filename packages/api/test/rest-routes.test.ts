@@ -4,14 +4,11 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { ApiError, appRouter, type Context, openApiDocument, restRoutes } from '../src/index.ts';
-import { DOCUMENTED_VERSIONS } from '../src/openapi/versions.ts';
-import type { ProcedureMeta } from '../src/procedure-meta.ts';
+import { type ApiVersion, DOCUMENTED_VERSIONS } from '../src/openapi/versions.ts';
+import { type ProcedureMeta, versionsOf } from '../src/procedure-meta.ts';
 import { CancelOrderInput } from '../src/procedures/orders/cancel-order.contract.ts';
 import { ListOrdersPageInput } from '../src/procedures/v2/orders/list-orders.contract.ts';
-import { createProcedureCall } from '../src/rest/call-procedure.ts';
-import type { ApiVersion } from '../src/rest/rest-route.ts';
-import { createRestRoutes } from '../src/rest/rest-routes.ts';
-import { serializeNothing } from '../src/rest/serialize.ts';
+import { createProcedureCall, createRestRoutes } from '../src/rest/rest-routes.ts';
 import { EXTERNAL, INTERNAL, pendingOrder, startTestApi, type TestApi } from './test-api.ts';
 
 let api: TestApi;
@@ -29,16 +26,21 @@ describe('mounted routes, document and procedures', () => {
   test('are one set', () => {
     const fromProcedures = procedures.flatMap(([name, meta]) =>
       meta?.openapi
-        ? [{ name, apiVersion: meta.apiVersion ?? 'v1', ...meta.openapi, deprecatedAt: meta.rest?.deprecatedAt }]
+        ? Object.keys(versionsOf(meta)).map((apiVersion) => ({
+            name,
+            apiVersion,
+            ...meta.openapi,
+            deprecatedAt: meta.rest?.deprecatedAt,
+          }))
         : [],
     );
-    const fromRoutes = restRoutes.map(({ procedure, deprecatedAt, ...route }) => ({
+    const fromRoutes = restRoutes.map(({ procedure, deprecation, ...route }) => ({
       procedure,
       apiVersion: route.apiVersion,
       method: route.method,
       path: route.path,
       operationId: route.operationId,
-      deprecated: deprecatedAt !== undefined,
+      deprecated: deprecation !== undefined,
       successStatus: route.successStatus,
     }));
     const fromDocument = DOCUMENTED_VERSIONS.flatMap(({ version }) =>
@@ -55,8 +57,12 @@ describe('mounted routes, document and procedures', () => {
         })),
       ),
     );
-    expect(fromRoutes.map(({ procedure: _, ...route }) => route)).toEqual(
-      fromDocument.map((route) => expect.objectContaining(route)),
+    // The documents go by version, the routes by procedure.
+    const byVersion = fromRoutes.map(({ procedure: _, ...route }) => route);
+    byVersion.sort((a, b) => a.apiVersion.localeCompare(b.apiVersion));
+    const names = ({ apiVersion, path, method }: (typeof byVersion)[number]) => `${apiVersion} ${path} ${method}`;
+    expect(new Map(byVersion.map((route) => [names(route), route]))).toEqual(
+      new Map(fromDocument.map((route) => [names(route as never), expect.objectContaining(route)])),
     );
     expect(fromRoutes).toEqual(
       fromProcedures.map(({ name, apiVersion, method, path, operationId, deprecatedAt }) =>
@@ -78,15 +84,18 @@ describe('mounted routes, document and procedures', () => {
     );
     expect(written).toEqual([
       'GET /v1/store/orders listOrders',
+      'GET /v2/store/orders/{orderId} getOrder',
       'DELETE /v1/store/orders/{orderId} cancelOrder',
+      'DELETE /v2/store/orders/{orderId} cancelOrder',
       'GET /v1/pets/{petId} getPetById',
       'GET /v2/store/orders listOrdersPage',
     ]);
   });
 
-  test('have names of their own in all versions, by which metrics know them', () => {
-    const names = restRoutes.map(({ operationId }) => operationId);
-    expect(names).toEqual([...new Set(names)]);
+  test('have a name by procedure, the same in all its versions, by which metrics know them', () => {
+    const names = new Map(restRoutes.map(({ procedure, operationId }) => [procedure, operationId]));
+    expect(new Set(names.values()).size).toBe(names.size);
+    for (const { procedure, operationId } of restRoutes) expect(operationId).toBe(names.get(procedure));
   });
 
   test('document the parameters of a query as it is read, and none where it is not', () => {
@@ -160,13 +169,18 @@ describe('after calls over REST', () => {
 describe('a procedure that cannot be mapped is refused at start', () => {
   const t = initTRPC.context<Context>().meta<ProcedureMeta>().create();
   const openapi = { method: 'GET', path: '/things/{thingId}', operationId: 'getThing' } as const;
-  const rest = { errors: [], serialize: serializeNothing } as const;
+  const rest = { errors: [] } as const;
   // Builders are of another type after each step, so that the tests below hand them in `as never`.
   const map = (procedure: typeof t.procedure) => createRestRoutes(t.router({ get: procedure.query(() => null) }));
 
   test('without meta.rest', () => {
     const make = () => map(t.procedure.meta({ openapi }).input(z.strictObject({ thingId: z.int64() })) as never);
     expect(make).toThrow('get has meta.openapi but no meta.rest');
+  });
+  test('with a response that nothing writes', () => {
+    const meta = { openapi, rest: { ...rest, response: z.string() } };
+    const make = () => map(t.procedure.meta(meta).input(z.strictObject({ thingId: z.int64() })) as never);
+    expect(make).toThrow('get has meta.rest.response but no meta.rest.serialize');
   });
   test('with an input that the path does not hold', () => {
     const input = z.strictObject({ thingId: z.int64(), colour: z.string() });
@@ -208,7 +222,7 @@ describe('a procedure that cannot be mapped is refused at start', () => {
 
   test('with a query parameter of a type that a query does not hold', () => {
     const input = z.strictObject({ thingId: z.int64(), colour: z.object({}) });
-    const procedure = t.procedure.meta({ openapi, rest, apiVersion: 'v2' }).input(input);
+    const procedure = t.procedure.meta({ openapi, rest, versions: { v2: 'beta' } }).input(input);
     expect(() => map(procedure as never)).toThrow('get: colour is of a type that a query does not hold');
   });
 

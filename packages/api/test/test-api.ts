@@ -3,7 +3,7 @@ import { orderId, petId } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
 import { InProcessLimiter } from '@petstore/rate-limit';
 import { createTestDatabase, type DatabaseTemplate, type ManualClock, manualClock } from '@petstore/testing';
-import { type Context, createCaller, type RestResult, restRoutes, type Services } from '../src/index.ts';
+import { type Context, createCaller, petsSunset, type RestResult, restRoutes, type Services } from '../src/index.ts';
 
 /** An empty database of the newest schema. */
 export const MIGRATED: DatabaseTemplate = {
@@ -49,7 +49,7 @@ export async function startTestApi(): Promise<TestApi> {
   const clock = manualClock('2026-11-20T12:00:00.000Z');
   const { orders, pets } = persistence;
   const limiter = new InProcessLimiter({ nowMs: () => clock().getTime() });
-  const services: Services = { orders, pets, limiter, clock, petsSunsetAt: PETS_SUNSET_AT };
+  const services: Services = { orders, pets, limiter, clock, sunsetOverrides: petsSunset(PETS_SUNSET_AT) };
   const contextOf = (who: Principal): Context => ({ services, principal: who, requestId: 'test-request' });
   return {
     persistence,

@@ -1,5 +1,5 @@
 // Checked by the compiler alone: what callers import must say what they get.
-import type { Order, OrderId, OrderRefusal, Pet, PetId } from '@petstore/domain';
+import type { CommandReason, Order, OrderId, Pet, PetId } from '@petstore/domain';
 import type { inferRouterError, inferRouterInputs, inferRouterOutputs } from '@trpc/server';
 import { expectTypeOf } from 'vitest';
 import type { AppRouter, Context, ErrorCode } from '../src/index.ts';
@@ -36,7 +36,7 @@ expectTypeOf<Outputs['pets']['get']>().toEqualTypeOf<Pet>();
 
 // Every error carries one of our codes, and every refusal of the domain is one of them.
 expectTypeOf<inferRouterError<AppRouter>['data']['errorCode']>().toEqualTypeOf<ErrorCode>();
-expectTypeOf<OrderRefusal>().toExtend<ErrorCode>();
+expectTypeOf<CommandReason>().toExtend<ErrorCode>();
 
 // Nobody is nobody.
 expectTypeOf<{ services: Context['services']; requestId: string }>().not.toExtend<Context>();

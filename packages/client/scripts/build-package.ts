@@ -35,7 +35,7 @@ export async function buildPackage(dist = join(PACKAGE, 'dist')): Promise<void> 
   for (const name of ['router', 'packed-orders']) {
     const file = join(dist, `trpc/${name}.d.ts`);
     const declaration = await readFile(file, 'utf8');
-    await writeFile(file, declaration.replace(/@petstore\/api(\/[\w-]+)?/, '../service-types.ts'));
+    await writeFile(file, declaration.replaceAll(/@petstore\/api(\/[\w-]+)?/g, '../service-types.ts'));
   }
   await bundlePackedOrders(dist);
 }

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { Brand } from './brand.ts';
+import type { Brand } from './ids.ts';
 import type { Plan } from './plan.ts';
 
-/** The eight characters that name a key in the open: in lists, logs and the command line. */
+/** The eight characters that name a key where its secret must not stand: in lists, logs and the command line. */
 export type ApiKeyId = Brand<string, 'ApiKeyId'>;
 
 /** `external` keys reach the documented operations; `internal` ones also place, ship and complete orders over tRPC. */
@@ -64,7 +64,7 @@ function checksum(text: string): string {
 }
 
 export const generateApiKeyId = (randomBytes: RandomBytes): ApiKeyId =>
-  randomBase62(ID_LENGTH, randomBytes) as ApiKeyId; // minted here
+  randomBase62(ID_LENGTH, randomBytes) as ApiKeyId; // of the right form
 
 /** Makes the text of a key: `pso_<live|test>_<id>_<32 base62 characters><6-character checksum>`. It is shown once. */
 export function generateApiKeyText(environment: KeyEnvironment, id: ApiKeyId, randomBytes: RandomBytes): string {
@@ -81,15 +81,15 @@ export function isApiKeyText(text: string): boolean {
 /** The SHA-256 under which a secret is stored; the text itself is never kept. */
 export const hashApiKeyText = (text: string): Uint8Array => hash('sha256', text, 'buffer');
 
-/** Whether a secret opens the door at a moment: neither revoked nor expired, itself or its key. */
-export function isValidAt({ key, secretExpiresAt }: ApiKeySecret, now: Date): boolean {
-  return key.revokedAt === undefined && isBefore(now, key.expiresAt) && isBefore(now, secretExpiresAt);
+/** Until when a secret is accepted, in milliseconds since 1970: it, or its key, may expire or be revoked. */
+export function validUntilMs({ key, secretExpiresAt }: ApiKeySecret): number {
+  if (key.revokedAt !== undefined) return Number.NEGATIVE_INFINITY;
+  const ends = [key.expiresAt, secretExpiresAt].map((end) => end?.getTime() ?? Number.POSITIVE_INFINITY);
+  return Math.min(...ends);
 }
 
-const isBefore = (now: Date, end: Date | undefined): boolean => end === undefined || now < end;
+/** Whether a secret is accepted at a moment: neither revoked nor expired, itself or its key. */
+export const isValidAt = (secret: ApiKeySecret, now: Date): boolean => now.getTime() < validUntilMs(secret);
 
-/**
- * The Redis channel on which every change to a key is told, the message being its id: all processes then forget what
- * they know of it.
- */
+/** The Redis channel on which every change of a key is published, as its id: all processes then look it up again. */
 export const API_KEY_CHANGED_CHANNEL = 'petstore:api-key-changed';

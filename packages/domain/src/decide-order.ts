@@ -1,113 +1,85 @@
-import {
-  type CancelledOrder,
-  type CompletedOrder,
-  type Order,
-  type PendingOrder,
-  QUANTITY_MAX,
-  QUANTITY_MIN,
-  SHIP_DATE_MAX,
-  SHIP_DATE_MIN,
-  type ShippedOrder,
-} from './order.ts';
+import { isQuantity, isShipDate, type Order, type PendingOrder } from './order.ts';
+import { err, ok, type Result } from './result.ts';
 
-/** What may be asked of an order that was placed. */
+/** Changes of an order that was placed. */
 export type OrderCommand = 'cancel' | 'ship' | 'complete';
 
-/** Why an order stays as it is. */
-export type OrderRefusal =
+/** The state of an order, in full: `complete` is a fact about a shipped order. */
+type OrderState = Pick<Order, 'status' | 'complete'>;
+
+interface Transition {
+  /** The only state to which the command applies. */
+  readonly from: OrderState;
+  readonly to: OrderState;
+  /** The field that tells when it happened. */
+  readonly stamp: 'cancelledAt' | 'shippedAt' | 'completedAt';
+}
+
+/** Every change of an order there is. Storage derives its statements from this table. */
+export const ORDER_TRANSITIONS = {
+  cancel: {
+    from: { status: 'pending', complete: false },
+    to: { status: 'cancelled', complete: false },
+    stamp: 'cancelledAt',
+  },
+  ship: {
+    from: { status: 'pending', complete: false },
+    to: { status: 'shipped', complete: false },
+    stamp: 'shippedAt',
+  },
+  complete: {
+    from: { status: 'shipped', complete: false },
+    to: { status: 'shipped', complete: true },
+    stamp: 'completedAt',
+  },
+} as const satisfies Record<OrderCommand, Transition>;
+
+/** Why a command does not apply to an order. */
+export type CommandReason =
   | 'order_not_found'
   | 'order_already_shipped'
   | 'order_already_cancelled'
   | 'order_not_shipped'
   | 'order_already_completed';
 
-export type Decision<Value, Refusal extends string> =
-  | { readonly ok: true; readonly value: Value }
-  | { readonly ok: false; readonly refusal: Refusal };
-
-export const accept = <Value>(value: Value) => ({ ok: true, value }) as const;
-export const refuse = <Refusal extends string>(refusal: Refusal) => ({ ok: false, refusal }) as const;
-
 /**
  * Decides what becomes of an order: the order after the command, or the reason why it stays as it is.
  *
- * @param order the order, or `undefined` where there is none with that id
- * @param now the time that the transition is stamped with
+ * @param order `undefined` where there is none with the id that was given
+ * @param now the time of the transition
  */
-export function decideOrder(order: Order | undefined, command: OrderCommand, now: Date): Decision<Order, OrderRefusal> {
-  if (order === undefined) return refuse('order_not_found');
-  switch (command) {
-    case 'cancel':
-      return cancelOrder(order, now);
-    case 'ship':
-      return shipOrder(order, now);
-    case 'complete':
-      return completeOrder(order, now);
-    default:
-      return command satisfies never;
-  }
+export function decideOrder(order: Order | undefined, command: OrderCommand, now: Date): Result<Order, CommandReason> {
+  if (order === undefined) return err('order_not_found');
+  const { from, to, stamp } = ORDER_TRANSITIONS[command];
+  if (order.status !== from.status || order.complete !== from.complete) return err(reasonAgainst(order, command));
+  return ok({ ...order, ...to, [stamp]: now } as Order); // each transition sets what its state has
 }
 
-function cancelOrder(order: Order, now: Date): Decision<CancelledOrder, OrderRefusal> {
+function reasonAgainst(order: Order, command: OrderCommand): CommandReason {
   switch (order.status) {
     case 'pending':
-      return accept({ ...order, status: 'cancelled', cancelledAt: now });
+      return 'order_not_shipped';
     case 'shipped':
-      return refuse('order_already_shipped');
+      return command === 'complete' ? 'order_already_completed' : 'order_already_shipped';
     case 'cancelled':
-      return refuse('order_already_cancelled');
+      return 'order_already_cancelled';
     default:
       return order satisfies never;
   }
 }
 
-function shipOrder(order: Order, now: Date): Decision<ShippedOrder, OrderRefusal> {
-  switch (order.status) {
-    case 'pending':
-      return accept({ ...order, status: 'shipped', shippedAt: now });
-    case 'shipped':
-      return refuse('order_already_shipped');
-    case 'cancelled':
-      return refuse('order_already_cancelled');
-    default:
-      return order satisfies never;
-  }
-}
-
-function completeOrder(order: Order, now: Date): Decision<CompletedOrder, OrderRefusal> {
-  switch (order.status) {
-    case 'pending':
-      return refuse('order_not_shipped');
-    case 'shipped':
-      return order.complete
-        ? refuse('order_already_completed')
-        : accept({ ...order, complete: true, completedAt: now });
-    case 'cancelled':
-      return refuse('order_already_cancelled');
-    default:
-      return order satisfies never;
-  }
-}
-
-/** What a customer asks for. */
+/** What a customer orders. */
 export interface OrderRequest extends Pick<PendingOrder, 'petId' | 'quantity' | 'shipDate'> {}
 
-/** A pending order that awaits its id, which the store of orders gives. */
+/** A pending order whose id is still to come from the store of orders. */
 export type NewOrder = Omit<PendingOrder, 'id'>;
 
-/** Why an order cannot be placed as asked. */
-export type PlaceRefusal = 'quantity_out_of_range' | 'ship_date_out_of_range';
+/** Why an order cannot be placed. */
+export type PlacementReason = 'quantity_out_of_range' | 'ship_date_out_of_range';
 
 /** Decides whether an order may be placed, and how it begins. */
-export function placeOrder(request: OrderRequest, now: Date): Decision<NewOrder, PlaceRefusal> {
-  if (!isQuantity(request.quantity)) return refuse('quantity_out_of_range');
-  if (request.shipDate !== undefined && !isShipDate(request.shipDate)) return refuse('ship_date_out_of_range');
-  return accept({ ...request, status: 'pending', complete: false, placedAt: now });
+export function placeOrder(request: OrderRequest, now: Date): Result<NewOrder, PlacementReason> {
+  if (!isQuantity(request.quantity)) return err('quantity_out_of_range');
+  if (request.shipDate !== undefined && !isShipDate(request.shipDate)) return err('ship_date_out_of_range');
+  return ok({ ...request, status: 'pending', complete: false, placedAt: now });
 }
-
-/** Whether a number of units can be ordered: a whole number from {@link QUANTITY_MIN} to {@link QUANTITY_MAX}. */
-export const isQuantity = (value: number): boolean =>
-  Number.isInteger(value) && value >= QUANTITY_MIN && value <= QUANTITY_MAX;
-
-/** Whether a moment can be a ship date: from {@link SHIP_DATE_MIN} to {@link SHIP_DATE_MAX}. */
-export const isShipDate = (value: Date): boolean => value >= SHIP_DATE_MIN && value <= SHIP_DATE_MAX;

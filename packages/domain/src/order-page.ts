@@ -1,5 +1,5 @@
-import type { Order, OrderId, OrderStatus } from './order.ts';
-import type { PetId } from './pet.ts';
+import type { OrderId, PetId } from './ids.ts';
+import type { Order, OrderStatus } from './order.ts';
 
 /** Which orders are wanted. An order has to meet every part that is given. */
 export interface OrderFilter {

@@ -1,15 +1,4 @@
-import type { Brand } from './brand.ts';
-import { isInt64 } from './int64.ts';
-import type { PetId } from './pet.ts';
-
-/** Identifies an order: any 64-bit signed integer. */
-export type OrderId = Brand<bigint, 'OrderId'>;
-
-/** @throws RangeError when the value does not fit 64 bits */
-export function orderId(value: bigint): OrderId {
-  if (!isInt64(value)) throw new RangeError(`an order id is a 64-bit integer, not ${value}`);
-  return value as OrderId; // the one place that hands out the brand
-}
+import type { OrderId, PetId } from './ids.ts';
 
 export const QUANTITY_MIN = 1;
 export const QUANTITY_MAX = 2_147_483_647;
@@ -17,6 +6,13 @@ export const QUANTITY_MAX = 2_147_483_647;
 /** First and last ship date: the instants that RFC 3339 writes with a year of 0001 to 9999. */
 export const SHIP_DATE_MIN = new Date('0001-01-01T00:00:00.000Z');
 export const SHIP_DATE_MAX = new Date('9999-12-31T23:59:59.999Z');
+
+/** Whether a number of units can be ordered: a whole number from {@link QUANTITY_MIN} to {@link QUANTITY_MAX}. */
+export const isQuantity = (value: number): boolean =>
+  Number.isInteger(value) && value >= QUANTITY_MIN && value <= QUANTITY_MAX;
+
+/** Whether a moment can be a ship date: from {@link SHIP_DATE_MIN} to {@link SHIP_DATE_MAX}. */
+export const isShipDate = (value: Date): boolean => value >= SHIP_DATE_MIN && value <= SHIP_DATE_MAX;
 
 interface OrderFacts {
   readonly id: OrderId;

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  type CommandReason,
   decideOrder,
   type Order,
   type OrderCommand,
-  type OrderRefusal,
   orderId,
   petId,
   placeOrder,
@@ -45,13 +45,13 @@ describe('decideOrder: every state and command', () => {
     ['cancelled', 'cancel', 'order_already_cancelled'],
     ['cancelled', 'ship', 'order_already_cancelled'],
     ['cancelled', 'complete', 'order_already_cancelled'],
-  ] as const satisfies readonly (readonly [keyof typeof GIVEN, OrderCommand, OrderRefusal])[];
+  ] as const satisfies readonly (readonly [keyof typeof GIVEN, OrderCommand, CommandReason])[];
   it.each(refused)('given %s, when asked to %s, it refuses with %s', (state, command, refusal) => {
-    expect(decideOrder(GIVEN[state], command, NOW)).toEqual({ ok: false, refusal });
+    expect(decideOrder(GIVEN[state], command, NOW)).toEqual({ ok: false, reason: refusal });
   });
 
   it.each(COMMANDS)('given no order, when asked to %s, it refuses with order_not_found', (command) => {
-    expect(decideOrder(undefined, command, NOW)).toEqual({ ok: false, refusal: 'order_not_found' });
+    expect(decideOrder(undefined, command, NOW)).toEqual({ ok: false, reason: 'order_not_found' });
   });
 
   it('names every pair of state and command once', () => {
@@ -83,7 +83,7 @@ describe('any sequence of commands', () => {
   it('completes only what has shipped', () => holds(({ after }) => !after.complete || after.status === 'shipped'));
   it('answers each command with another order or a coded refusal', () =>
     holds(({ before, decision, after }) =>
-      decision.ok ? after !== before : after === before && /^order_[a-z_]+$/.test(decision.refusal),
+      decision.ok ? after !== before : after === before && /^order_[a-z_]+$/.test(decision.reason),
     ));
   it('keeps what the customer asked for', () =>
     holds(
@@ -123,7 +123,7 @@ describe('placeOrder', () => {
   it.each([0, -1, 1.5, QUANTITY_MAX + 1, Number.NaN, Number.POSITIVE_INFINITY])(
     'refuses a quantity of %d',
     (quantity) => {
-      expect(placeOrder({ petId: petId(3n), quantity }, NOW)).toEqual({ ok: false, refusal: 'quantity_out_of_range' });
+      expect(placeOrder({ petId: petId(3n), quantity }, NOW)).toEqual({ ok: false, reason: 'quantity_out_of_range' });
     },
   );
 

@@ -26,7 +26,7 @@ const pending: PendingOrder = {
 };
 const after = (order: Order, command: 'cancel' | 'ship' | 'complete'): Order => {
   const decision = decideOrder(order, command, NOW);
-  if (!decision.ok) throw new Error(decision.refusal);
+  if (!decision.ok) throw new Error(decision.reason);
   return decision.value;
 };
 const shipped = after(pending, 'ship');

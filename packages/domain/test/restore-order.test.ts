@@ -27,12 +27,12 @@ describe('restoreOrder', () => {
   it.each(['pending', 'cancelled'] as const)('refuses a complete order that is %s', (status) => {
     expect(restoreOrder(record({ complete: true, status }), NOW)).toEqual({
       ok: false,
-      refusal: 'complete_but_not_shipped',
+      reason: 'complete_but_not_shipped',
     });
   });
 
   it('refuses a quantity that cannot be ordered', () => {
-    expect(restoreOrder(record({ quantity: 0 }), NOW)).toEqual({ ok: false, refusal: 'quantity_out_of_range' });
+    expect(restoreOrder(record({ quantity: 0 }), NOW)).toEqual({ ok: false, reason: 'quantity_out_of_range' });
   });
 
   it('keeps the status and the completeness that were told, or refuses', () => {

@@ -1,6 +1,6 @@
 export type {
   ApiKeyAdministration,
-  ApiKeyRefusal,
+  ApiKeyReason,
   KeyRotation,
   NewApiKey,
 } from './administration/api-key-administration.ts';

@@ -151,7 +151,7 @@ describe('rotating', () => {
     ] as const;
     for (const [id, refusal] of cases) {
       const secret = newSecret(id);
-      expect(await rotate(id, secret, after(5), after(HOUR_MS))).toEqual({ ok: false, refusal });
+      expect(await rotate(id, secret, after(5), after(HOUR_MS))).toEqual({ ok: false, reason: refusal });
       expect(await find(secret)).toBeUndefined();
     }
   });

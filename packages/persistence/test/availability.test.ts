@@ -25,6 +25,7 @@ const WAYS = {
   'migrations.migrate': ({ migrations }) => migrations.migrate(),
   'orders.applyCommand': ({ orders }) => orders.applyCommand(orderId(1n), 'cancel', NOW),
   'orders.insertOrder': ({ orders }) => orders.insertOrder(newOrder()),
+  'orders.findOrder': ({ orders }) => orders.findOrder(orderId(1n)),
   'orders.findOrders': ({ orders }) => orders.findOrders({ filter: {}, limit: 1 }),
   'orders.findOrders, a search': ({ orders }) => orders.findOrders({ filter: { complete: true }, limit: 1 }),
   'orders.listOrders': ({ orders }) => collect(orders.listOrders()),

@@ -230,3 +230,13 @@ describe('a page costs', () => {
     expect(withCondition).toEqual([]);
   });
 });
+
+test('one order is found as it is, also while another transaction has it locked', async () => {
+  const order = completedOrder(7_000n);
+  await importOrders(store, [order]);
+  await store.query('begin');
+  await store.query('select from orders where id = 7000 for update');
+  expect(await store.persistence.orders.findOrder(order.id)).toEqual(order);
+  await store.query('rollback');
+  expect(await store.persistence.orders.findOrder(orderId(-404n))).toBeUndefined();
+});

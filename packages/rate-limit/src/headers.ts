@@ -1,11 +1,10 @@
-import {
-  type RateLimitDecision,
-  type RateLimitSnapshot,
-  type RateLimitStatus,
-  type RecalledStatus,
-  tightestWindow,
-  type WindowName,
-  type WindowStatus,
+import type {
+  RateLimitDecision,
+  RateLimitSnapshot,
+  RateLimitStatus,
+  RecalledStatus,
+  WindowName,
+  WindowStatus,
 } from './port.ts';
 
 /** What the headers of a response are made of. */
@@ -63,3 +62,7 @@ function itemOf(name: WindowName, window: WindowStatus, decision: HeaderSource):
   const resetAtMs = isBanned ? decision.releaseAtMs : window.resetAtMs;
   return `"${name}";r=${isBanned ? 0 : window.remaining};t=${Math.ceil((resetAtMs - decision.atMs) / 1000)}`;
 }
+
+/** The window with the lowest remaining; of two alike, the longer. */
+export const tightestWindow = ({ minute, day }: RateLimitStatus): WindowName =>
+  day !== undefined && day.remaining <= minute.remaining ? 'day' : 'minute';

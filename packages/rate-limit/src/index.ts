@@ -1,4 +1,5 @@
 export { type Ban, connectToAdministrate, RateLimitAdministration } from './administration.ts';
+export { bannedDecisionOf } from './algorithm/subject-state.ts';
 export { createResilientLimiter } from './fallback/cluster-limiter.ts';
 export { InProcessLimiter, type InProcessLimiterOptions } from './fallback/in-process-limiter.ts';
 export type { ResilientLimiterOptions } from './fallback/resilient-limiter.ts';
@@ -10,6 +11,7 @@ export {
   type ApiKeySubject,
   apiKeySubject,
   type ClientAddressSubject,
+  canEverFit,
   clientAddressSubject,
   type RateLimitSubject,
 } from './subject.ts';

@@ -133,38 +133,5 @@ export interface LimiterStateChange {
   readonly reason: string;
 }
 
-/** The refusal that a ban means for every request; `undefined` where no ban is in force. */
-export function bannedDecisionOf(snapshot: RateLimitSnapshot): BannedDecision | undefined {
-  const { atMs, minute, day, ban } = snapshot;
-  if (ban === undefined) return undefined;
-  const resetsAtMs = [minute, day].map((window) => (window?.remaining === 0 ? window.resetAtMs : 0));
-  const releaseAtMs = Math.max(ban.untilMs, ...resetsAtMs);
-  return {
-    outcome: 'api_key_banned',
-    atMs,
-    minute,
-    day,
-    limitingWindow: tightestWindow(snapshot),
-    bannedUntilMs: ban.untilMs,
-    releaseAtMs,
-    retryAfterSeconds: wholeSecondsUntil(releaseAtMs, atMs),
-  };
-}
-
-/** The window with the lowest remaining; of two alike, the longer. */
-export const tightestWindow = ({ minute, day }: RateLimitStatus): WindowName =>
-  day !== undefined && day.remaining <= minute.remaining ? 'day' : 'minute';
-
 /** Whole seconds, rounded up: at least 1 for a moment that lies ahead. */
 export const wholeSecondsUntil = (atMs: number, nowMs: number): number => Math.ceil((atMs - nowMs) / 1000);
-
-/** Whether a request of this cost could be admitted by an idle subject. A batch that cannot is a mistake, not a 429. */
-export const canEverFit = (subject: RateLimitSubject, cost: number): boolean =>
-  cost <= subject.perMinute && (subject.perDay === undefined || cost <= subject.perDay);
-
-/** @throws RangeError when the cost is not a whole number from 1 to the lowest limit of the subject */
-export function assertCost(subject: RateLimitSubject, cost: number): void {
-  if (cost >= 1 && Number.isInteger(cost) && canEverFit(subject, cost)) return;
-  const costMax = Math.min(subject.perMinute, subject.perDay ?? subject.perMinute);
-  throw new RangeError(`the cost of a request is a whole number from 1 to its lowest limit, ${costMax}, not ${cost}`);
-}

@@ -72,3 +72,14 @@ function networkOf(address: string): string {
     .map((group) => group.replace(/^0+(?=.)/, '').toLowerCase())
     .join(':')}::/64`;
 }
+
+/** Whether a request of this cost could be admitted by an idle subject. A batch that cannot is a mistake, not a 429. */
+export const canEverFit = (subject: RateLimitSubject, cost: number): boolean =>
+  cost <= subject.perMinute && (subject.perDay === undefined || cost <= subject.perDay);
+
+/** @throws RangeError when the cost is not a whole number from 1 to the lowest limit of the subject */
+export function assertCost(subject: RateLimitSubject, cost: number): void {
+  if (cost >= 1 && Number.isInteger(cost) && canEverFit(subject, cost)) return;
+  const costMax = Math.min(subject.perMinute, subject.perDay ?? subject.perMinute);
+  throw new RangeError(`the cost of a request is a whole number from 1 to its lowest limit, ${costMax}, not ${cost}`);
+}

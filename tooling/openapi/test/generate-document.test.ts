@@ -50,10 +50,14 @@ describe('a generated document', () => {
   );
 
   test('holds the operations of its own version alone', () => {
-    const router = routerOf({ a: {}, b: { apiVersion: 'v2' }, c: {} });
+    const router = routerOf({
+      a: {},
+      b: { versions: { v2: 'stable' } },
+      c: { versions: { v1: 'stable', v2: 'beta' } },
+    });
     const pathsOf = (version: 'v1' | 'v2') => Object.keys(generateDocument(router, { ...V1, version }).paths ?? {});
     expect(pathsOf('v1')).toEqual(['/a', '/c']);
-    expect(pathsOf('v2')).toEqual(['/b']);
+    expect(pathsOf('v2')).toEqual(['/b', '/c']);
   });
 
   test('says where no key is needed', () => {
@@ -66,9 +70,9 @@ describe('a generated document', () => {
   test('shows how stable an operation is, unless it is stable', () => {
     const { a, b, c, d } = generateOperations({
       a: {},
-      b: { stability: 'beta' },
-      c: { stability: 'experimental' },
-      d: { stability: 'stable' },
+      b: { versions: { v1: 'beta' } },
+      c: { versions: { v1: 'experimental' } },
+      d: { versions: { v1: 'stable', v2: 'beta' } },
     });
     expect(extensionsOf(a)).toEqual({});
     expect(extensionsOf(b)).toEqual({

@@ -84,7 +84,7 @@ async function rotateKey(context: CommandContext, id: ApiKeyId, flags: RotateFla
   const key = await withSession(async (session) => {
     const rotation = { secretHash: hashApiKeyText(text), now, overlapEndsAt };
     const decision = await session.persistence.keyAdministration.rotateKey(id, rotation);
-    if (!decision.ok) rejectKey(decision.refusal, id);
+    if (!decision.ok) rejectKey(decision.reason, id);
     await announceKeyChange(session, id, output);
     return decision.value;
   });

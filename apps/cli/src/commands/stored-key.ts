@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { API_KEY_CHANGED_CHANNEL, type ApiKey, type ApiKeyId } from '@petstore/domain';
-import type { ApiKeyRefusal } from '@petstore/persistence';
+import type { ApiKeyReason } from '@petstore/persistence';
 import { connectRedis } from '@petstore/rate-limit';
 import type { RedisTarget } from '@petstore/runtime';
 import { CommandError } from '../errors.ts';
@@ -16,7 +16,7 @@ export async function findKey({ persistence }: Session, id: ApiKeyId): Promise<A
 }
 
 /** @throws CommandError always */
-export function rejectKey(reason: ApiKeyRefusal, id: ApiKeyId): never {
+export function rejectKey(reason: ApiKeyReason, id: ApiKeyId): never {
   switch (reason) {
     case 'key_not_found':
       throw new CommandError(`there is no key with the id ${id}`);

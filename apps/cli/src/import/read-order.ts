@@ -12,7 +12,7 @@ import {
   petId,
   QUANTITY_MAX,
   QUANTITY_MIN,
-  type RestoreRefusal,
+  type RestoreReason,
   restoreOrder,
 } from '@petstore/domain';
 import { type Field, FieldError, type Fields, readOptional, readRequired, rejectUnknown, textOf } from './fields.ts';
@@ -28,7 +28,7 @@ const REFUSALS = {
   quantity_out_of_range: `quantity must be ${QUANTITY}`,
   ship_date_out_of_range: 'shipDate must be of the years 0001 to 9999',
   complete_but_not_shipped: 'an order that is complete has the status shipped and no other',
-} as const satisfies Record<RestoreRefusal, string>;
+} as const satisfies Record<RestoreReason, string>;
 
 /**
  * Reads an order.
@@ -53,7 +53,7 @@ export function readOrder(fields: Fields, now: Date): Order {
     ...(status && { status }),
   };
   const decision = restoreOrder(record, now);
-  if (!decision.ok) throw new FieldError(REFUSALS[decision.refusal]);
+  if (!decision.ok) throw new FieldError(REFUSALS[decision.reason]);
   return decision.value;
 }
 

@@ -48,7 +48,7 @@ export function createDemoOrders(now: Date): readonly Order[] {
       complete,
     };
     const decision = restoreOrder(record, now);
-    if (!decision.ok) throw new Error(`a demo order was refused: ${decision.refusal}`);
+    if (!decision.ok) throw new Error(`a demo order was refused: ${decision.reason}`);
     return decision.value;
   });
 }

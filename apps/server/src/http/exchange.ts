@@ -14,7 +14,7 @@ import type { RateLimitSnapshot } from '@petstore/rate-limit';
 import type { Logger } from 'pino';
 import type { RequestMetrics } from './app-options.ts';
 import { closeGentlyAfterResponse } from './edge/close-gently.ts';
-import { mayBeFollowed } from './edge/pipelining.ts';
+import { mayBeFollowed } from './edge/connections.ts';
 import { HeldCounts, type LoadShedder } from './in-flight.ts';
 import { isDropped } from './request-body.ts';
 import { type CorsPolicy, chooseRequestId, JSON_TYPE, type ResponseHeaders, startHeaders } from './response-headers.ts';
@@ -97,8 +97,10 @@ export class Exchange {
 
   sendText(status: number, contentType: string, text: string): void {
     this.headers['content-type'] = contentType;
-    this.headers['content-length'] = Buffer.byteLength(text);
-    this.#send(status, text, 'utf8');
+    const byteLength = Buffer.byteLength(text);
+    this.headers['content-length'] = byteLength;
+    // ASCII is written without being encoded: that saves a thirtieth of a 429.
+    this.#send(status, text, byteLength === text.length ? 'latin1' : 'utf8');
   }
 
   sendBytes(status: number, contentType: string, bytes: Uint8Array): void {

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { type DocumentOptions, type DocumentServer, openApiDocument } from '@petstore/api';
+import { type DocumentOptions, type DocumentServer, openApiDocument, petsSunset } from '@petstore/api';
 import type { Settings } from '../settings.ts';
 import type { RenderedDocument } from './app-options.ts';
 
@@ -24,7 +24,7 @@ export function renderDocument(
     },
   ];
   if (stagingBaseUrl !== undefined) servers.push({ url: urlOf(stagingBaseUrl), description: 'Staging' });
-  const document = openApiDocument({ version, servers, sunsetAt: petsSunsetAt });
+  const document = openApiDocument({ version, servers, sunsetOverrides: petsSunset(petsSunsetAt) });
   // Most processes never need it, and loading it takes a tenth of a whole start.
   const { stringify }: typeof import('yaml') = require('yaml');
   return { json: JSON.stringify(document), yaml: stringify(document) };

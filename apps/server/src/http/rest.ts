@@ -28,19 +28,23 @@ export const restRoutesOf = (operations: readonly RestRoute[], options: RestOpti
 const pathOf = ({ apiVersion, path }: RestRoute): string => `/${apiVersion}${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
 
 function infoOf(routes: readonly RestRoute[], services: Services): RouteInfo {
-  const deprecated = routes.find((route) => route.deprecatedAt !== undefined);
+  const deprecated = routes.find((route) => route.deprecation !== undefined);
   return {
     // The operations of one path are few; requests by other methods are counted under the first.
     operation: routes[0]?.operationId ?? 'unknown',
     errorFormat: 'rest',
     requiresApiKey: true,
     allow: allowOf(routes.map((route) => route.method)),
-    ...(deprecated?.deprecatedAt && { deprecation: deprecationOf(deprecated, deprecated.deprecatedAt, services) }),
+    ...(deprecated?.deprecation && { deprecation: deprecationOf(deprecated, deprecated.deprecation, services) }),
   };
 }
 
 /** RFC 9745 and RFC 8594: since when it is deprecated, until when it is served, and where that is explained. */
-function deprecationOf(route: RestRoute, deprecatedAt: Date, { petsSunsetAt }: Services): Deprecation {
+function deprecationOf(
+  route: RestRoute,
+  { deprecatedAt, sunsetAt }: NonNullable<RestRoute['deprecation']>,
+  { sunsetOverrides = {} }: Services,
+): Deprecation {
   const { operationId, method } = route;
   // Relative, so that it holds behind a proxy that puts something before our paths.
   const wayUp = '../'.repeat(pathOf(route).split('/').length - 2);
@@ -49,7 +53,7 @@ function deprecationOf(route: RestRoute, deprecatedAt: Date, { petsSunsetAt }: S
     operation: operationId,
     methods: new Set(method === 'GET' ? ['GET', 'HEAD'] : [method]),
     headers: {
-      ...deprecationFields(deprecatedAt, petsSunsetAt),
+      ...deprecationFields(deprecatedAt, sunsetOverrides[operationId] ?? sunsetAt),
       link: `${page}; rel="deprecation"; type="text/html", ${page}; rel="sunset"; type="text/html"`,
     },
   };

@@ -63,19 +63,23 @@ async function send(facts: RequestFacts, from: TestApp = app): Promise<string> {
   return `${status} ${code}`;
 }
 
-/** By operationId: creates what a request needs to succeed. @returns its URL */
+/** By operationId: creates what a request needs to succeed. @returns its path below the version */
 const SUCCEEDING: Readonly<Record<string, (from: TestApp) => Promise<string>>> = {
-  listOrders: async () => '/v1/store/orders',
-  cancelOrder: async (from) => `/v1/store/orders/${(await placeOrder(from.persistence)).id}`,
-  getPetById: async () => '/v1/pets/1',
-  listOrdersPage: async () => '/v2/store/orders?limit=2',
+  listOrders: async () => '/store/orders',
+  cancelOrder: async (from) => `/store/orders/${(await placeOrder(from.persistence)).id}`,
+  getPetById: async () => '/pets/1',
+  listOrdersPage: async () => '/store/orders?limit=2',
+  getOrder: async (from) => `/store/orders/${(await placeOrder(from.persistence)).id}`,
 };
 
-const urlOf = (operation: Operation, from: TestApp = app): Promise<string> => {
-  const make = SUCCEEDING[operation.operationId];
-  if (make === undefined) throw new Error(`Say in SUCCEEDING how ${operation.operationId} succeeds.`);
-  return make(from);
+const urlOf = async ({ operationId, basePath }: Operation, from: TestApp = app): Promise<string> => {
+  const make = SUCCEEDING[operationId];
+  if (make === undefined) throw new Error(`Say in SUCCEEDING how ${operationId} succeeds.`);
+  return basePath + (await make(from));
 };
+
+const isReadable = ({ basePath, path }: Operation): boolean =>
+  OPERATIONS.some((other) => other.basePath === basePath && other.path === path && other.method === 'GET');
 
 describe.concurrent.each(OPERATIONS)('$name', (operation) => {
   const { method, operationId } = operation;
@@ -93,7 +97,7 @@ describe.concurrent.each(OPERATIONS)('$name', (operation) => {
   });
 
   test('HEAD, OPTIONS, a preflight and other methods', async () => {
-    expect(await sendFor({ method: 'HEAD' })).toBe(method === 'GET' ? '200' : '405');
+    expect(await sendFor({ method: 'HEAD' })).toBe(isReadable(operation) ? '200' : '405');
     expect(await sendFor({ method: 'OPTIONS' })).toBe('204');
     const lines = [`Origin: ${SHOP}`, `Access-Control-Request-Method: ${method}`];
     expect(await sendFor({ method: 'OPTIONS', key: null, lines })).toBe('204');
@@ -134,16 +138,19 @@ describe.concurrent.each(OPERATIONS)('$name', (operation) => {
   test(`${operationId} is distinguished from paths that do not exist`, async () => {
     expect(await send({ method, url: `${operation.basePath}/nothing` })).toBe('404 route_not_found');
     const path = (await urlOf(operation)).replace(/\?.*/, '');
-    // As sent by a client that adds a slash at the end, or to the base URL.
-    const missed = [`${path}/`, path.replace(operation.basePath, `${operation.basePath}/`)];
-    for (const url of missed) expect(await sendFor({ url, meantFor: operationId })).toBe('404 route_not_found');
+    // As sent by a client that adds a slash to the base URL, or at the end, where another operation may have its id.
+    const doubled = path.replace(operation.basePath, `${operation.basePath}/`);
+    expect(await sendFor({ url: doubled, meantFor: operationId })).toBe('404 route_not_found');
+    const wantsId = ({ basePath, path: other, method: by }: Operation) =>
+      basePath === operation.basePath && by === method && other.startsWith(`${operation.path}/{`);
+    if (OPERATIONS.some(wantsId)) expect(await sendFor({ url: `${path}/` })).toBe('400 invalid_request');
+    else expect(await sendFor({ url: `${path}/`, meantFor: operationId })).toBe('404 route_not_found');
   });
 });
 
 describe.concurrent('responses of single operations', () => {
-  const cancel = (url: string) => send({ method: 'DELETE', url: `/v1/store/orders/${url}` });
-
-  test('cancelOrder', async () => {
+  test.each(['v1', 'v2'])('cancelOrder of %s', async (version) => {
+    const cancel = (id: string) => send({ method: 'DELETE', url: `/${version}/store/orders/${id}` });
     expect(await cancel('0x1')).toBe('400 invalid_request');
     expect(await cancel('404')).toBe('404 order_not_found');
     expect(await cancel(String((await placeOrder(app.persistence, 'ship')).id))).toBe('409 order_already_shipped');
@@ -181,6 +188,13 @@ describe.concurrent('responses of single operations', () => {
     const page = await (await app.fetch(pathname, { key: null })).text();
     expect(page).toContain(`id="${hash.slice(1)}"`);
     expect(page).toContain('GET /pets/{petId}');
+  });
+
+  test('getOrder', async () => {
+    const find = (id: unknown) => send({ method: 'GET', url: `/v2/store/orders/${id}` });
+    expect(await find('0x1')).toBe('400 invalid_request');
+    expect(await find('404')).toBe('404 order_not_found');
+    expect(await find((await placeOrder(app.persistence, 'ship', 'complete')).id)).toBe('200');
   });
 
   test('listOrdersPage', async () => {

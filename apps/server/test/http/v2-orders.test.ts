@@ -125,6 +125,41 @@ describe('200: a page of orders', () => {
   });
 });
 
+describe('one order', () => {
+  const find = (id: unknown, init: Parameters<TestApp['fetch']>[1] = {}) => app.fetch(`/v2/store/orders/${id}`, init);
+
+  test('is what it is in the list, whatever its state', async () => {
+    for (const id of [INT64_MIN, ...ids, INT64_MAX]) {
+      const response = await find(id);
+      expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json']);
+      expect(await (await get('?limit=100')).text()).toContain(await response.text());
+      expectRateLimitHeaders({ headers: Object.fromEntries(response.headers) });
+    }
+  });
+
+  test('is the same over tRPC, with its times', async () => {
+    const { data } = await query(app, 'orders.get', { orderId: ids[2] });
+    expect(data).toMatchObject({ id: ids[2], status: 'shipped', complete: true, completedAt: expect.any(Date) });
+    expect(JSON.parse(await (await find(ids[2])).text())).toMatchObject({ status: 'shipped', complete: true });
+  });
+
+  test('has a path of its own, with its methods', async () => {
+    const response = await find(ids[0], { method: 'OPTIONS' });
+    expect([response.status, response.headers.get('allow')]).toEqual([204, 'GET, HEAD, DELETE, OPTIONS']);
+    expect((await find(ids[0], { method: 'HEAD' })).status).toBe(200);
+    await find(ids[0]);
+    expect(app.observed.at(-1)).toMatchObject({ operation: 'getOrder', status: 200 });
+  });
+
+  test.each([
+    ['404', 'order_not_found'],
+    ['0x1', 'invalid_request'],
+    ['1?x=1', 'invalid_request'],
+  ] as const)('%s: %s', async (id, code) => {
+    await expectError(await find(id), code);
+  });
+});
+
 describe('400: an invalid parameter', () => {
   test.each([
     ['?limit=0', 'limit: must be a whole number from 1 to 1000.'],
@@ -156,7 +191,7 @@ describe('v2 authenticates and fails as v1 does', () => {
     expectRateLimitHeaders(await expectError(await get('?page=2', { key: 'unknown' }), 'invalid_api_key'));
   });
 
-  test.each(['/v2', '/v2/', '/v2/store', '/v2/store/orders/', '/v2/store/orders/1', '/v2/pets/1', '/v2/Store/orders'])(
+  test.each(['/v2', '/v2/', '/v2/store', '/v2/store/orders/1/', '/v2/pets/1', '/v2/Store/orders'])(
     '404: %s does not exist, which only callers with a key can see',
     async (path) => {
       expectRateLimitHeaders(await expectError(await app.fetch(path), 'route_not_found'));
@@ -193,4 +228,12 @@ describe('v2 authenticates and fails as v1 does', () => {
     expect(listed.match(/"id"/g)).toHaveLength(8);
     expect(listed).not.toContain('status');
   });
+});
+
+test('v2 cancels an order as v1 does', async () => {
+  const { id } = await placeOrder(app.persistence);
+  const cancel = () => app.fetch(`/v2/store/orders/${id}`, { method: 'DELETE' });
+  expect((await cancel()).status).toBe(204);
+  await expectError(await cancel(), 'order_already_cancelled');
+  expect(await (await app.fetch(`/v2/store/orders/${id}`)).json()).toMatchObject({ status: 'cancelled' });
 });

@@ -118,12 +118,10 @@ test('a start shows demo keys as they are by then: none that is revoked or repla
     await first.url();
     const idOf = (plan: string) => keys.get(plan)?.split('_')[2] ?? '';
     const limits = ['--per-minute', '1234', '--per-day', '56789'];
-    await Promise.all([
-      administerKeys(folder.path, 'set-plan', idOf('free'), '--plan', 'enterprise', ...limits),
-      administerKeys(folder.path, 'rotate', idOf('pro'), '--overlap', '0s'),
-      administerKeys(folder.path, 'rotate', idOf('business'), '--overlap', '1h'),
-      administerKeys(folder.path, 'revoke', idOf('enterprise')),
-    ]);
+    await administerKeys(folder.path, 'set-plan', idOf('free'), '--plan', 'enterprise', ...limits);
+    await administerKeys(folder.path, 'rotate', idOf('pro'), '--overlap', '0s');
+    await administerKeys(folder.path, 'rotate', idOf('business'), '--overlap', '1h');
+    await administerKeys(folder.path, 'revoke', idOf('enterprise'));
   }
   const banner = await readBannerOnTerminal(folder.path);
   expect(keysOf(banner)).toEqual([

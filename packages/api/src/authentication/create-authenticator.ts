@@ -5,8 +5,8 @@ import {
   type Clock,
   hashApiKeyText,
   isApiKeyText,
-  isValidAt,
   StorageUnavailableError,
+  validUntilMs,
 } from '@petstore/domain';
 import { LRUCache } from 'lru-cache';
 import { ApiError } from '../api-error.ts';
@@ -54,6 +54,7 @@ const one = (): number => 1;
 interface KnownKey {
   readonly secret: ApiKeySecret;
   readonly authenticated: Authentication;
+  readonly validUntilMs: number;
   readonly freshUntilMs: number;
   /** While the store is away: when to ask it again. */
   retryAtMs: number;
@@ -115,8 +116,8 @@ class CachingAuthenticator implements Authenticator {
 
   /** Expiry is judged at each request, whenever the key was looked up. */
   #judge(entry: KnownKey, now: Date): Authentication {
-    if (!isValidAt(entry.secret, now)) return INVALID;
     const nowMs = now.getTime();
+    if (nowMs >= entry.validUntilMs) return INVALID;
     if (nowMs >= entry.markAtMs) {
       entry.markAtMs = nowMs + MARK_USED_EVERY_MS;
       this.#options.apiKeys.markKeyUsed(entry.secret.key.id, now).catch(this.#report);
@@ -195,6 +196,7 @@ function createKnownKey(secret: ApiKeySecret, nowMs: number, before: KnownKey | 
       principal: { type: 'api-key', keyId: key.id, kind: key.kind, plan: key.plan },
       key,
     },
+    validUntilMs: validUntilMs(secret),
     freshUntilMs: nowMs + KNOWN_KEY_FRESH_MS,
     retryAtMs: 0,
     markAtMs: Math.max(before?.markAtMs ?? 0, (key.lastUsedAt?.getTime() ?? 0) + MARK_USED_EVERY_MS),

@@ -2,10 +2,9 @@ import type { OpenAPIObject } from 'trpc-to-openapi';
 import v1 from '../../openapi.json' with { type: 'json' };
 import v2 from '../../openapi.v2.json' with { type: 'json' };
 import type { Stability } from '../procedure-meta.ts';
-import { deprecationFields } from '../rest/deprecation-fields.ts';
-import type { ApiVersion } from '../rest/rest-route.ts';
+import { deprecationFields, type SunsetOverrides } from '../rest/sunset.ts';
 import { stabilityExtensions } from './stability.ts';
-import { DEPRECATION_GUIDE_PATH, referencePath } from './versions.ts';
+import { API_VERSIONS, type ApiVersion, DEPRECATION_GUIDE_PATH } from './versions.ts';
 
 type Headers = NonNullable<NonNullable<OpenAPIObject['components']>['headers']>;
 type Paths = NonNullable<OpenAPIObject['paths']>;
@@ -24,21 +23,24 @@ export interface DocumentOptions {
   /** @default 'v1' */
   readonly version?: ApiVersion;
   readonly servers: readonly DocumentServer[];
-  /** When deprecated operations end here. @default what is committed */
-  readonly sunsetAt?: Date;
+  /** @default what is committed */
+  readonly sunsetOverrides?: SunsetOverrides;
 }
 
 /** The OpenAPI 3.1 document of one version, as committed, with what differs from one installation to another. */
-export function openApiDocument({ version = 'v1', servers, sunsetAt }: DocumentOptions): OpenAPIObject {
+export function openApiDocument({ version = 'v1', servers, sunsetOverrides = {} }: DocumentOptions): OpenAPIObject {
   const document = COMMITTED[version] as unknown as OpenAPIObject; // TypeScript widens what it reads of a JSON file
   const { externalDocs, paths, components } = document;
+  const [anySunsetAt] = Object.values(sunsetOverrides);
   const site = servers[0]?.url.replace(/\/v\d+$/, '');
   return {
     ...document,
-    ...(site !== undefined && { externalDocs: { ...externalDocs, url: site + referencePath(version) } }),
+    ...(site !== undefined && { externalDocs: { ...externalDocs, url: site + API_VERSIONS[version].referencePath } }),
     servers: describeServers(servers),
-    paths: mapOperations(paths, (operation) => withSunset(withGuide(operation, site), sunsetAt)),
-    ...(sunsetAt && { components: { ...components, headers: withSunsetExamples(components?.headers, sunsetAt) } }),
+    paths: mapOperations(paths, (operation) => withSunset(withGuide(operation, site), sunsetOverrides)),
+    ...(anySunsetAt && {
+      components: { ...components, headers: withSunsetExamples(components?.headers, anySunsetAt) },
+    }),
   };
 }
 
@@ -58,13 +60,14 @@ function withGuide(operation: Operation, site: string | undefined): Operation {
   return { ...operation, externalDocs: { ...(externalDocs as object), url: site + DEPRECATION_GUIDE_PATH } };
 }
 
-function withSunset(operation: Operation, sunsetAt: Date | undefined): Operation {
+function withSunset(operation: Operation, sunsetOverrides: SunsetOverrides): Operation {
+  const sunsetAt = sunsetOverrides[String(operation['operationId'])];
   if (sunsetAt === undefined || !('x-sunset' in operation)) return operation;
   const stability = (operation['x-stability'] as Stability | undefined) ?? 'stable'; // from the procedure's metadata
   return { ...operation, ...stabilityExtensions(stability, sunsetAt) };
 }
 
-/** With examples of a deprecation as it is told here. */
+/** With examples of a deprecation as this installation has it. */
 function withSunsetExamples(headers: Headers = {}, sunsetAt: Date): Headers {
   const sunset = () => sunsetAt.toUTCString();
   const deprecation = (committed: string) =>

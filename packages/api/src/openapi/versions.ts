@@ -1,13 +1,17 @@
 import type { ErrorCode } from '../error-catalogue.ts';
-import type { ApiVersion } from '../rest/rest-route.ts';
 
-/** What a document says of its version as a whole. */
-export interface VersionDescription {
-  readonly version: ApiVersion;
+/** A version as a whole, and how its document describes it. */
+interface VersionFacts {
+  /** The segment of the path that its operations are served below. */
+  readonly version: string;
   readonly title: string;
   readonly description: string;
   /** `info.version`: which document this is, as opposed to `version`, which stands in every URL. */
   readonly documentVersion: string;
+  /** Whether operations take query parameters. v1 has none, and ignores all that come. */
+  readonly takesQuery: boolean;
+  /** Where the interactive reference is read, below the service's address. */
+  readonly referencePath: string;
   /** What the operations are grouped by. */
   readonly tags: readonly { readonly name: string; readonly description: string }[];
   /** Sections of the navigation (read by Redocly and Scalar). Where there are any, they hold every tag that has operations. */
@@ -18,7 +22,7 @@ export interface VersionDescription {
   readonly fileName: string;
 }
 
-const V1: VersionDescription = {
+const V1 = {
   version: 'v1',
   title: 'Petstore Orders',
   description: [
@@ -44,27 +48,35 @@ const V1: VersionDescription = {
   // For operations that read a body, which may yet come within v1; new codes may not.
   reservedCodes: ['malformed_json', 'payload_too_large', 'unsupported_media_type'],
   fileName: 'openapi.json',
-};
+  takesQuery: false,
+  referencePath: '/docs',
+} as const satisfies VersionFacts;
 
-const V2: VersionDescription = {
+const V2 = {
   version: 'v2',
   title: 'Petstore Orders, v2 preview',
   description: [
-    'A preview of what comes after v1: the list of orders by pages, with filters. It is experimental, and may change or ' +
-      'go at any time; v1 stays as it is.',
+    'A preview of what comes after v1: the list of orders by pages, with filters, and single orders with their status. ' +
+      'It is experimental, and may change or go at any time; v1 stays as it is.',
     'Keys, limits, headers and errors are those of v1, and both versions count for the same limits. Unlike there, a ' +
       'query parameter that is not documented is refused.',
   ].join('\n\n'),
-  documentVersion: '2.0.0-preview.1',
-  tags: [{ name: 'orders', description: 'List the orders placed in the store.' }],
+  documentVersion: '2.0.0-preview.2',
+  tags: [{ name: 'orders', description: 'List the orders placed in the store, read one, and cancel one.' }],
   fileName: 'openapi.v2.json',
-};
+  takesQuery: true,
+  referencePath: '/docs/v2',
+} as const satisfies VersionFacts;
 
-/** Every version that has a document. */
-export const DOCUMENTED_VERSIONS: readonly VersionDescription[] = [V1, V2];
+/** Every version of the REST interface. */
+export const API_VERSIONS = { v1: V1, v2: V2 } as const;
 
-/** Where the interactive reference of a version is read, below the service's address. */
-export const referencePath = (version: ApiVersion): string => (version === 'v1' ? '/docs' : `/docs/${version}`);
+export type ApiVersion = keyof typeof API_VERSIONS;
+
+export type VersionDescription = VersionFacts & { readonly version: ApiVersion };
+
+/** The same as a list: each has a document. */
+export const DOCUMENTED_VERSIONS: readonly VersionDescription[] = Object.values(API_VERSIONS);
 
 /** Where it is explained which operations are deprecated, below the service's address. */
 export const DEPRECATION_GUIDE_PATH = '/docs/versions#what-is-deprecated-now';

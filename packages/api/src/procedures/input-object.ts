@@ -9,6 +9,10 @@ export const int64 = (description: string) =>
     })
     .meta({ description });
 
+/** The message for a path parameter that is no 64-bit integer. */
+export const int64Complaint = (parameter: string): string =>
+  `${parameter}: must be a 64-bit integer in plain decimal digits, such as 42, without sign "+", leading zeros or blanks.`;
+
 /** An input: exactly these fields. What else came is refused by naming what may come, not what did. */
 export const inputObject = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
   z.strictObject(shape, {

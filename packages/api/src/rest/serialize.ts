@@ -1,11 +1,6 @@
 import type { RestResult } from './rest-route.ts';
 
-const EMPTY: RestResult = { type: 'empty' };
-
-/** For operations that answer 204. */
-export const serializeNothing = (): RestResult => EMPTY;
-
-/** As JSON, 64-bit integers as bare digits. For answers of modest size: the whole text is made at once. */
+/** As JSON, 64-bit integers as bare digits. For short responses: the whole text is made at once. */
 export const serializeJson = (output: unknown): RestResult => ({
   type: 'json',
   text: JSON.stringify(output, (_, value: unknown) => (typeof value === 'bigint' ? rawJson(value) : value)),

@@ -39,9 +39,12 @@ export interface components {
         | 'invalid_request'
         | 'missing_api_key'
         | 'invalid_api_key'
+        | 'order_not_found'
         | 'route_not_found'
         | 'method_not_allowed'
         | 'request_timeout'
+        | 'order_already_shipped'
+        | 'order_already_cancelled'
         | 'expectation_failed'
         | 'rate_limit_exceeded'
         | 'api_key_banned'
@@ -65,6 +68,56 @@ export interface components {
   pathItems: never;
 }
 export interface operations {
+  getOrder: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description Identifier of the order.
+         * @example 1
+         */
+        orderId: bigint;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The order. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['OrderV2'];
+        };
+      };
+    };
+  };
+  cancelOrder: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description Identifier of the order to cancel.
+         * @example 1
+         */
+        orderId: bigint;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Order cancelled successfully. */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
   listOrdersPage: {
     parameters: {
       query?: {

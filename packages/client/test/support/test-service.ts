@@ -8,6 +8,7 @@ import {
   type Context,
   type ErrorResponse,
   errorResponse,
+  petsSunset,
   type RestResult,
   restRoutes,
   toErrorResponse,
@@ -105,7 +106,7 @@ export async function startTestService({
 }
 
 function createHandler({ orders, pets }: Persistence, limiter: InProcessLimiter, limits: RequestLimits) {
-  const services = { orders, pets, limiter, clock: () => new Date(), petsSunsetAt: NEVER };
+  const services = { orders, pets, limiter, clock: () => new Date(), sunsetOverrides: petsSunset(NEVER) };
   const plan = { name: 'enterprise', limits } as const;
   const contextOf = ({ headers, url }: IncomingMessage): Context => {
     const kind = KEYS[headers.authorization ?? ''] ?? 'external';

@@ -1,7 +1,7 @@
 import type { InferEntity } from '@mikro-orm/core';
 import { LockMode } from '@mikro-orm/core';
 import type { EntityManager, MikroORM } from '@mikro-orm/postgresql';
-import type { ApiKey, ApiKeyId, Decision, Plan } from '@petstore/domain';
+import type { ApiKey, ApiKeyId, Plan, Result } from '@petstore/domain';
 import { ApiKeyEntity, ApiKeySecretEntity } from '../schema/entities.ts';
 import { createOrm } from '../schema/orm.ts';
 import { planOf } from '../statements/api-key-store.ts';
@@ -11,7 +11,7 @@ import { translatingErrors } from '../storage-error.ts';
 export type NewApiKey = Omit<ApiKey, 'revokedAt' | 'lastUsedAt'>;
 
 /** Why a key stays as it is. */
-export type ApiKeyRefusal = 'key_not_found' | 'key_revoked' | 'key_expired';
+export type ApiKeyReason = 'key_not_found' | 'key_revoked' | 'key_expired';
 
 export interface KeyRotation {
   /** SHA-256 of the new key's text. */
@@ -28,7 +28,7 @@ export interface ApiKeyAdministration {
   listKeys(): Promise<readonly ApiKey[]>;
   findKey(id: ApiKeyId): Promise<ApiKey | undefined>;
   /** Adds a secret to a key. Limits, strikes and bans belong to the id, which stays. */
-  rotateKey(id: ApiKeyId, rotation: KeyRotation): Promise<Decision<ApiKey, ApiKeyRefusal>>;
+  rotateKey(id: ApiKeyId, rotation: KeyRotation): Promise<Result<ApiKey, ApiKeyReason>>;
   /** For good. Revoking once more changes nothing. */
   revokeKey(id: ApiKeyId, now: Date): Promise<ApiKey | undefined>;
   setPlan(id: ApiKeyId, plan: Plan): Promise<ApiKey | undefined>;
@@ -75,13 +75,13 @@ export class OrmApiKeyAdministration implements ApiKeyAdministration {
     });
   }
 
-  rotateKey(id: ApiKeyId, { secretHash, now, overlapEndsAt }: KeyRotation): Promise<Decision<ApiKey, ApiKeyRefusal>> {
+  rotateKey(id: ApiKeyId, { secretHash, now, overlapEndsAt }: KeyRotation): Promise<Result<ApiKey, ApiKeyReason>> {
     return this.#transaction(async (em) => {
       const row = await lockKey(em, id);
-      if (row === null) return { ok: false, refusal: 'key_not_found' };
+      if (row === null) return { ok: false, reason: 'key_not_found' };
       const key = keyOfRow(row);
-      if (key.revokedAt !== undefined) return { ok: false, refusal: 'key_revoked' };
-      if (key.expiresAt !== undefined && key.expiresAt <= now) return { ok: false, refusal: 'key_expired' };
+      if (key.revokedAt !== undefined) return { ok: false, reason: 'key_revoked' };
+      if (key.expiresAt !== undefined && key.expiresAt <= now) return { ok: false, reason: 'key_expired' };
       await em.nativeDelete(ApiKeySecretEntity, { key: row, expiresAt: { $lte: now } });
       await em.nativeUpdate(
         ApiKeySecretEntity,

@@ -11,7 +11,7 @@ export interface OrderBatch<Batch> {
 }
 
 /** Takes the orders of a batch as lines: the values of a format's fields, tabs between them and a newline behind. */
-export interface LineSink<Batch> {
+interface LineSink<Batch> {
   /** @param start where in `bytes` the line begins. @returns where the next one begins */
   addLine(bytes: Buffer, start: number): number;
   finish(isLast: boolean): Batch | undefined;

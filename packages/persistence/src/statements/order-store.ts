@@ -6,6 +6,7 @@ import { SKIP_TAKEN_IDS } from '../bulk/order-ids.ts';
 import { OrderCommands } from './order-commands.ts';
 import { createOrderListings } from './order-listing.ts';
 import { findOrders } from './order-page.ts';
+import { ORDER_COLUMNS, type OrderRow, orderOfRow } from './order-rows.ts';
 import type { ConnectionPools } from './pipelined-connections.ts';
 import { prepareStatement, type QuerySender, runStatement } from './pipelined-query.ts';
 
@@ -19,6 +20,8 @@ export interface OrderStore extends OrderRepository {
   /** @returns how many orders were added */
   generateOrders(options: GenerateOptions): Promise<number>;
 }
+
+const FIND = prepareStatement<OrderRow>('find-order', `select ${ORDER_COLUMNS} from orders where id = $1`);
 
 const INSERT = prepareStatement<readonly [id: string]>(
   'insert-order',
@@ -36,6 +39,10 @@ const DRAWS_BEFORE_SKIP = 3;
 /** Orders on PostgreSQL, below the ORM: see `openPersistence`. */
 export const createOrderStore = (databaseUrl: string, pools: ConnectionPools): OrderStore => ({
   listOrders: createOrderListings(pools),
+  async findOrder(id) {
+    const [row] = await runStatement(pools.reads, FIND, [id.toString()]);
+    return row && orderOfRow(row);
+  },
   findOrders: (request) => findOrders(pools, request),
   applyCommand: new OrderCommands(pools.writes).apply,
   insertOrder: (order) => insertOrder(pools.writes, order),

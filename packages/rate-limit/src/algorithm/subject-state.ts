@@ -1,9 +1,10 @@
+import { tightestWindow } from '../headers.ts';
 import {
+  type BannedDecision,
   type RateLimitDecision,
   type RateLimitSnapshot,
   type RateLimitStatus,
   type RateLimitUse,
-  tightestWindow,
   type WindowName,
   type WindowStatus,
   wholeSecondsUntil,
@@ -202,3 +203,21 @@ const windowStatus = (log: WindowLog, spec: WindowSpec, limit: number, atMs: num
 
 const strikesAt = ({ spanStartMs, strikes }: Penalty, atMs: number): number =>
   atMs - spanStartMs < STRIKE_SPAN_MS ? strikes : 0;
+
+/** The refusal that a ban means for every request; `undefined` where no ban is in force. */
+export function bannedDecisionOf(snapshot: RateLimitSnapshot): BannedDecision | undefined {
+  const { atMs, minute, day, ban } = snapshot;
+  if (ban === undefined) return undefined;
+  const resetsAtMs = [minute, day].map((window) => (window?.remaining === 0 ? window.resetAtMs : 0));
+  const releaseAtMs = Math.max(ban.untilMs, ...resetsAtMs);
+  return {
+    outcome: 'api_key_banned',
+    atMs,
+    minute,
+    day,
+    limitingWindow: tightestWindow(snapshot),
+    bannedUntilMs: ban.untilMs,
+    releaseAtMs,
+    retryAfterSeconds: wholeSecondsUntil(releaseAtMs, atMs),
+  };
+}

@@ -1,14 +1,6 @@
-import { checkState, debitState, type SubjectState, snapshotOf } from '../algorithm/subject-state.ts';
-import {
-  assertCost,
-  bannedDecisionOf,
-  type RateLimitDecision,
-  type RateLimiter,
-  type RateLimitRecall,
-  type RateLimitSnapshot,
-  type RateLimitUse,
-} from '../port.ts';
-import type { RateLimitSubject } from '../subject.ts';
+import { bannedDecisionOf, checkState, debitState, type SubjectState, snapshotOf } from '../algorithm/subject-state.ts';
+import type { RateLimitDecision, RateLimiter, RateLimitRecall, RateLimitSnapshot, RateLimitUse } from '../port.ts';
+import { assertCost, type RateLimitSubject } from '../subject.ts';
 import { createSubjectCache } from './subject-cache.ts';
 
 export interface InProcessLimiterOptions {

@@ -1,13 +1,14 @@
 import {
+  type ApiVersion,
   DEPRECATION_GUIDE_PATH,
   describeServers,
   ERROR_CATALOGUE,
   type ErrorCode,
   type ProcedureMeta,
   type RestBinding,
-  referencePath,
   stabilityExtensions,
   type VersionDescription,
+  versionsOf,
 } from '@petstore/api';
 import type { OpenAPIObject } from 'trpc-to-openapi';
 import { errorSchema, HEADER_COMPONENTS, type Headers, headersOf, SECURITY } from './components.ts';
@@ -56,8 +57,14 @@ function describeParameter(parameter: Parameter): Parameter {
   };
 }
 
-function decorateOperation(operation: Operation, meta: ProcedureMeta, errors: ErrorResponses): Operation {
-  const { rest, stability = 'stable', openapi } = meta;
+function decorateOperation(
+  operation: Operation,
+  meta: ProcedureMeta,
+  version: ApiVersion,
+  errors: ErrorResponses,
+): Operation {
+  const { rest, openapi } = meta;
+  const stability = versionsOf(meta)[version] ?? 'stable';
   const { security: _, parameters = [], responses = {}, ...others } = operation;
   if (rest === undefined) throw new Error(`${operation.operationId} has no meta.rest.`);
   if ((rest.deprecatedAt === undefined) !== (rest.sunsetAt === undefined)) {
@@ -114,7 +121,7 @@ export function decorateDocument(
     const operations = Object.entries(item as Record<string, Operation>).map(([method, operation]) => {
       const meta = metaOfOperation.get(operation.operationId ?? '');
       if (meta === undefined) throw new Error(`${method} ${path} belongs to no procedure.`);
-      return [method, decorateOperation(operation, meta, errors)] as const;
+      return [method, decorateOperation(operation, meta, about.version, errors)] as const;
     });
     return [path, Object.fromEntries(operations)] as const;
   });
@@ -127,7 +134,7 @@ export function decorateDocument(
     info: { ...document.info, contact: { name: 'The maintainers of Petstore Orders' } },
     externalDocs: {
       description: 'The interactive reference, with guides.',
-      url: PRODUCTION + referencePath(about.version),
+      url: PRODUCTION + about.referencePath,
     },
     servers: describeServers(SERVERS.map(({ url, description }) => ({ url: `${url}/${about.version}`, description }))),
     security: SECURITY,

@@ -1,4 +1,4 @@
-import type { ProcedureMeta, VersionDescription } from '@petstore/api';
+import { type ProcedureMeta, type VersionDescription, versionsOf } from '@petstore/api';
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
 import { generateOpenApiDocument, type OpenAPIObject, type OpenApiRouter } from 'trpc-to-openapi';
 import { z } from 'zod';
@@ -16,7 +16,7 @@ export function generateDocument(router: AnyTRPCRouter, about: VersionDescriptio
   const metaOfOperation = new Map<string, ProcedureMeta>();
   const documented = Object.entries(procedures).flatMap(([name, procedure]) => {
     const meta = procedure._def.meta as ProcedureMeta | undefined; // the router is made with this type of metadata
-    if (meta?.openapi === undefined || (meta.apiVersion ?? 'v1') !== about.version) return [];
+    if (meta?.openapi === undefined || !(about.version in versionsOf(meta))) return [];
     metaOfOperation.set(meta.openapi.operationId, meta);
     // trpc-to-openapi documents the output schema; over REST the response is `rest.response` instead.
     const output = meta.rest?.response ?? z.void();

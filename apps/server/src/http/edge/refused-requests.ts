@@ -6,7 +6,7 @@ import { STATUS_CODES } from '../node-http.ts';
 import { refuseBody } from '../request-body.ts';
 import { JSON_TYPE, startHeaders } from '../response-headers.ts';
 import { closeGently } from './close-gently.ts';
-import { afterWaiting, isHeldBack, lastResponseOn } from './pipelining.ts';
+import { afterWaiting, isHeldBack, lastResponseOn } from './connections.ts';
 
 /** Whether what came on a connection was refused by the HTTP parser: nothing after it can be understood. */
 const IS_REFUSED = Symbol('isRefused');

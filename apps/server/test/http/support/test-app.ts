@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import { appRouter, createAuthenticator, restRoutes } from '@petstore/api';
+import { appRouter, createAuthenticator, petsSunset, restRoutes } from '@petstore/api';
 import type { ApiKeyId, ApiKeyStore, Clock, OrderRepository, PetRepository } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
 import type { RateLimiter } from '@petstore/rate-limit';
@@ -93,7 +93,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       pets: options.wrap?.pets?.(persistence.pets) ?? persistence.pets,
       limiter: counting,
       clock,
-      petsSunsetAt,
+      sunsetOverrides: petsSunset(petsSunsetAt),
     },
     authenticator,
     limiter: counting,

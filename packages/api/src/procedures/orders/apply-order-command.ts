@@ -1,15 +1,15 @@
-import { decideOrder, type Order, type OrderCommand, type OrderRefusal, orderId } from '@petstore/domain';
+import { type CommandReason, decideOrder, type Order, type OrderCommand, orderId } from '@petstore/domain';
 import { ApiError } from '../../api-error.ts';
 import type { Services } from '../../context.ts';
 
 /** Every reason of the domain, as callers see it. Made once: these are answers, and happen as often as success. */
-const ERROR_OF_REFUSAL = {
+const ERROR_OF_REASON = {
   order_not_found: new ApiError('order_not_found'),
   order_already_shipped: new ApiError('order_already_shipped'),
   order_already_cancelled: new ApiError('order_already_cancelled'),
   order_not_shipped: new ApiError('order_not_shipped'),
   order_already_completed: new ApiError('order_already_completed'),
-} as const satisfies Record<OrderRefusal, ApiError>;
+} as const satisfies Record<CommandReason, ApiError>;
 
 /**
  * Cancels, ships or completes an order.
@@ -22,6 +22,6 @@ export async function applyOrderCommand(services: Services, id: bigint, command:
   const transition = await services.orders.applyCommand(orderId(id), command, now);
   if (transition.applied) return transition.order;
   const decision = decideOrder(transition.order, command, now);
-  if (!decision.ok) throw ERROR_OF_REFUSAL[decision.refusal];
+  if (!decision.ok) throw ERROR_OF_REASON[decision.reason];
   throw new Error(`The store did not ${command} an order that the rules allow to ${command}.`);
 }

@@ -1,13 +1,12 @@
 import type { ProcedureMeta } from '../../procedure-meta.ts';
-import { int64Complaint } from '../../rest/read-int64.ts';
-import { serializeNothing } from '../../rest/serialize.ts';
-import { inputObject, int64 } from '../input-object.ts';
+import { inputObject, int64, int64Complaint } from '../input-object.ts';
 
 export const CancelOrderInput = inputObject({
   orderId: int64('Identifier of the order to cancel.').meta({ examples: [1] }),
 });
 
 export const cancelOrderMeta = {
+  versions: { v1: 'stable', v2: 'experimental' },
   openapi: {
     method: 'DELETE',
     path: '/store/orders/{orderId}',
@@ -22,6 +21,5 @@ export const cancelOrderMeta = {
   rest: {
     invalidRequest: int64Complaint('orderId'),
     errors: ['order_not_found', 'order_already_shipped', 'order_already_cancelled'],
-    serialize: serializeNothing,
   },
 } satisfies ProcedureMeta;

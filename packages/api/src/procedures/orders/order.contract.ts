@@ -1,4 +1,4 @@
-import { QUANTITY_MAX } from '@petstore/domain';
+import { ORDER_STATUSES, QUANTITY_MAX } from '@petstore/domain';
 import { z } from 'zod';
 import { int64 } from '../input-object.ts';
 
@@ -25,3 +25,19 @@ export const OrderResponse = z
     description: 'An order placed in the store.',
     examples: [{ id: 1, petId: 7, quantity: 2, shipDate: '2026-12-01T09:30:00.000Z', complete: false }],
   });
+
+const { id, petId, quantity, shipDate, complete } = OrderResponse.shape;
+
+/** An order over REST as v2 shows it: what v1 shows, and its state. */
+export const OrderV2Response = z
+  .object({
+    id: id.unwrap(),
+    petId: petId.unwrap(),
+    quantity: quantity.unwrap(),
+    shipDate,
+    complete: complete.unwrap(),
+    status: z.enum(ORDER_STATUSES).meta({
+      description: 'The state that the order is in. `complete` is a fact about a shipped order, not a state.',
+    }),
+  })
+  .meta({ id: 'OrderV2', description: 'An order placed in the store.' });

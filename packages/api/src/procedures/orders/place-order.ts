@@ -1,19 +1,19 @@
-import { placeOrder as decidePlacement, type PlaceRefusal, petId } from '@petstore/domain';
+import { placeOrder as decidePlacement, type PlacementReason, petId } from '@petstore/domain';
 import { ApiError } from '../../api-error.ts';
 import { internalProcedure } from '../../trpc/trpc.ts';
 import { PlaceOrderInput } from './place-order.contract.ts';
 
 /** The contract refuses these before the domain sees them, so that they are said here once more for safety alone. */
-const MESSAGE_OF_REFUSAL = {
+const MESSAGE_OF_REASON = {
   quantity_out_of_range: 'quantity: out of range.',
   ship_date_out_of_range: 'shipDate: out of range.',
-} as const satisfies Record<PlaceRefusal, string>;
+} as const satisfies Record<PlacementReason, string>;
 
 export const placeOrder = internalProcedure.input(PlaceOrderInput).mutation(({ ctx, input }) => {
   const { orders, clock } = ctx.services;
   const { shipDate } = input;
   const request = { petId: petId(input.petId), quantity: input.quantity };
   const decision = decidePlacement(shipDate === undefined ? request : { ...request, shipDate }, clock());
-  if (!decision.ok) throw new ApiError('invalid_request', MESSAGE_OF_REFUSAL[decision.refusal]);
+  if (!decision.ok) throw new ApiError('invalid_request', MESSAGE_OF_REASON[decision.reason]);
   return orders.insertOrder(decision.value);
 });

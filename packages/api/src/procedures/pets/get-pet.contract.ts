@@ -1,9 +1,9 @@
 import type { Pet } from '@petstore/domain';
 import { z } from 'zod';
 import type { ProcedureMeta } from '../../procedure-meta.ts';
-import { int64Complaint } from '../../rest/read-int64.ts';
 import { serializeJson } from '../../rest/serialize.ts';
-import { inputObject, int64 } from '../input-object.ts';
+import type { SunsetOverrides } from '../../rest/sunset.ts';
+import { inputObject, int64, int64Complaint } from '../input-object.ts';
 
 export const GetPetInput = inputObject({ petId: int64('Identifier of the pet.').meta({ examples: [1] }) });
 
@@ -38,3 +38,6 @@ export const getPetMeta = {
     serialize: ({ id, name }: Pet) => serializeJson({ id, name }),
   },
 } satisfies ProcedureMeta;
+
+/** What the setting PETS_SUNSET_AT overrides. */
+export const petsSunset = (sunsetAt: Date): SunsetOverrides => ({ [getPetMeta.openapi.operationId]: sunsetAt });

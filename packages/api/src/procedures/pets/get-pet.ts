@@ -7,8 +7,9 @@ export const getPet = procedure
   .meta(getPetMeta)
   .input(GetPetInput)
   .query(async ({ ctx, input }): Promise<Pet> => {
-    const { pets, clock, petsSunsetAt } = ctx.services;
-    if (clock() >= petsSunsetAt) throw new ApiError('operation_sunset');
+    const { pets, clock, sunsetOverrides = {} } = ctx.services;
+    const { operationId } = getPetMeta.openapi;
+    if (clock() >= (sunsetOverrides[operationId] ?? getPetMeta.rest.sunsetAt)) throw new ApiError('operation_sunset');
     const pet = await pets.findPet(petId(input.petId));
     if (pet === undefined) throw new ApiError('pet_not_found');
     return pet;

@@ -13,7 +13,7 @@ import { orderToJson } from '../../../rest/order-json.ts';
 import { writeQuery } from '../../../rest/query.ts';
 import type { RestResult } from '../../../rest/rest-route.ts';
 import { inputObject, int64 } from '../../input-object.ts';
-import { OrderResponse } from '../../orders/order.contract.ts';
+import { OrderV2Response } from '../../orders/order.contract.ts';
 
 const limitError = `must be a whole number from ${PAGE_LIMIT_MIN} to ${PAGE_LIMIT_MAX}`;
 const statusError = `must be one of ${ORDER_STATUSES.join(', ')}`;
@@ -90,22 +90,6 @@ export interface OrdersPage {
   readonly nextCursor?: string;
 }
 
-const { id, petId, quantity, shipDate: shipDateField, complete } = OrderResponse.shape;
-
-/** An order over REST as v2 shows it: what v1 shows, and its state. */
-const OrderV2Response = z
-  .object({
-    id: id.unwrap(),
-    petId: petId.unwrap(),
-    quantity: quantity.unwrap(),
-    shipDate: shipDateField,
-    complete: complete.unwrap(),
-    status: z.enum(ORDER_STATUSES).meta({
-      description: 'The state that the order is in. `complete` is a fact about a shipped order, not a state.',
-    }),
-  })
-  .meta({ id: 'OrderV2', description: 'An order placed in the store.' });
-
 /** The links are relative to the URL that was asked for, so that they hold behind a proxy with paths of its own. */
 function representPage(
   { orders, nextCursor }: OrdersPage,
@@ -121,8 +105,7 @@ function representPage(
 }
 
 export const listOrdersPageMeta = {
-  apiVersion: 'v2',
-  stability: 'experimental',
+  versions: { v2: 'experimental' },
   openapi: {
     method: 'GET',
     path: '/store/orders',

@@ -1,4 +1,7 @@
-/** The header fields that tell of a deprecation, values as they are sent. */
+/** When deprecated operations end in this installation, by operationId, where that is not what their contract says. */
+export type SunsetOverrides = Readonly<Partial<Record<string, Date>>>;
+
+/** The header fields of a deprecation, as they are sent. */
 interface DeprecationFields {
   /** RFC 9745: since when, as a Unix timestamp in seconds. */
   readonly deprecation: string;
@@ -7,8 +10,8 @@ interface DeprecationFields {
 }
 
 /**
- * What every answer of a deprecated operation tells. A sunset that was moved to before the deprecation counts as its day
- * too, because it must not lie before it (RFC 9745 section 4).
+ * What every response of a deprecated operation carries. A sunset that was moved to before the deprecation counts as its
+ * day too, because it must not lie before it (RFC 9745 section 4).
  */
 export function deprecationFields(deprecatedAt: Date, sunsetAt: Date): DeprecationFields {
   const since = deprecatedAt < sunsetAt ? deprecatedAt : sunsetAt;
