@@ -1,83 +1,86 @@
 import {
   type ApiKeyId,
   isApiKeyText,
-  isRequestLimit,
   LIMIT_MAX,
   LIMIT_MIN,
   PLAN_NAMES,
   type Plan,
   type PlanName,
+  parseRfc3339,
 } from '@petstore/domain';
-import { Option } from 'commander';
-import { UsageError } from './failure.ts';
-import { parseTimeToCome } from './parse-time.ts';
+import { type Command, Option } from 'commander';
+import { UsageError } from './errors.ts';
 
-/** Whether a program reads what is printed. */
-export interface JsonFlags {
+/** Every command has this flag, for programs that read what it prints. */
+export interface JsonFlag {
   readonly json?: true;
 }
 
-export const jsonOption = (): Option => new Option('--json', 'print one JSON value');
+/** Parses the text of an option. @throws UsageError */
+type OptionParser<Value> = (text: string) => Value;
 
-/** The options that make a plan. */
-export interface PlanOptions {
+export const integerParser =
+  (option: string, min: number, max: number): OptionParser<number> =>
+  (text) => {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (!(value >= min && value <= max)) throw new UsageError(`${option} must be a whole number from ${min} to ${max}`);
+    return value;
+  };
+
+/** The options that define a plan. */
+export interface PlanFlags {
   readonly plan: PlanName;
-  readonly perMinute?: string;
-  readonly perDay?: string;
+  readonly perMinute?: number;
+  readonly perDay?: number;
 }
+
+const parseLimit = (option: string) => integerParser(option, LIMIT_MIN, LIMIT_MAX);
+
+/** Adds the options of {@link PlanFlags}. */
+export const addPlanOptions = (command: Command): Command =>
+  command
+    .addOption(new Option('--plan <plan>', 'the plan of the key').choices(PLAN_NAMES).makeOptionMandatory())
+    .option('--per-minute <n>', 'requests in any minute (required by enterprise only)', parseLimit('--per-minute'))
+    .option('--per-day <n>', 'requests in any 24 hours (required by enterprise only)', parseLimit('--per-day'));
 
 /** @throws UsageError unless enterprise has both limits, and the other plans none */
-export function planOf({ plan, perMinute, perDay }: PlanOptions): Plan {
+export function parsePlan({ plan, perMinute, perDay }: PlanFlags): Plan {
   if (plan === 'enterprise') {
-    if (perMinute === undefined || perDay === undefined) {
-      throw new UsageError('the plan enterprise needs both --per-minute and --per-day');
-    }
-    const limits = { perMinute: limitOf('--per-minute', perMinute), perDay: limitOf('--per-day', perDay) };
-    return { name: plan, limits };
+    if (perMinute !== undefined && perDay !== undefined) return { name: plan, limits: { perMinute, perDay } };
+    throw new UsageError('the plan enterprise needs both --per-minute and --per-day');
   }
-  if (perMinute !== undefined || perDay !== undefined) {
-    throw new UsageError(
-      '--per-minute and --per-day are for the plan enterprise only; the other plans have fixed limits',
-    );
-  }
-  return { name: plan };
+  if (perMinute === undefined && perDay === undefined) return { name: plan };
+  throw new UsageError(
+    '--per-minute and --per-day are for the plan enterprise only; the other plans have fixed limits',
+  );
 }
 
-function limitOf(option: string, text: string): number {
-  const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-  if (!isRequestLimit(value))
-    throw new UsageError(`${option} must be a whole number from ${LIMIT_MIN} to ${LIMIT_MAX}`);
-  return value;
-}
-
-/** @throws UsageError; never repeats the text, which may be a whole key */
-export function apiKeyIdOf(text: string): ApiKeyId {
-  if (/^[0-9A-Za-z]{8}$/.test(text)) return text as ApiKeyId; // has the form of one
-  const hint = isApiKeyText(text)
-    ? '; this is a whole key, and its id is the part behind "pso_live_" or "pso_test_"'
-    : '';
+/** @throws UsageError; its message never repeats the text, which may be a whole key */
+export function parseApiKeyId(text: string): ApiKeyId {
+  if (/^[0-9A-Za-z]{8}$/.test(text)) return text as ApiKeyId; // it has the form of one
+  const hint = isApiKeyText(text) ? '; this is a whole key: its id follows "pso_live_" or "pso_test_"' : '';
   throw new UsageError(`ID must be the eight letters and digits that "keys list" shows${hint}`);
 }
 
-/** @throws UsageError where the text is no time, or not one between two times */
-export function timeOf(option: string, text: string, now: Date, { orNow = false } = {}): Date {
-  const time = parseTimeToCome(text, now);
+const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/**
+ * Parses a duration from now (`30s`, `15m`, `24h`, `90d`), or a date-time of RFC 3339.
+ *
+ * @throws UsageError where it is neither, or not between now and the year 10000
+ */
+export function parseTime(option: string, text: string, now: Date, { allowNow = false } = {}): Date {
+  const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
+  const unitMs = UNITS_MS[unit as keyof typeof UNITS_MS]; // by the pattern
+  const time = count === undefined ? parseRfc3339(text) : new Date(now.getTime() + Number(count) * unitMs);
   if (time === undefined || Number.isNaN(time.getTime())) {
     throw new UsageError(
       `${option} must be a duration such as 30s, 15m, 24h or 90d, or a date-time such as 2027-01-31T00:00:00Z`,
     );
   }
-  if (time < now || (time.getTime() === now.getTime() && !orNow))
+  if (time < now || (time.getTime() === now.getTime() && !allowNow)) {
     throw new UsageError(`${option} must be in the future`);
+  }
   if (time.getUTCFullYear() > 9999) throw new UsageError(`${option} must be before the year 10000`);
   return time;
 }
-
-/** @throws UsageError */
-export function integerOf(option: string, text: string, min: number, max: number): number {
-  const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(value >= min && value <= max)) throw new UsageError(`${option} must be a whole number from ${min} to ${max}`);
-  return value;
-}
-
-export const PLAN_CHOICES: readonly string[] = PLAN_NAMES;

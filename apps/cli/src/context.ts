@@ -2,16 +2,16 @@ import type { Clock, RandomBytes } from '@petstore/domain';
 import type { Output } from './output.ts';
 import type { Session } from './session.ts';
 
-/** What every command is given. */
+/** What commands work with. */
 export interface CommandContext {
   readonly output: Output;
   readonly stdin: AsyncIterable<Uint8Array>;
-  /** What relative paths of files are relative to: where the user is. */
+  /** The user's working folder, which relative paths of files are relative to. */
   readonly userFolder: string;
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
   /** Runs work on a database that is up to date. */
   readonly withSession: <Value>(work: (session: Session) => Promise<Value>) => Promise<Value>;
-  /** The same on the database as it is. */
+  /** Runs work on the database as it is, migrated or not. */
   readonly withUnpreparedSession: <Value>(work: (session: Session) => Promise<Value>) => Promise<Value>;
 }

@@ -1,26 +1,28 @@
 import { createWriteStream, fstatSync } from 'node:fs';
 import type { Writable } from 'node:stream';
-import { CommandFailure } from './failure.ts';
-import { describeFileError } from './file-errors.ts';
+import { describeFileError } from '@petstore/runtime';
+import { CommandError } from './errors.ts';
 
-/** Thrown when whoever read our output has gone, as `head` does: there is nothing left to do, and nothing wrong. */
+/** Thrown when the reader of standard output has gone, as `head` does: nothing is left to do, and nothing is wrong. */
 export class ReaderGoneError extends Error {
   override readonly name = 'ReaderGoneError';
 }
 
-/** Where a command's results and messages go. */
+/** Where the results and messages of a command go. */
 export interface Output {
   /**
-   * Standard output: results, and nothing else. Waits until they are taken.
+   * Writes results to standard output, and waits until they are taken.
    *
    * @throws ReaderGoneError
-   * @throws CommandFailure where it cannot be written, as on a full disk
+   * @throws CommandError where it cannot be written, as on a full disk
    */
   write(text: string): Promise<void>;
-  /** Standard error, a line. */
-  say(message: string): void;
-  /** Shows how far a long command is, where a person looks on; each call replaces what the one before showed. */
-  progress(message: string): void;
+  /** {@link write} of one JSON value. */
+  writeJson(value: unknown): Promise<void>;
+  /** Writes a line to standard error. */
+  message(text: string): void;
+  /** On a terminal, shows how far a long command is; each call replaces what the last one showed. */
+  progress(text: string): void;
 }
 
 export interface OutputStreams {
@@ -28,52 +30,75 @@ export interface OutputStreams {
   readonly stderr: Writable & { readonly isTTY?: boolean };
 }
 
-const PROGRESS_EVERY_MS = 100;
+const PROGRESS_INTERVAL_MS = 100;
 const ERASE_LINE = '\r\u001b[K';
 
 export function createOutput({ stdout, stderr }: OutputStreams): Output {
   let failure: Error | undefined;
   const fail = (error: Error): Error => {
-    failure ??= failureOf(error);
+    failure ??= toOutputError(error);
     return failure;
   };
   stdout.on('error', fail);
-  stderr.on('error', () => {}); // nowhere is left to tell it
+  stderr.on('error', () => {}); // there is nowhere to report it
   let nextProgressAt = 0;
   let hasProgress = false;
   const clearProgress = () => {
     if (hasProgress) stderr.write(ERASE_LINE);
     hasProgress = false;
   };
+  const write = (text: string): Promise<void> => {
+    clearProgress();
+    return new Promise((resolve, reject) => {
+      if (failure === undefined) stdout.write(text, (error) => (error ? reject(fail(error)) : resolve()));
+      else reject(failure);
+    });
+  };
   return {
-    write(text) {
+    write,
+    writeJson: (value) => write(`${JSON.stringify(value)}\n`),
+    message(text) {
       clearProgress();
-      return new Promise((resolve, reject) => {
-        if (failure === undefined) stdout.write(text, (error) => (error ? reject(fail(error)) : resolve()));
-        else reject(failure);
-      });
+      stderr.write(`${text}\n`);
     },
-    say(message) {
-      clearProgress();
-      stderr.write(`${message}\n`);
-    },
-    progress(message) {
+    progress(text) {
       const now = performance.now();
       if (stderr.isTTY !== true || now < nextProgressAt) return;
-      nextProgressAt = now + PROGRESS_EVERY_MS;
+      nextProgressAt = now + PROGRESS_INTERVAL_MS;
       hasProgress = true;
-      stderr.write(`${ERASE_LINE}${message}`);
+      stderr.write(`${ERASE_LINE}${text}`);
     },
   };
 }
 
-function failureOf(error: Error): Error {
+function toOutputError(error: Error): Error {
   if ('code' in error && error.code === 'EPIPE') return new ReaderGoneError();
-  return new CommandFailure(`standard output cannot be written: ${describeFileError(error)}`, { cause: error });
+  return new CommandError(`standard output cannot be written: ${describeFileError(error)}`, { cause: error });
 }
 
-/** The process's own, but where it is a file one that notices when only a part of a text finds room on the disk. */
+/** The process's own; for a file a stream that also notices when only a part of a text fits on the disk. */
 export function openStandardOutput(): Writable {
   const { stdout } = process;
   return fstatSync(stdout.fd).isFile() ? createWriteStream('', { fd: stdout.fd, autoClose: false }) : stdout;
 }
+
+type Cell = string | number | boolean | null;
+
+/** Renders rows as columns, under the names of their properties. */
+export function renderTable(rows: readonly Readonly<Record<string, Cell>>[]): string {
+  const names = Object.keys(rows[0] ?? {});
+  const lines = [names, ...rows.map((row) => names.map((name) => renderCell(row[name] ?? null)))];
+  const widths = names.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  return lines
+    .map(
+      (line) =>
+        `${line
+          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('');
+}
+
+/** A name may hold control characters, which a terminal must not obey. */
+const renderCell = (cell: Cell): string => (cell === null ? '-' : String(cell).replace(/\p{Cc}/gu, '?'));

@@ -6,7 +6,7 @@ import { addOrdersCommands } from './commands/orders.ts';
 import { addPetsCommands } from './commands/pets.ts';
 import type { CommandContext } from './context.ts';
 
-/** Where the parser of arguments puts what it prints by itself. */
+/** Where the parser of arguments writes help, and what is wrong with a command line. */
 export interface ParserOutput {
   readonly writeHelp: (text: string) => void;
   readonly writeUsage: (text: string) => void;
@@ -16,17 +16,24 @@ export interface ParserOutput {
 export function createProgram(context: CommandContext, { writeHelp, writeUsage }: ParserOutput): Command {
   const program = new Command('petstore')
     .description('Operate the orders service. Reads the same settings as the server.')
-    .showHelpAfterError('(--help tells more)')
+    .showHelpAfterError('(see --help)')
     .exitOverride()
     .configureOutput({
       writeOut: writeHelp,
       writeErr: writeUsage,
-      outputError: (text, write) => write(text.replace(/^error: /, 'petstore: ')), // as all our errors begin
+      outputError: (text, write) => write(text.replace(/^error: /, 'petstore: ')), // as all errors begin here
     });
   addKeysCommands(program, context);
   addLimitsCommands(program, context);
   addOrdersCommands(program, context);
   addPetsCommands(program, context);
   addMigrateCommand(program, context);
+  addJsonFlag(program);
   return program;
+}
+
+/** Every command that does something has this flag: `JsonFlag` of arguments.ts. */
+function addJsonFlag(command: Command): void {
+  if (command.commands.length === 0) command.option('--json', 'print one JSON value');
+  command.commands.forEach(addJsonFlag);
 }

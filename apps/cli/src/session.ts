@@ -1,18 +1,18 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { openPersistence, type Persistence } from '@petstore/persistence';
-import { openEmbeddedPostgres, openPrivateRedis, type RedisTarget, type Settings } from '@petstore/runtime';
+import { openEmbeddedPostgres, openPrivateRedis, type RedisTarget, type StorageSettings } from '@petstore/runtime';
 
 /** What a command works with, the same as a server with these settings. */
 export interface Session extends AsyncDisposable {
-  readonly settings: Settings;
+  readonly settings: StorageSettings;
   readonly persistence: Persistence;
   /** Where servers of these settings count, if they do so in Redis. */
   findRedis(): Promise<RedisTarget | undefined>;
 }
 
 /** Connects to the database of the settings: the embedded one is found where a server runs it, and run by us otherwise. */
-export async function openSession(settings: Settings): Promise<Session> {
+export async function openSession(settings: StorageSettings): Promise<Session> {
   await using resources = new AsyncDisposableStack();
   let { databaseUrl } = settings;
   if (databaseUrl === undefined) {

@@ -173,7 +173,7 @@ describe('a mistake in CSV costs one line', () => {
   });
 });
 
-describe('a mistake in an array is told with its line', () => {
+describe('a mistake in an array is reported with its line', () => {
   const itemsOf = async (text: string) => flatten(splitArray(cut(text, [])));
 
   test.each([
@@ -206,7 +206,7 @@ describe('a mistake in an array is told with its line', () => {
       '[{}]\n\n{}',
       [
         { line: 1, text: '{}' },
-        { line: 3, reason: 'there is text behind the end of the array' },
+        { line: 3, reason: 'there is text after the end of the array' },
       ],
     ],
     [

@@ -13,7 +13,7 @@ const secretOf = (text: string) => commandLine.persistence.apiKeys.findSecret(ha
 const DAY_MS = 86_400_000;
 
 describe('keys create', () => {
-  test('makes a key that opens the door', async () => {
+  test('creates a key that is valid', async () => {
     const created = await create('--plan', 'pro');
     expect(created).toEqual({
       id: expect.stringMatching(/^[0-9A-Za-z]{8}$/),
@@ -30,7 +30,7 @@ describe('keys create', () => {
     expect(secret && isValidAt(secret, new Date())).toBe(true);
   });
 
-  test('takes a name, a kind, an end and limits', async () => {
+  test('takes a name, a kind, an expiry and limits', async () => {
     const created = await create(
       ...['--plan', 'enterprise', '--per-minute', '7', '--per-day', '1000000000'],
       ...['--name', 'Über "uns"', '--internal', '--expires', '90d'],
@@ -59,7 +59,7 @@ describe('keys create', () => {
 });
 
 describe('keys list and show', () => {
-  test('tell everything but the text of the key', async () => {
+  test('show everything but the text of the key', async () => {
     const { id, key } = await create('--plan', 'business', '--name', 'listed');
     const row = {
       id,
@@ -86,7 +86,7 @@ describe('keys list and show', () => {
     }
   });
 
-  test('never let a name steer the terminal', async () => {
+  test('never let a name control the terminal', async () => {
     const { id } = await create('--plan', 'free', '--name', 'a\u001b[31mb\nc');
     const { stdout } = await commandLine.run(['keys', 'show', id]);
     expect(stdout).not.toContain('\u001b');
@@ -107,7 +107,7 @@ describe('keys rotate', () => {
     expect([old, fresh].map((secret) => secret && isValidAt(secret, later))).toEqual([false, true]);
   });
 
-  test('ends the old text after 24 hours unless told otherwise, or at once', async () => {
+  test('ends the old text after 24 hours by default, or at once', async () => {
     const { id, key } = await create('--plan', 'free');
     await commandLine.json(['keys', 'rotate', id]);
     const endsAtMs = (await secretOf(key))?.secretExpiresAt?.getTime() ?? 0;
@@ -146,7 +146,7 @@ describe('keys set-plan', () => {
   });
 });
 
-test('a key that does not exist is told', async () => {
+test('a key that does not exist is reported', async () => {
   const commands = [['show'], ['rotate'], ['revoke'], ['set-plan', '--plan', 'free']];
   for (const [command = '', ...flags] of commands) {
     const { code, stdout, stderr } = await commandLine.run(['keys', command, 'Nobody00', ...flags, '--json']);
@@ -155,13 +155,13 @@ test('a key that does not exist is told', async () => {
 });
 
 describe('the running servers', () => {
-  test('are told of each change over Redis', async () => {
+  test('are notified of each change over Redis', async () => {
     await using redis = await createTestRedis();
     const environment = { REDIS_URL: redis.url };
-    const told: string[] = [];
+    const notified: string[] = [];
     const subscriber = new Redis(redis.url);
     await subscriber.subscribe('petstore:api-key-changed');
-    subscriber.on('message', (_channel, id) => told.push(id));
+    subscriber.on('message', (_channel, id) => notified.push(id));
     try {
       const { id } = await create('--plan', 'free');
       for (const args of [
@@ -171,13 +171,13 @@ describe('the running servers', () => {
       ]) {
         await commandLine.json(['keys', ...args], { environment });
       }
-      await expect.poll(() => told.filter((one) => one === id), { timeout: 20_000 }).toHaveLength(3);
+      await expect.poll(() => notified.filter((one) => one === id), { timeout: 20_000 }).toHaveLength(3);
     } finally {
       subscriber.disconnect();
     }
   });
 
-  test('need not be there: a Redis that is away is told, and the change holds', async () => {
+  test('need not be there: an unreachable Redis is reported, and the change holds', async () => {
     const { id } = await create('--plan', 'free');
     const { code, stderr } = await commandLine.run(['keys', 'revoke', id, '--json'], {
       environment: { REDIS_URL: 'redis://127.0.0.1:1' },

@@ -1,14 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApiKeyId, PLAN_LIMITS } from '@petstore/domain';
 import {
   apiKeySubject,
   connectRedis,
+  createResilientLimiter,
   RateLimitAdministration,
   type RateLimiter,
-  RedisLimiter,
-  ResilientLimiter,
 } from '@petstore/rate-limit';
-import { readSettings } from '@petstore/runtime';
+import { readStorageSettings } from '@petstore/runtime';
 import { createTestRedis, type TestRedis } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectKey, useTestCommandLine } from './support.ts';
@@ -31,7 +29,7 @@ const createFreeKey = async (): Promise<ApiKeyId> =>
 
 /** The connection that a server's limiter has. */
 async function withRedis(work: (redis: ReturnType<typeof connectRedis>) => Promise<void>): Promise<void> {
-  const { redis: target } = readSettings(environment, { workingFolder: commandLine.folder, isTerminal: false });
+  const { redis: target } = readStorageSettings(environment, commandLine.folder);
   if (target === undefined) throw new Error('REDIS_URL is set');
   const connection = connectRedis(target);
   try {
@@ -45,33 +43,42 @@ async function withRedis(work: (redis: ReturnType<typeof connectRedis>) => Promi
 const request = async (limiter: Pick<RateLimiter, 'check'>, id: ApiKeyId): Promise<string> =>
   (await limiter.check(apiKeySubject(id, PLAN_LIMITS.free), 1)).outcome;
 
-/** A server's limiter would count a request by itself if Redis took more than 100 ms for it. */
-const requestThrice = (id: ApiKeyId) =>
+/** The limiter of a server, by a clock that can be moved ahead. It waits for Redis, however busy the machine is. */
+const withLimiter = (work: (limiter: RateLimiter, advance: (ms: number) => void) => Promise<void>) =>
   withRedis(async (redis) => {
-    const limiter = new RedisLimiter({ redis, timeoutMs: 20_000 });
-    for (let i = 0; i < 3; i++) expect(await request(limiter, id)).toBe('admitted');
-  });
-
-/** Keeps on after a 429, as only a client that ignores it does. */
-const getBanned = (id: ApiKeyId) =>
-  withRedis(async (redis) => {
-    const limiter = new ResilientLimiter({ redis, instances: 1, onStateChange() {} });
+    let aheadMs = 0;
+    const limiter = createResilientLimiter({ redis, timeoutMs: 20_000, nowMs: () => Date.now() + aheadMs });
     try {
       await expect.poll(() => limiter.isDegraded, PATIENTLY).toBe(false);
-      while ((await request(limiter, id)) === 'admitted');
-      await sleep(2_100);
-      while ((await request(limiter, id)) === 'rate_limit_exceeded');
-      expect(await request(limiter, id)).toBe('api_key_banned');
-      // What is noted for lists of bans is noted behind the answer.
-      const administration = new RateLimitAdministration(redis);
-      await expect.poll(() => administration.listBans(), PATIENTLY).toHaveLength(1);
+      await work(limiter, (ms) => {
+        aheadMs += ms;
+      });
     } finally {
       limiter.close();
     }
   });
 
+const requestThrice = (id: ApiKeyId) =>
+  withLimiter(async (limiter) => {
+    for (let i = 0; i < 3; i++) expect(await request(limiter, id)).toBe('admitted');
+  });
+
+/** Continues after a 429, as only a client that ignores it does. */
+const getBanned = (id: ApiKeyId) =>
+  withLimiter(async (limiter, advance) => {
+    while ((await request(limiter, id)) === 'admitted');
+    advance(2_001);
+    while ((await request(limiter, id)) === 'rate_limit_exceeded');
+    expect(await request(limiter, id)).toBe('api_key_banned');
+    // The ban is noted for lists after the decision.
+    await withRedis(async (redis) => {
+      const administration = new RateLimitAdministration(redis);
+      await expect.poll(() => administration.listBans(), PATIENTLY).toHaveLength(1);
+    });
+  });
+
 describe('limits show', () => {
-  test('tells what is used of each window, and costs nothing', async () => {
+  test('shows what is used of each window, and costs nothing', async () => {
     const id = await createFreeKey();
     const beforeSeconds = Math.floor(Date.now() / 1_000);
     await requestThrice(id);
@@ -131,7 +138,7 @@ describe('without Redis', () => {
     expect(stderr).toContain('the limits live in the memory');
   });
 
-  test('that answers, they fail in one line', async () => {
+  test('that responds, they fail in one line', async () => {
     const away = { REDIS_URL: 'redis://127.0.0.1:1' };
     const { code, stdout, stderr } = await commandLine.run(['bans', 'list'], { environment: away });
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });

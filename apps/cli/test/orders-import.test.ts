@@ -42,14 +42,14 @@ describe('10,000 orders', () => {
     expect.objectContaining({ ...facts, ...(shipDate !== undefined && { shipDate: new Date(shipDate) }) }),
   );
 
-  test('come in from CSV', async () => {
+  test('are imported from CSV', async () => {
     const rows = records.map((o) => [o.id, o.petId, o.quantity, o.shipDate ?? '', o.complete, o.status].join(','));
     const file = fileOf('orders.csv', `id,petId,quantity,shipDate,complete,status\n${rows.join('\n')}\n`);
     expect(await commandLine.json(['orders', 'import', file])).toEqual({ read: COUNT, inserted: COUNT, rejected: [] });
     expect(await listed()).toEqual(expected);
   });
 
-  test('come in from NDJSON', async () => {
+  test('are imported from NDJSON', async () => {
     const lines = records.map(({ id, petId, ...rest }) =>
       JSON.stringify(rest).replace('{', `{"id":${id},"petId":${petId},`),
     );
@@ -107,7 +107,7 @@ test('without a status, complete means shipped, and pending otherwise', async ()
   ]);
 });
 
-describe('a bad line is told with its number and the reason', () => {
+describe('a bad line is reported with its number and the reason', () => {
   const GOOD = '{"id":1,"petId":1,"quantity":1}';
   const INT64 = 'a whole number from -9223372036854775808 to 9223372036854775807';
   const BAD_JSON: readonly (readonly [string, string])[] = [
@@ -116,10 +116,10 @@ describe('a bad line is told with its number and the reason', () => {
     ['[1]', 'this is not a JSON object'],
     ['null', 'this is not a JSON object'],
     ['5', 'this is not a JSON object'],
-    ['{"id":2,"id":3,"petId":1,"quantity":1}', '"id" stands there twice'],
-    ['{"id":2,"petId":1,"quantity":1,"\\u0069d": 2}', '"id" stands there twice'],
-    ['{"id":2,"petId":1,"quantity":1,"status":"\\":\\\\","status" :"pending"}', '"status" stands there twice'],
-    ['{"id":2,"petId":{"id":1},"petId":1,"quantity":1}', '"petId" stands there twice'],
+    ['{"id":2,"id":3,"petId":1,"quantity":1}', '"id" appears twice'],
+    ['{"id":2,"petId":1,"quantity":1,"\\u0069d": 2}', '"id" appears twice'],
+    ['{"id":2,"petId":1,"quantity":1,"status":"\\":\\\\","status" :"pending"}', '"status" appears twice'],
+    ['{"id":2,"petId":{"id":1},"petId":1,"quantity":1}', '"petId" appears twice'],
     ['{"id":2,"petId":1,"quantity":1,"status":{"id":1}}', 'status must be one of pending, shipped, cancelled, not an object'],
     ['{"id":2,"petId":1,"quantity":1,"status":"a\\":b:"}', 'status must be one of pending, shipped, cancelled, not "a\\":b:"'],
     ['{"petId":1,"quantity":1}', `id is missing; it must be ${INT64}`],
@@ -302,7 +302,7 @@ describe('a file as a whole', () => {
     ['id,petId,quantity,colour\n1,1,1,red', 'line 1: "colour" is not a column'],
     ['id;petId;quantity\n1;1;1', 'line 1: "id;petId;quantity" is not a column'],
     ['1,1,1\n2,2,2', 'line 1: "1" is not a column'],
-    ['id,id,petId,quantity\n', 'line 1: the column id stands there twice'],
+    ['id,id,petId,quantity\n', 'line 1: the column id appears twice'],
     ['\n\nid,quantity\n1,1', 'line 3: the column petId is missing'],
     [Buffer.from('id,petId,quantity\n1,1,1', 'utf16le'), 'is not a column'],
     [Buffer.from('\ufeffid,petId,quantity\n1,1,1', 'utf16le'), 'the file is UTF-16; save it as UTF-8'],
@@ -324,12 +324,13 @@ describe('a file as a whole', () => {
     expect(await listedIds()).toEqual([]);
   });
 
-  test('is looked for where the user is, also when the workspace runs us elsewhere', async () => {
+  test("is relative to the user's folder, also where the workspace runs the command in another", async () => {
     fileOf('here.csv', 'id,petId,quantity\n1,1,1\n');
-    const direct = await commandLine.run(['orders', 'import', 'here.csv', '--json'], { cwd: commandLine.folder });
+    const direct = await commandLine.run(['orders', 'import', 'here.csv', '--json'], {
+      workingFolder: commandLine.folder,
+    });
     expect(direct.code).toBe(0);
     const script = await commandLine.run(['orders', 'import', 'here.csv', '--json', '--skip-bad'], {
-      cwd: '/',
       environment: { npm_lifecycle_event: 'petstore', INIT_CWD: commandLine.folder },
     });
     expect(script.code).toBe(0);
@@ -337,7 +338,7 @@ describe('a file as a whole', () => {
 });
 
 describe('pets', () => {
-  test('come in, and bad ones are told', async () => {
+  test('are imported, and bad ones reported', async () => {
     const text = [
       'id,name', // 1
       '1,Rex', // 2

@@ -1,9 +1,9 @@
 import { PassThrough, Writable } from 'node:stream';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { CommandFailure } from '../src/failure.ts';
+import { CommandError } from '../src/errors.ts';
 import { createOutput, ReaderGoneError } from '../src/output.ts';
 
-/** Takes nothing; tells so at once, or only after a while. */
+/** Fails each write, at once or later. */
 const failingStream = (code: string, isLate: boolean) =>
   new Writable({
     write(_chunk, _encoding, callback) {
@@ -15,8 +15,8 @@ const failingStream = (code: string, isLate: boolean) =>
 
 describe.each([
   ['at once', false],
-  ['only after a while', true],
-])('a failure that is told %s', (_, isLate) => {
+  ['later', true],
+])('a failure that is reported %s', (_, isLate) => {
   test('stops a command when the reader of its output has gone', async () => {
     const output = createOutput({ stdout: failingStream('EPIPE', isLate), stderr: new PassThrough() });
     await expect(output.write('something')).rejects.toThrow(ReaderGoneError);
@@ -30,7 +30,7 @@ describe.each([
     const output = createOutput({ stdout: failingStream(code, isLate), stderr: new PassThrough() });
     for (const text of ['something', 'more']) {
       const writing = output.write(text);
-      await expect(writing).rejects.toThrow(CommandFailure);
+      await expect(writing).rejects.toThrow(CommandError);
       await expect(writing).rejects.toThrow(`standard output cannot be written: ${reason}`);
     }
   });
@@ -59,6 +59,6 @@ test.each([
   const output = createOutput({ stdout: new PassThrough(), stderr });
   output.progress('1 read');
   output.progress('2 read'); // too soon to be seen
-  output.say('done');
+  output.message('done');
   expect(String(stderr.read())).toBe(text);
 });

@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
+import { PassThrough, Readable, type Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { ApiKeyId } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
@@ -14,8 +14,8 @@ const MAIN = join(import.meta.dirname, '../src/main.js');
 export interface CallOptions {
   readonly environment?: Record<string, string>;
   readonly stdin?: string | Uint8Array;
-  readonly cwd?: string;
-  readonly nodeOptions?: readonly string[];
+  /** What relative paths of files are relative to. @default / */
+  readonly workingFolder?: string;
 }
 
 export interface CallResult {
@@ -24,62 +24,69 @@ export interface CallResult {
   readonly stderr: string;
 }
 
+/** As much as a pipe delivers at once. */
+const CHUNK_BYTES = 65_536;
+
+function* chunksOf(input: string | Uint8Array): Generator<Uint8Array> {
+  const bytes = Buffer.from(input);
+  for (let start = 0; start < bytes.length; start += CHUNK_BYTES) yield bytes.subarray(start, start + CHUNK_BYTES);
+}
+
+/** Runs a command in this process, which takes a tenth of the time of a process of its own. */
+export async function petstore(args: readonly string[], options: CallOptions = {}): Promise<CallResult> {
+  const stdout = new PassThrough();
+  const printed = text(stdout);
+  const result = await petstoreInto(stdout, args, options);
+  stdout.end();
+  return { ...result, stdout: await printed };
+}
+
+/** The same with a given standard output. */
+export async function petstoreInto(
+  stdout: Writable,
+  args: readonly string[],
+  { environment = {}, stdin = '', workingFolder = '/' }: CallOptions = {},
+): Promise<Omit<CallResult, 'stdout'>> {
+  const stderr = new PassThrough();
+  const messages = text(stderr);
+  const input = Readable.from(chunksOf(stdin));
+  const code = await run({ arguments: args, environment, workingFolder, stdin: input, stdout, stderr });
+  stderr.end();
+  return { code, stderr: await messages };
+}
+
 /** Variables of the machine that the command line would heed. */
 const CLEAN = { DATABASE_URL: '', REDIS_URL: '', DATA_DIR: '', MIGRATE: '', INIT_CWD: '', npm_lifecycle_event: '' };
 
-const environmentOf = ({ environment = {} }: CallOptions) => ({ ...process.env, ...CLEAN, ...environment });
-
-export function spawnPetstore(args: readonly string[], options: CallOptions = {}) {
-  const { cwd, nodeOptions = [] } = options;
-  return spawn(process.execPath, [...nodeOptions, MAIN, ...args], {
-    cwd,
-    env: environmentOf(options),
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
+export interface ProcessOptions extends CallOptions {
+  readonly nodeOptions?: readonly string[];
+  /** A file descriptor for standard output. @default a pipe */
+  readonly stdout?: number;
+  /** What a shell does first. */
+  readonly prelude?: string;
 }
 
-/** Runs the real command line in a process of its own. */
-export async function petstore(args: readonly string[], options: CallOptions = {}): Promise<CallResult> {
-  const child = spawnPetstore(args, options);
-  child.stdin.on('error', () => {}); // a command that refuses does not read to the end
-  child.stdin.end(options.stdin ?? '');
-  const closed = new Promise<number | null>((resolve) => child.on('close', resolve));
-  const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), closed]);
-  return { code, stdout, stderr };
-}
-
-/**
- * The same with a file descriptor for standard output.
- *
- * @param prelude what a shell does first
- */
-export async function petstoreInto(
-  stdout: number,
-  args: readonly string[],
-  { prelude = ':', ...options }: CallOptions & { readonly prelude?: string } = {},
-): Promise<Omit<CallResult, 'stdout'>> {
-  const child = spawn('/bin/sh', ['-c', `${prelude}; exec "$0" "$@"`, process.execPath, MAIN, ...args], {
-    env: environmentOf(options),
+/** Starts the real program, for what only a process shows: signals, pipes, memory, its exit code. */
+export function spawnPetstore(args: readonly string[], options: ProcessOptions = {}) {
+  const { workingFolder, nodeOptions = [], stdout = 'pipe', prelude = ':' } = options;
+  const command = [process.execPath, ...nodeOptions, MAIN, ...args];
+  const child = spawn('/bin/sh', ['-c', `${prelude}; exec "$0" "$@"`, ...command], {
+    cwd: workingFolder,
+    env: { ...process.env, ...CLEAN, ...options.environment },
     stdio: ['pipe', stdout, 'pipe'],
   });
-  const { stdin, stderr } = child;
-  if (stdin === null || stderr === null) throw new Error('they are pipes');
-  stdin.on('error', () => {});
-  stdin.end(options.stdin ?? '');
-  const closed = new Promise<number | null>((resolve) => child.on('close', resolve));
-  const [messages, code] = await Promise.all([text(stderr), closed]);
-  return { code, stderr: messages };
+  child.stdin?.on('error', () => {}); // a command that refuses does not read to the end
+  return child as ChildProcessByStdio<Writable, Readable, Readable>; // but for `stdout`, where a descriptor was given
 }
 
-/** Runs a command in this process, which is much faster: for what never comes to work. */
-export async function runHere(args: readonly string[], environment: Record<string, string>): Promise<CallResult> {
-  const [stdin, stdout, stderr] = [new PassThrough().end(), new PassThrough(), new PassThrough()];
-  const printed = Promise.all([text(stdout), text(stderr)]);
-  const code = await run({ arguments: args, environment, workingFolder: '/', stdin, stdout, stderr });
-  stdout.end();
-  stderr.end();
-  const [outputText, messages] = await printed;
-  return { code, stdout: outputText, stderr: messages };
+/** Runs the real program to its end. */
+export async function petstoreProcess(args: readonly string[], options: ProcessOptions = {}): Promise<CallResult> {
+  const child = spawnPetstore(args, options);
+  child.stdin.end(options.stdin ?? '');
+  const closed = new Promise<number | null>((resolve) => child.on('close', resolve));
+  const printed = options.stdout === undefined ? text(child.stdout) : '';
+  const [stdout, stderr, code] = await Promise.all([printed, text(child.stderr), closed]);
+  return { code, stdout, stderr };
 }
 
 interface TestCommandLine extends AsyncDisposable {
@@ -93,6 +100,8 @@ interface TestCommandLine extends AsyncDisposable {
   clear(): Promise<void>;
   /** Runs a command that succeeds, and gives what it prints with `--json`. */
   json(args: readonly string[], options?: CallOptions): Promise<unknown>;
+  /** The same by a process of its own. */
+  runProcess(args: readonly string[], options?: ProcessOptions): Promise<CallResult>;
 }
 
 const template = {
@@ -111,14 +120,18 @@ async function openTestCommandLine(): Promise<TestCommandLine> {
   const client = new pg.Client(database.url);
   await client.connect();
   const environment = { DATABASE_URL: database.url, DATA_DIR: folder.path };
-  const call = (args: readonly string[], options: CallOptions = {}) =>
-    petstore(args, { ...options, environment: { ...environment, ...options.environment } });
+  const withEnvironment = <Options extends CallOptions>(options?: Options) => ({
+    ...options,
+    environment: { ...environment, ...options?.environment },
+  });
+  const call = (args: readonly string[], options?: CallOptions) => petstore(args, withEnvironment(options));
   return {
     folder: folder.path,
     url: database.url,
     environment,
     persistence,
     run: call,
+    runProcess: (args, options) => petstoreProcess(args, withEnvironment(options)),
     async clear() {
       await client.query('truncate orders, pets restart identity');
     },
@@ -138,7 +151,7 @@ async function openTestCommandLine(): Promise<TestCommandLine> {
 
 /** A command line for the tests of a file: open from before the first of them until after the last. */
 export function useTestCommandLine(): TestCommandLine {
-  const commandLine = {} as TestCommandLine; // nobody looks into it before it is filled
+  const commandLine = {} as TestCommandLine; // it is filled before the first test
   beforeAll(async () => {
     Object.assign(commandLine, await openTestCommandLine());
   });

@@ -1,6 +1,7 @@
+import { createTestDatabase } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import { petstore, runHere, useTestCommandLine } from './support.ts';
+import { petstore, useTestCommandLine } from './support.ts';
 
 const commandLine = useTestCommandLine();
 
@@ -47,10 +48,7 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
     ['pets import', "missing required argument 'FILE'"],
     ['migrate --back', "unknown option '--back'"],
   ])('petstore %s', async (line, complaint) => {
-    const { code, stdout, stderr } = await runHere(
-      line.split(' ').filter((word) => word !== ''),
-      commandLine.environment,
-    );
+    const { code, stdout, stderr } = await commandLine.run(line.split(' ').filter((word) => word !== ''));
     expect(stderr).toContain(complaint);
     expect(stderr).not.toMatch(/ at .*\.ts:\d+/); // no stack
     expect(stderr).not.toContain(LONG_KEY);
@@ -58,12 +56,12 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
   });
 
   test('as a process too', async () => {
-    const { code, stdout, stderr } = await commandLine.run(['keys', 'create', '--plan', 'gold']);
+    const { code, stdout, stderr } = await commandLine.runProcess(['keys', 'create', '--plan', 'gold']);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toContain('Allowed choices');
   });
 
-  test('wrong settings do so too, all of them at once', async () => {
+  test('wrong settings end so too, all of them at once', async () => {
     const { code, stdout, stderr } = await petstore(['keys', 'list'], {
       environment: { DATABASE_URL: 'mysql://secret@host', MIGRATE: 'perhaps' },
     });
@@ -75,7 +73,12 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
   });
 });
 
-test('help is no mistake', async () => {
+test('settings of the server alone are not read, right or wrong', async () => {
+  const environment = { CORS_ORIGINS: 'bogus/x', PORT: 'none' };
+  expect(await commandLine.json(['keys', 'list'], { environment })).toEqual([]);
+});
+
+test('help ends with 0', async () => {
   const WAYS = [
     [['--help'], ['help']],
     [
@@ -89,11 +92,11 @@ test('help is no mistake', async () => {
     ],
   ];
   for (const ways of WAYS) {
-    const answers = await Promise.all(ways.map((args) => runHere(args, {})));
-    for (const { code, stdout, stderr } of answers) {
+    const results = await Promise.all(ways.map((args) => petstore(args)));
+    for (const { code, stdout, stderr } of results) {
       expect([code, stderr]).toEqual([0, '']);
       expect(stdout).toContain('Usage: petstore');
-      expect(stdout).toBe(answers[0]?.stdout);
+      expect(stdout).toBe(results[0]?.stdout);
     }
   }
 });
@@ -101,7 +104,7 @@ test('help is no mistake', async () => {
 describe('what cannot be done ends with 1, one line and an empty standard output', () => {
   const oneLine = expect.stringMatching(/^petstore: [^\n]+\n$/);
 
-  test('where PostgreSQL is away', async () => {
+  test('where PostgreSQL is unreachable', async () => {
     const environment = { DATABASE_URL: 'postgres://user:hidden@127.0.0.1:1/none' };
     for (const args of [
       ['keys', 'list'],
@@ -125,7 +128,9 @@ describe('what cannot be done ends with 1, one line and an empty standard output
       [['orders', 'export', 'no/such/folder.csv'], 'cannot be written: there is no such file or folder'],
     ] as const;
     for (const [args, complaint] of cases) {
-      const { code, stdout, stderr } = await commandLine.run([...args, '--json'], { cwd: commandLine.folder });
+      const { code, stdout, stderr } = await commandLine.run([...args, '--json'], {
+        workingFolder: commandLine.folder,
+      });
       expect([code, stdout, stderr]).toEqual([1, '', oneLine]);
       expect(stderr).toContain(complaint);
     }
@@ -134,24 +139,17 @@ describe('what cannot be done ends with 1, one line and an empty standard output
 
 describe('migrate', () => {
   async function withEmptyDatabase(work: (environment: Record<string, string>, client: pg.Client) => Promise<void>) {
-    const name = `empty_${Date.now()}`;
-    const administrator = new pg.Client(commandLine.url);
-    await administrator.connect();
-    await administrator.query(`create database ${name} template template0`);
-    const url = new URL(commandLine.url);
-    url.pathname = `/${name}`;
-    const client = new pg.Client(url.href);
+    await using database = await createTestDatabase();
+    const client = new pg.Client(database.url);
     await client.connect();
     try {
-      await work({ DATABASE_URL: url.href, DATA_DIR: commandLine.folder }, client);
+      await work({ DATABASE_URL: database.url, DATA_DIR: commandLine.folder }, client);
     } finally {
       await client.end();
-      await administrator.query(`drop database ${name}`);
-      await administrator.end();
     }
   }
 
-  test('brings an empty database up to date, and looking does not', async () => {
+  test('brings an empty database up to date, and --status does not', async () => {
     await withEmptyDatabase(async (environment) => {
       const json = async (...args: string[]): Promise<unknown> => {
         const { code, stdout } = await petstore([...args, '--json'], { environment });
@@ -170,14 +168,14 @@ describe('migrate', () => {
     });
   });
 
-  test('is done by the other commands too', async () => {
+  test('runs with the other commands too', async () => {
     await withEmptyDatabase(async (environment) => {
       const { code, stdout } = await petstore(['orders', 'list', '--json'], { environment });
       expect([code, JSON.parse(stdout)]).toEqual([0, []]);
     });
   });
 
-  test('is left alone with MIGRATE=off', async () => {
+  test('changes nothing with MIGRATE=off', async () => {
     await withEmptyDatabase(async (environment, client) => {
       for (const args of [['orders', 'list'], ['keys', 'list'], ['migrate']]) {
         const { code, stdout, stderr } = await petstore(args, { environment: { ...environment, MIGRATE: 'off' } });

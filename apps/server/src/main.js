@@ -5,6 +5,6 @@ import { join } from 'node:path';
 // Compiled code is kept between starts, which halves the time they take. What is imported below is not yet loaded.
 enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/compile'));
 
-const { serve } = await import('./serve.ts');
-// Standard streams may hold open what nobody needs any more; everything of ours has ended by now.
-process.exit(await serve(process.env, process.argv[2]));
+const { runServer } = await import('./operations/run-server.ts');
+// Standard streams may keep the process alive; everything of ours has ended by now.
+process.exit(await runServer(process.env));

@@ -12,21 +12,21 @@ describe('a storage watch', () => {
   function createWatch() {
     const events: string[] = [];
     const state: { failure: Error | undefined; hangs: boolean } = { failure: undefined, hangs: false };
-    const answer = (what: string) => async () => {
+    const respondingTo = (what: string) => async () => {
       events.push(what);
       if (state.hangs) await new Promise(() => {});
       if (state.failure) throw state.failure;
     };
     const watch = new StorageWatch({
-      ping: answer('ping'),
-      prepare: answer('prepare'),
+      ping: respondingTo('ping'),
+      prepare: respondingTo('prepare'),
       onChange: (isAvailable) => void events.push(isAvailable ? 'up' : 'down'),
       onFatal: () => void events.push('fatal'),
     });
     return { watch, events, state };
   }
 
-  test('prepares the storage when it comes, and then pings it', async () => {
+  test('prepares the storage when it is available, and then pings it', async () => {
     const { watch, events } = createWatch();
     await watch.start();
     expect(watch.isAvailable).toBe(true);
@@ -35,7 +35,7 @@ describe('a storage watch', () => {
     watch.stop();
   });
 
-  test('notices within a second that it went, and within a quarter that it is back, and prepares it anew', async () => {
+  test('notices an outage within a second and its end within a quarter of a second, and prepares the storage again', async () => {
     const { watch, events, state } = createWatch();
     await watch.start();
     state.failure = AWAY;
@@ -48,7 +48,7 @@ describe('a storage watch', () => {
     watch.stop();
   });
 
-  test('takes silence for absence', async () => {
+  test('treats a hanging storage as unavailable', async () => {
     const { watch, state } = createWatch();
     await watch.start();
     state.hangs = true;
@@ -57,15 +57,15 @@ describe('a storage watch', () => {
     watch.stop();
   });
 
-  test('gives up on what waiting cannot heal', async () => {
+  test('reports errors that do not pass as fatal', async () => {
     const { watch, events, state } = createWatch();
     state.failure = new Error('newer');
-    await watch.start();
+    await expect(watch.start()).rejects.toThrow('newer');
     await vi.advanceTimersByTimeAsync(5_000);
     expect(events).toEqual(['prepare', 'fatal']);
   });
 
-  test('looks once for all who ask at the same time', async () => {
+  test('shares one check between concurrent callers', async () => {
     const { watch, events } = createWatch();
     await watch.start();
     await vi.advanceTimersByTimeAsync(500);
@@ -101,7 +101,7 @@ describe('the use of a deprecated operation', () => {
       .split('\n')
       .filter((line) => line.startsWith('petstore_deprecated_requests_total'));
 
-  test('is counted by key, and told apart from that of nobody', () => {
+  test('is counted by key, and separately without a key', () => {
     const metrics = new RequestMetrics();
     for (const keyId of ['aaaaaaaa', 'bbbbbbbb', 'aaaaaaaa', undefined]) {
       metrics.observeDeprecatedUse('getPetById', keyId);
@@ -113,7 +113,7 @@ describe('the use of a deprecated operation', () => {
     ]);
   });
 
-  test('makes no more series than 1,000 keys, those of nobody and of all others', () => {
+  test('makes no more series than 1,000 keys, one without a key, and one for all other keys', () => {
     const metrics = new RequestMetrics();
     for (let key = 0; key < 1_500; key++) metrics.observeDeprecatedUse('getPetById', String(key).padStart(8, '0'));
     metrics.observeDeprecatedUse('getPetById', '00000000');

@@ -31,7 +31,7 @@ test.each([
   expect(hideCredentials(line)).toBe(expected);
 });
 
-/** Far more than it takes where the time is linear in the length; where it is not, hours or years would not do. */
+/** Far more than a search takes that is linear in the length. */
 const TIMEOUT_MS = 30_000;
 
 test.each([
@@ -43,19 +43,19 @@ test.each([
   ['colons in a URL', `'a://a' + ':'.repeat(1e6)`],
   ['escapes in an open header', `'"authorization":"' + '\\\\'.repeat(5e5)`],
   ['blanks in a header', `'"authorization"' + ' '.repeat(1e6)`],
-])('takes no long time for many %s', async (_, line) => {
+])('is fast for many %s', async (_, line) => {
   const logger = new URL('../src/operations/logger.ts', import.meta.url).href;
   const program = `
     const { hideCredentials } = await import(${JSON.stringify(logger)});
     console.log(hideCredentials(${line}).length);`;
-  // In a process of its own, since nothing else could end a search for a match.
+  // In a process of its own, because a search for a match cannot be interrupted.
   const run = promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program], {
     timeout: TIMEOUT_MS,
   });
   expect(Number((await run).stdout)).toBeGreaterThan(0);
 });
 
-test.each(['json', 'pretty'] as const)('whatever is logged in the %s format goes through that', async (format) => {
+test.each(['json', 'pretty'] as const)('everything that is logged in the %s format is cleaned', async (format) => {
   const logger = new URL('../src/operations/logger.ts', import.meta.url).href;
   const program = `
     const { createLogger } = await import(${JSON.stringify(logger)});

@@ -17,7 +17,7 @@ const number = new Intl.NumberFormat('en-US').format;
 const seconds = (ms: number) => `${ms / 1_000} s`;
 const longLists = longListsOfPlan({ name: 'free' });
 const longListsOfEnterprise = longListsOfPlan({ name: 'enterprise', limits: PLAN_LIMITS.free });
-/** Requests that a plan keeps open by bodies that take as long as they may. */
+/** Requests that a plan can keep open by bodies that take as long as they may. */
 const slowBodies = (perMinute: number) =>
   Math.min((perMinute * BOUNDS.requestTimeoutMs) / 60_000, KEY_REQUESTS_UNDER_WAY_MAX);
 
@@ -44,6 +44,6 @@ test.each([
   `${BOUNDS.maxStreams / longLists} keys fill the ${BOUNDS.maxStreams} places`,
   `${Math.ceil(BOUNDS.maxRequestsInFlight / KEY_REQUESTS_UNDER_WAY_MAX)} Business keys, or ` +
     `${Math.ceil(BOUNDS.maxRequestsInFlight / slowBodies(PLAN_LIMITS.free.perMinute))} Free ones`,
-])('docs/security.md tells the bounds as they are: %s', (told) => {
-  expect(readFileSync(join(ROOT, 'docs/security.md'), 'utf8')).toContain(told);
+])('docs/security.md states the actual bounds: %s', (statement) => {
+  expect(readFileSync(join(ROOT, 'docs/security.md'), 'utf8')).toContain(statement);
 });

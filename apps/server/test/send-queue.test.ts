@@ -4,13 +4,13 @@ import { networkInterfaces } from 'node:os';
 import { expect, test } from 'vitest';
 import { readSendQueue } from '../src/http/edge/send-queue.ts';
 
-/** Far more than the system takes for a connection that nobody reads. */
+/** Far more than the system buffers for a connection without a reader. */
 const BYTES = 30_000_000;
 
 const hasIPv6 = Object.values(networkInterfaces()).some((addresses) =>
   addresses?.some(({ family }) => family === 'IPv6'),
 );
-/** Where a server listens, and where it is called. */
+/** Where a server listens, and the address that a client connects to. */
 const WAYS = [
   ['127.0.0.1', '127.0.0.1'],
   ...(hasIPv6
@@ -21,7 +21,7 @@ const WAYS = [
     : []),
 ];
 
-test.each(WAYS)('what was sent from %s to %s and not taken is told, of that connection alone', async (host, to) => {
+test.each(WAYS)('the send queue from %s to %s is that of the one connection', async (host, to) => {
   const server = createServer();
   server.listen(0, host);
   await once(server, 'listening');
@@ -41,7 +41,7 @@ test.each(WAYS)('what was sent from %s to %s and not taken is told, of that conn
   expect(await queueOf(idle)).toBe(0);
   unreadClient.resume();
   await expect.poll(() => queueOf(unread), { timeout: 20_000 }).toBe(0);
-  // What was read before now says nothing of now.
+  // An earlier reading is not used.
   expect(await readSendQueue(unread, performance.now() + 1)).toBeUndefined();
   for (const socket of [unreadClient, idleClient]) socket.destroy();
   server.close();

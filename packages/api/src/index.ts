@@ -5,10 +5,17 @@ export type { Context, Services } from './context.ts';
 export { ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.ts';
 export { type ErrorResponse, errorResponse, toErrorResponse } from './errors/error-response.ts';
 export { type Failure, failureOf, toApiError } from './errors/to-api-error.ts';
-export { type DocumentOptions, type DocumentServer, openApiDocument, openApiYaml } from './openapi/document.ts';
-export { DEPRECATION_GUIDE_PATH, DOCUMENTED_VERSIONS } from './openapi/versions.ts';
+export { type DocumentOptions, type DocumentServer, describeServers, openApiDocument } from './openapi/document.ts';
+export { stabilityExtensions } from './openapi/stability.ts';
+export {
+  DEPRECATION_GUIDE_PATH,
+  DOCUMENTED_VERSIONS,
+  referencePath,
+  type VersionDescription,
+} from './openapi/versions.ts';
 export type { ProcedureMeta } from './procedure-meta.ts';
 export { deprecationFields } from './rest/deprecation-fields.ts';
+export type { RestBinding } from './rest/rest-binding.ts';
 export type { ApiVersion, RestResult, RestRoute } from './rest/rest-route.ts';
 export { restRoutes } from './rest/rest-routes.ts';
 export { type AppRouter, appRouter, createCaller } from './router.ts';

@@ -5,7 +5,7 @@ const petstore = createPetstoreRestClient({
   apiKey: process.env['PETSTORE_API_KEY'] ?? '',
 });
 
-// Node 22 and newer, and browsers of these years, have it; the compiler's library does not tell.
+// Node 22 and newer, and recent browsers, have it; TypeScript's library does not declare it.
 const { rawJSON = String } = JSON as { rawJSON?: (text: string) => unknown };
 const withAllDigits = (_name: string, value: unknown) => (typeof value === 'bigint' ? rawJSON(String(value)) : value);
 

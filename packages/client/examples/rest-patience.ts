@@ -6,7 +6,6 @@ const petstore = createPetstoreRestClient({
   maxRetries: 4, // 2 where nothing is said
   timeoutMs: 5_000, // for each attempt; 30 s where nothing is said
   maxRetryAfterSeconds: 10, // 60 where nothing is said
-  spaceRequests: true, // false where nothing is said
 });
 
 try {

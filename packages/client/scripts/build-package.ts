@@ -1,45 +1,59 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
 import { rolldown } from 'rolldown';
 import { dts } from 'rolldown-plugin-dts';
 
 const PACKAGE = resolve(import.meta.dirname, '..');
+/** Below the package, so that what is compiled here finds the types of tRPC: unresolved ones would count as `any`. */
+const WORK = join(PACKAGE, 'node_modules/.cache');
 
 /**
- * Builds the package as it is published. The compiler writes a module and a declaration for each source. What the client
- * knows of the service's types becomes one more declaration, because the service is not published.
+ * Builds the package as it is published. The compiler writes a module and a declaration for each source. The service's
+ * types that the client uses become one more declaration, because the service is not published.
  *
- * @param dist the folder to write to; what was there is removed
+ * @param dist the folder to write to; its former content is removed
  */
 export async function buildPackage(dist = join(PACKAGE, 'dist')): Promise<void> {
   await rm(dist, { recursive: true, force: true });
   await mkdir(dist, { recursive: true });
-  const work = await mkdtemp(join(tmpdir(), 'petstore-client-'));
+  await mkdir(WORK, { recursive: true });
+  const work = await mkdtemp(join(WORK, 'build-'));
   try {
     runCompiler(join(PACKAGE, 'tsconfig.service-types.json'), '--outDir', work);
-    const serviceTypes = join(dist, 'service-types.d.ts');
+    const serviceTypes = join(work, 'service-types.d.ts');
     await writeFile(serviceTypes, await bundleServiceTypes(work));
+    await copyFile(serviceTypes, join(dist, 'service-types.d.ts'));
     const project = join(work, 'tsconfig.json');
-    const compilerOptions = { outDir: dist, paths: { '@petstore/api': [serviceTypes] } };
+    const paths = { '@petstore/api': [serviceTypes], '@petstore/api/packed-orders': [serviceTypes] };
+    const compilerOptions = { outDir: dist, paths };
     await writeFile(project, JSON.stringify({ extends: join(PACKAGE, 'tsconfig.build.json'), compilerOptions }));
     runCompiler(project);
   } finally {
     await rm(work, { recursive: true });
   }
-  const routerTypes = join(dist, 'trpc/router.d.ts');
-  const declaration = await readFile(routerTypes, 'utf8');
-  await writeFile(routerTypes, declaration.replace('@petstore/api', '../service-types.ts'));
+  for (const name of ['router', 'packed-orders']) {
+    const file = join(dist, `trpc/${name}.d.ts`);
+    const declaration = await readFile(file, 'utf8');
+    await writeFile(file, declaration.replace(/@petstore\/api(\/[\w-]+)?/, '../service-types.ts'));
+  }
+  await bundlePackedOrders(dist);
+}
+
+/** The one module of the service that the package contains: without what only the service uses of it. */
+async function bundlePackedOrders(dist: string): Promise<void> {
+  const bundle = await rolldown({ input: join(PACKAGE, 'src/trpc/packed-orders.ts') });
+  await bundle.write({ file: join(dist, 'trpc/packed-orders.js'), format: 'es' });
+  await bundle.close();
 }
 
 const runCompiler = (project: string, ...args: string[]) =>
   execFileSync('tsc', ['-p', project, ...args], { cwd: PACKAGE, stdio: 'inherit' });
 
-/** Before the names of the service's packages, and of the folders that they are in. */
+/** The prefix of the service's packages; the rest of a name is its folder. */
 const SCOPE = '@petstore/';
 
-/** Parts of a procedure's type that say how the service works, which is nothing to callers. */
+/** Parts of a procedure's type that say how the service works, which callers do not need. */
 const INNER_TYPES = {
   'api/src/context.d.ts': 'Context',
   'api/src/procedure-meta.d.ts': 'ProcedureMeta',
@@ -56,11 +70,15 @@ async function bundleServiceTypes(emitted: string): Promise<string> {
   const entry = join(emitted, 'entry.d.ts');
   await writeFile(
     entry,
-    "export type { AppRouter } from './api/src/router.ts';\nexport type { ErrorCode } from './api/src/error-catalogue.ts';\n",
+    [
+      "export type { AppRouter } from './api/src/router.ts';",
+      "export type { ErrorCode } from './api/src/error-catalogue.ts';",
+      "export { PACKED_ORDERS_TYPE, unpackOrders } from './api/src/trpc/packed-orders.ts';",
+    ].join('\n'),
   );
   const bundle = await rolldown({
     input: { 'service-types': entry },
-    // Of what lies outside only tRPC's types are left in the end, which the package's users have.
+    // The only external types that remain are tRPC's, which the package's users have installed.
     external: (id) => !(isAbsolute(id) || id.startsWith('.') || id.startsWith(SCOPE)),
     plugins: [
       {
@@ -75,6 +93,6 @@ async function bundleServiceTypes(emitted: string): Promise<string> {
   });
   const { output } = await bundle.generate({ format: 'es' });
   await bundle.close();
-  // The bundler tells where each part came from: a folder that is gone by then.
+  // The bundler names the source of each part, in a folder that is removed afterwards.
   return output[0].code.replaceAll(/^\/\/ \S+\.d\.ts\n/gm, '');
 }

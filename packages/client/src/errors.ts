@@ -1,34 +1,34 @@
 import type { components } from './rest/document.ts';
 
-/** The codes that the service answers with over REST, as its document lists them. */
+/** The codes of the service's REST responses, as its document lists them. */
 type DocumentedCode = components['schemas']['Error']['code'];
 
 /**
- * The codes of this client: there was no answer, or not in time, or one that is none of the service's (a proxy's page,
+ * The codes of this client: there was no response, or not in time, or it did not come from the service (a proxy's page,
  * JSON cut short).
  */
 type ClientCode = 'connection_failed' | 'timed_out' | 'unexpected_response';
 
-/** Why a call failed. The set is open: a newer service may answer with codes that this client does not know. */
+/** Why a call failed. The set is open: a newer service may send codes that this client does not know. */
 export type PetstoreErrorCode = DocumentedCode | ClientCode | (string & {});
 
 export interface PetstoreErrorDetails {
   readonly code: PetstoreErrorCode;
-  /** @default undefined: there was no answer */
+  /** @default undefined: there was no response */
   readonly status?: number | undefined;
   readonly requestId?: string | undefined;
   readonly retryAfterSeconds?: number | undefined;
   readonly cause?: unknown;
 }
 
-/** What every failed call throws, but for one that the caller aborted: that throws the reason of the signal. */
+/** What every failed call throws, except for one that the caller aborted: it throws the reason of the signal. */
 export class PetstoreError extends Error {
   override readonly name: string = 'PetstoreError';
-  /** Machine-readable; the service's own where it answered. */
+  /** Machine-readable; the service's own where it responded. */
   readonly code: PetstoreErrorCode;
-  /** The HTTP status; `undefined` where there was no answer. */
+  /** The HTTP status; `undefined` where there was no response. */
   readonly status: number | undefined;
-  /** Names the request in the service's logs (`X-Request-Id`). */
+  /** Identifies the request in the service's logs (`X-Request-Id`). */
   readonly requestId: string | undefined;
   /** How long the service asked to wait, in whole seconds (`Retry-After`). */
   readonly retryAfterSeconds: number | undefined;
@@ -47,7 +47,7 @@ export class PetstoreError extends Error {
   }
 }
 
-/** 400, 405, 413 and the like: the request cannot be answered as it is. */
+/** 400, 405, 413 and the like: the request is not valid as it is. */
 export class InvalidRequestError extends PetstoreError {
   override readonly name = 'InvalidRequestError';
 }
@@ -57,7 +57,7 @@ export class AuthenticationError extends PetstoreError {
   override readonly name = 'AuthenticationError';
 }
 
-/** 403: what was called is not for this API key. */
+/** 403: the API key does not permit the operation. */
 export class PermissionError extends PetstoreError {
   override readonly name = 'PermissionError';
 }
@@ -82,12 +82,12 @@ export class RateLimitError extends PetstoreError {
   override readonly name = 'RateLimitError';
 }
 
-/** 408 and 5xx: the service, or something on the way to it, could not answer; or an answer makes no sense. */
+/** 408 and 5xx: the service, or something on the way to it, could not respond; or a response makes no sense. */
 export class ServiceError extends PetstoreError {
   override readonly name = 'ServiceError';
 }
 
-/** There was no answer, or only a part of one. Whether the service did what it was asked for is not known. */
+/** There was no response, or only a part of one. Whether the service executed the call is not known. */
 export class ConnectionError extends PetstoreError {
   override readonly name: string = 'ConnectionError';
 }
@@ -107,8 +107,11 @@ const CLASS_OF_STATUS: Readonly<Record<number, typeof PetstoreError>> = {
   429: RateLimitError,
 };
 
-/** The error of an answer, as the class that its status asks for. */
-export function createAnswerError(message: string, details: PetstoreErrorDetails & { status: number }): PetstoreError {
+/** The error of a response, of the class for its status. */
+export function createResponseError(
+  message: string,
+  details: PetstoreErrorDetails & { status: number },
+): PetstoreError {
   const { status } = details;
   const ErrorClass = CLASS_OF_STATUS[status] ?? (status >= 400 && status < 500 ? InvalidRequestError : ServiceError);
   return new ErrorClass(message, details);

@@ -1,6 +1,5 @@
 export * from './rest.ts';
 export { createPetstoreClient, type PetstoreClient } from './trpc/create-petstore-client.ts';
-export type { AppRouter } from './trpc/router.ts';
+export type { AppRouter, ErrorCode, PetstoreInputs, PetstoreOutputs } from './trpc/router.ts';
 export { transformer } from './trpc/transformer.ts';
-export { type ErrorCode, errorCodeOf, petstoreErrorOf } from './trpc/trpc-errors.ts';
-export type { PetstoreInputs, PetstoreOutputs } from './trpc/types.ts';
+export { errorCodeOf, petstoreErrorOf } from './trpc/trpc-errors.ts';

@@ -1,6 +1,6 @@
 import { type ClientClock, systemClock } from './transport/clock.ts';
 import { RequestSender } from './transport/request-sender.ts';
-import type { RetryPolicy } from './transport/retry-policy.ts';
+import { RetryLoop } from './transport/retry-loop.ts';
 
 export interface PetstoreClientOptions {
   /** Where the service is: its origin, such as `https://petstore.example.com`, or its REST address, which ends in `/v1`. */
@@ -10,7 +10,7 @@ export interface PetstoreClientOptions {
   /** How often a call is tried again where that may help, 0 to 10. @default 2 */
   readonly maxRetries?: number | undefined;
   /**
-   * How long one attempt may take, in milliseconds, at least 1. For a list: until it begins, and from one piece to the
+   * How long one attempt may take, in milliseconds, at least 1. For a list: until it begins, and from one chunk to the
    * next. @default 30000
    */
   readonly timeoutMs?: number | undefined;
@@ -19,11 +19,6 @@ export interface PetstoreClientOptions {
    * longer one, calls fail at once. 0: calls never wait for it. @default 60
    */
   readonly maxRetryAfterSeconds?: number | undefined;
-  /**
-   * Spreads requests by the `RateLimit` headers, so that none is refused, instead of sending each at once. For what runs
-   * in the background. @default false
-   */
-  readonly spaceRequests?: boolean | undefined;
   /** @default the global one */
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** For tests. @default the real time */
@@ -32,32 +27,30 @@ export interface PetstoreClientOptions {
   readonly random?: (() => number) | undefined;
 }
 
-/** What clients of both kinds are made of. */
+/** What the REST client and the tRPC client are made of. */
 export interface Connection {
   /** The service's address, without `/v1` and without a slash at its end. */
   readonly serviceUrl: string;
-  readonly clock: ClientClock;
   readonly timeoutMs: number;
-  readonly retryPolicy: RetryPolicy;
+  readonly retries: RetryLoop;
   readonly sender: RequestSender;
 }
 
-/** @throws TypeError when an option cannot be what it is meant to be */
+/** @throws TypeError when an option is not valid */
 export function createConnection(options: PetstoreClientOptions): Connection {
-  const { clock = systemClock, random = Math.random, spaceRequests = false } = options;
+  const { clock = systemClock, random = Math.random } = options;
   const maxRetryAfterSeconds = checkedNumber('maxRetryAfterSeconds', options.maxRetryAfterSeconds ?? 60, 0);
+  const maxRetries = checkedMaxRetries(options.maxRetries ?? 2);
   return {
     serviceUrl: serviceUrlOf(options.baseUrl),
-    clock,
     timeoutMs: checkedTimeoutMs(options.timeoutMs ?? 30_000),
-    retryPolicy: { maxRetries: checkedMaxRetries(options.maxRetries ?? 2), maxRetryAfterSeconds, random },
+    retries: new RetryLoop({ maxRetries, maxRetryAfterSeconds, random }, clock),
     sender: new RequestSender({
       apiKey: checkedKey(options.apiKey),
-      // Looked up at each request, so that whoever replaces the global one later is heard.
+      // Looked up at each request, so that a global one that is replaced later takes effect.
       fetch: options.fetch ?? ((url, init) => globalThis.fetch(url, init)),
       clock,
       maxWaitMs: maxRetryAfterSeconds * 1_000,
-      spaceRequests,
     }),
   };
 }
@@ -88,5 +81,5 @@ function serviceUrlOf(baseUrl: string | URL): string {
 function checkedKey(apiKey: string): string {
   if (apiKey === undefined || apiKey === '') throw new TypeError('apiKey must be given: it is empty or missing');
   if (typeof apiKey === 'string' && /^[\x21-\x7e]+$/.test(apiKey)) return apiKey;
-  throw new TypeError('apiKey must be an API key, which holds no blanks');
+  throw new TypeError('apiKey must be an API key, which contains no spaces');
 }

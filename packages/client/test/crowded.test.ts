@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest';
 import { createPetstoreRestClient } from '../src/rest.ts';
+import { JumpingClock } from './support/jumping-clock.ts';
 import { startScriptedServer } from './support/scripted-server.ts';
-import { VirtualClock } from './support/virtual-clock.ts';
 
-/** A service that refuses the first list: not for its limits, of which so much is left, but for what is under way. */
+/**
+ * A service that refuses the first list, because too much is in flight or because the limits are used up: `remaining` is
+ * what they have left. The client has read the refusal, and waits: its clock is held.
+ */
 async function startCrowdedService(remaining: number) {
   const requests: string[] = [];
   const server = await startScriptedServer(({ method, url }, response) => {
@@ -15,29 +18,33 @@ async function startCrowdedService(remaining: number) {
     } else if (method === 'DELETE') response.writeHead(204).end();
     else response.writeHead(200, { 'content-type': 'application/json' }).end('[]');
   });
-  const clock = new VirtualClock();
-  const client = createPetstoreRestClient({ baseUrl: server.origin, apiKey: 'key', clock });
+  const clock = new JumpingClock();
+  const { timeoutMs } = clock;
+  const client = createPetstoreRestClient({ baseUrl: server.origin, apiKey: 'key', clock, timeoutMs });
+  clock.hold();
   const list = client.listOrders().toArray();
-  await expect.poll(() => requests).toHaveLength(1);
+  await expect.poll(() => clock.waitCount, { timeout: 20_000 }).toBe(1);
   return { client, clock, list, requests, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 }
 
-test('a list that was refused for others under way is asked for again, and holds nothing else up', async () => {
+test('a list that was refused because of others in flight is requested again, and holds up no other call', async () => {
   await using service = await startCrowdedService(59);
   const { client, clock, list, requests } = service;
-  // Time stands still, so that none of these has waited for it.
   await Promise.all([1n, 2n, 3n].map((orderId) => client.cancelOrder({ orderId })));
   expect(requests).toHaveLength(4);
-  while (requests.length < 5) await clock.runUntil(clock.now() + 1_000);
+  clock.release();
   expect(await list).toEqual([]);
+  expect(requests).toHaveLength(5);
 });
 
-test('a refusal for limits that are used up holds up all that follows', async () => {
+test('a refusal because the limits are used up holds up all that follows', async () => {
   await using service = await startCrowdedService(0);
   const { client, clock, list, requests } = service;
   const cancel = client.cancelOrder({ orderId: 1n });
+  expect(clock.waitCount).toBe(2);
   for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve));
   expect(requests).toHaveLength(1);
-  while (requests.length < 3) await clock.runUntil(clock.now() + 1_000);
+  clock.release();
   await Promise.all([list, cancel]);
+  expect(requests).toHaveLength(3);
 });

@@ -14,11 +14,12 @@ import {
   TimeoutError,
 } from '../src/rest.ts';
 import { systemClock } from '../src/transport/clock.ts';
-import { readRetryAfterSeconds } from '../src/transport/retry-after.ts';
-import { retryDelayMs } from '../src/transport/retry-policy.ts';
+import { retryDelayMs } from '../src/transport/retry-loop.ts';
+import { readRetryAfterSeconds } from '../src/transport/service-response.ts';
 import { JumpingClock } from './support/jumping-clock.ts';
 import { scaledClock } from './support/scaled-clock.ts';
 import { startScriptedServer } from './support/scripted-server.ts';
+import { VirtualClock } from './support/virtual-clock.ts';
 
 type Answering = (response: ServerResponse, request: IncomingMessage) => void;
 
@@ -58,6 +59,43 @@ async function startScript(script: readonly Answering[], options: Partial<Petsto
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 }
+
+/** A client by a virtual clock whose requests get a list that the test sends, piece by piece. */
+function startList(options: Partial<PetstoreClientOptions>) {
+  const clock = new VirtualClock();
+  let stream: ReadableStreamDefaultController<Uint8Array> | undefined;
+  const client = createPetstoreRestClient({
+    baseUrl: 'http://petstore.example.com',
+    apiKey: 'key',
+    maxRetries: 0,
+    clock,
+    fetch: async () =>
+      new Response(
+        new ReadableStream({
+          start(controller) {
+            stream = controller;
+          },
+          cancel() {
+            stream = undefined;
+          },
+        }),
+      ),
+    ...options,
+  });
+  return {
+    client,
+    clock,
+    /** Whether the client still reads. */
+    isOpen: () => stream !== undefined,
+    send(text: string, end?: 'end') {
+      stream?.enqueue(new TextEncoder().encode(text));
+      if (end === 'end') stream?.close();
+    },
+  };
+}
+
+const sleepBy = (clock: ClientClock, delayMs: number) =>
+  new Promise<void>((resolve) => void clock.schedule(resolve, delayMs));
 
 async function failureOf(call: Promise<unknown>): Promise<PetstoreError> {
   const [outcome] = await Promise.allSettled([call]);
@@ -253,21 +291,23 @@ describe('an attempt', () => {
   });
 
   test('of a list has the time for each piece', async () => {
-    const steady: Answering = async (response) => {
-      response.writeHead(200);
-      for (let id = 0; id < 10; id++) {
-        response.write(`${id === 0 ? '[' : ','}{"id":${id}}`);
-        await sleep(300);
-      }
-      response.end(']');
-    };
-    const stalled: Answering = (response) => response.writeHead(200).write('[{"id":1},{');
-    await using script = await startScript([steady, stalled], { clock: scaledClock(1), timeoutMs: 2_500 });
-    const ids: unknown[] = [];
-    for await (const { id } of script.client.listOrders()) ids.push(id);
-    expect(ids).toHaveLength(10);
-    const failure = await failureOf(script.client.listOrders({ maxRetries: 0, timeoutMs: 60 }).toArray());
-    expect(failure).toBeInstanceOf(TimeoutError);
+    const list = startList({ timeoutMs: 2_500 });
+    const orders = list.client.listOrders().toArray();
+    for (const id of Array.from({ length: 10 }).keys()) {
+      await list.clock.runUntil(list.clock.now() + 2_000);
+      list.send(`${id === 0 ? '[' : ','}{"id":${id}}`);
+    }
+    list.send(']', 'end');
+    expect(await orders).toHaveLength(10);
+
+    const stalled = failureOf(list.client.listOrders().toArray());
+    await list.clock.runUntil(list.clock.now() + 2_000);
+    list.send('[{"id":1},{');
+    await list.clock.runUntil(list.clock.now() + 2_499);
+    expect(list.isOpen()).toBe(true);
+    await list.clock.runUntil(list.clock.now() + 1);
+    expect(await stalled).toBeInstanceOf(TimeoutError);
+    expect(list.isOpen()).toBe(false);
   });
 
   test('ends when it is aborted or too long, also where the runtime would read on for ever, and leaves no timer', async () => {
@@ -303,14 +343,22 @@ describe('an attempt', () => {
   });
 
   test('of a list leaves its reader the time that it takes', async () => {
-    const list: Answering = (response) => {
-      response.writeHead(200).write(`[{"id":0}${',{"id":1}'.repeat(10)}`);
-      setTimeout(() => response.end(`${',{"id":2}'.repeat(10)}]`), 50);
-    };
-    await using script = await startScript([list], { clock: scaledClock(1), timeoutMs: 2_000 });
-    let count = 0;
-    for await (const _ of script.client.listOrders()) if (count++ === 0) await sleep(3_000);
-    expect(count).toBe(21);
+    const list = startList({ timeoutMs: 2_000 });
+    const ids: unknown[] = [];
+    const reading = (async () => {
+      for await (const { id } of list.client.listOrders()) {
+        ids.push(id);
+        if (id === 0n) await sleepBy(list.clock, 600_000);
+      }
+    })();
+    await list.clock.runUntil(list.clock.now() + 1_000);
+    list.send('[{"id":0},{"id":1}');
+    await list.clock.runUntil(list.clock.now() + 300_000);
+    expect(ids).toEqual([0n]);
+    list.send(',{"id":2}]', 'end');
+    await list.clock.runUntil(list.clock.now() + 301_000);
+    await reading;
+    expect(ids).toEqual([0n, 1n, 2n]);
   });
 });
 

@@ -14,8 +14,8 @@ export {
 } from './decide-order.ts';
 export * from './int64.ts';
 export * from './order.ts';
+export * from './order-listing.ts';
 export * from './order-page.ts';
-export * from './packed-orders.ts';
 export * from './pet.ts';
 export * from './plan.ts';
 export * from './ports.ts';

@@ -46,7 +46,3 @@ export const PREFLIGHTS_PER_MINUTE = 600;
 
 /** What a client address may send without a valid key, in any minute. */
 export const ADDRESS_REQUESTS_PER_MINUTE = 60;
-
-/** Whether a number may stand as a limit: a whole number from {@link LIMIT_MIN} to {@link LIMIT_MAX}. */
-export const isRequestLimit = (value: number): boolean =>
-  Number.isInteger(value) && value >= LIMIT_MIN && value <= LIMIT_MAX;

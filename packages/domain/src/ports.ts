@@ -1,8 +1,8 @@
 import type { ApiKeyId, ApiKeySecret } from './api-key.ts';
 import type { NewOrder, OrderCommand } from './decide-order.ts';
 import type { Order, OrderId } from './order.ts';
+import type { OrderListing } from './order-listing.ts';
 import type { OrderPage, OrderPageRequest } from './order-page.ts';
-import type { PackedOrders } from './packed-orders.ts';
 import type { Pet, PetId } from './pet.ts';
 
 /** The present moment, passed in so that tests may choose it. */
@@ -13,18 +13,7 @@ export type OrderTransition =
   | { readonly applied: true; readonly order: Order }
   | { readonly applied: false; readonly order: Order | undefined };
 
-/**
- * All orders, ascending by id, in batches. Iterating gives orders; `jsonChunks` gives the same as the text of the REST
- * representation, cut at any byte, and `packedBatches` all of a long list but its beginning packed, both without ever
- * making an object of an order. Each call starts a listing of its own.
- */
-export interface OrderListing extends AsyncIterable<readonly Order[]> {
-  jsonChunks(): AsyncIterable<Uint8Array>;
-  packedBatches(): AsyncIterable<readonly Order[] | PackedOrders>;
-}
-
 export interface OrderRepository {
-  /** Every order that was committed when the listing began, once each. Holds no connection while nobody reads. */
   listOrders(): OrderListing;
   /** One statement. Ids never change, so pages that follow one another hold no order twice. */
   findOrders(request: OrderPageRequest): Promise<OrderPage>;

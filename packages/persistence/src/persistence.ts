@@ -1,31 +1,14 @@
-import type { ApiKeyStore, Order, OrderRepository, Pet, PetRepository } from '@petstore/domain';
-import { type ApiKeyAdministration, openApiKeyAdministration } from './administration/api-key-administration.ts';
-import type { GenerateOptions } from './bulk/generate-orders.ts';
-import type { ImportOptions, ImportRecord, ImportResult } from './bulk/import-rows.ts';
+import type { ApiKeyStore } from '@petstore/domain';
+import type { ApiKeyAdministration } from './administration/api-key-administration.ts';
+import { openApiKeyAdministration } from './administration/open-api-key-administration.ts';
 import { withSessionOptions } from './connection-config.ts';
-import { createMigrations, type Migrations } from './migrations.ts';
-import { PostgresApiKeyStore } from './statements/api-key-store.ts';
+import { createMigrations, type Migrations } from './schema/create-migrations.ts';
+import { createApiKeyStore } from './statements/api-key-store.ts';
 import { COMMAND_SESSION } from './statements/order-commands.ts';
-import { PostgresOrderStore } from './statements/order-store.ts';
-import { PostgresPetStore } from './statements/pet-store.ts';
-import { PipelinedConnections } from './statements/pipelined-connections.ts';
-import { prepareStatement, runStatement } from './statements/prepared-statement.ts';
-
-export interface OrderStore extends OrderRepository {
-  /**
-   * Takes in orders with the ids that they have.
-   *
-   * @throws StorageUnavailableError, and whatever the source throws; nothing is imported then
-   */
-  importOrders(orders: AsyncIterable<ImportRecord<Order>>, options?: ImportOptions): Promise<ImportResult>;
-  /** @returns how many there are now more */
-  generateOrders(options: GenerateOptions): Promise<number>;
-}
-
-export interface PetStore extends PetRepository {
-  /** As {@link OrderStore.importOrders}. */
-  importPets(pets: AsyncIterable<ImportRecord<Pet>>, options?: ImportOptions): Promise<ImportResult>;
-}
+import { createOrderStore, type OrderStore } from './statements/order-store.ts';
+import { createPetStore, type PetStore } from './statements/pet-store.ts';
+import { type ConnectionPools, PipelinedConnections } from './statements/pipelined-connections.ts';
+import { assertDriverFits, prepareStatement, runStatement } from './statements/pipelined-query.ts';
 
 /** Everything that is kept in PostgreSQL. */
 export interface Persistence extends AsyncDisposable {
@@ -43,29 +26,29 @@ export interface PersistenceOptions {
   readonly databaseUrl: string;
   /** Connections for short reads. @default 2 */
   readonly readConnections?: number;
-  /** Connections for statements that commit; they gain from more, because each commits one after the other. @default 8 */
+  /** Connections for statements that commit. More help, because a connection commits one by one. @default 8 */
   readonly writeConnections?: number;
   /** Connections for the batches of long listings. @default 4 */
   readonly batchConnections?: number;
-  /** Connections for searches through all orders; so many processors of the database do they keep busy. @default 2 */
+  /** Connections for searches through all orders, each of which may keep a processor of the database busy. @default 2 */
   readonly scanConnections?: number;
 }
 
-/**
- * A search takes one processor, not all that there are; and which plan is best depends on how rare is what it looks for.
- */
+/** A search takes one processor only; and which plan is best depends on how rare the orders are that it looks for. */
 const SCAN_SESSION = '-c max_parallel_workers_per_gather=0 -c jit=off -c plan_cache_mode=force_custom_plan';
 
 const PING = prepareStatement<readonly []>('ping', 'select');
 
 /**
- * Opens the door to PostgreSQL. Nothing is connected yet: connections are made when they are first needed, and again
+ * Gives access to PostgreSQL. Nothing is connected yet: connections are opened when they are first needed, and again
  * after PostgreSQL was away.
  *
  * Statements of the request path (list, cancel, ship, complete, place, key and pet look-ups) are prepared ones on
- * pipelined connections, in `statements/`. MikroORM has the rest: the schema, the migrations and the administration of
- * keys. It is left out of the request path because to hydrate an entity costs ten times the statement, and is loaded
- * when it is first needed because loading takes longer than a server's whole start.
+ * pipelined connections, in `statements/`. MikroORM has the schema, the migrations and the administration of keys. It is
+ * kept out of the request path because hydrating an entity costs ten times the statement, and is loaded when it is first
+ * needed because loading takes longer than a server's whole start.
+ *
+ * @throws Error where the installed version of pg is one that this package does not work with
  */
 export function openPersistence({
   databaseUrl,
@@ -74,23 +57,26 @@ export function openPersistence({
   batchConnections = 4,
   scanConnections = 2,
 }: PersistenceOptions): Persistence {
-  const reads = new PipelinedConnections(databaseUrl, readConnections);
-  const writes = new PipelinedConnections(withSessionOptions(databaseUrl, COMMAND_SESSION), writeConnections);
-  const batches = new PipelinedConnections(databaseUrl, batchConnections);
-  const scans = new PipelinedConnections(withSessionOptions(databaseUrl, SCAN_SESSION), scanConnections);
+  assertDriverFits();
+  const pools: ConnectionPools = {
+    reads: new PipelinedConnections(databaseUrl, readConnections),
+    writes: new PipelinedConnections(withSessionOptions(databaseUrl, COMMAND_SESSION), writeConnections),
+    batches: new PipelinedConnections(databaseUrl, batchConnections),
+    scans: new PipelinedConnections(withSessionOptions(databaseUrl, SCAN_SESSION), scanConnections),
+  };
   const keyAdministration = openApiKeyAdministration(databaseUrl);
 
   const close = async () => {
-    await Promise.all([reads.close(), writes.close(), batches.close(), scans.close(), keyAdministration.close()]);
+    await Promise.all([...Object.values(pools), keyAdministration].map((each) => each.close()));
   };
   return {
-    orders: new PostgresOrderStore(databaseUrl, { reads, writes, batches, scans }),
-    pets: new PostgresPetStore(databaseUrl, reads),
-    apiKeys: new PostgresApiKeyStore(reads, writes),
+    orders: createOrderStore(databaseUrl, pools),
+    pets: createPetStore(databaseUrl, pools),
+    apiKeys: createApiKeyStore(pools),
     keyAdministration,
-    migrations: createMigrations(databaseUrl, reads),
+    migrations: createMigrations(databaseUrl, pools.reads),
     ping: async () => {
-      await runStatement(reads, PING, []);
+      await runStatement(pools.reads, PING, []);
     },
     close,
     [Symbol.asyncDispose]: close,

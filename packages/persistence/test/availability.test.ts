@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { generateApiKeyId, type OrderListing, orderId, petId, StorageUnavailableError } from '@petstore/domain';
-import { createTestDatabase, type ServerUnderTest, startPostgresServer } from '@petstore/testing';
+import { createTestDatabase, type PrivateServer, startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
-import { collect, NOBODY, NOW, newOrder, numbered, pendingOrder } from './support.ts';
+import { ALL_FIELDS, collect, NOBODY, NOW, newOrder, numbered, pendingOrder } from './support.ts';
 
 type Way = (persistence: Persistence) => Promise<unknown>;
 
@@ -28,8 +28,7 @@ const WAYS = {
   'orders.findOrders': ({ orders }) => orders.findOrders({ filter: {}, limit: 1 }),
   'orders.findOrders, a search': ({ orders }) => orders.findOrders({ filter: { complete: true }, limit: 1 }),
   'orders.listOrders': ({ orders }) => collect(orders.listOrders()),
-  'orders.listOrders().jsonChunks': ({ orders }) => collect(orders.listOrders().jsonChunks()),
-  'orders.listOrders().packedBatches': ({ orders }) => collect(orders.listOrders().packedBatches()),
+  'orders.listOrders().as': ({ orders }) => collect(orders.listOrders().as(ALL_FIELDS)),
   'orders.importOrders': ({ orders }) => orders.importOrders(numbered([pendingOrder(1n)])),
   'orders.generateOrders': ({ orders }) => orders.generateOrders({ count: 1, seed: 1, now: NOW }),
   'pets.findPet': ({ pets }) => pets.findPet(petId(1n)),
@@ -95,7 +94,7 @@ test('options in the URL stay, and the session is what the statements count on',
 });
 
 describe('a PostgreSQL that goes away', () => {
-  let server: ServerUnderTest;
+  let server: PrivateServer;
   let persistence: Persistence;
 
   beforeAll(async () => {
@@ -132,7 +131,7 @@ describe('a PostgreSQL that goes away', () => {
 
   test('fails what is under way, with an error of its own kind', async () => {
     await persistence.orders.generateOrders({ count: 30_000, seed: 1, now: NOW });
-    const listing = persistence.orders.listOrders().jsonChunks()[Symbol.asyncIterator]();
+    const listing = persistence.orders.listOrders().as(ALL_FIELDS)[Symbol.asyncIterator]();
     await listing.next();
     await listing.next();
     await server.kill();
@@ -174,7 +173,7 @@ describe('a PostgreSQL that goes away', () => {
   });
 });
 
-async function listSessions(server: ServerUnderTest): Promise<readonly number[]> {
+async function listSessions(server: PrivateServer): Promise<readonly number[]> {
   const client = new pg.Client(server.url);
   await client.connect();
   const { rows } = await client.query<{ pid: number }>(
@@ -184,10 +183,10 @@ async function listSessions(server: ServerUnderTest): Promise<readonly number[]>
   return rows.map(({ pid }) => pid);
 }
 
-const countSessions = async (server: ServerUnderTest) => (await listSessions(server)).length;
+const countSessions = async (server: PrivateServer) => (await listSessions(server)).length;
 
 /** Freezes a server and all its sessions, each of which is a process of its own. */
-async function freezeSessions(server: ServerUnderTest) {
+async function freezeSessions(server: PrivateServer) {
   const pids = await listSessions(server);
   server.pause();
   for (const pid of pids) process.kill(pid, 'SIGSTOP');

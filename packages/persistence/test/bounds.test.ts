@@ -2,7 +2,7 @@ import { type OrderId, orderId, StorageUnavailableError } from '@petstore/domain
 import pg from 'pg';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
-import { collect, importOrders, NOW, newOrder, pendingOrder, useTestStore } from './support.ts';
+import { ALL_FIELDS, collect, importOrders, NOW, newOrder, pendingOrder, useTestStore } from './support.ts';
 
 const store = useTestStore();
 beforeEach(() => store.clear());
@@ -23,8 +23,7 @@ describe('while somebody else has all orders locked', () => {
     'a page': (orders) => orders.findOrders({ filter: {}, limit: 1 }),
     'a search': (orders) => orders.findOrders({ filter: { complete: true }, limit: 1 }),
     'a list': (orders) => collect(orders.listOrders()),
-    'a list as text': (orders) => collect(orders.listOrders().jsonChunks()),
-    'a packed list': (orders) => collect(orders.listOrders().packedBatches()),
+    'a list in a format': (orders) => collect(orders.listOrders().as(ALL_FIELDS)),
   };
 
   test('reads are given up by the server after 5 s, and writes after 2 s', async () => {

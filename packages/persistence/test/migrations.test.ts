@@ -4,7 +4,7 @@ import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';
 import { openPersistence, SchemaError } from '../src/index.ts';
 import { MIGRATION_NAMES } from '../src/schema/migration-names.ts';
-import { NewerDatabaseError, toSchemaError } from '../src/schema-error.ts';
+import { NewerDatabaseError, toSchemaError } from '../src/schema/schema-error.ts';
 import { newOrder, useTestStore } from './support.ts';
 
 describe('an empty database', () => {

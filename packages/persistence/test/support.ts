@@ -4,8 +4,9 @@ import {
   generateApiKeyId,
   type NewOrder,
   type Order,
+  type OrderField,
+  type OrderFormat,
   orderId,
-  PackedOrders,
   type PendingOrder,
   petId,
   type ShippedOrder,
@@ -121,56 +122,68 @@ export async function listedOrders({ persistence }: TestStore): Promise<Order[]>
   return (await collect(persistence.orders.listOrders())).flat();
 }
 
-export async function listedText({ persistence }: TestStore): Promise<string> {
-  return Buffer.concat(await collect(persistence.orders.listOrders().jsonChunks())).toString();
-}
+const TIMES: ReadonlySet<OrderField> = new Set(['shipDate', 'placedAt', 'shippedAt', 'completedAt', 'cancelledAt']);
 
-/** The long list, of which all but the beginning comes packed. */
-export async function listedPacked({ persistence }: TestStore): Promise<Order[]> {
-  const batches = await collect(persistence.orders.listOrders().packedBatches());
-  return batches.flatMap((batch) => (batch instanceof PackedOrders ? unpack(batch) : batch));
-}
-
-/** Reads packed orders field by field, as their description says. */
-function unpack({ bytes }: PackedOrders): Order[] {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const orders: Record<string, unknown>[] = [];
-  let i = 0;
-  const time = () => {
-    i += 8;
-    return new Date(view.getFloat64(i - 8));
+/** A format that holds fields as text: a line for each order, blanks between the fields, `?` for one that it lacks. */
+function textFormat(name: string, ...fields: OrderFormat<string>['fields']): OrderFormat<string> {
+  return {
+    name,
+    fields,
+    createSink() {
+      const out = Buffer.alloc(64);
+      let text = '';
+      return {
+        add(reader) {
+          const values = fields.map((field) => {
+            const copy = field === 'complete' ? 'copyBoolean' : TIMES.has(field) ? 'copyTime' : 'copyText';
+            return out.toString('latin1', 7, reader[copy](out, 7)) || '?';
+          });
+          text += `${values.join(' ')}\n`;
+        },
+        finish: (isLast) => (isLast ? `${text}.` : text),
+      };
+    },
   };
-  while (i < bytes.length) {
-    const flags = view.getUint8(i++);
-    const status = ['pending', 'shipped', 'cancelled'][flags & 3];
-    const complete = (flags & 4) !== 0;
-    const order = { status, complete, id: view.getBigInt64(i), petId: view.getBigInt64(i + 8) };
-    const quantity = view.getInt32(i + 16);
-    i += 20;
-    orders.push({
-      ...order,
-      quantity,
-      placedAt: time(),
-      ...((flags & 8) !== 0 && { shipDate: time() }),
-      ...(status === 'shipped' && { shippedAt: time() }),
-      ...(complete && { completedAt: time() }),
-      ...(status === 'cancelled' && { cancelledAt: time() }),
-    });
-  }
-  return orders as unknown as Order[]; // what was packed
 }
 
-/** Parses JSON without rounding integers: each becomes a bigint. */
-export const parseExactly = (text: string): unknown =>
-  JSON.parse(text, (_key, value: unknown, context?: { source?: string }) =>
-    typeof value === 'number' && context?.source !== undefined ? BigInt(context.source) : value,
-  );
+/** All fields, in an order of its own. */
+export const ALL_FIELDS = textFormat(
+  'test-all',
+  'id',
+  'cancelledAt',
+  'completedAt',
+  'complete',
+  'shippedAt',
+  'status',
+  'shipDate',
+  'placedAt',
+  'quantity',
+  'petId',
+);
+export const FEW_FIELDS = textFormat('test-few', 'id', 'shipDate');
 
-/** What the REST representation of an order says, as {@link parseExactly} reads it. */
-export const restFieldsOf = ({ id, petId: pet, quantity, shipDate, complete }: Order) => ({
-  id,
-  petId: pet,
-  quantity: BigInt(quantity),
-  ...(shipDate && { shipDate: shipDate.toISOString() }),
-  complete,
-});
+/** The same as {@link ALL_FIELDS} writes of all orders. */
+export const allFieldsOf = (orders: readonly Order[]): string =>
+  `${orders.map((order) => `${fieldsOf(order).join(' ')}\n`).join('')}.`;
+
+const fieldsOf = (order: Order) => {
+  const times = { cancelledAt: undefined, completedAt: undefined, shippedAt: undefined, shipDate: undefined, ...order };
+  const text = (time: Date | undefined) => time?.toISOString() ?? '?';
+  return [
+    order.id,
+    text(times.cancelledAt),
+    text(times.completedAt),
+    order.complete,
+    text(times.shippedAt),
+    order.status,
+    text(times.shipDate),
+    text(order.placedAt),
+    order.quantity,
+    order.petId,
+  ];
+};
+
+/** All orders in a format, {@link ALL_FIELDS} unless given. */
+export async function listedText({ persistence }: TestStore, format = ALL_FIELDS): Promise<string> {
+  return (await collect(persistence.orders.listOrders().as(format))).join('');
+}

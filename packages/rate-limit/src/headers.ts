@@ -6,12 +6,12 @@ import {
   tightestWindow,
   type WindowName,
   type WindowStatus,
-} from './rate-limiter.ts';
+} from './port.ts';
 
-/** What the headers of an answer are made of. */
+/** What the headers of a response are made of. */
 export type HeaderSource = RateLimitDecision | RateLimitSnapshot | RecalledStatus;
 
-/** Every header that tells of a limit, as browsers of other origins must be allowed to read them (CORS). */
+/** Every rate limit header: browsers of other origins must be allowed to read them (CORS). */
 export const RATE_LIMIT_HEADERS = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
@@ -21,14 +21,14 @@ export const RATE_LIMIT_HEADERS = [
   'Retry-After',
 ] as const;
 
-/** What headers are written into: the one object that the answer is sent with. */
+/** The headers object of a response. */
 export interface HeaderTarget {
   [name: string]: string | number | readonly string[] | undefined;
   ratelimit?: string;
 }
 
 /**
- * Writes the headers of a decision or a standing, by the names of {@link RATE_LIMIT_HEADERS} in lower case:
+ * Writes the headers of a decision or a status, by the names of {@link RATE_LIMIT_HEADERS} in lower case:
  * - `x-ratelimit-*`: one window, the one with the lowest remaining (tie: the longer); on a refusal the one that
  *   releases last. Reset is a Unix timestamp in seconds, rounded up.
  * - `ratelimit-policy` and `ratelimit`: all windows (draft-ietf-httpapi-ratelimit-headers).

@@ -1,12 +1,11 @@
 export { type Ban, connectToAdministrate, RateLimitAdministration } from './administration.ts';
-export { connectRedis, type RedisLocation } from './connect-redis.ts';
+export { createResilientLimiter } from './fallback/cluster-limiter.ts';
+export { InProcessLimiter, type InProcessLimiterOptions } from './fallback/in-process-limiter.ts';
+export type { ResilientLimiterOptions } from './fallback/resilient-limiter.ts';
 export * from './headers.ts';
-export { InProcessLimiter, type InProcessLimiterOptions } from './in-process-limiter.ts';
-export * from './rate-limiter.ts';
-export { RedisLimiter, type RedisLimiterOptions } from './redis-limiter.ts';
-export { RedisUnavailableError } from './redis-unavailable-error.ts';
-export { ResilientLimiter, type ResilientLimiterOptions } from './resilient-limiter.ts';
-export type { LimiterStateChange } from './shard.ts';
+export * from './port.ts';
+export { connectRedis, type RedisLocation } from './redis/connect-redis.ts';
+export { RedisUnavailableError } from './redis/redis-unavailable-error.ts';
 export {
   type ApiKeySubject,
   apiKeySubject,

@@ -1,28 +1,27 @@
 import { isIPv4 } from 'node:net';
 import { ADDRESS_REQUESTS_PER_MINUTE, type ApiKeyId, type RequestLimits } from '@petstore/domain';
 
-/** An API key, whatever number of secrets it has: rotated secrets share windows, strikes and bans. */
-export interface ApiKeySubject {
-  readonly type: 'api-key';
+interface Subject {
   /** The name under which the state is kept. */
   readonly storageKey: string;
   /** Requests in any 60 seconds. */
   readonly perMinute: number;
+}
+
+/** An API key, whatever number of secrets it has: rotated secrets share windows, strikes and bans. */
+export interface ApiKeySubject extends Subject {
+  readonly type: 'api-key';
   /** Requests in any 24 hours. */
   readonly perDay: number;
 }
 
 /** A client's address, for requests without a valid key. Has no daily limit and is never banned. */
-export interface ClientAddressSubject {
+export interface ClientAddressSubject extends Subject {
   readonly type: 'client-address';
-  /** The name under which the state is kept. */
-  readonly storageKey: string;
-  /** Requests in any 60 seconds. */
-  readonly perMinute: number;
   readonly perDay: undefined;
 }
 
-/** Whose requests are counted. Make it once per key and keep it; limiters hold nothing by its identity. */
+/** Whose requests are counted. Create it once per key and keep it; limiters hold nothing by its identity. */
 export type RateLimitSubject = ApiKeySubject | ClientAddressSubject;
 
 const API_KEY_PREFIX = 'rl:key:';

@@ -1,7 +1,7 @@
 import { createTestRedis } from '@petstore/testing';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
-import { listNotedBans, noteBan } from '../src/ban-index.ts';
+import { listNotedBans, noteBan } from '../src/redis/ban-index.ts';
 
 const NOW_MS = 1_700_000_000_000;
 

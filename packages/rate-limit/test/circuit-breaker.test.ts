@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { CircuitBreaker } from '../src/circuit-breaker.ts';
+import { CircuitBreaker } from '../src/redis/circuit-breaker.ts';
 
 const T0 = 123_456;
 

@@ -2,9 +2,18 @@ import calculateSlot from 'cluster-key-slot';
 import { Cluster } from 'ioredis';
 import { afterAll, describe, expect, test } from 'vitest';
 import { connectRedis, RateLimitAdministration } from '../src/index.ts';
-import { eventually, openLimiter, PATIENT, runUnderLoad, sleep, untilInUse, WAIT_MAX_MS } from './fault-scenario.ts';
-import { startRedisCluster } from './redis-cluster.ts';
-import { newKey } from './traffic.ts';
+import {
+  eventually,
+  movableClock,
+  openLimiter,
+  PATIENT,
+  runUnderLoad,
+  sleep,
+  untilInUse,
+  WAIT_MAX_MS,
+} from './support/fault-scenario.ts';
+import { startRedisCluster } from './support/redis-cluster.ts';
+import { newKey } from './support/traffic.ts';
 
 const cluster = await startRedisCluster();
 afterAll(() => cluster[Symbol.asyncDispose]());
@@ -27,19 +36,20 @@ describe('in a Redis Cluster', () => {
     expect(limiter.isDegraded).toBe(false);
   });
 
-  test('standings can be looked up, and bans listed and lifted', async () => {
+  test('statuses can be read, and bans listed and lifted', async () => {
     const redis = connect();
-    using opened = await openLimiter({ ...PATIENT, redis });
+    const clock = movableClock();
+    using opened = await openLimiter({ ...PATIENT, redis, nowMs: clock.nowMs });
     const { limiter } = opened;
     const administration = new RateLimitAdministration(redis);
     const subject = newKey(2, 100);
     for (let i = 0; i < 3; i++) await limiter.check(subject, 1);
-    await sleep(2_050);
+    clock.advance(2_001);
     for (let i = 0; i < 2; i++) await limiter.check(subject, 1);
     await eventually(async () => expect(await administration.listBans()).toHaveLength(1));
     const [ban] = await administration.listBans();
     expect(ban && (await administration.liftBan(ban.keyId))).toBe(true);
-    expect(await administration.showStanding(subject)).toMatchObject({ used: { minute: 2 }, ban: undefined });
+    expect(await administration.readStatus(subject)).toMatchObject({ used: { minute: 2 }, ban: undefined });
   });
 
   test('a master that is killed under load fails no request, and its keys are in Redis again once it is replaced', async () => {
@@ -69,11 +79,11 @@ describe('in a Redis Cluster', () => {
     expect(back).toMatchObject({ countedIn: 'redis', shard: `127.0.0.1:${master.port}` });
     expect(changes.length).toBe(2);
 
-    // The keys of the other masters never left Redis. What was counted here for the one that is gone was told to the
-    // next, who may lack what came just before the death: a replica follows behind, by more on a busy machine.
+    // The keys of the other masters never left Redis. What was counted here for the one that is gone was debited at
+    // its successor, which may lack what came just before the death: a replica follows behind, by more on a busy machine.
     const usedBy = async (some: readonly (typeof first)[]) => {
-      const standings = await Promise.all(some.map((subject) => limiter.peek(subject)));
-      return standings.reduce((sum, { used }) => sum + (used.day ?? 0), 0);
+      const snapshots = await Promise.all(some.map((subject) => limiter.peek(subject)));
+      return snapshots.reduce((sum, { used }) => sum + (used.day ?? 0), 0);
     };
     const sentFor = (some: readonly unknown[]) => (decisions.length * some.length) / subjects.length;
     await eventually(async () => expect(await usedBy(hurt)).toBeGreaterThan(sentFor(hurt) * 0.6));

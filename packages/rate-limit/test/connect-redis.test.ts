@@ -4,16 +4,16 @@ import { startRedisServer } from '@petstore/testing';
 import { Cluster } from 'ioredis';
 import { describe, expect, test } from 'vitest';
 import { connectRedis, type RedisLocation } from '../src/index.ts';
-import { eventually, openLimiter } from './fault-scenario.ts';
-import { newKey } from './traffic.ts';
+import { eventually, openLimiter } from './support/fault-scenario.ts';
+import { newKey } from './support/traffic.ts';
 
-const NOBODY_LISTENS = { host: '127.0.0.1', port: 1 };
+const NOTHING_LISTENS = { host: '127.0.0.1', port: 1 };
 
 describe('a connection that is lost', () => {
   test.each([
-    { type: 'single', ...NOBODY_LISTENS, database: 0, tls: false },
-    { type: 'sentinel', sentinels: [NOBODY_LISTENS], masterName: 'orders', database: 0, tls: false },
-    { type: 'cluster', nodes: [NOBODY_LISTENS], tls: false },
+    { type: 'single', ...NOTHING_LISTENS, database: 0, tls: false },
+    { type: 'sentinel', sentinels: [NOTHING_LISTENS], masterName: 'orders', database: 0, tls: false },
+    { type: 'cluster', nodes: [NOTHING_LISTENS], tls: false },
   ] satisfies RedisLocation[])('is made anew within 2 s, however long Redis was away: $type', (location) => {
     const redis = connectRedis(location);
     const { options } = redis;
@@ -28,12 +28,12 @@ describe('a connection that is lost', () => {
       }
     }
     const { connectTimeout } = redis instanceof Cluster ? (redis.options.redisOptions ?? {}) : redis.options;
-    expect(connectTimeout).toBeLessThanOrEqual(1_000); // where nobody so much as refuses
+    expect(connectTimeout).toBeLessThanOrEqual(1_000); // where nothing so much as refuses
     redis.disconnect();
   });
 });
 
-test('a connection that leads nowhere is made anew: three questions in a row without an answer', async () => {
+test('a connection that leads nowhere is made anew: three probes in a row without a response', async () => {
   await using server = await startRedisServer();
   await using relay = await startRelay(server.port);
   const redis = connectRedis({ type: 'single', host: '127.0.0.1', port: relay.port, database: 0, tls: false });
@@ -47,7 +47,7 @@ test('a connection that leads nowhere is made anew: three questions in a row wit
     await limiter.check(subject, 1);
     expect(limiter.isDegraded).toBe(true);
   });
-  // Those that were swallowed never answer again.
+  // Those that were swallowed never respond again.
   await eventually(() => {
     expect(relay.connectionCount).toBeGreaterThan(connectionsBefore);
     expect(limiter.isDegraded).toBe(false);
@@ -58,7 +58,7 @@ interface Relay extends AsyncDisposable {
   readonly port: number;
   /** How many connections there were. */
   readonly connectionCount: number;
-  /** From now on nothing comes through the connections that there are, as where a machine has vanished. */
+  /** From now on nothing passes through the open connections, as where a machine has vanished. */
   swallow(): void;
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { RATE_LIMIT_HEADERS, writeRateLimitHeaders } from '../src/index.ts';
-import type { RateLimitDecision, RateLimitSnapshot } from '../src/rate-limiter.ts';
+import type { RateLimitDecision, RateLimitSnapshot } from '../src/port.ts';
 
 const T0 = 1_700_000_000_000;
 const minute = { limit: 60, remaining: 5, resetAtMs: T0 + 12_345 };
@@ -14,7 +14,7 @@ function headersOf(decision: RateLimitDecision | RateLimitSnapshot) {
   return headers;
 }
 
-test('an admitted request is told of the window with the lowest remaining, in seconds rounded up', () => {
+test('an admitted request shows the window with the lowest remaining, in seconds rounded up', () => {
   expect(headersOf(admitted)).toEqual({
     'x-ratelimit-limit': 60,
     'x-ratelimit-remaining': 5,
@@ -24,7 +24,7 @@ test('an admitted request is told of the window with the lowest remaining, in se
   });
 });
 
-test('a key whose day is used up is told so, however much the minute has left', () => {
+test('a key whose day is used up sees that, however much the minute has left', () => {
   const headers = headersOf({ ...admitted, minute: { ...minute, remaining: 59 }, day: { ...day, remaining: 0 } });
   expect(headers).toMatchObject({
     'x-ratelimit-limit': 1_000,
@@ -33,7 +33,7 @@ test('a key whose day is used up is told so, however much the minute has left', 
   });
 });
 
-test('of two windows with the same remaining the longer is told', () => {
+test('of two windows with the same remaining the longer is shown', () => {
   expect(headersOf({ ...admitted, day: { ...day, remaining: 5 } })).toMatchObject({ 'x-ratelimit-limit': 1_000 });
 });
 
@@ -48,7 +48,7 @@ test('a client address has the minute alone', () => {
 });
 
 describe('a refused request', () => {
-  test('is told when it would fit, and when to come back, which may be later', () => {
+  test('shows when it would fit, and when to come back, which may be later', () => {
     const used = { ...minute, remaining: 0 };
     expect(headersOf({ outcome: 'rate_limit_exceeded', ...refusal, minute: used, day })).toEqual({
       'x-ratelimit-limit': 60,
@@ -60,7 +60,7 @@ describe('a refused request', () => {
     });
   });
 
-  test('is told of the window that releases last, even where another has less remaining', () => {
+  test('shows the window that releases last, even where another has less remaining', () => {
     const byDay: RateLimitDecision = {
       outcome: 'rate_limit_exceeded',
       atMs: T0,
@@ -78,7 +78,7 @@ describe('a refused request', () => {
     });
   });
 
-  test('of a banned key has nothing remaining, and is told the end of the ban', () => {
+  test('of a banned key has nothing remaining, and shows the end of the ban', () => {
     const banned: RateLimitDecision = {
       outcome: 'api_key_banned',
       ...refusal,
@@ -99,9 +99,9 @@ describe('a refused request', () => {
   });
 });
 
-test('a standing that was only looked at has no Retry-After', () => {
-  const peeked: RateLimitSnapshot = {
-    outcome: 'peeked',
+test('a snapshot has no Retry-After', () => {
+  const snapshot: RateLimitSnapshot = {
+    outcome: 'snapshot',
     atMs: T0,
     minute: { ...minute, remaining: 0 },
     day: undefined,
@@ -109,7 +109,7 @@ test('a standing that was only looked at has no Retry-After', () => {
     strikes: 0,
     ban: undefined,
   };
-  expect(headersOf(peeked)).not.toHaveProperty('retry-after');
+  expect(headersOf(snapshot)).not.toHaveProperty('retry-after');
 });
 
 test('every header that is written is named, so that browsers may be let read it', () => {

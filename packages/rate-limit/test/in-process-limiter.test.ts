@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { InProcessLimiter } from '../src/index.ts';
-import { describeLimiter } from './limiter-contract.ts';
-import { newAddress, newKey } from './traffic.ts';
+import { describeLimiter } from './support/limiter-contract.ts';
+import { newAddress, newKey } from './support/traffic.ts';
 
 describeLimiter('the limiter in the process', () => {
   let nowMs = 0;
@@ -13,12 +13,23 @@ describeLimiter('the limiter in the process', () => {
   };
 });
 
-test('at most 50,000 subjects are remembered, and a flood of addresses pushes out no key', () => {
+test('at most 50,000 subjects are remembered, and a flood of addresses evicts no key', () => {
   const limiter = new InProcessLimiter({ nowMs: () => 1_700_000_000_000 });
-  const key = newKey(10, 10);
+  const [key, address] = [newKey(10, 10), newAddress()];
+  limiter.check(address, 60);
   limiter.check(key, 10);
-  for (let i = 0; i < 60_000; i++) limiter.check(newAddress(), 1);
-  expect(limiter.check(key, 1).outcome).toBe('rate_limit_exceeded');
-  for (let i = 0; i < 60_000; i++) limiter.check(newKey(10, 10), 1);
-  expect(limiter.size).toBe(50_000);
+  const outcomeOf = (subject: typeof key | typeof address) => limiter.check(subject, 1).outcome;
+  for (let i = 0; i < 9_999; i++) limiter.check(newAddress(), 1);
+  expect(outcomeOf(address)).toBe('rate_limit_exceeded');
+  for (let i = 0; i < 10_000; i++) limiter.check(newAddress(), 1);
+  expect(outcomeOf(address)).toBe('admitted'); // evicted
+  expect(outcomeOf(key)).toBe('rate_limit_exceeded');
+  for (let i = 0; i < 40_000; i++) limiter.check(newKey(10, 10), 1);
+  expect(outcomeOf(key)).toBe('admitted');
+});
+
+test.each([0, -1, 1.5, Number.NaN, 6, 1e12])('a cost of %d against a limit of 5 is refused at once', (cost) => {
+  const limiter = new InProcessLimiter({ nowMs: Date.now });
+  expect(() => limiter.check(newKey(5, 1_000), cost)).toThrow(RangeError);
+  expect(() => limiter.check(newKey(1_000, 5), cost)).toThrow(RangeError);
 });

@@ -1,10 +1,19 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { checkState, debitState, type SubjectState, snapshotOf } from '../src/algorithm/subject-state.ts';
 import type { RateLimitDecision } from '../src/index.ts';
-import { encodeState } from '../src/state-codec.ts';
-import { checkState, debitState, peekState, type SubjectState } from '../src/subject-state.ts';
-import { ExactLog } from './exact-log.ts';
-import { type Arrival, arrivals, limits, newAddress, newKey, PROPERTY_RUNS, startMs, traffic } from './traffic.ts';
+import { encodeState } from './support/encode-state.ts';
+import { ExactLog } from './support/exact-log.ts';
+import {
+  type Arrival,
+  arrivals,
+  limits,
+  newAddress,
+  newKey,
+  PROPERTY_RUNS,
+  startMs,
+  traffic,
+} from './support/traffic.ts';
 
 // As they are promised, whatever the source says: how long a window is, and how long a freed unit may be held back.
 const MINUTE = { lengthMs: 60_000, heldBackMs: 1_000 } as const;
@@ -21,9 +30,9 @@ function* run(requests: Iterable<Arrival>): Generator<Seen> {
   let state: SubjectState | undefined;
   for (const arrival of requests) {
     const before = state;
-    const { state: after, answer } = checkState(before, arrival.subject, arrival.cost, arrival.nowMs);
+    const { state: after, decision } = checkState(before, arrival.subject, arrival.cost, arrival.nowMs);
     state = after;
-    yield { ...arrival, before, after, decision: answer };
+    yield { ...arrival, before, after, decision };
   }
 }
 
@@ -74,7 +83,7 @@ test.each([
   /** A request when the first of two leaves the window, the second being so much younger. */
   const third = (gapMs: number) => {
     const { state } = checkState(undefined, subject, 1, T0);
-    return checkState(checkState(state, subject, 1, T0 + gapMs).state, subject, 1, T0 + lengthMs).answer;
+    return checkState(checkState(state, subject, 1, T0 + gapMs).state, subject, 1, T0 + lengthMs).decision;
   };
   expect(third(heldBackMs - 1)).toMatchObject({ releaseAtMs: T0 + lengthMs + heldBackMs - 1 });
   expect(third(heldBackMs)).toMatchObject({ outcome: 'admitted' });
@@ -84,7 +93,7 @@ describe('the announced release', () => {
   test('is the first moment at which the request fits, if nothing else comes, whatever became of the plan', () => {
     forAll(anyTraffic({ changesPlan: true }), ({ decision, after, subject, cost }) => {
       if (decision.outcome === 'admitted') return;
-      const at = (nowMs: number) => checkState(after, subject, cost, nowMs).answer.outcome;
+      const at = (nowMs: number) => checkState(after, subject, cost, nowMs).decision.outcome;
       expect(at(decision.releaseAtMs - 1)).not.toBe('admitted');
       expect(at(decision.releaseAtMs)).toBe('admitted');
     });
@@ -105,7 +114,7 @@ describe('the announced release', () => {
       const subject = newKey(1, 2);
       const nowMs = 1_700_000_000_000;
       const { state } = checkState(undefined, subject, 1, nowMs - DAY.lengthMs + dayAgoMs);
-      return checkState(checkState(state, subject, 1, nowMs - 1).state, subject, 1, nowMs).answer;
+      return checkState(checkState(state, subject, 1, nowMs - 1).state, subject, 1, nowMs).decision;
     };
     const minuteReleaseMs = 59_999;
     expect(limited(minuteReleaseMs - 1)).toMatchObject({ limitingWindow: 'minute', day: { remaining: 0 } });
@@ -115,21 +124,21 @@ describe('the announced release', () => {
 
   test('of a refusal by the minute is spaced: those that follow one another lie W/L apart, none more than a minute late', () => {
     const property = fc.property(anyTraffic(), (requests) => {
-      let toldBeforeMs: number | undefined;
+      let lastRetryAtMs: number | undefined;
       for (const { decision, subject, nowMs } of run(requests)) {
-        if (decision.outcome === 'api_key_banned') toldBeforeMs = undefined; // what was promised with it is not told
+        if (decision.outcome === 'api_key_banned') lastRetryAtMs = undefined; // its promise is not in Retry-After
         if (decision.outcome !== 'rate_limit_exceeded' || decision.limitingWindow === 'day') continue;
         const { releaseAtMs, retryAfterSeconds } = decision;
-        const toldMs = nowMs + retryAfterSeconds * 1_000;
+        const retryAtMs = nowMs + retryAfterSeconds * 1_000;
         const apartMs = 60_000 / subject.perMinute;
-        // What is told in whole seconds, rounded up, is up to a second later than what was promised.
-        expect(toldMs).toBeLessThan(releaseAtMs + 61_000);
-        if (toldBeforeMs !== undefined) {
-          const isCapped = toldMs >= releaseAtMs + 60_000;
-          if (!isCapped) expect(toldMs - toldBeforeMs).toBeGreaterThan(apartMs - 1_000);
-          expect(toldMs).toBeLessThan(Math.max(releaseAtMs, toldBeforeMs + apartMs) + 1_000);
+        // Retry-After is in whole seconds, rounded up: up to a second later than what was promised.
+        expect(retryAtMs).toBeLessThan(releaseAtMs + 61_000);
+        if (lastRetryAtMs !== undefined) {
+          const isCapped = retryAtMs >= releaseAtMs + 60_000;
+          if (!isCapped) expect(retryAtMs - lastRetryAtMs).toBeGreaterThan(apartMs - 1_000);
+          expect(retryAtMs).toBeLessThan(Math.max(releaseAtMs, lastRetryAtMs + apartMs) + 1_000);
         }
-        toldBeforeMs = toldMs;
+        lastRetryAtMs = retryAtMs;
       }
     });
     fc.assert(property, { numRuns: PROPERTY_RUNS });
@@ -142,7 +151,7 @@ test('exactly `remaining` more fit now, and one more does not', () => {
     const { minute, day } = decision;
     const remaining = Math.min(minute.remaining, day?.remaining ?? minute.remaining);
     const most = Math.min(subject.perMinute, subject.perDay ?? subject.perMinute);
-    const fits = (cost: number) => checkState(after, subject, cost, nowMs).answer.outcome === 'admitted';
+    const fits = (cost: number) => checkState(after, subject, cost, nowMs).decision.outcome === 'admitted';
     if (remaining > 0) expect(fits(remaining)).toBe(true);
     if (remaining < most) expect(fits(remaining + 1)).toBe(false);
   });
@@ -153,7 +162,7 @@ test('the announced reset is when `remaining` next grows', () => {
     for (const name of ['minute', 'day'] as const) {
       const window = decision[name];
       if (window === undefined || window.resetAtMs === nowMs) continue;
-      const at = (ms: number) => peekState(after, subject, ms)[name]?.remaining;
+      const at = (ms: number) => snapshotOf(after, subject, ms)[name]?.remaining;
       expect(at(window.resetAtMs - 1)).toBe(window.remaining);
       expect(at(window.resetAtMs)).toBeGreaterThan(window.remaining);
     }
@@ -162,9 +171,9 @@ test('the announced reset is when `remaining` next grows', () => {
 
 test('a request counts in both windows or in none', () => {
   forAll(anyTraffic({ changesPlan: true }), ({ decision, before, after, subject, cost, nowMs }) => {
-    const used = peekState(before, subject, nowMs).used;
+    const used = snapshotOf(before, subject, nowMs).used;
     const charged = decision.outcome === 'admitted' ? cost : 0;
-    expect(peekState(after, subject, nowMs).used).toEqual({
+    expect(snapshotOf(after, subject, nowMs).used).toEqual({
       minute: used.minute + charged,
       day: used.day === undefined ? undefined : used.day + charged,
     });
@@ -199,13 +208,13 @@ describe('a state', () => {
   test('is logged to without a decision by a debit, which may pass the limit', () => {
     const subject = newKey(10, 20);
     const state = debitState(undefined, subject, { minute: 15, day: 30 }, 1_700_000_000_000);
-    const { minute, day, used } = peekState(state, subject, 1_700_000_000_000);
+    const { minute, day, used } = snapshotOf(state, subject, 1_700_000_000_000);
     expect({ minute, day, used }).toMatchObject({
       minute: { remaining: 0 },
       day: { remaining: 0 },
       used: { minute: 15, day: 30 },
     });
-    expect(checkState(state, subject, 1, 1_700_000_060_000).answer).toMatchObject({ limitingWindow: 'day' });
+    expect(checkState(state, subject, 1, 1_700_000_060_000).decision).toMatchObject({ limitingWindow: 'day' });
   });
 });
 
@@ -214,8 +223,8 @@ describe('a clock that steps back', () => {
     const given = fc.tuple(anyTraffic(), fc.integer({ min: 0, max: 60_000 }));
     const property = fc.property(given, ([requests, backMs]) => {
       for (const { after, subject } of run(requests)) {
-        const standing = peekState(after, subject, after.atMs - backMs);
-        expect(standing.used).toEqual(peekState(after, subject, after.atMs).used);
+        const snapshot = snapshotOf(after, subject, after.atMs - backMs);
+        expect(snapshot.used).toEqual(snapshotOf(after, subject, after.atMs).used);
       }
     });
     fc.assert(property, { numRuns: PROPERTY_RUNS });
@@ -225,9 +234,9 @@ describe('a clock that steps back', () => {
     const given = fc.tuple(anyTraffic(), fc.integer({ min: 60_001, max: 10 ** 10 }));
     const property = fc.property(given, ([requests, backMs]) => {
       for (const { after, subject } of run(requests)) {
-        const { used } = peekState(after, subject, after.atMs - backMs);
+        const { used } = snapshotOf(after, subject, after.atMs - backMs);
         expect(used.minute).toBe(0);
-        expect(used.day).toBe(peekState(after, subject, after.atMs).used.day);
+        expect(used.day).toBe(snapshotOf(after, subject, after.atMs).used.day);
       }
     });
     fc.assert(property, { numRuns: PROPERTY_RUNS });
@@ -236,13 +245,13 @@ describe('a clock that steps back', () => {
   test('never locks anybody out: after a day and the longest ban everything is admitted', () => {
     forAll(anyTraffic({ stepsBack: true }), ({ after, subject, nowMs, cost }) => {
       const laterMs = nowMs + DAY.lengthMs + 3_600_000 + 60_000;
-      expect(checkState(after, subject, cost, laterMs).answer.outcome).toBe('admitted');
+      expect(checkState(after, subject, cost, laterMs).decision.outcome).toBe('admitted');
     });
   });
 
   test('leaves within a minute of standing still what the minute holds', () => {
     forAll(anyTraffic({ stepsBack: true }), ({ after, subject, nowMs }) => {
-      expect(peekState(after, subject, nowMs + 120_000).used.minute).toBe(0);
+      expect(snapshotOf(after, subject, nowMs + 120_000).used.minute).toBe(0);
     });
   });
 });

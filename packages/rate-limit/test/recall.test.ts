@@ -1,10 +1,10 @@
 import { createTestRedis } from '@petstore/testing';
 import { describe, expect, test, vi } from 'vitest';
-import { bannedDecisionOf, connectRedis, InProcessLimiter, ResilientLimiter } from '../src/index.ts';
-import { recallStanding } from '../src/recall-standing.ts';
-import { RefusalMemory } from '../src/refusal-memory.ts';
-import { checkState } from '../src/subject-state.ts';
-import { newAddress, newKey } from './traffic.ts';
+import { checkState } from '../src/algorithm/subject-state.ts';
+import { DecisionMemory } from '../src/fallback/decision-memory.ts';
+import { bannedDecisionOf, connectRedis, createResilientLimiter, InProcessLimiter } from '../src/index.ts';
+import { movableClock } from './support/fault-scenario.ts';
+import { newAddress, newKey } from './support/traffic.ts';
 
 const T0 = 1_700_000_000_000;
 
@@ -18,11 +18,14 @@ async function openLimiter() {
     database: Number(pathname.slice(1)),
     tls: false,
   });
-  const limiter = new ResilientLimiter({ redis: connection, timeoutMs: 20_000 });
+  const clock = movableClock();
+  const limiter = createResilientLimiter({ redis: connection, timeoutMs: 20_000, nowMs: clock.nowMs });
   await limiter.started;
   const sendCommand = vi.spyOn(connection, 'sendCommand'); // and sends it
   return {
     limiter,
+    clock,
+    connection,
     /** How many commands were sent to Redis. */
     commands: () => sendCommand.mock.calls.length,
     async [Symbol.asyncDispose]() {
@@ -33,25 +36,34 @@ async function openLimiter() {
   };
 }
 
+/** A memory by a clock that is moved by hand. */
+function openMemory() {
+  const time = { nowMs: T0 };
+  return { memory: new DecisionMemory(() => time.nowMs), time };
+}
+
 describe('an address over its limit', () => {
-  test('is refused from memory until its next unit is freed, under the time that was told', () => {
+  test('is refused from memory until its next unit is freed, with the same time to retry at', () => {
     const address = newAddress();
-    const memory = new RefusalMemory();
+    const { memory, time } = openMemory();
     let state = checkState(undefined, address, 1, T0).state;
     for (let i = 1; i < 60; i++) state = checkState(state, address, 1, T0 + i * 100).state;
-    const { answer } = checkState(state, address, 1, T0 + 6_000);
-    if (answer.outcome !== 'rate_limit_exceeded') throw new Error('61 requests do not fit');
-    memory.remember(address, answer, 1_000);
-    const told = answer.atMs + answer.retryAfterSeconds * 1_000;
-    const lastMs = answer.releaseAtMs - answer.atMs - 1;
+    const { decision } = checkState(state, address, 1, T0 + 6_000);
+    if (decision.outcome !== 'rate_limit_exceeded') throw new Error('61 requests do not fit');
+    memory.remember(address, decision, 0);
+    const retryAtMs = decision.atMs + decision.retryAfterSeconds * 1_000;
+    const lastMs = decision.releaseAtMs - decision.atMs - 1;
     for (const afterMs of [0, 1, 20_000, lastMs]) {
-      const recalled = memory.recall(address, 1_000 + afterMs);
-      expect(recalled).toMatchObject({ outcome: 'rate_limit_exceeded', atMs: answer.atMs + afterMs });
-      expect(recalled?.retryAfterSeconds).toBe(Math.max(1, Math.ceil((told - answer.atMs - afterMs) / 1_000)));
+      time.nowMs = T0 + afterMs;
+      const refusal = memory.refusalOf(address);
+      expect(refusal).toMatchObject({ outcome: 'rate_limit_exceeded', atMs: decision.atMs + afterMs });
+      const seconds = Math.max(1, Math.ceil((retryAtMs - decision.atMs - afterMs) / 1_000));
+      expect(refusal?.retryAfterSeconds).toBe(seconds);
     }
-    expect(memory.recall(address, 1_000 + lastMs + 1)).toBeUndefined();
+    time.nowMs = T0 + lastMs + 1;
+    expect(memory.refusalOf(address)).toBeUndefined();
     // There is room again, as the limiter itself says.
-    expect(checkState(state, address, 1, answer.releaseAtMs).answer.outcome).toBe('admitted');
+    expect(checkState(state, address, 1, decision.releaseAtMs).decision.outcome).toBe('admitted');
   });
 
   test('costs Redis nothing more, and a key that is used up is asked about each time', async () => {
@@ -81,21 +93,21 @@ describe('an address over its limit', () => {
 });
 
 describe('a ban', () => {
-  test('that a look at the standing shows is answered from memory, under the same times', async () => {
+  test('that a peek shows is answered from memory, under the same times', async () => {
     await using opened = await openLimiter();
-    const { limiter, commands } = opened;
+    const { limiter, commands, clock } = opened;
     const key = newKey(2, 1_000);
-    let banned = await limiter.check(key, 1);
-    const deadline = performance.now() + 20_000;
-    while (banned.outcome !== 'api_key_banned' && performance.now() < deadline) banned = await limiter.check(key, 1);
+    for (let i = 0; i < 3; i++) await limiter.check(key, 1);
+    clock.advance(2_001);
+    await limiter.check(key, 1);
+    const banned = await limiter.check(key, 1);
     if (banned.outcome !== 'api_key_banned') throw new Error('hammering was not banned');
-    const standing = await limiter.peek(key);
-    expect(bannedDecisionOf(standing)).toMatchObject({
-      outcome: 'api_key_banned',
-      bannedUntilMs: banned.bannedUntilMs,
-    });
+    clock.advance(5_000); // past what is remembered of it
+    const { bannedUntilMs } = banned;
+    expect(limiter.recall(key).outcome).toBe('recalled');
+    expect(bannedDecisionOf(await limiter.peek(key))).toMatchObject({ outcome: 'api_key_banned', bannedUntilMs });
     const before = commands();
-    for (let i = 0; i < 100; i++) expect(limiter.recall(key)).toMatchObject({ bannedUntilMs: banned.bannedUntilMs });
+    for (let i = 0; i < 100; i++) expect(limiter.recall(key)).toMatchObject({ bannedUntilMs });
     expect(commands()).toBe(before);
   });
 
@@ -113,9 +125,9 @@ describe('a ban', () => {
   });
 });
 
-describe('a standing from memory', () => {
-  test('is that of a caller who has sent nothing, where none was seen', () => {
-    expect(recallStanding(undefined, newKey(60, 1_000), T0)).toEqual({
+describe('a status from memory', () => {
+  test('is that of a caller that has sent nothing, where no decision is known', () => {
+    expect(openMemory().memory.recall(newKey(60, 1_000))).toEqual({
       outcome: 'recalled',
       atMs: T0,
       minute: { limit: 60, remaining: 60, resetAtMs: T0 },
@@ -123,18 +135,44 @@ describe('a standing from memory', () => {
     });
   });
 
-  test('tells no more than remained, until all must have left the window', () => {
+  test('shows no more than remained, until all must have left the window', () => {
     const key = newKey(60, 1_000);
-    const seen = checkState(undefined, key, 5, T0).answer;
-    expect(recallStanding(seen, key, T0 + 30_000)).toMatchObject({
+    const { memory, time } = openMemory();
+    memory.remember(key, checkState(undefined, key, 5, T0).decision, 0);
+    time.nowMs = T0 + 30_000;
+    expect(memory.recall(key)).toMatchObject({
       minute: { remaining: 55, resetAtMs: T0 + 60_000 },
       day: { remaining: 995 },
     });
-    expect(recallStanding(seen, key, T0 + 61_000)).toMatchObject({
-      minute: { remaining: 60 },
-      day: { remaining: 995 },
-    });
+    time.nowMs = T0 + 61_000;
+    expect(memory.recall(key)).toMatchObject({ minute: { remaining: 60 }, day: { remaining: 995 } });
     // A plan that was lowered since.
-    expect(recallStanding(seen, { ...key, perMinute: 10 }, T0)).toMatchObject({ minute: { limit: 10, remaining: 10 } });
+    time.nowMs = T0;
+    expect(memory.recall({ ...key, perMinute: 10 })).toMatchObject({ minute: { limit: 10, remaining: 10 } });
+  });
+
+  test('is that of the process while Redis is away', async () => {
+    await using opened = await openLimiter();
+    const { limiter, connection } = opened;
+    connection.disconnect();
+    const [key, address] = [newKey(60, 1_000), newAddress()];
+    await vi.waitFor(async () => {
+      await limiter.check(newKey(60, 1_000), 1);
+      expect(limiter.isDegraded).toBe(true);
+    });
+    await limiter.check(key, 5);
+    expect(limiter.recall(key)).toMatchObject({ outcome: 'recalled', minute: { remaining: 55 } });
+    for (let i = 0; i < 61; i++) await limiter.check(address, 1);
+    expect(limiter.recall(address)).toMatchObject({ outcome: 'rate_limit_exceeded', minute: { remaining: 0 } });
+  });
+
+  test('goes by the clock of Redis, however far that is from the one of the process', () => {
+    const key = newKey(60, 1_000);
+    const { memory, time } = openMemory();
+    memory.remember(key, checkState(undefined, key, 5, T0 - 7_200_000).decision, 7_200_000);
+    expect(memory.recall(key)).toMatchObject({ atMs: T0 - 7_200_000, minute: { remaining: 55 } });
+    expect(memory.lastDecision(key)).toMatchObject({ atMs: T0 });
+    time.nowMs += 61_000;
+    expect(memory.recall(key)).toMatchObject({ minute: { remaining: 60 } });
   });
 });

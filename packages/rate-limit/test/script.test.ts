@@ -1,42 +1,89 @@
+import { readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import { createTestRedis, type TestRedis } from '@petstore/testing';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readAnswer } from '../src/check-reply.ts';
-import type { RateLimitDecision } from '../src/index.ts';
-import { NO_PENALTY, penaltyRestsAtMs } from '../src/penalty.ts';
-import { defineScripts, type ScriptedRedis } from '../src/redis-scripts.ts';
-import { decodeState, encodeState } from '../src/state-codec.ts';
-import { checkState, debitState, type SubjectState } from '../src/subject-state.ts';
-import { type Arrival, arrivals, limits, newAddress, newKey, PROPERTY_RUNS, startMs, traffic } from './traffic.ts';
+import { NO_PENALTY, penaltyRestsAtMs } from '../src/algorithm/penalty.ts';
+import { checkState, debitState, type SubjectState, snapshotOf } from '../src/algorithm/subject-state.ts';
+import { readDecision, readSnapshot } from '../src/redis/redis-limiter.ts';
+import { encodeState } from './support/encode-state.ts';
+import {
+  type Arrival,
+  arrivals,
+  limits,
+  newAddress,
+  newKey,
+  PROPERTY_RUNS,
+  startMs,
+  traffic,
+} from './support/traffic.ts';
+
+/** The time in a reply of the script, and each result. */
+const [TIME_BYTES, RESULT_BYTES] = [8, 29];
+/** Longer than any state is kept: where it is left after a call, the call has not set a time to live. */
+const UNTOUCHED_TTL_MS = 10 * 86_400_000;
+
+/**
+ * Runs check.lua for a whole history in one command: the script as it is, as a function that is called once per call of
+ * the history. Returns the reply of each call, the state that it left, and what the state has to live. Time stands
+ * still for Redis meanwhile, so that times to live are exact.
+ */
+const HISTORY = `
+local function check(KEYS, ARGV)
+${readFileSync(new URL('../src/redis/check.lua', import.meta.url), 'utf8')}
+end
+local key, results, position = KEYS[1], {}, 1
+while ARGV[position] do
+  local count, keys, values = tonumber(ARGV[position]), {}, { ARGV[position + 1] }
+  for i = 1, count do keys[i] = key end
+  for i = 1, count * 4 do values[i + 1] = ARGV[position + 1 + i] end
+  redis.call('PEXPIRE', key, ${UNTOUCHED_TTL_MS})
+  results[#results + 1] = { check(keys, values), redis.call('GET', key), redis.call('PTTL', key) }
+  position = position + 2 + count * 4
+end
+redis.call('DEL', key)
+return results`;
 
 let database: TestRedis;
-let redis: ScriptedRedis;
+let redis: Redis;
 
 beforeAll(async () => {
   database = await createTestRedis();
-  redis = defineScripts(new Redis(database.url));
+  redis = new Redis(database.url);
 });
 afterAll(async () => {
   await redis.quit();
   await database[Symbol.asyncDispose]();
 });
 
+type Kind = 'check' | 'debit' | 'pardon' | 'read';
+
 interface Step extends Arrival {
-  /** Logs the cost to the minute, and to the day twice as much, in the place of a check. */
-  readonly isDebit: boolean;
+  /** A debit is of the cost to the minute, and of twice as much to the day. */
+  readonly kind: Kind;
 }
 
+const MODES = {
+  'api-key': { check: 'k', debit: 'd', pardon: 'l', read: 'p' },
+  // An address is never banned.
+  'client-address': { check: 'a', debit: 'b', pardon: 'q', read: 'q' },
+} as const;
+
+const otherKinds = fc.array(fc.constantFrom<Kind>('check', 'check', 'check', 'read', 'debit', 'pardon'), {
+  minLength: 1,
+});
+
 const steps = fc
-  .tuple(limits, traffic({ stepsBack: true, changesPlan: true }), startMs, fc.boolean(), fc.nat({ max: 30 }))
-  .map(([{ perMinute, perDay }, requests, fromMs, isKey, debitEvery]): Step[] =>
+  .tuple(limits, traffic({ stepsBack: true, changesPlan: true }), startMs, fc.boolean(), otherKinds)
+  .map(([{ perMinute, perDay }, requests, fromMs, isKey, kinds]): Step[] =>
     [...arrivals(isKey ? newKey(perMinute, perDay) : newAddress(), requests, fromMs)].map((arrival, i) => ({
       ...arrival,
-      isDebit: debitEvery > 3 && i % debitEvery === 0,
+      kind: i % 5 === 4 ? (kinds[i % kinds.length] ?? 'check') : 'check',
     })),
   );
 
-/** Requests that came in at the same time go to the script together. */
+/** Requests that come at the same time share a call. */
 function group(all: readonly Step[]): Step[][] {
   const groups: Step[][] = [];
   for (const step of all) {
@@ -47,85 +94,91 @@ function group(all: readonly Step[]): Step[][] {
   return groups;
 }
 
-function parametersOf({ subject, cost, isDebit }: Step): (string | number)[] {
-  const isKey = subject.type === 'api-key';
-  if (isDebit) return [isKey ? 'd' : 'b', cost, subject.perMinute, cost * 2];
-  return [isKey ? 'k' : 'a', cost, subject.perMinute, subject.perDay ?? 0];
+function parametersOf({ subject, cost, kind }: Step): (string | number)[] {
+  const mode = MODES[subject.type][kind];
+  if (mode === 'l') return [mode, 0, subject.perMinute, 0];
+  if (mode === 'p' || mode === 'q') return [mode, 1, subject.perMinute, subject.perDay ?? 0];
+  return [mode, cost, subject.perMinute, kind === 'debit' ? cost * 2 : (subject.perDay ?? 0)];
 }
 
-/** Longer than any state is kept: where it still stands after a call, the call has not set a time to live. */
-const UNTOUCHED_TTL_MS = 10 * 86_400_000;
+interface CallResult {
+  readonly reply: Buffer;
+  readonly stored: Buffer | null;
+  readonly ttlMs: number;
+  /** Until when the state would be kept by the clock that the script was given, if the call has set it. */
+  readonly keptUntilMs: number | undefined;
+}
 
-/** What the script answered and left behind. */
-async function runScript(together: readonly Step[]) {
-  const keys = together.map(({ subject }) => subject.storageKey);
-  const key = keys[0] ?? '';
-  const nowMs = together[0]?.nowMs ?? 0;
-  const [, reply, stored, ttlMs] = await Promise.all([
-    redis.pexpire(key, UNTOUCHED_TTL_MS),
-    redis.rateLimitCheckBuffer(together.length, [...keys, nowMs, ...together.flatMap(parametersOf)]),
-    redis.getBuffer(key),
-    redis.pttl(key),
+async function runScript(groups: readonly (readonly Step[])[]): Promise<CallResult[]> {
+  const key = groups[0]?.[0]?.subject.storageKey ?? '';
+  const parameters = groups.flatMap((together) => [
+    together.length,
+    together[0]?.nowMs ?? 0,
+    ...together.flatMap(parametersOf),
   ]);
-  /** Until when the state would be kept by the clock that the script was given, if the call has said so. */
-  const keptUntilMs = ttlMs > UNTOUCHED_TTL_MS / 2 ? undefined : nowMs + ttlMs;
-  return { reply, stored, ttlMs, keptUntilMs };
+  const results = await redis.callBuffer('EVAL', HISTORY, 1, key, ...parameters);
+  // As HISTORY returns them.
+  return (results as [Buffer, Buffer | null, number][]).map(([reply, stored, ttlMs], i) => {
+    const nowMs = groups[i]?.[0]?.nowMs ?? 0;
+    return { reply, stored, ttlMs, keptUntilMs: ttlMs > UNTOUCHED_TTL_MS / 2 ? undefined : nowMs + ttlMs };
+  });
 }
 
-/** What the pure function makes of the same. */
+/** What the pure functions make of the same requests, and how a result of the script is read. */
 function runModel(before: SubjectState | undefined, together: readonly Step[]) {
   let state = before;
-  const answers: (RateLimitDecision | undefined)[] = [];
-  for (const { subject, cost, isDebit, nowMs } of together) {
-    if (isDebit) {
-      state = debitState(state, subject, { minute: cost, day: cost * 2 }, nowMs);
-      answers.push(undefined);
-    } else {
-      const step = checkState(state, subject, cost, nowMs);
-      state = step.state;
-      answers.push(step.answer);
+  const expected = together.map(({ subject, cost, kind, nowMs }, i) => {
+    const offset = TIME_BYTES + i * RESULT_BYTES;
+    if (kind === 'check') {
+      const checked = checkState(state, subject, cost, nowMs);
+      state = checked.state;
+      return { result: checked.decision, read: (reply: Buffer) => readDecision(reply, offset, subject) };
     }
-  }
-  return { state, answers };
+    const snapshot = snapshotOf(state, subject, nowMs);
+    if (kind === 'read' || (kind === 'pardon' && subject.type === 'client-address')) {
+      return { result: snapshot, read: (reply: Buffer) => readSnapshot(reply, offset, subject) };
+    }
+    const use = kind === 'debit' ? { minute: cost, day: cost * 2 } : { minute: 0, day: 0 };
+    state = debitState(state, subject, use, nowMs);
+    if (kind === 'pardon') state = { ...state, penalty: NO_PENALTY };
+    const bannedMs = kind === 'pardon' && snapshot.ban !== undefined ? snapshot.ban.untilMs - state.atMs : 0;
+    return { result: bannedMs, read: (reply: Buffer) => reply.readUInt32LE(offset + 25) };
+  });
+  return { state, expected };
 }
 
 describe('the script in Redis', () => {
-  test('answers and leaves behind, call by call, what the pure function does', async () => {
-    let calls = 0;
+  test('returns and leaves behind, call by call, what the pure functions do', async () => {
+    let requests = 0;
     const property = fc.asyncProperty(steps, async (all) => {
       const groups = group(all);
-      const done = await Promise.all(groups.map(runScript));
+      const results = await runScript(groups);
       let state: SubjectState | undefined;
       for (const [i, together] of groups.entries()) {
-        const { reply, stored } = done[i] ?? expect.fail();
+        const { reply, stored } = results[i] ?? expect.fail();
         const model = runModel(state, together);
         state = model.state;
-        for (const [j, { subject }] of together.entries()) {
-          const expected = model.answers[j];
-          if (expected !== undefined) expect(readAnswer(reply, j, subject)).toEqual(expected);
+        for (const { result, read } of model.expected) {
+          if (!isDeepStrictEqual(read(reply), result)) expect(read(reply)).toEqual(result);
         }
-        if (state === undefined) expect.fail('there is always a state after a call');
-        expect(stored?.toString('hex')).toBe(encodeState(state).toString('hex'));
-        calls += together.length;
+        const bytes = state && encodeState(state);
+        if (bytes === undefined || stored === null) expect(stored).toBe(bytes ?? null);
+        else if (!stored.equals(bytes)) expect(stored.toString('hex')).toBe(bytes.toString('hex'));
+        requests += together.length;
       }
-      const last = all.at(-1);
-      if (last !== undefined) await redis.del(last.subject.storageKey);
     });
-    await fc.assert(property, { numRuns: PROPERTY_RUNS * 7 });
-    expect(calls).toBeGreaterThan(PROPERTY_RUNS * 700);
+    await fc.assert(property, { numRuns: PROPERTY_RUNS * 7, endOnFailure: true });
+    expect(requests).toBeGreaterThan(PROPERTY_RUNS * 700);
   });
-
-  // The clock is not Redis' own: what runs off of a time to live before it is read is what the test itself takes.
-  const RUN_OFF_MS = 20_000;
 
   test('keeps a state for as long as it matters, and no longer than two days', async () => {
     const property = fc.asyncProperty(steps, async (all) => {
       const groups = group(all);
-      const done = await Promise.all(groups.map(runScript));
+      const results = await runScript(groups);
       let state: SubjectState | undefined;
       let keptUntilMs = 0;
       for (const [i, together] of groups.entries()) {
-        const result = done[i] ?? expect.fail();
+        const result = results[i] ?? expect.fail();
         const subject = together[0]?.subject;
         state = runModel(state, together).state;
         if (state === undefined || subject === undefined) continue;
@@ -133,56 +186,28 @@ describe('the script in Redis', () => {
           keptUntilMs = result.keptUntilMs;
           expect(result.ttlMs).toBeLessThan(2 * 86_400_000);
         }
-        const windowMs = subject.type === 'api-key' ? 86_400_000 : 60_000;
-        const restsAtMs = state.penalty === NO_PENALTY ? 0 : penaltyRestsAtMs(state.penalty);
-        expect(keptUntilMs).toBeGreaterThan(Math.max(state.atMs + windowMs, restsAtMs) - RUN_OFF_MS);
+        const { minute, day, penalty } = state;
+        const log = subject.type === 'api-key' ? { ...day, lengthMs: 86_400_000 } : { ...minute, lengthMs: 60_000 };
+        const mattersUntilMs = Math.max(
+          log.openCount === 0 ? 0 : log.openLastMs + log.lengthMs,
+          penalty === NO_PENALTY ? 0 : penaltyRestsAtMs(penalty),
+        );
+        if (keptUntilMs < mattersUntilMs) expect.fail(`forgotten ${mattersUntilMs - keptUntilMs} ms too early`);
       }
     });
-    await fc.assert(property, { numRuns: Math.ceil(PROPERTY_RUNS / 5) });
+    await fc.assert(property, { numRuns: Math.ceil(PROPERTY_RUNS / 5), endOnFailure: true });
   });
 
   test('keeps a day for a day after its last hit, however few come', async () => {
     const subject = newKey(1_000, 1_000);
-    let keptUntilMs = 0;
     // Each minute is over when the next hit comes, and the day becomes longer than what is written anew with each hit.
-    for (let i = 0; i < 120; i++) {
-      const nowMs = 1_700_000_000_000 + i * 61_000;
-      const result = await runScript([{ subject, cost: 1, nowMs, isDebit: false }]);
+    const groups = Array.from({ length: 120 }, (_, i): Step[] => [
+      { subject, cost: 1, nowMs: 1_700_000_000_000 + i * 61_000, kind: 'check' },
+    ]);
+    let keptUntilMs = 0;
+    for (const [i, result] of (await runScript(groups)).entries()) {
       keptUntilMs = result.keptUntilMs ?? keptUntilMs;
-      expect(keptUntilMs).toBeGreaterThan(nowMs + 86_400_000 - RUN_OFF_MS);
+      expect(keptUntilMs).toBeGreaterThan((groups[i]?.[0]?.nowMs ?? 0) + 86_400_000);
     }
   });
-
-  test('writes over whatever else stands under its key', async () => {
-    const subject = newKey(5, 5);
-    const key = subject.storageKey;
-    const foreign = [
-      () => redis.rpush(key, 'a list'),
-      () => redis.set(key, ''),
-      () => redis.set(key, 'x'.repeat(100)),
-      () => redis.set(key, `\u0003${'\u0000'.repeat(100)}`),
-    ];
-    for (const write of foreign) {
-      await redis.del(key);
-      await write();
-      const reply = await redis.rateLimitCheckBuffer(1, [key, 1_700_000_000_000, 'k', 1, 5, 5]);
-      expect(readAnswer(reply, 0, subject)).toMatchObject({ outcome: 'admitted', minute: { remaining: 4 } });
-    }
-  });
-
-  test('goes by the clock of Redis when it is given none', async () => {
-    const subject = newKey(5, 5);
-    const reply = await redis.rateLimitCheckBuffer(1, [subject.storageKey, '', 'k', 1, 5, 5]);
-    const [seconds] = await redis.time();
-    expect(Math.abs(readAnswer(reply, 0, subject).atMs - Number(seconds) * 1000)).toBeLessThan(2_000);
-  });
-});
-
-test('what is neither a state of this version nor whole is not read', () => {
-  const state = checkState(undefined, newKey(5, 5), 1, 1_700_000_000_000).state;
-  const bytes = encodeState(state);
-  expect(decodeState(bytes)).toEqual(state);
-  expect(decodeState(bytes.subarray(1))).toBeUndefined();
-  expect(decodeState(Buffer.concat([bytes, Buffer.alloc(3)]))).toBeUndefined();
-  expect(decodeState(Buffer.from(bytes.map((byte, i) => (i === 0 ? 9 : byte))))).toBeUndefined();
 });

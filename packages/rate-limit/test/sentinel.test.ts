@@ -1,8 +1,8 @@
 import { startRedisServer } from '@petstore/testing';
 import { expect, test } from 'vitest';
 import { connectRedis } from '../src/index.ts';
-import { ask, eventually, openLimiter, PATIENT, runUnderLoad, sleep, WAIT_MAX_MS } from './fault-scenario.ts';
-import { newKey } from './traffic.ts';
+import { ask, eventually, openLimiter, PATIENT, runUnderLoad, sleep, WAIT_MAX_MS } from './support/fault-scenario.ts';
+import { newKey } from './support/traffic.ts';
 
 const MASTER_NAME = 'petstore';
 const HOST = '127.0.0.1';
@@ -38,7 +38,7 @@ test('behind Sentinels, a master that is killed under load fails no request, and
   expect(admitted).toBe(decisions.length);
   expect(changes.map(({ countedIn }) => countedIn)).toEqual(['process', 'redis']);
   const used = async () => (await limiter.peek(subject)).used.day ?? 0;
-  // What was counted here while the master was gone was told to its successor, which may lack what came just before the
+  // What was counted here while the master was gone was debited at its successor, which may lack what came just before the
   // death: it follows behind, by more on a busy machine.
   await eventually(async () => expect(await used()).toBeGreaterThan(decisions.length * 0.6));
   // The ten that were under way when the master died may have been counted before it did.

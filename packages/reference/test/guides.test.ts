@@ -23,28 +23,31 @@ describe('error codes', () => {
     expect(files.sort()).toEqual([...ERROR_CODES].sort());
   });
 
-  test.each(Object.entries(ERROR_CATALOGUE))('%s is told with its status, its tRPC code and advice', (code, entry) => {
-    const html = pages.get(`/docs/errors/${code}`);
-    expect(html).toContain(`<h1><code>${code}</code></h1>`);
-    expect(html).toContain(`<code>${entry.status}</code>`);
-    expect(html).toContain(`<code>${entry.trpcCode}</code>`);
-    expect(html).toMatch(/What happened<\/h2>\s*<p>.{30,}/);
-    expect(html).toMatch(/What to do<\/h2>\s*<p>.{10,}/);
-  });
+  test.each(Object.entries(ERROR_CATALOGUE))(
+    '%s has a page with its status, its tRPC code and advice',
+    (code, entry) => {
+      const html = pages.get(`/docs/errors/${code}`);
+      expect(html).toContain(`<h1><code>${code}</code></h1>`);
+      expect(html).toContain(`<code>${entry.status}</code>`);
+      expect(html).toContain(`<code>${entry.trpcCode}</code>`);
+      expect(html).toMatch(/What happened<\/h2>\s*<p>.{30,}/);
+      expect(html).toMatch(/What to do<\/h2>\s*<p>.{10,}/);
+    },
+  );
 
-  test('that only tRPC sends show no REST answer', () => {
+  test('of tRPC only show no REST response', () => {
     expect(pages.get('/docs/errors/insufficient_scope')).toContain('tRPC only');
     expect(pages.get('/docs/errors/insufficient_scope')).not.toContain('&quot;status&quot;');
     expect(pages.get('/docs/errors/order_not_found')).toContain('&quot;status&quot;');
   });
 
-  test('lead to the operations that answer with them', () => {
+  test('link to the operations that respond with them', () => {
     expect(pages.get('/docs/errors/order_already_shipped')).toContain(
       '<dd><a href="../../docs#cancelOrder">Cancel an order</a></dd>',
     );
   });
 
-  test('stand in the guide with their statuses, all of them and once, and lead to their pages', () => {
+  test('are all listed in the guide, once and with their statuses, and link to their pages', () => {
     const rows = Array.from(readGuide('errors.md').matchAll(/^\| (\d{3}) \| `([a-z_]+)` \|/gm), ([, status, code]) => [
       code,
       Number(status),
@@ -79,18 +82,18 @@ describe('the guide to limits', () => {
   const markdown = readGuide('guides/limits.md');
   const [, code = ''] = /```ts\n(.*?)```/s.exec(markdown) ?? [];
 
-  test('tells the limits of the plans', () => {
+  test('states the limits of the plans', () => {
     const rows = markdown.matchAll(/^\| (Free|Pro|Business) \| ([\d,]+) \| ([\d,]+) \|/gm);
     const numberOf = (text = '') => Number(text.replaceAll(',', ''));
-    const told = Array.from(rows, ([, plan = '', perMinute, perDay]) => [
+    const stated = Array.from(rows, ([, plan = '', perMinute, perDay]) => [
       plan.toLowerCase(),
       { perMinute: numberOf(perMinute), perDay: numberOf(perDay) },
     ]);
-    expect(Object.fromEntries(told)).toEqual(PLAN_LIMITS);
+    expect(Object.fromEntries(stated)).toEqual(PLAN_LIMITS);
     expect(markdown).toContain(`client's address, ${ADDRESS_REQUESTS_PER_MINUTE} a minute`);
   });
 
-  test('backs off in code that works: as told, else longer each time', async () => {
+  test('backs off in code that works: for Retry-After, else longer each time', async () => {
     const timesMs: number[] = [];
     await using server = await startServer((_, response) => {
       timesMs.push(performance.now());
@@ -105,7 +108,7 @@ describe('the guide to limits', () => {
     expect(third - second).toBeGreaterThanOrEqual(490); // half of the second pause, at least
   });
 
-  test('gives up after three retries, and hands on the last answer', async () => {
+  test('gives up after three retries, and returns the last response', async () => {
     let calls = 0;
     await using server = await startServer((_, response) => {
       calls += 1;
@@ -123,16 +126,16 @@ describe('the guide to the preview of v2', () => {
 
   test('goes through all pages in code that works', async () => {
     const [, code = ''] = /```ts\n(.*?)```/s.exec(markdown) ?? [];
-    const asked: string[] = [];
+    const requests: string[] = [];
     await using server = await startServer((request, response) => {
-      asked.push(`${request.url} ${request.headers.authorization}`);
+      requests.push(`${request.url} ${request.headers.authorization}`);
       const isLast = request.url?.includes('cursor=abc') ?? false;
       response.setHeader('Link', `${isLast ? '' : '<?limit=5&cursor=abc>; rel="next", '}<?limit=5>; rel="first"`);
       response.end(isLast ? '[{"id":3}]' : '[{"id":1},{"id":2}]');
     });
     const output = await runTypeScript(code, { BASE_URL: server.origin, PETSTORE_API_KEY: 'a-key' });
     expect(output).toBe('2 orders, 2 so far\n1 orders, 3 so far\n');
-    expect(asked).toEqual([
+    expect(requests).toEqual([
       '/v2/store/orders?status=pending&status=shipped&limit=5 Bearer a-key',
       '/v2/store/orders?limit=5&cursor=abc Bearer a-key',
     ]);
@@ -141,11 +144,11 @@ describe('the guide to the preview of v2', () => {
   test('names every parameter of the document, and no other', () => {
     const { paths = {} } = openApiDocument({ version: 'v2', servers: [] });
     const parameters = (paths['/store/orders']?.get?.parameters ?? []) as readonly { readonly name: string }[];
-    const told = Array.from(markdown.matchAll(/^\| `(\w+)` \|/gm), ([, name]) => name);
-    expect(told.sort()).toEqual(parameters.map(({ name }) => name).sort());
+    const named = Array.from(markdown.matchAll(/^\| `(\w+)` \|/gm), ([, name]) => name);
+    expect(named.sort()).toEqual(parameters.map(({ name }) => name).sort());
   });
 
-  test('leads to the reference of v2', () => {
+  test('links to the reference of v2', () => {
     expect(pages.get('/docs/v2-preview')).toContain('<li><a href="../docs/v2">v2 reference</a></li>');
   });
 });

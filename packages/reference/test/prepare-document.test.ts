@@ -16,7 +16,7 @@ const SERVERS = [
 ];
 
 function prepare(baseUrl = 'https://petstore.example.com/v1', version: 'v1' | 'v2' = 'v1'): OpenApiDocument {
-  // What the page reads is a part of the document's own type.
+  // The page's type describes a part of the document.
   const document = openApiDocument({ version, servers: SERVERS }) as unknown as OpenApiDocument;
   return prepareDocument(document, { ...SITE, baseUrl });
 }
@@ -30,11 +30,11 @@ const sampleOf = (document: OpenApiDocument, operationId: string, label: string)
   new Map(operationsOf(document)).get(operationId)?.['x-codeSamples']?.find((sample) => sample.label === label)
     ?.source ?? '';
 
-test('requests go to where the page came from, and nowhere else', () => {
+test('requests go to the server of the page, and nowhere else', () => {
   expect(prepare('http://localhost:3000/v1').servers).toEqual([{ url: 'http://localhost:3000/v1' }]);
 });
 
-test('other places where the interface is served are named in the text', () => {
+test('other servers of the API are named in the text', () => {
   expect(prepare().info.description).toContain('Staging: `https://staging.example.com/v1`');
   expect(prepare().info.description).not.toContain('Production');
   expect(prepare('http://localhost:3000/v1').info.description).toContain(
@@ -48,7 +48,7 @@ test('the guides are headings of the introduction', () => {
   );
 });
 
-test('answers lead to the pages of their error codes', () => {
+test('responses link to the pages of their error codes', () => {
   const { cancelOrder } = Object.fromEntries(operationsOf(prepare()));
   expect(cancelOrder?.responses?.['409']?.description).toContain(
     '[`order_already_shipped`](docs/errors/order_already_shipped)',
@@ -56,25 +56,25 @@ test('answers lead to the pages of their error codes', () => {
   expect(cancelOrder?.responses?.['204']?.description).not.toContain('docs/errors');
 });
 
-test('how stable an operation is stands there once, beside its sunset', () => {
+test('the stability of an operation is shown once, with its sunset', () => {
   const [[, page] = []] = operationsOf(prepare('https://petstore.example.com/v2', 'v2'));
   expect(page).toMatchObject({ 'x-scalar-stability': 'experimental', 'x-badges': [] });
   const { getPetById } = Object.fromEntries(operationsOf(prepare()));
   expect(getPetById).toMatchObject({ 'x-scalar-stability': 'deprecated', 'x-badges': [{ name: 'Sunset 2027-06-30' }] });
 });
 
-test('whoever enters a key is told where it is kept', () => {
+test('the page says where an entered key is kept', () => {
   expect(prepare().components?.securitySchemes?.['bearerAuth']?.description).toContain(
     "Kept in this page's memory only.",
   );
 });
 
-test('what is deprecated leads to the guide that is served beside the page', () => {
+test('a deprecated operation links to the guide on the same server', () => {
   const { getPetById } = Object.fromEntries(operationsOf(prepare()));
   expect(getPetById?.externalDocs?.url).toBe('docs/versions#what-is-deprecated-now');
 });
 
-test('the document itself is left as it was', () => {
+test('the document itself is not changed', () => {
   const document = openApiDocument({ servers: SERVERS }) as unknown as OpenApiDocument; // as above
   const before = structuredClone(document);
   prepareDocument(document, { ...SITE, baseUrl: 'http://localhost:3000/v1' });
@@ -95,7 +95,7 @@ describe('code samples', () => {
     },
   );
 
-  test('of v2 ask for some of the orders, and for pages of a size', () => {
+  test('of v2 show a filter and a page size', () => {
     const document = prepare('https://petstore.example.com/v2', 'v2');
     for (const label of ['curl', 'TypeScript', 'Python', 'Go']) {
       expect(sampleOf(document, 'listOrdersPage', label)).toContain(
@@ -104,7 +104,7 @@ describe('code samples', () => {
     }
   });
 
-  test('say exactly this', () => {
+  test('read exactly so', () => {
     expect(sampleOf(prepare(), 'cancelOrder', 'curl')).toMatchInlineSnapshot(`
       "curl --include --request DELETE \\
         'https://petstore.example.com/v1/store/orders/1' \\
@@ -159,7 +159,7 @@ describe('code samples', () => {
     `);
   });
 
-  test('in TypeScript run, and print what is answered', async () => {
+  test('in TypeScript run, and print the response', async () => {
     const authorizations: unknown[] = [];
     await using server = await startServer((request, response) => {
       authorizations.push(request.headers.authorization);
@@ -174,7 +174,7 @@ describe('code samples', () => {
     expect(authorizations).toEqual(['Bearer secret', 'Bearer secret']);
   });
 
-  test('in TypeScript have types under strict rules', async () => {
+  test('in TypeScript compile under strict rules', async () => {
     const samples = [prepare(), prepare('https://petstore.example.com/v2', 'v2')].flatMap((document) =>
       operationsOf(document).map(([operationId]) => sampleOf(document, operationId, 'TypeScript')),
     );

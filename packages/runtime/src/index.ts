@@ -1,9 +1,18 @@
-export { claimDataFolder, prepareDataFolder } from './embedded/data-folder.ts';
+export { claimDataFolder, lockDataFolder, prepareDataFolder } from './embedded/data-folder.ts';
 export type { FileLock } from './embedded/file-lock.ts';
 export { openEmbeddedPostgres, openPrivateRedis } from './embedded/open.ts';
 export type { EmbeddedServer, UseOptions } from './embedded/shared-server.ts';
+export { describeFileError } from './file-errors.ts';
 export { findExecutable } from './process/unprivileged-user.ts';
 export { RuntimeError } from './runtime-error.ts';
+export {
+  describeProblem,
+  type Environment,
+  onOrOff,
+  parsedBy,
+  readVariables,
+  SettingsError,
+} from './settings/read-variables.ts';
 export type {
   HostAndPort,
   RedisAccess,
@@ -14,10 +23,8 @@ export type {
   SocketRedis,
 } from './settings/redis-target.ts';
 export {
-  type Environment,
-  readSettings,
-  type Settings,
-  SettingsError,
-  type SettingsOptions,
-} from './settings/settings.ts';
-export type { LogFormat, LogLevel, TrustProxy } from './settings/variables.ts';
+  readStorageSettings,
+  STORAGE_VARIABLES,
+  type StorageSettings,
+  toStorageSettings,
+} from './settings/storage-settings.ts';

@@ -1,4 +1,4 @@
-/** Something on the machine is not as it must be. The message is for the person who started us; a stack is no help. */
+/** A fault of the machine or its settings. The message is one line for the person who started the program. */
 export class RuntimeError extends Error {
   override readonly name = 'RuntimeError';
 }

@@ -1,4 +1,4 @@
-// PostgreSQL and Redis servers as such: for whoever runs them otherwise than below a data folder.
+// PostgreSQL and Redis servers as such, to be run elsewhere than below a data folder: for tests and benchmarks.
 
 export { findPostgresBinaries, type PostgresBinaries } from './postgres/postgres-binaries.ts';
 export {

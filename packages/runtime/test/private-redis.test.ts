@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -20,7 +20,7 @@ import { tryLock } from '../src/embedded/file-lock.ts';
 import type { SocketRedis } from '../src/index.ts';
 import { isAlive } from '../src/process/server-process.ts';
 import { findRedisProgram, startRedis, stopRedis } from '../src/servers.ts';
-import { expectToEnd, ORDINARY_USER, User, useDataFolders } from './support/data-folder-user.ts';
+import { expectToEnd, ORDINARY_USER, spawnSleep, User, useDataFolders } from './support/data-folder-user.ts';
 
 const folders = useDataFolders();
 let folder: string;
@@ -131,7 +131,7 @@ describe('the private Redis below a data folder', () => {
     process.kill(redisPid, 'SIGKILL');
     await vi.waitUntil(() => !isAlive(redisPid));
     expect(lstatSync(redis?.path ?? '').isSocket()).toBe(true);
-    const other = spawnSleep();
+    await using other = spawnSleep();
     writeFileSync(join(folder, 'redis', 'redis.pid'), `${other.pid}\n`);
     {
       await using second = useRedis();
@@ -140,7 +140,6 @@ describe('the private Redis below a data folder', () => {
       expect(await command(said.redis, 'GET kept')).toBe('42');
     }
     expect(isAlive(other.pid ?? 0)).toBe(true);
-    await end(other);
   });
 });
 
@@ -251,16 +250,4 @@ function canConnect(uid: number | undefined, redis: SocketRedis | undefined): bo
   const identity = uid === undefined ? {} : { uid, gid: uid };
   const args = ['--silent', '--max-time', '10', '--unix-socket', redis?.path ?? '', 'http://localhost/'];
   return spawnSync('curl', args, { cwd: '/', ...identity }).status !== 7;
-}
-
-function spawnSleep(): ChildProcess {
-  const child = spawn('sleep', ['60'], { stdio: 'ignore' });
-  expectToEnd(child.pid ?? 0);
-  return child;
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  const exit = once(child, 'exit');
-  child.kill();
-  await exit;
 }

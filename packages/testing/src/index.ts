@@ -2,9 +2,8 @@
 
 export { type ManualClock, manualClock } from './manual-clock.ts';
 export { readMemoryInUse } from './memory-in-use.ts';
-export type { ServerUnderTest } from './server-under-test.ts';
-export { type RedisServerOptions, startPostgresServer, startRedisServer } from './servers.ts';
+export { type PrivateServer, startPostgresServer, startRedisServer } from './private-server.ts';
+export type { RedisServerOptions } from './server-programs.ts';
 export { createTemporaryFolder, endWithTestRun, type TemporaryFolder } from './temporary-folder.ts';
 export { createTestDatabase, type DatabaseTemplate, type TestDatabase } from './test-database.ts';
 export { createTestRedis, type TestRedis } from './test-redis.ts';
-export type { TestServers } from './test-servers.ts';

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inject } from 'vitest';
+import type {} from './global-setup.ts'; // declares what is injected
 
 export interface TemporaryFolder extends Disposable {
   readonly path: string;
@@ -9,7 +10,7 @@ export interface TemporaryFolder extends Disposable {
 
 /** An empty folder that goes away with its scope, and with the test run at the latest. Other users may pass through. */
 export function createTemporaryFolder(): TemporaryFolder {
-  const path = join(inject('testServers').temporaryFolder, randomUUID());
+  const path = join(inject('sharedServers').temporaryFolder, randomUUID());
   mkdirSync(path);
   chmodSync(path, 0o711);
   return {
@@ -24,7 +25,7 @@ export function createTemporaryFolder(): TemporaryFolder {
  * @returns to be called when the process has ended, since its pid may then become another's
  */
 export function endWithTestRun(pid: number): () => void {
-  const file = join(inject('testServers').processFolder, String(pid));
+  const file = join(inject('sharedServers').processFolder, String(pid));
   writeFileSync(file, '');
   return () => rmSync(file, { force: true });
 }

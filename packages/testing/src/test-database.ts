@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { inject } from 'vitest';
+import type {} from './global-setup.ts'; // declares what is injected
 
 export interface TestDatabase extends AsyncDisposable {
   readonly url: string;
@@ -25,7 +26,8 @@ export async function createTestDatabase({ template }: { template?: DatabaseTemp
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   await withAdministrator(async (administrator) => {
     const source = template === undefined ? 'template0' : await ensureTemplate(administrator, template);
-    await administrator.query(`CREATE DATABASE ${name} TEMPLATE ${pg.escapeIdentifier(source)}`);
+    // Copying the files takes a third of the CPU time of logging each page, as nothing is flushed to a disk.
+    await administrator.query(`CREATE DATABASE ${name} TEMPLATE ${pg.escapeIdentifier(source)} STRATEGY file_copy`);
   });
   return {
     url: urlOfDatabase(name),
@@ -34,7 +36,7 @@ export async function createTestDatabase({ template }: { template?: DatabaseTemp
 }
 
 async function withAdministrator<Result>(work: (client: pg.Client) => Promise<Result>): Promise<Result> {
-  const client = new pg.Client({ connectionString: inject('testServers').postgresUrl });
+  const client = new pg.Client({ connectionString: inject('sharedServers').postgresUrl });
   await client.connect();
   try {
     return await work(client);
@@ -44,7 +46,7 @@ async function withAdministrator<Result>(work: (client: pg.Client) => Promise<Re
 }
 
 function urlOfDatabase(name: string): string {
-  const url = new URL(inject('testServers').postgresUrl);
+  const url = new URL(inject('sharedServers').postgresUrl);
   url.pathname = `/${name}`;
   return url.href;
 }

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { inject } from 'vitest';
+import type {} from './global-setup.ts'; // declares what is injected
 
 export interface TestRedis extends AsyncDisposable {
   /** A logical database that nobody else uses, and that was empty. Channels are shared by all of them. */
@@ -8,7 +9,7 @@ export interface TestRedis extends AsyncDisposable {
 
 /** A logical database of its own on the test run's Redis. Disposing of it empties it. */
 export async function createTestRedis(): Promise<TestRedis> {
-  const { redisUrl } = inject('testServers');
+  const { redisUrl } = inject('sharedServers');
   const database = await withClient(redisUrl, (client) => client.incr('last-test-database'));
   const url = `${redisUrl}/${database}`;
   return {

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 
@@ -28,6 +29,10 @@ export function definePackageTests({ servers = true, task = 'test' }: PackageTes
     test: {
       include,
       fileParallelism,
+      // Vitest would leave a processor to itself, which on two of them is every other file: most tests wait for servers.
+      maxWorkers: Math.max(2, availableParallelism() - 1),
+      // A process for each file would spend more time on loading than most files spend on their tests.
+      isolate: false,
       globalSetup: servers ? [fileURLToPath(new URL('./global-setup.ts', import.meta.url))] : [],
       reporters: ['default', ['json', { outputFile: reports }]],
       // To notice a test that hangs, and nothing else: on a busy machine a start of servers takes many times as long.

@@ -1,69 +1,44 @@
 /** The benchmark: the service beside a hand-written baseline, on a PostgreSQL and a Redis of its own. See docs/performance.md. */
-import { constants } from 'node:os';
-import { checkAnswers } from './check-answers.ts';
-import { type Lab, openLab } from './lab/lab.ts';
-import { describeMachine } from './machine.ts';
-import { Progress } from './progress.ts';
+import { constants, cpus } from 'node:os';
+import { checkResponses } from './check-responses.ts';
+import { type BenchEnvironment, openBenchEnvironment } from './environment/bench-environment.ts';
 import { type BenchOptions, readArguments, USAGE, UsageError } from './read-arguments.ts';
-import type { Result } from './report/result.ts';
-import { makeTables, renderText } from './report/tables.ts';
-import { describeRun, type Run, writeDocumentation } from './report/write-documentation.ts';
+import { type Result, renderTables } from './report.ts';
 import { SCENARIO_NAMES, SCENARIOS, type ScenarioName } from './scenarios/scenarios.ts';
 
-const PREPARATION = { name: 'preparation', plannedSeconds: 8 };
-
-/** Runs it all and shows the results, until it is done or a signal comes. @returns the exit code */
+/** Runs the scenarios and prints their results, until they are done or a signal comes. @returns the exit code */
 async function bench(options: BenchOptions<ScenarioName>): Promise<number> {
   const interrupted = Promise.withResolvers<number>();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => interrupted.resolve(128 + constants.signals[signal]));
   }
-  let isOver = false;
-  for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
-    process.on(event, (error: unknown) => {
-      // Whoever still worked with a server that is gone; nothing was started that is not ended all the same.
-      if (!isOver) console.error(error);
-      interrupted.resolve(1);
-    });
-  }
-  const parts = options.scenarios.map((name) => ({ name, plannedSeconds: SCENARIOS[name].plannedSeconds(options) }));
-  using progress = new Progress([PREPARATION, ...parts], process.stderr);
-  progress.begin(PREPARATION.name);
-  // Never left half-way: a signal in these two seconds is obeyed when all that was started can be ended.
-  await using lab = await openLab(options, progress);
-  const done = measure(lab, options);
-  // After a signal it still runs, and fails because its servers are gone.
+  await using environment = await openBenchEnvironment(options);
+  const done = measure(environment, options);
+  // After a signal it still runs, and fails because its servers have ended.
   done.catch(() => {});
-  const exitCode = await Promise.race([done, interrupted.promise]);
-  isOver = true;
-  return exitCode;
+  return await Promise.race([done, interrupted.promise]);
 }
 
 /** @returns the exit code: 1 where a scenario failed */
-async function measure(lab: Lab, options: BenchOptions<ScenarioName>): Promise<number> {
-  const { progress, storage, othersShares } = lab;
-  progress.step('checking that both answer alike');
-  await checkAnswers(lab);
+async function measure(environment: BenchEnvironment, options: BenchOptions<ScenarioName>): Promise<number> {
+  environment.showProgress('comparing the responses of both');
+  await checkResponses(environment);
   const results: Result[] = [];
   const failures: string[] = [];
   for (const name of options.scenarios) {
-    progress.begin(name);
+    environment.showProgress(name);
     try {
-      results.push(await SCENARIOS[name].run(lab));
+      results.push(await SCENARIOS[name](environment));
     } catch (error) {
-      if (lab.isOver) throw error;
+      if (environment.isClosed) throw error;
       failures.push(`${name} failed: ${error instanceof Error ? error.message : error}`);
     }
   }
-  const run: Run = { options, results, machine: await describeMachine(storage), othersShares, date: new Date() };
-  progress.clear();
-  console.log([...makeTables(results).map(renderText), describeRun(run).join('\n')].join('\n\n'));
-  if (failures.length > 0) {
-    console.error(failures.join('\n'));
-    return 1;
-  }
-  if (options.write) for (const file of writeDocumentation(run)) console.log(`written: ${file}`);
-  return 0;
+  const machine = `${cpus().length} x ${cpus()[0]?.model.trim() ?? 'unknown processor'}, Node ${process.versions.node}`;
+  console.log(`${renderTables(results)}\n\n${machine}; rounds: ${options.rounds} of ${options.seconds} s each.`);
+  if (failures.length === 0) return 0;
+  console.error(failures.join('\n'));
+  return 1;
 }
 
 try {
@@ -75,5 +50,5 @@ try {
   console.error(isUsage ? `${error.message}\n\n${USAGE}` : error);
   process.exitCode = isUsage ? 2 : 1;
 }
-// After a signal something may still wait for servers that are gone.
+// After a signal something may still wait for servers that have ended.
 process.exit();

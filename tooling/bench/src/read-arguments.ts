@@ -10,28 +10,30 @@ export interface BenchOptions<ScenarioName extends string = string> {
   readonly scenarios: readonly ScenarioName[];
   /** How often each is measured: 1 to 50. The tables show medians. */
   readonly rounds: number;
-  /** How long each measurement of a load takes, in seconds: 1 to 60. */
+  /** Duration of each measurement of a load, and of its warm-up, in seconds: 1 to 60. */
   readonly seconds: number;
-  /** How long each server is loaded before it is measured, in seconds. */
-  readonly warmUpSeconds: number;
-  /** Orders in the longest lists. */
+  /** Orders in the long lists. */
   readonly longListCount: number;
-  /** Whether docs/performance.md and its picture are written. */
-  readonly write: boolean;
 }
 
-export const USAGE = `pnpm bench [--only a,b] [--rounds N] [--seconds S] [--quick] [--write]
+export const USAGE = `pnpm bench [--only a,b] [--rounds N] [--seconds S] [--quick]
 
   --only a,b     run these scenarios only
   --rounds N     measure each N times (3; 1 when quick); the tables show medians
   --seconds S    load a server for S seconds each time (3; 1 when quick)
   --quick        short rounds, and lists of 100,000 orders instead of 1,000,000
-  --write        write the results to docs/performance.md and docs/performance.svg
   --help         show this
 `;
 
 const MAX_ROUNDS = 50;
 const MAX_SECONDS = 60;
+const OPTIONS = {
+  only: { type: 'string' },
+  rounds: { type: 'string' },
+  seconds: { type: 'string' },
+  quick: { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false },
+} as const;
 
 /**
  * @param args what follows the program's name
@@ -42,33 +44,20 @@ export function readArguments<ScenarioName extends string>(
   args: readonly string[],
   known: readonly ScenarioName[],
 ): BenchOptions<ScenarioName> | undefined {
-  const values = parse(args);
-  if (values.help) return undefined;
-  const { quick } = values;
+  const { help, quick, only, rounds, seconds } = parse(args);
+  if (help) return undefined;
   return {
-    scenarios: values.only === undefined ? known : chooseScenarios(values.only, known),
-    rounds: readWholeNumber('--rounds', values.rounds, MAX_ROUNDS) ?? (quick ? 1 : 3),
-    seconds: readWholeNumber('--seconds', values.seconds, MAX_SECONDS) ?? (quick ? 1 : 3),
-    warmUpSeconds: quick ? 1 : 2,
+    scenarios: only === undefined ? known : chooseScenarios(only, known),
+    rounds: readWholeNumber('--rounds', rounds, MAX_ROUNDS) ?? (quick ? 1 : 3),
+    seconds: readWholeNumber('--seconds', seconds, MAX_SECONDS) ?? (quick ? 1 : 3),
     longListCount: quick ? 100_000 : 1_000_000,
-    write: values.write,
   };
 }
 
 function parse(args: readonly string[]) {
   try {
-    return parseArgs({
-      // npm and older pnpm hand on the dashes that end their own options.
-      args: args[0] === '--' ? args.slice(1) : [...args],
-      options: {
-        only: { type: 'string' },
-        rounds: { type: 'string' },
-        seconds: { type: 'string' },
-        quick: { type: 'boolean', default: false },
-        write: { type: 'boolean', default: false },
-        help: { type: 'boolean', default: false },
-      },
-    }).values;
+    // npm and older pnpm pass on the dashes that end their own options.
+    return parseArgs({ args: args[0] === '--' ? args.slice(1) : [...args], options: OPTIONS }).values;
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error));
   }
@@ -76,11 +65,8 @@ function parse(args: readonly string[]) {
 
 function chooseScenarios<ScenarioName extends string>(list: string, known: readonly ScenarioName[]) {
   const wanted = list.split(',').map((name) => name.trim());
-  for (const name of wanted) {
-    if (!known.some((scenario) => scenario === name)) {
-      throw new UsageError(`There is no scenario "${name}". There are: ${known.join(', ')}.`);
-    }
-  }
+  const unknown = wanted.find((name) => !known.some((scenario) => scenario === name));
+  if (unknown !== undefined) throw new UsageError(`There is no scenario "${unknown}". There are: ${known.join(', ')}.`);
   return known.filter((name) => wanted.includes(name));
 }
 

@@ -1,18 +1,19 @@
-// Holds each committed document against its last release. Exit code 1 where one breaks who relies on that.
+// Compares each committed document with its last release. Exit code 1 where one breaks callers of that release.
 import { basename } from 'node:path';
-import { findBreakingChanges } from './compatibility/breaking-changes.ts';
 import { documentFiles, lastRelease, readDocument, versionOf } from './documents.ts';
+import { findBrokenPromises } from './released-contract.ts';
 
-const now = new Date();
 for (const file of documentFiles()) {
   const document = readDocument(file);
+  const name = basename(file);
   const release = lastRelease(versionOf(document).split('.')[0] ?? '');
   if (release === undefined) {
-    console.log(`${basename(file)}: not released yet, so nobody relies on it.`);
+    console.log(`${name}: not released yet.`);
     continue;
   }
-  const changes = findBreakingChanges(readDocument(release), document, now);
-  for (const { at, what } of changes) console.error(`${basename(file)}: ${at}: ${what}`);
-  if (changes.length > 0) process.exitCode = 1;
-  else console.log(`${basename(file)}: breaks nothing of ${basename(release)}.`);
+  const broken = findBrokenPromises(readDocument(release), document, new Date());
+  for (const difference of broken)
+    console.error(`${name}: ${difference}, which breaks callers of ${basename(release)}`);
+  if (broken.length > 0) process.exitCode = 1;
+  else console.log(`${name}: holds all of ${basename(release)}.`);
 }

@@ -1,16 +1,23 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { JsonObject } from './compatibility/json.ts';
+
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+export interface JsonObject {
+  readonly [name: string]: Json;
+}
 
 const API = new URL('../../../packages/api/', import.meta.url);
 const RELEASED = new URL('released/', API);
 const RELEASE_NAME = /^openapi-((\d+)\.(\d+)\.(\d+))\.json$/;
 
+/** Where a document is committed. @param name of the file, as `DOCUMENTED_VERSIONS` has it */
+export const documentFile = (name: string): string => fileURLToPath(new URL(name, API));
+
 /** The committed documents, one for each version of the interface. */
 export const documentFiles = (): readonly string[] =>
   readdirSync(API)
     .filter((name) => /^openapi.*\.json$/.test(name))
-    .map((name) => fileURLToPath(new URL(name, API)));
+    .map(documentFile);
 
 export const readDocument = (file: string): JsonObject => JSON.parse(readFileSync(file, 'utf8'));
 
@@ -31,4 +38,14 @@ export function lastRelease(major: string): string | undefined {
   releases.sort((one, other) => one.minor - other.minor || one.patch - other.patch);
   const version = releases.at(-1)?.version;
   return version === undefined ? undefined : releaseFile(version);
+}
+
+export const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** What a reference refers to; anything else as it is. */
+export function follow(value: Json, document: JsonObject): Json {
+  if (!isObject(value) || typeof value['$ref'] !== 'string') return value;
+  const names = value['$ref'].split('/').slice(1);
+  return names.reduce<Json>((parent, name) => (isObject(parent) ? (parent[name] ?? null) : null), document);
 }

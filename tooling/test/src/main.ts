@@ -1,12 +1,12 @@
 /**
- * A whole run: sees that a Redis server, a browser and curl are there, runs one task of turbo over every package that has
- * it, and ends with the sum of all packages. The task is `test`, or what `--task=NAME` says as the first argument. Other
- * arguments go to turbo, as in `pnpm test --filter=@petstore/domain` or `pnpm test --force`.
+ * The test command: makes sure that a Redis server, a browser and curl are there, runs one turbo task in every package that
+ * has it, and ends with the sum of all packages. The task is `test`, or that of `--task=NAME` as the first argument. Other
+ * arguments are turbo's, as in `pnpm test --filter=@petstore/domain` or `pnpm test --force`.
  */
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 import { ensureNeededPrograms } from './needed-programs.ts';
-import { clearReports, printOutcome, readOutcomes } from './test-reports.ts';
+import { clearReports, printOutcomes, readOutcomes } from './test-reports.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 
@@ -14,11 +14,18 @@ const [first = '', ...others] = process.argv.slice(2);
 const named = /^--task=(.+)$/.exec(first)?.[1];
 const [task, turboArguments] = named === undefined ? ['test', process.argv.slice(2)] : [named, others];
 
-const complaint = ensureNeededPrograms();
-if (complaint !== undefined) {
-  console.error(complaint);
-  process.exit(1);
+function refuse(message: string, exitCode: number): never {
+  console.error(message);
+  process.exit(exitCode);
 }
+
+if (turboArguments.some((argument) => argument === '--watch' || argument === '-w')) {
+  const filters = turboArguments.filter((argument) => argument.startsWith('--filter'));
+  const command = ['pnpm exec turbo watch', task, ...filters].join(' ');
+  refuse(`This command runs the tests once. To run them after each change: ${command}`, 2);
+}
+const missing = ensureNeededPrograms();
+if (missing !== undefined) refuse(missing, 1);
 
 clearReports(ROOT, task);
 const turbo = spawnSync('turbo', ['run', task, '--continue=dependencies-successful', ...turboArguments], {
@@ -27,5 +34,5 @@ const turbo = spawnSync('turbo', ['run', task, '--continue=dependencies-successf
 });
 if (turbo.error) throw turbo.error;
 
-const failed = printOutcome(readOutcomes(ROOT, task, turbo.status));
+const failed = printOutcomes(readOutcomes(ROOT, task, turbo.status));
 process.exitCode = failed === 0 ? 0 : 1;

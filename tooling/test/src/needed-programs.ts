@@ -2,10 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** Something that the tests run and no npm package brings. */
+/** A program that the tests run and no npm package contains. */
 interface NeededProgram {
   readonly name: string;
-  /** Any of these will do: commands on PATH, or files. */
+  /** Any of these is enough: commands on PATH, or files. */
   readonly programs: readonly string[];
   readonly debianPackage: string;
   readonly elsewhere: string;
@@ -40,26 +40,26 @@ const NEEDED: readonly NeededProgram[] = [
 ];
 
 /**
- * The tests hurt real Redis servers, read web pages in a real browser and run the commands that documents show. What
- * they lack for it is installed from Debian's packages, where that is allowed.
+ * Makes sure that the programs are there that the tests run. Missing ones are installed from Debian's packages, where that
+ * is possible.
  *
- * @param folders where programs are looked for, apt-get among them. @default those of PATH, and the usual ones
- * @returns what to tell the user where something is still missing
+ * @param folders where to look for programs, apt-get among them. @default those of PATH, and the usual ones
+ * @returns a message for the user where a program is still missing
  */
 export function ensureNeededPrograms(folders: readonly string[] = FOLDERS): string | undefined {
   const missing = findMissing(folders);
   if (missing.length === 0) return undefined;
   if (isIn(folders, 'apt-get')) {
     console.error(`Installing by apt-get: ${missing.map(({ name }) => name).join(', ')}.`);
-    // A list of packages may be there and good: the slow update comes only if an install fails without it.
+    // The slow update is needed only where an install fails without it.
     if (!missing.every(install) && aptGet('update')) missing.forEach(install);
   }
-  const complaints = findMissing(folders).map(
+  const messages = findMissing(folders).map(
     ({ name, programs, debianPackage, elsewhere }) =>
       `The tests need ${name}, and none of ${programs.filter((program) => !program.includes('/')).join(', ')} is on PATH or could be installed.\n` +
       `Install one: "sudo apt-get install ${debianPackage}" (Debian), ${elsewhere}.`,
   );
-  return complaints.length === 0 ? undefined : complaints.join('\n');
+  return messages.length === 0 ? undefined : messages.join('\n');
 }
 
 const FOLDERS = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/bin', '/usr/sbin', '/usr/local/bin'];

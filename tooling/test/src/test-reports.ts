@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
-/** Where each package's vitest writes what became of a task: `test:abuse` into `test-abuse-report.json`. */
+/** The report of each package's vitest: of `test:abuse` it is `test-abuse-report.json`. */
 const reportOf = (task: string) => `${task.replaceAll(':', '-')}-report.json`;
 
 interface PackageOutcome {
@@ -39,7 +39,7 @@ interface Manifest {
   readonly scripts?: Readonly<Record<string, string>>;
 }
 
-// What is read was written by pnpm's and vitest's own tools in this tree, in the form that the caller names.
+// The files are package.json files and vitest's reports, in the form that the caller names.
 const readJson = <Form>(file: string): Form => JSON.parse(readFileSync(file, 'utf8'));
 
 const testedPackages = (root: string, task: string) =>
@@ -52,7 +52,7 @@ const testedPackages = (root: string, task: string) =>
     .sort((a, b) => a.manifest.name.localeCompare(b.manifest.name));
 
 /**
- * Removes old reports, so that none is taken for one of this run; turbo brings back those of what it replays.
+ * Removes old reports, so that none counts for this run; turbo restores those of the packages that it replays.
  *
  * @param root the folder that holds `apps`, `packages` and `tooling`
  * @param task the script that is run in each package that has it
@@ -62,8 +62,8 @@ export function clearReports(root: string, task: string): void {
 }
 
 /**
- * The outcome of each package that was run. Reports tell neither of errors outside of any test nor of a package that
- * could not be run: where the run failed and no test did, that is one failure of the run itself.
+ * The outcome of each package that was run. Reports contain neither errors outside of tests nor packages that could not be
+ * run: where the run failed and no test did, that counts as one failure of the run itself.
  *
  * @param root the folder that holds `apps`, `packages` and `tooling`
  * @param task the script that was run
@@ -82,7 +82,7 @@ export function readOutcomes(root: string, task: string, status: number | null):
 }
 
 function failureOutsideOfTests(unreported: readonly string[]): PackageOutcome {
-  const missing = unreported.length === 0 ? '' : `\nNo report came of ${unreported.join(', ')}.`;
+  const missing = unreported.length === 0 ? '' : `\nThere is no report of ${unreported.join(', ')}.`;
   const message = `Look above for an error outside of any test, or a package whose tests could not be run.${missing}`;
   return { name: 'The run', passed: 0, failed: 1, failures: [{ name: 'failed, and no test did', message }] };
 }
@@ -92,7 +92,6 @@ function readOutcome(root: string, name: string, file: string): PackageOutcome {
   try {
     report = readJson(file);
   } catch (error) {
-    // Nobody can tell how its tests ended; the other packages' outcomes are told all the same.
     const failure = { name: `${relative(root, file)} cannot be read`, message: String(error) };
     return { name, passed: 0, failed: 1, failures: [failure] };
   }
@@ -100,7 +99,7 @@ function readOutcome(root: string, name: string, file: string): PackageOutcome {
     .filter(({ status }) => status === 'failed')
     .flatMap((tests): readonly Failure[] => {
       const failed = tests.assertionResults.filter((test) => test.status === 'failed');
-      // A file that could not be loaded holds no failed test, and is one failure all the same.
+      // A file that could not be loaded has no failed test, and counts as one failure.
       if (failed.length === 0) return [{ name: relative(root, tests.name), message: tests.message }];
       return failed.map((test) => ({ name: test.fullName, message: test.failureMessages.join('\n') }));
     });
@@ -108,10 +107,10 @@ function readOutcome(root: string, name: string, file: string): PackageOutcome {
 }
 
 /** Prints what failed, a line for each package, and the sum as the last line. @returns how many failed */
-export function printOutcome(outcomes: readonly PackageOutcome[]): number {
+export function printOutcomes(outcomes: readonly PackageOutcome[]): number {
   const width = Math.max(0, ...outcomes.map(({ name }) => name.length));
   console.log();
-  // The tests' own output is far above by now.
+  // Again here, as the output of the tests is far above.
   for (const { name, failures } of outcomes) {
     for (const failure of failures) console.log(`${name}: ${failure.name}\n${indent(failure.message)}\n`);
   }

@@ -29,7 +29,7 @@ const rowsBelow = (heading: string): readonly string[] => {
   return lines.filter((line) => !line.startsWith('| ---'));
 };
 
-test('each attack that docs/security.md tells of, and each risk of the OWASP list, is held by files with tests', () => {
+test('each attack that docs/security.md lists, and each risk of the OWASP list, is held by files with tests', () => {
   const tests = namedBy('docs/security.md').filter(isTest);
   expect(tests.filter((path) => !/^\s*(?:describe|it|test)(?:\.\w+)?\(/m.test(read(path)))).toEqual([]);
 

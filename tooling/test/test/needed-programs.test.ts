@@ -19,7 +19,7 @@ describe('the programs that tests need', () => {
     },
   );
 
-  test('are told each with what would do and what brings it, where one is missing and cannot be installed', () => {
+  test('are each named with how to install them, where one is missing and cannot be installed', () => {
     expect(lookAmong('curl', 'chromium')).toBe(
       'The tests need a Redis server, and none of redis-server, valkey-server is on PATH or could be installed.\n' +
         'Install one: "sudo apt-get install redis-server" (Debian), "brew install redis" (macOS).',

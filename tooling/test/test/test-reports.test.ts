@@ -4,14 +4,14 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { clearReports, printOutcome, readOutcomes } from '../src/test-reports.ts';
+import { clearReports, printOutcomes, readOutcomes } from '../src/test-reports.ts';
 
 const VITEST = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs');
 
 const PASSING = `test('adds', () => expect(1 + 1).toBe(2));`;
 const FAILING = `describe('sums', () => { test('are right', () => expect(1 + 1).toBe(3)); });`;
 const NOT_LOADING = `throw new Error('no such world');`;
-const FAILING_ELSEWHERE = `${PASSING} Promise.reject(new Error('nobody caught it'));`;
+const FAILING_ELSEWHERE = `${PASSING} Promise.reject(new Error('not caught'));`;
 
 /** A tree of packages that goes away with its scope. */
 function createTree() {
@@ -40,7 +40,7 @@ function createTree() {
 /** What is printed, line by line, and the number that is returned. */
 function print(outcomes: ReturnType<typeof readOutcomes>) {
   const log = vi.spyOn(console, 'log').mockReturnValue();
-  const failed = printOutcome(outcomes);
+  const failed = printOutcomes(outcomes);
   const lines = log.mock.calls.join('\n').split('\n');
   return { failed, lines, sum: lines.at(-1) };
 }
@@ -70,7 +70,7 @@ describe('of the reports that vitest writes', () => {
     });
   });
 
-  test('a failed test and a file that cannot be loaded are one failure each, and both are told', () => {
+  test('a failed test and a file that cannot be loaded are one failure each, and both are shown', () => {
     using tree = createTree();
     const status = tree.runTests('tooling/a', [PASSING, FAILING, NOT_LOADING]);
     expect(status).toBe(1);
@@ -101,7 +101,7 @@ describe('of the reports that vitest writes', () => {
     const outcomes = readOutcomes(tree.root, 'test', status);
     expect(outcomes).toMatchObject([
       { name: '@shop/packages/a', passed: 1, failed: 0 },
-      { name: 'The run', passed: 0, failed: 1, failures: [{ message: expect.not.stringContaining('No report') }] },
+      { name: 'The run', passed: 0, failed: 1, failures: [{ message: expect.not.stringContaining('no report') }] },
     ]);
     expect(print(outcomes)).toMatchObject({ failed: 1, sum: '1 passed, 1 failed' });
   });
@@ -117,7 +117,7 @@ describe('a report', () => {
     expect(print(outcomes)).toMatchObject({ failed: 1, sum: '0 passed, 1 failed' });
   });
 
-  test.each([1, null])('that is missing is told where the run failed, with exit code %j', (status) => {
+  test.each([1, null])('that is missing is named where the run failed, with exit code %j', (status) => {
     using tree = createTree();
     tree.addPackage('packages/a');
     tree.addPackage('packages/b');
@@ -126,11 +126,11 @@ describe('a report', () => {
     expect(outcomes).toMatchObject([{ name: 'The run', passed: 0, failed: 1 }]);
     const { failed, lines, sum } = print(outcomes);
     expect(failed).toBe(1);
-    expect(lines).toContain('    No report came of @shop/packages/a, @shop/packages/b.');
+    expect(lines).toContain('    There is no report of @shop/packages/a, @shop/packages/b.');
     expect(sum).toBe('0 passed, 1 failed');
   });
 
-  test('that is missing is no failure where the run passed: it was not asked for that package', () => {
+  test('that is missing is no failure where the run passed: that package was not run', () => {
     using tree = createTree();
     tree.addPackage('packages/a');
     expect(readOutcomes(tree.root, 'test', 0)).toEqual([]);
@@ -147,7 +147,9 @@ describe('a report', () => {
     expect(readOutcomes(tree.root, 'test:abuse', 0)).toMatchObject([{ name: '@shop/packages/a', passed: 2 }]);
     clearReports(tree.root, 'test:abuse');
     expect([existsSync(report), existsSync(abuseReport)]).toEqual([true, false]);
-    expect(print(readOutcomes(tree.root, 'test:abuse', 1)).lines).toContain('    No report came of @shop/packages/a.');
+    expect(print(readOutcomes(tree.root, 'test:abuse', 1)).lines).toContain(
+      '    There is no report of @shop/packages/a.',
+    );
   });
 
   test('of an earlier run is cleared away, and nothing else', () => {

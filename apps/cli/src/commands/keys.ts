@@ -6,181 +6,146 @@ import {
   hashApiKeyText,
   limitsOfPlan,
 } from '@petstore/domain';
-import { type Command, Option } from 'commander';
-import {
-  apiKeyIdOf,
-  type JsonFlags,
-  jsonOption,
-  PLAN_CHOICES,
-  type PlanOptions,
-  planOf,
-  timeOf,
-} from '../arguments.ts';
+import type { Command } from 'commander';
+import { addPlanOptions, type JsonFlag, type PlanFlags, parseApiKeyId, parsePlan, parseTime } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
-import { CommandFailure, UsageError } from '../failure.ts';
-import { findKey, refuseKey } from '../find-key.ts';
-import { announceKeyChange } from '../key-changes.ts';
-import { renderTable } from '../render-table.ts';
+import { CommandError, UsageError } from '../errors.ts';
+import { type Output, renderTable } from '../output.ts';
 import type { Session } from '../session.ts';
+import { announceKeyChange, findKey, rejectKey } from './stored-key.ts';
 
-interface CreateFlags extends PlanOptions, JsonFlags {
+interface CreateFlags extends PlanFlags, JsonFlag {
   readonly name: string;
   readonly internal?: true;
   readonly expires?: string;
 }
 
-const NAME_LENGTH_MAX = 200;
+interface RotateFlags extends JsonFlag {
+  readonly overlap: string;
+}
 
-const planOption = () =>
-  new Option('--plan <plan>', 'what the key may ask for').choices(PLAN_CHOICES).makeOptionMandatory();
-const perMinuteOption = () =>
-  new Option('--per-minute <n>', 'requests in any minute (enterprise only, and required there)');
-const perDayOption = () =>
-  new Option('--per-day <n>', 'requests in any 24 hours (enterprise only, and required there)');
+const NAME_LENGTH_MAX = 200;
 
 /** `petstore keys`: who may call, and how much. */
 export function addKeysCommands(program: Command, context: CommandContext): void {
-  const keys = program.command('keys').description('make, show, replace and revoke API keys');
-  keys
-    .command('create')
-    .description('make a key; its text is shown only now')
-    .addOption(planOption())
+  const keys = program.command('keys').description('create, show, rotate and revoke API keys');
+  addPlanOptions(keys.command('create').description('create a key; its text is shown only once'))
     .option('--name <name>', 'what the key is for', '')
     .option('--internal', 'let it place, ship and complete orders over tRPC')
-    .option('--expires <when>', 'when it ends: 90d, or a date-time')
-    .addOption(perMinuteOption())
-    .addOption(perDayOption())
-    .addOption(jsonOption())
+    .option('--expires <when>', 'when it expires: 90d, or a date-time')
     .action((flags: CreateFlags) => createKey(context, flags));
   keys
     .command('list')
     .description('show all keys, the newest first')
-    .addOption(jsonOption())
-    .action((flags: JsonFlags) => listKeys(context, flags));
+    .action((flags: JsonFlag) => listKeys(context, flags));
   keys
-    .command('show <ID>')
+    .command('show')
     .description('show a key')
-    .addOption(jsonOption())
-    .action((id: string, flags: JsonFlags) => showKey(context, apiKeyIdOf(id), flags));
+    .argument('<ID>', '', parseApiKeyId)
+    .action((id: ApiKeyId, flags: JsonFlag) => showKey(context, id, flags));
   keys
-    .command('rotate <ID>')
-    .description('give a key another text; the old one stays valid for a while')
+    .command('rotate')
+    .description('give a key a new text; the old one stays valid for a while')
+    .argument('<ID>', '', parseApiKeyId)
     .option('--overlap <duration>', 'how long the old text stays valid: 24h, or a date-time', '24h')
-    .addOption(jsonOption())
-    .action((id: string, flags: JsonFlags & { readonly overlap: string }) => rotateKey(context, apiKeyIdOf(id), flags));
+    .action((id: ApiKeyId, flags: RotateFlags) => rotateKey(context, id, flags));
   keys
-    .command('revoke <ID>')
-    .description('end a key for good, everywhere at once')
-    .addOption(jsonOption())
-    .action((id: string, flags: JsonFlags) => revokeKey(context, apiKeyIdOf(id), flags));
-  keys
-    .command('set-plan <ID>')
-    .description('put a key on another plan')
-    .addOption(planOption())
-    .addOption(perMinuteOption())
-    .addOption(perDayOption())
-    .addOption(jsonOption())
-    .action((id: string, flags: PlanOptions & JsonFlags) => setPlan(context, apiKeyIdOf(id), flags));
+    .command('revoke')
+    .description('end a key for good, on all servers at once')
+    .argument('<ID>', '', parseApiKeyId)
+    .action((id: ApiKeyId, flags: JsonFlag) => revokeKey(context, id, flags));
+  addPlanOptions(keys.command('set-plan').description('put a key on another plan'))
+    .argument('<ID>', '', parseApiKeyId)
+    .action((id: ApiKeyId, flags: PlanFlags & JsonFlag) => setPlan(context, id, flags));
 }
 
 async function createKey({ clock, randomBytes, withSession, output }: CommandContext, flags: CreateFlags) {
-  const plan = planOf(flags);
+  const plan = parsePlan(flags);
   if (flags.name.length > NAME_LENGTH_MAX) {
     throw new UsageError(`--name must have at most ${NAME_LENGTH_MAX} characters`);
   }
-  const now = clock();
-  const expiresAt = flags.expires === undefined ? undefined : timeOf('--expires', flags.expires, now);
+  const createdAt = clock();
+  const expiresAt = flags.expires === undefined ? undefined : parseTime('--expires', flags.expires, createdAt);
   const id = generateApiKeyId(randomBytes);
   const text = generateApiKeyText('live', id, randomBytes);
+  const kind = flags.internal === true ? 'internal' : 'external';
+  const newKey = { id, name: flags.name, kind, plan, createdAt, ...(expiresAt && { expiresAt }) } as const;
   const key = await withSession(({ persistence }) =>
-    persistence.keyAdministration.createKey(
-      {
-        id,
-        name: flags.name,
-        kind: flags.internal === true ? 'internal' : 'external',
-        plan,
-        createdAt: now,
-        ...(expiresAt && { expiresAt }),
-      },
-      hashApiKeyText(text),
-    ),
+    persistence.keyAdministration.createKey(newKey, hashApiKeyText(text)),
   );
-  await showNewText({ output }, key, text, flags);
+  await printKeyText(output, key, text, flags);
 }
 
-async function rotateKey(context: CommandContext, id: ApiKeyId, flags: JsonFlags & { readonly overlap: string }) {
+async function rotateKey(context: CommandContext, id: ApiKeyId, flags: RotateFlags) {
   const { clock, randomBytes, withSession, output } = context;
   const now = clock();
-  const overlapEndsAt = timeOf('--overlap', flags.overlap, now, { orNow: true });
-  const text = generateApiKeyText('live', id, randomBytes); // a label that is not stored, so none can be kept
+  const overlapEndsAt = parseTime('--overlap', flags.overlap, now, { allowNow: true });
+  const text = generateApiKeyText('live', id, randomBytes); // whether it was live or test is not stored
   const key = await withSession(async (session) => {
     const rotation = { secretHash: hashApiKeyText(text), now, overlapEndsAt };
     const decision = await session.persistence.keyAdministration.rotateKey(id, rotation);
-    if (!decision.ok) refuseKey(decision.refusal, id);
+    if (!decision.ok) rejectKey(decision.refusal, id);
     await announceKeyChange(session, id, output);
     return decision.value;
   });
-  output.say(`The text from before is valid until ${overlapEndsAt.toISOString()}.`);
-  await showNewText({ output }, key, text, flags);
+  output.message(`The old text is valid until ${overlapEndsAt.toISOString()}.`);
+  await printKeyText(output, key, text, flags);
 }
 
-async function listKeys({ withSession, output }: CommandContext, { json }: JsonFlags) {
+async function listKeys({ withSession, output }: CommandContext, { json }: JsonFlag) {
   const keys = await withSession(({ persistence }) => persistence.keyAdministration.listKeys());
-  if (json) await output.write(`${JSON.stringify(keys.map(keyRow))}\n`);
-  else if (keys.length === 0) output.say('There are no keys. "keys create" makes one.');
-  else await output.write(renderTable(keys.map(keyRow)));
+  const rows = keys.map(keyRow);
+  if (json) await output.writeJson(rows);
+  else if (rows.length === 0) output.message('There are no keys. "keys create" creates one.');
+  else await output.write(renderTable(rows));
 }
 
-const showKey = (context: CommandContext, id: ApiKeyId, flags: JsonFlags) =>
-  printKey(context, id, flags, (session) => findKey(session, id));
+const showKey = (context: CommandContext, id: ApiKeyId, flags: JsonFlag) =>
+  printKey(context, flags, (session) => findKey(session, id));
 
-const revokeKey = (context: CommandContext, id: ApiKeyId, flags: JsonFlags) =>
-  printKey(context, id, flags, async (session) => {
-    const key = await session.persistence.keyAdministration.revokeKey(id, context.clock());
-    if (key !== undefined) await announceKeyChange(session, id, context.output);
-    return key;
-  });
+const revokeKey = (context: CommandContext, id: ApiKeyId, flags: JsonFlag) =>
+  changeKey(context, id, flags, ({ persistence }) => persistence.keyAdministration.revokeKey(id, context.clock()));
 
-function setPlan(context: CommandContext, id: ApiKeyId, flags: PlanOptions & JsonFlags) {
-  const plan = planOf(flags);
-  return printKey(context, id, flags, async (session) => {
-    const key = await session.persistence.keyAdministration.setPlan(id, plan);
-    if (key !== undefined) await announceKeyChange(session, id, context.output);
-    return key;
-  });
+function setPlan(context: CommandContext, id: ApiKeyId, flags: PlanFlags & JsonFlag) {
+  const plan = parsePlan(flags);
+  return changeKey(context, id, flags, ({ persistence }) => persistence.keyAdministration.setPlan(id, plan));
 }
+
+const changeKey = (
+  context: CommandContext,
+  id: ApiKeyId,
+  flags: JsonFlag,
+  change: (session: Session) => Promise<ApiKey | undefined>,
+) =>
+  printKey(context, flags, async (session) => {
+    const key = (await change(session)) ?? rejectKey('key_not_found', id);
+    await announceKeyChange(session, id, context.output);
+    return key;
+  });
 
 async function printKey(
   { withSession, output }: CommandContext,
-  id: ApiKeyId,
-  { json }: JsonFlags,
-  get: (session: Session) => Promise<ApiKey | undefined>,
+  { json }: JsonFlag,
+  get: (session: Session) => Promise<ApiKey>,
 ) {
-  const key = await withSession(get);
-  if (key === undefined) refuseKey('key_not_found', id);
-  await output.write(json ? `${JSON.stringify(keyRow(key))}\n` : renderTable([keyRow(key)]));
+  const row = keyRow(await withSession(get));
+  await (json ? output.writeJson(row) : output.write(renderTable([row])));
 }
 
-async function showNewText(
-  { output }: Pick<CommandContext, 'output'>,
-  key: ApiKey,
-  text: string,
-  { json }: JsonFlags,
-): Promise<void> {
+async function printKeyText(output: Output, key: ApiKey, text: string, { json }: JsonFlag): Promise<void> {
   const { id, plan, perMinute, perDay, kind, name, expiresAt } = keyRow(key);
-  if (!json) output.say('Keep this text: it is shown only now.');
   try {
-    await output.write(
-      json ? `${JSON.stringify({ id, key: text, plan, perMinute, perDay, kind, name, expiresAt })}\n` : `${text}\n`,
-    );
+    if (json) return await output.writeJson({ id, key: text, plan, perMinute, perDay, kind, name, expiresAt });
+    output.message('Keep this text: it is shown only now.');
+    await output.write(`${text}\n`);
   } catch (error) {
-    if (!(error instanceof CommandFailure)) throw error;
+    if (!(error instanceof CommandError)) throw error;
     const message = `${error.message}. The text of the key ${id} is lost; "keys rotate ${id}" gives it another`;
-    throw new CommandFailure(message, { cause: error });
+    throw new CommandError(message, { cause: error });
   }
 }
 
-/** A key as it is shown, without any text of it. */
+/** A key as it is shown, without its text. */
 function keyRow({ id, plan, kind, name, createdAt, expiresAt, revokedAt, lastUsedAt }: ApiKey) {
   return {
     id,

@@ -1,73 +1,95 @@
 import { type ApiKeyId, limitsOfPlan } from '@petstore/domain';
-import { apiKeySubject, type RateLimitSnapshot, type WindowStatus } from '@petstore/rate-limit';
+import {
+  apiKeySubject,
+  connectToAdministrate,
+  type RateLimitAdministration,
+  type RateLimitSnapshot,
+  RedisUnavailableError,
+  type WindowStatus,
+} from '@petstore/rate-limit';
 import type { Command } from 'commander';
-import { apiKeyIdOf, type JsonFlags, jsonOption } from '../arguments.ts';
+import { type JsonFlag, parseApiKeyId } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
-import { findKey } from '../find-key.ts';
-import { withLimits } from '../limits-session.ts';
-import { renderTable } from '../render-table.ts';
+import { CommandError } from '../errors.ts';
+import { renderTable } from '../output.ts';
+import type { Session } from '../session.ts';
+import { findKey } from './stored-key.ts';
 
-/** `petstore limits` and `petstore bans`: what keys have used, and which are shut out. */
+/** `petstore limits` and `petstore bans`: what keys have used, and which are banned. */
 export function addLimitsCommands(program: Command, context: CommandContext): void {
   const limits = program.command('limits').description('show what a key has used of its limits');
   limits
-    .command('show <ID>')
-    .description('show where a key stands in both windows; costs it nothing')
-    .addOption(jsonOption())
-    .action((id: string, flags: JsonFlags) => showLimits(context, apiKeyIdOf(id), flags));
+    .command('show')
+    .description('show the status of both windows of a key; takes nothing from them')
+    .argument('<ID>', '', parseApiKeyId)
+    .action((id: ApiKeyId, flags: JsonFlag) => showLimits(context, id, flags));
   const bans = program.command('bans').description('show and lift bans');
   bans
     .command('list')
-    .description('show the keys that are banned, those that wait longest first')
-    .addOption(jsonOption())
-    .action((flags: JsonFlags) => listBans(context, flags));
+    .description('show the banned keys, those with the longest wait first')
+    .action((flags: JsonFlag) => listBans(context, flags));
   bans
-    .command('lift <ID>')
-    .description('lift the ban of a key and forget its strikes; running servers follow within 5 s')
-    .addOption(jsonOption())
-    .action((id: string, flags: JsonFlags) => liftBan(context, apiKeyIdOf(id), flags));
+    .command('lift')
+    .description('lift the ban of a key and clear its strikes; running servers follow within 5 s')
+    .argument('<ID>', '', parseApiKeyId)
+    .action((id: ApiKeyId, flags: JsonFlag) => liftBan(context, id, flags));
 }
 
-async function showLimits({ withSession, output }: CommandContext, id: ApiKeyId, { json }: JsonFlags) {
-  const standing = await withSession(async (session) => {
+async function showLimits({ withSession, output }: CommandContext, id: ApiKeyId, { json }: JsonFlag) {
+  const snapshot = await withSession(async (session) => {
     const { plan } = await findKey(session, id);
-    return withLimits(session, (limits) => limits.showStanding(apiKeySubject(id, limitsOfPlan(plan))));
+    return withLimits(session, (limits) => limits.readStatus(apiKeySubject(id, limitsOfPlan(plan))));
   });
-  if (json) {
-    await output.write(`${JSON.stringify(standingJson(standing))}\n`);
-    return;
-  }
-  const { minute, day, used, strikes, ban } = standing;
+  if (json) return output.writeJson(snapshotJson(snapshot));
+  const { minute, day, used, strikes, ban } = snapshot;
   await output.write(
     renderTable([windowRow('minute', minute, used.minute), ...(day ? [windowRow('day', day, used.day)] : [])]),
   );
-  output.say(
-    ban === undefined
-      ? `Not banned; ${strikes} strikes.`
-      : `Banned until ${timeText(ban.untilMs)} (ban ${ban.level}); ${strikes} strikes.`,
-  );
+  const status = ban === undefined ? 'Not banned' : `Banned until ${formatTime(ban.untilMs)} (ban ${ban.level})`;
+  output.message(`${status}; ${strikes} strikes.`);
 }
 
-async function listBans({ withSession, output }: CommandContext, { json }: JsonFlags) {
+async function listBans({ withSession, output }: CommandContext, { json }: JsonFlag) {
   const bans = await withSession((session) => withLimits(session, (limits) => limits.listBans()));
-  const rows = bans.map(({ keyId, untilMs, level }) => ({ id: keyId, until: timeText(untilMs), level }));
-  if (json) await output.write(`${JSON.stringify(rows)}\n`);
-  else if (rows.length === 0) output.say('No key is banned.');
+  const rows = bans.map(({ keyId, untilMs, level }) => ({ id: keyId, until: formatTime(untilMs), level }));
+  if (json) await output.writeJson(rows);
+  else if (rows.length === 0) output.message('No key is banned.');
   else await output.write(renderTable(rows));
 }
 
-async function liftBan({ withSession, output }: CommandContext, id: ApiKeyId, { json }: JsonFlags) {
+async function liftBan({ withSession, output }: CommandContext, id: ApiKeyId, { json }: JsonFlag) {
   const lifted = await withSession(async (session) => {
     await findKey(session, id);
     return withLimits(session, (limits) => limits.liftBan(id));
   });
-  if (json) await output.write(`${JSON.stringify({ id, lifted })}\n`);
-  else output.say(lifted ? `The ban of ${id} is lifted.` : `${id} was not banned; its strikes are forgotten.`);
+  if (json) await output.writeJson({ id, lifted });
+  else output.message(lifted ? `The ban of ${id} is lifted.` : `${id} was not banned; its strikes are cleared.`);
 }
 
-const timeText = (timeMs: number): string => new Date(timeMs).toISOString();
+/** @throws CommandError where no limits are shared over Redis, or Redis does not respond */
+async function withLimits<Value>(
+  session: Session,
+  work: (limits: RateLimitAdministration) => Promise<Value>,
+): Promise<Value> {
+  const target = await session.findRedis();
+  if (target === undefined) {
+    throw new CommandError(
+      'there is no Redis: the limits live in the memory of each server, where this command cannot see them. ' +
+        'Set REDIS_URL, or install redis-server for a private one',
+    );
+  }
+  try {
+    await using limits = await connectToAdministrate(target);
+    return await work(limits);
+  } catch (error) {
+    if (error instanceof RedisUnavailableError) throw new CommandError(error.message);
+    throw error;
+  }
+}
 
-/** As X-RateLimit-Reset has it: a Unix timestamp in seconds, rounded up. */
+const formatTime = (timeMs: number): string => new Date(timeMs).toISOString();
+
+/** `reset` is a Unix timestamp in seconds, rounded up, as in X-RateLimit-Reset. */
 const windowJson = ({ limit, remaining, resetAtMs }: WindowStatus, used = 0) => ({
   limit,
   used,
@@ -75,14 +97,15 @@ const windowJson = ({ limit, remaining, resetAtMs }: WindowStatus, used = 0) => 
   reset: Math.ceil(resetAtMs / 1_000),
 });
 
-const standingJson = ({ minute, day, used, strikes, ban }: RateLimitSnapshot) => ({
+const snapshotJson = ({ minute, day, used, strikes, ban }: RateLimitSnapshot) => ({
   minute: windowJson(minute, used.minute),
   day: day === undefined ? null : windowJson(day, used.day),
   strikes,
-  ban: ban === undefined ? null : { until: timeText(ban.untilMs), level: ban.level },
+  ban: ban === undefined ? null : { until: formatTime(ban.untilMs), level: ban.level },
 });
 
-function windowRow(window: string, standing: WindowStatus, units: number | undefined) {
-  const { limit, used, remaining } = windowJson(standing, units);
-  return { window, limit, used, remaining, reset: timeText(standing.resetAtMs) };
-}
+const windowRow = (window: string, status: WindowStatus, used: number | undefined) => ({
+  window,
+  ...windowJson(status, used),
+  reset: formatTime(status.resetAtMs),
+});

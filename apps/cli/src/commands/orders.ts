@@ -3,21 +3,22 @@ import { resolve } from 'node:path';
 import { ORDER_STATUSES, type Order, type OrderStatus } from '@petstore/domain';
 import { SEED_MAX } from '@petstore/persistence';
 import { type Command, Option } from 'commander';
-import { integerOf, type JsonFlags, jsonOption } from '../arguments.ts';
+import { integerParser, type JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { type OrderFormatName, writeOrders } from '../export/order-formats.ts';
-import { writeFile } from '../export/output-file.ts';
+import { replaceFile } from '../export/output-file.ts';
 import { ORDER_FIELDS, REQUIRED_ORDER_FIELDS, readOrder } from '../import/read-order.ts';
 import { type ImportFlags, runImport } from './import-command.ts';
 
 const COUNT_MAX = 1_000_000_000;
+const parseSeed = integerParser('--seed', 0, SEED_MAX);
 
-interface GenerateFlags extends JsonFlags {
-  readonly count: string;
-  readonly seed?: string;
+interface GenerateFlags extends JsonFlag {
+  readonly count: number;
+  readonly seed?: number;
 }
 
-interface ListFlags extends JsonFlags {
+interface ListFlags extends JsonFlag {
   readonly status?: OrderStatus;
 }
 
@@ -27,34 +28,30 @@ interface ExportFlags extends ListFlags {
 
 const statusOption = () => new Option('--status <status>', 'only orders of this status').choices(ORDER_STATUSES);
 
-/** `petstore orders`: many at once. */
+/** `petstore orders`: many orders at once. */
 export function addOrdersCommands(program: Command, context: CommandContext): void {
   const orders = program.command('orders').description('import, export, list and generate orders');
   orders
     .command('import <FILE>')
-    .description('take orders in from NDJSON, a JSON array or CSV with a header; - reads standard input')
+    .description('import orders from NDJSON, a JSON array or CSV with a header; - reads standard input')
     .option('--skip-bad', 'keep the good lines when others are bad')
-    .addOption(jsonOption())
     .action((file: string, flags: ImportFlags) => importOrders(context, file, flags));
   orders
     .command('generate')
-    .description('make pending orders')
-    .requiredOption('--count <n>', 'how many')
-    .option('--seed <s>', `a whole number from 0 to ${SEED_MAX}: the same seed gives the same orders`)
-    .addOption(jsonOption())
+    .description('create pending orders')
+    .requiredOption('--count <n>', 'how many', integerParser('--count', 1, COUNT_MAX))
+    .option('--seed <s>', `a whole number from 0 to ${SEED_MAX}: the same seed gives the same orders`, parseSeed)
     .action((flags: GenerateFlags) => generateOrders(context, flags));
   orders
     .command('list')
     .description('print all orders')
     .addOption(statusOption())
-    .addOption(jsonOption())
     .action((flags: ListFlags) => listOrders(context, flags));
   orders
     .command('export <FILE>')
     .description('write all orders to a file that can be imported; - writes to standard output')
     .addOption(statusOption())
     .addOption(new Option('--format <format>', 'ndjson unless the name ends in .csv').choices(['ndjson', 'csv']))
-    .addOption(jsonOption())
     .action((file: string, flags: ExportFlags) => exportOrders(context, file, flags));
 }
 
@@ -69,26 +66,25 @@ function importOrders(context: CommandContext, file: string, flags: ImportFlags)
 
 async function generateOrders({ clock, withSession, output }: CommandContext, { count, seed, json }: GenerateFlags) {
   const options = {
-    count: integerOf('--count', count, 1, COUNT_MAX),
-    seed: seed === undefined ? randomInt(SEED_MAX) : integerOf('--seed', seed, 0, SEED_MAX),
+    count,
+    seed: seed ?? randomInt(SEED_MAX),
     now: clock(),
     onProgress: (done: number) => output.progress(`${done.toLocaleString('en')} of ${count} generated`),
   };
   const inserted = await withSession(({ persistence }) => persistence.orders.generateOrders(options));
-  await output.write(json ? `${JSON.stringify({ inserted })}\n` : `${inserted.toLocaleString('en')} generated\n`);
+  await (json ? output.writeJson({ inserted }) : output.write(`${inserted.toLocaleString('en')} generated\n`));
 }
 
-async function listOrders(context: CommandContext, { status, json }: ListFlags) {
-  await printOrders(context, json === true ? 'array' : 'table', status);
-}
+const listOrders = (context: CommandContext, { status, json }: ListFlags) =>
+  printOrders(context, json ? 'array' : 'table', status);
 
 async function exportOrders(context: CommandContext, file: string, { status, format, json }: ExportFlags) {
   const { output, userFolder, withSession } = context;
   const name = format ?? (file.toLowerCase().endsWith('.csv') ? 'csv' : 'ndjson');
-  if (file === '-') return printOrders(context, json === true ? 'array' : name, status);
+  if (file === '-') return printOrders(context, json ? 'array' : name, status);
   const path = resolve(userFolder, file);
   const exported = await withSession(({ persistence }) =>
-    writeFile(path, (write) =>
+    replaceFile(path, (write) =>
       writeOrders(persistence.orders.listOrders(), {
         format: name,
         ...(status && { status }),
@@ -97,9 +93,8 @@ async function exportOrders(context: CommandContext, file: string, { status, for
       }),
     ),
   );
-  await output.write(
-    json ? `${JSON.stringify({ exported })}\n` : `${exported.toLocaleString('en')} exported to ${path}\n`,
-  );
+  if (json) await output.writeJson({ exported });
+  else await output.write(`${exported.toLocaleString('en')} exported to ${path}\n`);
 }
 
 async function printOrders(

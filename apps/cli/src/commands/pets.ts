@@ -1,19 +1,17 @@
 import type { Pet } from '@petstore/domain';
 import type { Command } from 'commander';
-import { jsonOption } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { PET_FIELDS, readPet } from '../import/read-pet.ts';
 import { type ImportFlags, runImport } from './import-command.ts';
 
-/** `petstore pets`: the catalogue. */
+/** `petstore pets`: the catalogue of pets. */
 export function addPetsCommands(program: Command, context: CommandContext): void {
   program
     .command('pets')
     .description('fill the catalogue of pets')
     .command('import <FILE>')
-    .description('take pets in from NDJSON, a JSON array or CSV with a header; - reads standard input')
+    .description('import pets from NDJSON, a JSON array or CSV with a header; - reads standard input')
     .option('--skip-bad', 'keep the good lines when others are bad')
-    .addOption(jsonOption())
     .action((file: string, flags: ImportFlags) =>
       runImport<Pet>(context, file, flags, ({ persistence }) => ({
         shape: { fields: PET_FIELDS, required: PET_FIELDS },

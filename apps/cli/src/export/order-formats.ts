@@ -1,5 +1,6 @@
+import { orderToJson } from '@petstore/api/order-json';
 import type { Order, OrderListing, OrderStatus } from '@petstore/domain';
-import { ORDER_CSV_HEADER, ORDER_TABLE_HEADER, orderToCsv, orderToJson, orderToTableRow } from './order-text.ts';
+import { ORDER_CSV_HEADER, ORDER_TABLE_HEADER, orderToCsv, orderToTableRow } from './order-text.ts';
 
 /** How orders are written. */
 interface OrderFormat {

@@ -1,12 +1,6 @@
 import type { Order } from '@petstore/domain';
 import { ORDER_FIELDS } from '../import/read-order.ts';
 
-/** An order with its status, ids as bare digits. */
-export function orderToJson({ id, petId, quantity, shipDate, complete, status }: Order): string {
-  const date = shipDate === undefined ? '' : `,"shipDate":"${shipDate.toISOString()}"`;
-  return `{"id":${id},"petId":${petId},"quantity":${quantity}${date},"complete":${complete},"status":"${status}"}`;
-}
-
 export const ORDER_CSV_HEADER = ORDER_FIELDS.join(',');
 
 /** None of an order's values needs quotes. */

@@ -2,18 +2,20 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createWriteStream, lstatSync, renameSync, rmSync } from 'node:fs';
 import { finished } from 'node:stream/promises';
-import { CommandFailure } from '../failure.ts';
-import { describeFileError } from '../file-errors.ts';
+import { describeFileError } from '@petstore/runtime';
+import { CommandError } from '../errors.ts';
+
+const REASONS = { EEXIST: 'its unfinished file is there already' };
 
 /**
- * Writes a file as a stream. What was there before is replaced in one step at the end, so that an export that fails
- * leaves no half of a file behind. A device or a pipe is written to as it is.
+ * Writes a file as a stream, and replaces what was there in one step at the end: a failed export leaves no partial file.
+ * A link, a device or a pipe is written to directly.
  *
- * @param runId of the file `PATH.<runId>.partial`, which is written until then. Another export at the same time has its
- *   own, and what is there under that name, a link above all, is never written to. @default a random one
- * @throws CommandFailure where the file cannot be written
+ * @param runId names the file that is written first, `PATH.<runId>.partial`. It is unique to this export, and never
+ *   written to where it exists, as a planted link would. @default a random one
+ * @throws CommandError where the file cannot be written
  */
-export async function writeFile<Value>(
+export async function replaceFile<Value>(
   path: string,
   produce: (write: (text: string) => Promise<void>) => Promise<Value>,
   runId: string = randomUUID(),
@@ -26,7 +28,7 @@ export async function writeFile<Value>(
     failure = error;
   });
   const explain = (error: unknown) =>
-    new CommandFailure(`${path} cannot be written: ${describeFileError(error)}`, { cause: error });
+    new CommandError(`${path} cannot be written: ${describeFileError(error, REASONS)}`, { cause: error });
   try {
     const value = await produce(async (text) => {
       if (failure === undefined && !stream.write(text)) await once(stream, 'drain').catch(() => {});
@@ -45,9 +47,8 @@ export async function writeFile<Value>(
   }
 }
 
-/** A link is not replaced either: its target is written to. */
 function isPlainOrAbsent(path: string): boolean {
   const stats = lstatSync(path, { throwIfNoEntry: false });
-  if (stats?.isDirectory()) throw new CommandFailure(`${path} cannot be written: it is a folder`);
+  if (stats?.isDirectory()) throw new CommandError(`${path} cannot be written: it is a folder`);
   return stats === undefined || stats.isFile();
 }

@@ -1,5 +1,6 @@
+import type { RejectedRecord } from '@petstore/persistence';
 import { parse } from 'csv-parse/sync';
-import type { NumberedText, UnreadableText } from './split-lines.ts';
+import type { NumberedText } from './split-lines.ts';
 
 /** The cells of one row, and the line on which it begins. */
 export interface CsvRow {
@@ -7,20 +8,20 @@ export interface CsvRow {
   readonly cells: readonly string[];
 }
 
-/** A quote that is not closed within so many characters is taken for a mistake. */
+/** A quote that is not closed within so many characters is considered a mistake. */
 const ROW_LENGTH_MAX = 100_000;
 
 const NOT_CLOSED = 'a quote opens on this line and is not closed';
 const MISPLACED = 'a quote within a cell must be doubled, and the cell be quoted';
 
 /**
- * Reads the rows of CSV (RFC 4180), a batch per chunk, without blank lines. A quoted cell may hold line ends. Where a row
- * is wrong only its first line is refused: the next one is a row of its own again, so that a mistake does not swallow
- * what follows.
+ * Reads the rows of CSV (RFC 4180), a batch per chunk, without blank lines. A quoted cell may contain line ends. Where a
+ * row is wrong, only its first line is rejected and reading continues with the next line, so that a stray quote does not
+ * swallow the rows that follow.
  */
 export async function* readCsvRows(
   batches: AsyncIterable<readonly NumberedText[]>,
-): AsyncGenerator<readonly (CsvRow | UnreadableText)[]> {
+): AsyncGenerator<readonly (CsvRow | RejectedRecord)[]> {
   let unfinished: readonly NumberedText[] = [];
   for await (const batch of batches) {
     const lines = [...unfinished, ...batch];
@@ -32,14 +33,14 @@ export async function* readCsvRows(
 }
 
 interface TakenRows {
-  readonly rows: readonly (CsvRow | UnreadableText)[];
-  /** Of how many lines; less than all where a row goes on behind them. */
+  readonly rows: readonly (CsvRow | RejectedRecord)[];
+  /** How many lines the rows take; less than all where the last row continues in the next batch. */
   readonly lineCount: number;
 }
 
 /** @param isEnd whether nothing follows */
 function takeRows(lines: readonly NumberedText[], isEnd: boolean): TakenRows {
-  const rows: (CsvRow | UnreadableText)[] = [];
+  const rows: (CsvRow | RejectedRecord)[] = [];
   let sound: JoinedRow[] = [];
   let i = 0;
   for (let first = lines[i]; first !== undefined; first = lines[i]) {
@@ -60,7 +61,7 @@ interface JoinedRow {
   readonly text: string;
 }
 
-/** Takes as many lines as it needs for each quote to be closed; `undefined` where there are not as many. */
+/** Joins lines until each quote is closed; `undefined` where one is not closed. */
 function joinLines(lines: readonly NumberedText[], start: number): JoinedRow | undefined {
   let text = '';
   let quoteCount = 0;
@@ -85,14 +86,14 @@ function lengthFrom(lines: readonly NumberedText[], start: number): number {
   return length;
 }
 
-/** All at once, which is ten times as fast; one by one where that fails, to find the one that is wrong. */
-function parseRows(rows: readonly JoinedRow[]): readonly (CsvRow | UnreadableText)[] {
+/** All at once, which is ten times as fast; one by one where that fails, to find the wrong row. */
+function parseRows(rows: readonly JoinedRow[]): readonly (CsvRow | RejectedRecord)[] {
   const records = rows.length === 0 ? [] : parseText(rows.map(({ text }) => text).join('\n'));
   if (records?.length !== rows.length) return rows.flatMap(parseRow);
   return rows.map(({ lines }, i) => ({ line: lineOf(lines), cells: records[i] ?? [] }));
 }
 
-function parseRow({ lines, text }: JoinedRow): readonly (CsvRow | UnreadableText)[] {
+function parseRow({ lines, text }: JoinedRow): readonly (CsvRow | RejectedRecord)[] {
   const [cells, ...others] = parseText(text) ?? [];
   const line = lineOf(lines);
   if (cells !== undefined && others.length === 0) return [{ line, cells }];

@@ -1,6 +1,8 @@
+import type { RejectedRecord } from '@petstore/persistence';
+
 /**
- * A value as its file writes it. CSV does not tell numbers from texts, so its values are `untyped`; a number of JSON
- * keeps its digits, because a double would round the larger ids.
+ * A value as the file writes it. CSV does not distinguish numbers from texts, so its values are `untyped`. A JSON number
+ * keeps its digits, because a double would round large ids.
  */
 export interface Field {
   readonly type: 'number' | 'text' | 'boolean' | 'null' | 'untyped' | 'other';
@@ -9,21 +11,31 @@ export interface Field {
 
 export type Fields = ReadonlyMap<string, Field>;
 
-/** A record of a file before anybody has looked at its values. */
+/** A record of a file, its values not yet validated. */
 export interface RawRecord {
   readonly line: number;
   readonly fields: Fields;
 }
 
-/** Why a record is refused. The message completes "line 5: ...". */
+/** Why a record is rejected. The message completes "line 5: ...". */
 export class FieldError extends Error {
   override readonly name = 'FieldError';
+}
+
+/** Runs work on a record. @returns its result, or the reason why the record is rejected */
+export function orReason<Result>(line: number, work: () => Result): Result | RejectedRecord {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof FieldError) return { line, reason: error.message };
+    throw error;
+  }
 }
 
 const isMissing = (field: Field | undefined): field is undefined =>
   field === undefined || field.type === 'null' || (field.type === 'untyped' && field.text === '');
 
-/** Reads a field that need not be there; `null` and an empty column count as not there. */
+/** Reads an optional field; `null` and an empty column count as missing. */
 export function readOptional<Value>(
   fields: Fields,
   name: string,
@@ -48,13 +60,13 @@ export function readRequired<Value>(
   return value;
 }
 
-export function refuseUnknown(fields: Fields, known: readonly string[]): void {
+export function rejectUnknown(fields: Fields, known: readonly string[]): void {
   for (const name of fields.keys()) {
     if (!known.includes(name)) throw new FieldError(`${quote(name)} is not a field; there are ${known.join(', ')}`);
   }
 }
 
-/** The text of a field, where it may be of a type. */
+/** The text of a field of the given type; an untyped field may be of any. */
 export const textOf = (field: Field, type: Field['type']): string | undefined =>
   field.type === type || field.type === 'untyped' ? field.text : undefined;
 

@@ -1,16 +1,16 @@
 import type { ImportOptions, ImportRecord, ImportResult, RejectedRecord } from '@petstore/persistence';
-import { FieldError, type Fields, type RawRecord } from './fields.ts';
+import { type Fields, orReason } from './fields.ts';
 import { type RecordShape, readRecords } from './read-records.ts';
 
-/** What became of a file. */
+/** The result of an import. */
 export interface ImportReport {
-  /** Records, good and bad; neither a header nor blank lines. */
+  /** Number of records, good and bad, without the header and blank lines. */
   readonly read: number;
   readonly inserted: number;
   readonly rejected: readonly RejectedRecord[];
 }
 
-/** How one kind of records is read and kept. */
+/** How one kind of record is read and stored. */
 export interface ImportKind<Value> {
   readonly shape: RecordShape;
   /** @throws FieldError */
@@ -26,7 +26,7 @@ export interface ImportFileOptions {
 /**
  * Imports a file as a stream.
  *
- * @throws UnreadableInputError where the whole cannot be read; nothing is imported then
+ * @throws UnreadableInputError where the file cannot be read at all; nothing is imported then
  */
 export async function importFile<Value>(
   bytes: AsyncIterable<Uint8Array>,
@@ -40,7 +40,8 @@ export async function importFile<Value>(
     for await (const batch of readRecords(bytes, shape)) {
       readCount += batch.length;
       for (const item of batch) {
-        const record = 'reason' in item ? item : readOrReason(item, read);
+        const record =
+          'reason' in item ? item : orReason(item.line, () => ({ line: item.line, value: read(item.fields) }));
         if ('reason' in record) unreadable.push(record);
         else yield record;
       }
@@ -54,16 +55,4 @@ export async function importFile<Value>(
   });
   const all = [...unreadable, ...rejected].sort((a, b) => a.line - b.line);
   return { read: readCount, inserted: insertedCount, rejected: all };
-}
-
-function readOrReason<Value>(
-  { line, fields }: RawRecord,
-  read: (fields: Fields) => Value,
-): ImportRecord<Value> | RejectedRecord {
-  try {
-    return { line, value: read(fields) };
-  } catch (error) {
-    if (error instanceof FieldError) return { line, reason: error.message };
-    throw error;
-  }
 }

@@ -2,7 +2,7 @@ import { type Field, FieldError, quote, type RawRecord } from './fields.ts';
 import type { NumberedText } from './split-lines.ts';
 
 /**
- * Reads one object of JSON.
+ * Parses one JSON object.
  *
  * @throws FieldError
  */
@@ -17,50 +17,36 @@ export function parseJsonRecord({ line, text }: NumberedText): RawRecord {
     throw new FieldError('this is not a JSON object');
   }
   const fields = new Map(Object.entries(value).map(([name, field]) => [name, fieldOf(field)]));
-  if (countColons(text) !== fields.size) refuseRepeated(text);
+  if (text.match(NAME_END)?.length !== fields.size) rejectRepeated(text);
   return { line, fields };
 }
 
-/** A string, perhaps with the colon behind a name; or a bracket. */
+/** Ends each name; may also match within a string, but never misses a name. */
+const NAME_END = /"\s*:/g;
+
+/** A string, with the colon that follows a name; or a bracket. */
 const TOKEN = /("(?:[^"\\]|\\.)*")\s*(:?)|[[\]{}]/g;
 
 /**
- * Of two fields of one name the parser keeps the last, and does not tell.
+ * JSON.parse silently keeps the last of several fields of one name; this rejects them.
  *
  * @param text valid JSON of an object
  * @throws FieldError
  */
-function refuseRepeated(text: string): void {
+function rejectRepeated(text: string): void {
   const names = new Set<unknown>();
   let depth = 0;
   for (const [token, string, colon] of text.matchAll(TOKEN)) {
     if (string === undefined) depth += token === '{' || token === '[' ? 1 : -1;
     else if (colon !== '' && depth === 1) {
       const name: unknown = JSON.parse(string);
-      if (names.has(name)) throw new FieldError(`${quote(String(name))} stands there twice`);
+      if (names.has(name)) throw new FieldError(`${quote(String(name))} appears twice`);
       names.add(name);
     }
   }
 }
 
-const QUOTE = 0x22;
-const COLON = 0x3a;
-const BACKSLASH = 0x5c;
-
-/** Those of valid JSON that stand outside its strings: as many as it has names, those of objects within included. */
-function countColons(text: string): number {
-  let count = 0;
-  let isInString = false;
-  for (let i = 0; i < text.length; i++) {
-    const character = text.charCodeAt(i);
-    if (character === QUOTE) isInString = !isInString;
-    else if (isInString) i += Number(character === BACKSLASH);
-    else if (character === COLON) count++;
-  }
-  return count;
-}
-
-/** A number of JSON, with all its digits. */
+/** A JSON number with all its digits. */
 class JsonNumber {
   readonly digits: string;
 

@@ -15,9 +15,9 @@ import {
   type RestoreRefusal,
   restoreOrder,
 } from '@petstore/domain';
-import { type Field, FieldError, type Fields, readOptional, readRequired, refuseUnknown, textOf } from './fields.ts';
+import { type Field, FieldError, type Fields, readOptional, readRequired, rejectUnknown, textOf } from './fields.ts';
 
-/** What an order of a file may hold. */
+/** The fields that an order in a file may have. */
 export const ORDER_FIELDS = ['id', 'petId', 'quantity', 'shipDate', 'complete', 'status'] as const;
 export const REQUIRED_ORDER_FIELDS = ['id', 'petId', 'quantity'] as const;
 
@@ -31,12 +31,12 @@ const REFUSALS = {
 } as const satisfies Record<RestoreRefusal, string>;
 
 /**
- * Makes an order of a record.
+ * Reads an order.
  *
- * @throws FieldError that says what is wrong with which field, and what would be right
+ * @throws FieldError that says which field is wrong, and what would be right
  */
 export function readOrder(fields: Fields, now: Date): Order {
-  refuseUnknown(fields, ORDER_FIELDS);
+  rejectUnknown(fields, ORDER_FIELDS);
   const shipDate = readOptional(
     fields,
     'shipDate',

@@ -1,23 +1,24 @@
+import type { RejectedRecord } from '@petstore/persistence';
 import { type CsvRow, readCsvRows } from './csv-rows.ts';
-import { FieldError, quote, type RawRecord } from './fields.ts';
+import { FieldError, orReason, quote, type RawRecord } from './fields.ts';
 import { parseJsonRecord } from './json-records.ts';
 import { splitArray } from './split-array.ts';
-import { type NumberedText, splitLines, type UnreadableText } from './split-lines.ts';
+import { type NumberedText, splitLines } from './split-lines.ts';
 import { decodeText, peekCharacter, UnreadableInputError } from './text-chunks.ts';
 
-/** Which fields the records of a file have. */
+/** The fields that the records of a file have. */
 export interface RecordShape {
   readonly fields: readonly string[];
   readonly required: readonly string[];
 }
 
-type Records = AsyncGenerator<readonly (RawRecord | UnreadableText)[]>;
+type Records = AsyncGenerator<readonly (RawRecord | RejectedRecord)[]>;
 
 /**
- * Reads the records of a file, a batch at a time. The first character tells the format: a brace begins NDJSON, a bracket
- * a JSON array (as the listing gives it), anything else the header of CSV.
+ * Reads the records of a file, a batch at a time. The first character determines the format: a brace begins NDJSON, a
+ * bracket a JSON array (as in a list response), anything else the header of CSV.
  *
- * @throws UnreadableInputError where the whole cannot be read
+ * @throws UnreadableInputError where the file cannot be read at all
  */
 export async function* readRecords(bytes: AsyncIterable<Uint8Array>, shape: RecordShape): Records {
   const { character, chunks } = await peekCharacter(decodeText(bytes));
@@ -33,15 +34,15 @@ export async function* readRecords(bytes: AsyncIterable<Uint8Array>, shape: Reco
   }
 }
 
-async function* readJson(batches: AsyncIterable<readonly (NumberedText | UnreadableText)[]>): Records {
+async function* readJson(batches: AsyncIterable<readonly (NumberedText | RejectedRecord)[]>): Records {
   for await (const batch of batches) {
     yield batch
       .filter((item) => 'reason' in item || item.text.trim() !== '')
-      .map((item) => ('reason' in item ? item : orReason(item.line, () => parseJsonRecord(refuseBrokenText(item)))));
+      .map((item) => ('reason' in item ? item : orReason(item.line, () => parseJsonRecord(rejectBrokenText(item)))));
   }
 }
 
-async function* readCsv(batches: AsyncIterable<readonly (CsvRow | UnreadableText)[]>, shape: RecordShape): Records {
+async function* readCsv(batches: AsyncIterable<readonly (CsvRow | RejectedRecord)[]>, shape: RecordShape): Records {
   let header: readonly string[] | undefined;
   for await (const batch of batches) {
     const [first, ...others] = batch;
@@ -53,49 +54,40 @@ async function* readCsv(batches: AsyncIterable<readonly (CsvRow | UnreadableText
   }
 }
 
-/** @throws UnreadableInputError, because without its header no row of the file means anything */
-function readHeader(row: CsvRow | UnreadableText, { fields, required }: RecordShape): readonly string[] {
-  const complain = (problem: string): never => {
+/** @throws UnreadableInputError where the header is wrong: no row can be read without it */
+function readHeader(row: CsvRow | RejectedRecord, { fields, required }: RecordShape): readonly string[] {
+  const fail = (problem: string): never => {
     throw new UnreadableInputError(
       `line ${row.line}: ${problem}. The file must be NDJSON, a JSON array, or CSV that begins with a header of ` +
         `${fields.join(',')}`,
     );
   };
-  if ('reason' in row) return complain(row.reason);
+  if ('reason' in row) return fail(row.reason);
   const unknown = row.cells.find((name) => !fields.includes(name));
-  if (unknown !== undefined) return complain(`${quote(unknown)} is not a column`);
+  if (unknown !== undefined) return fail(`${quote(unknown)} is not a column`);
   const repeated = row.cells.find((name, i) => row.cells.indexOf(name) !== i);
-  if (repeated !== undefined) return complain(`the column ${repeated} stands there twice`);
+  if (repeated !== undefined) return fail(`the column ${repeated} appears twice`);
   const missing = required.find((name) => !row.cells.includes(name));
-  if (missing !== undefined) return complain(`the column ${missing} is missing`);
+  if (missing !== undefined) return fail(`the column ${missing} is missing`);
   return row.cells;
 }
 
-function recordOfRow(row: CsvRow | UnreadableText, header: readonly string[]): RawRecord | UnreadableText {
+function recordOfRow(row: CsvRow | RejectedRecord, header: readonly string[]): RawRecord | RejectedRecord {
   if ('reason' in row) return row;
   const { line, cells } = row;
   return orReason(line, () => {
     if (cells.length !== header.length) {
       throw new FieldError(`the row has ${cells.length} cells, and the header has ${header.length}`);
     }
-    const texts = cells.map((text) => refuseBrokenText({ line, text }).text);
+    const texts = cells.map((text) => rejectBrokenText({ line, text }).text);
     return { line, fields: new Map(header.map((name, i) => [name, { type: 'untyped', text: texts[i] ?? '' }])) };
   });
 }
 
-/** What the decoder makes of bytes that are no UTF-8. */
+/** The decoder's replacement for bytes that are not UTF-8. */
 const REPLACEMENT_CHARACTER = '\ufffd';
 
-function refuseBrokenText(item: NumberedText): NumberedText {
+function rejectBrokenText(item: NumberedText): NumberedText {
   if (item.text.includes(REPLACEMENT_CHARACTER)) throw new FieldError('the text is not valid UTF-8');
   return item;
-}
-
-function orReason(line: number, make: () => RawRecord): RawRecord | UnreadableText {
-  try {
-    return make();
-  } catch (error) {
-    if (error instanceof FieldError) return { line, reason: error.message };
-    throw error;
-  }
 }

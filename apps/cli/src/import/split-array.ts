@@ -1,133 +1,106 @@
-import type { NumberedText, UnreadableText } from './split-lines.ts';
+import type { RejectedRecord } from '@petstore/persistence';
+import type { NumberedText } from './split-lines.ts';
 import { refuseLongRecord } from './text-chunks.ts';
 
 /**
- * Splits the text of a JSON array into the texts of its elements, a batch per chunk, without reading them: an array may
- * be one line of any length. Whatever stands between two commas is an element; who reads it sees what it is.
+ * Splits the text of a JSON array, which may be one line of any length, into the texts of its elements, a batch per
+ * chunk. An element is any text between two commas; it is not parsed here.
  *
- * @param chunks text whose first character that is no white space is the array's bracket
+ * @param chunks text whose first character other than white space is the array's bracket
  * @throws UnreadableInputError where an element is too long to be a record
  */
 export async function* splitArray(
   chunks: AsyncIterable<string>,
-): AsyncGenerator<readonly (NumberedText | UnreadableText)[]> {
+): AsyncGenerator<readonly (NumberedText | RejectedRecord)[]> {
   const splitter = new ArraySplitter();
-  for await (const chunk of chunks) yield splitter.take(chunk);
-  yield splitter.end();
+  for await (const chunk of chunks) yield splitter.split(chunk);
+  const problem = splitter.end();
+  if (problem !== undefined) yield [problem];
 }
 
+const WHITE_SPACE = ' \t\r\n';
+
 class ArraySplitter {
-  #out: (NumberedText | UnreadableText)[] = [];
+  #state: 'before' | 'inside' | 'after' | 'failed' = 'before';
   /** Open brackets and braces, the array's own included. */
   #depth = 0;
   #isInString = false;
   #isEscaped = false;
-  #wasCarriageReturn = false;
   #line = 1;
-  /** What chunks before this one held of the element. */
+  #previous = '';
+  /** The beginning of the element, from earlier chunks. */
   #element = '';
-  /** Where the element begins; 0 before its first character. */
+  /** The line of the element's first character other than white space; 0 before it. */
   #elementLine = 0;
-  #elementCount = 0;
-  #state: 'before' | 'inside' | 'behind' | 'told' = 'before';
+  #isFirst = true;
 
-  take(chunk: string): readonly (NumberedText | UnreadableText)[] {
+  split(chunk: string): readonly (NumberedText | RejectedRecord)[] {
+    const items: (NumberedText | RejectedRecord)[] = [];
     let start = 0;
     for (let i = 0; i < chunk.length; i++) {
       const character = chunk.charAt(i);
-      this.#countLine(character);
-      if (this.#isInString) {
-        this.#stepInString(character);
-        continue;
+      if (character === '\r' || (character === '\n' && this.#previous !== '\r')) this.#line++;
+      this.#previous = character;
+      const wasAfter = this.#state === 'after';
+      if (this.#isBorder(character)) {
+        const isEmptyArray = character === ']' && this.#isFirst && this.#elementLine === 0;
+        if (character !== '[' && !isEmptyArray) items.push(this.#takeElement(chunk.slice(start, i)));
+        start = i + 1;
+      } else if (wasAfter && this.#state === 'failed') {
+        items.push({ line: this.#line, reason: 'there is text after the end of the array' });
       }
-      const isBorder = this.#step(character);
-      if (!isBorder) continue;
-      if (character !== '[') this.#emit(this.#element + chunk.slice(start, i), character === ']');
-      start = i + 1;
     }
     if (this.#state === 'inside') {
       this.#element += chunk.slice(start);
-      this.#refuseLong(this.#element);
+      refuseLongRecord(this.#elementLine || this.#line, this.#element.length);
     }
-    return this.#flush();
+    return items;
   }
 
-  end(): readonly (NumberedText | UnreadableText)[] {
-    if (this.#state === 'inside') this.#out.push({ line: this.#line, reason: 'the array is not closed' });
-    return this.#flush();
+  end(): RejectedRecord | undefined {
+    return this.#state === 'inside' ? { line: this.#line, reason: 'the array is not closed' } : undefined;
   }
 
-  #flush() {
-    const out = this.#out;
-    this.#out = [];
-    return out;
+  /** Whether an element begins or ends at this character. */
+  #isBorder(character: string): boolean {
+    if (this.#isInString) this.#readInString(character);
+    else if (!WHITE_SPACE.includes(character)) return this.#readToken(character);
+    return false;
   }
 
-  #countLine(character: string): void {
-    if (character === '\r' || (character === '\n' && !this.#wasCarriageReturn)) this.#line++;
-    this.#wasCarriageReturn = character === '\r';
-  }
-
-  #stepInString(character: string): void {
+  #readInString(character: string): void {
     if (this.#isEscaped) this.#isEscaped = false;
     else if (character === '\\') this.#isEscaped = true;
     else if (character === '"') this.#isInString = false;
   }
 
-  /** @returns whether an element begins or ends here */
-  #step(character: string): boolean {
-    switch (character) {
-      case '[':
-      case '{':
-        this.#depth++;
-        if (this.#state === 'before') {
-          this.#state = 'inside';
-          return true;
+  #readToken(character: string): boolean {
+    if (character === '"') this.#isInString = true;
+    else if (character === '[' || character === '{') this.#depth++;
+    else if (character === ']' || character === '}') this.#depth--;
+    switch (this.#state) {
+      case 'before':
+        this.#state = 'inside';
+        return true;
+      case 'inside':
+        if (this.#depth === 0) this.#state = 'after';
+        else if (this.#depth > 1 || character !== ',') {
+          this.#elementLine ||= this.#line;
+          return false;
         }
-        break;
-      case ']':
-      case '}':
-        this.#depth--;
-        if (this.#depth === 0 && this.#state === 'inside') {
-          this.#state = 'behind';
-          return true;
-        }
-        break;
-      case ',':
-        if (this.#depth === 1 && this.#state === 'inside') return true;
-        break;
-      case '"':
-        this.#isInString = true;
-        break;
-      case ' ':
-      case '\t':
-      case '\n':
-      case '\r':
-        return false;
+        return true;
       default:
+        this.#state = 'failed';
+        return false;
     }
-    this.#note();
-    return false;
   }
 
-  /** Notes a character that is no white space. */
-  #note(): void {
-    if (this.#state === 'inside') this.#elementLine ||= this.#line;
-    if (this.#state !== 'behind') return;
-    this.#state = 'told';
-    this.#out.push({ line: this.#line, reason: 'there is text behind the end of the array' });
-  }
-
-  #refuseLong(element: string): void {
-    refuseLongRecord(this.#elementLine || this.#line, element.length);
-  }
-
-  #emit(text: string, isLast: boolean): void {
-    this.#refuseLong(text);
-    const isEmptyArray = isLast && this.#elementCount === 0 && this.#elementLine === 0;
-    if (!isEmptyArray) this.#out.push({ line: this.#elementLine || this.#line, text });
-    this.#elementCount++;
+  #takeElement(rest: string): NumberedText {
+    const element = { line: this.#elementLine || this.#line, text: this.#element + rest };
+    refuseLongRecord(element.line, element.text.length);
     this.#element = '';
     this.#elementLine = 0;
+    this.#isFirst = false;
+    return element;
   }
 }

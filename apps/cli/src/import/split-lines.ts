@@ -1,15 +1,9 @@
 import { refuseLongRecord } from './text-chunks.ts';
 
-/** A piece of input, and the line on which it begins, as an editor counts. */
+/** A piece of input and the line on which it begins, counted from 1. */
 export interface NumberedText {
   readonly line: number;
   readonly text: string;
-}
-
-/** A place in the input that nothing can be made of. */
-export interface UnreadableText {
-  readonly line: number;
-  readonly reason: string;
 }
 
 const LINE_END = /\r\n|\n|\r/;
@@ -21,9 +15,9 @@ const LINE_END = /\r\n|\n|\r/;
  */
 export async function* splitLines(chunks: AsyncIterable<string>): AsyncGenerator<readonly NumberedText[]> {
   let line = 1;
-  /** The line that chunks before this one have begun. */
+  /** The beginning of a line, from earlier chunks. */
   let begun = '';
-  /** A CR at the end of the chunk before, which may be the first half of a CR LF. */
+  /** A CR at the end of the last chunk, which may be the first half of a CR LF. */
   let held = '';
   const take = (text: string): NumberedText => {
     refuseLongRecord(line, text.length);

@@ -1,16 +1,16 @@
-/** Input that cannot be taken as a whole. The message is for the person who gave it. */
+/** Input that cannot be read at all. The message is shown to the user. */
 export class UnreadableInputError extends Error {
   override readonly name = 'UnreadableInputError';
 }
 
-/** No record of ours is nearly as long. In UTF-16 code units. */
+/** In UTF-16 code units; far more than any record needs. */
 const RECORD_LENGTH_MAX = 1_000_000;
 
 /**
- * Keeps what never ends from filling the memory.
+ * Keeps endless input from filling the memory.
  *
  * @param line on which the record begins
- * @throws UnreadableInputError where it is too long to be one
+ * @throws UnreadableInputError where the record is longer than {@link RECORD_LENGTH_MAX}
  */
 export function refuseLongRecord(line: number, length: number): void {
   if (length <= RECORD_LENGTH_MAX) return;
@@ -20,7 +20,7 @@ export function refuseLongRecord(line: number, length: number): void {
 }
 
 /**
- * Decodes UTF-8, without its byte order mark. Bytes that are no UTF-8 become U+FFFD, which the records then refuse.
+ * Decodes UTF-8, without its byte order mark. Invalid bytes become U+FFFD, for which the record is then rejected.
  *
  * @throws UnreadableInputError where the text is UTF-16
  */
@@ -41,9 +41,9 @@ const isUtf16Mark = ([first, second]: Uint8Array): boolean =>
   (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
 
 /**
- * Looks at a text's first character that is no white space, and gives the whole text on.
+ * Finds a text's first character other than white space. Returns the whole text, too.
  *
- * @throws UnreadableInputError where there is none for long
+ * @throws UnreadableInputError where too much white space precedes it
  */
 export async function peekCharacter(
   chunks: AsyncIterable<string>,

@@ -10,7 +10,7 @@ import {
   type RandomBytes,
 } from '@petstore/domain';
 
-/** A key that may be shown to whoever started the server. */
+/** A key that may be shown to the person who started the server. */
 export interface DemoKey {
   readonly plan: Plan;
   readonly text: string;
@@ -29,12 +29,12 @@ const ENTERPRISE_LIMITS = { perMinute: 5_000, perDay: 1_000_000 };
 export const planOfDemoKey = (name: PlanName): Plan =>
   name === 'enterprise' ? { name, limits: ENTERPRISE_LIMITS } : { name };
 
-/** Holds the whole keys, for its owner alone. */
+/** Holds the whole keys, readable by its owner only. */
 export const demoKeysFile = (dataFolder: string): string => join(dataFolder, 'demo-keys.json');
 
 /**
- * The demo keys of a data folder, as they were made, none where the server may not have them; `undefined` before the
- * first start has come to its end.
+ * The demo keys of a data folder as they were made, none where the server may not have them; `undefined` before the first
+ * start has finished.
  */
 export function readDemoKeys(dataFolder: string): readonly StoredDemoKey[] | undefined {
   try {
@@ -45,7 +45,7 @@ export function readDemoKeys(dataFolder: string): readonly StoredDemoKey[] | und
   }
 }
 
-/** Written last of all that a first start does, and in one step, so that a start that was cut off is done anew. */
+/** The last step of a first start, and atomic, so that a start that was cut off is done anew. */
 export function writeDemoKeys(dataFolder: string, keys: readonly StoredDemoKey[]): void {
   const file = demoKeysFile(dataFolder);
   writeFileSync(`${file}.new`, `${JSON.stringify(keys, undefined, 2)}\n`, { mode: 0o600 });

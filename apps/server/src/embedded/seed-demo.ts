@@ -1,44 +1,47 @@
 import { randomBytes } from 'node:crypto';
-import { type ApiKeyId, type ApiKeyStore, type Clock, hashApiKeyText, isValidAt } from '@petstore/domain';
+import { type ApiKeyStore, type Clock, hashApiKeyText, isValidAt } from '@petstore/domain';
 import type { Persistence } from '@petstore/persistence';
+import { lockDataFolder } from '@petstore/runtime';
+import type { Logger } from 'pino';
+import { isLoopback } from '../operations/listen.ts';
 import { type DemoKey, generateDemoKeys, planOfDemoKey, readDemoKeys, writeDemoKeys } from './demo-keys.ts';
 import { createDemoOrders, DEMO_PETS } from './demo-orders.ts';
 
 export interface SeedOptions {
   readonly dataFolder: string;
+  /** Where the server listens. The texts of demo keys lie in a file, so they exist only on a loopback address. */
+  readonly host: string;
   readonly clock: Clock;
-  /** Whether only this machine can call the server. Their texts lie in a file, so demo keys are for no other. */
-  readonly isLoopback: boolean;
-}
-
-export interface SeededDemo {
-  /** The demo keys that open the door now, each with the plan that it has now. */
-  readonly keys: readonly DemoKey[];
-  /** Those that do so no longer, because others can reach the server from now on. */
-  readonly revoked: readonly ApiKeyId[];
+  readonly logger: Logger;
 }
 
 /**
- * Fills an embedded database at its first start: pets and orders, where there are no orders yet. Sees to it that there
- * are demo keys, one per plan, where the server may have them, and none elsewhere.
+ * Fills an embedded database at its first start: pets and orders, where there are no orders yet. Makes demo keys, one
+ * per plan, where the server may have them, and revokes them elsewhere.
+ *
+ * @returns the demo keys that are valid now, each with the plan that it has now
  */
 export async function seedDemo(
   persistence: Persistence,
-  { dataFolder, clock, isLoopback }: SeedOptions,
-): Promise<SeededDemo> {
+  { dataFolder, host, clock, logger }: SeedOptions,
+): Promise<readonly DemoKey[]> {
+  // With REUSE_PORT several servers may start on one data folder.
+  using _lock = await lockDataFolder(dataFolder, 'demo');
   const known = readDemoKeys(dataFolder);
   const now = clock();
-  if (isLoopback && known !== undefined && known.length > 0) {
-    return { keys: await findValidKeys(known, persistence.apiKeys, now), revoked: [] };
+  if (isLoopback(host) && known !== undefined && known.length > 0) {
+    return findValidKeys(known, persistence.apiKeys, now);
   }
   if (known === undefined && !(await hasOrders(persistence))) {
     await persistence.pets.importPets(numberLines(DEMO_PETS), { skipBad: true });
     await persistence.orders.importOrders(numberLines(createDemoOrders(now)));
   }
-  if (isLoopback) return { keys: await createDemoKeys(dataFolder, persistence, now), revoked: [] };
-  for (const { id } of known ?? []) await persistence.keyAdministration.revokeKey(id, now);
+  if (isLoopback(host)) return createDemoKeys(dataFolder, persistence, now);
+  const ids = (known ?? []).map(({ id }) => id);
+  for (const id of ids) await persistence.keyAdministration.revokeKey(id, now);
   writeDemoKeys(dataFolder, []);
-  return { keys: [], revoked: (known ?? []).map(({ id }) => id) };
+  if (ids.length > 0) logger.warn({ host, keys: ids }, 'the demo keys were revoked: others can reach HOST');
+  return [];
 }
 
 async function createDemoKeys(dataFolder: string, { keyAdministration }: Persistence, now: Date) {
@@ -64,7 +67,7 @@ async function findValidKeys(
   });
 }
 
-/** Somebody may have imported orders before the first start of a server. */
+/** Orders may have been imported before the first start of a server. */
 async function hasOrders({ orders }: Persistence): Promise<boolean> {
   for await (const batch of orders.listOrders()) {
     if (batch.length > 0) return true;

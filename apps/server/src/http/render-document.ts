@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { type DocumentOptions, type DocumentServer, openApiDocument } from '@petstore/api';
-import type { Settings } from '@petstore/runtime';
+import type { Settings } from '../settings.ts';
 import type { RenderedDocument } from './app-options.ts';
 
 const require = createRequire(import.meta.url);

@@ -9,7 +9,7 @@ export type LimitsMode =
   /** In this process, because there is no Redis. */
   | 'in-process';
 
-/** What /readyz answers. */
+/** The body of /readyz. */
 export interface ReadinessReport {
   readonly status: 'ready' | 'not ready';
   /** Why it is not ready, or what works less well than it should. Empty where all is well. */
@@ -21,12 +21,14 @@ export interface ReadinessReport {
 /** What health is judged by. */
 export interface HealthSources {
   readonly storage: Pick<StorageWatch, 'isAvailable' | 'check'>;
-  readonly limitsMode: () => LimitsMode;
-  /** How often limits have gone from Redis into this process, or back. */
-  readonly limitsModeChanges: () => number;
+  readonly limits: {
+    mode(): LimitsMode;
+    /** How often limits have gone from Redis into this process, or back. */
+    modeChanges(): number;
+  };
 }
 
-/** Knows whether this process should be sent requests. */
+/** Whether this process should be sent requests. */
 export class Health {
   #sources: HealthSources | undefined;
   #phase: 'starting' | 'serving' | 'stopping' = 'starting';
@@ -36,8 +38,10 @@ export class Health {
     this.#sources = sources;
   }
 
-  beginServing(): void {
+  /** @returns whether it serves; not where it is stopping already */
+  beginServing(): boolean {
     if (this.#phase === 'starting') this.#phase = 'serving';
+    return this.#phase === 'serving';
   }
 
   /** For good: whatever happens later, the process is not ready any more. */
@@ -45,22 +49,22 @@ export class Health {
     this.#phase = 'stopping';
   }
 
-  /** What was seen last, without looking. */
+  /** As seen last, without looking. */
   get isStorageUp(): boolean {
     return this.#sources?.storage.isAvailable ?? false;
   }
 
   get limitsMode(): LimitsMode | 'unknown' {
-    return this.#sources?.limitsMode() ?? 'unknown';
+    return this.#sources?.limits.mode() ?? 'unknown';
   }
 
   get limitsModeChanges(): number {
-    return this.#sources?.limitsModeChanges() ?? 0;
+    return this.#sources?.limits.modeChanges() ?? 0;
   }
 
-  /** Looks at PostgreSQL anew, unless somebody just did. */
+  /** Looks at PostgreSQL anew, unless that was done just now. */
   async report(): Promise<ReadinessReport> {
-    // What is about to end is not ready, and need not wait for a database to know that.
+    // A server that is stopping is not ready, whatever the database does.
     const isStorageUp =
       this.#phase === 'stopping' ? this.isStorageUp : ((await this.#sources?.storage.check()) ?? false);
     const limits = this.limitsMode;

@@ -8,6 +8,8 @@ export interface ListenAddress {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
+  /** Whether other servers may listen on the same port. @default false */
+  readonly reusePort?: boolean;
   /** The setting to change where the port cannot be had. */
   readonly setting: 'PORT' | 'ADMIN_PORT';
 }
@@ -48,11 +50,17 @@ export async function assertPortIsFree(address: ListenAddress): Promise<void> {
 }
 
 /** Turns what a person can mend into one line that says how. */
-export function explainListenError(error: unknown, { host, port, setting }: ListenAddress): unknown {
+export function explainListenError(error: unknown, { host, port, reusePort, setting }: ListenAddress): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   switch (code) {
-    case 'EADDRINUSE':
-      return new RuntimeError(`Port ${port} of ${host} is in use. Stop what uses it, or set ${setting} to another.`);
+    case 'EADDRINUSE': {
+      const use = reusePort ? 'in use by what does not share it with REUSE_PORT=on and as the same user' : 'in use';
+      return new RuntimeError(`Port ${port} of ${host} is ${use}. Stop what uses it, or set ${setting} to another.`);
+    }
+    case 'ENOTSUP':
+      return new RuntimeError(
+        'REUSE_PORT is on, but this system lets one server alone listen on a port. Set it to off.',
+      );
     case 'EACCES':
       return new RuntimeError(`Port ${port} of ${host} may not be used by this user. Set ${setting} to another.`);
     case 'EADDRNOTAVAIL':

@@ -3,14 +3,14 @@ const BUCKET_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 
 const METRIC = 'petstore_http_request_duration_seconds';
 
 const DEPRECATED_USE = 'petstore_deprecated_requests_total';
-/** How many keys are told apart for each deprecated operation. */
+/** How many keys have a series of their own for each deprecated operation. */
 const KEYS_MAX = 1_000;
-/** The label of all keys beyond. No key id is so short. */
+/** The label of all further keys. No key id is so short. */
 const OTHER_KEYS = 'other';
 
-/** How often one operation was answered with one status, and how long that took. */
+/** The responses of one operation with one status, and how long they took. */
 interface Series {
-  /** Not cumulative; the last one is for whatever is above all bounds. */
+  /** Not cumulative; the last one is for what is above all bounds. */
   readonly counts: number[];
   sumSeconds: number;
 }
@@ -19,7 +19,7 @@ interface Series {
  * Counts answered requests by operation and status, and those of deprecated operations by key.
  *
  * prom-client's own histogram builds and hashes an object of labels for every observation; this one is on the path of
- * every request, so it only adds numbers, and leaves the text to whoever asks for it.
+ * every request, so it only adds numbers; the text is made at a scrape.
  */
 export class RequestMetrics {
   readonly #series = new Map<string, Map<number, Series>>();
@@ -35,7 +35,7 @@ export class RequestMetrics {
   }
 
   /**
-   * So that those who still use what is to end can be told.
+   * Shows which callers still use what is to end.
    *
    * @param keyId the public id of a key that exists: nothing that a caller made up. Left out: no valid key
    */

@@ -1,29 +1,30 @@
 import { StorageUnavailableError } from '@petstore/domain';
+import type { Logger } from 'pino';
 
 export interface StorageWatchOptions {
   /** Whether PostgreSQL answers; rejects with a StorageUnavailableError where not. */
   ping(): Promise<void>;
   /**
-   * Called whenever PostgreSQL has come (back), before it counts as available: sees to its schema. Any rejection but a
+   * Called whenever PostgreSQL is there (again), before it counts as available: prepares its schema. Any rejection but a
    * StorageUnavailableError ends the watch.
    */
   prepare(): Promise<void>;
-  /** Told of each change, the first one included. */
+  /** Called at each change, the first one included. */
   onChange(isAvailable: boolean, reason?: Error): void;
-  /** Told of what no waiting can heal, such as a schema of a newer program. */
-  onFatal(error: unknown): void;
+  /** Called with what waiting cannot mend, such as a schema of a newer program. The watch has then ended. */
+  onFatal(error: Error): void;
 }
 
 /** Between two looks while it is there. */
 const UP_INTERVAL_MS = 1_000;
 /** Between two looks while it is away; also how late its return is noticed. */
 const DOWN_INTERVAL_MS = 250;
-/** No answer for so long counts as away. */
-const ANSWER_TIMEOUT_MS = 2_000;
-/** What was seen so recently need not be looked at again. */
+/** No response for so long counts as away. */
+const PING_TIMEOUT_MS = 2_000;
+/** What was seen so recently is not looked at again. */
 const FRESH_MS = 100;
 
-/** Knows whether PostgreSQL can be used, by looking again and again. */
+/** Whether PostgreSQL can be used, by looking again and again. */
 export class StorageWatch {
   readonly #options: StorageWatchOptions;
   #isAvailable: boolean | undefined;
@@ -31,6 +32,8 @@ export class StorageWatch {
   #check: Promise<boolean> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
+  #fatalError: Error | undefined;
+  readonly #firstAvailable = Promise.withResolvers<void>();
 
   constructor(options: StorageWatchOptions) {
     this.#options = options;
@@ -41,9 +44,15 @@ export class StorageWatch {
     return this.#isAvailable === true;
   }
 
-  /** Looks for the first time, and from then on until stopped. */
+  /** Resolves when it can be used for the first time. */
+  get firstAvailable(): Promise<void> {
+    return this.#firstAvailable.promise;
+  }
+
+  /** Looks for the first time, and from then on until stopped. @throws what waiting cannot mend */
   async start(): Promise<void> {
     await this.check();
+    if (this.#fatalError !== undefined) throw this.#fatalError;
   }
 
   stop(): void {
@@ -51,7 +60,7 @@ export class StorageWatch {
     clearTimeout(this.#timer);
   }
 
-  /** Whether it can be used now. Asked by several at once it looks only once. */
+  /** Whether it can be used now. Concurrent calls share one look. */
   async check(): Promise<boolean> {
     if (this.#isStopped || performance.now() - this.#checkedAtMs < FRESH_MS) return this.isAvailable;
     this.#check ??= this.#look().finally(() => {
@@ -71,15 +80,17 @@ export class StorageWatch {
 
   async #look(): Promise<boolean> {
     try {
-      // A migration may take its time; only an answer to nothing at all is owed soon.
+      // A migration may take its time; only a ping has to be answered soon.
       await (this.isAvailable ? withTimeout(this.#options.ping()) : this.#options.prepare());
       this.#become(true);
     } catch (error) {
+      const reason = error instanceof Error ? error : new Error(String(error));
       if (!this.isAvailable && !(error instanceof StorageUnavailableError)) {
         this.stop();
-        this.#options.onFatal(error);
+        this.#fatalError = reason;
+        this.#options.onFatal(reason);
       } else {
-        this.#become(false, error instanceof Error ? error : new Error(String(error)));
+        this.#become(false, reason);
       }
     }
     return this.isAvailable;
@@ -88,18 +99,29 @@ export class StorageWatch {
   #become(isAvailable: boolean, reason?: Error): void {
     if (this.#isAvailable === isAvailable || this.#isStopped) return;
     this.#isAvailable = isAvailable;
+    if (isAvailable) this.#firstAvailable.resolve();
     this.#options.onChange(isAvailable, reason);
   }
 }
 
-async function withTimeout(answer: Promise<void>): Promise<void> {
+async function withTimeout(ping: Promise<void>): Promise<void> {
   const { promise: timeout, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    reject(new StorageUnavailableError(`PostgreSQL did not answer within ${ANSWER_TIMEOUT_MS} ms`));
-  }, ANSWER_TIMEOUT_MS);
+    reject(new StorageUnavailableError(`PostgreSQL did not answer within ${PING_TIMEOUT_MS} ms`));
+  }, PING_TIMEOUT_MS);
   try {
-    await Promise.race([answer, timeout]);
+    await Promise.race([ping, timeout]);
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** An `onChange` that logs when PostgreSQL goes and comes back. */
+export function logChanges(logger: Logger): StorageWatchOptions['onChange'] {
+  let wasAway = false;
+  return (isAvailable, reason) => {
+    if (!isAvailable) logger.warn({ reason: reason?.message }, 'PostgreSQL is away; waiting for it');
+    else if (wasAway) logger.info('PostgreSQL is back');
+    wasAway = !isAvailable;
+  };
 }

@@ -9,22 +9,22 @@ import { openPersistence } from '@petstore/persistence';
 import { createTemporaryFolder, createTestRedis, startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { createKey } from '../http/support/test-app.ts';
-import { ServerUnderTest } from '../process/support/server-process.ts';
+import { SpawnedServer } from '../process/support/spawned-server.ts';
+import { createKey } from '../support/keys.ts';
 
-/** Far more than fit the buffers between a server and a client that does not read. */
+/** Far more than the buffers between a server and a client that does not read. */
 const ORDERS = 200_000;
 
 const forgedKey = () => generateApiKeyText('live', generateApiKeyId(randomBytes), randomBytes);
 
-/** The server as it is run, on a PostgreSQL and a Redis of its own. */
+/** A server as in production, on a PostgreSQL and a Redis of its own. */
 async function startServer(environment: Record<string, string> = {}) {
   await using resources = new AsyncDisposableStack();
   const { path: folder } = resources.use(createTemporaryFolder());
   const postgres = resources.use(await startPostgresServer());
   const { url: redisUrl } = resources.use(await createTestRedis());
   const server = resources.use(
-    new ServerUnderTest(join(folder, 'data'), {
+    new SpawnedServer(join(folder, 'data'), {
       DATABASE_URL: postgres.url,
       REDIS_URL: redisUrl,
       LOG_LEVEL: 'info',
@@ -49,7 +49,7 @@ async function startServer(environment: Record<string, string> = {}) {
 const residentMb = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
 
-/** Requests on kept connections, of which only the status matters. */
+/** Requests on kept-alive connections. @returns their statuses */
 function createCaller(port: number) {
   const agent = new Agent({ keepAlive: true });
   return (path: string, headers: Record<string, string> = {}) =>
@@ -98,11 +98,11 @@ test('forged keys of one address reach PostgreSQL 60 times a minute, and five ti
   console.log(`15,000 forged keys in ${seconds.toFixed(1)} s: ${transactions} transactions`);
   expect(countOf(statuses, 401)).toBeLessThanOrEqual(60 * (1 + seconds / 60) + 1);
   expect(countOf(statuses, 429)).toBe(15_000 - countOf(statuses, 401));
-  // Besides look-ups: a look at PostgreSQL each second, and ours.
+  // Besides look-ups: the check of the storage each second, and the statements of this test.
   expect(transactions).toBeLessThan(60 + 50 + 10 * (seconds + 5));
 });
 
-test('60,000 pipelined forged keys cost less than 100 MB while PostgreSQL hangs, and stop nobody who is known', async () => {
+test('60,000 pipelined forged keys cost less than 100 MB while PostgreSQL hangs, and do not affect cached keys', async () => {
   await using target = await startServer();
   const { server, port, postgres, persistence, adminUrl } = target;
   const { text: key } = await createKey(persistence);
@@ -116,18 +116,18 @@ test('60,000 pipelined forged keys cost less than 100 MB while PostgreSQL hangs,
   let most = before;
   postgres.pause();
   const socket = connect(port, '127.0.0.1');
-  const answers = countAnswers(socket);
+  const responses = countResponses(socket);
   socket.write(text);
   for (let i = 0; i < 50; i++) {
     await sleep(100);
     most = Math.max(most, residentMb(server.pid));
     if (i % 10 === 0) {
-      // Known for 5 s and, while PostgreSQL is away, for 60 s more; and it needs no other statement.
+      // Cached for 5 s and, while PostgreSQL is unavailable, for 60 s more; and it needs no other statement.
       expect((await fetch(`${adminUrl}/livez`)).status).toBe(200);
     }
   }
   postgres.resume();
-  await expect.poll(answers.count, { timeout: 60_000 }).toBe(60_000);
+  await expect.poll(responses.count, { timeout: 60_000 }).toBe(60_000);
   most = Math.max(most, residentMb(server.pid));
   console.log(`60,000 pipelined: ${before.toFixed(0)} -> ${most.toFixed(0)} MB at most`);
   expect(most - before).toBeLessThan(100);
@@ -135,8 +135,8 @@ test('60,000 pipelined forged keys cost less than 100 MB while PostgreSQL hangs,
   socket.destroy();
 });
 
-/** Counts the answers that come on a connection. */
-function countAnswers(socket: Socket) {
+/** Counts the responses on a connection. */
+function countResponses(socket: Socket) {
   let count = 0;
   let rest = '';
   socket.on('data', (piece: Buffer) => {
@@ -147,7 +147,7 @@ function countAnswers(socket: Socket) {
   return { count: () => count };
 }
 
-test('a key whose readers take nothing keeps listing from nobody, and its lists are ended within 30 s', async () => {
+test('a key whose clients read nothing keeps no other from listing, and its lists are ended within 30 s', async () => {
   await using target = await startServer();
   const { server, port, persistence } = target;
   await persistence.orders.generateOrders({ count: ORDERS, seed: 1, now: new Date() });
@@ -165,12 +165,12 @@ test('a key whose readers take nothing keeps listing from nobody, and its lists 
     await sleep(2_000);
   }
   expect(isCut()).toBe(4);
-  console.log(`lists that nobody read were ended after ${((performance.now() - beginMs) / 1_000).toFixed(0)} s`);
+  console.log(`lists without a reader were ended after ${((performance.now() - beginMs) / 1_000).toFixed(0)} s`);
   expect(await call('/v1/store/orders', bearer(key))).toBe(200);
   for (const { socket } of sockets) socket.destroy();
 });
 
-/** Asks for a list and reads no more of it than its status. */
+/** Requests a list and reads no more of it than its status. */
 function beginList(port: number, key: string): Promise<{ status: number; socket: Socket }> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');
@@ -183,7 +183,7 @@ function beginList(port: number, key: string): Promise<{ status: number; socket:
   });
 }
 
-test('who has a /48 causes 512 look-ups at a time, whatever number of addresses that is', async () => {
+test('an attacker with a /48 causes 512 look-ups at a time, from however many addresses', async () => {
   await using target = await startServer({ TRUST_PROXY: '1' });
   const { server, port, postgres, persistence } = target;
   const { text: key } = await createKey(persistence);
@@ -191,14 +191,14 @@ test('who has a /48 causes 512 look-ups at a time, whatever number of addresses 
   expect(await call('/v1/nothing', bearer(key))).toBe(404);
   const before = residentMb(server.pid);
   postgres.pause();
-  let answered = 0;
+  let responses = 0;
   const flood = Array.from({ length: 2_000 }, async (_, i) => {
     const from = { 'x-forwarded-for': `2001:db8:0:${i.toString(16)}::1` };
     const status = await call('/v1/nothing', { ...bearer(forgedKey()), ...from });
-    answered++;
+    responses++;
     return status;
   });
-  await expect.poll(() => answered, { timeout: 60_000 }).toBeGreaterThanOrEqual(2_000 - 512);
+  await expect.poll(() => responses, { timeout: 60_000 }).toBeGreaterThanOrEqual(2_000 - 512);
   const most = residentMb(server.pid);
   postgres.resume();
   const statuses = await Promise.all(flood);

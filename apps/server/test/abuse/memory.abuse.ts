@@ -8,45 +8,45 @@ import { openPersistence, type Persistence } from '@petstore/persistence';
 import { createTemporaryFolder, createTestDatabase, createTestRedis } from '@petstore/testing';
 import { expect, test } from 'vitest';
 import { importPets } from '../http/support/orders.ts';
-import { createKey } from '../http/support/test-app.ts';
-import { ServerUnderTest } from '../process/support/server-process.ts';
+import { SpawnedServer } from '../process/support/spawned-server.ts';
+import { createKey } from '../support/keys.ts';
 import { type KnownKeys, oddRequests } from './support/odd-requests.ts';
 import { type Outcome, sendAll } from './support/send.ts';
 
-/** Until all that it remembers of keys and addresses is full. */
+/** Requests until all memories of keys and addresses are full. */
 const STRANGERS_REQUESTS = 30_000;
-/** Until the engine has compiled what is often run, and let go of what was run at the start alone: 5 MB. */
+/** Requests until the engine has compiled hot code and dropped the code of the start: 5 MB. */
 const SETTLED_REQUESTS = 60_000;
 const ALL_REQUESTS = 200_000;
-/** What it may hold more at the end than when it had settled, in bytes: 11 for each request. 0.7 MB were measured. */
+/** How many bytes more than after the warm-up the server may hold at the end: 11 a request. 0.7 MB were measured. */
 const GROWTH_MAX_BYTES = 1_500_000;
 /** A list comes in two batches. */
 const ORDERS = 5_000;
 
-/** Of what is sent; the order in which it comes to the server differs all the same. */
+/** Of the requests; the order in which they arrive differs all the same. */
 const seed = Number(process.env['PETSTORE_ABUSE_SEED'] ?? randomInt(2 ** 30));
 
-/** Starts the server as it is run, with a Unix socket that tells of its memory. */
+/** Starts the server as in production, with a Unix socket that reports its memory. */
 async function startServer(resources: AsyncDisposableStack) {
   const { path: folder } = resources.use(createTemporaryFolder());
   const { url: databaseUrl } = resources.use(await createTestDatabase());
   const { url: redisUrl } = resources.use(await createTestRedis());
   const socketPath = join(folder, 'memory');
   const server = resources.use(
-    new ServerUnderTest(join(folder, 'data'), {
+    new SpawnedServer(join(folder, 'data'), {
       DATABASE_URL: databaseUrl,
       REDIS_URL: redisUrl,
       TRUST_PROXY: '1',
       CORS_ORIGINS: 'https://shop.example',
       LOG_LEVEL: 'error',
-      NODE_OPTIONS: `--import=${pathToFileURL(join(import.meta.dirname, 'support/tell-memory.ts'))}`,
+      NODE_OPTIONS: `--import=${pathToFileURL(join(import.meta.dirname, 'support/report-memory.ts'))}`,
       MEMORY_SOCKET: socketPath,
     }),
   );
   const url = await server.url();
   const readMemory = async (): Promise<number> => {
-    const [answer] = await once(request({ socketPath }).end(), 'response');
-    return Number(await text(answer));
+    const [response] = await once(request({ socketPath }).end(), 'response');
+    return Number(await text(response));
   };
   return { server, url, databaseUrl, readMemory };
 }
@@ -64,7 +64,7 @@ async function createKeys(persistence: Persistence): Promise<KnownKeys> {
   };
 }
 
-test('a server that gets 200,000 requests of all kinds holds no more memory for them', async () => {
+test('200,000 requests of all kinds leave no memory in use', async () => {
   await using resources = new AsyncDisposableStack();
   const { server, url, databaseUrl, readMemory } = await startServer(resources);
   const persistence = resources.use(openPersistence({ databaseUrl }));
@@ -86,7 +86,7 @@ test('a server that gets 200,000 requests of all kinds holds no more memory for 
   const [start, settled, end] = [startBytes, settledBytes, endBytes].map((bytes) => (bytes / 1e6).toFixed(2));
   console.log(`PETSTORE_ABUSE_SEED=${seed}`, outcomes);
   console.log(`${start} MB at the start, ${settled} after ${SETTLED_REQUESTS} requests, ${end} after ${ALL_REQUESTS}`);
-  // Otherwise it sends nothing worth sending.
+  // Otherwise the generated requests are of no use.
   const worthSending = [200, 204, 400, 401, 403, 404, 405, 409, 413, 415, 417, 429, 431, 'aborted'];
   expect([...outcomes.keys()]).toEqual(expect.arrayContaining(worthSending));
   expect(outcomes.has(500)).toBe(false);

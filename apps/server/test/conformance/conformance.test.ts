@@ -1,26 +1,25 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { openApiDocument } from '@petstore/api';
 import { StorageUnavailableError } from '@petstore/domain';
-import { readSettings } from '@petstore/runtime';
 import { manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
+import { readSettings } from '../../src/settings.ts';
+import { withListing } from '../http/support/listing-of.ts';
 import { importOrders, importPets, pendingOrder, placeOrder } from '../http/support/orders.ts';
 import { sendOne } from '../http/support/raw-http.ts';
 import {
-  createKey,
   failing,
   PETS_SUNSET_AT,
-  planOf,
   startTestApp,
   type TestApp,
   type TestAppOptions,
   useTestApp,
 } from '../http/support/test-app.ts';
-import { AnswerValidator } from './answer-validator.ts';
+import { createKey, planOf } from '../support/keys.ts';
 import { type DescribedOperation, describeApi } from './described-api.ts';
+import { ResponseValidator } from './response-validator.ts';
 
 const SHOP = 'https://shop.example';
-/** Of getPetById, which is to succeed whenever these tests run. */
+/** Of getPetById, which has to succeed whenever these tests run. */
 const petsSunsetAt = new Date('2999-12-31T00:00:00Z');
 const app = await useTestApp({ corsOrigins: [SHOP], petsSunsetAt });
 await importPets(app.persistence, [{ id: 1n, name: 'Ada' }]);
@@ -32,24 +31,24 @@ const OPERATIONS = APIS.flatMap(({ basePath, operations }) =>
   operations.map((operation) => ({ ...operation, basePath, name: `${operation.method} ${basePath}${operation.path}` })),
 );
 type Operation = (typeof OPERATIONS)[number];
-const validator = new AnswerValidator(APIS);
+const validator = new ResponseValidator(APIS);
 
-/** A request in the words of HTTP. */
-interface Asked {
+/** A request, as it is written to the connection. */
+interface RequestFacts {
   readonly method: string;
   readonly url: string;
   readonly key?: string | null;
   /** Whole header lines. */
   readonly lines?: readonly string[];
-  /** Closes the head. @default '\r\n\r\n' */
+  /** The end of the head. @default '\r\n\r\n' */
   readonly end?: string;
-  /** The operation that was to be asked, where the path leads to none. */
+  /** The operation that was meant, where the path is of none. */
   readonly meantFor?: string;
 }
 
-/** Asks over a connection of its own, holds the answer against the document, and gives its status and code. */
-async function ask(asked: Asked, from: TestApp = app): Promise<string> {
-  const { method, url, key = from.key, lines = [], end = '\r\n\r\n', meantFor } = asked;
+/** Sends a request on a connection of its own, and checks the response. @returns its status and error code */
+async function send(facts: RequestFacts, from: TestApp = app): Promise<string> {
+  const { method, url, key = from.key, lines = [], end = '\r\n\r\n', meantFor } = facts;
   const head = [
     `${method} ${url} HTTP/1.1`,
     'Host: x',
@@ -64,7 +63,7 @@ async function ask(asked: Asked, from: TestApp = app): Promise<string> {
   return `${status} ${code}`;
 }
 
-/** A request that succeeds, by operationId: what must be there for it is made. */
+/** By operationId: creates what a request needs to succeed. @returns its URL */
 const SUCCEEDING: Readonly<Record<string, (from: TestApp) => Promise<string>>> = {
   listOrders: async () => '/v1/store/orders',
   cancelOrder: async (from) => `/v1/store/orders/${(await placeOrder(from.persistence)).id}`,
@@ -78,76 +77,71 @@ const urlOf = (operation: Operation, from: TestApp = app): Promise<string> => {
   return make(from);
 };
 
-describe.each(OPERATIONS)('$name', (operation) => {
+describe.concurrent.each(OPERATIONS)('$name', (operation) => {
   const { method, operationId } = operation;
-  const askFor = async (more: Partial<Asked> = {}, from: TestApp = app) =>
-    ask({ method, url: await urlOf(operation, from), ...more }, from);
-  const own = async (options: TestAppOptions, more: Partial<Asked> = {}) => {
+  const sendFor = async (more: Partial<RequestFacts> = {}, from: TestApp = app) =>
+    send({ method, url: await urlOf(operation, from), ...more }, from);
+  const own = async (options: TestAppOptions, more: Partial<RequestFacts> = {}) => {
     await using other = await startTestApp({ petsSunsetAt, ...options });
-    return await askFor(more, other);
+    return await sendFor(more, other);
   };
 
-  test('succeeds, also from a browser of an origin that may', async () => {
+  test('succeeds, also for a browser of an allowed origin', async () => {
     const success = Object.keys(operation.responses).filter((status) => status < '300');
-    expect(success).toEqual([await askFor()]);
-    expect(success).toEqual([await askFor({ lines: [`Origin: ${SHOP}`] })]);
+    expect(success).toEqual([await sendFor()]);
+    expect(success).toEqual([await sendFor({ lines: [`Origin: ${SHOP}`] })]);
   });
 
   test('HEAD, OPTIONS, a preflight and other methods', async () => {
-    expect(await askFor({ method: 'HEAD' })).toBe(method === 'GET' ? '200' : '405');
-    expect(await askFor({ method: 'OPTIONS' })).toBe('204');
+    expect(await sendFor({ method: 'HEAD' })).toBe(method === 'GET' ? '200' : '405');
+    expect(await sendFor({ method: 'OPTIONS' })).toBe('204');
     const lines = [`Origin: ${SHOP}`, `Access-Control-Request-Method: ${method}`];
-    expect(await askFor({ method: 'OPTIONS', key: null, lines })).toBe('204');
-    expect(await askFor({ method: 'OPTIONS', key: null })).toBe('401 missing_api_key');
+    expect(await sendFor({ method: 'OPTIONS', key: null, lines })).toBe('204');
+    expect(await sendFor({ method: 'OPTIONS', key: null })).toBe('401 missing_api_key');
     for (const other of ['PUT', 'POST', 'PATCH', 'TRACE']) {
-      expect(await askFor({ method: other })).toBe('405 method_not_allowed');
+      expect(await sendFor({ method: other })).toBe('405 method_not_allowed');
     }
   });
 
   test('without a key, or with a wrong one', async () => {
-    expect(await askFor({ key: null })).toBe('401 missing_api_key');
-    expect(await askFor({ key: 'nobody' })).toBe('401 invalid_api_key');
-    expect(await askFor({ key: null, lines: ['Authorization: Basic eDp5'] })).toBe('401 missing_api_key');
+    expect(await sendFor({ key: null })).toBe('401 missing_api_key');
+    expect(await sendFor({ key: 'unknown' })).toBe('401 invalid_api_key');
+    expect(await sendFor({ key: null, lines: ['Authorization: Basic eDp5'] })).toBe('401 missing_api_key');
   });
 
-  test('a request that is none', async () => {
-    expect(await askFor({ lines: ['Host: y'] })).toBe('400 invalid_request');
-    expect(await askFor({ lines: ['Expect: a-miracle'] })).toBe('417 expectation_failed');
-    expect(await askFor({ lines: [`X: ${'x'.repeat(17_000)}`] })).toBe('431 headers_too_large');
-    expect(await own({ bounds: { headersTimeoutMs: 100 } }, { end: '\r\n' })).toBe('408 request_timeout');
+  test('an invalid request', async () => {
+    expect(await sendFor({ lines: ['Host: y'] })).toBe('400 invalid_request');
+    expect(await sendFor({ lines: ['Expect: a-miracle'] })).toBe('417 expectation_failed');
+    expect(await sendFor({ lines: [`X: ${'x'.repeat(17_000)}`] })).toBe('431 headers_too_large');
+    expect(await own({ bounds: { headersTimeoutMs: 1_000 } }, { end: '\r\n' })).toBe('408 request_timeout');
   });
 
   test('too many requests, then a ban', async () => {
     const { text: key } = await createKey(app.persistence, { plan: planOf(1) });
-    await askFor({ key });
-    expect(await askFor({ key })).toBe('429 rate_limit_exceeded');
-    let answer = '';
-    // One refusal more where one of them was not by Redis, because that took more than 100 ms.
-    for (let refusals = 0; refusals < 3 && answer !== '429 api_key_banned'; refusals++) {
-      await sleep(2_100); // what comes before is no strike
-      answer = await askFor({ key });
-    }
-    expect(answer).toBe('429 api_key_banned');
+    await sendFor({ key });
+    expect(await sendFor({ key })).toBe('429 rate_limit_exceeded');
+    app.advanceLimiterClock(2_100); // what comes before is no strike
+    expect(await sendFor({ key })).toBe('429 api_key_banned');
   });
 
-  test('failures of ours', async () => {
+  test('failures of the service', async () => {
     expect(await own(failing(new Error('a fault')))).toBe('500 internal_error');
     expect(await own(failing(new StorageUnavailableError('away')))).toBe('503 service_unavailable');
-    expect(await own({ isStorageAvailable: () => false }, { key: 'nobody' })).toBe('503 service_unavailable');
+    expect(await own({ isStorageAvailable: () => false }, { key: 'unknown' })).toBe('503 service_unavailable');
     expect(await own({ bounds: { maxRequestsInFlight: 0 } })).toBe('503 overloaded');
   });
 
-  test(`${operationId} is told apart from what is not there`, async () => {
-    expect(await ask({ method, url: `${operation.basePath}/nothing` })).toBe('404 route_not_found');
+  test(`${operationId} is distinguished from paths that do not exist`, async () => {
+    expect(await send({ method, url: `${operation.basePath}/nothing` })).toBe('404 route_not_found');
     const path = (await urlOf(operation)).replace(/\?.*/, '');
-    // As a client asks that adds a slash, at the end or to the base URL.
+    // As sent by a client that adds a slash at the end, or to the base URL.
     const missed = [`${path}/`, path.replace(operation.basePath, `${operation.basePath}/`)];
-    for (const url of missed) expect(await askFor({ url, meantFor: operationId })).toBe('404 route_not_found');
+    for (const url of missed) expect(await sendFor({ url, meantFor: operationId })).toBe('404 route_not_found');
   });
 });
 
-describe('what single operations answer', () => {
-  const cancel = (url: string) => ask({ method: 'DELETE', url: `/v1/store/orders/${url}` });
+describe.concurrent('responses of single operations', () => {
+  const cancel = (url: string) => send({ method: 'DELETE', url: `/v1/store/orders/${url}` });
 
   test('cancelOrder', async () => {
     expect(await cancel('0x1')).toBe('400 invalid_request');
@@ -162,28 +156,28 @@ describe('what single operations answer', () => {
       pendingOrder(9_223_372_036_854_775_807n, { quantity: 2_147_483_647 }),
       pendingOrder(-9_223_372_036_854_775_808n, { shipDate: new Date('9999-12-31T23:59:59.999Z') }),
     ]);
-    expect(await ask({ method: 'GET', url: '/v1/store/orders' })).toBe('200');
+    expect(await send({ method: 'GET', url: '/v1/store/orders' })).toBe('200');
   });
 
   test('getPetById', async () => {
-    expect(await ask({ method: 'GET', url: '/v1/pets/x' })).toBe('400 invalid_request');
-    expect(await ask({ method: 'GET', url: '/v1/pets/404' })).toBe('404 pet_not_found');
+    expect(await send({ method: 'GET', url: '/v1/pets/x' })).toBe('400 invalid_request');
+    expect(await send({ method: 'GET', url: '/v1/pets/404' })).toBe('404 pet_not_found');
     await using late = await startTestApp({ clock: manualClock(PETS_SUNSET_AT) });
-    expect(await ask({ method: 'GET', url: '/v1/pets/1' }, late)).toBe('410 operation_sunset');
+    expect(await send({ method: 'GET', url: '/v1/pets/1' }, late)).toBe('410 operation_sunset');
   });
 
-  test('getPetById tells of its end what the document shows, and where that is explained', async () => {
+  test('getPetById has the deprecation headers that the document shows, and links to an explanation', async () => {
     const { components } = await (await app.fetch('/v1/openapi.json', { key: null })).json();
-    const answer = await app.fetch('/v1/pets/1');
+    const response = await app.fetch('/v1/pets/1');
     for (const [field, name] of [
       ['deprecation', 'Deprecation'],
       ['sunset', 'Sunset'],
       ['link', 'DeprecationLink'],
     ] as const) {
-      expect(answer.headers.get(field)).toBe(components.headers[name].example);
+      expect(response.headers.get(field)).toBe(components.headers[name].example);
     }
-    const [, target = ''] = /^<([^>]*)>; rel="deprecation"/.exec(answer.headers.get('link') ?? '') ?? [];
-    const { pathname, hash } = new URL(target, answer.url);
+    const [, target = ''] = /^<([^>]*)>; rel="deprecation"/.exec(response.headers.get('link') ?? '') ?? [];
+    const { pathname, hash } = new URL(target, response.url);
     const page = await (await app.fetch(pathname, { key: null })).text();
     expect(page).toContain(`id="${hash.slice(1)}"`);
     expect(page).toContain('GET /pets/{petId}');
@@ -191,14 +185,14 @@ describe('what single operations answer', () => {
 
   test('listOrdersPage', async () => {
     for (let placed = 0; placed < 3; placed++) await placeOrder(app.persistence);
-    expect(await ask({ method: 'GET', url: '/v2/store/orders?limit=1' })).toBe('200');
-    expect(await ask({ method: 'GET', url: '/v2/store/orders?status=shipped' })).toBe('200');
-    expect(await ask({ method: 'GET', url: '/v2/store/orders?limit=0' })).toBe('400 invalid_request');
+    expect(await send({ method: 'GET', url: '/v2/store/orders?limit=1' })).toBe('200');
+    expect(await send({ method: 'GET', url: '/v2/store/orders?status=shipped' })).toBe('200');
+    expect(await send({ method: 'GET', url: '/v2/store/orders?limit=0' })).toBe('400 invalid_request');
   });
 });
 
-/** Every status of every operation, and every error code that the document gives an example of there. */
-function documentedAnswers({ operationId, responses }: DescribedOperation): readonly string[] {
+/** Every status of an operation, and every error code that has an example there. */
+function documentedResponses({ operationId, responses }: DescribedOperation): readonly string[] {
   return Object.entries(responses).flatMap(([status, { content }]) => {
     const key = `${operationId} ${status}`;
     const codes = Object.keys(content?.['application/json']?.examples ?? {});
@@ -206,21 +200,18 @@ function documentedAnswers({ operationId, responses }: DescribedOperation): read
   });
 }
 
-test('nothing is documented that was not seen above', () => {
-  const documented = OPERATIONS.flatMap(documentedAnswers);
+test('every documented response occurred above', () => {
+  const documented = OPERATIONS.flatMap(documentedResponses);
   expect(documented.length).toBeGreaterThan(50);
-  expect(documented.filter((answer) => !validator.seen.has(answer))).toEqual([]);
+  expect(documented.filter((response) => !validator.seen.has(response))).toEqual([]);
 });
 
-test('an answer that is not as documented fails whichever test asked for it', async () => {
+test('a response that is not as documented fails the test that caused it', async () => {
   async function* wrongOrders() {
     yield Buffer.from('[{"id":"1"}]');
   }
   const wrap: TestAppOptions['wrap'] = {
-    orders: (orders) => ({
-      ...orders,
-      listOrders: () => Object.assign(orders.listOrders(), { jsonChunks: wrongOrders }),
-    }),
+    orders: (orders) => withListing(orders, 'json', wrongOrders),
   };
   const other = await startTestApp({ wrap });
   expect((await other.fetch('/v1/store/orders')).status).toBe(200);
@@ -229,7 +220,7 @@ test('an answer that is not as documented fails whichever test asked for it', as
   );
 });
 
-test('the document that is committed tells the sunset that is the default', () => {
+test('the committed document shows the default sunset', () => {
   const { petsSunsetAt } = readSettings({}, { workingFolder: '/', isTerminal: false });
   const committed = JSON.stringify(openApiDocument({ servers: [] }));
   expect(committed).toContain(`"x-sunset":"${petsSunsetAt.toISOString().slice(0, 10)}"`);

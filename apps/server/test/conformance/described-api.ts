@@ -1,4 +1,4 @@
-/** The parts of an OpenAPI document that answers are held against, references followed. */
+/** The parts of an OpenAPI document that responses are checked against, references resolved. */
 export interface DescribedOperation {
   readonly operationId: string;
   readonly method: string;
@@ -26,7 +26,7 @@ export interface DescribedApi {
   /** `/v1`, as the paths of its servers end. */
   readonly basePath: string;
   readonly operations: readonly DescribedOperation[];
-  /** What answers below {@link basePath} where no operation is: any failure, and any header that there may be. */
+  /** The response below {@link basePath} where there is no operation: any failure, and any header of the others. */
   readonly elsewhere: DescribedResponse;
 }
 
@@ -75,6 +75,6 @@ function followReferences(value: unknown, document: unknown): unknown {
 
 function lookUp($ref: string, document: unknown): unknown {
   const names = $ref.replace(/^#\//, '').split('/');
-  // What a reference leads through are objects.
+  // All values on the way of a reference are objects.
   return names.reduce((found, name) => (found as Readonly<Record<string, unknown>>)[name], document);
 }

@@ -7,9 +7,9 @@ const render = (version: 'v1' | 'v2', place: Partial<DocumentLocation> = {}) =>
   JSON.parse(renderDocument(version, { ...PLACE, ...place }).json);
 
 describe('the document that is served', () => {
-  test('names where the server listens, unless the settings name what the world sees', () => {
-    const urls = (...asked: Parameters<typeof render>) =>
-      render(...asked).servers.map(({ description, url }: Record<string, string>) => `${description}: ${url}`);
+  test('names the address of the server, unless the settings name a public one', () => {
+    const urls = (...args: Parameters<typeof render>) =>
+      render(...args).servers.map(({ description, url }: Record<string, string>) => `${description}: ${url}`);
     expect(urls('v1')).toEqual(['This server: http://127.0.0.1:3000/v1']);
     const named = {
       publicBaseUrl: 'https://shop.example/api/v1',
@@ -26,7 +26,7 @@ describe('the document that is served', () => {
     expect(render('v2', named).externalDocs.url).toBe('https://shop.example/api/docs/v2');
   });
 
-  test('tells the sunset that the settings say', () => {
+  test('shows the sunset of the settings', () => {
     expect(render('v1').paths['/pets/{petId}'].get).toMatchObject({
       'x-sunset': '2030-01-02',
       'x-badges': [{ name: 'Sunset 2030-01-02' }],
@@ -38,7 +38,7 @@ describe('the document that is served', () => {
     expect(JSON.stringify(render('v1'))).not.toContain('2027');
   });
 
-  test('is the same as YAML', () => {
+  test('has the same content as YAML', () => {
     const { json, yaml } = renderDocument('v1', PLACE);
     expect(parse(yaml)).toEqual(JSON.parse(json));
   });

@@ -3,7 +3,7 @@ import { expectError } from './support/expect-error.ts';
 import { sendRaw } from './support/raw-http.ts';
 import { startTestApp } from './support/test-app.ts';
 
-test('no connection lasts for ever, unless somebody says so', async () => {
+test('every connection has time limits by default', async () => {
   await using app = await startTestApp();
   const { headersTimeout, requestTimeout, timeout, keepAliveTimeout } = app.app.server;
   expect({ headersTimeout, requestTimeout, timeout, keepAliveTimeout }).toEqual({
@@ -14,11 +14,11 @@ test('no connection lasts for ever, unless somebody says so', async () => {
   });
 });
 
-test('what never becomes a request counts for its address: 60 a minute, and then requests without a key are refused', async () => {
+test('input that the parser refuses counts for its address: 60 a minute, and then requests without a key are refused', async () => {
   await using app = await startTestApp();
   const send = async (text: string, localAddress: string) => {
-    const [answer] = await sendRaw(text, { port: app.port, localAddress });
-    return answer ?? expect.fail('no answer');
+    const [response] = await sendRaw(text, { port: app.port, localAddress });
+    return response ?? expect.fail('no response');
   };
   const REFUSED = [
     ['invalid_request', 'HELLO\r\n\r\n'],

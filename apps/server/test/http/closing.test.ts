@@ -1,46 +1,45 @@
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
+import { overriding } from '../support/overriding.ts';
+import { withListing } from './support/listing-of.ts';
 import { placeOrder } from './support/orders.ts';
 import { openRaw } from './support/raw-http.ts';
 import { startTestApp, type TestApp } from './support/test-app.ts';
 
 const request = (key: string, line: string) => `${line} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
 
-/** Resolves when an app that closes no longer only says so: the time of grace is over, and nobody new is let in. */
+/** Resolves when an app that closes has stopped listening, which is after its period of grace. */
 const takesNobody = ({ app: { server } }: TestApp) =>
   expect.poll(() => server.listening, { timeout: 20_000, interval: 5 }).toBe(false);
 
-/** An app whose commands wait until they are let go. */
+/** An app whose commands and lists wait for `letGo`. */
 async function startHeldApp() {
   const gate = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
   const app = await startTestApp({
     wrap: {
-      orders: (orders) => ({
-        listOrders: () => ({
-          async *jsonChunks() {
+      orders: (orders) =>
+        overriding(
+          withListing(orders, 'json', async function* held() {
             yield Buffer.from('[');
             await gate.promise;
             yield Buffer.from(']');
+          }),
+          {
+            async applyCommand(...args) {
+              begun.resolve();
+              await gate.promise;
+              return orders.applyCommand(...args);
+            },
           },
-          packedBatches: () => orders.listOrders().packedBatches(),
-          [Symbol.asyncIterator]: () => orders.listOrders()[Symbol.asyncIterator](),
-        }),
-        async applyCommand(...args) {
-          begun.resolve();
-          await gate.promise;
-          return orders.applyCommand(...args);
-        },
-        findOrders: (request) => orders.findOrders(request),
-        insertOrder: (order) => orders.insertOrder(order),
-      }),
+        ),
     },
   });
   return { app, commandBegun: begun.promise, letGo: () => gate.resolve() };
 }
 
 describe('a listener that closes', () => {
-  test('answers what is at work, and says that it is the last answer', async () => {
+  test('finishes requests in progress, with Connection: close', async () => {
     const { app, commandBegun, letGo } = await startHeldApp();
     const { id } = await placeOrder(app.persistence);
     using connection = await openRaw({ port: app.port });
@@ -54,7 +53,7 @@ describe('a listener that closes', () => {
     await app[Symbol.asyncDispose]();
   });
 
-  test('sends lists to their end that began before', async () => {
+  test('finishes lists in progress', async () => {
     const { app, letGo } = await startHeldApp();
     using connection = await openRaw({ port: app.port });
     connection.write(request(app.key, 'GET /v1/store/orders'));
@@ -63,12 +62,12 @@ describe('a listener that closes', () => {
     await takesNobody(app);
     letGo();
     expect(await connection.read()).toMatchObject({ status: 200, body: '[]' });
-    // Its answer had promised to keep the connection, which must not keep the listener.
+    // The response had announced keep-alive, which must not keep the listener open.
     await closed;
     await app[Symbol.asyncDispose]();
   });
 
-  test('answers what was sent on an idle connection just before', async () => {
+  test('serves a request that was sent on an idle connection just before', async () => {
     const app = await startTestApp({ bounds: { closingGraceMs: 1_000 } });
     const order = await placeOrder(app.persistence);
     using connection = await openRaw({ port: app.port });
@@ -81,11 +80,11 @@ describe('a listener that closes', () => {
     await app[Symbol.asyncDispose]();
   });
 
-  test('answers every request that was sent behind one at work, however many wait', async () => {
+  test('serves every request that was pipelined behind one in progress, however many there are', async () => {
     const { app, commandBegun, letGo } = await startHeldApp();
     const { id } = await placeOrder(app.persistence);
     using connection = await openRaw({ port: app.port });
-    // More than is read at once.
+    // More than one read of the socket.
     const behind = Array.from({ length: 1_000 }, (_, i) => request(app.key, `GET /v1/nothing${i}`));
     connection.write(request(app.key, `DELETE /v1/store/orders/${id}`) + behind.join(''));
     await commandBegun;
@@ -93,13 +92,13 @@ describe('a listener that closes', () => {
     await takesNobody(app);
     letGo();
     expect(await connection.read('DELETE')).toMatchObject({ status: 204, headers: { connection: 'keep-alive' } });
-    const answers = (await connection.readToEnd()).match(/HTTP\/1.1 \d+/g) ?? [];
-    expect(answers).toEqual(behind.map(() => 'HTTP/1.1 404'));
+    const responses = (await connection.readToEnd()).match(/HTTP\/1.1 \d+/g) ?? [];
+    expect(responses).toEqual(behind.map(() => 'HTTP/1.1 404'));
     await closed;
     await app[Symbol.asyncDispose]();
   });
 
-  test('does not wait for idle connections, and takes no new ones', async () => {
+  test('does not wait for idle connections, and accepts no new ones', async () => {
     const app = await startTestApp();
     using idle = await openRaw({ port: app.port });
     idle.write(request(app.key, 'GET /v1/store/orders'));

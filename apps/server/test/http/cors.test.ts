@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createKey, planOf, startTestApp, useTestApp } from './support/test-app.ts';
+import { createKey, planOf } from '../support/keys.ts';
+import { startTestApp, useTestApp } from './support/test-app.ts';
 
 const SHOP = 'https://shop.example';
 const app = await useTestApp({ corsOrigins: [SHOP, 'http://localhost:5173'] });
@@ -11,7 +12,7 @@ const preflight = (path: string, origin: string, method = 'DELETE') =>
     headers: { origin, 'access-control-request-method': method, 'access-control-request-headers': 'authorization' },
   });
 
-describe('an origin that is named in the setting', () => {
+describe('an origin of CORS_ORIGINS', () => {
   test.each([
     '/v1/store/orders',
     '/v2/store/orders',
@@ -19,11 +20,11 @@ describe('an origin that is named in the setting', () => {
     '/v1/pets/1',
     '/trpc/orders.list',
     '/v1/unknown',
-  ])('may ask beforehand, without a key: %s', async (path) => {
-    const answer = await preflight(path, SHOP);
-    expect(answer.status).toBe(204);
-    expect(await answer.text()).toBe('');
-    expect(Object.fromEntries(answer.headers)).toMatchObject({
+  ])('may send preflights without a key: %s', async (path) => {
+    const response = await preflight(path, SHOP);
+    expect(response.status).toBe(204);
+    expect(await response.text()).toBe('');
+    expect(Object.fromEntries(response.headers)).toMatchObject({
       'access-control-allow-origin': SHOP,
       'access-control-allow-methods': 'GET, HEAD, POST, DELETE',
       'access-control-allow-headers': expect.stringContaining('Authorization'),
@@ -33,34 +34,34 @@ describe('an origin that is named in the setting', () => {
     });
   });
 
-  test('is not counted for asking beforehand', async () => {
+  test('has preflights that do not count', async () => {
     for (let i = 0; i < 70; i++) expect((await preflight('/v1/store/orders/1', SHOP)).status).toBe(204);
     expect((await preflight('/v1/store/orders/1', SHOP)).headers.get('x-ratelimit-remaining')).toBe('60');
   });
 
   test.each([
     [200, '/v1/store/orders', undefined],
-    [401, '/v1/store/orders', 'nobody'],
+    [401, '/v1/store/orders', 'unknown'],
     [404, '/v1/store/orders/x/y', undefined],
     [400, '/v1/store/orders/%', undefined],
     [404, '/trpc/nothing', undefined],
     [200, '/v1/openapi.json', undefined],
-  ])('may read a %i, with its limits: %s', async (status, path, key) => {
-    const answer = await app.fetch(path, { headers: { origin: SHOP }, ...(key !== undefined && { key }) });
-    expect(answer.status).toBe(status);
-    expect(answer.headers.get('access-control-allow-origin')).toBe(SHOP);
+  ])('may read a %i, with its rate limit headers: %s', async (status, path, key) => {
+    const response = await app.fetch(path, { headers: { origin: SHOP }, ...(key !== undefined && { key }) });
+    expect(response.status).toBe(status);
+    expect(response.headers.get('access-control-allow-origin')).toBe(SHOP);
     for (const name of ['X-RateLimit-Remaining', 'X-RateLimit-Reset', 'Retry-After', 'RateLimit', 'X-Request-Id']) {
-      expect(answer.headers.get('access-control-expose-headers')).toContain(name);
+      expect(response.headers.get('access-control-expose-headers')).toContain(name);
     }
   });
 
   test('may read a 429', async () => {
     const { text: key } = await createKey(app.persistence, { plan: planOf(1) });
     await app.fetch('/v1/pets/1', { key });
-    const answer = await app.fetch('/v1/pets/1', { key, headers: { origin: SHOP } });
-    expect(answer.status).toBe(429);
-    expect(answer.headers.get('access-control-allow-origin')).toBe(SHOP);
-    expect(answer.headers.get('access-control-expose-headers')).toContain('Retry-After');
+    const response = await app.fetch('/v1/pets/1', { key, headers: { origin: SHOP } });
+    expect(response.status).toBe(429);
+    expect(response.headers.get('access-control-allow-origin')).toBe(SHOP);
+    expect(response.headers.get('access-control-expose-headers')).toContain('Retry-After');
   });
 });
 
@@ -71,25 +72,27 @@ describe('any other origin', () => {
     'http://shop.example',
     'null',
     'https://SHOP.example',
-  ])('%s is not answered', async (origin) => {
-    const answer = await app.fetch('/v1/store/orders', { headers: { origin } });
-    expect(answer.status).toBe(200);
-    expect(answer.headers.has('access-control-allow-origin')).toBe(false);
-    expect(answer.headers.get('vary')).toContain('Origin');
+  ])('%s gets no CORS headers', async (origin) => {
+    const response = await app.fetch('/v1/store/orders', { headers: { origin } });
+    expect(response.status).toBe(200);
+    expect(response.headers.has('access-control-allow-origin')).toBe(false);
+    expect(response.headers.get('vary')).toContain('Origin');
   });
 
-  test('needs a key for OPTIONS like everybody', async () => {
+  test('needs a key for OPTIONS like any other client', async () => {
     expect((await preflight('/v1/store/orders', 'https://evil.example')).status).toBe(401);
   });
 });
 
-test('without the setting nothing is said of origins', async () => {
+test('without CORS_ORIGINS there are no CORS headers', async () => {
   await using plain = await startTestApp();
-  const answer = await plain.fetch('/v1/store/orders', { headers: { origin: SHOP } });
-  expect([...answer.headers.keys()].filter((name) => name.startsWith('access-control') || name === 'vary')).toEqual([]);
+  const response = await plain.fetch('/v1/store/orders', { headers: { origin: SHOP } });
+  expect([...response.headers.keys()].filter((name) => name.startsWith('access-control') || name === 'vary')).toEqual(
+    [],
+  );
 });
 
-test('what tRPC varies by is kept', async () => {
-  const answer = await app.fetch('/trpc/pets.get', { headers: { origin: SHOP } });
-  expect(answer.headers.get('vary')).toBe('Origin, trpc-accept, accept');
+test('the Vary header of tRPC is kept', async () => {
+  const response = await app.fetch('/trpc/pets.get', { headers: { origin: SHOP } });
+  expect(response.headers.get('vary')).toBe('Origin, trpc-accept, accept');
 });

@@ -14,20 +14,20 @@ describe.each([
   ['/v2/openapi.yaml', 'application/yaml'],
   ['/docs', 'text/html; charset=utf-8'],
 ])('%s', (path, contentType) => {
-  test('is read without a key, and not counted', async () => {
-    const answer = await get(path);
-    expect(answer.status).toBe(200);
-    expect(answer.headers.get('content-type')).toBe(contentType);
-    expect((await answer.text()).length).toBeGreaterThan(10);
-    expect([...answer.headers.keys()].filter((name) => name.includes('ratelimit'))).toEqual([]);
+  test('needs no key, and does not count', async () => {
+    const response = await get(path);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe(contentType);
+    expect((await response.text()).length).toBeGreaterThan(10);
+    expect([...response.headers.keys()].filter((name) => name.includes('ratelimit'))).toEqual([]);
   });
 
-  test('is not sent again to who has it', async () => {
+  test('is not sent again to a client that has it', async () => {
     const etag = (await get(path)).headers.get('etag') ?? '';
     expect(etag).toMatch(/^"[\w-]+"$/);
     for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
-      const answer = await get(path, { 'if-none-match': known });
-      expect([answer.status, await answer.text(), answer.headers.get('etag')]).toEqual([304, '', etag]);
+      const response = await get(path, { 'if-none-match': known });
+      expect([response.status, await response.text(), response.headers.get('etag')]).toEqual([304, '', etag]);
     }
     expect((await get(path, { 'if-none-match': '"other"' })).status).toBe(200);
   });
@@ -41,27 +41,27 @@ test('each version has a document of its own', async () => {
   }
 });
 
-test('/ leads to /docs', async () => {
-  const answer = await get('/');
-  expect([answer.status, answer.headers.get('location'), await answer.text()]).toEqual([302, '/docs', '']);
+test('/ redirects to /docs', async () => {
+  const response = await get('/');
+  expect([response.status, response.headers.get('location'), await response.text()]).toEqual([302, '/docs', '']);
 });
 
 describe('the reference', () => {
-  test('has guides beside it, each a page that may load nothing from elsewhere', async () => {
+  test('has guides, each a page that may load nothing from other origins', async () => {
     for (const path of ['/docs', '/docs/errors', '/docs/errors/order_not_found']) {
-      const answer = await get(path);
-      expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
-      expect(answer.headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'self'; /);
-      expect(await answer.text()).toContain('<!doctype html>');
+      const response = await get(path);
+      expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+      expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'self'; /);
+      expect(await response.text()).toContain('<!doctype html>');
     }
   });
 
-  test('is sent compressed to who takes it so', async () => {
-    const answer = await get('/docs', { 'accept-encoding': 'gzip' });
-    expect(answer.headers.get('content-encoding')).toBe('gzip');
-    expect(answer.headers.get('vary')).toBe('accept-encoding');
-    // What the client has is told apart by its coding.
-    const etag = answer.headers.get('etag') ?? '';
+  test('is sent compressed to clients that accept that', async () => {
+    const response = await get('/docs', { 'accept-encoding': 'gzip' });
+    expect(response.headers.get('content-encoding')).toBe('gzip');
+    expect(response.headers.get('vary')).toBe('accept-encoding');
+    // The ETag differs by content coding.
+    const etag = response.headers.get('etag') ?? '';
     const again = { 'accept-encoding': 'gzip', 'if-none-match': etag };
     const known = await get('/docs', again);
     expect([known.status, known.headers.get('content-type'), known.headers.get('etag')]).toEqual([304, null, etag]);
@@ -69,7 +69,7 @@ describe('the reference', () => {
   });
 
   test.each(['/docs/nothing', '/docs/../package.json', '/docs/%2e%2e/package.json', '/Docs'])(
-    '%s is not part of it',
+    '%s does not exist',
     async (path) => {
       await expectError(await get(path), 'route_not_found');
     },

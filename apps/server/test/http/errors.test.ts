@@ -1,16 +1,15 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
 import { StorageUnavailableError } from '@petstore/domain';
 import { manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
+import { createKey, planOf } from '../support/keys.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { placeOrder } from './support/orders.ts';
-import { type RawAnswer, sendOne } from './support/raw-http.ts';
+import { type RawResponse, sendOne } from './support/raw-http.ts';
 import {
-  createKey,
+  createBannedKey,
   failing,
   PETS_SUNSET_AT,
-  planOf,
   startTestApp,
   type TestApp,
   type TestAppOptions,
@@ -20,12 +19,12 @@ import {
 interface Row {
   readonly code: ErrorCode;
   readonly from: string;
-  readonly provoke: (app: TestApp) => Promise<Response | RawAnswer>;
+  readonly provoke: (app: TestApp) => Promise<Response | RawResponse>;
   readonly options?: TestAppOptions;
   readonly headers?: Readonly<Record<string, unknown>>;
 }
 
-const raw = ({ port }: TestApp, text: string): Promise<RawAnswer> => sendOne(text, { port });
+const raw = ({ port }: TestApp, text: string): Promise<RawResponse> => sendOne(text, { port });
 const authorized = ({ key }: TestApp, line: string, ...more: string[]) =>
   [line, 'Host: x', `Authorization: Bearer ${key}`, ...more, '', ''].join('\r\n');
 const cancel = (app: TestApp, id: bigint | string) => app.fetch(`/v1/store/orders/${id}`, { method: 'DELETE' });
@@ -65,7 +64,7 @@ const ROWS: readonly Row[] = [
   {
     code: 'invalid_api_key',
     from: 'admission',
-    provoke: (app) => app.fetch('/v1/store/orders', { key: 'nobody' }),
+    provoke: (app) => app.fetch('/v1/store/orders', { key: 'unknown' }),
     headers: { 'www-authenticate': expect.stringMatching(/^Bearer .*error="invalid_token"/) },
   },
   { code: 'order_not_found', from: 'the operation', provoke: (app) => cancel(app, 404n) },
@@ -80,8 +79,8 @@ const ROWS: readonly Row[] = [
   {
     code: 'request_timeout',
     from: 'the parser',
-    // Time enough for the first bytes to be read: a connection that says nothing is closed in silence.
-    options: { bounds: { headersTimeoutMs: 1_000 } },
+    // Long enough for the first bytes to be read: a connection without any is closed without a response.
+    options: { bounds: { headersTimeoutMs: 2_000 } },
     provoke: (app) => raw(app, 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\n'),
   },
   {
@@ -122,14 +121,7 @@ const ROWS: readonly Row[] = [
   {
     code: 'api_key_banned',
     from: 'admission',
-    async provoke(app) {
-      const { text: key } = await createKey(app.persistence, { plan: planOf(1) });
-      await app.fetch('/v1/store/orders', { key });
-      await app.fetch('/v1/store/orders', { key });
-      // What comes in the first two seconds of an episode is no strike.
-      await sleep(2_100);
-      return app.fetch('/v1/store/orders', { key });
-    },
+    provoke: async (app) => app.fetch('/v1/store/orders', { key: await createBannedKey(app) }),
     headers: {
       'retry-after': expect.stringMatching(/^[1-9]\d*$/),
       'cache-control': 'no-store',
@@ -173,29 +165,29 @@ const OVER_TRPC_ONLY: readonly ErrorCode[] = [
   'order_already_completed',
 ];
 
-describe('every failure over REST is the Error object under the headers of a limit', async () => {
+describe.concurrent('every failure over REST is an Error object with rate limit headers', async () => {
   const shared = await useTestApp();
 
   test.each(ROWS)('$code, from $from', async ({ code, provoke, options, headers = {} }) => {
     await using own = options && (await startTestApp(options));
-    const answer = await expectError(await provoke(own ?? shared), code);
-    expectRateLimitHeaders(answer);
-    expect(answer.headers).toMatchObject(headers);
-    expect(answer.body).not.toContain('secret');
+    const response = await expectError(await provoke(own ?? shared), code);
+    expectRateLimitHeaders(response);
+    expect(response.headers).toMatchObject(headers);
+    expect(response.body).not.toContain('secret');
   });
 
-  test('no code is forgotten', () => {
+  test('every error code is covered', () => {
     const proven = new Set([...ROWS.map(({ code }) => code), ...OVER_TRPC_ONLY]);
     expect([...proven].sort()).toEqual(Object.keys(ERROR_CATALOGUE).sort());
   });
 
-  test('a fault of ours is logged whole, once, under the id that the caller was given', async () => {
+  test('an internal error is logged once, with its stack and the request id of the response', async () => {
     await using app = await startTestApp(failing(new Error(SECRET)));
-    const answer = await cancel(app, 1n);
+    const response = await cancel(app, 1n);
     const lines = app.logLines.filter(({ level }) => level >= 50);
     expect(lines).toHaveLength(1);
     expect(lines[0]).toMatchObject({
-      requestId: answer.headers.get('x-request-id'),
+      requestId: response.headers.get('x-request-id'),
       operation: 'cancelOrder',
       err: { message: SECRET, stack: expect.stringContaining('errors.test') },
     });

@@ -1,85 +1,92 @@
 import type { RateLimiter } from '@petstore/rate-limit';
 import { describe, expect, test } from 'vitest';
+import { createKey, planOf } from '../support/keys.ts';
+import { overriding } from '../support/overriding.ts';
+import { request } from './support/counting-app.ts';
 import { expectRateLimitHeaders } from './support/expect-error.ts';
-import { createKey, planOf, startTestApp, type TestApp } from './support/test-app.ts';
+import { sendRaw } from './support/raw-http.ts';
+import { createBannedKey, startTestApp, type TestApp } from './support/test-app.ts';
 import { query } from './support/trpc-calls.ts';
 
 const ORIGIN = 'https://shop.example';
 
-/** An app that counts what its limiter is asked for; what is answered from memory is not counted. */
+/** An app that counts the calls of its limiter that go to Redis. */
 async function startCountingApp() {
-  const asked = { check: 0, peek: 0 };
-  const limiter = (real: RateLimiter): RateLimiter => ({
-    check(subject, cost) {
-      const decision = real.check(subject, cost);
-      if (decision instanceof Promise) asked.check++;
-      return decision;
-    },
-    peek(subject) {
-      asked.peek++;
-      return real.peek(subject);
-    },
-    recall: (subject) => real.recall(subject),
-    debit: (subject, use) => real.debit(subject, use),
-  });
-  return { app: await startTestApp({ corsOrigins: [ORIGIN], wrap: { limiter } }), asked };
+  const calls = { check: 0, peek: 0 };
+  const limiter = (real: RateLimiter) =>
+    overriding(real, {
+      check(subject, cost) {
+        const decision = real.check(subject, cost);
+        if (decision instanceof Promise) calls.check++;
+        return decision;
+      },
+      peek(subject) {
+        calls.peek++;
+        return real.peek(subject);
+      },
+    });
+  return { app: await startTestApp({ corsOrigins: [ORIGIN], wrap: { limiter } }), calls };
 }
 
 const current = (app: TestApp, key: string) => query(app, 'limits.current', undefined, { key });
 
-describe('limits.current', () => {
-  test('has a window of its own, 60 a minute, and takes one look at the state each time', async () => {
-    const { app: counting, asked } = await startCountingApp();
+/** Calls it on one connection, one time after the other. */
+const sendCurrent = ({ port }: TestApp, key: string, count: number) =>
+  sendRaw(request('/trpc/limits.current', key).repeat(count), { port, count });
+
+const statusesOfCurrent = async (app: TestApp, key: string, count: number) =>
+  (await sendCurrent(app, key, count)).map(({ status }) => status);
+
+describe.concurrent('limits.current', () => {
+  test('has a window of its own, 60 a minute, and reads the state once each time', async () => {
+    const { app: counting, calls } = await startCountingApp();
     await using app = counting;
     const { text: key } = await createKey(app.persistence, { plan: { name: 'free' } });
-    for (let i = 0; i < 60; i++) expect((await current(app, key)).status).toBe(200);
-    expect(asked).toEqual({ check: 0, peek: 60 });
+    expect(new Set(await statusesOfCurrent(app, key, 60))).toEqual(new Set([200]));
+    expect(calls).toEqual({ check: 0, peek: 60 });
     const refused = await current(app, key);
     expect(refused).toMatchObject({ status: 429, error: { data: { errorCode: 'rate_limit_exceeded' } } });
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
     expectRateLimitHeaders({ headers: Object.fromEntries(refused.headers) });
-    for (let i = 0; i < 100; i++) expect((await current(app, key)).status).toBe(429);
-    expect(asked).toEqual({ check: 0, peek: 60 });
-    // It took nothing from the limits, and neither had the refusals: the whole minute is left.
-    const answer = await app.fetch('/v1/pets/1', { key });
-    expect(answer.headers.get('x-ratelimit-remaining')).toBe('59');
-    // Nor does another key notice.
+    expect(new Set(await statusesOfCurrent(app, key, 100))).toEqual(new Set([429]));
+    expect(calls).toEqual({ check: 0, peek: 60 });
+    // Neither these calls nor the refused ones counted towards the limits of the key.
+    const response = await app.fetch('/v1/pets/1', { key });
+    expect(response.headers.get('x-ratelimit-remaining')).toBe('59');
+    // Another key is not affected.
     expect((await current(app, app.key)).status).toBe(200);
   });
 
-  test('takes from its own window in a batch, too, and then charges nothing', async () => {
+  test('counts in its own window in a batch, too, and then costs nothing else', async () => {
     await using app = await startTestApp();
     const { text: key } = await createKey(app.persistence, { plan: { name: 'free' } });
-    for (let i = 0; i < 60; i++) await current(app, key);
+    await statusesOfCurrent(app, key, 60);
     const batch = await app.fetch('/trpc/limits.current,limits.current?batch=1&input=%7B%7D', { key });
     expect(batch.status).toBe(429);
     expect((await app.fetch('/v1/pets/1', { key })).headers.get('x-ratelimit-remaining')).toBe('59');
   });
 
-  test('of a banned key is refused as all else, and costs Redis nothing while the ban is remembered', async () => {
-    const { app: counting, asked } = await startCountingApp();
+  test('of a banned key is refused like any other call, without a call of Redis while the ban is remembered', async () => {
+    const { app: counting, calls } = await startCountingApp();
     await using app = counting;
-    const { text: key } = await createKey(app.persistence, { plan: planOf(3, 1_000_000) });
-    const hammer = async () => (await app.fetch('/v1/pets/1', { key })).text();
-    await expect.poll(hammer, { timeout: 20_000, interval: 5 }).toContain('api_key_banned');
-    const before = { ...asked };
+    const key = await createBannedKey(app);
+    const before = { ...calls };
     const begin = performance.now();
-    for (let i = 0; i < 200; i++) {
-      const answer = await current(app, key);
-      expect(answer).toMatchObject({ status: 429, error: { data: { errorCode: 'api_key_banned' } } });
-      expect(answer.headers.get('x-ratelimit-remaining')).toBe('0');
+    for (const { status, headers, body } of await sendCurrent(app, key, 200)) {
+      expect([status, headers['x-ratelimit-remaining']]).toEqual([429, '0']);
+      expect(body).toContain('"errorCode":"api_key_banned"');
     }
-    // A ban is remembered for 5 s; where this took longer, a look followed each time.
+    // A ban is remembered for 5 s, and then read again.
     const looks = Math.floor((performance.now() - begin) / 5_000) + 1;
-    expect(asked.peek - before.peek).toBeLessThanOrEqual(looks);
-    expect(asked.check).toBe(before.check);
+    expect(calls.peek - before.peek).toBeLessThanOrEqual(looks);
+    expect(calls.check).toBe(before.check);
   });
 
-  test('of a key that another process saw banned is refused after one look', async () => {
+  test('of a key that another process banned is refused after one call of Redis', async () => {
     const ban = { untilMs: Date.now() + 60_000, level: 1 };
     await using banned = await startTestApp({
       wrap: {
-        limiter: (real) => ({ ...bound(real), peek: async (subject) => ({ ...(await real.peek(subject)), ban }) }),
+        limiter: (real) => overriding(real, { peek: async (subject) => ({ ...(await real.peek(subject)), ban }) }),
       },
     });
     const { text: key } = await createKey(banned.persistence, { plan: planOf(3, 1_000_000) });
@@ -90,40 +97,22 @@ describe('limits.current', () => {
   });
 });
 
-const bound = (real: RateLimiter): RateLimiter => ({
-  check: (subject, cost) => real.check(subject, cost),
-  peek: (subject) => real.peek(subject),
-  recall: (subject) => real.recall(subject),
-  debit: (subject, use) => real.debit(subject, use),
-});
-
 describe('preflights', () => {
-  test('are 600 a minute of an address, and never look at Redis', async () => {
-    const { app: counting, asked } = await startCountingApp();
+  test('are limited to 600 a minute of an address, without a call of Redis', async () => {
+    const { app: counting, calls } = await startCountingApp();
     await using app = counting;
-    const preflight = () =>
-      app.fetch('/v1/store/orders', {
-        key: null,
-        method: 'OPTIONS',
-        headers: { origin: ORIGIN, 'access-control-request-method': 'GET' },
-      });
-    const statuses = new Map<number, number>();
-    for (let i = 0; i < 620; i++) {
-      const { status } = await preflight();
-      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    const preflight =
+      `OPTIONS /v1/store/orders HTTP/1.1\r\nHost: x\r\nOrigin: ${ORIGIN}\r\n` +
+      'Access-Control-Request-Method: GET\r\n\r\n';
+    const responses = await sendRaw(preflight.repeat(620), { port: app.port, count: 620 });
+    expect(responses.map(({ status }) => status)).toEqual([...Array(600).fill(204), ...Array(20).fill(429)]);
+    for (const { headers, body } of responses.slice(600)) {
+      expect(JSON.parse(body)).toMatchObject({ code: 'rate_limit_exceeded', status: 429 });
+      expect(headers['access-control-allow-origin']).toBe(ORIGIN);
+      expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1);
     }
-    expect(statuses).toEqual(
-      new Map([
-        [204, 600],
-        [429, 20],
-      ]),
-    );
-    const refused = await preflight();
-    expect(await refused.json()).toMatchObject({ code: 'rate_limit_exceeded', status: 429 });
-    expect(refused.headers.get('access-control-allow-origin')).toBe(ORIGIN);
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
-    expect(asked).toEqual({ check: 0, peek: 0 });
-    // The address has all of its requests left.
+    expect(calls).toEqual({ check: 0, peek: 0 });
+    // They did not count towards the limit of the address.
     const keyless = await app.fetch('/v1/store/orders', { key: null });
     expect(keyless.headers.get('x-ratelimit-remaining')).toBe('59');
   });

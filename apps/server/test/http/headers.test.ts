@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { createClientAddress, type TrustedProxies } from '../../src/http/edge/client-address.ts';
+import { createKey, planOf } from '../support/keys.ts';
 import { expectRateLimitHeaders } from './support/expect-error.ts';
 import { importPets, placeOrder } from './support/orders.ts';
-import { createKey, PETS_SUNSET_AT, planOf, startTestApp, useTestApp } from './support/test-app.ts';
+import { PETS_SUNSET_AT, startTestApp, useTestApp } from './support/test-app.ts';
 
 const app = await useTestApp();
 await importPets(app.persistence, [{ id: 1n, name: 'Ada' }]);
@@ -39,7 +40,7 @@ describe('X-Request-Id', () => {
   });
 });
 
-describe('the headers of a limit are on', () => {
+describe('rate limit headers are on', () => {
   test.each([
     ['a list', 'GET', '/v1/store/orders', 200],
     ['HEAD', 'HEAD', '/v1/store/orders', 200],
@@ -54,28 +55,28 @@ describe('the headers of a limit are on', () => {
     ['tRPC: no input', 'GET', '/trpc/pets.get', 400],
     ['tRPC: a wrong type', 'POST', '/trpc/orders.cancel', 415],
   ])('%s', async (_, method, path, status) => {
-    const answer = await app.fetch(path, { method });
-    expect(answer.status).toBe(status);
-    expectRateLimitHeaders({ headers: Object.fromEntries(answer.headers) });
-    expect(answer.headers.get('ratelimit-policy')).toBe('"minute";q=1000000000;w=60, "day";q=1000000000;w=86400');
+    const response = await app.fetch(path, { method });
+    expect(response.status).toBe(status);
+    expectRateLimitHeaders({ headers: Object.fromEntries(response.headers) });
+    expect(response.headers.get('ratelimit-policy')).toBe('"minute";q=1000000000;w=60, "day";q=1000000000;w=86400');
   });
 
   test('a cancellation', async () => {
     const { id } = await placeOrder(app.persistence);
-    const answer = await app.fetch(`/v1/store/orders/${id}`, { method: 'DELETE' });
-    expect(answer.status).toBe(204);
-    expectRateLimitHeaders({ headers: Object.fromEntries(answer.headers) });
+    const response = await app.fetch(`/v1/store/orders/${id}`, { method: 'DELETE' });
+    expect(response.status).toBe(204);
+    expectRateLimitHeaders({ headers: Object.fromEntries(response.headers) });
   });
 
-  test('each answer once, counting down to 429, whatever the statuses', async () => {
+  test('each response once, counting down to 429, whatever the status', async () => {
     const { text: key } = await createKey(app.persistence, { plan: planOf(4) });
     const paths = ['/v1/store/orders', '/v1/x', '/v1/store/orders/1', '/v1/pets/1', '/v1/pets/1'];
-    const answers: (number | string | null)[][] = [];
+    const responses: (number | string | null)[][] = [];
     for (const path of paths) {
       const { status, headers } = await app.fetch(path, { key });
-      answers.push([status, headers.get('x-ratelimit-limit'), headers.get('x-ratelimit-remaining')]);
+      responses.push([status, headers.get('x-ratelimit-limit'), headers.get('x-ratelimit-remaining')]);
     }
-    expect(answers).toEqual([
+    expect(responses).toEqual([
       [200, '4', '3'],
       [404, '4', '2'],
       [405, '4', '1'],
@@ -84,29 +85,29 @@ describe('the headers of a limit are on', () => {
     ]);
   });
 
-  test('a key whose day is used up is told of its day', async () => {
+  test('a key that has used up its day gets the headers of the day', async () => {
     const { text: key } = await createKey(app.persistence, { plan: planOf(60, 1) });
     await app.fetch('/v1/pets/1', { key });
-    const answer = await app.fetch('/v1/pets/1', { key });
-    expect(answer.status).toBe(429);
-    expect(answer.headers.get('x-ratelimit-limit')).toBe('1');
-    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(86_000);
+    const response = await app.fetch('/v1/pets/1', { key });
+    expect(response.status).toBe(429);
+    expect(response.headers.get('x-ratelimit-limit')).toBe('1');
+    expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(86_000);
   });
 });
 
-describe('the deprecated look-up says so', () => {
+describe('the deprecated operation has deprecation headers', () => {
   test.each([
     ['200', 'GET', '/v1/pets/1', undefined],
     ['400', 'GET', '/v1/pets/x', undefined],
     ['404', 'GET', '/v1/pets/404', undefined],
     ['405', 'DELETE', '/v1/pets/1', undefined],
-    ['401', 'GET', '/v1/pets/1', 'nobody'],
+    ['401', 'GET', '/v1/pets/1', 'unknown'],
     ['204', 'OPTIONS', '/v1/pets/1', undefined],
     ['200', 'HEAD', '/v1/pets/1', undefined],
   ])('on a %s', async (status, method, path, key) => {
-    const answer = await app.fetch(path, { method, ...(key !== undefined && { key }) });
-    expect(String(answer.status)).toBe(status);
-    expect(Object.fromEntries(answer.headers)).toMatchObject({
+    const response = await app.fetch(path, { method, ...(key !== undefined && { key }) });
+    expect(String(response.status)).toBe(status);
+    expect(Object.fromEntries(response.headers)).toMatchObject({
       deprecation: expect.stringMatching(/^@\d+$/),
       sunset: PETS_SUNSET_AT.toUTCString(),
       link: expect.stringMatching(
@@ -115,7 +116,7 @@ describe('the deprecated look-up says so', () => {
     });
   });
 
-  test('with a sunset that was moved to before the deprecation, neither lies after the other', async () => {
+  test('with a sunset before the deprecation, the deprecation is no later than the sunset', async () => {
     const petsSunsetAt = new Date('2026-01-01T00:00:00.000Z');
     await using early = await startTestApp({ petsSunsetAt });
     const { status, headers } = await early.fetch('/v1/pets/1');
@@ -128,25 +129,25 @@ describe('the deprecated look-up says so', () => {
     const { status, headers } = await app.fetch(path);
     expect(status).toBe(400);
     expect(headers.get('deprecation')).toMatch(/^@\d+$/);
-    expect((await app.fetch(path, { key: 'nobody' })).headers.get('sunset')).toBe(PETS_SUNSET_AT.toUTCString());
+    expect((await app.fetch(path, { key: 'unknown' })).headers.get('sunset')).toBe(PETS_SUNSET_AT.toUTCString());
   });
 
   test('on a 429', async () => {
     const { text: key } = await createKey(app.persistence, { plan: planOf(1) });
     await app.fetch('/v1/pets/1', { key });
-    const answer = await app.fetch('/v1/pets/1', { key });
-    expect(answer.status).toBe(429);
-    expect(answer.headers.get('deprecation')).toMatch(/^@\d+$/);
+    const response = await app.fetch('/v1/pets/1', { key });
+    expect(response.status).toBe(429);
+    expect(response.headers.get('deprecation')).toMatch(/^@\d+$/);
   });
 
   test.each(['/v1/store/orders', '/v1/store/orders/%zz', '/v1/pets', '/v1/pets/1/2', '/v1/%zz'])(
-    'and %s does not',
+    'and %s has none',
     async (path) => {
       expect((await app.fetch(path)).headers.has('deprecation')).toBe(false);
     },
   );
 
-  test('and is counted for the key, whatever is answered; other methods and operations are not', async () => {
+  test('and its use is counted by key, whatever the status; other methods and operations are not counted', async () => {
     const { id, text: key } = await createKey(app.persistence, { plan: planOf(5) });
     const before = app.deprecatedUse.length;
     for (const path of ['/v1/pets/1', '/v1/pets/x', '/v1/pets/404', '/v1/pets/%zz']) await app.fetch(path, { key });
@@ -169,7 +170,7 @@ describe("a client's address", () => {
     createClientAddress(trusted)({
       socket: { remoteAddress: peer },
       headers: { 'x-forwarded-for': forwarded },
-    } as never); // all of a request that is read
+    } as never); // the parts of a request that are read
 
   test.each<[TrustedProxies, string, string]>([
     [false, '1.2.3.4', '10.0.0.1'],
@@ -188,7 +189,7 @@ describe("a client's address", () => {
   });
 });
 
-test('metrics are told of operations, never of URLs', async () => {
+test('metrics name operations, never URLs', async () => {
   const seen = app.observed.length;
   await app.fetch('/v1/store/orders');
   await app.fetch('/v1/store/orders/77', { method: 'DELETE' });

@@ -1,12 +1,13 @@
 import type { ErrorCode } from '@petstore/api';
 import { manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
+import { createKey, planOf } from '../support/keys.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { placeOrder } from './support/orders.ts';
 import { sendOne } from './support/raw-http.ts';
-import { createKey, planOf, startTestApp, useTestApp } from './support/test-app.ts';
+import { startTestApp, useTestApp } from './support/test-app.ts';
 
-// Each request without a valid key comes from an address of its own, so that none uses up another's limit.
+// Each request without a valid key is sent from an address of its own, so that they share no limit.
 const app = await useTestApp({ trustedProxies: true });
 
 let clients = 0;
@@ -20,7 +21,7 @@ const typo = (key: string) => key.slice(0, 20) + (key[20] === 'a' ? 'b' : 'a') +
 
 describe('the Authorization header', () => {
   test.each([['Bearer'], ['bearer'], ['BEARER'], ['bEaReR'], ['Bearer   '], ['Bearer\t']])(
-    'with the scheme "%s" and a key opens the door',
+    'with the scheme "%s" and a key is accepted',
     async (scheme) => {
       expect((await list(`${scheme} ${app.key}`)).status).toBe(200);
     },
@@ -41,20 +42,20 @@ describe('the Authorization header', () => {
     ['another kind of token', 'Bearer eyJhbGciOiJIUzI1NiJ9.e30.x', 'invalid_api_key'],
     ['a very long token', `Bearer ${'x'.repeat(8_000)}`, 'invalid_api_key'],
   ])('%s', async (_, header, code) => {
-    const answer = await expectError(await list(header), code);
-    expectRateLimitHeaders(answer);
-    expect(answer.headers['x-ratelimit-limit']).toBe('60');
-    const challenge = answer.headers['www-authenticate'];
+    const response = await expectError(await list(header), code);
+    expectRateLimitHeaders(response);
+    expect(response.headers['x-ratelimit-limit']).toBe('60');
+    const challenge = response.headers['www-authenticate'];
     expect(challenge).toMatch(/^Bearer /);
     expect(challenge?.includes('error="invalid_token"')).toBe(code === 'invalid_api_key');
   });
 
-  test('that comes twice counts as its first', async () => {
-    const answer = await sendOne(
+  test('that occurs twice counts as its first', async () => {
+    const response = await sendOne(
       `GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${app.key}\r\nAuthorization: Bearer y\r\n\r\n`,
       { port: app.port },
     );
-    expect(answer.status).toBe(200);
+    expect(response.status).toBe(200);
   });
 });
 
@@ -65,11 +66,11 @@ describe('a key that is', () => {
     await app.persistence.keyAdministration.revokeKey(id, new Date());
     app.forgetKey(id);
     const revoked = await expectError(await list(`Bearer ${text}`), 'invalid_api_key');
-    const unknown = await expectError(await list('Bearer nobody'), 'invalid_api_key');
+    const unknown = await expectError(await list('Bearer unknown'), 'invalid_api_key');
     expect(revoked.body).toBe(unknown.body);
   });
 
-  test('expired is refused from that moment on, though it is known', async () => {
+  test('expired is refused from that moment on, even while it is cached', async () => {
     const clock = manualClock(new Date());
     await using own = await startTestApp({ clock });
     const { text: key } = await createKey(own.persistence, { expiresAt: new Date(clock().getTime() + 1_000) });
@@ -80,20 +81,20 @@ describe('a key that is', () => {
     await expectError(await own.fetch('/v1/store/orders', { key }), 'invalid_api_key');
   });
 
-  test('wrong changes nothing', async () => {
+  test('wrong has no effect', async () => {
     const { id } = await placeOrder(app.persistence);
     const cancel = (key: string) => app.fetch(`/v1/store/orders/${id}`, { method: 'DELETE', key });
-    expect((await cancel('nobody')).status).toBe(401);
+    expect((await cancel('unknown')).status).toBe(401);
     expect((await cancel(app.key)).status).toBe(204);
   });
 });
 
-describe('a key never comes back', () => {
+describe('a key is never sent back', () => {
   test.each(['/v1/KEY', '/trpc/KEY', '/v1/store/orders/KEY', '/v1/pets/KEY%', '/KEY'])('from %s', async (path) => {
-    const answer = await app.fetch(path.replace('KEY', app.key), { headers: { 'x-request-id': app.key } });
-    expect(answer.ok).toBe(false);
-    expect(await answer.text()).not.toContain(app.key);
-    expect(JSON.stringify([...answer.headers])).not.toContain(app.key);
+    const response = await app.fetch(path.replace('KEY', app.key), { headers: { 'x-request-id': app.key } });
+    expect(response.ok).toBe(false);
+    expect(await response.text()).not.toContain(app.key);
+    expect(JSON.stringify([...response.headers])).not.toContain(app.key);
   });
 
   test('into the log', () => {
@@ -103,29 +104,29 @@ describe('a key never comes back', () => {
 });
 
 describe('without a key', () => {
-  const askFrom = (address: string) =>
+  const sendFrom = (address: string) =>
     app.fetch('/v1/store/orders', { key: null, headers: { 'x-forwarded-for': address } });
 
-  test('an address may ask 60 times a minute, and is told', async () => {
+  test('an address may send 60 requests a minute, and sees what remains', async () => {
     for (let remaining = 59; remaining >= 0; remaining--) {
-      const answer = await askFrom('203.0.113.1');
-      expect([answer.status, answer.headers.get('x-ratelimit-remaining')]).toEqual([401, String(remaining)]);
+      const response = await sendFrom('203.0.113.1');
+      expect([response.status, response.headers.get('x-ratelimit-remaining')]).toEqual([401, String(remaining)]);
     }
-    await expectError(await askFrom('203.0.113.1'), 'rate_limit_exceeded');
-    expect((await askFrom('203.0.113.2')).status).toBe(401);
+    await expectError(await sendFrom('203.0.113.1'), 'rate_limit_exceeded');
+    expect((await sendFrom('203.0.113.2')).status).toBe(401);
   });
 
   test('all addresses of one IPv6 /64 are one client', async () => {
-    const remaining = async (address: string) => (await askFrom(address)).headers.get('x-ratelimit-remaining');
+    const remaining = async (address: string) => (await sendFrom(address)).headers.get('x-ratelimit-remaining');
     expect(await remaining('2001:db8:1:2::1')).toBe('59');
     expect(await remaining('2001:db8:1:2:ffff::9')).toBe('58');
     expect(await remaining('2001:db8:1:3::1')).toBe('59');
   });
 
-  test('a valid key of the same address is not held back', async () => {
-    for (let i = 0; i < 70; i++) await askFrom('203.0.113.3');
-    const answer = await app.fetch('/v1/store/orders', { headers: { 'x-forwarded-for': '203.0.113.3' } });
-    expect(answer.status).toBe(200);
+  test('a valid key of the same address is not affected', async () => {
+    for (let i = 0; i < 70; i++) await sendFrom('203.0.113.3');
+    const response = await app.fetch('/v1/store/orders', { headers: { 'x-forwarded-for': '203.0.113.3' } });
+    expect(response.status).toBe(200);
   });
 
   test('a wrong key costs a right one nothing, and a batch costs 1', async () => {

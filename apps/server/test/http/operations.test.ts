@@ -9,10 +9,10 @@ const list = async () => (await app.fetch('/v1/store/orders')).text();
 const cancel = (id: bigint) => app.fetch(`/v1/store/orders/${id}`, { method: 'DELETE' });
 
 describe('listOrders', () => {
-  test('200: no order is an empty array', async () => {
+  test('200: without orders, an empty array', async () => {
     await using empty = await startTestApp();
-    const answer = await empty.fetch('/v1/store/orders');
-    expect([answer.status, answer.headers.get('content-type'), await answer.text()]).toEqual([
+    const response = await empty.fetch('/v1/store/orders');
+    expect([response.status, response.headers.get('content-type'), await response.text()]).toEqual([
       200,
       'application/json',
       '[]',
@@ -31,7 +31,7 @@ describe('listOrders', () => {
     );
   });
 
-  test('200: orders of every state, also what was cancelled, ascending by id', async () => {
+  test('200: orders of every status, cancelled ones included, ascending by id', async () => {
     const placed = [
       await placeOrder(persistence),
       await placeOrder(persistence, 'ship'),
@@ -52,19 +52,19 @@ describe('listOrders', () => {
 });
 
 describe('cancelOrder', () => {
-  test('204: a pending order is cancelled, and stays listed as it was', async () => {
+  test('204: a pending order is cancelled, and stays in the list', async () => {
     const { id } = await placeOrder(persistence);
     const before = await list();
     expect((await cancel(id)).status).toBe(204);
     expect(await list()).toBe(before);
   });
 
-  test('204: of 20 at once exactly one succeeds, the others are told why', async () => {
+  test('204: of 20 at once exactly one succeeds, the others are 409', async () => {
     const { id } = await placeOrder(persistence);
-    const answers = await Promise.all(Array.from({ length: 20 }, () => cancel(id)));
-    expect(answers.map(({ status }) => status).sort()).toEqual([204, ...Array(19).fill(409)]);
-    for (const answer of answers.filter(({ status }) => status === 409)) {
-      await expectError(answer, 'order_already_cancelled');
+    const responses = await Promise.all(Array.from({ length: 20 }, () => cancel(id)));
+    expect(responses.map(({ status }) => status).sort()).toEqual([204, ...Array(19).fill(409)]);
+    for (const response of responses.filter(({ status }) => status === 409)) {
+      await expectError(response, 'order_already_cancelled');
     }
   });
 
@@ -72,13 +72,13 @@ describe('cancelOrder', () => {
     await expectError(await cancel(999_999_999n), 'order_not_found');
   });
 
-  test('409: a client that retries after a lost answer can tell that it was cancelled', async () => {
+  test('409: a client that retries after a lost response can see that the order was cancelled', async () => {
     const { id } = await placeOrder(persistence);
     await cancel(id);
     await expectError(await cancel(id), 'order_already_cancelled');
   });
 
-  test('409: shipped orders cannot be reversed, complete or not', async () => {
+  test('409: shipped orders cannot be cancelled, complete or not', async () => {
     await expectError(await cancel((await placeOrder(persistence, 'ship')).id), 'order_already_shipped');
     await expectError(await cancel((await placeOrder(persistence, 'ship', 'complete')).id), 'order_already_shipped');
   });
@@ -87,9 +87,9 @@ describe('cancelOrder', () => {
 describe('getPetById', () => {
   test('200: the pet, its id as bare digits', async () => {
     await importPets(persistence, [{ id: 9_007_199_254_740_993n, name: 'Žofie "Ž" 猫' }]);
-    const answer = await app.fetch('/v1/pets/9007199254740993');
-    expect(await answer.text()).toBe('{"id":9007199254740993,"name":"Žofie \\"Ž\\" 猫"}');
-    expect(answer.headers.get('content-type')).toBe('application/json');
+    const response = await app.fetch('/v1/pets/9007199254740993');
+    expect(await response.text()).toBe('{"id":9007199254740993,"name":"Žofie \\"Ž\\" 猫"}');
+    expect(response.headers.get('content-type')).toBe('application/json');
   });
 
   test('404: there is no such pet', async () => {
@@ -97,14 +97,14 @@ describe('getPetById', () => {
   });
 });
 
-test('internal procedures are not there over REST', async () => {
+test('internal procedures do not exist over REST', async () => {
   for (const [method, path] of [
     ['POST', '/v1/store/orders'],
     ['POST', '/v1/store/orders/1'],
     ['POST', '/v1/store/orders/1/ship'],
     ['PUT', '/v1/store/orders/1'],
   ] as const) {
-    const answer = await app.fetch(path, { method, key: app.internalKey, body: '{}' });
-    expect([404, 405]).toContain(answer.status);
+    const response = await app.fetch(path, { method, key: app.internalKey, body: '{}' });
+    expect([404, 405]).toContain(response.status);
   }
 });

@@ -2,19 +2,18 @@ import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
 import { StorageUnavailableError } from '@petstore/domain';
 import { manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
+import { createKey, planOf } from '../support/keys.ts';
 import { expectError } from './support/expect-error.ts';
 import { importPets, placeOrder } from './support/orders.ts';
 import {
-  createKey,
   failing,
   PETS_SUNSET_AT,
-  planOf,
   startTestApp,
   type TestApp,
   type TestAppOptions,
   useTestApp,
 } from './support/test-app.ts';
-import { mutate, query, type TrpcAnswer } from './support/trpc-calls.ts';
+import { mutate, query, type TrpcResponse } from './support/trpc-calls.ts';
 
 const shared = await useTestApp();
 
@@ -32,7 +31,7 @@ const getPet = {
 interface Row {
   readonly code: ErrorCode;
   readonly call: { rest: typeof cancelOrder.rest; trpc: typeof cancelOrder.trpc };
-  /** The id to call with; made anew for each side. */
+  /** The id to call with, created anew for each side. */
   readonly id?: (app: TestApp) => Promise<bigint>;
   readonly key?: (app: TestApp) => Promise<string | null>;
   readonly options?: TestAppOptions;
@@ -57,7 +56,7 @@ const ROWS: readonly Row[] = [
   },
   { code: 'pet_not_found', call: getPet },
   { code: 'missing_api_key', call: getPet, key: async () => null },
-  { code: 'invalid_api_key', call: cancelOrder, key: async () => 'nobody' },
+  { code: 'invalid_api_key', call: cancelOrder, key: async () => 'unknown' },
   { code: 'rate_limit_exceeded', call: getPet, key: spentKey },
   { code: 'operation_sunset', call: getPet, options: { clock: manualClock(PETS_SUNSET_AT) } },
   { code: 'internal_error', call: getPet, options: failing(new Error('secret')) },
@@ -74,7 +73,7 @@ describe('REST and tRPC fail with the same code, message and headers', () => {
       return made === undefined ? {} : { key: made };
     };
     const rest = await expectError(await call.rest(app, await id(app), await keyOf()), code);
-    const trpc: TrpcAnswer = await call.trpc(app, await id(app), await keyOf());
+    const trpc: TrpcResponse = await call.trpc(app, await id(app), await keyOf());
     expect(trpc.error).toMatchObject({
       message: JSON.parse(rest.body).message,
       data: { code: ERROR_CATALOGUE[code].trpcCode, errorCode: code },
@@ -93,7 +92,7 @@ describe('REST and tRPC succeed alike', () => {
     expect((await getPet.trpc(shared, 77n)).data).toEqual({ id: 77n, name: 'Ada' });
   });
 
-  test('a cancellation, which each sees of the other', async () => {
+  test('a cancellation, which is visible on either side', async () => {
     const { id } = await placeOrder(shared.persistence);
     expect((await cancelOrder.trpc(shared, id)).status).toBe(200);
     await expectError(await cancelOrder.rest(shared, id), 'order_already_cancelled');
@@ -102,7 +101,7 @@ describe('REST and tRPC succeed alike', () => {
     expect((await cancelOrder.trpc(shared, other)).error?.data).toMatchObject({ errorCode: 'order_already_cancelled' });
   });
 
-  test('each request costs one unit on either side', async () => {
+  test('a request costs one unit on either side', async () => {
     const { text: key } = await createKey(shared.persistence, { plan: planOf(10) });
     const rest = await getPet.rest(shared, 1n, { key });
     const trpc = await getPet.trpc(shared, 1n, { key });

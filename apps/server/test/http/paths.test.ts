@@ -1,10 +1,11 @@
 import type { ErrorCode } from '@petstore/api';
 import { INT64_MAX, INT64_MIN } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
+import { createKey, planOf } from '../support/keys.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { importOrders, importPets, pendingOrder } from './support/orders.ts';
-import { type RawAnswer, sendOne } from './support/raw-http.ts';
-import { createKey, planOf, useTestApp } from './support/test-app.ts';
+import { type RawResponse, sendOne } from './support/raw-http.ts';
+import { useTestApp } from './support/test-app.ts';
 
 const app = await useTestApp();
 await importOrders(
@@ -13,8 +14,8 @@ await importOrders(
 );
 await importPets(app.persistence, [{ id: 1n, name: 'Ünal "the cat"' }]);
 
-/** fetch would write some of these paths in another way. */
-async function send(method: string, target: string, key: string | undefined = app.key): Promise<RawAnswer> {
+/** Unlike fetch, which would rewrite some of these paths. */
+async function send(method: string, target: string, key: string | undefined = app.key): Promise<RawResponse> {
   const authorization = key === '' ? '' : `Authorization: Bearer ${key}\r\n`;
   return await sendOne(`${method} ${target} HTTP/1.1\r\nHost: x\r\n${authorization}\r\n`, { port: app.port });
 }
@@ -56,9 +57,9 @@ describe('a path is exact after percent-decoding', () => {
     '/v1',
     '/v1/',
     '/v1/pets',
-  ])('%s is nothing, and only a key learns so', async (target) => {
+  ])('%s does not exist, which only callers with a key can see', async (target) => {
     expectRateLimitHeaders(await expectError(await send('GET', target), 'route_not_found'));
-    expectRateLimitHeaders(await expectError(await send('GET', target, 'nobody'), 'invalid_api_key'));
+    expectRateLimitHeaders(await expectError(await send('GET', target, 'unknown'), 'invalid_api_key'));
   });
 
   test.each([
@@ -69,20 +70,20 @@ describe('a path is exact after percent-decoding', () => {
     '/store/orders',
     '/favicon.ico',
     '/*',
-  ])('%s is outside: nothing, and not counted', async (target) => {
-    const answer = await expectError(await send('GET', target), 'route_not_found');
-    expect(answer.headers).not.toHaveProperty('x-ratelimit-limit');
+  ])('%s is outside of the API: 404, and not counted', async (target) => {
+    const response = await expectError(await send('GET', target), 'route_not_found');
+    expect(response.headers).not.toHaveProperty('x-ratelimit-limit');
   });
 });
 
-test('a path that ends in a slash where an id is wanted has an empty id, which is none', async () => {
+test('a path that ends in a slash in place of an id has an empty id, which is invalid', async () => {
   await expectError(await send('DELETE', '/v1/store/orders/'), 'invalid_request');
   await expectError(await send('GET', '/v1/pets/'), 'invalid_request');
   await expectError(await send('OPTIONS', '/v1/store/orders/'), 'route_not_found');
   await expectError(await send('POST', '/v1/store/orders/'), 'route_not_found');
 });
 
-describe('what is no 64-bit integer in plain decimal digits is 400, and changes nothing', () => {
+describe('an id that is no 64-bit integer in plain decimal digits is 400, and changes nothing', () => {
   test.each([
     '0x1',
     '1e3',
@@ -110,8 +111,8 @@ describe('what is no 64-bit integer in plain decimal digits is 400, and changes 
       ['DELETE', '/v1/store/orders'],
       ['GET', '/v1/pets'],
     ] as const) {
-      const answer = await expectError(await send(method, `${path}/${id}`), 'invalid_request');
-      expect(answer.body).not.toContain(id.length > 3 ? id : '\u0000');
+      const response = await expectError(await send(method, `${path}/${id}`), 'invalid_request');
+      expect(response.body).not.toContain(id.length > 3 ? id : '\u0000');
     }
   });
 });
@@ -120,22 +121,23 @@ describe('a malformed URL is 400 before anything else', () => {
   test.each<[target: string, key: string | undefined, isCounted: boolean]>([
     ['/v1/store/orders/%', undefined, true],
     ['/v1/store/orders/%zz', '', true],
-    ['/v1/store/orders/%C0%80', 'nobody', true],
+    ['/v1/store/orders/%C0%80', 'unknown', true],
     ['/v1/%', undefined, true],
     ['/%76%31/%', undefined, true],
     ['/trpc/%', undefined, true],
     ['/%', undefined, false],
     ['/docs/%', undefined, false],
   ])('%s with the key %s', async (target, key, isCounted) => {
-    const answer = await send('GET', target, key);
+    const response = await send('GET', target, key);
     const code: ErrorCode = 'invalid_request';
-    if (target.startsWith('/trpc')) expect(answer).toMatchObject({ status: 400, body: expect.stringContaining(code) });
-    else await expectError(answer, code);
-    if (isCounted) expectRateLimitHeaders(answer);
-    else expect(answer.headers).not.toHaveProperty('x-ratelimit-limit');
+    if (target.startsWith('/trpc'))
+      expect(response).toMatchObject({ status: 400, body: expect.stringContaining(code) });
+    else await expectError(response, code);
+    if (isCounted) expectRateLimitHeaders(response);
+    else expect(response.headers).not.toHaveProperty('x-ratelimit-limit');
   });
 
-  test('it is counted for the key that came with it', async () => {
+  test('it counts for the key of the request', async () => {
     const { text: key } = await createKey(app.persistence, { plan: planOf(10) });
     const remaining = async (target: string) => (await send('GET', target, key)).headers['x-ratelimit-remaining'];
     expect(await remaining('/v1/store/orders')).toBe('9');

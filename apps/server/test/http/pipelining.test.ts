@@ -10,24 +10,24 @@ import { startTestApp } from './support/test-app.ts';
 
 const SOON = { timeout: 20_000 };
 
-/** Reads until so many answers have begun. */
-async function countAnswers(client: Socket, atLeast: number): Promise<number> {
+/** Reads until this many responses have begun. */
+async function countResponses(client: Socket, atLeast: number): Promise<number> {
   const BEGIN = 'HTTP/1.1 ';
-  let answers = 0;
-  // Too short for a whole one, which may come in two pieces.
+  let responses = 0;
+  // A status line may arrive in two pieces.
   let rest = '';
-  // A socket without an encoding gives buffers.
+  // A socket without an encoding emits buffers.
   for await (const piece of client as AsyncIterable<Buffer>) {
     const read = rest + piece.toString('latin1');
-    answers += read.split(BEGIN).length - 1;
+    responses += read.split(BEGIN).length - 1;
     rest = read.slice(1 - BEGIN.length);
-    if (answers >= atLeast) break;
+    if (responses >= atLeast) break;
   }
-  return answers;
+  return responses;
 }
 
 describe('pipelined requests', () => {
-  test('are answered in their order, and each counts', async () => {
+  test('get their responses in order, and each counts', async () => {
     await using app = await startTestApp();
     const { id } = await placeOrder(app.persistence);
     const text = [
@@ -36,34 +36,34 @@ describe('pipelined requests', () => {
       request(`/v1/store/orders/${id}`, app.key, 'DELETE'),
       request('/v1/nothing', app.key),
     ].join('');
-    const answers = await sendRaw(text, { port: app.port, count: 4, methods: ['GET', 'DELETE', 'DELETE', 'GET'] });
-    expect(answers.map(({ status }) => status)).toEqual([200, 204, 409, 404]);
-    const remaining = answers.map(({ headers }) => Number(headers['x-ratelimit-remaining']));
+    const responses = await sendRaw(text, { port: app.port, count: 4, methods: ['GET', 'DELETE', 'DELETE', 'GET'] });
+    expect(responses.map(({ status }) => status)).toEqual([200, 204, 409, 404]);
+    const remaining = responses.map(({ headers }) => Number(headers['x-ratelimit-remaining']));
     expect(remaining).toEqual([0, 1, 2, 3].map((i) => (remaining[0] ?? 0) - i));
   });
 
-  test('wait in the socket while one is at work, whatever their number, and cost next to nothing', async () => {
+  test('wait in the socket while one is in progress, whatever their number, and use next to no memory', async () => {
     const { app: counting, lookUps, hold } = await startCountingApp();
     await using app = counting;
     const sockets: Socket[] = [];
     app.app.server.on('connection', (socket: Socket) => sockets.push(socket));
     const letGo = hold();
-    const count = 20_000;
+    const count = 5_000;
     const text = Array.from({ length: count }, () => request('/v1/a', forgedKey())).join('');
     const before = await readMemoryInUse();
     const client = connect(app.port, '127.0.0.1');
     client.write(text);
     await expect.poll(lookUps, SOON).toBe(1);
-    // Nothing more is read: what was is less than two reads of 64 kB.
+    // The server has stopped reading after less than two reads of 64 kB.
     await expect.poll(() => sockets[0]?.bytesRead, SOON).toBeGreaterThan(60_000);
     for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
     expect(sockets[0]?.bytesRead).toBeLessThan(131_072);
     expect((await readMemoryInUse()) - before).toBeLessThan(20_000_000);
     letGo();
-    expect(await countAnswers(client, count)).toBe(count);
+    expect(await countResponses(client, count)).toBe(count);
   });
 
-  test('wait in the socket behind a long list, too, whose every piece is taken while more are there', async () => {
+  test('wait in the socket behind a long list, too', async () => {
     const bytesRead: number[] = [];
     const sockets: Socket[] = [];
     async function* longList() {
@@ -76,14 +76,14 @@ describe('pipelined requests', () => {
     }
     await using app = await startTestApp(listingOf(longList));
     app.app.server.on('connection', (socket: Socket) => sockets.push(socket));
-    const behind = Array.from({ length: 6_000 }, () => request('/v1/a', app.key)).join('');
+    const behind = Array.from({ length: 3_000 }, () => request('/v1/a', app.key)).join('');
     const client = connect(app.port, '127.0.0.1');
     client.write(request('/v1/store/orders', app.key) + behind);
-    expect(await countAnswers(client, 6_001)).toBe(6_001);
+    expect(await countResponses(client, 3_001)).toBe(3_001);
     expect(Math.max(...bytesRead)).toBeLessThan(131_072);
   });
 
-  test('of which one has come in part only are not too late while nothing is read', async () => {
+  test('of which one is incomplete do not time out while the server does not read', async () => {
     const { app: counting, lookUps, hold } = await startCountingApp({ bounds: { headersTimeoutMs: 300 } });
     await using app = counting;
     const letGo = hold();
@@ -101,16 +101,16 @@ describe('pipelined requests', () => {
   test.each([
     ['NONSENSE\r\n\r\n', 400],
     ['CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n', 405],
-  ])('before what never becomes a request are answered first: %j', async (last, status) => {
+  ])('get their responses before input that is not HTTP does: %j', async (last, status) => {
     await using app = await startTestApp();
     const list = request('/v1/store/orders', app.key);
     const one = await sendRaw(list + last, { port: app.port, count: 2 });
-    expect(one.map((answer) => answer.status)).toEqual([200, status]);
+    expect(one.map((response) => response.status)).toEqual([200, status]);
     const two = await sendRaw(list + request('/v1/nothing', app.key) + last, { port: app.port, count: 3 });
-    expect(two.map((answer) => answer.status)).toEqual([200, 404, status]);
+    expect(two.map((response) => response.status)).toEqual([200, 404, status]);
   });
 
-  test('of a client that is gone are forgotten', async () => {
+  test('of a client that disconnects are dropped', async () => {
     const { app: counting, lookUps, hold } = await startCountingApp({ bounds: { maxWaitingPerAddress: 100 } });
     await using app = counting;
     const letGo = hold();
@@ -120,13 +120,13 @@ describe('pipelined requests', () => {
     await expect.poll(lookUps, SOON).toBe(1);
     client.destroy();
     letGo();
-    // Nothing is read meanwhile, so that its end is noticed with the first answer.
+    // The server does not read meanwhile, so it notices the disconnect with the first response.
     await expect.poll(() => connectionsOf(app), SOON).toBe(0);
     expect(app.observed.length).toBeLessThan(90);
     expect(await sendRaw(text, { port: app.port, count: 90 })).toHaveLength(90);
   });
 
-  test('of a client that is gone midway in a list are not begun, and take no place of its key', async () => {
+  test('behind a list whose client disconnects are not begun', async () => {
     let begun = 0;
     async function* longList() {
       begun++;
@@ -143,7 +143,7 @@ describe('pipelined requests', () => {
     expect(begun).toBe(1);
   });
 
-  test('of one address are bounded: whoever sends more is cut off, and nobody else', async () => {
+  test('of one address are bounded: a client that sends more is cut off, and no other', async () => {
     const { app: counting, lookUps, hold } = await startCountingApp({ bounds: { maxWaitingPerAddress: 100 } });
     await using app = counting;
     const letGo = hold();

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createKey, planOf } from '../support/keys.ts';
 import { type CountingProxy, startCountingProxy } from './support/counting-proxy.ts';
-import { createKey, planOf, startTestApp, type TestApp } from './support/test-app.ts';
+import { createBannedKey, startTestApp, type TestApp } from './support/test-app.ts';
 
-// What a request costs, in times that somebody waits for another process: counts, because times depend on the machine.
+// What a request costs in round trips to other processes: counts, because durations depend on the machine.
 
 let server: TestApp;
 let between: Record<'postgres' | 'redis', CountingProxy>;
@@ -14,18 +15,18 @@ beforeAll(async () => {
   const proxies: Partial<typeof between> = {};
   const now = new Date();
   server = await startTestApp({
-    clock: () => now, // no key grows old meanwhile
+    clock: () => now, // no remembered key expires meanwhile
     through: async (name, url) => {
       const proxy = await startCountingProxy(url);
       proxies[name] = proxy;
       return proxy.url;
     },
   });
-  between = proxies as typeof between; // the server was led through both
+  between = proxies as typeof between; // the server connects through both
   await server.persistence.orders.generateOrders({ count: 200, seed: 1, now: new Date() });
   exhausted = (await createKey(server.persistence, { plan: planOf(60) })).text;
-  banned = (await createKey(server.persistence, { plan: planOf(1) })).text;
-  // Connections are made, statements prepared, scripts loaded and keys known after a few.
+  banned = await createBannedKey(server);
+  // After a few requests connections are open, statements prepared, scripts loaded and keys cached.
   for (let i = 0; i < 20; i++) await Promise.all([cancel(), cancel(), list(), list()]);
   for (let i = 0; i < 61; i++) await server.fetch('/v1/store/orders', { key: exhausted });
 });
@@ -35,19 +36,17 @@ afterAll(async () => {
 });
 
 const cancel = () => server.fetch(`/v1/store/orders/${nextOrder++}`, { method: 'DELETE' });
-const list = () => server.fetch('/v1/store/orders').then((answer) => answer.text());
+const list = () => server.fetch('/v1/store/orders').then((response) => response.text());
 
-async function hammerUntilBanned(): Promise<void> {
-  for (;;) {
-    const answer = await server.fetch('/v1/store/orders', { key: banned });
-    if ((await answer.text()).includes('api_key_banned')) return;
-  }
+async function expectBanned(): Promise<void> {
+  const response = await server.fetch('/v1/store/orders', { key: banned });
+  expect(await response.json()).toMatchObject({ code: 'api_key_banned' });
 }
 
 async function roundTripsOf(work: () => Promise<unknown>) {
-  // Redis answers in turn: with the answer to this, nothing sent earlier (a ban being noted, say) is under way.
+  // Redis replies in order: after the reply to this, nothing sent earlier (such as noting a ban) is pending.
   await list();
-  // PostgreSQL is asked on several connections, some of which may still be made.
+  // There are several connections to PostgreSQL, some of which may still be opening.
   for (const proxy of Object.values(between)) await proxy.rest();
   for (const proxy of Object.values(between)) proxy.takeRoundTrips();
   await work();
@@ -71,25 +70,25 @@ describe('round trips of a request', () => {
 
   test('that is refused for its limit: one to Redis, none to PostgreSQL', async () => {
     const refused = async () => {
-      const answer = await server.fetch('/v1/store/orders', { key: exhausted });
-      expect(await answer.json()).toMatchObject({ code: 'rate_limit_exceeded' });
+      const response = await server.fetch('/v1/store/orders', { key: exhausted });
+      expect(await response.json()).toMatchObject({ code: 'rate_limit_exceeded' });
     };
     expect(await roundTripsOf(refused)).toEqual({ redis: 1, postgres: 0 });
   });
 
   test('of a banned key: none', async () => {
-    await hammerUntilBanned();
-    expect(await roundTripsOf(hammerUntilBanned)).toEqual({ redis: 0, postgres: 0 });
+    await expectBanned(); // which is remembered for five seconds
+    expect(await roundTripsOf(expectBanned)).toEqual({ redis: 0, postgres: 0 });
   });
 
-  test('with a key that nobody was given: one to Redis, for the address', async () => {
+  test('with a key that does not exist: one to Redis, for the address', async () => {
     const unknown = async () => {
       expect((await server.fetch('/v1/store/orders', { key: 'nonsense' })).status).toBe(401);
     };
     expect(await roundTripsOf(unknown)).toEqual({ redis: 1, postgres: 0 });
   });
 
-  test('with input that cannot be right: one to Redis, none to PostgreSQL', async () => {
+  test('with invalid input: one to Redis, none to PostgreSQL', async () => {
     const wrong = () => server.fetch('/v1/store/orders/abc', { method: 'DELETE' });
     expect(await roundTripsOf(wrong)).toEqual({ redis: 1, postgres: 0 });
   });

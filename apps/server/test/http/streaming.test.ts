@@ -3,53 +3,60 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readMemoryInUse } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createKey, planOf } from '../support/keys.ts';
 import { expectError } from './support/expect-error.ts';
 import { listingOf } from './support/listing-of.ts';
 import { openRaw, sendOne } from './support/raw-http.ts';
-import { createKey, planOf, startTestApp, type TestApp } from './support/test-app.ts';
+import { startTestApp, type TestApp } from './support/test-app.ts';
 
 const listRequest = (key: string) => `GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
 
 const bytes = (text: string) => Buffer.from(text);
 
-/** What is to come of what was done: soon, on a machine that does nothing else. */
+/** For events that follow soon, on a machine that does nothing else. */
 const SOON = { timeout: 20_000 };
 
 /**
- * Reads an answer that comes in chunks to its last one.
+ * Reads a chunked response to its last chunk.
  *
- * @param onMegabyte called whenever another one has come
- * @returns how many bytes there were
+ * @param onProgress called whenever another four megabytes have come
+ * @returns the number of bytes
  */
-async function receiveChunked(socket: Socket, onMegabyte = async () => {}): Promise<number> {
+async function receiveChunked(socket: Socket, onProgress = async () => {}): Promise<number> {
   let received = 0;
   let lastBytes = Buffer.alloc(0);
-  // A socket without an encoding gives buffers.
+  // A socket without an encoding emits buffers.
   for await (const piece of socket as AsyncIterable<Buffer>) {
-    const megabytesBefore = Math.floor(received / 1_000_000);
+    const stepsBefore = Math.floor(received / 4_000_000);
     received += piece.byteLength;
-    if (Math.floor(received / 1_000_000) > megabytesBefore) await onMegabyte();
-    // The end may come in two pieces.
+    if (Math.floor(received / 4_000_000) > stepsBefore) await onProgress();
+    // The end may arrive in two pieces.
     lastBytes = Buffer.concat([lastBytes, piece.subarray(-5)]).subarray(-5);
     if (lastBytes.toString() === '0\r\n\r\n') break;
   }
   return received;
 }
 
+const bytesWritten = (sockets: readonly Socket[]) => sockets.reduce((sum, socket) => sum + socket.bytesWritten, 0);
+
+/** Waits until a number has grown, and then stays as it is. */
+async function waitUntilSteady(read: () => number): Promise<void> {
+  for (let last = 0; read() === 0 || read() !== last; await sleep(300)) last = read();
+}
+
 describe('a long list', () => {
-  const COUNT = 200_000;
+  const COUNT = 300_000; // as in trpc-listing.test.ts, so that they are generated once
   let app: TestApp;
   beforeAll(async () => {
-    app = await startTestApp();
-    await app.persistence.orders.generateOrders({ count: COUNT, seed: 1, now: new Date() });
+    app = await startTestApp({ orders: COUNT });
   });
   afterAll(() => app[Symbol.asyncDispose]());
 
   test('holds every order once, ascending by id, as one JSON array', async () => {
-    const answer = await app.fetch('/v1/store/orders');
-    expect(answer.headers.get('transfer-encoding')).toBe('chunked');
-    expect(answer.headers.get('content-type')).toBe('application/json');
-    const orders = await answer.json();
+    const response = await app.fetch('/v1/store/orders');
+    expect(response.headers.get('transfer-encoding')).toBe('chunked');
+    expect(response.headers.get('content-type')).toBe('application/json');
+    const orders = await response.json();
     if (!Array.isArray(orders)) expect.fail('the list must be an array');
     expect(orders).toHaveLength(COUNT);
     expect(orders.every(({ id }, i) => i === 0 || id > orders[i - 1].id)).toBe(true);
@@ -67,35 +74,37 @@ describe('a long list', () => {
     expect(peak - before).toBeLessThan(10_000_000);
   });
 
-  test('waits for a client that does not read, holds little for it, and serves others', async () => {
+  test('waits for a client that does not read, buffers little for it, and serves others', async () => {
     const before = await readMemoryInUse();
+    const accepted: Socket[] = [];
+    app.app.server.on('connection', (socket: Socket) => accepted.push(socket));
     const sockets = Array.from({ length: 5 }, () => connect(app.port, '127.0.0.1').pause());
     await Promise.all(sockets.map((socket) => once(socket, 'connect')));
     for (const socket of sockets) socket.write(listRequest(app.key));
-    await sleep(1_000);
+    await waitUntilSteady(() => bytesWritten(accepted));
     expect((await readMemoryInUse()) - before).toBeLessThan(5 * 3_000_000);
-    // Nobody reads meanwhile, so that whoever waited for these would wait for ever.
+    // The other readers never read, so a request that waited for them would never end.
     expect((await app.fetch('/v1/pets/1')).status).toBe(404);
-    // Those that read again get everything.
+    // A reader that goes on receives everything.
     const [reader] = sockets;
     expect(await receiveChunked(reader as Socket)).toBeGreaterThan(15_000_000); // there are five
     for (const socket of sockets) socket.destroy();
   });
 });
 
-describe('a listing', () => {
-  test('that is short goes out in one piece, with its length', async () => {
+describe.concurrent('a listing', () => {
+  test('that is short is sent in one piece, with its length', async () => {
     await using app = await startTestApp();
     using connection = await openRaw({ port: app.port });
     const pieces: string[] = [];
     connection.socket.on('data', (text: string) => pieces.push(text));
     connection.write(listRequest(app.key));
-    const answer = await connection.read();
-    expect(answer).toMatchObject({ status: 200, body: '[]', headers: { 'content-length': '2' } });
+    const response = await connection.read();
+    expect(response).toMatchObject({ status: 200, body: '[]', headers: { 'content-length': '2' } });
     expect(pieces).toHaveLength(1);
   });
 
-  test('ends when its client is gone', async () => {
+  test('ends when its client disconnects', async ({ expect }) => {
     let hasEnded = false;
     async function* endless() {
       try {
@@ -108,7 +117,7 @@ describe('a listing', () => {
     const socket = connect(app.port, '127.0.0.1').pause();
     socket.write(listRequest(app.key));
     await once(socket, 'readable');
-    await sleep(100); // until there is no more room for what nobody reads
+    await sleep(100); // until the buffers are full
     expect(hasEnded).toBe(false);
     socket.destroy();
     await expect.poll(() => hasEnded, SOON).toBe(true);
@@ -116,14 +125,14 @@ describe('a listing', () => {
     expect(app.logLines.filter(({ level }) => level > 30)).toEqual([]);
   });
 
-  test('that fails midway is cut off, never ended as if it were whole', async () => {
+  test('that fails midway is cut off, never ended as if it were complete', async () => {
     async function* failing() {
       yield bytes('[{"id":1}');
       await sleep(20);
       throw new Error('the disk is gone');
     }
     await using app = await startTestApp(listingOf(failing));
-    await expect(app.fetch('/v1/store/orders').then((answer) => answer.text())).rejects.toThrow();
+    await expect(app.fetch('/v1/store/orders').then((response) => response.text())).rejects.toThrow();
     using connection = await openRaw({ port: app.port });
     connection.write(listRequest(app.key));
     const received = await connection.readToEnd();
@@ -135,7 +144,7 @@ describe('a listing', () => {
     ]);
   });
 
-  test('that fails before its first piece is an error like any other', async () => {
+  test('that fails before its first chunk is an error like any other', async () => {
     // biome-ignore lint/correctness/useYield: it fails before it would
     async function* failing(): AsyncGenerator<Uint8Array> {
       throw new Error('the disk is gone');
@@ -144,7 +153,7 @@ describe('a listing', () => {
     await expectError(await app.fetch('/v1/store/orders'), 'internal_error');
   });
 
-  test('begins to arrive before it is known in full', async () => {
+  test('begins to arrive before all of it has been read', async () => {
     const gate = Promise.withResolvers<void>();
     async function* held() {
       yield bytes('[{"id":1}');
@@ -160,7 +169,7 @@ describe('a listing', () => {
     expect(await connection.read()).toMatchObject({ status: 200, body: '[{"id":1}]' });
   });
 
-  test('of which too many are on their way is refused', async () => {
+  test('beyond the maximum number of streams is refused', async () => {
     const gate = Promise.withResolvers<void>();
     async function* held() {
       yield bytes('[');
@@ -175,7 +184,7 @@ describe('a listing', () => {
     expect((await app.fetch('/v1/store/orders')).status).toBe(200);
   });
 
-  test('of a client that reads nothing for long is cut off', async () => {
+  test('whose client reads nothing for long is cut off', async ({ expect }) => {
     async function* endless() {
       for (;;) yield bytes('x'.repeat(100_000));
     }
@@ -186,7 +195,7 @@ describe('a listing', () => {
     socket.destroy();
   });
 
-  test('is sent to HTTP/1.0 without chunks, until the end of the connection', async () => {
+  test('is sent to HTTP/1.0 unchunked, up to the end of the connection', async () => {
     async function* two() {
       yield bytes('[');
       await sleep(20);
@@ -201,24 +210,24 @@ describe('a listing', () => {
   });
 });
 
-describe('over tRPC', () => {
+describe.concurrent('over tRPC', () => {
   const streamRequest = (key: string) =>
     `GET /trpc/orders.list?batch=1&input=%7B%7D HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n` +
     'trpc-accept: application/jsonl\r\n\r\n';
 
-  test('a list comes in pieces under the headers of a limit', async () => {
+  test('a list is streamed, with rate limit headers', async () => {
     await using app = await startTestApp();
     await app.persistence.orders.generateOrders({ count: 1_000, seed: 1, now: new Date() });
     const { text: key } = await createKey(app.persistence, { plan: planOf(5) });
-    const answer = await sendOne(streamRequest(key), { port: app.port });
-    expect(answer).toMatchObject({
+    const response = await sendOne(streamRequest(key), { port: app.port });
+    expect(response).toMatchObject({
       status: 200,
       headers: { 'transfer-encoding': 'chunked', 'x-ratelimit-remaining': '4', 'content-type': 'application/json' },
     });
-    expect(answer.body.match(/"quantity"/g)).toHaveLength(1_000);
+    expect(response.body.match(/"quantity"/g)).toHaveLength(1_000);
   });
 
-  test('a list ends when its client is gone', async () => {
+  test('a list ends when its client disconnects', async ({ expect }) => {
     let hasEnded = false;
     async function* endless() {
       try {
@@ -230,7 +239,7 @@ describe('over tRPC', () => {
         hasEnded = true;
       }
     }
-    await using app = await startTestApp(listingOf(() => endless() as never, endless)); // no text is asked for
+    await using app = await startTestApp(listingOf(() => endless() as never, endless)); // the JSON is not read
     const socket = connect(app.port, '127.0.0.1');
     socket.write(streamRequest(app.key));
     await once(socket, 'data');
@@ -240,10 +249,10 @@ describe('over tRPC', () => {
     expect(app.logLines.filter(({ level }) => level > 30)).toEqual([]);
   });
 
-  test('a caller whose link does not stream is told which one does', async () => {
+  test('the error for a link that does not stream names one that does', async () => {
     await using app = await startTestApp();
-    const answer = await app.fetch('/trpc/orders.list');
-    expect(answer.status).toBe(415);
-    expect(await answer.text()).toContain('httpBatchStreamLink');
+    const response = await app.fetch('/trpc/orders.list');
+    expect(response.status).toBe(415);
+    expect(await response.text()).toContain('httpBatchStreamLink');
   });
 });

@@ -5,18 +5,12 @@ import { StorageUnavailableError } from '@petstore/domain';
 import type { RateLimiter } from '@petstore/rate-limit';
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
 import { describe, expect, test } from 'vitest';
+import { createKey, planOf } from '../support/keys.ts';
+import { overriding } from '../support/overriding.ts';
 import { expectRateLimitHeaders } from './support/expect-error.ts';
 import { importPets, placeOrder } from './support/orders.ts';
 import { openRaw, sendOne } from './support/raw-http.ts';
-import {
-  createKey,
-  failing,
-  planOf,
-  startTestApp,
-  type TestApp,
-  type TestAppOptions,
-  useTestApp,
-} from './support/test-app.ts';
+import { failing, startTestApp, type TestApp, type TestAppOptions, useTestApp } from './support/test-app.ts';
 import { batchBody, encode, mutate, query } from './support/trpc-calls.ts';
 
 const JSON_BODY = { 'content-type': 'application/json' };
@@ -28,18 +22,18 @@ const post = (app: TestApp, path: string, init: Parameters<TestApp['fetch']>[1] 
   app.fetch(path, { method: 'POST', headers: JSON_BODY, ...init });
 
 describe('a call that succeeds', () => {
-  test('pets.get gives the pet, its id as a bigint', async () => {
-    const answer = await query(shared, 'pets.get', { petId: 1n });
-    expect(answer).toMatchObject({ status: 200, data: { id: 1n, name: 'Ada' } });
-    expectRateLimitHeaders({ headers: Object.fromEntries(answer.headers) });
+  test('pets.get returns the pet, its id as a bigint', async () => {
+    const response = await query(shared, 'pets.get', { petId: 1n });
+    expect(response).toMatchObject({ status: 200, data: { id: 1n, name: 'Ada' } });
+    expectRateLimitHeaders({ headers: Object.fromEntries(response.headers) });
   });
 
-  test('orders.cancel gives nothing', async () => {
+  test('orders.cancel returns nothing', async () => {
     const { id } = await placeOrder(persistence);
     expect(await mutate(shared, 'orders.cancel', { orderId: id })).toMatchObject({ status: 200, data: undefined });
   });
 
-  test('orders.place, ship and complete give the order as it now is, to an internal key', async () => {
+  test('orders.place, ship and complete return the changed order to an internal key', async () => {
     const options = { key: shared.internalKey };
     const shipDate = new Date('2026-05-06T07:08:09.010Z');
     const placed = await mutate(shared, 'orders.place', { petId: 9n, quantity: 3, shipDate }, options);
@@ -51,7 +45,7 @@ describe('a call that succeeds', () => {
       status: 'pending',
       placedAt: expect.any(Date),
     });
-    const { id: orderId } = placed.data as { id: bigint }; // as has just been seen
+    const { id: orderId } = placed.data as { id: bigint }; // as the assertion above shows
     const shipped = await mutate(shared, 'orders.ship', { orderId }, options);
     expect(shipped.data).toMatchObject({
       id: orderId,
@@ -63,14 +57,14 @@ describe('a call that succeeds', () => {
     expect(completed.data).toMatchObject({ id: orderId, status: 'shipped', complete: true });
   });
 
-  test('HEAD answers as GET without a body', async () => {
+  test('HEAD is as GET without a body', async () => {
     const input = encodeURIComponent('{"json":{"petId":"1"},"meta":{"values":{"petId":["bigint"]}}}');
-    const answer = await sendOne(
+    const response = await sendOne(
       `HEAD /trpc/pets.get?input=${input} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${shared.key}\r\n\r\n`,
       { port: shared.port, method: 'HEAD' },
     );
-    expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } });
-    expect(Number(answer.headers['content-length'])).toBeGreaterThan(0);
+    expect(response).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } });
+    expect(Number(response.headers['content-length'])).toBeGreaterThan(0);
   });
 });
 
@@ -195,7 +189,7 @@ const ROWS: readonly Row[] = [
   },
 ];
 
-describe("every failure under /trpc is tRPC's envelope with the documented code", () => {
+describe('every failure over tRPC is an error envelope with the documented code', () => {
   test.each(ROWS)('$code: $what', async ({ code, provoke, headers = {} }) => {
     const response = await provoke(shared);
     const text = await response.text();
@@ -216,53 +210,54 @@ describe("every failure under /trpc is tRPC's envelope with the documented code"
     expectRateLimitHeaders({ headers: all });
   });
 
-  test('a body that turns out too large is refused as it comes, and the connection ends', async () => {
+  test('a body that exceeds the maximum is refused before its end, and the connection is closed', async () => {
     await using app = await startTestApp({ bounds: { maxBodyBytes: 100 } });
     using connection = await openRaw({ port: app.port });
     connection.write(
       `POST /trpc/orders.cancel HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${app.key}\r\n` +
         `Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n80\r\n${' '.repeat(128)}\r\n`,
     );
-    const answer = await connection.read();
-    expect(answer).toMatchObject({ status: 413, headers: { connection: 'close' } });
-    expect(answer.body).toContain('payload_too_large');
+    const response = await connection.read();
+    expect(response).toMatchObject({ status: 413, headers: { connection: 'close' } });
+    expect(response.body).toContain('payload_too_large');
   });
 
-  test('a body that does not come in time is 408', async () => {
+  test.concurrent('an incomplete body is 408 after its time limit', async () => {
     await using app = await startTestApp({ bounds: { headersTimeoutMs: 1_000, requestTimeoutMs: 1_000 } });
     using connection = await openRaw({ port: app.port });
     connection.write(
       `POST /trpc/orders.cancel HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${app.key}\r\n` +
         'Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{',
     );
-    const answer = await connection.read();
-    expect(answer).toMatchObject({ status: 408, headers: { 'x-ratelimit-limit': '1000000000', connection: 'close' } });
-    expect(answer.body).toContain('request_timeout');
+    const response = await connection.read();
+    expect(response).toMatchObject({
+      status: 408,
+      headers: { 'x-ratelimit-limit': '1000000000', connection: 'close' },
+    });
+    expect(response.body).toContain('request_timeout');
   });
 
-  describe('where the limiter takes its time', () => {
-    /** An app whose limiter answers when it is let go. */
+  describe.concurrent('while the limiter is slow', () => {
+    /** An app whose limiter waits for `letGo`. */
     async function startSlowApp(options: TestAppOptions = {}) {
       const gate = Promise.withResolvers<void>();
-      const asked = Promise.withResolvers<void>();
-      const limiter = (real: RateLimiter): RateLimiter => ({
-        check: async (subject, cost) => {
-          asked.resolve();
-          await gate.promise;
-          return real.check(subject, cost);
-        },
-        peek: (subject) => real.peek(subject),
-        recall: (subject) => real.recall(subject),
-        debit: (subject, use) => real.debit(subject, use),
-      });
+      const called = Promise.withResolvers<void>();
+      const limiter = (real: RateLimiter) =>
+        overriding(real, {
+          async check(subject, cost) {
+            called.resolve();
+            await gate.promise;
+            return real.check(subject, cost);
+          },
+        });
       const app = await startTestApp({ ...options, wrap: { limiter } });
-      return { app, limiterAsked: asked.promise, letGo: () => gate.resolve() };
+      return { app, limiterCalled: called.promise, letGo: () => gate.resolve() };
     }
     const half = (key: string) =>
       `POST /trpc/orders.cancel HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n` +
       'Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{';
 
-    test('a body that was given up meanwhile is 408 all the same', async () => {
+    test('a body that times out meanwhile is 408, too', async () => {
       const { app: slow, letGo } = await startSlowApp({ bounds: { headersTimeoutMs: 1_000, requestTimeoutMs: 1_000 } });
       await using app = slow;
       app.app.server.once('clientError', letGo);
@@ -271,13 +266,13 @@ describe("every failure under /trpc is tRPC's envelope with the documented code"
       expect(await connection.read()).toMatchObject({ status: 408, headers: { 'x-ratelimit-limit': '1000000000' } });
     });
 
-    test('a client that was gone meanwhile is waited for no longer', async () => {
-      const { app: slow, limiterAsked, letGo } = await startSlowApp();
+    test('a request whose client disconnects meanwhile ends with 499', async ({ expect }) => {
+      const { app: slow, limiterCalled, letGo } = await startSlowApp();
       await using app = slow;
       app.app.server.once('connection', (socket: Socket) => socket.once('close', letGo));
       const connection = await openRaw({ port: app.port });
       connection.write(half(app.key));
-      await limiterAsked;
+      await limiterCalled;
       connection.socket.resetAndDestroy();
       await expect
         .poll(() => app.observed, { timeout: 20_000 })
@@ -285,7 +280,7 @@ describe("every failure under /trpc is tRPC's envelope with the documented code"
     });
   });
 
-  test('a body that the parser refuses is 400 under the headers of the key', async () => {
+  test('a malformed body is 400, with the rate limit headers of the key', async () => {
     using connection = await openRaw({ port: shared.port });
     connection.write(
       `POST /trpc/orders.cancel HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${shared.key}\r\n` +
@@ -293,19 +288,22 @@ describe("every failure under /trpc is tRPC's envelope with the documented code"
     );
     await sleep(200);
     connection.write('not a chunk\r\n');
-    const answer = await connection.read();
-    expect(answer).toMatchObject({ status: 400, headers: { 'x-ratelimit-limit': '1000000000', connection: 'close' } });
-    expect(answer.body).toContain('"errorCode":"invalid_request"');
+    const response = await connection.read();
+    expect(response).toMatchObject({
+      status: 400,
+      headers: { 'x-ratelimit-limit': '1000000000', connection: 'close' },
+    });
+    expect(response.body).toContain('"errorCode":"invalid_request"');
   });
 
-  test('a client that waits for 100 Continue is told to go on only after admission', async () => {
+  test('a client that waits for 100 Continue gets it only after admission', async () => {
     const { id } = await placeOrder(persistence);
     const body = encode({ orderId: id });
     const head = (key: string) =>
       `POST /trpc/orders.cancel HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nExpect: 100-Continue\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
     using refused = await openRaw({ port: shared.port });
-    refused.write(head('nobody'));
+    refused.write(head('unknown'));
     expect(await refused.read()).toMatchObject({ status: 401, headers: { connection: 'close' } });
     using admitted = await openRaw({ port: shared.port });
     admitted.write(head(shared.key));
@@ -316,9 +314,9 @@ describe("every failure under /trpc is tRPC's envelope with the documented code"
 
   test('a failure of the database is 503 with Retry-After', async () => {
     await using app = await startTestApp(failing(new StorageUnavailableError('away')));
-    const answer = await query(app, 'pets.get', { petId: 1n });
-    expect(answer).toMatchObject({ status: 503, error: { data: { errorCode: 'service_unavailable' } } });
-    expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+    const response = await query(app, 'pets.get', { petId: 1n });
+    expect(response).toMatchObject({ status: 503, error: { data: { errorCode: 'service_unavailable' } } });
+    expect(response.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
   });
 });
 
@@ -337,25 +335,25 @@ describe('a batch', () => {
 
   test.each(['b%61tch=1', 'batch=1&batch=0', 'x=y&batch=%31'])('is charged as tRPC reads it: ?%s', async (search) => {
     const { text: key } = await createKey(persistence, { plan: planOf(5) });
-    const answer = await shared.fetch(`/trpc/pets.get,pets.get?${search}`, { key });
-    expect(answer.headers.get('x-ratelimit-remaining')).toBe('3');
-    expect(await answer.json()).toHaveLength(2);
+    const response = await shared.fetch(`/trpc/pets.get,pets.get?${search}`, { key });
+    expect(response.headers.get('x-ratelimit-remaining')).toBe('3');
+    expect(await response.json()).toHaveLength(2);
   });
 
-  test('answers each call for itself', async () => {
+  test('has a result for each call', async () => {
     const { id } = await placeOrder(persistence);
-    const answer = await post(shared, '/trpc/orders.cancel,orders.cancel,orders.nothing?batch=1', {
+    const response = await post(shared, '/trpc/orders.cancel,orders.cancel,orders.nothing?batch=1', {
       body: batchBody([{ orderId: id }, { orderId: 404n }, {}]),
     });
-    expect(answer.status).toBe(207);
-    expect(await answer.json()).toMatchObject([
+    expect(response.status).toBe(207);
+    expect(await response.json()).toMatchObject([
       { result: {} },
       { error: { json: { data: { errorCode: 'order_not_found' } } } },
       { error: { json: { data: { errorCode: 'route_not_found' } } } },
     ]);
   });
 
-  test('OPTIONS tells the methods of its procedures', async () => {
+  test('OPTIONS lists the methods of its procedures', async () => {
     const options = async (names: string) =>
       (await shared.fetch(`/trpc/${names}?batch=1`, { method: 'OPTIONS' })).headers.get('allow');
     expect(await options('pets.get,orders.list')).toBe('GET, HEAD, OPTIONS');
@@ -363,13 +361,13 @@ describe('a batch', () => {
   });
 });
 
-test('what tRPC accepts stays as strict after REST calls of the same procedures', async () => {
+test('tRPC stays as strict after REST calls of the same procedures', async () => {
   const { id } = await placeOrder(persistence);
   await shared.fetch('/v1/pets/1');
   await shared.fetch(`/v1/store/orders/${id}`, { method: 'DELETE' });
   for (const orderId of ['5', 5, '0x10', '', true, null]) {
-    const answer = await mutate(shared, 'orders.cancel', { orderId });
-    expect(answer, String(orderId)).toMatchObject({ status: 400, error: { data: { errorCode: 'invalid_request' } } });
+    const response = await mutate(shared, 'orders.cancel', { orderId });
+    expect(response, String(orderId)).toMatchObject({ status: 400, error: { data: { errorCode: 'invalid_request' } } });
   }
   const loose = '{"json":{"orderId":"0x1"},"meta":{"values":{"orderId":["bigint"]}}}';
   expect((await post(shared, '/trpc/orders.cancel', { body: loose })).status).toBe(400);

@@ -1,20 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { generateApiKeyId, generateApiKeyText } from '@petstore/domain';
-import { openPersistence } from '@petstore/persistence';
 import { startPostgresServer } from '@petstore/testing';
 import { expect, test } from 'vitest';
+import { prepareServerDatabase } from '../support/template-database.ts';
 import { expectError } from './support/expect-error.ts';
 import { startTestApp } from './support/test-app.ts';
 
-/** What is to come of what was done: soon, on a machine that does nothing else. */
+/** For events that follow soon, on a machine that does nothing else. */
 const SOON = { timeout: 30_000 };
 
-test('while PostgreSQL is away a known key stays good, and whoever else comes is told 503, uncounted', async () => {
+test('while PostgreSQL is unavailable a cached key stays valid, and other callers get 503, uncounted', async () => {
   await using postgres = await startPostgresServer();
-  {
-    await using persistence = openPersistence({ databaseUrl: postgres.url });
-    await persistence.migrations.migrate();
-  }
+  await prepareServerDatabase(postgres.url);
   let isStorageAvailable = true;
   await using app = await startTestApp({
     databaseUrl: postgres.url,
@@ -25,12 +22,12 @@ test('while PostgreSQL is away a known key stays good, and whoever else comes is
 
   await postgres.kill();
   isStorageAvailable = false;
-  // Sessions end a moment after the server that they belong to.
+  // Sessions end a moment after their server.
   await expect.poll(async () => (await app.fetch('/v1/store/orders')).status, SOON).toBe(503);
 
   const known = await expectError(await app.fetch('/v1/store/orders'), 'service_unavailable');
   expect(known.headers).toMatchObject({ 'x-ratelimit-limit': '1000000000', 'retry-after': expect.any(String) });
-  for (const key of [unknownKey, 'nobody', null]) {
+  for (const key of [unknownKey, 'unknown', null]) {
     for (let i = 0; i < 2; i++) {
       const unknown = await expectError(await app.fetch('/v1/store/orders', { key }), 'service_unavailable');
       expect(unknown.headers).toMatchObject({
@@ -43,7 +40,7 @@ test('while PostgreSQL is away a known key stays good, and whoever else comes is
   const trpc = await app.fetch('/trpc/pets.get', { key: unknownKey });
   expect(trpc.status).toBe(503);
   expect(await trpc.json()).toMatchObject({ error: { json: { data: { errorCode: 'service_unavailable' } } } });
-  // What never needed the database is answered as ever.
+  // Routes that need no database work as before.
   await expectError(await app.fetch('/v1/nothing'), 'route_not_found');
   expect((await app.fetch('/docs', { key: null })).status).toBe(200);
 

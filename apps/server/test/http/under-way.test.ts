@@ -1,13 +1,17 @@
 import type { Order } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
+import { createKey, planOf } from '../support/keys.ts';
+import { overriding } from '../support/overriding.ts';
+import { request } from './support/counting-app.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { listingOf } from './support/listing-of.ts';
 import { pendingOrder } from './support/orders.ts';
-import { createKey, planOf, startTestApp, type TestApp } from './support/test-app.ts';
+import { type RawResponse, sendRaw } from './support/raw-http.ts';
+import { startTestApp, type TestApp } from './support/test-app.ts';
 
 const SOON = { timeout: 20_000 };
 
-/** Lists of two batches, the second of which comes when it is let go. */
+/** Lists of two batches, the second of which waits for `letGo`. */
 function heldLists() {
   let gate = Promise.withResolvers<void>();
   let ended = 0;
@@ -43,7 +47,7 @@ function heldLists() {
   };
 }
 
-/** An app that lists so; what it holds is let go before it ends. */
+/** An app with such lists, which are let go before it closes. */
 async function startHolding(
   lists: ReturnType<typeof heldLists>,
   bounds?: { readonly maxStreams: number },
@@ -70,21 +74,23 @@ const listOverTrpc = (app: TestApp, count: number, key = app.key) =>
 const businessKey = async ({ persistence }: TestApp) =>
   (await createKey(persistence, { plan: { name: 'business' } })).text;
 
-/** Whether an answer says that its caller has enough under way, and says it as every 429 does. */
-async function expectCrowded(response: Response): Promise<void> {
+/** Expects a 429 for too many requests in progress, in the form of every 429. */
+async function expectCrowded(response: Response | RawResponse): Promise<void> {
   const raw = await expectError(response, 'rate_limit_exceeded');
   expect(raw.headers['retry-after']).toBe('1');
   expectRateLimitHeaders(raw);
 }
 
-describe('long lists under way', () => {
-  test('are four of a key, sixteen of an Enterprise key, and none that another key notices', async () => {
+describe.concurrent('long lists in progress', () => {
+  test('are limited to four of a key, to sixteen of an Enterprise key, without effect on other keys', async ({
+    expect,
+  }) => {
     const lists = heldLists();
     await using app = await startHolding(lists);
     const key = await businessKey(app);
     const four = await Promise.all([1, 2, 3, 4].map(() => list(app, key)));
     for (let i = 0; i < 3; i++) await expectCrowded(await list(app, key));
-    // The key is let in to all else, and another one lists.
+    // Other requests of the key are admitted, and lists of other keys.
     expect((await app.fetch('/v1/pets/1', { key })).status).toBe(404);
     const sixteen = await Promise.all(Array.from({ length: 16 }, () => list(app)));
     await expectCrowded(await list(app));
@@ -93,7 +99,7 @@ describe('long lists under way', () => {
       expect(response.status).toBe(200);
       expect(await response.text()).toBe('[]');
     }
-    // Those that were refused are ended, too.
+    // The refused ones are ended, too.
     await expect.poll(lists.ended, SOON).toBe(24);
     const after = await list(app, key);
     expect(after.status).toBe(200);
@@ -101,7 +107,7 @@ describe('long lists under way', () => {
     await after.text();
   });
 
-  test('over REST and tRPC count together, and a batch counts what it holds', async () => {
+  test('over REST and tRPC count together, each list of a batch on its own', async ({ expect }) => {
     const lists = heldLists();
     await using app = await startHolding(lists);
     const key = await businessKey(app);
@@ -110,29 +116,29 @@ describe('long lists under way', () => {
     expect(refused.status).toBe(429);
     expect(refused.headers.get('retry-after')).toBe('1');
     expect(await refused.json()).toMatchObject({ error: { json: { data: { errorCode: 'rate_limit_exceeded' } } } });
-    // It holds none of the places that it could have had.
+    // A refused batch counts for none of its lists.
     const rest = await listOverTrpc(app, 2, key);
     expect(rest.status).toBe(200);
     await expectCrowded(await list(app, key));
     lists.letGo();
     await Promise.all([...two, rest].map((response) => response.text()));
-    // All that had begun, those of the refused requests included: 2, 3, 2 and 1.
+    // All that had begun, those of refused requests included: 2, 3, 2 and 1.
     await expect.poll(lists.ended, SOON).toBe(8);
     expect((await listOverTrpc(app, 200, key)).status).toBe(429);
   });
 
-  test('are only those that go on beyond their first batch', async () => {
+  test('are only those that have more than one batch', async () => {
     await using app = await startTestApp();
     const key = await businessKey(app);
-    const answers = await Promise.all(Array.from({ length: 20 }, () => list(app, key)));
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
-    await Promise.all(answers.map((response) => response.text()));
+    const responses = await Promise.all(Array.from({ length: 20 }, () => list(app, key)));
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
+    await Promise.all(responses.map((response) => response.text()));
     const batch = await listOverTrpc(app, 20, key);
     expect(batch.status).toBe(200);
     expect(await batch.text()).not.toContain('error');
   });
 
-  test('that break midway give back their places', async () => {
+  test('that fail midway no longer count', async () => {
     const lists = heldLists();
     await using app = await startHolding(lists, { maxStreams: 4 });
     const key = await businessKey(app);
@@ -145,7 +151,7 @@ describe('long lists under way', () => {
     for (const response of four) expect(await response.text()).toBe('[]');
   });
 
-  test('that are refused for all at once are 503, and are ended', async () => {
+  test('beyond the maximum of all keys are 503, and are ended', async ({ expect }) => {
     const lists = heldLists();
     await using app = await startHolding(lists, { maxStreams: 1 });
     const first = await list(app);
@@ -155,7 +161,7 @@ describe('long lists under way', () => {
     await expect.poll(lists.ended, SOON).toBe(2);
   });
 
-  test('that were refused count towards no ban', async () => {
+  test('that are refused lead to no ban', async () => {
     const lists = heldLists();
     await using app = await startHolding(lists);
     const { text: key } = await createKey(app.persistence, { plan: planOf(5, 1_000_000) });
@@ -163,7 +169,8 @@ describe('long lists under way', () => {
       plan: { name: 'enterprise', limits: { perMinute: 400, perDay: 400 } },
     });
     const sixteen = await Promise.all(Array.from({ length: 16 }, () => list(app, other.text)));
-    for (let i = 0; i < 300; i++) await expectCrowded(await list(app, other.text));
+    const refused = await sendRaw(request('/v1/store/orders', other.text).repeat(300), { port: app.port, count: 300 });
+    for (const response of refused) await expectCrowded(response);
     expect((await app.fetch('/v1/pets/1', { key: other.text })).status).toBe(404);
     expect((await app.fetch('/v1/pets/1', { key })).status).toBe(404);
     lists.letGo();
@@ -171,27 +178,28 @@ describe('long lists under way', () => {
   });
 });
 
-/** An app whose procedures wait until they are let go, and how many of them have begun. */
+/** An app whose look-ups of pets wait for `letGo`, with the number of those that have begun. */
 async function startWaitingApp(bounds?: { readonly maxRequestsInFlight: number }) {
   const gate = Promise.withResolvers<void>();
   let begun = 0;
   const app = await startTestApp({
     ...(bounds && { bounds }),
     wrap: {
-      pets: (pets) => ({
-        async findPet(id) {
-          begun++;
-          await gate.promise;
-          return pets.findPet(id);
-        },
-      }),
+      pets: (pets) =>
+        overriding(pets, {
+          async findPet(id) {
+            begun++;
+            await gate.promise;
+            return pets.findPet(id);
+          },
+        }),
     },
   });
   const letGo = () => gate.resolve();
   return { app: endingAfter(letGo, app), begun: () => begun, letGo };
 }
 
-const askTimes = (app: TestApp, count: number, key: string) =>
+const sendTimes = (app: TestApp, count: number, key: string) =>
   Array.from({ length: count }, () => app.fetch('/v1/pets/1', { key }));
 const batchOf = (app: TestApp, count: number, key: string) =>
   app.fetch(`/trpc/${Array(count).fill('pets.get').join()}?batch=1&input=${encodeURIComponent(petInputs(count))}`, {
@@ -201,15 +209,15 @@ const petInputs = (count: number) =>
   JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, i) => [i, PET_INPUT]).slice(0, 6)));
 const PET_INPUT = { json: { petId: '1' }, meta: { values: { petId: ['bigint'] } } };
 
-describe('requests under way', () => {
-  test('are 256 of a key, and none that another key notices', async () => {
+describe.concurrent('requests in progress', () => {
+  test('are limited to 256 of a key, without effect on other keys', async ({ expect }) => {
     const { app: waiting, begun, letGo } = await startWaitingApp();
     await using app = waiting;
     const key = await businessKey(app);
-    await list(app, key); // from here on the process knows it
-    const most = askTimes(app, 250, key);
+    await list(app, key); // from here on the process has cached it
+    const most = sendTimes(app, 250, key);
     await expect.poll(begun, SOON).toBe(250);
-    // A batch counts what it holds: seven are one too many.
+    // Each call of a batch counts: seven are one too many.
     const batch = await batchOf(app, 7, key);
     expect(batch.status).toBe(429);
     expect(batch.headers.get('retry-after')).toBe('1');
@@ -224,17 +232,17 @@ describe('requests under way', () => {
     expect((await app.fetch('/v1/pets/1', { key })).status).toBe(404);
   });
 
-  test('are no longer those of an address once their key is known', async () => {
+  test('count for their key, and no longer for their address, once the key is known', async ({ expect }) => {
     const { app: waiting, begun, letGo } = await startWaitingApp();
     await using app = waiting;
-    const first = askTimes(app, 64, app.key);
+    const first = sendTimes(app, 64, app.key);
     await expect.poll(begun, SOON).toBe(64);
     expect((await app.fetch('/v1/pets/1', { key: null })).status).toBe(401);
     letGo();
     for (const { status } of await Promise.all(first)) expect(status).toBe(404);
   });
 
-  test('cannot be of a batch of more than 256 calls, which is told so', async () => {
+  test('cannot be a batch of more than 256 calls, whose error says so', async () => {
     await using app = await startTestApp();
     expect((await batchOf(app, 256, app.key)).status).not.toBe(429);
     const tooLarge = await batchOf(app, 257, app.key);
@@ -242,11 +250,13 @@ describe('requests under way', () => {
     expect(await tooLarge.text()).toContain('more calls than the limits of the key allow');
   });
 
-  test('of all callers are bounded, refused before anybody is looked up, and let in again when they are fewer', async () => {
+  test('are bounded for all callers together, refused before any look-up, and admitted again when they are fewer', async ({
+    expect,
+  }) => {
     const { app: waiting, begun, letGo } = await startWaitingApp({ maxRequestsInFlight: 2 });
     await using app = waiting;
     for (let i = 0; i < 20; i++) expect((await app.fetch('/v1/store/orders')).status).toBe(200);
-    const two = askTimes(app, 2, app.key);
+    const two = sendTimes(app, 2, app.key);
     await expect.poll(begun, SOON).toBe(2);
     const { text: unknown } = await createKey(app.persistence);
     for (const key of [app.key, unknown, null]) {

@@ -1,8 +1,9 @@
 import { INT64_MAX, INT64_MIN, type OrderId, petId } from '@petstore/domain';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { createKey, planOf } from '../support/keys.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { importOrders, pendingOrder, placeOrder } from './support/orders.ts';
-import { createKey, planOf, type TestApp, useTestApp } from './support/test-app.ts';
+import { type TestApp, useTestApp } from './support/test-app.ts';
 import { query } from './support/trpc-calls.ts';
 
 const SHOP = 'https://shop.example';
@@ -11,18 +12,18 @@ const app = await useTestApp({ corsOrigins: [SHOP] });
 const get = (query = '', init: Parameters<TestApp['fetch']>[1] = {}) => app.fetch(`/v2/store/orders${query}`, init);
 
 /** Where a page leads, as a client finds it: relative to where the page came from. */
-function linkOf(answer: Response, rel: 'next' | 'first'): string | undefined {
-  const target = new RegExp(`<([^>]*)>; rel="${rel}"`).exec(answer.headers.get('link') ?? '')?.[1];
-  return target === undefined ? undefined : new URL(target, answer.url).href.slice(app.origin.length);
+function linkOf(response: Response, rel: 'next' | 'first'): string | undefined {
+  const target = new RegExp(`<([^>]*)>; rel="${rel}"`).exec(response.headers.get('link') ?? '')?.[1];
+  return target === undefined ? undefined : new URL(target, response.url).href.slice(app.origin.length);
 }
 
 async function readAll(path: string): Promise<string[]> {
   const ids: string[] = [];
   for (let next: string | undefined = path; next !== undefined; ) {
-    const answer = await app.fetch(next);
-    expect(answer.status).toBe(200);
-    ids.push(...Array.from((await answer.text()).matchAll(/"id":(-?\d+)/g), ([, id]) => id ?? ''));
-    next = linkOf(answer, 'next');
+    const response = await app.fetch(next);
+    expect(response.status).toBe(200);
+    ids.push(...Array.from((await response.text()).matchAll(/"id":(-?\d+)/g), ([, id]) => id ?? ''));
+    next = linkOf(response, 'next');
   }
   return ids;
 }
@@ -40,19 +41,19 @@ beforeAll(async () => {
 
 describe('200: a page of orders', () => {
   test('holds them with their status, ascending by id, ids as bare digits', async () => {
-    const answer = await get('?limit=4');
-    expect(answer.headers.get('content-type')).toBe('application/json');
-    expect(await answer.text()).toBe(
+    const response = await get('?limit=4');
+    expect(response.headers.get('content-type')).toBe('application/json');
+    expect(await response.text()).toBe(
       `[{"id":${INT64_MIN},"petId":7,"quantity":2,"shipDate":"9999-12-31T23:59:59.999Z","complete":false,"status":"pending"},` +
         `{"id":${ids[0]},"petId":7,"quantity":1,"complete":false,"status":"pending"},` +
         `{"id":${ids[1]},"petId":7,"quantity":1,"complete":false,"status":"shipped"},` +
         `{"id":${ids[2]},"petId":7,"quantity":1,"complete":true,"status":"shipped"}]`,
     );
-    expectRateLimitHeaders({ headers: Object.fromEntries(answer.headers) });
-    expect(answer.headers.get('x-request-id')).toMatch(/^[\w-]+$/);
+    expectRateLimitHeaders({ headers: Object.fromEntries(response.headers) });
+    expect(response.headers.get('x-request-id')).toMatch(/^[\w-]+$/);
   });
 
-  test('leads to the next one and to the first, and the last page to the first alone', async () => {
+  test('links to the next page and to the first, and the last page to the first alone', async () => {
     const first = await get('?limit=5');
     expect(first.headers.get('link')).toMatch(/^<\?limit=5&cursor=[\w-]{24}>; rel="next", <\?limit=5>; rel="first"$/);
     const second = await app.fetch(linkOf(first, 'next') ?? '');
@@ -61,20 +62,20 @@ describe('200: a page of orders', () => {
     expect(await (await app.fetch('/v2/store/orders?limit=5')).text()).toBe(await first.text());
   });
 
-  test('of any size leads through all orders, once each', async () => {
+  test('of any size leads through all orders, each exactly once', async () => {
     const all = [INT64_MIN, ...ids, INT64_MAX].map(String);
     for (const limit of [1, 2, 3, 7, 8, 9, 1000]) expect(await readAll(`/v2/store/orders?limit=${limit}`)).toEqual(all);
     expect(await readAll('/v2/store/orders')).toEqual(all);
   });
 
-  test('keeps its filters on the way', async () => {
+  test('keeps the filters in its links', async () => {
     const wanted = [INT64_MIN, ids[0], ids[3], ids[4], ids[5], INT64_MAX].map(String);
     expect(await readAll('/v2/store/orders?status=pending&status=cancelled&limit=2')).toEqual(wanted);
   });
 
   test('may be empty', async () => {
-    const answer = await get('?petId=404');
-    expect([answer.status, await answer.text(), answer.headers.get('link')]).toEqual([
+    const response = await get('?petId=404');
+    expect([response.status, await response.text(), response.headers.get('link')]).toEqual([
       200,
       '[]',
       '<?limit=100&petId=404>; rel="first"',
@@ -91,7 +92,7 @@ describe('200: a page of orders', () => {
     expect(next.data).toMatchObject({ orders: [{ id: ids[5], status: 'pending' }, { id: INT64_MAX }] });
   });
 
-  test('is answered to HEAD as to GET, its links included, without a body', async () => {
+  test('has the same headers for HEAD as for GET, its links included, and no body', async () => {
     const [whole, head] = [await get('?limit=1'), await get('?limit=1', { method: 'HEAD' })];
     expect([head.status, await head.text()]).toEqual([200, '']);
     for (const name of ['link', 'content-type', 'content-length']) {
@@ -100,9 +101,9 @@ describe('200: a page of orders', () => {
   });
 
   test('can be read with its links by a page of an allowed origin', async () => {
-    const answer = await get('?limit=1', { headers: { origin: SHOP } });
-    expect(answer.headers.get('access-control-allow-origin')).toBe(SHOP);
-    expect(answer.headers.get('access-control-expose-headers')).toMatch(/\bLink\b/);
+    const response = await get('?limit=1', { headers: { origin: SHOP } });
+    expect(response.headers.get('access-control-allow-origin')).toBe(SHOP);
+    expect(response.headers.get('access-control-expose-headers')).toMatch(/\bLink\b/);
     const preflight = await get('', {
       method: 'OPTIONS',
       key: null,
@@ -118,13 +119,13 @@ describe('200: a page of orders', () => {
     expect([rest, trpc].map(({ headers }) => headers.get('x-ratelimit-remaining'))).toEqual(['9', '8']);
   });
 
-  test('is told of by an operation of its own', async () => {
+  test('is documented as an operation of its own', async () => {
     await get('?limit=1');
     expect(app.observed.at(-1)).toMatchObject({ operation: 'listOrdersPage', status: 200 });
   });
 });
 
-describe('400: a parameter is not what it should be', () => {
+describe('400: an invalid parameter', () => {
   test.each([
     ['?limit=0', 'limit: must be a whole number from 1 to 1000.'],
     ['?limit=1&limit=2', 'limit: may be given once.'],
@@ -138,25 +139,25 @@ describe('400: a parameter is not what it should be', () => {
     ['?page=2', 'page: is no parameter of this operation, which takes status, petId, complete'],
     ['?limit=%zz', 'The query is not percent-encoded correctly.'],
   ])('%s', async (search, message) => {
-    const answer = await expectError(await get(search), 'invalid_request');
-    expect(JSON.parse(answer.body).message).toContain(message);
-    expectRateLimitHeaders(answer);
-    expect(answer.headers).not.toHaveProperty('link');
+    const response = await expectError(await get(search), 'invalid_request');
+    expect(JSON.parse(response.body).message).toContain(message);
+    expectRateLimitHeaders(response);
+    expect(response.headers).not.toHaveProperty('link');
   });
 
-  test('but a query without anything in it is none', async () => {
+  test('but an empty query is accepted', async () => {
     for (const search of ['?', '?&', '']) expect((await get(search)).status).toBe(200);
   });
 });
 
-describe('v2 has the doors and the answers of v1', () => {
+describe('v2 authenticates and fails as v1 does', () => {
   test('401: without a key, and with a wrong one', async () => {
     expectRateLimitHeaders(await expectError(await get('', { key: null }), 'missing_api_key'));
-    expectRateLimitHeaders(await expectError(await get('?page=2', { key: 'nobody' }), 'invalid_api_key'));
+    expectRateLimitHeaders(await expectError(await get('?page=2', { key: 'unknown' }), 'invalid_api_key'));
   });
 
   test.each(['/v2', '/v2/', '/v2/store', '/v2/store/orders/', '/v2/store/orders/1', '/v2/pets/1', '/v2/Store/orders'])(
-    '404: %s is nothing, and only a key learns so',
+    '404: %s does not exist, which only callers with a key can see',
     async (path) => {
       expectRateLimitHeaders(await expectError(await app.fetch(path), 'route_not_found'));
       expectRateLimitHeaders(await expectError(await app.fetch(path, { key: null }), 'missing_api_key'));
@@ -168,27 +169,27 @@ describe('v2 has the doors and the answers of v1', () => {
   });
 
   test.each(['POST', 'PUT', 'PATCH', 'DELETE'])('405: %s', async (method) => {
-    const answer = await expectError(await get('', { method }), 'method_not_allowed');
-    expect(answer.headers['allow']).toBe('GET, HEAD, OPTIONS');
+    const response = await expectError(await get('', { method }), 'method_not_allowed');
+    expect(response.headers['allow']).toBe('GET, HEAD, OPTIONS');
   });
 
-  test('204: OPTIONS tells the methods', async () => {
-    const answer = await get('', { method: 'OPTIONS' });
-    expect([answer.status, answer.headers.get('allow')]).toEqual([204, 'GET, HEAD, OPTIONS']);
+  test('204: OPTIONS lists the methods', async () => {
+    const response = await get('', { method: 'OPTIONS' });
+    expect([response.status, response.headers.get('allow')]).toEqual([204, 'GET, HEAD, OPTIONS']);
   });
 
   test('429: a key that has used its limit, which both versions share', async () => {
     const { text: key } = await createKey(app.persistence, { plan: planOf(2) });
     await get('?limit=1', { key });
     await app.fetch('/v1/store/orders', { key });
-    const answer = await expectError(await get('', { key }), 'rate_limit_exceeded');
-    expect(answer.headers).toHaveProperty('retry-after');
+    const response = await expectError(await get('', { key }), 'rate_limit_exceeded');
+    expect(response.headers).toHaveProperty('retry-after');
   });
 
   test('v1 has neither the parameters nor the links nor the status', async () => {
-    const answer = await app.fetch('/v1/store/orders?limit=1&status=cancelled&page=2&x=%zz');
-    expect([answer.status, answer.headers.get('link')]).toEqual([200, null]);
-    const listed = await answer.text();
+    const response = await app.fetch('/v1/store/orders?limit=1&status=cancelled&page=2&x=%zz');
+    expect([response.status, response.headers.get('link')]).toEqual([200, null]);
+    const listed = await response.text();
     expect(listed.match(/"id"/g)).toHaveLength(8);
     expect(listed).not.toContain('status');
   });

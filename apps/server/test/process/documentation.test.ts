@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { comparable, isAsShown, ROOT, readSteps, type Step } from './support/documentation.ts';
 import { Reader } from './support/reader.ts';
-import { ServerUnderTest, useDataFolder } from './support/server-process.ts';
+import { SpawnedServer, useDataFolder } from './support/spawned-server.ts';
 
 /**
- * How much of each document is run, so that a block that falls out is noticed. All share a server, and the README comes
- * last: it makes orders, which a guide counts.
+ * How much of each document is run, so that a block that is left out is noticed. All share a server, and the README comes
+ * last, because it places orders, which a guide counts.
  */
 const FOLLOWED = {
   'docs/guides/five-minutes-rest.md': { commands: 5, programs: 1 },
@@ -16,9 +16,9 @@ const FOLLOWED = {
 };
 
 const folder = useDataFolder();
-let server: ServerUnderTest;
+let server: SpawnedServer;
 beforeAll(async () => {
-  server = new ServerUnderTest(folder.path);
+  server = new SpawnedServer(folder.path);
   await server.url();
 });
 afterAll(async () => {
@@ -31,17 +31,17 @@ async function openTerminal(): Promise<Reader> {
   return new Reader({ url: await server.url(), dataFolder: folder.path, demoKey });
 }
 
-/** Does what a step says, and expects what it shows. */
+/** Runs a step, and expects the output that the document shows. */
 async function follow(reader: Reader, step: Step): Promise<void> {
   if (step.kind === 'program') return reader.writeFile(step.file, step.source);
   const { exitCode, printed } = await reader.run(step.command);
   const [actual, shown] = [comparable(printed), comparable(step.shown)];
-  // Where they differ the two are compared as they stand, so that the failure tells in what.
+  // Where they differ the texts are compared as they are, so that the failure shows the difference.
   expect(isAsShown(actual, shown) ? shown : actual, `what "${step.command}" prints`).toBe(shown);
   expect(exitCode, `the exit code of "${step.command}"`).toBe(0);
 }
 
-test.each(Object.entries(FOLLOWED))('what %s shows is what its commands print', async (document, expected) => {
+test.each(Object.entries(FOLLOWED))('the commands of %s print what it shows', async (document, expected) => {
   await using reader = await openTerminal();
   const done = { commands: 0, programs: 0 };
   for (const step of readSteps(document)) {
@@ -51,7 +51,7 @@ test.each(Object.entries(FOLLOWED))('what %s shows is what its commands print', 
   expect(done).toEqual(expected);
 });
 
-test('no other document has anything to run', () => {
+test('no other document has commands to run', () => {
   const guides = readdirSync(join(ROOT, 'docs/guides')).filter((name) => name.endsWith('.md'));
   const documents = [
     'README.md',

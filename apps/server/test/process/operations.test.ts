@@ -1,170 +1,27 @@
-import { readFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { createTestDatabase, createTestRedis, startPostgresServer, startRedisServer } from '@petstore/testing';
 import pg from 'pg';
-import { describe, expect, test, vi } from 'vitest';
-import { createKey } from './support/create-key.ts';
-import { ServerUnderTest, useDataFolder } from './support/server-process.ts';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { KEYS } from '../support/keys.ts';
+import type { SpawnedServer } from './support/spawned-server.ts';
+import { type StartedServer, startServer } from './support/start-server.ts';
 
 const list = (url: string, key: string, init?: RequestInit) =>
   fetch(`${url}/v1/store/orders`, { ...init, headers: { authorization: `Bearer ${key}` } });
 
-/** For what is only a matter of time. */
+/** For events that take some time. */
 const PATIENTLY = { timeout: 25_000 };
 
-/**
- * Asks again and again, though not so often that a key on the free plan would be refused.
- *
- * @returns how long it took until the answer was as wanted
- */
-async function timeUntil(condition: () => Promise<boolean>): Promise<number> {
-  const startMs = performance.now();
-  await vi.waitUntil(() => condition().catch(() => false), { ...PATIENTLY, interval: 250 });
-  return performance.now() - startMs;
-}
-
-/** What a process has used of the processors until now, as Linux tells it: in ticks of 10 ms. */
-function cpuSecondsOf(pid: number): number {
-  const [, fields = ''] = /\) (.*)$/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8').trim()) ?? [];
-  const [user, system] = fields.split(' ').slice(11, 13).map(Number);
-  return ((user ?? Number.NaN) + (system ?? Number.NaN)) / 100;
-}
-
-describe('PostgreSQL', () => {
-  test('may be away at the start: the server is alive, not ready, and migrates when it comes', async () => {
-    using folder = useDataFolder();
-    await using postgres = await startPostgresServer();
-    await using redis = await createTestRedis();
-    await postgres.stop();
-    await using server = new ServerUnderTest(folder.path, { DATABASE_URL: postgres.url, REDIS_URL: redis.url });
-    const adminUrl = await server.adminUrl();
-    expect((await fetch(`${adminUrl}/livez`)).status).toBe(200);
-    await server.said(/PostgreSQL is away/);
-    expect(await server.readiness()).toMatchObject({ status: 503, report: { postgres: 'down' } });
-    expect(server.stdout).not.toContain('listening on');
-    await postgres.restart();
-    expect(await timeUntil(async () => (await server.readiness()).status === 200)).toBeLessThan(10_000);
-    const { text } = await createKey(postgres.url);
-    expect((await list(await server.url(), text)).status).toBe(200);
-  });
-
-  test('may go and come back while serving', async () => {
-    using folder = useDataFolder();
-    await using postgres = await startPostgresServer();
-    await using redis = await createTestRedis();
-    const { text } = await createKey(postgres.url);
-    const { text: unknown } = await createKey(postgres.url);
-    await using server = new ServerUnderTest(folder.path, { DATABASE_URL: postgres.url, REDIS_URL: redis.url });
-    const url = await server.url();
-    expect((await list(url, text)).status).toBe(200);
-    await postgres.kill();
-    expect(await timeUntil(async () => (await server.readiness()).status === 503)).toBeLessThan(10_000);
-    for (const key of [text, unknown]) {
-      const answer = await list(url, key);
-      expect(answer.status, server.stdout).toBe(503);
-      expect(await answer.json()).toMatchObject({ code: 'service_unavailable', status: 503 });
-      expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
-    }
-    expect((await fetch(`${await server.adminUrl()}/livez`)).status).toBe(200);
-    await postgres.restart();
-    expect(await timeUntil(async () => (await list(url, text)).status === 200)).toBeLessThan(10_000);
-    await vi.waitFor(
-      async () => expect(await server.readiness()).toMatchObject({ status: 200, report: { problems: [] } }),
-      PATIENTLY,
-    );
-  });
-
-  test('that hangs makes the server not ready, and not hang', async () => {
-    using folder = useDataFolder();
-    await using postgres = await startPostgresServer();
-    await using redis = await createTestRedis();
-    const { text } = await createKey(postgres.url);
-    await using server = new ServerUnderTest(folder.path, { DATABASE_URL: postgres.url, REDIS_URL: redis.url });
-    const url = await server.url();
-    expect((await list(url, text)).status).toBe(200);
-    postgres.pause();
-    expect(await timeUntil(async () => (await server.readiness()).status === 503)).toBeLessThan(10_000);
-    expect((await fetch(`${await server.adminUrl()}/livez`)).status).toBe(200);
-    expect((await list(url, text, { signal: AbortSignal.timeout(20_000) })).status).toBe(503);
-    postgres.resume();
-    expect(await timeUntil(async () => (await server.readiness()).status === 200)).toBeLessThan(10_000);
-    expect((await list(url, text)).status).toBe(200);
-  });
-});
-
-describe('Redis', () => {
-  test('may be away at the start: the server is ready, says that it is degraded, and is not when Redis comes', async () => {
-    using folder = useDataFolder();
-    await using database = await createTestDatabase();
-    await using redis = await startRedisServer();
-    await redis.stop();
-    const { text } = await createKey(database.url);
-    await using server = new ServerUnderTest(folder.path, { DATABASE_URL: database.url, REDIS_URL: redis.url });
-    const answer = await list(await server.url(), text);
-    expect(answer.status).toBe(200);
-    expect(answer.headers.get('x-ratelimit-limit')).toBe('60');
-    await vi.waitFor(
-      async () =>
-        expect(await server.readiness()).toEqual({
-          status: 200,
-          report: {
-            status: 'ready',
-            problems: ['Redis is away: limits are counted in this process'],
-            postgres: 'up',
-            limits: 'degraded',
-          },
-        }),
-      PATIENTLY,
-    );
-    await redis.restart();
-    const isBack = async () => {
-      await list(await server.url(), text);
-      return (await server.readiness()).report['limits'] === 'redis';
-    };
-    expect(await timeUntil(isBack)).toBeLessThan(10_000);
-  });
-
-  test('may go and come back while serving, and no request fails or waits for it', async () => {
-    using folder = useDataFolder();
-    await using database = await createTestDatabase();
-    await using redis = await startRedisServer();
-    const { text } = await createKey(database.url);
-    await using server = new ServerUnderTest(folder.path, { DATABASE_URL: database.url, REDIS_URL: redis.url });
-    const url = await server.url();
-    expect((await list(url, text)).status).toBe(200);
-    await redis.kill();
-    for (let i = 0; i < 10; i++) {
-      const startMs = performance.now();
-      expect((await list(url, text)).status).toBe(200);
-      expect(performance.now() - startMs).toBeLessThan(3_000);
-    }
-    expect(await server.readiness()).toMatchObject({ status: 200, report: { limits: 'degraded' } });
-    await redis.restart();
-    const isBack = async () => {
-      await list(url, text);
-      return (await server.readiness()).report['limits'] === 'redis';
-    };
-    expect(await timeUntil(isBack)).toBeLessThan(10_000);
-    await server.said(/Redis is back/);
-    // Each change is told once, however many requests notice it.
-    expect(server.stdout.match(/(?<=Redis is )(?:away|back)/g)?.join()).toMatch(/^away,back(?:,away,back)*$/);
-  });
-});
-
-test('a stop is announced first; what was sent is answered; then the port closes', async () => {
-  using folder = useDataFolder();
-  await using database = await createTestDatabase();
-  await using redis = await createTestRedis();
-  const { text } = await createKey(database.url);
-  await using server = new ServerUnderTest(folder.path, { DATABASE_URL: database.url, REDIS_URL: redis.url });
+test('a stop is announced first; requests in progress are finished; then the port closes', async () => {
+  await using started = await startServer();
+  const { server, databaseUrl } = started;
+  const { text } = KEYS.free;
   const url = await server.url();
   expect((await list(url, text)).status).toBe(200);
-  const blocker = new pg.Client({ connectionString: database.url });
+  const blocker = new pg.Client({ connectionString: databaseUrl });
   await blocker.connect();
   await blocker.query('BEGIN; LOCK TABLE orders IN ACCESS EXCLUSIVE MODE');
   const pending = list(url, text);
   await vi.waitUntil(async () => {
-    await blocker.query('SELECT pg_stat_clear_snapshot()'); // a transaction goes on seeing what it saw first
+    await blocker.query('SELECT pg_stat_clear_snapshot()'); // within a transaction statistics are cached
     const { rows } = await blocker.query(
       `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
     );
@@ -181,135 +38,113 @@ test('a stop is announced first; what was sent is answered; then the port closes
   await expect(list(url, text)).rejects.toThrow();
 });
 
-test('metrics tell of requests by operation, and of what the server leans on', async () => {
-  using folder = useDataFolder();
-  await using database = await createTestDatabase();
-  await using redis = await createTestRedis();
-  const { id, text } = await createKey(database.url);
-  await using server = new ServerUnderTest(folder.path, { DATABASE_URL: database.url, REDIS_URL: redis.url });
-  const url = await server.url();
-  await vi.waitUntil(async () => (await server.readiness()).report['limits'] === 'redis', PATIENTLY);
-  await list(url, text);
-  await fetch(`${url}/v1/store/orders`);
-  await fetch(`${url}/v1/pets/404`, { headers: { authorization: `Bearer ${text}` } });
-  const response = await fetch(`${await server.adminUrl()}/metrics`);
-  expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
-  const metrics = await response.text();
-  expect(metrics).toMatch(/^petstore_http_request_duration_seconds_count\{operation="listOrders",status="200"\} 1$/m);
-  expect(metrics).toMatch(/^petstore_http_request_duration_seconds_count\{operation="listOrders",status="401"\} 1$/m);
-  expect(metrics).toMatch(/_bucket\{le="\+Inf",operation="listOrders",status="200"\} 1$/m);
-  expect(metrics).toContain(`\npetstore_deprecated_requests_total{operation="getPetById",key="${id}"} 1\n`);
-  expect(metrics).not.toContain(text);
-  expect(metrics).toMatch(/^petstore_postgres_up 1$/m);
-  expect(metrics).toMatch(/^petstore_limits_mode\{mode="redis"\} 1$/m);
-  for (const path of ['/livez', '/readyz', '/metrics']) expect((await fetch(url + path)).status).toBe(404);
+describe('health and metrics', () => {
+  let started: StartedServer;
+  let server: SpawnedServer;
+  beforeAll(async () => {
+    started = await startServer();
+    server = started.server;
+  });
+  afterAll(() => started[Symbol.asyncDispose]());
+
+  test('include the metrics of the process, all of them from the second scrape on', async () => {
+    await server.url();
+    const adminUrl = await server.adminUrl();
+    const scrape = async () => {
+      const text = await (await fetch(`${adminUrl}/metrics`)).text();
+      return new Map(
+        [...text.matchAll(/^([a-z]\S*) (\S+)$/gm)].map(([, series = '', value]) => [series, Number(value)]),
+      );
+    };
+    const first = await scrape();
+    expect(first.get('process_resident_memory_bytes')).toBeGreaterThan(10_000_000);
+    expect(first.get('process_cpu_seconds_total')).toBeGreaterThanOrEqual(0);
+    await vi.waitFor(async () => {
+      const samples = await scrape();
+      expect(samples.get('process_cpu_seconds_total')).toBeGreaterThan(first.get('process_cpu_seconds_total') ?? 0);
+      expect(samples.get('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
+      expect(samples.get('nodejs_eventloop_lag_p99_seconds')).toBeLessThan(60);
+    }, PATIENTLY);
+  });
+
+  test('count requests by operation, and show whether PostgreSQL and Redis are available', async () => {
+    const { id, text } = KEYS.free;
+    const url = await server.url();
+    await vi.waitUntil(async () => (await server.readiness()).report['limits'] === 'redis', PATIENTLY);
+    await list(url, text);
+    await fetch(`${url}/v1/store/orders`);
+    await fetch(`${url}/v1/pets/404`, { headers: { authorization: `Bearer ${text}` } });
+    const response = await fetch(`${await server.adminUrl()}/metrics`);
+    expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+    const metrics = await response.text();
+    expect(metrics).toMatch(/^petstore_http_request_duration_seconds_count\{operation="listOrders",status="200"\} 1$/m);
+    expect(metrics).toMatch(/^petstore_http_request_duration_seconds_count\{operation="listOrders",status="401"\} 1$/m);
+    expect(metrics).toMatch(/_bucket\{le="\+Inf",operation="listOrders",status="200"\} 1$/m);
+    expect(metrics).toContain(`\npetstore_deprecated_requests_total{operation="getPetById",key="${id}"} 1\n`);
+    expect(metrics).not.toContain(text);
+    expect(metrics).toMatch(/^petstore_postgres_up 1$/m);
+    expect(metrics).toMatch(/^petstore_limits_mode\{mode="redis"\} 1$/m);
+    for (const path of ['/livez', '/readyz', '/metrics']) expect((await fetch(url + path)).status).toBe(404);
+  });
+
+  test('are three paths of the admin listener, which allow GET and HEAD only', async () => {
+    await server.url();
+    const adminUrl = await server.adminUrl();
+    expect((await fetch(`${adminUrl}/livez`, { method: 'HEAD' })).status).toBe(200);
+    expect((await fetch(`${adminUrl}/readyz?verbose`)).status).toBe(200);
+    expect((await fetch(`${adminUrl}/`)).status).toBe(404);
+    const post = await fetch(`${adminUrl}/readyz`, { method: 'POST', body: 'x' });
+    expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+  });
 });
 
-test('metrics of the process are true from the first scrape on', async () => {
-  using folder = useDataFolder();
-  await using database = await createTestDatabase();
-  await using redis = await createTestRedis();
-  await using server = new ServerUnderTest(folder.path, { DATABASE_URL: database.url, REDIS_URL: redis.url });
-  await server.url();
-  const adminUrl = await server.adminUrl();
-  const scrape = async () => {
-    const text = await (await fetch(`${adminUrl}/metrics`)).text();
-    return new Map([...text.matchAll(/^([a-z]\S*) (\S+)$/gm)].map(([, series = '', value]) => [series, Number(value)]));
-  };
-  const lagsOf = (samples: ReadonlyMap<string, number>) =>
-    [...samples].filter(([series]) => series.startsWith('nodejs_eventloop_lag_'));
-  for (const isFirst of [true, false]) {
-    const usedSeconds = cpuSecondsOf(server.pid);
-    expect(usedSeconds, 'the start alone takes more').toBeGreaterThan(0.1);
-    const samples = await scrape();
-    expect([...samples].filter(([, value]) => !Number.isFinite(value))).toEqual([]);
-    const [total = 0, user = 0, system = 0] = ['', 'user_', 'system_'].map((mode) =>
-      samples.get(`process_cpu_${mode}seconds_total`),
-    );
-    // The kernel's clock ticks count in whole hundredths, user and system each.
-    expect(total).toBeGreaterThan(usedSeconds - 0.02);
-    expect(total).toBeLessThan(cpuSecondsOf(server.pid) + 0.04);
-    expect(user + system).toBeCloseTo(total, 2);
-    const lags = lagsOf(samples);
-    expect(lags.map(([series]) => series)).toContain('nodejs_eventloop_lag_seconds');
-    for (const [series, seconds] of lags) {
-      expect(seconds, series).toBeGreaterThanOrEqual(0);
-      expect(seconds, series).toBeLessThan(60);
-    }
-    expect(lags, 'of what has not been sampled yet nothing is said').toHaveLength(isFirst ? 1 : 8);
-    await sleep(1_000);
-  }
-  // An idle loop has no lag, however rarely it is looked at.
-  expect((await scrape()).get('nodejs_eventloop_lag_p50_seconds')).toBeLessThan(0.05);
+describe('the log', () => {
+  const { text } = KEYS.free;
+  let server: SpawnedServer;
+  let url: string;
+  let password: string;
+  beforeAll(async () => {
+    await using started = await startServer({ LOG_LEVEL: 'trace' });
+    server = started.server;
+    password = new URL(started.databaseUrl).password;
+    url = await server.url();
+    await list(url, text);
+    const headers = { authorization: `Bearer ${text}`, 'x-request-id': text };
+    await fetch(`${url}/v1/store/orders/${text}?key=${text}`, { method: 'DELETE', headers });
+    await fetch(`${url}/trpc/orders.list?input=${text}`, { headers: { authorization: 'Basic c2VjcmV0OnNlY3JldA==' } });
+    await fetch(`${url}/${text}`);
+    await server.stop();
+  });
+
+  test('contains no key and no password, wherever a caller put it', () => {
+    const output = server.stdout + server.stderr;
+    expect(output).toContain('request answered');
+    expect(output).not.toContain(text.slice(-20));
+    expect(output).not.toContain('c2VjcmV0');
+    expect(output).not.toContain(password);
+  });
+
+  test('is JSON in every line where the database is not embedded, the line that says where it listens included', () => {
+    const lines = server.stdout
+      .trim()
+      .split('\n')
+      .map((line): Record<string, unknown> => JSON.parse(line));
+    expect(lines).toContainEqual(expect.objectContaining({ level: 'info', msg: `listening on ${url}` }));
+    expect(server.stderr).toBe('');
+  });
 });
 
-test('the admin listener knows three paths, and only reads', async () => {
-  using folder = useDataFolder();
-  await using database = await createTestDatabase();
-  await using redis = await createTestRedis();
-  await using server = new ServerUnderTest(folder.path, { DATABASE_URL: database.url, REDIS_URL: redis.url });
-  await server.url();
-  const adminUrl = await server.adminUrl();
-  expect((await fetch(`${adminUrl}/livez`, { method: 'HEAD' })).status).toBe(200);
-  expect((await fetch(`${adminUrl}/readyz?verbose`)).status).toBe(200);
-  expect((await fetch(`${adminUrl}/`)).status).toBe(404);
-  const post = await fetch(`${adminUrl}/readyz`, { method: 'POST', body: 'x' });
-  expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
-});
-
-test('no key and no password comes into the log, wherever a caller put it', async () => {
-  using folder = useDataFolder();
-  await using database = await createTestDatabase();
-  await using redis = await createTestRedis();
-  const { text } = await createKey(database.url);
-  const environment = { DATABASE_URL: database.url, REDIS_URL: redis.url, LOG_LEVEL: 'trace' };
-  await using server = new ServerUnderTest(folder.path, environment);
-  const url = await server.url();
-  await list(url, text);
-  const headers = { authorization: `Bearer ${text}`, 'x-request-id': text };
-  await fetch(`${url}/v1/store/orders/${text}?key=${text}`, { method: 'DELETE', headers });
-  await fetch(`${url}/trpc/orders.list?input=${text}`, { headers: { authorization: 'Basic c2VjcmV0OnNlY3JldA==' } });
-  await fetch(`${url}/${text}`);
-  await server.stop();
-  const output = server.stdout + server.stderr;
-  expect(output).toContain('request answered');
-  expect(output).not.toContain(text.slice(-20));
-  expect(output).not.toContain('c2VjcmV0');
-  expect(output).not.toContain(new URL(database.url).password);
-});
-
-test('with a database of others every line of the log is JSON, the one that says where it listens too', async () => {
-  using folder = useDataFolder();
-  await using database = await createTestDatabase();
-  await using redis = await createTestRedis();
-  await using server = new ServerUnderTest(folder.path, { DATABASE_URL: database.url, REDIS_URL: redis.url });
-  const url = await server.url();
-  await server.stop();
-  const lines = server.stdout
-    .trim()
-    .split('\n')
-    .map((line): Record<string, unknown> => JSON.parse(line));
-  expect(lines).toContainEqual(expect.objectContaining({ level: 'info', msg: `listening on ${url}` }));
-  expect(server.stderr).toBe('');
-});
-
-test('where it listens is said however quiet the log is', async () => {
-  using folder = useDataFolder();
-  await using database = await createTestDatabase();
-  await using redis = await createTestRedis();
-  const environment = { DATABASE_URL: database.url, REDIS_URL: redis.url, LOG_LEVEL: 'silent' };
-  await using server = new ServerUnderTest(folder.path, environment);
+test('the address is printed even when the log is silent', async () => {
+  await using started = await startServer({ LOG_LEVEL: 'silent' });
+  const { server } = started;
   expect((await fetch(`${await server.url()}/v1/store/orders`)).status).toBe(401);
   expect(await server.stop()).toMatchObject({ code: 0 });
   expect(server.stdout.trim().split('\n'), 'that line alone').toHaveLength(1);
 });
 
-test('a reader of the output that goes away is no reason to end', async () => {
-  using folder = useDataFolder();
-  await using database = await createTestDatabase();
-  await using redis = await createTestRedis();
-  const environment = { DATABASE_URL: database.url, REDIS_URL: redis.url, LOG_LEVEL: 'trace' };
-  await using server = new ServerUnderTest(folder.path, environment);
+test('closed output streams do not end the server', async () => {
+  await using started = await startServer({ LOG_LEVEL: 'trace' });
+  const { server } = started;
   const url = await server.url();
   const adminUrl = await server.adminUrl();
   server.process.stdout?.destroy();

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { createTemporaryFolder, createTestDatabase, createTestRedis } from '@petstore/testing';
 import { expect, test } from 'vitest';
 import { ROOT } from './support/documentation.ts';
-import { ServerUnderTest } from './support/server-process.ts';
+import { SpawnedServer } from './support/spawned-server.ts';
 
 /** A CycloneDX document, as far as it is read here. */
 interface Sbom {
@@ -24,10 +24,10 @@ interface Component {
 
 const nameOf = ({ group, name, version }: Component) => `${group === undefined ? '' : `${group}/`}${name}@${version}`;
 
-/** Brings nothing to a server that has its database elsewhere. */
+/** Not needed by a server with an external database. */
 const DEVELOPMENT_ONLY = ['vitest', '@biomejs/biome', 'typescript', 'turbo', 'trpc-to-openapi', '@petstore/testing'];
 
-/** Runs pnpm, and gives what it printed. */
+/** Runs pnpm. @returns its standard output */
 async function pnpm(arguments_: readonly string[], folder: string): Promise<string> {
   const { stdout } = await promisify(execFile)('pnpm', arguments_, { cwd: folder, maxBuffer: 10_000_000 });
   return stdout;
@@ -42,7 +42,7 @@ function documentedInstall(): readonly string[] {
 
 const NOT_COPIED = new Set(['node_modules', '.git', '.data', '.turbo', 'dist']);
 
-/** What a checkout holds. */
+/** Copies what a checkout contains. */
 function copyTree(folder: string): void {
   cpSync(ROOT, folder, { recursive: true, filter: (source) => !NOT_COPIED.has(basename(source)) });
 }
@@ -57,7 +57,7 @@ function findPackage(folder: string): string {
   const file = join(folder, 'package.json');
   if (existsSync(file)) {
     const { name, version } = JSON.parse(readFileSync(file, 'utf8'));
-    // Packages have such files below their own, which name only the kind of modules.
+    // Packages contain further such files without a name, which only set the module type.
     if (name !== undefined && version !== undefined) return `${name}@${version}`;
   }
   return findPackage(dirname(folder));
@@ -67,16 +67,16 @@ function findPackage(folder: string): string {
 function installedPackages(folder: string): readonly string[] {
   const store = join(folder, 'node_modules/.pnpm');
   const packages = readdirSync(store).flatMap((entry) => {
-    // Each holds a package and, beside it, links to those that it uses.
+    // Each contains a package and, beside it, links to its dependencies.
     const [, scope = '', name = ''] = /^(?:(@[^+]+)\+)?([^@]+)@/.exec(entry) ?? [];
     const own = join(store, entry, 'node_modules', scope, name);
     return existsSync(own) ? [findPackage(own)] : [];
   });
-  // A package is there once for each choice of what it asks others to bring.
+  // A package occurs once for each set of its peer dependencies.
   return [...new Set(packages)].sort();
 }
 
-test('a production install serves, and its list of parts holds all that is loaded and nothing else', async () => {
+test('a production install serves, and its SBOM lists all packages that are loaded or installed, and no others', async () => {
   await using resources = new AsyncDisposableStack();
   const { path: folder } = resources.use(createTemporaryFolder());
   const { url: databaseUrl } = resources.use(await createTestDatabase());
@@ -87,11 +87,11 @@ test('a production install serves, and its list of parts holds all that is loade
   await pnpm([...documentedInstall(), '--prefer-offline'], production);
   const hook = pathToFileURL(join(import.meta.dirname, 'support/list-loaded-modules.ts'));
   const main = join(production, 'apps/server/src/main.js');
-  const withoutDatabase = resources.use(new ServerUnderTest(join(folder, 'no-database'), {}, main));
+  const withoutDatabase = resources.use(new SpawnedServer(join(folder, 'no-database'), {}, main));
   expect((await withoutDatabase.exited).code).toBe(1);
   expect(withoutDatabase.stderr).toMatch(/no embedded PostgreSQL for this machine .* Set DATABASE_URL\./);
   const server = resources.use(
-    new ServerUnderTest(
+    new SpawnedServer(
       join(folder, 'data'),
       {
         NODE_ENV: 'production',
@@ -117,7 +117,7 @@ test('a production install serves, and its list of parts holds all that is loade
   const loaded = packagesOf(readFileSync(loadedModules, 'utf8').trim().split('\n'));
   expect(loaded).toEqual(expect.arrayContaining([expect.stringMatching(/^find-my-way@/), '@petstore/domain@1.0.0']));
   expect(loaded.filter((name) => !parts.includes(name))).toEqual([]);
-  // The command line is installed as well.
+  // Dependencies of the CLI, which is installed as well.
   const installed = installedPackages(production).filter((name) => !/^(commander|csv-parse)@/.test(name));
   expect(parts.filter((name) => !name.startsWith('@petstore/')).sort()).toEqual(installed);
   const names = [...parts, ...installed].map((name) => name.slice(0, name.lastIndexOf('@')));

@@ -6,10 +6,10 @@ import { openPersistence } from '@petstore/persistence';
 import { createTestDatabase, createTestRedis } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import { ServerUnderTest, useDataFolder } from './support/server-process.ts';
+import { SpawnedServer, useDataFolder } from './support/spawned-server.ts';
 
-/** That the server ends with a code, and with one line on standard error that a person can act on. */
-async function expectRefusal(server: ServerUnderTest, code: number, line: RegExp): Promise<void> {
+/** Expects the server to exit with a code, and with one actionable line on standard error. */
+async function expectRefusal(server: SpawnedServer, code: number, line: RegExp): Promise<void> {
   const exit = await server.exited;
   expect(server.stderr).toMatch(line);
   expect(server.stderr.trim().split('\n'), 'one line').toHaveLength(1);
@@ -34,9 +34,9 @@ async function query(url: string, sql: string): Promise<void> {
 }
 
 describe('settings', () => {
-  test('that are wrong are all named in one message, and end the start with 2', async () => {
+  test('that are wrong are all named in one message, with exit code 2', async () => {
     using folder = useDataFolder();
-    await using server = new ServerUnderTest(folder.path, { PORT: 'http', MIGRATE: 'maybe', REDIS_URL: 'x:hunter2' });
+    await using server = new SpawnedServer(folder.path, { PORT: 'http', MIGRATE: 'maybe', REDIS_URL: 'x:hunter2' });
     expect(await server.exited).toMatchObject({ code: 2 });
     expect(server.stderr.trim().split('\n')).toEqual([
       'These settings are wrong:',
@@ -50,35 +50,35 @@ describe('settings', () => {
   });
 });
 
-describe('a port that is in use is told in one line', () => {
+describe('a port that is in use is reported in one line', () => {
   test('the public one', async () => {
     using folder = useDataFolder();
     using other = await occupyPort();
-    await using server = new ServerUnderTest(folder.path, { PORT: String(other.port), ADMIN_PORT: '0' });
+    await using server = new SpawnedServer(folder.path, { PORT: String(other.port), ADMIN_PORT: '0' });
     await expectRefusal(server, 1, new RegExp(`^petstore: Port ${other.port} of 127.0.0.1 is in use\\. .*set PORT`));
   });
 
   test('the admin one', async () => {
     using folder = useDataFolder();
     using other = await occupyPort();
-    await using server = new ServerUnderTest(folder.path, { ADMIN_PORT: String(other.port) });
+    await using server = new SpawnedServer(folder.path, { ADMIN_PORT: String(other.port) });
     await expectRefusal(server, 1, new RegExp(`^petstore: Port ${other.port} .* is in use\\. .*set ADMIN_PORT`));
   });
 });
 
-test('a host that is not of this machine is told in one line', async () => {
+test('a host that is not of this machine is reported in one line', async () => {
   using folder = useDataFolder();
-  await using server = new ServerUnderTest(folder.path, { HOST: '192.0.2.1' });
+  await using server = new SpawnedServer(folder.path, { HOST: '192.0.2.1' });
   await expectRefusal(server, 1, /^petstore: 192\.0\.2\.1 is no address of this machine\. Set HOST/);
-  await using admin = new ServerUnderTest(folder.path, { ADMIN_HOST: '192.0.2.1' });
+  await using admin = new SpawnedServer(folder.path, { ADMIN_HOST: '192.0.2.1' });
   await expectRefusal(admin, 1, /^petstore: 192\.0\.2\.1 is no address of this machine\. Set ADMIN_HOST/);
 });
 
-describe('a DATA_DIR that cannot be written is told in one line', () => {
+describe('a DATA_DIR that cannot be written to is reported in one line', () => {
   test('because a file is in its place', async () => {
     using folder = useDataFolder();
     writeFileSync(folder.path, '');
-    await using server = new ServerUnderTest(folder.path);
+    await using server = new SpawnedServer(folder.path);
     await expectRefusal(
       server,
       1,
@@ -86,18 +86,18 @@ describe('a DATA_DIR that cannot be written is told in one line', () => {
     );
   });
 
-  test('because it lies on what nobody can write to', async () => {
+  test('because its parent is read-only', async () => {
     using folder = useDataFolder();
     mkdirSync(folder.path);
-    chmodSync(folder.path, 0o555); // keeps out everybody but root, for whom /proc is as closed
+    chmodSync(folder.path, 0o555); // read-only but for root, for whom /proc is
     const closed = process.getuid?.() === 0 ? '/proc/petstore' : join(folder.path, 'data');
-    await using server = new ServerUnderTest(closed);
+    await using server = new SpawnedServer(closed);
     await expectRefusal(server, 1, /^petstore: The data folder .+ cannot be written to/);
   });
 });
 
 describe('a database', () => {
-  test('of a newer version is left as it is', async () => {
+  test('of a newer version is not changed', async () => {
     using folder = useDataFolder();
     await using database = await createTestDatabase();
     await using redis = await createTestRedis();
@@ -107,25 +107,25 @@ describe('a database', () => {
     }
     await query(database.url, `INSERT INTO schema_migrations (name) VALUES ('9999-from-the-future')`);
     const environment = { DATABASE_URL: database.url, REDIS_URL: redis.url };
-    await using server = new ServerUnderTest(folder.path, environment);
+    await using server = new SpawnedServer(folder.path, environment);
     await expectRefusal(server, 1, /^petstore: .*newer version.*9999-from-the-future/);
   });
 
-  test('that another program uses is left as it is', async () => {
+  test('of another program is not changed', async () => {
     using folder = useDataFolder();
     await using database = await createTestDatabase();
     await using redis = await createTestRedis();
     await query(database.url, 'CREATE TABLE orders (of_another_program text)');
-    await using server = new ServerUnderTest(folder.path, { DATABASE_URL: database.url, REDIS_URL: redis.url });
+    await using server = new SpawnedServer(folder.path, { DATABASE_URL: database.url, REDIS_URL: redis.url });
     await expectRefusal(server, 1, /^petstore: the database cannot be migrated: relation "orders" already exists$/m);
   });
 
-  test('that is older is left as it is when MIGRATE is off', async () => {
+  test('of an older version is not changed when MIGRATE is off', async () => {
     using folder = useDataFolder();
     await using database = await createTestDatabase();
     await using redis = await createTestRedis();
     const environment = { DATABASE_URL: database.url, REDIS_URL: redis.url, MIGRATE: 'off' };
-    await using server = new ServerUnderTest(folder.path, environment);
+    await using server = new SpawnedServer(folder.path, environment);
     await expectRefusal(server, 1, /^petstore: the database lacks migrations \(0001.*MIGRATE is off/);
     await using persistence = openPersistence({ databaseUrl: database.url });
     expect((await persistence.migrations.status()).applied).toEqual([]);

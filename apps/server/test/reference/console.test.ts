@@ -1,24 +1,19 @@
 import { launchChromium, openWatchedPage, type Page, type WatchedPage } from '@petstore/testing/chromium';
 import { afterAll, describe, expect, test } from 'vitest';
-import { ServerUnderTest, useDataFolder } from '../process/support/server-process.ts';
+import { startServer } from '../process/support/start-server.ts';
+import { KEYS } from '../support/keys.ts';
+import { importDemoOrders } from '../support/template-database.ts';
 
-// The reference of the real server, as a caller meets it: with a demo key of the banner, in a real browser.
+// The reference of the real server, as a caller meets it: with a key of the free plan, in a real browser.
 
-const folder = useDataFolder();
-const server = new ServerUnderTest(folder.path);
+const started = await startServer();
+await importDemoOrders(started.databaseUrl);
+const origin = await started.server.url();
 const browser = await launchChromium();
 afterAll(async () => {
   await browser.close();
-  await server[Symbol.asyncDispose]();
-  folder[Symbol.dispose]();
+  await started[Symbol.asyncDispose]();
 });
-const origin = await server.url();
-const keys = await server.demoKeys();
-const keyOf = (plan: string): string => {
-  const key = keys.get(plan);
-  if (key === undefined) throw new Error(`the banner shows no key for the plan ${plan}`);
-  return key;
-};
 
 const eventually = <Value>(read: () => Value) => expect.poll(read, { timeout: 25_000 });
 
@@ -39,9 +34,9 @@ async function openConsole(page: Page, operation: RegExp) {
     enter: (name: string, value: string) =>
       dialog.locator('[role=row], tr').filter({ hasText: name }).getByRole('combobox').last().fill(value),
     async send() {
-      const answered = page.waitForResponse((response) => new URL(response.url()).pathname.startsWith('/v1/store/'));
+      const response = page.waitForResponse((candidate) => new URL(candidate.url()).pathname.startsWith('/v1/store/'));
       await send.click();
-      return answered;
+      return response;
     },
     text: () => dialog.textContent(),
     async showHeaders() {
@@ -52,9 +47,9 @@ async function openConsole(page: Page, operation: RegExp) {
   };
 }
 
-describe('whoever pastes a demo key into the reference', () => {
-  test('lists the orders, cancels one, and sees in the headers what remains', async () => {
-    await using reference = await openReference(keyOf('free'));
+describe('a caller who pastes a key into the reference', () => {
+  test('lists the orders, cancels one, and sees the remaining requests in the headers', async () => {
+    await using reference = await openReference(KEYS.free.text);
     const list = await openConsole(reference.page, /Test Request.*get \/store\/orders\)/);
     expect((await list.send()).status()).toBe(200);
     await eventually(list.text).toContain('200 OK');
@@ -77,8 +72,8 @@ describe('whoever pastes a demo key into the reference', () => {
     await eventually(cancel.text).toContain('order_already_cancelled');
   });
 
-  test('leaves it nowhere: not in storage, not in cookies, not in a URL, not on the next visit', async () => {
-    const key = keyOf('pro');
+  test('leaves it nowhere: not in storage, in cookies, in a URL, or on the next visit', async () => {
+    const key = KEYS.unlimited.text;
     await using reference = await openReference(key);
     const { page } = reference;
     const sent: { path: string; holdsKey: boolean }[] = [];
@@ -88,9 +83,9 @@ describe('whoever pastes a demo key into the reference', () => {
       sent.push({ path: pathname, holdsKey });
     });
     const list = await openConsole(page, /Test Request.*get \/store\/orders\)/);
-    const answer = await list.send();
-    expect(answer.status()).toBe(200);
-    expect(await answer.request().headerValue('authorization')).toBe(`Bearer ${key}`);
+    const response = await list.send();
+    expect(response.status()).toBe(200);
+    expect(await response.request().headerValue('authorization')).toBe(`Bearer ${key}`);
     await eventually(list.text).toContain('200 OK');
 
     expect(sent.filter(({ holdsKey }) => holdsKey).map(({ path }) => path)).toEqual(['/v1/store/orders']);
@@ -100,15 +95,15 @@ describe('whoever pastes a demo key into the reference', () => {
     );
     expect(session).not.toContain(key);
 
-    await page.waitForLoadState('networkidle'); // what a reload broke off would count as an offence
+    await page.waitForLoadState('networkidle'); // requests that a reload cancels would count as offences
     await page.reload();
     await page.getByRole('heading', { name: 'List all orders' }).waitFor({ state: 'attached' });
     expect(await page.getByPlaceholder('Token').first().inputValue()).toBe('');
     expect(reference.offences).toEqual([]);
   });
 
-  test('is told so if it is none', async () => {
-    await using reference = await openReference(`${keyOf('free').slice(0, -1)}!`);
+  test('sees the error of an invalid key', async () => {
+    await using reference = await openReference(`${KEYS.free.text.slice(0, -1)}!`);
     const list = await openConsole(reference.page, /Test Request.*get \/store\/orders\)/);
     expect((await list.send()).status()).toBe(401);
     await eventually(list.text).toContain('invalid_api_key');

@@ -15,6 +15,7 @@ type ReadInput = (params: PathParams, query: string) => unknown;
  * Maps every procedure with `meta.openapi` to a REST route, once, at start.
  *
  * @throws Error where a procedure cannot be mapped: an input that the path does not hold, or no `meta.rest`
+ * @internal exported for its tests
  */
 export function createRestRoutes(router: AnyTRPCRouter): readonly RestRoute[] {
   const procedures: Record<string, AnyTRPCProcedure> = router._def.procedures;

@@ -1,11 +1,10 @@
-import { PackedOrders } from '@petstore/domain';
 import superjson, { type SuperJSONResult } from 'superjson';
-import { PACKED_ORDERS_TYPE } from './packed-orders.ts';
+import { PACKED_ORDERS_TYPE, PackedOrders } from './packed-orders.ts';
 
 /** What superjson tells of a value that JSON does not have, by the path to it. */
 type Annotations = Record<string, readonly [type: string | readonly ['custom', string]]>;
 
-const PACKED_ORDERS = ['custom', PACKED_ORDERS_TYPE] as const;
+const PACKED_ORDERS_NOTE = ['custom', PACKED_ORDERS_TYPE] as const;
 
 /**
  * Writes what superjson writes, for what procedures answer with: plain objects and arrays of texts, numbers, booleans,
@@ -59,9 +58,8 @@ function objectToJson(value: object, path: string, annotations: Annotations): un
     return value.toISOString();
   }
   if (value instanceof PackedOrders) {
-    annotations[path] = [PACKED_ORDERS];
-    const { buffer, byteOffset, byteLength } = value.bytes;
-    return Buffer.from(buffer, byteOffset, byteLength).toString('base64');
+    annotations[path] = [PACKED_ORDERS_NOTE];
+    return value.text;
   }
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return UNKNOWN;

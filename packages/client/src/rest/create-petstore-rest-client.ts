@@ -1,19 +1,17 @@
-import { PetstoreError } from '../errors.ts';
 import { type Connection, createConnection, type PetstoreClientOptions } from '../options.ts';
-import type { Answer } from '../transport/answer.ts';
-import { mayHaveRun } from '../transport/retry-policy.ts';
+import type { ServiceResponse } from '../transport/service-response.ts';
 import type { components, operations } from './document.ts';
 import { parseInt64Objects } from './int64-json.ts';
 import { type OrderList, readAllOrders, readOrderBatches } from './order-list.ts';
 import { listOrderPages, type OrderFilter, type OrderV2List } from './order-pages.ts';
-import { type CallOptions, createRestCall, type RestCall } from './rest-call.ts';
+import { type CallOptions, createRestCall } from './rest-call.ts';
 
 /** A pet as the REST interface shows it. */
 export type Pet = components['schemas']['Pet'];
 
 type PathOf<Operation extends keyof operations> = NonNullable<operations[Operation]['parameters']['path']>;
 
-/** The preview of v2: experimental, it may change or go with any release of the service. */
+/** The preview of v2: experimental, it may change or be removed with any release of the service. */
 export interface PetstoreRestClientV2 {
   /**
    * The orders that meet all of a filter, ascending by id: `for await (const order of v2.listOrders({ petId: 7n }))`. They
@@ -27,14 +25,14 @@ export interface PetstoreRestClientV2 {
 /** All documented operations, by their names. Failed calls throw {@link PetstoreError}. */
 export interface PetstoreRestClient extends Record<keyof operations, unknown> {
   /**
-   * All orders placed in the store, ascending by id, whatever became of them: `for await (const order of listOrders())`.
-   * They come as they are read, so that memory stays small however many there are.
+   * All orders placed in the store, ascending by id, whatever their status: `for await (const order of listOrders())`.
+   * They are received as they are read, so that memory stays small however many there are.
    */
   listOrders(options?: CallOptions): OrderList;
 
   /**
-   * Cancels an order that is pending. Where an attempt went without an answer and the next one finds the order cancelled,
-   * that is a success.
+   * Cancels an order that is pending. Where the response of an attempt was lost and the next attempt finds the order
+   * cancelled, that is a success.
    *
    * @throws NotFoundError `order_not_found`
    * @throws ConflictError `order_already_shipped`, `order_already_cancelled`
@@ -42,7 +40,7 @@ export interface PetstoreRestClient extends Record<keyof operations, unknown> {
   cancelOrder(path: PathOf<'cancelOrder'>, options?: CallOptions): Promise<void>;
 
   /**
-   * @deprecated The service ends this operation; its answers tell when.
+   * @deprecated The service ends this operation; its responses say when.
    * @throws NotFoundError `pet_not_found`
    * @throws OperationSunsetError once the operation has ended
    */
@@ -54,33 +52,33 @@ export interface PetstoreRestClient extends Record<keyof operations, unknown> {
 /**
  * Makes a client of the documented REST interface, for programs of any kind: it needs `fetch` and nothing else.
  *
- * @throws TypeError when an option cannot be what it is meant to be
+ * @throws TypeError when an option is not valid
  */
 export function createPetstoreRestClient(options: PetstoreClientOptions): PetstoreRestClient {
   return restClientOn(createConnection(options));
 }
 
-/** The same, on a connection that other clients may use too. */
+/** The same, on a connection that it may share with other clients. */
 export function restClientOn(connection: Connection): PetstoreRestClient {
   return {
     listOrders(options) {
       const call = createRestCall(connection, 'GET', '/v1/store/orders', options);
       return {
         async *[Symbol.asyncIterator]() {
-          const answer = await call.repeat(call.attempt);
-          for await (const orders of readOrderBatches(answer)) yield* orders;
+          const response = await call((begun) => begun);
+          for await (const orders of readOrderBatches(response)) yield* orders;
         },
-        toArray: () => call.repeat(async () => readAllOrders(await call.attempt())),
+        toArray: () => call(readAllOrders),
       };
     },
 
     async cancelOrder({ orderId }, options) {
-      await cancel(createRestCall(connection, 'DELETE', `/v1/store/orders/${segmentOf(orderId)}`, options));
+      const call = createRestCall(connection, 'DELETE', `/v1/store/orders/${segmentOf(orderId)}`, options);
+      await call((response) => response.close(), { code: 'order_already_cancelled', result: undefined });
     },
 
     async getPetById({ petId }, options) {
-      const call = createRestCall(connection, 'GET', `/v1/pets/${segmentOf(petId)}`, options);
-      return call.repeat(async () => readPet(await call.attempt()));
+      return createRestCall(connection, 'GET', `/v1/pets/${segmentOf(petId)}`, options)(readPet);
     },
 
     v2: { listOrders: (filter, options) => listOrderPages(connection, filter, options) },
@@ -90,29 +88,13 @@ export function restClientOn(connection: Connection): PetstoreRestClient {
 /** Typed as `bigint`; callers without types may pass anything, which the service then refuses. */
 const segmentOf = (id: bigint): string => encodeURIComponent(String(id));
 
-/** An order that is found cancelled after an attempt whose answer was lost was cancelled by that attempt. */
-function cancel(call: RestCall): Promise<void> {
-  let mayHaveCancelled = false;
-  return call.repeat(async () => {
-    try {
-      const answer = await call.attempt();
-      answer.close();
-    } catch (error) {
-      if (!(error instanceof PetstoreError)) throw error;
-      if (mayHaveCancelled && error.code === 'order_already_cancelled') return;
-      mayHaveCancelled ||= mayHaveRun(error);
-      throw error;
-    }
-  });
-}
-
-async function readPet(answer: Answer): Promise<Pet> {
-  const text = await answer.readText();
+async function readPet(response: ServiceResponse): Promise<Pet> {
+  const text = await response.readText();
   try {
     const [pet] = parseInt64Objects<Pet>(`[${text}]`);
     if (pet !== undefined) return pet;
   } catch (cause) {
-    throw answer.createError('The pet is not the JSON that it should be.', undefined, cause);
+    throw response.createError('The pet is not the JSON that it should be.', undefined, cause);
   }
-  throw answer.createError('The pet is not the JSON that it should be.');
+  throw response.createError('The pet is not the JSON that it should be.');
 }

@@ -4,7 +4,7 @@ import type { components as componentsOfV2 } from './document-v2.ts';
 type Schemas = components['schemas'] & componentsOfV2['schemas'];
 type BigIntKeys<Schema> = { [Key in keyof Schema]-?: bigint extends Schema[Key] ? Key : never }[keyof Schema];
 
-/** Every field that the document calls a 64-bit integer; the compiler misses none. */
+/** Every field that the document calls a 64-bit integer; the compiler demands them all. */
 const INT64_FIELDS = { id: true, petId: true } satisfies Record<
   BigIntKeys<Schemas['Order']> | BigIntKeys<Schemas['Pet']> | BigIntKeys<Schemas['OrderV2']>,
   true
@@ -12,18 +12,18 @@ const INT64_FIELDS = { id: true, petId: true } satisfies Record<
 
 const FIELD_NAMES = Object.keys(INT64_FIELDS);
 
-/** Numbers of fewer digits are exact as they are. */
+/** Numbers with fewer digits are exact as they are. */
 const MANY_DIGITS = /\d{16}/;
 
-/** A 64-bit integer in its field. Finds none inside of strings, where every quotation mark has a backslash before it. */
+/** A 64-bit integer in its field. Matches nothing inside a string, where a backslash precedes every quotation mark. */
 const INT64_VALUES = new RegExp(`("(?:${FIELD_NAMES.join('|')})"\\s*:\\s*)(-?\\d+)(?=\\s*[,}])`, 'g');
 
 /**
- * Reads objects whose 64-bit integers `JSON.parse` would round. None of them holds another object.
+ * Parses objects whose 64-bit integers `JSON.parse` would round. None of them contains another object.
  *
  * @param text a JSON array of objects
  * @returns the objects, 64-bit integers being `bigint`
- * @throws SyntaxError when it is no JSON, or no array of objects; RangeError when such an integer is none
+ * @throws SyntaxError when the text is no JSON, or no array of objects; RangeError when such a field is no integer
  */
 export function parseInt64Objects<Value extends object>(text: string): Value[] {
   const values: unknown[] = JSON.parse(MANY_DIGITS.test(text) ? text.replace(INT64_VALUES, '$1"$2"') : text);

@@ -7,31 +7,31 @@ const OPENING_BRACE = 0x7b;
 const CLOSING_BRACE = 0x7d;
 
 /**
- * Cuts the text of a JSON array, which comes in pieces, between its elements. Keeps no more than the beginning of one
- * element. It looks at strings, brackets and commas alone: whoever parses the elements checks the rest.
+ * Cuts the text of a JSON array, which arrives in chunks, between its elements. Keeps no more than the beginning of one
+ * element. It looks at strings, brackets and commas alone: parsing the elements checks the rest.
  */
 export class JsonArraySplitter {
   /** Whether the array has begun, and ended. */
   #state: 'before' | 'inside' | 'after' = 'before';
-  /** The beginning of an element, and how far it was looked at: all of it. */
+  /** The beginning of an element, all of which has been looked at. */
   #rest = '';
-  /** Brackets that are open within the array. */
+  /** Number of brackets that are open within the array. */
   #depth = 0;
   #isInString = false;
   #isEscaped = false;
 
-  /** Whether the array has come to its end. */
+  /** Whether the array has ended. */
   get isComplete(): boolean {
     return this.#state === 'after';
   }
 
   /**
-   * @returns the elements that are now complete, separated by commas; the empty text where there are none
+   * @returns the elements that are now complete, separated by commas; the empty string where there are none
    * @throws SyntaxError when the text is no array, or goes on after it
    */
-  push(piece: string): string {
-    if (this.#state !== 'inside') return this.#pushOutside(piece);
-    const text = this.#rest + piece;
+  push(chunk: string): string {
+    if (this.#state !== 'inside') return this.#pushOutside(chunk);
+    const text = this.#rest + chunk;
     const end = this.#findEnd(text, this.#rest.length);
     if (end === undefined) {
       this.#rest = text;
@@ -42,8 +42,8 @@ export class JsonArraySplitter {
     return text.slice(0, end);
   }
 
-  #pushOutside(piece: string): string {
-    const text = piece.trimStart();
+  #pushOutside(chunk: string): string {
+    const text = chunk.trimStart();
     if (text === '') return '';
     if (this.#state === 'after' || text.charCodeAt(0) !== OPENING_BRACKET) {
       throw new SyntaxError('The text is not one JSON array.');

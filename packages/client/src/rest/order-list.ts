@@ -1,5 +1,5 @@
 import { ConnectionError } from '../errors.ts';
-import type { Answer } from '../transport/answer.ts';
+import type { ServiceResponse } from '../transport/service-response.ts';
 import type { components } from './document.ts';
 import { parseInt64Objects } from './int64-json.ts';
 import { JsonArraySplitter } from './json-array-splitter.ts';
@@ -8,49 +8,46 @@ import { JsonArraySplitter } from './json-array-splitter.ts';
 export type Order = components['schemas']['Order'];
 
 /**
- * All orders, ascending by id. Nothing is requested before somebody reads, and each time that it is read is a request of
- * its own.
+ * All orders, ascending by id. Nothing is requested before the list is read, and each reading is a request of its own.
  */
 export interface OrderList extends AsyncIterable<Order> {
-  /**
-   * Reads all orders into memory. Unlike reading one by one, this is tried again when the answer breaks off.
-   */
+  /** Reads all orders into memory. Unlike reading one by one, this is tried again when the response breaks off. */
   toArray(): Promise<Order[]>;
 }
 
 /**
- * Reads the orders of an answer as they come, in batches. Holds one batch at a time.
+ * Reads the orders of a response as they arrive, in batches. Holds one batch at a time.
  *
- * @throws PetstoreError where the answer ends before the list does, or is none: what came before is not the whole
+ * @throws PetstoreError where the response ends before the list does, or is no list: what was read before is not the whole
  */
-export async function* readOrderBatches(answer: Answer): AsyncGenerator<readonly Order[], void, undefined> {
+export async function* readOrderBatches(response: ServiceResponse): AsyncGenerator<readonly Order[], void, undefined> {
   const splitter = new JsonArraySplitter();
   const decoder = new TextDecoder();
   try {
-    for (let chunk = await answer.readChunk(); chunk !== undefined; chunk = await answer.readChunk()) {
-      const orders = parseElements(answer, splitter, decoder.decode(chunk, { stream: true }));
+    for (let chunk = await response.readChunk(); chunk !== undefined; chunk = await response.readChunk()) {
+      const orders = parseElements(response, splitter, decoder.decode(chunk, { stream: true }));
       if (orders.length > 0) yield orders;
     }
     if (splitter.isComplete) return;
     throw new ConnectionError('The list of orders broke off.', { code: 'connection_failed' });
   } finally {
-    answer.close();
+    response.close();
   }
 }
 
-function parseElements(answer: Answer, splitter: JsonArraySplitter, text: string): readonly Order[] {
+function parseElements(response: ServiceResponse, splitter: JsonArraySplitter, text: string): readonly Order[] {
   try {
     const elements = splitter.push(text);
     return elements === '' ? [] : parseInt64Objects<Order>(`[${elements}]`);
   } catch (cause) {
-    throw answer.createError('The list of orders is not the JSON that it should be.', undefined, cause);
+    throw response.createError('The list of orders is not the JSON that it should be.', undefined, cause);
   }
 }
 
-/** Reads all orders of an answer. */
-export async function readAllOrders(answer: Answer): Promise<Order[]> {
+/** Reads all orders of a response. */
+export async function readAllOrders(response: ServiceResponse): Promise<Order[]> {
   const all: Order[] = [];
-  for await (const orders of readOrderBatches(answer)) {
+  for await (const orders of readOrderBatches(response)) {
     for (const order of orders) all.push(order);
   }
   return all;

@@ -1,5 +1,5 @@
 import type { Connection } from '../options.ts';
-import type { Answer } from '../transport/answer.ts';
+import type { ServiceResponse } from '../transport/service-response.ts';
 import type { components, operations } from './document-v2.ts';
 import { parseInt64Objects } from './int64-json.ts';
 import { type CallOptions, createRestCall } from './rest-call.ts';
@@ -7,10 +7,10 @@ import { type CallOptions, createRestCall } from './rest-call.ts';
 /** An order as v2 of the REST interface shows it. */
 export type OrderV2 = components['schemas']['OrderV2'];
 
-/** Which orders are wanted; `limit` is how many come with one request, 100 unless told, 1,000 at most. */
+/** Which orders are listed; `limit` is the number of orders per request, 1,000 at most. @default limit 100 */
 export type OrderFilter = Omit<NonNullable<operations['listOrdersPage']['parameters']['query']>, 'cursor'>;
 
-/** Orders, ascending by id. Nothing is requested before somebody reads, and each time begins at the first page. */
+/** Orders, ascending by id. Nothing is requested before the list is read, and each reading begins at the first page. */
 export interface OrderV2List extends AsyncIterable<OrderV2> {
   /** Reads all of them into memory. */
   toArray(): Promise<OrderV2[]>;
@@ -22,16 +22,15 @@ interface Page {
   readonly next: string | undefined;
 }
 
-/** @throws TypeError when an option, or the filter, cannot be what it is meant to be */
+/** @throws TypeError when an option or the filter is not valid */
 export function listOrderPages(connection: Connection, filter: OrderFilter = {}, options?: CallOptions): OrderV2List {
   const callOf = (query: string) => createRestCall(connection, 'GET', `/v2/store/orders${query}`, options);
   const firstQuery = queryOf(filter);
-  callOf(firstQuery); // a wrong option is told at once
+  callOf(firstQuery); // reports an option that is not valid at once
 
   async function* readOrders(): AsyncGenerator<OrderV2, void, undefined> {
     for (let query: string | undefined = firstQuery; query !== undefined; ) {
-      const call = callOf(query);
-      const page: Page = await call.repeat(async () => readPage(await call.attempt()));
+      const page: Page = await callOf(query)(readPage);
       yield* page.orders;
       query = page.next;
     }
@@ -60,14 +59,14 @@ function queryOf(filter: OrderFilter): string {
 
 const NEXT_LINK = /<([^>]*)>; *rel="next"/;
 
-async function readPage(answer: Answer): Promise<Page> {
-  const text = await answer.readText();
-  // Of where it leads only the query counts: a key goes nowhere but to the service.
-  const target = NEXT_LINK.exec(answer.headers.get('link') ?? '')?.[1];
+async function readPage(response: ServiceResponse): Promise<Page> {
+  const text = await response.readText();
+  // Only the query of the link is used: the key is sent to the service alone.
+  const target = NEXT_LINK.exec(response.headers.get('link') ?? '')?.[1];
   try {
     const next = target === undefined ? undefined : new URL(target, 'http://service').search;
     return { orders: parseInt64Objects<OrderV2>(text), next };
   } catch (cause) {
-    throw answer.createError('The page of orders is not what it should be.', undefined, cause);
+    throw response.createError('The page of orders is not what it should be.', undefined, cause);
   }
 }

@@ -1,6 +1,6 @@
 import { type Connection, checkedMaxRetries, checkedTimeoutMs } from '../options.ts';
-import type { Answer } from '../transport/answer.ts';
-import { attemptWithRetries } from '../transport/retry-policy.ts';
+import type { RetriedCall } from '../transport/retry-loop.ts';
+import type { ServiceResponse } from '../transport/service-response.ts';
 
 /** For one call; what is left out is as the client was made. */
 export interface CallOptions {
@@ -12,27 +12,26 @@ export interface CallOptions {
   readonly maxRetries?: number | undefined;
 }
 
-/** One call of a REST operation. */
-export interface RestCall {
-  /** Sends the request once. @throws PetstoreError where there is no answer, or one without success */
-  attempt(): Promise<Answer>;
-  /** Runs what attempts, until it succeeds or fails for good. */
-  repeat<Result>(attempt: () => Promise<Result>): Promise<Result>;
-}
+/**
+ * One call of a REST operation: sends the request and reads its response, until both succeed or one fails for good.
+ *
+ * @throws PetstoreError where there is no response, or one without success
+ */
+export type RestCall = <Result>(
+  read: (response: ServiceResponse) => Result | Promise<Result>,
+  done?: RetriedCall<Result>['done'],
+) => Promise<Result>;
 
 /**
  * @param path from the version segment on, with the query if there is one, percent-encoded
- * @throws TypeError when an option cannot be what it is meant to be
+ * @throws TypeError when an option is not valid
  */
 export function createRestCall(
-  connection: Connection,
+  { retries, sender, serviceUrl, timeoutMs: defaultTimeoutMs }: Connection,
   method: 'GET' | 'DELETE',
   path: string,
-  options: CallOptions = {},
+  { signal, timeoutMs = defaultTimeoutMs, maxRetries }: CallOptions = {},
 ): RestCall {
-  const { clock, retryPolicy, sender, serviceUrl } = connection;
-  const { signal, timeoutMs = connection.timeoutMs, maxRetries = retryPolicy.maxRetries } = options;
-  const policy = { ...retryPolicy, maxRetries: checkedMaxRetries(maxRetries) };
   const request = {
     method,
     url: serviceUrl + path,
@@ -40,12 +39,13 @@ export function createRestCall(
     timeoutMs: checkedTimeoutMs(timeoutMs),
     signal,
   };
-  return {
-    async attempt() {
-      const answer = await sender.send(request);
-      if (answer.ok) return answer;
-      throw await answer.readError();
-    },
-    repeat: (attempt) => attemptWithRetries(attempt, { policy, clock, signal }),
+  if (maxRetries !== undefined) checkedMaxRetries(maxRetries);
+  return (read, done) => {
+    const attempt = async () => {
+      const response = await sender.send(request);
+      if (!response.ok) throw await response.readError();
+      return read(response);
+    };
+    return retries.run({ attempt, signal, maxRetries, done });
   };
 }

@@ -1,25 +1,25 @@
-/** Time as a client sees it. Tests give one of their own. */
+/** Time as a client sees it. Tests pass in their own. */
 export interface ClientClock {
   /** Milliseconds since the epoch. Must never go back: waits are measured by it. */
   now(): number;
   /**
-   * Calls once, when at least `delayMs` have passed.
+   * Calls `callback` once, when at least `delayMs` have passed.
    *
-   * @returns cancels; does nothing once it was called
+   * @returns cancels the call; has no effect once it was made
    */
   schedule(callback: () => void, delayMs: number): () => void;
 }
 
-/** The longest that timers take, about 24.8 days; more would fire at once. */
+/** The longest delay that timers support, about 24.8 days; longer ones would fire at once. */
 const TIMER_MAX_MS = 2_147_483_647;
 
-/** The real time. Monotonic, so that a corrected wall clock shortens no wait. */
+/** The real time. Monotonic, so that a correction of the wall clock shortens no wait. */
 export const systemClock: ClientClock = {
   now: () => performance.timeOrigin + performance.now(),
   schedule(callback, delayMs) {
     const dueMs = this.now() + delayMs;
     let timer: ReturnType<typeof setTimeout>;
-    // Timers go by a coarser clock than this one, and may be early.
+    // Timers use a coarser clock than this one, and may fire early.
     const wait = () => {
       const restMs = dueMs - this.now();
       if (restMs <= 0) callback();
@@ -30,21 +30,13 @@ export const systemClock: ClientClock = {
   },
 };
 
-/** Resolves after a time. Rejects with the signal's reason as soon as it aborts. */
-export function sleep(clock: ClientClock, delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+/** Settles as the promise does, or rejects with the signal's reason as soon as that aborts. Leaves no listener. */
+export function untilAborted<Value>(signal: AbortSignal | undefined, promise: Promise<Value>): Promise<Value> {
+  if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {
-    if (signal?.aborted) {
-      reject(signal.reason);
-      return;
-    }
-    const cancel = clock.schedule(() => {
-      signal?.removeEventListener('abort', onAbort);
-      resolve();
-    }, delayMs);
-    function onAbort() {
-      cancel();
-      reject(signal?.reason);
-    }
-    signal?.addEventListener('abort', onAbort, { once: true });
+    const onAbort = () => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+    void promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
   });
 }

@@ -1,5 +1,5 @@
 import { ConnectionError, PetstoreError, TimeoutError } from '../errors.ts';
-import type { ClientClock } from './clock.ts';
+import { type ClientClock, untilAborted } from './clock.ts';
 
 /** Bounds one attempt in time, and ends it when the caller aborts. */
 export class Deadline {
@@ -22,49 +22,46 @@ export class Deadline {
     return this.#abort.signal;
   }
 
-  /** Gives the whole time, from now on. */
+  /** Starts the time anew. */
   restart(): void {
     this.pause();
     this.#cancelTimer = this.#clock.schedule(() => {
-      const message = `The service did not answer within ${this.#timeoutMs} ms.`;
+      const message = `The service did not respond within ${this.#timeoutMs} ms.`;
       this.#abort.abort(new TimeoutError(message, { code: 'timed_out' }));
     }, this.#timeoutMs);
   }
 
-  /** Stops the time: it is the caller's turn. */
+  /** Stops the time while the caller is busy. */
   pause(): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
   }
 
   /**
-   * What is being read, unless the attempt is aborted before. Of itself reading need not end then: Node 20 and 22 leave it
-   * waiting for ever if the last piece has just come.
+   * What is being read, unless the attempt is aborted first. Reading alone need not end then: Node 20 and 22 leave it
+   * pending for ever if the last chunk has just arrived.
    */
   bound<Value>(reading: Promise<Value>): Promise<Value> {
-    const { signal } = this;
-    return new Promise((resolve, reject) => {
-      const onAbort = () => reject(signal.reason);
-      if (signal.aborted) onAbort();
-      else signal.addEventListener('abort', onAbort, { once: true });
-      void reading.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-    });
+    return untilAborted(this.signal, reading);
   }
 
-  /** Lets go of timer and signal. */
+  /** Releases timer and signal. */
   end(): void {
     this.pause();
     this.#callerSignal?.removeEventListener('abort', this.#onAbort);
   }
 
-  /** What to throw for what `fetch` threw: why it was aborted, else that the connection failed. */
+  /** The error to throw for one of `fetch`: why it was aborted, else that the connection failed. */
   explain(error: unknown): unknown {
     if (this.#callerSignal?.aborted) return this.#callerSignal.reason;
     if (this.#abort.signal.aborted) return this.#abort.signal.reason;
     if (error instanceof PetstoreError) return error;
-    const message = 'The service could not be reached, or its answer broke off.';
+    const message = 'The service could not be reached, or its response broke off.';
     return new ConnectionError(message, { code: 'connection_failed', cause: error });
   }
 
-  readonly #onAbort = () => this.#abort.abort(this.#callerSignal?.reason);
+  readonly #onAbort = () => {
+    this.end();
+    this.#abort.abort(this.#callerSignal?.reason);
+  };
 }

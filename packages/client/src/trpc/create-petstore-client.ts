@@ -2,6 +2,7 @@ import { createTRPCClient, httpBatchLink, httpLink, splitLink, type TRPCClient }
 import { createConnection, type PetstoreClientOptions } from '../options.ts';
 import { type PetstoreRestClient, restClientOn } from '../rest/create-petstore-rest-client.ts';
 import { createListLink } from './list-link.ts';
+import { traitsOf } from './procedures.ts';
 import { createRetryLink } from './retry-link.ts';
 import type { AppRouter } from './router.ts';
 import { transformer } from './transformer.ts';
@@ -9,25 +10,20 @@ import { createTrpcFetch } from './trpc-fetch.ts';
 
 /**
  * Calls every procedure by its name, with its types: `client.orders.cancel.mutate({ orderId: 1n })`. `client.rest` is the
- * documented REST interface, under the same key and in the same queue.
+ * documented REST interface, with the same key and the same throttle.
  */
 export type PetstoreClient = TRPCClient<AppRouter> & { readonly rest: PetstoreRestClient };
 
-/** A batch is admitted whole or not at all, so a large one would wait long for its limits. */
+/** A batch is admitted whole or not at all, so a large one would wait long until the limits have room for it. */
 const BATCH_MAX = 20;
 /** Ids travel in the URL of a query. This is well below what servers and proxies take. */
 const URL_MAX_LENGTH = 4_000;
 
-/** Procedures that answer bit by bit. */
-const STREAMED_PROCEDURES: ReadonlySet<string> = new Set(['orders.list']);
-/** Procedures that are not counted, and answered while others have to wait. */
-const FREE_PROCEDURES: ReadonlySet<string> = new Set(['limits.current']);
-
 /**
- * Makes a client. Calls that are made together go as one request, but for lists: each has a response of its own, so that
- * whoever reads one slowly holds nobody else up.
+ * Makes a client. Calls of the same tick are batched into one request, except for lists: each has a response of its own, so
+ * that reading one slowly delays no other call.
  *
- * @throws TypeError when an option cannot be what it is meant to be
+ * @throws TypeError when an option is not valid
  */
 export function createPetstoreClient(options: PetstoreClientOptions): PetstoreClient {
   const connection = createConnection(options);
@@ -36,10 +32,10 @@ export function createPetstoreClient(options: PetstoreClientOptions): PetstoreCl
     links: [
       createRetryLink(connection),
       splitLink({
-        condition: ({ path }) => STREAMED_PROCEDURES.has(path),
+        condition: ({ path }) => traitsOf(path).streams === true,
         true: createListLink(connection),
         false: splitLink({
-          condition: ({ path }) => FREE_PROCEDURES.has(path),
+          condition: ({ path }) => traitsOf(path).isFree === true,
           true: httpLink({ ...link, fetch: createTrpcFetch(connection, { isFree: true }) }),
           false: httpBatchLink({ ...link, maxItems: BATCH_MAX, maxURLLength: URL_MAX_LENGTH }),
         }),
@@ -47,7 +43,7 @@ export function createPetstoreClient(options: PetstoreClientOptions): PetstoreCl
     ],
   });
   const rest = restClientOn(connection);
-  // The procedures are a proxy, which takes every name for one of theirs. The types do not see what ours adds.
+  // tRPC's client is a proxy that takes every name for a procedure. The type cannot show the name that is added here.
   return new Proxy(procedures, {
     get: (target, name, receiver) => (name === 'rest' ? rest : Reflect.get(target, name, receiver)),
   }) as PetstoreClient;

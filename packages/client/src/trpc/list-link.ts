@@ -1,28 +1,28 @@
 import { httpBatchStreamLink, type TRPCLink } from '@trpc/client';
 import { observable } from '@trpc/server/observable';
 import type { Connection } from '../options.ts';
-import { Demand } from './demand.ts';
+import { PullGate } from './pull-gate.ts';
 import type { AppRouter } from './router.ts';
 import { transformer } from './transformer.ts';
 import { createTrpcFetch } from './trpc-fetch.ts';
 
 /**
- * Ends the way of calls that are answered bit by bit. Each is a request of its own, so that whoever reads one slowly holds
- * nobody else up, and is read from the network only as fast as its caller asks for it.
+ * The last link of calls whose response is streamed. Each is a request of its own, so that a slow reader delays no other
+ * call, and is read from the network only as fast as its caller reads.
  */
 export function createListLink(connection: Connection): TRPCLink<AppRouter> {
   const url = `${connection.serviceUrl}/trpc`;
   return (runtime) =>
     ({ op, next }) =>
       observable((observer) => {
-        const demand = new Demand();
-        const fetch = createTrpcFetch(connection, { demand });
+        const gate = new PullGate();
+        const fetch = createTrpcFetch(connection, { gate });
         const call = httpBatchStreamLink<AppRouter>({ url, transformer, fetch })(runtime);
         return call({ op, next }).subscribe({
           next(envelope) {
             const { result } = envelope;
             if (result.type !== 'data' && result.type !== undefined) return observer.next(envelope);
-            const data = isAsyncIterable(result.data) ? pacedBy(demand, result.data) : result.data;
+            const data = isAsyncIterable(result.data) ? pacedBy(gate, result.data) : result.data;
             observer.next({ ...envelope, result: { ...result, data } });
           },
           error: (error) => observer.error(error),
@@ -34,10 +34,10 @@ export function createListLink(connection: Connection): TRPCLink<AppRouter> {
 const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown, unknown> =>
   typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 
-/** The same pieces, each of which is read from the network when somebody waits for it. */
-function pacedBy(demand: Demand, pieces: AsyncIterable<unknown, unknown>): AsyncIterableIterator<unknown, unknown> {
+/** The same pieces, each of which is read from the network when its reader waits for it. */
+function pacedBy(gate: PullGate, pieces: AsyncIterable<unknown, unknown>): AsyncIterableIterator<unknown, unknown> {
   const iterator = pieces[Symbol.asyncIterator]();
-  demand.close();
+  gate.close();
   let waiting = 0;
   return {
     [Symbol.asyncIterator]() {
@@ -45,16 +45,16 @@ function pacedBy(demand: Demand, pieces: AsyncIterable<unknown, unknown>): Async
     },
     async next() {
       waiting++;
-      demand.open();
+      gate.open();
       try {
         return await iterator.next();
       } finally {
-        if (--waiting === 0) demand.close();
+        if (--waiting === 0) gate.close();
       }
     },
     async return(value) {
       // A list that was never begun has nothing else by which its request ends.
-      demand.end();
+      gate.end();
       await iterator.return?.();
       return { done: true, value };
     },

@@ -1,74 +1,51 @@
-import { type Operation, TRPCClientError, type TRPCLink } from '@trpc/client';
+import { type OperationResultEnvelope, TRPCClientError, type TRPCLink } from '@trpc/client';
 import { observable } from '@trpc/server/observable';
-import { PetstoreError } from '../errors.ts';
 import type { Connection } from '../options.ts';
-import { mayHaveRun, retryDelayMs } from '../transport/retry-policy.ts';
-import { RetryPauses } from './retry-pauses.ts';
-import type { AppRouter, ErrorCode } from './router.ts';
+import { untilAborted } from '../transport/clock.ts';
+import type { AttemptFailure } from '../transport/retry-loop.ts';
+import { traitsOf } from './procedures.ts';
+import type { AppRouter } from './router.ts';
 import { petstoreErrorOf } from './trpc-errors.ts';
 
-/**
- * Changes that may be asked for again where it is not known whether they were made, and the error by which the service
- * then tells that they were. All others could be made twice, or end as a failure although they were made.
- */
-const CODE_WHEN_DONE: ReadonlyMap<string, ErrorCode> = new Map([['orders.cancel', 'order_already_cancelled']]);
+type Envelope = OperationResultEnvelope<unknown, TRPCClientError<AppRouter>>;
 
-const isRepeatable = ({ type, path }: Operation): boolean => type === 'query' || CODE_WHEN_DONE.has(path);
-
-/** Tries calls again, by the same rules and within the same budget as over REST. */
-export function createRetryLink({ retryPolicy, clock }: Connection): TRPCLink<AppRouter> {
-  return () => {
-    const pauses = new RetryPauses(clock);
-    return ({ op, next }) =>
+/** Tries calls again, by the same rules as over REST. */
+export function createRetryLink({ retries }: Connection): TRPCLink<AppRouter> {
+  return () =>
+    ({ op, next }) =>
       observable((observer) => {
-        let attemptsMade = 0;
-        let mayBeDone = false;
-        let stop = () => {};
-
-        function attempt() {
-          attemptsMade++;
-          let isOver = false;
-          const subscription = next(op).subscribe({
-            next: (envelope) => observer.next(envelope),
-            complete: () => observer.complete(),
-            error(error) {
-              isOver = true;
-              judge(error);
+        const { type, path } = op;
+        const { doneCode } = traitsOf(path);
+        const signal = op.signal ?? undefined;
+        // A batch ends when all of its calls are aborted; each call ends at once.
+        const attempt = () =>
+          untilAborted(
+            signal,
+            new Promise<Envelope>((resolve, reject) => next(op).subscribe({ next: resolve, error: reject })),
+          );
+        retries
+          .run({
+            attempt,
+            signal,
+            isRepeatable: type === 'query' || doneCode !== undefined,
+            done: doneCode && { code: doneCode, result: { result: { type: 'data', data: undefined } } },
+            readFailure,
+          })
+          .then(
+            (envelope) => {
+              observer.next(envelope);
+              observer.complete();
             },
-          });
-          if (!isOver) stop = () => subscription.unsubscribe();
-        }
-
-        function judge(error: TRPCClientError<AppRouter>) {
-          const known = petstoreErrorOf(error);
-          if (known === undefined) return observer.error(error);
-          if (mayBeDone && known.code === CODE_WHEN_DONE.get(op.path)) {
-            observer.next({ result: { type: 'data', data: undefined } });
-            return observer.complete();
-          }
-          const mayTry = isRepeatable(op) || !mayHaveRun(known);
-          const delayMs = mayTry ? retryDelayMs(known, attemptsMade, retryPolicy) : undefined;
-          if (delayMs === undefined) return observer.error(error);
-          mayBeDone ||= mayHaveRun(known);
-          stop = pauses.pause(sharedPartOf(error), delayMs, attempt);
-        }
-
-        function onAbort() {
-          stop();
-          observer.error(TRPCClientError.from(op.signal?.reason));
-        }
-        op.signal?.addEventListener('abort', onAbort, { once: true });
-        attempt();
-        return () => {
-          op.signal?.removeEventListener('abort', onAbort);
-          stop();
-        };
+            (error) => observer.error(TRPCClientError.from(error)),
+          );
+        return () => {};
       });
-  };
 }
 
-/** What calls that failed together have in common: the failure of their request, or its answer. */
-function sharedPartOf({ cause, meta }: TRPCClientError<AppRouter>): object {
-  const shared = cause instanceof PetstoreError ? cause : meta?.['response'];
-  return typeof shared === 'object' && shared !== null ? shared : {};
+/** Calls of one batch fail together: they share the error of their request, or its response. */
+function readFailure(error: unknown): AttemptFailure | undefined {
+  const known = petstoreErrorOf(error);
+  if (known === undefined || !(error instanceof TRPCClientError)) return undefined;
+  const sharedBy = error.cause === known ? known : error.meta?.['response'];
+  return { error: known, sharedBy: typeof sharedBy === 'object' && sharedBy !== null ? sharedBy : known };
 }

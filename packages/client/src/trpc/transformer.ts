@@ -1,8 +1,5 @@
 import { SuperJSON, type SuperJSONResult, type SuperJSONValue } from 'superjson';
-import { unpackOrders } from './unpack-orders.ts';
-
-/** The name of packed orders, see {@link unpackOrders}. */
-const PACKED_ORDERS_TYPE = 'petstore.orders.1';
+import { PACKED_ORDERS_TYPE, unpackOrders } from './packed-orders.ts';
 
 /**
  * How values go over the wire, so that ids are `bigint` and times `Date`: superjson, and for long lists of orders a form
@@ -10,7 +7,7 @@ const PACKED_ORDERS_TYPE = 'petstore.orders.1';
  */
 export const transformer = createTransformer();
 
-/** As superjson writes that there is none, with a note for the service; superjson reads over it. */
+/** As superjson writes that there is none, with a note for the service; superjson ignores. */
 const noInput = (): SuperJSONResult => {
   const meta = { values: ['undefined'] as ['undefined'], v: 1, reads: PACKED_ORDERS_TYPE };
   return { json: null, meta };
@@ -25,7 +22,7 @@ function createTransformer(): Transformer {
   const superjson = new SuperJSON();
   superjson.registerCustom<ReturnType<typeof unpackOrders>, string>(
     {
-      // They come, and are never sent.
+      // They are received, and never sent.
       isApplicable: (_value): _value is ReturnType<typeof unpackOrders> => false,
       serialize: () => {
         throw new TypeError('Packed orders are only read.');

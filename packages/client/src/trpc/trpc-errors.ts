@@ -1,25 +1,23 @@
 import { isTRPCClientError, type TRPCClientError } from '@trpc/client';
-import { createAnswerError, PetstoreError, RateLimitError } from '../errors.ts';
-import { readRetryAfterSeconds } from '../transport/retry-after.ts';
+import { createResponseError, PetstoreError, RateLimitError } from '../errors.ts';
+import { readRetryAfterSeconds } from '../transport/service-response.ts';
 import type { AppRouter, ErrorCode } from './router.ts';
 import type { TrpcResponse } from './trpc-fetch.ts';
 
-export type { ErrorCode };
-
 /**
- * Why a call failed: the code that REST answers with too.
+ * Why a call failed: the same code as over REST.
  *
  * @param error whatever a call threw
- * @returns `undefined` where the service did not answer, because it could not be reached or the call was aborted
+ * @returns `undefined` where there was no response: the service could not be reached, or the call was aborted
  */
 export function errorCodeOf(error: unknown): ErrorCode | undefined {
   if (!isTRPCClientError<AppRouter>(error)) return undefined;
-  // Calls that are not sent at all, while the service asks to wait, have no answer of their own.
+  // Calls that are not sent, because the service has asked to wait, have no response.
   return error.data?.errorCode ?? (error.cause instanceof RateLimitError ? 'rate_limit_exceeded' : undefined);
 }
 
 /**
- * The same failure as REST would throw it, with `code`, `status`, `requestId` and `retryAfterSeconds`.
+ * The same failure as the REST client throws it, with `code`, `status`, `requestId` and `retryAfterSeconds`.
  *
  * @param error whatever a call threw
  * @returns `undefined` where the call was aborted, or the error is not one of a call
@@ -30,8 +28,8 @@ export function petstoreErrorOf(error: unknown): PetstoreError | undefined {
   const { cause, data, message } = error;
   if (cause instanceof PetstoreError) return cause;
   if (!data) return undefined;
-  const headers = answerHeadersOf(error);
-  return createAnswerError(message, {
+  const headers = responseHeadersOf(error);
+  return createResponseError(message, {
     code: data.errorCode,
     status: data.httpStatus,
     requestId: headers?.get('x-request-id') ?? undefined,
@@ -40,7 +38,7 @@ export function petstoreErrorOf(error: unknown): PetstoreError | undefined {
   });
 }
 
-function answerHeadersOf({ meta }: TRPCClientError<AppRouter>): Headers | undefined {
-  const response = meta?.['response'] as TrpcResponse | undefined; // what our own fetch gave
+function responseHeadersOf({ meta }: TRPCClientError<AppRouter>): Headers | undefined {
+  const response = meta?.['response'] as TrpcResponse | undefined; // as `createTrpcFetch` made it
   return response?.headers;
 }

@@ -1,16 +1,16 @@
 import type { httpBatchLink } from '@trpc/client';
 import type { Connection } from '../options.ts';
-import type { Answer } from '../transport/answer.ts';
-import { Demand } from './demand.ts';
+import type { ServiceResponse } from '../transport/service-response.ts';
+import { PullGate } from './pull-gate.ts';
 
-/** The form that tRPC's links take. */
+/** The type that tRPC's links accept. */
 type TrpcFetch = NonNullable<Parameters<typeof httpBatchLink>[0]['fetch']>;
 
-/** As much of a response as tRPC reads. */
+/** The part of a response that tRPC reads. */
 export interface TrpcResponse {
   readonly ok: boolean;
   readonly headers: Headers;
-  /** Of an answer that comes in pieces; null where it was read already. */
+  /** Of a streamed response; null where the body has been read already. */
   readonly body: ReadableStream<Uint8Array> | null;
   json(): Promise<unknown>;
 }
@@ -18,58 +18,58 @@ export interface TrpcResponse {
 interface TrpcFetchOptions {
   /** Whether the service counts none of the calls. @default false */
   readonly isFree?: boolean;
-  /** For answers in pieces: by whom they are read. @default somebody who always waits */
-  readonly demand?: Demand;
+  /** For streamed responses: lets chunks be read only while the caller waits for one. @default always */
+  readonly gate?: PullGate;
 }
 
-/** What tRPC's links send one request by: in its turn, bounded in time, with failures that the retries understand. */
+/** The `fetch` of tRPC's links: throttled, bounded in time, with failures that the retry loop understands. */
 export function createTrpcFetch(
   { sender, timeoutMs }: Connection,
-  { isFree, demand = new Demand() }: TrpcFetchOptions = {},
+  { isFree, gate = new PullGate() }: TrpcFetchOptions = {},
 ): TrpcFetch {
   return async (url, init = {}): Promise<TrpcResponse> => {
     const headers = init.headers as Record<string, string>; // tRPC's links give a plain object
-    const answer = await sender.send({
+    const response = await sender.send({
       method: init.method ?? 'GET',
       url: String(url),
       headers,
-      body: init.body as string | undefined, // and a text
+      body: init.body as string | undefined, // and a string
       timeoutMs,
       signal: init.signal ?? undefined,
       isFree,
       cost: costOf(String(url)),
     });
-    if (answer.ok && headers['trpc-accept'] === 'application/jsonl') return streamedResponse(answer, demand);
-    // Somebody else's answer, such as a proxy's page.
-    if (!answer.headers.get('content-type')?.includes('json')) throw await answer.readError();
-    return wholeResponse(answer);
+    if (response.ok && headers['trpc-accept'] === 'application/jsonl') return streamedResponse(response, gate);
+    // It did not come from the service: a proxy's page, for example.
+    if (!response.headers.get('content-type')?.includes('json')) throw await response.readError();
+    return wholeResponse(response);
   };
 }
 
 /** Each call of a batch counts; their names are joined by commas. */
 const costOf = (url: string): number => new URL(url).pathname.split('/').at(-1)?.split(',').length ?? 1;
 
-/** Read to its end at once, so that an answer that breaks off is tried again. */
-async function wholeResponse(answer: Answer): Promise<TrpcResponse> {
-  const text = await answer.readText();
-  const { ok, headers } = answer;
+/** Read to its end at once, so that a call whose response breaks off is tried again. */
+async function wholeResponse(response: ServiceResponse): Promise<TrpcResponse> {
+  const text = await response.readText();
+  const { ok, headers } = response;
   return { ok, headers, body: null, json: async () => JSON.parse(text) };
 }
 
-function streamedResponse(answer: Answer, demand: Demand): TrpcResponse {
+function streamedResponse(response: ServiceResponse, gate: PullGate): TrpcResponse {
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const isWanted = await demand.isWanted();
-        if (!isWanted) answer.close();
-        const chunk = isWanted ? await answer.readChunk() : undefined;
+        const isWanted = await gate.passed();
+        if (!isWanted) response.close();
+        const chunk = isWanted ? await response.readChunk() : undefined;
         if (chunk === undefined) controller.close();
         else controller.enqueue(chunk);
       },
-      cancel: () => answer.close(),
+      cancel: () => response.close(),
     },
     { highWaterMark: 0 },
   );
-  const { ok, headers } = answer;
-  return { ok, headers, body, json: () => Promise.reject(new TypeError('The answer comes in pieces.')) };
+  const { ok, headers } = response;
+  return { ok, headers, body, json: () => Promise.reject(new TypeError('The response is a stream.')) };
 }

@@ -6,11 +6,11 @@ interface Timer {
 }
 
 /**
- * A clock that stands still while requests are under way, however long they take, and jumps to the end of whatever wait
- * comes next: a busy machine changes nothing. Attempts run out of time when they are told to, and not otherwise.
+ * A clock that stands still while requests are in flight, however long they take, and jumps to the end of the next wait: a
+ * busy machine changes nothing. Attempts time out by {@link timeOut} alone.
  */
 export class JumpingClock implements ClientClock {
-  /** Pass it to the client: by it the time for an attempt is told from waits. */
+  /** To be passed to the client: by it the time of an attempt is told apart from waits. */
   readonly timeoutMs = 4_321;
   #nowMs = Date.parse('2026-11-20T12:00:00.000Z');
   #isHeld = false;
@@ -38,6 +38,11 @@ export class JumpingClock implements ClientClock {
     return this.#waits.size + this.#attempts.size;
   }
 
+  /** Waits, without attempts. */
+  get waitCount(): number {
+    return this.#waits.size;
+  }
+
   /** Lets no wait end until {@link release}. */
   hold(): void {
     this.#isHeld = true;
@@ -52,7 +57,7 @@ export class JumpingClock implements ClientClock {
     this.#nowMs += milliseconds;
   }
 
-  /** Ends the attempts that are under way, as when their time is over. */
+  /** Ends the attempts that are in flight, as when their time is over. */
   timeOut(): void {
     for (const attempt of this.#attempts) {
       this.#attempts.delete(attempt);

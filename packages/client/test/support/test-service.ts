@@ -34,6 +34,8 @@ export interface TestService extends AsyncDisposable {
   readonly persistence: Persistence;
   /** What came: method and URL, in order. */
   readonly requests: string[];
+  /** How many responses are neither complete nor cut off. */
+  openResponses(): number;
   /** What becomes of the next requests, one for each; when there is none, all goes well. */
   readonly faults: Fault[];
 }
@@ -66,11 +68,14 @@ export async function startTestService({
   const persistence = openPersistence({ databaseUrl: database.url });
   const requests: string[] = [];
   const faults: Fault[] = [];
+  let openResponses = 0;
   const limiter = new InProcessLimiter({ nowMs });
   const handle = createHandler(persistence, limiter, limits);
   const admit = createAdmission(limiter, limits);
   const server = createServer((request, response) => {
     requests.push(`${request.method} ${request.url}`);
+    openResponses++;
+    response.once('close', () => openResponses--);
     response.setHeader('x-request-id', `request-${requests.length}`);
     const fault = faults.shift();
     if (fault !== undefined) inflict(fault, response);
@@ -87,6 +92,7 @@ export async function startTestService({
     origin: `http://127.0.0.1:${port}`,
     persistence,
     requests,
+    openResponses: () => openResponses,
     faults,
     async [Symbol.asyncDispose]() {
       server.close();

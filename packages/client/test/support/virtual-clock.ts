@@ -6,13 +6,13 @@ interface Timer {
   readonly callback: () => void;
 }
 
-/** Of the event loop: what happens at once, by way of promises and streams, takes no more. */
-const TURNS = 4;
+/** Passes of the event loop. What happens at once, through promises and streams, takes no more. */
+const PASSES = 4;
 
-/** A clock that stands still while anything happens, and then jumps to the next thing that is due. */
+/** A clock that stands still while anything happens, and then jumps to the time of the next timers that are due. */
 export class VirtualClock implements ClientClock {
   #nowMs = Date.parse('2026-11-20T12:00:00.000Z');
-  /** The last is due first; of those due at once, the one that was there first. */
+  /** The last is due first; of those due at the same time, the one that was scheduled first. */
   readonly #timers: Timer[] = [];
 
   now(): number {
@@ -33,12 +33,15 @@ export class VirtualClock implements ClientClock {
   /** Lets time pass until then. */
   async runUntil(untilMs: number): Promise<void> {
     for (;;) {
-      for (let turn = 0; turn < TURNS; turn++) await setImmediate();
-      const next = this.#timers.at(-1);
-      if (next === undefined || next.dueMs > untilMs) break;
-      this.#timers.pop();
-      this.#nowMs = next.dueMs;
-      next.callback();
+      for (let pass = 0; pass < PASSES; pass++) await setImmediate();
+      const dueMs = this.#timers.at(-1)?.dueMs;
+      if (dueMs === undefined || dueMs > untilMs) break;
+      this.#nowMs = dueMs;
+      for (let next = this.#timers.at(-1); next?.dueMs === dueMs; next = this.#timers.at(-1)) {
+        this.#timers.pop();
+        next.callback();
+        await undefined; // what follows from it at once comes before the next timer
+      }
     }
     this.#nowMs = untilMs;
   }

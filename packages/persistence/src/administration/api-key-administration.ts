@@ -1,5 +1,11 @@
+import type { InferEntity } from '@mikro-orm/core';
+import { LockMode } from '@mikro-orm/core';
+import type { EntityManager, MikroORM } from '@mikro-orm/postgresql';
 import type { ApiKey, ApiKeyId, Decision, Plan } from '@petstore/domain';
-import type { OrmApiKeyAdministration } from './orm-api-key-administration.ts';
+import { ApiKeyEntity, ApiKeySecretEntity } from '../schema/entities.ts';
+import { createOrm } from '../schema/orm.ts';
+import { planOf } from '../statements/api-key-store.ts';
+import { translatingErrors } from '../storage-error.ts';
 
 /** What a key begins with. */
 export type NewApiKey = Omit<ApiKey, 'revokedAt' | 'lastUsedAt'>;
@@ -28,25 +34,111 @@ export interface ApiKeyAdministration {
   setPlan(id: ApiKeyId, plan: Plan): Promise<ApiKey | undefined>;
 }
 
-/** The statement timeout of the administration, in milliseconds. */
+/** When the server gives a statement of the administration up, in milliseconds. */
 const STATEMENT_TIMEOUT_MS = 10_000;
 
-/** Administration through the ORM, which is loaded with the first call. */
-export function openApiKeyAdministration(databaseUrl: string): ApiKeyAdministration & { close(): Promise<void> } {
-  let loading: Promise<OrmApiKeyAdministration> | undefined;
-  const load = () => {
-    loading ??= import('./orm-api-key-administration.ts').then(
-      ({ OrmApiKeyAdministration }) => new OrmApiKeyAdministration(databaseUrl, STATEMENT_TIMEOUT_MS),
-    );
-    return loading;
-  };
+type ApiKeyRow = InferEntity<typeof ApiKeyEntity>;
+
+/** Each call is a unit of work with an entity manager of its own. */
+export class OrmApiKeyAdministration implements ApiKeyAdministration {
+  readonly #orm: MikroORM;
+
+  constructor(databaseUrl: string) {
+    this.#orm = createOrm(databaseUrl, { statementTimeoutMs: STATEMENT_TIMEOUT_MS });
+  }
+
+  close(): Promise<void> {
+    return this.#orm.close();
+  }
+
+  createKey(key: NewApiKey, secretHash: Uint8Array): Promise<ApiKey> {
+    return this.#transaction(async (em) => {
+      const { plan, expiresAt, ...facts } = key;
+      const row = em.create(ApiKeyEntity, { ...facts, expiresAt, ...planColumns(plan) });
+      em.create(ApiKeySecretEntity, { hash: Buffer.from(secretHash), key: row, createdAt: key.createdAt });
+      await em.flush();
+      return keyOfRow(row);
+    });
+  }
+
+  listKeys(): Promise<readonly ApiKey[]> {
+    return this.#transaction(async (em) => {
+      const rows = await em.findAll(ApiKeyEntity, { orderBy: { createdAt: 'desc', id: 'asc' } });
+      return rows.map(keyOfRow);
+    });
+  }
+
+  findKey(id: ApiKeyId): Promise<ApiKey | undefined> {
+    return this.#transaction(async (em) => {
+      const row = await em.findOne(ApiKeyEntity, id);
+      return row === null ? undefined : keyOfRow(row);
+    });
+  }
+
+  rotateKey(id: ApiKeyId, { secretHash, now, overlapEndsAt }: KeyRotation): Promise<Decision<ApiKey, ApiKeyRefusal>> {
+    return this.#transaction(async (em) => {
+      const row = await lockKey(em, id);
+      if (row === null) return { ok: false, refusal: 'key_not_found' };
+      const key = keyOfRow(row);
+      if (key.revokedAt !== undefined) return { ok: false, refusal: 'key_revoked' };
+      if (key.expiresAt !== undefined && key.expiresAt <= now) return { ok: false, refusal: 'key_expired' };
+      await em.nativeDelete(ApiKeySecretEntity, { key: row, expiresAt: { $lte: now } });
+      await em.nativeUpdate(
+        ApiKeySecretEntity,
+        { key: row, $or: [{ expiresAt: null }, { expiresAt: { $gt: overlapEndsAt } }] },
+        { expiresAt: overlapEndsAt },
+      );
+      em.create(ApiKeySecretEntity, { hash: Buffer.from(secretHash), key: row, createdAt: now });
+      await em.flush();
+      return { ok: true, value: key };
+    });
+  }
+
+  revokeKey(id: ApiKeyId, now: Date): Promise<ApiKey | undefined> {
+    return this.#change(id, (row) => {
+      row.revokedAt ??= now;
+    });
+  }
+
+  setPlan(id: ApiKeyId, plan: Plan): Promise<ApiKey | undefined> {
+    return this.#change(id, (row) => {
+      Object.assign(row, planColumns(plan));
+    });
+  }
+
+  #change(id: ApiKeyId, change: (row: ApiKeyRow) => void): Promise<ApiKey | undefined> {
+    return this.#transaction(async (em) => {
+      const row = await lockKey(em, id);
+      if (row === null) return undefined;
+      change(row);
+      await em.flush();
+      return keyOfRow(row);
+    });
+  }
+
+  #transaction<Value>(work: (em: EntityManager) => Promise<Value>): Promise<Value> {
+    return translatingErrors(() => this.#orm.em.fork().transactional(work));
+  }
+}
+
+const lockKey = (em: EntityManager, id: ApiKeyId) =>
+  em.findOne(ApiKeyEntity, id, { lockMode: LockMode.PESSIMISTIC_WRITE });
+
+const planColumns = (plan: Plan) => ({
+  plan: plan.name,
+  perMinute: plan.name === 'enterprise' ? plan.limits.perMinute : null,
+  perDay: plan.name === 'enterprise' ? plan.limits.perDay : null,
+});
+
+function keyOfRow(row: ApiKeyRow): ApiKey {
   return {
-    createKey: async (...args) => (await load()).createKey(...args),
-    listKeys: async () => (await load()).listKeys(),
-    findKey: async (...args) => (await load()).findKey(...args),
-    rotateKey: async (...args) => (await load()).rotateKey(...args),
-    revokeKey: async (...args) => (await load()).revokeKey(...args),
-    setPlan: async (...args) => (await load()).setPlan(...args),
-    close: async () => (await loading)?.close(),
+    id: row.id,
+    name: row.name,
+    kind: row.kind,
+    plan: planOf(row.plan, Number(row.perMinute), Number(row.perDay)),
+    createdAt: row.createdAt,
+    ...(row.expiresAt && { expiresAt: row.expiresAt }),
+    ...(row.revokedAt && { revokedAt: row.revokedAt }),
+    ...(row.lastUsedAt && { lastUsedAt: row.lastUsedAt }),
   };
 }

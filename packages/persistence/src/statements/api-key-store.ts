@@ -1,7 +1,7 @@
 import type { ApiKey, ApiKeyId, ApiKeyKind, ApiKeySecret, ApiKeyStore, Plan, PlanName } from '@petstore/domain';
-import type { PipelinedConnections } from './pipelined-connections.ts';
-import { prepareStatement, runStatement } from './prepared-statement.ts';
-import { parseTime } from './time-text.ts';
+import { parseTime } from './order-rows.ts';
+import type { ConnectionPools } from './pipelined-connections.ts';
+import { prepareStatement, runStatement } from './pipelined-query.ts';
 
 type SecretRow = readonly [
   id: ApiKeyId,
@@ -33,24 +33,15 @@ const MARK_USED = prepareStatement<readonly []>(
 );
 
 /** Key look-ups on PostgreSQL, below the ORM: see `openPersistence`. */
-export class PostgresApiKeyStore implements ApiKeyStore {
-  readonly #reads: PipelinedConnections;
-  readonly #writes: PipelinedConnections;
-
-  constructor(reads: PipelinedConnections, writes: PipelinedConnections) {
-    this.#reads = reads;
-    this.#writes = writes;
-  }
-
-  async findSecret(secretHash: Uint8Array): Promise<ApiKeySecret | undefined> {
-    const [row] = await runStatement(this.#reads, FIND_SECRET, [Buffer.from(secretHash)]);
+export const createApiKeyStore = ({ reads, writes }: ConnectionPools): ApiKeyStore => ({
+  async findSecret(secretHash) {
+    const [row] = await runStatement(reads, FIND_SECRET, [Buffer.from(secretHash)]);
     return row && secretOfRow(row);
-  }
-
-  async markKeyUsed(id: ApiKeyId, at: Date): Promise<void> {
-    await runStatement(this.#writes, MARK_USED, [id, at.toISOString()]);
-  }
-}
+  },
+  async markKeyUsed(id, at) {
+    await runStatement(writes, MARK_USED, [id, at.toISOString()]);
+  },
+});
 
 function secretOfRow(row: SecretRow): ApiKeySecret {
   const [id, name, kind, plan, perMinute, perDay, createdAt, expiresAt, revokedAt, lastUsedAt, secretExpiresAt] = row;

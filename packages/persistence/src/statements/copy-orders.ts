@@ -1,124 +1,190 @@
-import { type Order, PackedOrders } from '@petstore/domain';
-import { orderOfCopyRow, PACKED_ORDER_MAX_BYTES, packCopyRow } from './copy-row.ts';
-import { copyStatement } from './copy-statement.ts';
-import { Exchange, type WireConnection } from './exchange.ts';
-import { ORDER_COLUMNS } from './order-rows.ts';
-import type { PipelinedConnections } from './pipelined-connections.ts';
+import type { Order, OrderField, OrderFieldReader, OrderFormat, OrderSink } from '@petstore/domain';
+import { COLUMN_OF_FIELD, type OrderRow, orderOfRow } from './order-rows.ts';
+import { PipelinedQuery, type QuerySender, type WireConnection } from './pipelined-query.ts';
 
-/** A batch of whole orders. */
-export interface OrderBatch<Orders> {
-  readonly orders: Orders;
-  readonly count: number;
-  /** The id of the last one, as digits; `undefined` where no order follows. */
+/** Some of the orders of a listing. */
+export interface OrderBatch<Batch> {
+  /** `undefined` where the format has nothing to say of this part. */
+  readonly content: Batch | undefined;
+  /** The id of the last order, as digits; `undefined` where no order follows. */
   readonly lastId: string | undefined;
 }
 
-/**
- * Reads the orders behind one id.
- *
- * @param afterId digits of an int64, from the database itself
- * @param limit how many orders at most
- */
-export const copyOrders = (connections: PipelinedConnections, afterId: string, limit: number) =>
-  copy(connections, afterId, limit, new OrderRows());
-
-/** As {@link copyOrders}, without making an object of any of them. */
-export const copyPackedOrders = (connections: PipelinedConnections, afterId: string, limit: number) =>
-  copy(connections, afterId, limit, new PackedRows(limit));
-
-/** What becomes of the rows. */
-interface RowSink<Orders> {
-  /** @param start where in the message the row begins */
-  add(message: Buffer, start: number): void;
-  finish(): Orders;
+/** Takes the orders of a batch as lines: the values of a format's fields, tabs between them and a newline behind. */
+export interface LineSink<Batch> {
+  /** @param start where in `bytes` the line begins. @returns where the next one begins */
+  addLine(bytes: Buffer, start: number): number;
+  finish(isLast: boolean): Batch | undefined;
 }
 
-class OrderRows implements RowSink<readonly Order[]> {
-  readonly #orders: Order[] = [];
+/** How a batch is made of lines. */
+export interface LineFormat<Batch> {
+  readonly name: string;
+  readonly fields: readonly OrderField[];
+  createSink(maxOrders: number, isFirst: boolean): LineSink<Batch>;
+}
 
-  add(message: Buffer, start: number): void {
-    this.#orders.push(orderOfCopyRow(message, start));
+export const columnsOf = (fields: readonly OrderField[]): string =>
+  fields.map((field) => COLUMN_OF_FIELD[field]).join(', ');
+
+const TAB = 0x09;
+const NEWLINE = 0x0a;
+const DOT = 0x2e;
+const DIGIT_ZERO = 0x30;
+const LETTER_T = 0x54;
+const LETTER_Z = 0x5a;
+const LETTER_t = 0x74;
+const TRUE = Buffer.from('true');
+const FALSE = Buffer.from('false');
+
+/** Where a time's text, `2026-01-02 03:04:05.6+00`, has its blank, the end of its seconds, and that of its text. */
+const DAY_LENGTH = 10;
+const SECOND_END = 19;
+const RFC_3339_LENGTH = 24;
+
+/** Reads lines byte by byte: no string, object or number is made on the way. */
+class FormattedLines<Batch> implements LineSink<Batch>, OrderFieldReader {
+  readonly #sink: OrderSink<Batch>;
+  #bytes: Buffer = Buffer.alloc(0);
+  /** Where the next field begins. */
+  #position = 0;
+
+  constructor(sink: OrderSink<Batch>) {
+    this.#sink = sink;
   }
 
-  finish(): readonly Order[] {
-    return this.#orders;
+  addLine(bytes: Buffer, start: number): number {
+    this.#bytes = bytes;
+    this.#position = start;
+    this.#sink.add(this);
+    return this.#position;
+  }
+
+  finish(isLast: boolean): Batch | undefined {
+    return this.#sink.finish(isLast);
+  }
+
+  copyText(out: Uint8Array, offset: number): number {
+    const bytes = this.#bytes;
+    let i = this.#position;
+    let o = offset;
+    // Whatever ends a field is less than any character in it.
+    for (let byte = bytes[i++] as number; byte > NEWLINE; byte = bytes[i++] as number) out[o++] = byte;
+    this.#position = i;
+    return o;
+  }
+
+  copyTime(out: Uint8Array, offset: number): number {
+    const bytes = this.#bytes;
+    const start = this.#position;
+    if ((bytes[start] as number) <= NEWLINE) {
+      this.#position++;
+      return offset;
+    }
+    const end = offset + RFC_3339_LENGTH;
+    for (let k = 0; k < SECOND_END; k++) out[offset + k] = bytes[start + k] as number; // a time is never shorter
+    out[offset + DAY_LENGTH] = LETTER_T;
+    let i = start + SECOND_END;
+    let o = offset + SECOND_END;
+    out[o++] = DOT;
+    if (bytes[i] === DOT) {
+      for (let digit = bytes[++i] as number; digit >= DIGIT_ZERO; digit = bytes[++i] as number) out[o++] = digit;
+    }
+    while (o < end - 1) out[o++] = DIGIT_ZERO;
+    out[o] = LETTER_Z;
+    this.#position = i + '+00 '.length; // the zone is UTC; behind it is a tab or a newline
+    return end;
+  }
+
+  copyBoolean(out: Uint8Array, offset: number): number {
+    const text = this.#bytes[this.#position] === LETTER_t ? TRUE : FALSE;
+    this.#position += 2;
+    for (let k = 0; k < text.length; k++) out[offset + k] = text[k] as number; // within its length
+    return offset + text.length;
   }
 }
 
-class PackedRows implements RowSink<PackedOrders> {
-  readonly #bytes: Buffer;
-  #length = 0;
+/** The lines of a format of the domain. */
+export const linesOf = <Batch>(format: OrderFormat<Batch>): LineFormat<Batch> => ({
+  name: format.name,
+  fields: format.fields,
+  createSink: (maxOrders, isFirst) => new FormattedLines(format.createSink(maxOrders, isFirst)),
+});
 
-  constructor(limit: number) {
-    this.#bytes = Buffer.allocUnsafeSlow(limit * PACKED_ORDER_MAX_BYTES);
-  }
+/** Whole orders, as objects. */
+export const ORDER_OBJECTS: LineFormat<readonly Order[]> = {
+  name: 'objects',
+  fields: Object.keys(COLUMN_OF_FIELD) as OrderField[], // its own keys
+  createSink() {
+    const orders: Order[] = [];
+    return {
+      addLine(bytes, start) {
+        const end = bytes.indexOf(NEWLINE, start);
+        // The columns are those of an OrderRow.
+        orders.push(orderOfRow(bytes.toString('latin1', start, end).split('\t') as unknown as OrderRow));
+        return end + 1;
+      },
+      finish: () => (orders.length === 0 ? undefined : orders),
+    };
+  },
+};
 
-  add(message: Buffer, start: number): void {
-    this.#length = packCopyRow(message, start, this.#bytes, this.#length);
-  }
-
-  finish(): PackedOrders {
-    return new PackedOrders(this.#bytes.subarray(0, this.#length));
-  }
-}
-
-function copy<Orders>(connections: PipelinedConnections, afterId: string, limit: number, sink: RowSink<Orders>) {
-  return new Promise<OrderBatch<Orders>>((resolve, reject) => {
-    connections.send(new OrderCopy({ afterId, limit, sink, resolve, reject }));
-  });
-}
-
-interface OrderCopyOptions<Orders> {
+/** Which orders a batch holds. */
+interface BatchRequest<Batch> {
+  readonly format: LineFormat<Batch>;
+  /** They come behind this id: digits of an int64, from the database itself. */
   readonly afterId: string;
+  /** How many orders at most. */
   readonly limit: number;
-  readonly sink: RowSink<Orders>;
-  readonly resolve: (batch: OrderBatch<Orders>) => void;
-  readonly reject: (error: Error) => void;
 }
 
-/** Before the first row: 11 bytes of signature, 4 of flags, 4 for the length of an extension that there is none of. */
-const HEADER_BYTES = 19;
-/** The end of all rows: where a row would tell how many columns it has, -1. */
-const TRAILER_BYTES = 2;
-/** Before the id of a row: how many columns it has, and how long the id is. */
-const ID_OFFSET = 6;
+/** Reads a batch by COPY, in its text format. */
+export const copyOrders = <Batch>(sender: QuerySender, request: BatchRequest<Batch>): Promise<OrderBatch<Batch>> =>
+  new Promise((resolve, reject) => {
+    sender.send(new OrderCopy(request, resolve, reject));
+  });
 
-/**
- * COPY in its binary format, which spares PostgreSQL writing numbers and times as text, and us reading them. It sends
- * each row as a message; the header precedes the first, and the trailer is a message of its own.
- *
- * @see https://www.postgresql.org/docs/current/sql-copy.html under "Binary Format"
- */
-class OrderCopy<Orders> extends Exchange {
-  readonly #options: OrderCopyOptions<Orders>;
-  #hasBegun = false;
+/** COPY takes no parameters. The quotes keep -2^63 a bigint: without them it is the negation of a numeric. */
+const copyStatement = ({ format, afterId, limit }: BatchRequest<unknown>): string =>
+  `copy (select ${columnsOf(format.fields)} from orders where id > '${afterId}'::bigint order by id limit ${limit}) ` +
+  `to stdout (null '')`;
+
+class OrderCopy<Batch> extends PipelinedQuery {
+  readonly #request: BatchRequest<Batch>;
+  readonly #sink: LineSink<Batch>;
+  readonly #resolve: (batch: OrderBatch<Batch>) => void;
+  readonly #reject: (error: Error) => void;
   #count = 0;
   #lastId: string | undefined;
 
-  constructor(options: OrderCopyOptions<Orders>) {
+  constructor(
+    request: BatchRequest<Batch>,
+    resolve: (batch: OrderBatch<Batch>) => void,
+    reject: (error: Error) => void,
+  ) {
     super();
-    this.#options = options;
+    this.#request = request;
+    this.#sink = request.format.createSink(request.limit, false);
+    this.#resolve = resolve;
+    this.#reject = reject;
   }
 
   protected override write(connection: WireConnection): void {
-    const { afterId, limit } = this.#options;
-    connection.query(copyStatement(ORDER_COLUMNS, afterId, limit, { isBinary: true }));
+    connection.query(copyStatement(this.#request));
   }
 
+  /** The server sends a message for each line. */
   override handleCopyData({ chunk }: { readonly chunk: Buffer }): void {
-    const start = this.#hasBegun ? 0 : HEADER_BYTES;
-    this.#hasBegun = true;
-    if (chunk.length === start + TRAILER_BYTES) return;
-    this.#options.sink.add(chunk, start);
-    if (++this.#count === this.#options.limit) this.#lastId = String(chunk.readBigInt64BE(start + ID_OFFSET));
+    this.#sink.addLine(chunk, 0);
+    if (++this.#count === this.#request.limit) this.#lastId = chunk.toString('latin1', 0, chunk.indexOf(TAB));
   }
 
   protected override succeed(): void {
-    const { sink, resolve } = this.#options;
-    resolve({ orders: sink.finish(), count: this.#count, lastId: this.#lastId });
+    const lastId = this.#lastId;
+    this.#resolve({ content: this.#sink.finish(lastId === undefined), lastId });
   }
 
   protected override fail(error: Error): void {
-    this.#options.reject(error);
+    this.#reject(error);
   }
 }

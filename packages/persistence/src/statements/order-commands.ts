@@ -1,8 +1,7 @@
 import { decideOrder, type OrderCommand, type OrderId, type OrderTransition } from '@petstore/domain';
 import { isRolledBack } from '../storage-error.ts';
 import { ORDER_COLUMNS, type OrderRow, orderOfRow } from './order-rows.ts';
-import type { PipelinedConnections } from './pipelined-connections.ts';
-import { type PreparedStatement, prepareStatement, runStatement } from './prepared-statement.ts';
+import { type PreparedStatement, prepareStatement, type QuerySender, runStatement } from './pipelined-query.ts';
 
 /** How long a command waits for an order that somebody else holds locked, in milliseconds. */
 const LOCK_TIMEOUT_MS = 2_000;
@@ -80,18 +79,18 @@ interface Group {
  * and one that somebody holds locked occupies one connection.
  */
 export class OrderCommands {
-  readonly #writes: PipelinedConnections;
+  readonly #writes: QuerySender;
   readonly #flush = (): void => this.#sendAll();
   /** By the orders for which a command is under way. */
   readonly #waiters = new Map<OrderId, Waiter[]>();
   #groups: Group[] = [];
 
-  constructor(writes: PipelinedConnections) {
+  constructor(writes: QuerySender) {
     this.#writes = writes;
   }
 
-  apply(id: OrderId, command: OrderCommand, now: Date): Promise<OrderTransition> {
-    return new Promise((resolve, reject) => {
+  readonly apply = (id: OrderId, command: OrderCommand, now: Date): Promise<OrderTransition> =>
+    new Promise((resolve, reject) => {
       const waiter: Waiter = { command, now, resolve, reject };
       const waiters = this.#waiters.get(id);
       if (waiters !== undefined) {
@@ -101,7 +100,6 @@ export class OrderCommands {
       this.#waiters.set(id, []);
       this.#begin(id, waiter, []);
     });
-  }
 
   /** @param others who want the same, and whom the outcome tells that they cannot have it */
   #begin(id: OrderId, first: Waiter, others: readonly Waiter[]): void {

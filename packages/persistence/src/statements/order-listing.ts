@@ -1,100 +1,100 @@
-import type { Order, OrderListing, PackedOrders } from '@petstore/domain';
-import { coalescePerTick } from './coalesce-per-tick.ts';
-import { copyOrderJson, type OrderJsonBatch } from './copy-order-json.ts';
-import { copyOrders, copyPackedOrders, type OrderBatch } from './copy-orders.ts';
-import { ORDER_JSON_COLUMNS, type OrderJsonRow, orderJson } from './order-json.ts';
-import { ORDER_COLUMNS, type OrderRow, orderOfRow } from './order-rows.ts';
-import type { OrderConnections } from './order-store.ts';
-import type { PipelinedConnections } from './pipelined-connections.ts';
-import { prepareStatement, runStatement } from './prepared-statement.ts';
+import type { OrderListing } from '@petstore/domain';
+import { columnsOf, copyOrders, type LineFormat, linesOf, ORDER_OBJECTS, type OrderBatch } from './copy-orders.ts';
+import type { ConnectionPools } from './pipelined-connections.ts';
+import {
+  type Field,
+  type PreparedStatement,
+  prepareStatement,
+  type QuerySender,
+  runStatement,
+} from './pipelined-query.ts';
 
 /** Orders in the first batch: a short list is one prepared statement, and a long one begins at once. */
 const FIRST_BATCH = 250;
-/** Orders in every other batch of text: some 400 kB, of which a listing holds two at most. */
-const JSON_BATCH = 4_000;
-/** Orders in every other batch of objects. */
-const OBJECT_BATCH = 1_000;
-/** Orders in every other packed batch: some 75 kB. */
-const PACKED_BATCH = 2_000;
-
-const FIRST_JSON_BATCH = prepareStatement<OrderJsonRow>(
-  'list-orders-json',
-  `select ${ORDER_JSON_COLUMNS} from orders order by id limit ${FIRST_BATCH}`,
-);
-
-const FIRST_OBJECT_BATCH = prepareStatement<OrderRow>(
-  'list-orders',
-  `select ${ORDER_COLUMNS} from orders order by id limit ${FIRST_BATCH}`,
-);
+/** Orders in every other batch: some 200 kB of text, of which a listing holds two at most. */
+const BATCH = 2_000;
 
 /**
  * Lists all orders by id in batches, each a statement that begins behind the last id of the one before. Orders never
  * change their id and never vanish, so whatever was committed when the listing began is met exactly once, although no
- * transaction, and between two batches no connection, is held. One batch is fetched ahead of what was asked for.
+ * transaction, and between two batches no connection, is held. One batch is fetched ahead.
  *
- * Listings that want the same batch at the same moment get the same bytes: many callers often cost what one does.
+ * Listings of one format that want the same batch in the same tick share it: many callers often cost what one does.
  */
-export function createOrderListings({ reads, batches }: OrderConnections): () => OrderListing {
-  const firstJsonBatch = coalescePerTick(() => readFirstJsonBatch(reads));
-  const jsonBatchAfter = coalescePerTick((lastId: string) => copyOrderJson(batches, lastId, JSON_BATCH));
-  const firstBatch = coalescePerTick(() => runStatement(reads, FIRST_OBJECT_BATCH, []));
-  const packedBatchAfter = coalescePerTick((lastId: string) => copyPackedOrders(batches, lastId, PACKED_BATCH));
-  const objectBatchAfter = (lastId: string) => copyOrders(batches, lastId, OBJECT_BATCH);
-
+export function createOrderListings(pools: Pick<ConnectionPools, 'reads' | 'batches'>): () => OrderListing {
+  const listings = new WeakMap<object, () => AsyncGenerator<unknown, void, void>>();
+  /** @param key of the format */
+  function list<Batch>(key: object, createFormat: () => LineFormat<Batch>): AsyncGenerator<Batch, void, void> {
+    let begin = listings.get(key);
+    if (begin === undefined) {
+      begin = createListing(pools, createFormat());
+      listings.set(key, begin);
+    }
+    return begin() as AsyncGenerator<Batch, void, void>; // made of the same format
+  }
   return () => ({
-    jsonChunks: () => jsonChunks(firstJsonBatch, jsonBatchAfter),
-    packedBatches: () => orderBatches(firstBatch, packedBatchAfter),
-    [Symbol.asyncIterator]: () => orderBatches(firstBatch, objectBatchAfter),
+    as: (format) => ({ [Symbol.asyncIterator]: () => list(format, () => linesOf(format)) }),
+    [Symbol.asyncIterator]: () => list(ORDER_OBJECTS, () => ORDER_OBJECTS),
   });
 }
 
-type FetchFirst<Batch> = (key?: undefined) => Promise<Batch>;
-type FetchAfter<Batch> = (lastId: string) => Promise<Batch>;
+function createListing<Batch>(
+  { reads, batches }: Pick<ConnectionPools, 'reads' | 'batches'>,
+  format: LineFormat<Batch>,
+): () => AsyncGenerator<Batch, void, void> {
+  const statement: PreparedStatement<readonly Field[]> = prepareStatement(
+    `list-orders-${format.name}`,
+    `select ${columnsOf(format.fields)} from orders order by id limit ${FIRST_BATCH}`,
+  );
+  const firstBatch = coalescePerTick(() => readFirstBatch(reads, statement, format));
+  const batchAfter = coalescePerTick((lastId: string) =>
+    copyOrders(batches, { format, afterId: lastId, limit: BATCH }),
+  );
+  const fetchAhead = (lastId: string | undefined) => {
+    const ahead = lastId === undefined ? undefined : batchAfter(lastId);
+    // It may fail while its reader is busy with another batch, or gone: a reader learns of it when it asks.
+    ahead?.catch(() => {});
+    return ahead;
+  };
 
-async function* jsonChunks(
-  firstBatch: FetchFirst<OrderJsonBatch>,
-  batchAfter: FetchAfter<OrderJsonBatch>,
-): AsyncGenerator<Uint8Array, void, void> {
-  const first = await firstBatch();
-  if (first.lastId === undefined) {
-    yield first.bytes;
-    return;
-  }
-  let next: Promise<OrderJsonBatch> | undefined = heldFailure(batchAfter(first.lastId));
-  yield first.bytes;
-  while (next !== undefined) {
-    const { bytes, lastId }: OrderJsonBatch = await next;
-    next = lastId === undefined ? undefined : heldFailure(batchAfter(lastId));
-    if (bytes.length > 0) yield bytes;
-  }
-  yield Buffer.from(']');
+  return async function* readBatches() {
+    let batch: OrderBatch<Batch> | undefined = await firstBatch(undefined);
+    while (batch !== undefined) {
+      const next = fetchAhead(batch.lastId);
+      if (batch.content !== undefined) yield batch.content;
+      batch = await next;
+    }
+  };
 }
 
-async function readFirstJsonBatch(reads: PipelinedConnections): Promise<OrderJsonBatch> {
-  const rows = await runStatement(reads, FIRST_JSON_BATCH, []);
-  const lastId = rows.length < FIRST_BATCH ? undefined : rows.at(-1)?.[0];
-  let json = '[';
-  for (const row of rows) json += json === '[' ? orderJson(row) : `,${orderJson(row)}`;
-  return { bytes: Buffer.from(lastId === undefined ? `${json}]` : json, 'latin1'), lastId };
+async function readFirstBatch<Batch>(
+  reads: QuerySender,
+  statement: PreparedStatement<readonly Field[]>,
+  format: LineFormat<Batch>,
+): Promise<OrderBatch<Batch>> {
+  const rows = await runStatement(reads, statement, []);
+  const lines = Buffer.from(rows.map((row) => `${row.join('\t')}\n`).join(''), 'latin1');
+  const sink = format.createSink(rows.length, true);
+  for (let start = 0; start < lines.length; ) start = sink.addLine(lines, start);
+  const lastId = rows.length < FIRST_BATCH ? undefined : (rows.at(-1)?.[0] ?? undefined);
+  return { content: sink.finish(lastId === undefined), lastId };
 }
 
-async function* orderBatches<Orders extends readonly Order[] | PackedOrders>(
-  firstBatch: FetchFirst<readonly OrderRow[]>,
-  batchAfter: FetchAfter<OrderBatch<Orders>>,
-): AsyncGenerator<readonly Order[] | Orders, void, void> {
-  const ahead = (lastId: string | undefined) => (lastId === undefined ? undefined : heldFailure(batchAfter(lastId)));
-  const rows = await firstBatch();
-  let next = ahead(rows.length < FIRST_BATCH ? undefined : rows.at(-1)?.[0]);
-  if (rows.length > 0) yield rows.map(orderOfRow);
-  while (next !== undefined) {
-    const { orders, count, lastId } = await next;
-    next = ahead(lastId);
-    if (count > 0) yield orders;
-  }
-}
-
-/** A batch fetched ahead may fail while its reader is busy with another, or gone: it is told when it asks. */
-function heldFailure<Value>(ahead: Promise<Value>): Promise<Value> {
-  ahead.catch(() => {});
-  return ahead;
+/**
+ * Makes calls with the same key in the same tick share one run of `work`. It begins once all that the event loop has at
+ * hand was read, so after the last of those calls: each sees what was committed before it was made.
+ */
+function coalescePerTick<Key, Value>(work: (key: Key) => Promise<Value>): (key: Key) => Promise<Value> {
+  let waiting = new Map<Key, PromiseWithResolvers<Value>>();
+  const begin = (): void => {
+    const begun = waiting;
+    waiting = new Map();
+    for (const [key, { resolve }] of begun) resolve(work(key));
+  };
+  return (key) => {
+    if (waiting.size === 0) setImmediate(begin);
+    const shared = waiting.get(key) ?? Promise.withResolvers<Value>();
+    waiting.set(key, shared);
+    return shared.promise;
+  };
 }

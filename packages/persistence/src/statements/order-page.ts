@@ -1,8 +1,7 @@
 import type { OrderFilter, OrderPage, OrderPageRequest } from '@petstore/domain';
-import type { StatementValue } from './exchange.ts';
 import { ORDER_COLUMNS, type OrderRow, orderOfRow } from './order-rows.ts';
-import type { OrderConnections } from './order-store.ts';
-import { type PreparedStatement, prepareStatement, runStatement } from './prepared-statement.ts';
+import type { ConnectionPools } from './pipelined-connections.ts';
+import { type PreparedStatement, prepareStatement, runStatement, type StatementValue } from './pipelined-query.ts';
 
 /** What a page may depend on, each as a condition and its value; `matchesFilter` in SQL. */
 type Condition = readonly [name: string, condition: (place: string) => string, value: string];
@@ -45,7 +44,7 @@ const needsScan = ({ statuses, complete, shipDateFrom, shipDateTo }: OrderFilter
   statuses !== undefined || complete !== undefined || shipDateFrom !== undefined || shipDateTo !== undefined;
 
 /** Reads one page, and one order more, which tells whether there is another page. */
-export async function findOrders({ batches, scans }: OrderConnections, request: OrderPageRequest): Promise<OrderPage> {
+export async function findOrders({ batches, scans }: ConnectionPools, request: OrderPageRequest): Promise<OrderPage> {
   const { limit, filter } = request;
   const conditions = conditionsOf(request);
   const values: StatementValue[] = [String(limit + 1), ...conditions.map(([, , value]) => value)];

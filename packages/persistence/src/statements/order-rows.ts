@@ -1,9 +1,21 @@
-import { type Order, type OrderStatus, orderId, petId } from '@petstore/domain';
-import { parseTime } from './time-text.ts';
+import type { Order, OrderField, OrderId, OrderStatus, PetId } from '@petstore/domain';
+
+/** The column of each field of an order. */
+export const COLUMN_OF_FIELD = {
+  id: 'id',
+  petId: 'pet_id',
+  quantity: 'quantity',
+  shipDate: 'ship_date',
+  status: 'status',
+  complete: 'complete',
+  placedAt: 'placed_at',
+  shippedAt: 'shipped_at',
+  completedAt: 'completed_at',
+  cancelledAt: 'cancelled_at',
+} as const satisfies Record<OrderField, string>;
 
 /** The columns of a whole order, in the order of {@link OrderRow}. */
-export const ORDER_COLUMNS =
-  'id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at';
+export const ORDER_COLUMNS = Object.values(COLUMN_OF_FIELD).join(', ');
 
 export type OrderRow = readonly [
   id: string,
@@ -18,20 +30,33 @@ export type OrderRow = readonly [
   cancelledAt: string | null,
 ];
 
-/** Makes an order of a row. The table's constraints refuse every row that the union cannot express. */
+/**
+ * Makes an order of a row, whose values are null or empty where the order has no such field. The types and constraints of
+ * the table's columns refuse every row that an order's type cannot express.
+ */
 export function orderOfRow(row: OrderRow): Order {
-  const [id, pet, quantity, shipDate, status, complete, placedAt, shippedAt, completedAt, cancelledAt] = row;
+  const [id, petId, quantity, shipDate, status, complete, placedAt, shippedAt, completedAt, cancelledAt] = row;
   const order = {
-    id: orderId(BigInt(id)),
-    petId: petId(BigInt(pet)),
+    id: BigInt(id) as OrderId,
+    petId: BigInt(petId) as PetId,
     quantity: Number(quantity),
     placedAt: parseTime(placedAt),
     status,
     complete: complete === 't',
-    ...(shipDate !== null && { shipDate: parseTime(shipDate) }),
-    ...(shippedAt !== null && { shippedAt: parseTime(shippedAt) }),
-    ...(completedAt !== null && { completedAt: parseTime(completedAt) }),
-    ...(cancelledAt !== null && { cancelledAt: parseTime(cancelledAt) }),
+    ...(shipDate && { shipDate: parseTime(shipDate) }),
+    ...(shippedAt && { shippedAt: parseTime(shippedAt) }),
+    ...(completedAt && { completedAt: parseTime(completedAt) }),
+    ...(cancelledAt && { cancelledAt: parseTime(cancelledAt) }),
   };
   return order as Order; // see above
+}
+
+/**
+ * Parses the text of a `timestamptz(3)` of the years 0001 to 9999, as PostgreSQL writes it in the style ISO and the zone
+ * UTC: `2026-01-02 03:04:05.6+00`, with no decimals to three of them.
+ */
+export function parseTime(text: string): Date {
+  const time = new Date(`${text.slice(0, 10)}T${text.slice(11, -3)}Z`);
+  if (text.endsWith('+00') && !Number.isNaN(time.getTime())) return time;
+  throw new Error(`not a time as this schema stores it: ${text}`);
 }

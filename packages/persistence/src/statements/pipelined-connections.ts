@@ -1,55 +1,62 @@
 import pg from 'pg';
 import { connectionConfig, STATEMENT_TIMEOUT_MS } from '../connection-config.ts';
 import { storageUnavailable, toStorageError } from '../storage-error.ts';
-import type { Exchange } from './exchange.ts';
+import type { PipelinedQuery, QuerySender } from './pipelined-query.ts';
 
-/** How long a connection may owe an answer without giving any, in seconds; longer than a statement may take. */
+/** How long a connection may leave queries unanswered, in seconds; longer than a statement may take. */
 const SILENCE_LIMIT_SECONDS = STATEMENT_TIMEOUT_MS / 1_000 + 2;
 
-/** How soon a connection that could not be made is tried again while others serve, in milliseconds. */
+/** How soon a connection that failed to open is tried again while others serve, in milliseconds. */
 const RECONNECT_DELAY_MS = 250;
 
-/** How long closing waits for answers that are still owed, in milliseconds. */
+/** How long closing waits for queries that are under way, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
 /** Errors after which a connection's prepared statements are not what we think they are. */
 const STALE_STATEMENT_STATES = new Set(['0A000', '26000', '42P05']);
 
-/** One connection, and how much it owes. */
-export class PipelinedConnection {
-  readonly client: pg.Client;
-  sentCount = 0;
-  answeredCount = 0;
-  silentSeconds = 0;
+/** One connection, and how many of its queries are answered. */
+class PipelinedConnection {
+  readonly #client: pg.Client;
+  #sentCount = 0;
+  #answeredCount = 0;
   #answeredCountBefore = 0;
+  #silentSeconds = 0;
 
   constructor(client: pg.Client) {
-    this.client = client;
+    this.#client = client;
   }
 
-  /** To be called every second: closes a connection whose server hangs, so that nobody waits for ever. */
+  send(query: PipelinedQuery): void {
+    query.onAnswered = this.#onAnswered;
+    this.#sentCount++;
+    this.#client.query(query);
+  }
+
+  /** To be called every second. Closes a connection whose server hangs. */
   checkSilence(): void {
-    const isSilent = this.sentCount !== this.answeredCount && this.answeredCount === this.#answeredCountBefore;
-    this.silentSeconds = isSilent ? this.silentSeconds + 1 : 0;
-    this.#answeredCountBefore = this.answeredCount;
-    if (this.silentSeconds >= SILENCE_LIMIT_SECONDS) this.destroy();
+    const isSilent = this.#sentCount !== this.#answeredCount && this.#answeredCount === this.#answeredCountBefore;
+    this.#silentSeconds = isSilent ? this.#silentSeconds + 1 : 0;
+    this.#answeredCountBefore = this.#answeredCount;
+    if (this.#silentSeconds >= SILENCE_LIMIT_SECONDS) this.#destroy();
   }
 
-  /** Fails what is under way, and makes room for a fresh connection. */
-  destroy(): void {
-    this.client.connection.stream.destroy();
-  }
-
-  /** Says goodbye once everything is answered; a server that hangs is left after a while. */
+  /** Ends once everything is answered, at the latest after {@link CLOSE_TIMEOUT_MS}. */
   async close(): Promise<void> {
-    const deadline = setTimeout(() => this.destroy(), CLOSE_TIMEOUT_MS);
-    await this.client.end();
+    const deadline = setTimeout(() => this.#destroy(), CLOSE_TIMEOUT_MS);
+    await this.#client.end();
     clearTimeout(deadline);
   }
 
-  /** Statements may have changed under a connection, by a migration for instance: it is replaced. */
-  noteError(error: Error): void {
-    if ('code' in error && STALE_STATEMENT_STATES.has(String(error.code))) this.destroy();
+  readonly #onAnswered = (error?: Error): void => {
+    this.#answeredCount++;
+    // A migration, for instance, has changed what the connection's statements were prepared for.
+    if (error !== undefined && 'code' in error && STALE_STATEMENT_STATES.has(String(error.code))) this.#destroy();
+  };
+
+  /** Fails the queries under way. The next query opens another connection. */
+  #destroy(): void {
+    this.#client.connection.stream.destroy();
   }
 }
 
@@ -60,16 +67,16 @@ interface Slot {
 }
 
 /**
- * A fixed number of connections, made when they are first needed and again when they were lost, on which statements are
- * sent without waiting for the answers to those before: what costs most is to wake another process for each statement.
+ * A fixed number of connections, opened when they are first needed and again after they were lost. Statements are sent
+ * without waiting for the answers to those before, because waking another process for each statement costs most.
  *
  * Each statement is a transaction of its own.
  */
-export class PipelinedConnections {
+export class PipelinedConnections implements QuerySender {
   readonly #databaseUrl: string;
   readonly #slots: readonly Slot[];
   readonly #silenceCheck: NodeJS.Timeout;
-  #turn = 0;
+  #nextIndex = 0;
   #closed = false;
 
   /** @param size how many connections; those that commit gain from more, because a connection commits one by one */
@@ -81,12 +88,11 @@ export class PipelinedConnections {
     }, 1_000).unref();
   }
 
-  /** Sends something; its outcome, a failure to connect included, is told to the exchange alone. */
-  send(exchange: Exchange): void {
+  send(query: PipelinedQuery): void {
     const slot = this.#nextSlot();
     const connection = slot.connection ?? this.#insteadOf(slot);
-    if (connection !== undefined) exchange.sendOn(connection);
-    else void this.#sendWhenConnected(slot, exchange);
+    if (connection !== undefined) connection.send(query);
+    else void this.#sendWhenConnected(slot, query);
   }
 
   async close(): Promise<void> {
@@ -100,24 +106,24 @@ export class PipelinedConnections {
     );
   }
 
-  /** While a connection is being made, any other does. */
+  /** While a connection is being opened, any other one serves. */
   #insteadOf(slot: Slot): PipelinedConnection | undefined {
     const other = this.#slots.find(({ connection }) => connection !== undefined);
     if (other !== undefined && slot.retryAt <= performance.now()) this.#connect(slot).catch(() => {});
     return other?.connection;
   }
 
-  async #sendWhenConnected(slot: Slot, exchange: Exchange): Promise<void> {
+  async #sendWhenConnected(slot: Slot, query: PipelinedQuery): Promise<void> {
     try {
-      exchange.sendOn(await this.#connect(slot));
+      (await this.#connect(slot)).send(query);
     } catch (error) {
-      exchange.handleError(toStorageError(error));
+      query.handleError(toStorageError(error));
     }
   }
 
   #nextSlot(): Slot {
-    this.#turn = (this.#turn + 1) % this.#slots.length;
-    return this.#slots[this.#turn] as Slot; // the index is within the array
+    this.#nextIndex = (this.#nextIndex + 1) % this.#slots.length;
+    return this.#slots[this.#nextIndex] as Slot; // the index is within the array
   }
 
   #connect(slot: Slot): Promise<PipelinedConnection> {
@@ -131,7 +137,7 @@ export class PipelinedConnections {
     if (this.#closed) throw storageUnavailable('this process has closed its connections');
     const client = new pg.Client({ ...connectionConfig(this.#databaseUrl, STATEMENT_TIMEOUT_MS), pipeline: true });
     const connection = new PipelinedConnection(client);
-    // A lost connection tells those who wait for it; nobody else needs to know, the next statement makes another.
+    // The queries under way fail by themselves, and the next one opens another connection.
     const forget = () => {
       if (slot.connection === connection) delete slot.connection;
     };
@@ -146,4 +152,16 @@ export class PipelinedConnections {
     slot.connection = connection;
     return connection;
   }
+}
+
+/** The connections of a store, by what runs on them, so that short statements never queue behind long ones. */
+export interface ConnectionPools {
+  /** For short reads. */
+  readonly reads: PipelinedConnections;
+  /** For statements that commit. */
+  readonly writes: PipelinedConnections;
+  /** For the batches of long listings. */
+  readonly batches: PipelinedConnections;
+  /** For statements that may read the whole table to find few orders. */
+  readonly scans: PipelinedConnections;
 }

@@ -1,5 +1,4 @@
-// The commands of the guides name an example. On an installation's own pages they name the installation, and can be
-// pasted as they are.
+// Replaces the example address in the guides' commands by that of this installation, so that they can be pasted.
 
 const EXAMPLES = /http:\/\/127\.0\.0\.1:3000|https:\/\/petstore\.example\.com/g;
 const root = new URL(document.querySelector('main')?.dataset['root'] ?? '/', location.href).href.replace(/\/$/, '');

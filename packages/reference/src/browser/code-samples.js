@@ -1,15 +1,15 @@
 /** @import { Operation, CodeSample } from './open-api.d.ts' */
 
 /**
- * Whole programs that send one operation and say what came of it, in the languages that callers ask for. The key comes
- * from the environment, because samples are copied into files and shells.
+ * Complete programs that call one operation and print its result, in several languages. They read the key from the
+ * environment, because samples are copied into files and shells.
  *
  * @param {{ method: string, url: string }} request the URL with example values in place of its parameters
  * @param {Operation} operation
  * @returns {CodeSample[]}
  */
 export function codeSamples({ method, url }, operation) {
-  const hasContent = Object.keys(operation.responses ?? {}).includes('200');
+  const hasContent = '200' in operation.responses;
   return [
     { lang: 'bash', label: 'curl', source: curl(method, url) },
     { lang: 'typescript', label: 'TypeScript', source: typeScript(method, url, hasContent) },
@@ -26,7 +26,7 @@ function curl(method, url) {
   --header "Authorization: Bearer $PETSTORE_API_KEY"`;
 }
 
-/** TypeScript's libraries do not know of `source` yet, so the type stands there. */
+/** TypeScript's libraries do not declare `source` yet, hence the type annotation. */
 const PRINT_EXACTLY = `// Ids have 64 bits: BigInt keeps all their digits (Node 22 and newer).
 const result = JSON.parse(await response.text(), (key, value, context?: { source: string }) =>
   /^id$|Id$/.test(key) ? BigInt(context!.source) : value,

@@ -1,12 +1,13 @@
-/** The parts of an OpenAPI 3.1 document that the page reads or adds to. */
+/** The parts of an OpenAPI 3.1 document of ours that pages read or change. */
 export interface OpenApiDocument {
-  info: { description?: string };
+  info: { title: string; description: string };
   externalDocs?: unknown;
-  servers?: Server[];
-  paths?: Record<string, Record<string, Operation>>;
-  components?: {
-    responses?: Record<string, Response>;
-    securitySchemes?: Record<string, { description?: string }>;
+  servers: Server[];
+  paths: Record<string, Record<string, Operation>>;
+  components: {
+    schemas: Record<string, { description?: string; properties?: Record<string, unknown> }>;
+    responses: Record<string, Response>;
+    securitySchemes: Record<string, { description?: string }>;
   };
 }
 
@@ -15,25 +16,26 @@ export interface Server {
   description?: string;
 }
 
-/** A page that tells more. */
 export interface ExternalDocs {
   url: string;
   description?: string;
 }
 
 export interface Operation {
-  operationId?: string;
+  operationId: string;
+  summary: string;
+  description: string;
+  tags: [string];
   externalDocs?: ExternalDocs;
-  tags?: string[];
   parameters?: Parameter[];
-  responses?: Record<string, Response>;
+  responses: Record<string, Response>;
   'x-badges'?: { name: string }[];
   'x-scalar-stability'?: string;
   'x-codeSamples'?: CodeSample[];
 }
 
 export interface Response {
-  /** Leads to one of the components, in place of all else. */
+  /** Refers to one of the components, in place of all other fields. */
   $ref?: string;
   description?: string;
   content?: Record<string, { schema?: { $ref?: string }; examples?: Record<string, unknown> }>;
@@ -51,7 +53,7 @@ export interface CodeSample {
   source: string;
 }
 
-/** What the page says of a guide, and where to read on. */
+/** How the page introduces a guide, and links to it. */
 export interface GuideSummary {
   title: string;
   summary: string;

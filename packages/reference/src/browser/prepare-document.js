@@ -2,18 +2,18 @@
 import { codeSamples } from './code-samples.js';
 
 /**
- * Where things are, seen from the page.
+ * Addresses, relative to the page.
  *
  * @typedef {object} Site
  * @property {string} baseUrl absolute, ends in the version segment
  * @property {string} documentUrl
- * @property {string} errorsUrl where the pages of error codes are below
+ * @property {string} errorsUrl below which each error code has a page
  * @property {readonly GuideSummary[]} guides
  */
 
 /**
- * Fits the interface's document to this page: requests go to where the page came from, each operation has samples, error
- * codes lead to their pages, and the guides are told of before the operations.
+ * Adapts the OpenAPI document to this page: requests go to the page's own server, each operation has code samples, error
+ * codes link to their pages, and the introduction links to the guides.
  *
  * @param {OpenApiDocument} document
  * @param {Site} site
@@ -22,26 +22,26 @@ import { codeSamples } from './code-samples.js';
 export function prepareDocument(document, site) {
   const description = [
     document.info.description,
-    ...describeOtherServers(document.servers ?? [], site.baseUrl),
+    ...describeOtherServers(document.servers, site.baseUrl),
     `The document behind this page: [openapi.json](${site.documentUrl}).`,
     ...site.guides.map(
       ({ title, summary, href }) =>
         `## ${title}\n\n${summary} [More on ${title.charAt(0).toLowerCase()}${title.slice(1)}](${href})`,
     ),
   ];
-  // These are the pages that `externalDocs` leads to.
+  // The document's own `externalDocs` refers to these pages.
   const { externalDocs: _, ...shown } = document;
   return {
     ...shown,
     info: { ...document.info, description: description.filter(Boolean).join('\n\n') },
-    // The page may talk to no other host (its policy says `connect-src 'self'`), so no key goes astray.
+    // The page's policy (`connect-src 'self'`) allows no other host, so that a key cannot be sent elsewhere.
     servers: [{ url: site.baseUrl }],
-    paths: mapEntries(document.paths ?? {}, (path, methods) =>
+    paths: mapEntries(document.paths, (path, methods) =>
       mapEntries(methods, (method, operation) => ({
         ...operation,
         ...(operation.externalDocs && { externalDocs: besidePage(operation.externalDocs, site.errorsUrl) }),
         ...(operation['x-badges'] && { 'x-badges': badgesBeside(operation) }),
-        responses: mapEntries(operation.responses ?? {}, (_, response) => linkErrorCodes(response, site.errorsUrl)),
+        responses: mapEntries(operation.responses, (_, response) => linkErrorCodes(response, site.errorsUrl)),
         'x-codeSamples': codeSamples(
           { method: method.toUpperCase(), url: exampleUrl(`${site.baseUrl}${path}`, operation) },
           operation,
@@ -50,10 +50,8 @@ export function prepareDocument(document, site) {
     ),
     components: {
       ...document.components,
-      responses: mapEntries(document.components?.responses ?? {}, (_, response) =>
-        linkErrorCodes(response, site.errorsUrl),
-      ),
-      securitySchemes: mapEntries(document.components?.securitySchemes ?? {}, (_, scheme) => ({
+      responses: mapEntries(document.components.responses, (_, response) => linkErrorCodes(response, site.errorsUrl)),
+      securitySchemes: mapEntries(document.components.securitySchemes, (_, scheme) => ({
         ...scheme,
         description: `${scheme.description ?? ''} Kept in this page's memory only.`,
       })),
@@ -68,7 +66,7 @@ function describeOtherServers(servers, baseUrl) {
 }
 
 /**
- * The same guide, beside this page rather than where the document's server is.
+ * Links to the guide on this server, in place of the document's.
  *
  * @param {ExternalDocs} externalDocs
  * @param {string} errorsUrl
@@ -88,7 +86,7 @@ function linkErrorCodes(response, errorsUrl) {
 }
 
 /**
- * Badges that other tools read, without what the page shows by itself.
+ * The badges, for other tools, without the stability, which this page shows by itself.
  *
  * @param {Operation} operation
  */
@@ -96,7 +94,7 @@ function badgesBeside({ 'x-badges': badges = [], 'x-scalar-stability': stability
   return badges.filter(({ name }) => name.toLowerCase() !== stability);
 }
 
-/** Query parameters that samples have: enough to see how filters and pages are asked for. */
+/** The query parameters in samples: enough to show how filters and pages work. */
 const SAMPLE_QUERY = ['status', 'limit'];
 
 /** @param {string} template @param {Operation} operation */

@@ -3,7 +3,7 @@
 /** @import { Site } from './prepare-document.js' */
 import { prepareDocument } from './prepare-document.js';
 
-/** What the server wrote into the page. */
+/** The data that the server has written into the page. */
 const site = /** @type {Site & { bundleUrl: string }} */ (
   JSON.parse(document.getElementById('site')?.textContent ?? '')
 );
@@ -37,7 +37,7 @@ function configurationFor(content) {
   const anchors = operationAnchors(content);
   return {
     content: /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (content)),
-    // Nothing leaves for another host, and no button leads to a service of others.
+    // Nothing is sent to another host, and no button links to a third-party service.
     telemetry: false,
     withDefaultFonts: false,
     agent: { disabled: true },
@@ -45,11 +45,11 @@ function configurationFor(content) {
     hideClientButton: true,
     showDeveloperTools: 'never',
     documentDownloadType: 'none',
-    // The key lives in this page's memory and ends with it.
+    // The key is kept in this page's memory only.
     persistAuth: false,
-    // Our samples are whole programs; the built-in ones read no answer.
+    // Our samples are complete programs; the built-in ones ignore the response.
     hiddenClients: true,
-    // The header has both, on every page; its search finds the guides, too.
+    // The header of every page has both, and its search also finds the guides.
     hideDarkModeToggle: true,
     hideSearch: true,
     authentication: { preferredSecurityScheme: 'bearerAuth' },
@@ -57,7 +57,7 @@ function configurationFor(content) {
     orderRequiredPropertiesFirst: false,
     defaultOpenAllTags: true,
     showOperationId: true,
-    // Links that outlive a change of paths and tags: `/docs#cancelOrder` leads to the operation.
+    // `/docs#cancelOrder` links to the operation, whatever its path and tag.
     generateOperationSlug: ({ operationId, method, path }) => operationId ?? `${method}${path}`,
     generateTagSlug: ({ name }) => name ?? '',
     redirect: (hash) => anchors.get(hash) ?? null,
@@ -68,9 +68,7 @@ function configurationFor(content) {
  * @param {OpenApiDocument} content
  * @returns {Map<string, string>}
  */
-function operationAnchors({ paths = {} }) {
+function operationAnchors({ paths }) {
   const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
-  return new Map(
-    operations.map(({ operationId, tags: [tag] = [] }) => [`#${operationId}`, `#tag/${tag}/${operationId}`]),
-  );
+  return new Map(operations.map(({ operationId, tags: [tag] }) => [`#${operationId}`, `#tag/${tag}/${operationId}`]));
 }

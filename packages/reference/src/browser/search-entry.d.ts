@@ -1,10 +1,10 @@
-/** What search finds. */
+/** An entry that search finds. */
 export interface SearchEntry {
-  /** Where it leads, below the root of the site, without a slash before it. */
+  /** Its address, relative to the root of the site. */
   href: string;
   title: string;
-  /** What it is a part of. */
+  /** The title of what it belongs to. */
   section: string;
-  /** Plain. */
+  /** Plain text. */
   text: string;
 }

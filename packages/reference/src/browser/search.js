@@ -13,7 +13,7 @@ const EXCERPT_LENGTH = 110;
 /** @type {Promise<MiniSearch<SearchEntry>> | undefined} */
 let loading;
 
-/** Fetches what is searched, once it is wanted. */
+/** Loads the library and the entries, when search is first opened. */
 async function loadIndex() {
   const load = (/** @type {string | undefined} */ url = '') => import(new URL(url, location.href).href);
   const [library, { entries }] = await Promise.all([load(dialog.dataset['library']), load(dialog.dataset['entries'])]);
@@ -45,12 +45,12 @@ async function search() {
   try {
     loading ??= loadIndex();
     const index = await loading;
-    if (query !== input.value) return; // typed on meanwhile
+    if (query !== input.value) return; // a later input has its own search
     const results = index.search(query).slice(0, MAX_RESULTS);
     list.replaceChildren(...results.map(renderResult));
     status.textContent = results.length === 0 && query.trim() !== '' ? `Nothing found for “${query.trim()}”.` : '';
   } catch (error) {
-    loading = undefined; // the next letter tries again
+    loading = undefined; // the next input tries again
     status.textContent = 'The search could not be loaded.';
     throw error;
   }
@@ -73,14 +73,14 @@ function element(name, text) {
   return created;
 }
 
-/** What stands around the longest word that was found. @param {string} text @param {string[]} terms */
+/** The text around the longest match. @param {string} text @param {string[]} terms */
 function excerpt(text, terms) {
-  const places = terms
+  const matches = terms
     .toSorted((a, b) => b.length - a.length)
     .map((term) => text.toLowerCase().indexOf(term))
     .filter((found) => found >= 0);
-  const [place = 0] = places;
-  const start = place < EXCERPT_LENGTH / 2 ? 0 : text.indexOf(' ', place - EXCERPT_LENGTH / 3) + 1;
+  const [match = 0] = matches;
+  const start = match < EXCERPT_LENGTH / 2 ? 0 : text.indexOf(' ', match - EXCERPT_LENGTH / 3) + 1;
   const end = text.length <= start + EXCERPT_LENGTH ? text.length : text.lastIndexOf(' ', start + EXCERPT_LENGTH);
   return `${start > 0 ? '… ' : ''}${text.slice(start, end)}${end < text.length ? ' …' : ''}`;
 }
@@ -94,14 +94,14 @@ function moveFocus(step) {
 
 document.getElementById('search-button')?.addEventListener('click', open);
 addEventListener('keydown', (event) => {
-  // A browser that fills in a field sends events without a key.
+  // Autofill dispatches such events without a key.
   if (event.key?.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey)) return;
   event.preventDefault();
   void open();
 });
 input.addEventListener('input', search);
 dialog.addEventListener('keydown', (event) => {
-  if (event.isComposing) return; // these keys are for the input method
+  if (event.isComposing) return; // the input method uses these keys
   if (event.key === 'ArrowDown') moveFocus(1);
   else if (event.key === 'ArrowUp') moveFocus(-1);
   else if (event.key === 'Escape')
@@ -111,6 +111,6 @@ dialog.addEventListener('keydown', (event) => {
   event.preventDefault();
 });
 dialog.addEventListener('click', (event) => {
-  // Beside it, or onto a result: that may lead to another place of the same page.
+  // A click outside closes the dialog, and one on a result, which may be on this page.
   if (event.target === dialog || (event.target instanceof Element && event.target.closest('a'))) dialog.close();
 });

@@ -1,5 +1,5 @@
-// Runs before the page is drawn, so that a dark page never flashes white. The key and the classes are those that the
-// reference's own bundle uses: one choice holds on every page.
+// Runs before the page is drawn, so that a dark page never flashes white. The storage key and the classes are those of
+// Scalar's bundle, so that one choice applies to all pages.
 
 const KEY = 'colorMode';
 const systemIsDark = matchMedia('(prefers-color-scheme: dark)');
@@ -17,9 +17,10 @@ function applyColorMode() {
 }
 
 applyColorMode();
-// On a phone the entries of the header scroll.
+// On a phone the links of the header scroll.
 document.querySelector('.site-header [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
-systemIsDark.addEventListener('change', () => setTimeout(applyColorMode)); // after the bundle, which knows no choice made here
+// Deferred, to run after the bundle's own listener, which ignores a choice made in the header.
+systemIsDark.addEventListener('change', () => setTimeout(applyColorMode));
 document.getElementById('color-mode')?.addEventListener('click', () => {
   localStorage.setItem(KEY, isDark() ? 'light' : 'dark');
   applyColorMode();

@@ -5,7 +5,7 @@ import { escapeHtml } from '../html.ts';
 import type { DescribedInterface } from '../site/interface-operations.ts';
 import { operationLink } from '../site/site-paths.ts';
 
-/** What is known of an error code without a word from us, in HTML: its status, who answers with it, its body. */
+/** The facts of an error code from the catalogue and the document, in HTML: its status, its operations, its body. */
 export function describeErrorCode(code: ErrorCode, path: string, about: DescribedInterface): string {
   const { status, trpcCode, message } = ERROR_CATALOGUE[code];
   const operations = about.operations.filter(({ errorCodes }) => errorCodes.has(code));

@@ -3,7 +3,7 @@ import { relativeLink } from '../site/site-paths.ts';
 import type { Guide } from './load-guides.ts';
 import type { LinkTargets } from './render-markdown.ts';
 
-/** Where the links of a guide lead: to the pages of the other guides, and of error codes. */
+/** Resolves the links of a guide to the pages of other guides and of error codes. */
 export function linkTargets({ path, source }: Guide, { guides: { guides, errors } }: Site): LinkTargets {
   const pathOfSource = new Map([...guides, ...errors].map((page) => [page.source, page.path]));
   const pathOfCode = new Map<string, string>(errors.map((page) => [page.code, page.path]));

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
 import { ERRORS_PATH, REFERENCE_PATH } from '../site/site-paths.ts';
 
-/** A page of text that is written in Markdown. */
+/** A page written in Markdown. */
 export interface Guide {
-  /** Below the folder `docs`, with forward slashes. */
+  /** Path of the file below `docs`, with forward slashes. */
   readonly source: string;
   readonly path: string;
   /** The text of its first heading. */
@@ -39,19 +39,19 @@ const GUIDES: readonly Pick<Guide, 'path' | 'source' | 'summary'>[] = [
     path: `${REFERENCE_PATH}/authentication`,
     source: 'guides/authentication.md',
     summary:
-      'Every request carries an API key as bearer token. How to get one, send it, keep it and replace it, and what a refused one is told.',
+      'Every request carries an API key as bearer token. How to get one, send it, store it and replace it, and what the response to a refused one is.',
   },
   {
     path: ERRORS_PATH,
     source: 'errors.md',
     summary:
-      'Every failure answers with `code`, `message` and `status`. All codes, what each means and what to do, one page for each.',
+      'Every error response has `code`, `message` and `status`. All codes, what each means and what to do, one page for each.',
   },
   {
     path: `${REFERENCE_PATH}/limits`,
     source: 'guides/limits.md',
     summary:
-      'Each plan allows so many requests a minute and a day. What the headers of an answer tell, how to back off, and what brings a ban.',
+      'Each plan allows a number of requests a minute and a day. What the headers of a response mean, how to back off, and what leads to a ban.',
   },
   {
     path: `${REFERENCE_PATH}/versions`,
@@ -72,7 +72,7 @@ export function loadGuides(): Guides {
     guides: GUIDES.map(({ path, source, summary }) => ({ ...loadText(source), path, source, summary })),
     errors: Object.entries(ERROR_CATALOGUE).map(([code, { message }]) => {
       const source = `guides/errors/${code}.md`;
-      // The keys are the catalogue's own.
+      // The keys are those of the catalogue.
       return { ...loadText(source), code: code as ErrorCode, path: `${ERRORS_PATH}/${code}`, source, summary: message };
     }),
   };

@@ -7,13 +7,13 @@ import { linkTargets } from './link-targets.ts';
 import type { ErrorGuide, Guide } from './load-guides.ts';
 import { type Heading, renderMarkdown } from './render-markdown.ts';
 
-/** A guide as a page, with the other guides and the operations beside it. */
+/** The page of a guide, with a navigation of guides and operations. */
 export function renderGuidePage(guide: Guide, site: Site): string {
   const { html, headings } = renderMarkdown(guide.markdown, linkTargets(guide, site));
   return renderArticle(guide, html, headings, site);
 }
 
-/** The page of an error code: what the catalogue and the document know of it, and our advice. */
+/** The page of an error code: facts from the catalogue and the document, then the guide's advice. */
 export function renderErrorPage(guide: ErrorGuide, site: Site): string {
   const advice = guide.markdown.slice(guide.markdown.indexOf('\n'));
   const { html, headings } = renderMarkdown(advice, linkTargets(guide, site));
@@ -45,15 +45,15 @@ ${renderContents(headings)}
   );
 }
 
-/** The other pages; of error codes only those that are near. */
+/** Links to the other pages; to those of error codes only below the guide to errors. */
 function renderNavigation(path: string, { guides: { guides, errors }, about }: Site): string {
   const item = (target: string, text: string, children = '') => {
     const here = target === path ? ' aria-current="page"' : '';
     return `<li><a href="${relativeLink(path, target)}"${here}>${text}</a>${children}</li>`;
   };
   const guideItems = guides.map((guide) => {
-    const isNear = path === guide.path || path.startsWith(`${guide.path}/`);
-    const codes = isNear ? errors.filter((error) => error.path.startsWith(`${guide.path}/`)) : [];
+    const isOpen = path === guide.path || path.startsWith(`${guide.path}/`);
+    const codes = isOpen ? errors.filter((error) => error.path.startsWith(`${guide.path}/`)) : [];
     const children = codes.map((error) => item(error.path, `<code>${error.code}</code>`)).join('');
     return item(guide.path, escapeHtml(guide.title), children && `<ul>${children}</ul>`);
   });
@@ -68,7 +68,7 @@ function renderNavigation(path: string, { guides: { guides, errors }, about }: S
 <h2><a href="${relativeLink(path, REFERENCE_PATH)}">Reference</a></h2><ul>${operationItems.join('')}${otherVersions.join('')}</ul></nav>`;
 }
 
-/** What the page holds, where there is room beside it. */
+/** The table of contents, shown where there is room beside the text. */
 function renderContents(headings: readonly Heading[]): string {
   const items = headings
     .filter(({ level }) => level === 2)

@@ -10,13 +10,13 @@ import { Marked, type Tokens } from 'marked';
 import { getHeadingList, gfmHeadingId } from 'marked-gfm-heading-id';
 import { escapeHtml } from '../html.ts';
 
-/** Where links lead. */
+/** Resolves the links of a Markdown file. */
 export interface LinkTargets {
-  /** The Markdown file that is rendered, below `docs`. */
+  /** Path of the Markdown file below `docs`. */
   readonly source: string;
-  /** @returns the link to the page that a Markdown file became, or `undefined` where it became none */
+  /** @returns the link to the page of a Markdown file, or `undefined` where it has none */
   linkToSource(source: string): string | undefined;
-  /** @returns the link to the page of an error code, or `undefined` where the text is none */
+  /** @returns the link to the page of an error code, or `undefined` where the text is no other error code */
   linkToErrorCode(text: string): string | undefined;
 }
 
@@ -38,16 +38,16 @@ for (const [name, language] of Object.entries({ bash, go, http, json, python, ty
 const LANGUAGE_ALIASES: Readonly<Record<string, string>> = { sh: 'bash', shell: 'bash', ts: 'typescript' };
 
 /**
- * Renders our own Markdown: links between files become links between pages, the code of an error in a table becomes a
- * link to its page, and tables may be scrolled where the screen is narrow.
+ * Renders Markdown: links between files become links between pages, error codes become links to their pages, and tables
+ * can be scrolled on narrow screens.
  *
- * @throws Error for a link to a Markdown file that is no page
+ * @throws Error for a link to a Markdown file that has no page
  */
 export function renderMarkdown(markdown: string, targets: LinkTargets): RenderedMarkdown {
   const marked = new Marked({ gfm: true }, gfmHeadingId());
   marked.use({
     walkTokens(token) {
-      // Tokens of extensions may have any type, so the types cannot tell that this is marked's own.
+      // Extensions may define tokens of any type, so TypeScript cannot narrow this one.
       if (token.type === 'link') (token as Tokens.Link).href = resolveLink((token as Tokens.Link).href, targets);
     },
     renderer: {

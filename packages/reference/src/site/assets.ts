@@ -6,7 +6,7 @@ import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { REFERENCE_PATH } from './site-paths.ts';
 
-/** A file that pages load, by its name below {@link Assets.path}. */
+/** A file that pages load; its name is relative to {@link Assets.path}. */
 interface AssetFile {
   readonly name: string;
   readonly contentType: string;
@@ -14,7 +14,7 @@ interface AssetFile {
 }
 
 export interface Assets {
-  /** Names the contents too, so that a browser may keep the files for ever. */
+  /** Includes a hash of the contents, so that browsers may cache the files forever. */
   readonly path: string;
   readonly files: readonly AssetFile[];
 }
@@ -38,13 +38,13 @@ const OWN_NAMES = [
   'favicon.svg',
 ];
 
-/** The entry of Scalar's bundle, which loads parts of itself from `chunks/` beside it when they are needed. */
+/** The entry of Scalar's bundle, which loads `chunks/` beside it when needed. */
 export const BUNDLE_NAME = 'scalar/standalone.esm.js';
 
-/** The index that search asks, without any dependencies. */
+/** MiniSearch, which has no dependencies. */
 export const SEARCH_LIBRARY_NAME = 'minisearch.js';
 
-/** Finds what pages load: our own few files, and the libraries where they are installed. */
+/** Finds the files that pages load: our own, and those of the installed libraries. */
 export function findAssets(): Assets {
   const bundle = findBundle();
   const searchLibrary = fileURLToPath(import.meta.resolve('minisearch'));
@@ -71,6 +71,6 @@ function findBundle(): { readonly folder: string; readonly version: string; read
 
 function assetFile(name: string, file: string): AssetFile {
   const contentType = CONTENT_TYPES[extname(name)];
-  if (contentType === undefined) throw new Error(`Say in CONTENT_TYPES what ${name} is.`);
+  if (contentType === undefined) throw new Error(`CONTENT_TYPES has no content type for ${name}; add one.`);
   return { name, contentType, read: () => readFile(file) };
 }

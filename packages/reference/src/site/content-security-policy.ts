@@ -13,16 +13,16 @@ const STRICT = {
   'frame-ancestors': "'none'",
 };
 
-/** Pages of text: our own scripts, styles and pictures, nothing else. */
+/** For guides: scripts, styles and images of this origin, nothing else. */
 export const GUIDE_POLICY = policy(STRICT);
 
 /**
- * The reference besides talks to its own origin, to load the document and to try operations; a key that is typed into
- * it can go nowhere else. Two directives are wider, because Scalar's bundle needs it:
+ * For the reference, which also sends requests to its own origin, to load the document and to try operations. A key that
+ * is entered can be sent nowhere else. Scalar's bundle needs two wider directives:
  *
  * - `style-src 'unsafe-inline'`: it sets some 200 style attributes, which neither a nonce nor a hash can allow, and
  *   creates style elements. Scripts stay at `'self'`, without eval.
- * - `img-src data:`: small pictures are written into its styles.
+ * - `img-src data:`: its styles contain small images.
  */
 export const REFERENCE_POLICY = policy({
   ...STRICT,

@@ -1,6 +1,7 @@
 import { type ApiVersion, openApiDocument } from '@petstore/api';
+import type { OpenApiDocument, Response } from '../browser/open-api.d.ts';
 
-/** What the pages tell of an operation of the interface. */
+/** An operation, as the pages describe it. */
 export interface InterfaceOperation {
   readonly operationId: string;
   readonly method: string;
@@ -9,7 +10,7 @@ export interface InterfaceOperation {
   readonly description: string;
   readonly tag: string;
   readonly parameters: readonly string[];
-  /** The codes that it answers with: those that the document shows. Codes of none are tRPC's alone. */
+  /** The error codes that the document shows for it. A code of no operation occurs over tRPC only. */
   readonly errorCodes: ReadonlySet<string>;
 }
 
@@ -21,51 +22,16 @@ interface InterfaceSchema {
 
 export interface DescribedInterface {
   readonly title: string;
-  /** One sentence, in plain text. */
+  /** One sentence of plain text. */
   readonly summary: string;
   readonly operations: readonly InterfaceOperation[];
   readonly schemas: readonly InterfaceSchema[];
 }
 
-/** The parts of our own document that are read here. */
-interface ReadDocument {
-  readonly info: { readonly title: string; readonly description: string };
-  readonly paths: Readonly<Record<string, Readonly<Record<string, ReadOperation>>>>;
-  readonly components: {
-    readonly schemas: Readonly<Record<string, ReadSchema>>;
-    readonly responses: Readonly<Record<string, ReadResponse>>;
-  };
-}
-
-interface ReadSchema {
-  readonly description?: string;
-  readonly properties?: Readonly<Record<string, unknown>>;
-}
-
-interface ReadOperation {
-  readonly operationId: string;
-  readonly summary: string;
-  readonly description: string;
-  readonly tags: readonly [string];
-  readonly parameters?: readonly { readonly name: string }[];
-  readonly responses: Readonly<Record<string, ReadResponse>>;
-}
-
-interface ReadResponse {
-  /** Of a response that several operations share, in place of all else. */
-  readonly $ref?: string;
-  readonly content?: Readonly<Record<string, ReadContent>>;
-}
-
-interface ReadContent {
-  readonly schema?: { readonly $ref?: string };
-  readonly examples?: Readonly<Record<string, unknown>>;
-}
-
-/** Reads from the committed document what pages beside the reference tell of it. */
+/** Reads from the committed document what guides and search show of it. */
 export function describeInterface(version: ApiVersion): DescribedInterface {
   // The document is committed, and generated in this form; the tests read every field.
-  const document = openApiDocument({ version, servers: [] }) as unknown as ReadDocument;
+  const document = openApiDocument({ version, servers: [] }) as unknown as OpenApiDocument;
   return {
     title: document.info.title,
     summary: firstSentence(document.info.description),
@@ -91,11 +57,11 @@ export function describeInterface(version: ApiVersion): DescribedInterface {
   };
 }
 
-/** For where there is room for a line: search engines, and previews of links. */
+/** For search engines and link previews. */
 const firstSentence = (markdown: string): string =>
   (/^.*?\.(?=\s|$)/s.exec(markdown)?.[0] ?? markdown).replaceAll('`', '');
 
-function readErrorCodes(responses: readonly ReadResponse[], { components }: ReadDocument): ReadonlySet<string> {
+function readErrorCodes(responses: readonly Response[], { components }: OpenApiDocument): ReadonlySet<string> {
   const resolved = responses.map((response) =>
     response.$ref === undefined ? response : components.responses[response.$ref.replace(/^.*\//, '')],
   );

@@ -7,17 +7,17 @@ export interface Page {
   readonly path: string;
   readonly title: string;
   readonly description: string;
-  /** Assets beside the styles of every page. */
+  /** Assets, in addition to the styles of every page. */
   readonly styles?: readonly string[];
-  /** Scripts beside those of every page. */
+  /** Assets, in addition to the scripts of every page. */
   readonly modules?: readonly string[];
-  /** Assets that a module will ask for. */
+  /** Assets that a module will import. */
   readonly preloads?: readonly string[];
-  /** What stands below the header, in HTML. */
+  /** HTML below the header. */
   readonly body: string;
 }
 
-/** What all pages have around them: the header with the way to the others, the styles, the choice of dark or light. */
+/** Renders what all pages share around their body: the header with its links, styles, search, and dark mode. */
 export function renderPage(
   { path, title, description, styles = [], modules = [], preloads = [], body }: Page,
   { assets, guides, about }: Site,
@@ -64,6 +64,5 @@ ${['search.js', ...modules].map((name) => `<script type="module" src="${asset(na
 const SEARCH_ICON =
   '<svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true"><path d="M11 11l3.5 3.5M12.25 7a5.25 5.25 0 1 1-10.5 0 5.25 5.25 0 0 1 10.5 0z" fill="none" stroke="currentColor" stroke-width="1.5" stroke-linecap="round"/></svg>';
 
-/** A circle, half of it filled. */
 const COLOR_MODE_ICON =
   '<svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true"><circle cx="8" cy="8" r="6.25" fill="none" stroke="currentColor" stroke-width="1.5"/><path d="M8 2a6 6 0 0 1 0 12z" fill="currentColor"/></svg>';

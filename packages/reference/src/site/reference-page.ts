@@ -4,7 +4,7 @@ import { renderPage } from './layout.ts';
 import type { Site } from './site.ts';
 import { ERRORS_PATH, type ReferencePath, relativeLink } from './site-paths.ts';
 
-/** The page of the interactive reference of one version. What it shows is drawn by the browser. */
+/** The page of the interactive reference of one version, which the browser draws. */
 export function renderReferencePage(site: Site, reference: ReferencePath): string {
   const { path, documentPath, basePath, suffix } = reference;
   const link = (target: string) => relativeLink(path, target);

@@ -6,7 +6,7 @@ import { renderMarkdown } from '../guides/render-markdown.ts';
 import type { Site } from './site.ts';
 import { REFERENCE_PATHS, type ReferencePath } from './site-paths.ts';
 
-/** What search finds: the operations and schemas, each section of the guides, and the error codes. */
+/** The entries of search: operations and schemas, each section of the guides, and error codes. */
 export function searchEntries(site: Site): readonly SearchEntry[] {
   return [
     ...REFERENCE_PATHS.flatMap((reference) => describeReference(reference, site)),
@@ -41,7 +41,7 @@ function describeError(guide: ErrorGuide, site: Site): SearchEntry {
   return { href: guide.path.slice(1), title: guide.code, section: `Error ${status}`, text };
 }
 
-/** A section is what stands below a heading; what stands before the first is the guide's own. */
+/** One entry for the text below each heading, and one for the guide, with the text before its first section. */
 function describeGuide(guide: Guide, site: Site): SearchEntry[] {
   const { html } = renderMarkdown(guide.markdown, linkTargets(guide, site));
   const href = guide.path.slice(1);
@@ -53,7 +53,7 @@ function describeGuide(guide: Guide, site: Site): SearchEntry[] {
   });
 }
 
-/** All that our descriptions have of Markdown. */
+/** Descriptions use no other Markdown than code spans. */
 const withoutCode = (markdown: string): string => markdown.replaceAll('`', '');
 
 const withoutHeadings = (html: string): string => html.replaceAll(/<h(\d) .*?<\/h\1>/g, '');
@@ -66,7 +66,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '&amp;': '&',
 };
 
-/** The text of HTML that we rendered. */
+/** The text of rendered Markdown. */
 const plain = (html: string): string =>
   html
     .replaceAll(/<\/(?:p|li|h\d|t[dhr]|pre)>/g, ' ')

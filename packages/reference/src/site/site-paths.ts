@@ -1,25 +1,25 @@
 import type { ApiVersion } from '@petstore/api';
 import type { InterfaceOperation } from './interface-operations.ts';
 
-/** Where the reference is read. */
+/** The path of the reference of v1. */
 export const REFERENCE_PATH = '/docs';
-/** The guide to errors; below it is a page for each code. */
+/** The path of the guide to errors; each code has a page below it. */
 export const ERRORS_PATH = `${REFERENCE_PATH}/errors`;
-/** What search finds, as a module: the policy of the guides lets scripts be loaded, and nothing else. */
+/** The path of the entries of search. They are a module, because the policy of guides allows scripts but no fetch. */
 export const SEARCH_ENTRIES_PATH = `${REFERENCE_PATH}/search-entries.js`;
 
-/** A version of the interface, and where it is shown. */
+/** A version of the API, and its paths. */
 export interface ReferencePath {
   readonly version: ApiVersion;
-  /** Where its reference is read. */
+  /** The path of its reference. */
   readonly path: string;
-  /** Where its OpenAPI document is. */
+  /** The path of its OpenAPI document. */
   readonly documentPath: string;
-  /** What the document's paths are below. */
+  /** The path below which its operations are. */
   readonly basePath: string;
-  /** The entry of the header. */
+  /** Its link in the header. */
   readonly name: string;
-  /** Said behind the title of the page. */
+  /** Follows the title of the page. */
   readonly suffix?: string;
 }
 
@@ -35,13 +35,10 @@ export const REFERENCE_PATHS: readonly ReferencePath[] = [
   },
 ];
 
-/**
- * A link from one page to another, both absolute paths. It is relative, so that it holds behind a proxy that serves us
- * under a path of its own.
- */
+/** A relative link from one absolute path to another, which also works behind a proxy that adds a path prefix. */
 export const relativeLink = (from: string, to: string): string =>
   '../'.repeat(from.split('/').length - 2) + to.slice(1);
 
-/** The link to an operation within the reference. */
+/** A link to an operation in the reference. */
 export const operationLink = (from: string, { operationId }: InterfaceOperation): string =>
   `${relativeLink(from, REFERENCE_PATH)}#${operationId}`;

@@ -3,11 +3,11 @@ import type { Guides } from '../guides/load-guides.ts';
 import type { Assets } from './assets.ts';
 import type { DescribedInterface } from './interface-operations.ts';
 
-/** What pages are made of. */
+/** The content that pages are rendered from. */
 export interface Site {
   readonly assets: Assets;
   readonly guides: Guides;
-  /** The version that callers are meant to use. */
+  /** The current version, v1. */
   readonly about: DescribedInterface;
   readonly interfaces: Readonly<Record<ApiVersion, DescribedInterface>>;
 }

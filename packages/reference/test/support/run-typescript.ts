@@ -32,8 +32,8 @@ export const runTypeScript = (code: string, environment: Readonly<Record<string,
 /**
  * Checks the types of programs as a caller would, with the compiler's strict rules.
  *
- * @returns what it wrote to standard output: nothing, where all is well
- * @throws Error when there are errors; its `stdout` tells them
+ * @returns what it wrote to standard output: nothing, where there are no errors
+ * @throws Error when there are errors; its `stdout` lists them
  */
 export const checkTypeScript = (programs: readonly string[]): Promise<string> =>
   withFiles(programs, (files) => runNode([COMPILER, ...STRICT, '--typeRoots', TYPES, ...files]));

@@ -1,4 +1,4 @@
-// Run by the guard of a process that died: stops the server that it used, unless somebody else uses it too.
+// Run by the guard of a process that died: stops the server that it used, unless another process uses it.
 import { findEmbeddedPostgres } from './embedded-postgres.ts';
 import { findFormerRedis, findPrivateRedis } from './private-redis.ts';
 import { stopIfUnused } from './shared-server.ts';

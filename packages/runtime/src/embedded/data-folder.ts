@@ -1,7 +1,8 @@
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { describeFileError } from '../file-errors.ts';
 import { RuntimeError } from '../runtime-error.ts';
-import { type FileLock, tryLock } from './file-lock.ts';
+import { type FileLock, type LockMode, lock, tryLock } from './file-lock.ts';
 
 /**
  * Makes the data folder if there is none.
@@ -16,7 +17,7 @@ export function prepareDataFolder(path: string): void {
     makeFolder(join(path, 'locks'), 0o700);
   } catch (cause) {
     throw new RuntimeError(
-      `The data folder ${path} cannot be written to (${reason(cause)}). Set DATA_DIR to another.`,
+      `The data folder ${path} cannot be written to (${describeFileError(cause, REASONS)}). Set DATA_DIR to another.`,
       {
         cause,
       },
@@ -36,32 +37,24 @@ function makeFolder(path: string, mode: number): void {
   }
 }
 
-const REASONS: Readonly<Record<string, string>> = {
-  EACCES: 'permission denied',
-  EEXIST: 'a file is in its place',
-  ENOENT: 'no folder can be made there',
-  ENOSPC: 'no space left on the disk',
-  ENOTDIR: 'a part of the path is a file',
-  EPERM: 'permission denied',
-  EROFS: 'the file system is read-only',
-};
-
-function reason(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return 'code' in error ? (REASONS[String(error.code)] ?? String(error.code)) : error.message;
-}
+const REASONS = { EEXIST: 'a file is in its place', ENOENT: 'no folder can be made there' };
 
 /**
- * Lets one server at a time run on a data folder.
+ * Registers a server that runs on a data folder, until the lock is released.
  *
- * @throws RuntimeError when one runs already
+ * @param mode `exclusive`: no other server may; `shared`: those that share it, too
+ * @throws RuntimeError when one runs already that excludes it
  */
-export function claimDataFolder(path: string): FileLock {
-  const claim = tryLock(lockFile(path, 'server'), 'exclusive');
+export function claimDataFolder(path: string, mode: LockMode): FileLock {
+  const claim = tryLock(lockFile(path, 'server'), mode);
   if (claim !== undefined) return claim;
   throw new RuntimeError(
     `Another server already runs on the data folder ${path}. Stop it, or set DATA_DIR to another.`,
   );
 }
+
+/** Waits for a lock that no other process has at the same time. @throws RuntimeError after 60 s */
+export const lockDataFolder = (path: string, name: string): Promise<FileLock> =>
+  lock(lockFile(path, name), 'exclusive', 60_000);
 
 export const lockFile = (dataFolder: string, name: string): string => join(dataFolder, 'locks', name);

@@ -49,7 +49,7 @@ export async function useEmbeddedPostgres(dataFolder: string, options: UseOption
   };
   const servicePassword = join(dataFolder, 'postgres-service.password');
   const {
-    place: port,
+    location: port,
     pid,
     release,
   } = await useSharedServer(
@@ -63,7 +63,7 @@ export async function useEmbeddedPostgres(dataFolder: string, options: UseOption
       async start(lastingPort?: number) {
         await prepareCluster(cluster, servicePassword);
         const { port, process } = await startPostgres(cluster, PARAMETERS, lastingPort);
-        return { place: port, process };
+        return { location: port, process };
       },
     },
     options,
@@ -75,13 +75,13 @@ export async function useEmbeddedPostgres(dataFolder: string, options: UseOption
   };
 }
 
-/** The PostgreSQL below a data folder, as somebody else may have started it. */
+/** The PostgreSQL below a data folder, whichever process started it. */
 export const findEmbeddedPostgres = (dataFolder: string): SharedServerAccess<number> => ({
   dataFolder,
   name: 'postgres',
   async find() {
     const running = await findRunningPostgres(clusterFolder(dataFolder));
-    return running && { place: running.port, process: running.process };
+    return running && { location: running.port, process: running.process };
   },
   stop: stopPostgres,
 });
@@ -109,7 +109,7 @@ async function prepareCluster(cluster: PostgresCluster, servicePassword: string)
   await prepareServiceRole(cluster, password);
   // Last, and in one step, so that a start that was cut off is done anew.
   writeFileSync(`${servicePassword}.new`, password, { mode: 0o600 });
-  // Root leaves to an ordinary user what is in that one's folder.
+  // In an ordinary user's folder root gives the file to that user.
   if (process.geteuid?.() === 0) giveToOwnerOf(dirname(servicePassword), `${servicePassword}.new`);
   renameSync(`${servicePassword}.new`, servicePassword);
 }

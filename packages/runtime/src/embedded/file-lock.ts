@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RuntimeError } from '../runtime-error.ts';
 
-/** A lock on a file that the operating system takes back when the process dies, however it dies. */
+/** A lock on a file that the operating system releases when the process dies, however it dies. */
 export interface FileLock extends Disposable {
   release(): void;
 }
@@ -10,14 +10,14 @@ export interface FileLock extends Disposable {
 /** `shared` locks exclude only `exclusive` ones. */
 export type LockMode = 'shared' | 'exclusive';
 
-/** Keeps the garbage collector, which would close them, from what nobody else refers to. */
+/** Keeps databases from the garbage collector, which would close them. */
 const held = new Set<DatabaseSync>();
 
 const POLL_MS = 20;
 const SQLITE_BUSY = 5;
 
 /**
- * Takes a lock if nobody else holds one that excludes it.
+ * Takes a lock, unless another process holds one that excludes it.
  *
  * Node offers no file locks of its own, but its SQLite does: they are fcntl locks on an otherwise empty database file.
  * Unlike a file that holds a pid they cannot go stale.

@@ -1,20 +1,19 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { SharedServerName } from './shared-server.ts';
 
-/** Sees to a shared server when this process dies without having released it, by kill -9 for one. */
+/** Stops a shared server when this process dies without having released it, as by kill -9. */
 export interface Guard {
-  /** Ends the guard, which is no longer needed. */
+  /** Ends the guard. */
   dismiss(): Promise<void>;
 }
 
 const CLEAN_UP = fileURLToPath(new URL('./clean-up.ts', import.meta.url));
 
-/** A shell that waits for a line, costs a megabyte, and becomes a Node only if the line never comes. */
+/** A shell that waits for a line. It takes a megabyte, and becomes a Node process only where the line never comes. */
 const SCRIPT = 'read -r line || exec "$0" "$1" "$2" "$3"';
 
-export function spawnGuard(dataFolder: string, name: SharedServerName): Guard {
+export function spawnGuard(dataFolder: string, name: string): Guard {
   // In a session of its own, which outlives whatever kills our process group.
   const guard = spawn('/bin/sh', ['-c', SCRIPT, process.execPath, CLEAN_UP, dataFolder, name], {
     cwd: '/',

@@ -1,16 +1,16 @@
 import { chmodSync, lstatSync, mkdirSync, type Stats, statSync } from 'node:fs';
 import { RuntimeError } from '../runtime-error.ts';
 
-/** Whom a folder belongs to. */
+/** The user that a folder belongs to. */
 export interface FolderOwner {
   readonly uid: number;
   readonly gid: number;
 }
 
 /**
- * Makes a folder that nobody but its owner can enter, or closes one that others can.
+ * Makes a folder that only its owner can enter, or closes one that others can.
  *
- * @returns its owner: this user, or whoever made it, where this user is root
+ * @returns its owner: this user, or where this user is root, the one that made it
  * @throws RuntimeError, of one line, where it is another user's
  */
 export function preparePrivateFolder(path: string): FolderOwner {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findProgramsIn, isProgramIn, type ProgramInFolder } from '../process/program-in-folder.ts';
 import { adoptServer } from '../process/server-process.ts';
-import { findRedisProgram, quote, startRedisOnSocket, stopRedis, waitUntilAnswering } from '../redis/redis-process.ts';
+import { findRedisProgram, quote, startRedisOnSocket, stopRedis, waitUntilReady } from '../redis/redis-process.ts';
 import type { SocketRedis } from '../settings/redis-target.ts';
 import { prepareDataFolder } from './data-folder.ts';
 import { findPrivateFolderOwner, preparePrivateFolder } from './private-folder.ts';
@@ -26,22 +26,22 @@ export async function usePrivateRedis(
     // A full disk must not stop the limits.
     'stop-writes-on-bgsave-error': 'no',
   };
-  const { place, pid, release } = await useSharedServer(
+  const { location, pid, release } = await useSharedServer(
     {
       ...findPrivateRedis(dataFolder),
       findFormer: async () => (await findFormerRedis(dataFolder).find())?.process,
       async start(lasting?: string) {
         const socketPath = prepareSocketPath(folder, owner, lasting);
         const server = await startRedisOnSocket({ program, folder, logFile, config, socketPath, user: owner });
-        return { place: socketPath, process: server };
+        return { location: socketPath, process: server };
       },
     },
     options,
   );
-  return { address: { type: 'socket', path: place }, pid, release };
+  return { address: { type: 'socket', path: location }, pid, release };
 }
 
-/** The Redis below a data folder, as somebody else may have started it. */
+/** The Redis below a data folder, whichever process started it. */
 export const findPrivateRedis = (dataFolder: string): SharedServerAccess<string> => ({
   dataFolder,
   name: 'redis',
@@ -53,8 +53,8 @@ export const findPrivateRedis = (dataFolder: string): SharedServerAccess<string>
 });
 
 /**
- * The Redis that an earlier release left behind: it listens on a port, where anybody could, so it is not asked who it
- * is. What it knows is in its file once it has been stopped.
+ * The Redis of an earlier release. It listens on a port, where any user could, so it is found by /proc alone and not
+ * connected to. Once it has been stopped, its data is in its file.
  */
 export const findFormerRedis = (dataFolder: string): SharedServerAccess<undefined> => ({
   dataFolder,
@@ -64,7 +64,7 @@ export const findFormerRedis = (dataFolder: string): SharedServerAccess<undefine
     const what = redisIn(folder);
     if (what === undefined || !/^port [1-9]/m.test(readText(join(folder, 'redis.conf')) ?? '')) return undefined;
     const [pid] = findProgramsIn(what);
-    return pid === undefined ? undefined : { place: undefined, process: adoptServer(pid) };
+    return pid === undefined ? undefined : { location: undefined, process: adoptServer(pid) };
   },
   stop: stopRedis,
 });
@@ -80,12 +80,12 @@ function redisIn(folder: string): ProgramInFolder | undefined {
 
 async function findRunningRedis(folder: string) {
   const what = redisIn(folder);
-  const place = findSocketPath(folder);
+  const location = findSocketPath(folder);
   const pid = Number(readText(pidFile(folder)) ?? 0);
-  if (what === undefined || place === undefined || !Number.isInteger(pid) || pid <= 1) return undefined;
+  if (what === undefined || location === undefined || !Number.isInteger(pid) || pid <= 1) return undefined;
   const server = adoptServer(pid);
   if (!server.isRunning() || !isProgramIn(pid, what)) return undefined;
-  return (await waitUntilAnswering(server, { path: place })) ? { place, process: server } : undefined;
+  return (await waitUntilReady(server, { path: location })) ? { location, process: server } : undefined;
 }
 
 function readText(file: string): string | undefined {

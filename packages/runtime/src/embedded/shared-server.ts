@@ -13,34 +13,32 @@ export interface EmbeddedServer<Address> {
   release(): Promise<void>;
 }
 
-export type SharedServerName = 'postgres' | 'redis';
-
 interface RunningServer<Location> {
   readonly process: ServerProcess;
-  readonly place: Location;
+  readonly location: Location;
 }
 
-/** Where one kind of server is, and how to end it. */
+/** How to find and stop one kind of server. */
 export interface SharedServerAccess<Location> {
   readonly dataFolder: string;
-  readonly name: SharedServerName;
-  /** Finds the one that runs, whoever started it: another process that uses it, or one that did not live to stop it. */
+  readonly name: 'postgres' | 'redis';
+  /** Finds the one that runs, whichever process started it. */
   find(): Promise<RunningServer<Location> | undefined>;
   stop(server: ServerProcess): Promise<void>;
 }
 
-/** How to run one kind of server. A place is what it is reached by: a port, or the path of a socket. */
+/** How to run one kind of server. Its location is a port, or the path of a socket. */
 export interface SharedServerControl<Location> extends SharedServerAccess<Location> {
-  /** Finds one that an earlier release left behind, and that cannot be used as it is. */
+  /** Finds one of an earlier release, which cannot be used as it is. */
   findFormer(): Promise<ServerProcess | undefined>;
-  /** @param place the one that it must have; a free one where none is given */
-  start(place?: Location): Promise<RunningServer<Location>>;
+  /** @param location which it must have. @default a free one */
+  start(location?: Location): Promise<RunningServer<Location>>;
 }
 
 export interface UseOptions {
   /**
-   * Told when the server ended although nobody stopped it, and was started again in its place; or that it could not be.
-   * Without it nothing is done about that.
+   * Called when the server ended without having been stopped, and was started again at its location; or with the failure
+   * where that was not possible. Left out: it is not started again.
    */
   readonly onRestart?: (failure?: unknown) => void;
 }
@@ -52,15 +50,15 @@ const RESTART_PAUSE_MS = 1_000;
 /**
  * Uses a shared server: the one that runs, else one that is started.
  *
- * Two locks make that safe. Whoever starts or stops holds the first one, alone. Everybody who uses the server holds
- * the second one, shared, so that who can have it alone knows to be the last. The system takes a lock back from a
- * process that dies, and its guard then stops the server if nobody else uses it. A server that outlived even the guard
- * is found by the next one who wants it.
+ * Two locks make that safe. A process that starts or stops the server holds the first one, exclusively. Every process
+ * that uses it holds the second one, shared, so that the one that gets it exclusively is the last. The system releases
+ * the locks of a process that dies, and its guard then stops the server if it is unused. A server that outlived even the
+ * guard is found by the next process that wants it.
  */
 export async function useSharedServer<Location>(
   control: SharedServerControl<Location>,
   { onRestart }: UseOptions = {},
-): Promise<{ place: Location; pid: number; release: () => Promise<void> }> {
+): Promise<{ location: Location; pid: number; release: () => Promise<void> }> {
   const { changeLock, useLock } = locksOf(control);
   let use: FileLock;
   let guard: Guard;
@@ -80,7 +78,7 @@ export async function useSharedServer<Location>(
     }
   }
   const {
-    place,
+    location,
     process: { pid },
   } = running;
 
@@ -96,22 +94,22 @@ export async function useSharedServer<Location>(
     await guard.dismiss();
   }
 
-  async function restartWhenEnded(tell: (failure?: unknown) => void): Promise<void> {
+  async function restartWhenEnded(notify: (failure?: unknown) => void): Promise<void> {
     while (!isReleased) {
       await running.process.waitForExit();
       try {
         using _change = await lock(changeLock, 'exclusive', START_LOCK_TIMEOUT_MS);
         if (isReleased) return;
-        running = (await control.find()) ?? (await control.start(place)); // whoever is connected knows only this one
-        tell();
+        running = (await control.find()) ?? (await control.start(location)); // the location that clients know
+        notify();
       } catch (error) {
-        tell(error);
+        notify(error);
         await sleep(RESTART_PAUSE_MS, undefined, { ref: false });
       }
     }
   }
   if (onRestart !== undefined) void restartWhenEnded(onRestart);
-  return { place, pid, release };
+  return { location, pid, release };
 }
 
 /** @throws RuntimeError where an earlier release of the program still uses what it left */
@@ -128,7 +126,7 @@ async function endFormer<Location>(
   );
 }
 
-/** Stops a server that nobody uses, which is one that its last user did not live to stop. */
+/** Stops a server whose last user died without stopping it. */
 export async function stopIfUnused<Location>(access: SharedServerAccess<Location>): Promise<void> {
   const { changeLock, useLock } = locksOf(access);
   using _change = await lock(changeLock, 'exclusive', START_LOCK_TIMEOUT_MS);

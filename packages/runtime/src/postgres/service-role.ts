@@ -5,7 +5,7 @@ import { commandAsUser } from '../process/unprivileged-user.ts';
 import { RuntimeError } from '../runtime-error.ts';
 import { lastComplaint, type PostgresCluster, serverEnvironment } from './postgres-cluster.ts';
 
-/** Whom programs log in as: owns what is in the schema `public`, and has no other rights. */
+/** The role that programs log in as: it owns what is in the schema `public`, and has no other rights. */
 export const SERVICE_ROLE = 'petstore_service';
 
 /** What the superuser made in the schema, as releases did that had no other role. Sequences of a column follow it. */
@@ -53,8 +53,8 @@ export async function prepareServiceRole({ binaries, folder, user }: PostgresClu
     [dirname(folder), dirname(binaries.postgres)],
   );
   const [file, ...args] = command;
-  const run = promisify(execFile)(file, args, { ...identity, cwd: '/', env: serverEnvironment() });
-  run.child.stdin?.on('error', () => {}); // it ended early, and `run` tells why
+  const run = promisify(execFile)(file, args, { ...identity, cwd: '/', env: serverEnvironment(folder) });
+  run.child.stdin?.on('error', () => {}); // it ended early, and `run` rejects with the reason
   run.child.stdin?.end(
     statements(password)
       .map((text) => `${text.replace(/\s+/g, ' ')}\n`)

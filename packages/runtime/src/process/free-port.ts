@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 
-/** A TCP port of the loopback interface that nobody listens on at this moment. Somebody may take it before you do. */
+/** A TCP port of the loopback interface that is free at this moment. Another process may take it first. */
 export async function findFreePort(): Promise<number> {
   const probe = createServer();
   probe.listen(0, '127.0.0.1');

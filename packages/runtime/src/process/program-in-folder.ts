@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
 
-/** What tells a server of ours from every other process: who it is, what it is, and where it works. */
+/** What distinguishes a server of ours from every other process: its user, its program and its working folder. */
 export interface ProgramInFolder {
-  /** Of its command line. */
+  /** Matches its command line. */
   readonly program: RegExp;
-  /** Its working folder. Where that is closed to others, none of theirs can be in it. */
+  /** Its working folder. Where that is closed to other users, none of their processes can be in it. */
   readonly folder: string;
   readonly uid: number;
 }

@@ -21,20 +21,23 @@ export interface StopStep {
 const FIRST_POLL_MS = 5;
 const LONGEST_POLL_MS = 250;
 
-/** Starts a server in a session of its own: Ctrl-C in a terminal reaches only us, and we stop it, last. */
-export function spawnServer(command: readonly [string, ...string[]], options: SpawnOptions): ServerProcess {
+/**
+ * Starts a server in a session of its own: Ctrl-C in a terminal reaches only us, and we stop it, last.
+ *
+ * @throws Error where the program cannot be run
+ */
+export async function spawnServer(
+  command: readonly [string, ...string[]],
+  options: SpawnOptions,
+): Promise<ServerProcess> {
   const [file, ...args] = command;
   const child = spawn(file, args, { ...options, detached: true });
-  child.unref(); // whoever is left using the server ends it, so we need not stay for it
-  let failure: Error | undefined;
-  child.on('error', (error) => {
-    failure = error;
-  });
-  const { pid } = child;
-  if (pid === undefined) return notStarted(file, once(child, 'error'));
+  child.unref(); // its last user stops it, so we need not stay for it
+  await once(child, 'spawn');
+  child.on('error', () => {}); // a signal that cannot be sent
   return {
-    pid,
-    isRunning: () => failure === undefined && child.exitCode === null && child.signalCode === null,
+    pid: child.pid ?? -1,
+    isRunning: () => child.exitCode === null && child.signalCode === null,
     signal: (signal) => void child.kill(signal),
     async waitForExit() {
       if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
@@ -42,19 +45,7 @@ export function spawnServer(command: readonly [string, ...string[]], options: Sp
   };
 }
 
-function notStarted(file: string, error: Promise<unknown[]>): ServerProcess {
-  return {
-    pid: -1,
-    isRunning: () => false,
-    signal: () => {},
-    async waitForExit() {
-      const [cause] = await error;
-      throw new Error(`${file} could not be started`, { cause });
-    },
-  };
-}
-
-/** A server that an earlier process started and did not live to stop. */
+/** A server that another process started. */
 export function adoptServer(pid: number): ServerProcess {
   return {
     pid,
@@ -80,7 +71,7 @@ export async function stopServer(server: ServerProcess, steps: readonly StopStep
   if (server.isRunning()) throw new Error(`process ${server.pid} did not stop`);
 }
 
-/** Whether a process exists and has not ended: one that nobody has waited for yet (a zombie) has. */
+/** Whether a process exists and has not ended: a zombie, which its parent has not waited for, has. */
 export function isAlive(pid: number): boolean {
   return sendSignal(pid, 0) && !isZombie(pid);
 }
@@ -90,7 +81,7 @@ function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
     process.kill(pid, signal);
     return true;
   } catch (error) {
-    // EPERM: it exists, and belongs to someone else.
+    // EPERM: it exists, and belongs to another user.
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
 }

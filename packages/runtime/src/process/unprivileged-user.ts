@@ -9,7 +9,7 @@ export interface UnprivilegedUser {
   readonly gid: number;
 }
 
-/** PostgreSQL does not run as root. Its packaged user is best, because nothing else runs as that one. */
+/** PostgreSQL does not run as root. Its packaged user is best, because nothing else runs as that. */
 const CANDIDATES = ['postgres', 'nobody'];
 
 /** The user to run servers as that refuse root, or `undefined` where this process is not root. */
@@ -38,8 +38,8 @@ export interface UserCommand {
 }
 
 /**
- * Makes a command run as a user, who may then enter the given folders even where one above them is closed to him, as
- * are /root and what `mktemp -d` makes: the program keeps the one capability of root that opens them, for reading, and
+ * Makes a command run as a user that can enter the given folders even where one above them is closed to that user, such
+ * as /root or what `mktemp -d` makes: the program keeps the one capability of root that opens them, for reading, and
  * can gain no other.
  *
  * @throws RuntimeError when a folder is closed and the machine has no `setpriv` to pass that capability on

@@ -18,7 +18,7 @@ interface RedisProcessOptions {
   readonly logFile: string;
   /** Directives by name, as in redis.conf. They go into a file that only we can read, because `ps` shows arguments. */
   readonly config: RedisDirectives;
-  /** Whom to run as, where this process is root. @default the user of this process */
+  /** The user to run as, where this process is root. @default the user of this process */
   readonly user?: { readonly uid: number; readonly gid: number };
 }
 
@@ -30,7 +30,7 @@ export interface RedisPortOptions extends RedisProcessOptions {
 }
 
 export interface RedisSocketOptions extends RedisProcessOptions {
-  /** Where it listens, and nowhere else. What is there is replaced. */
+  /** Where it listens, and nowhere else. What exists there is replaced. */
   readonly socketPath: string;
 }
 
@@ -62,8 +62,8 @@ export async function startRedis(options: RedisPortOptions): Promise<RunningRedi
   for (let attempt = 1; ; attempt++) {
     const port = options.port ?? (await findFreePort());
     const host = '127.0.0.1';
-    const server = spawnRedis(options, { bind: host, port }, options.sentinel ? ['--sentinel'] : []);
-    if (await waitUntilAnswering(server, { host, port })) return { port, process: server };
+    const server = await spawnRedis(options, { bind: host, port }, options.sentinel ? ['--sentinel'] : []);
+    if (await waitUntilReady(server, { host, port })) return { port, process: server };
     const portWasTaken = readFileSync(options.logFile, 'utf8').includes('Address already in use');
     if (options.port !== undefined || !portWasTaken || attempt === PORT_ATTEMPTS) throw startError(options);
   }
@@ -72,8 +72,8 @@ export async function startRedis(options: RedisPortOptions): Promise<RunningRedi
 /** Starts a Redis server on a Unix socket. @throws RuntimeError likewise */
 export async function startRedisOnSocket(options: RedisSocketOptions): Promise<ServerProcess> {
   const path = options.socketPath;
-  const server = spawnRedis(options, { port: 0, unixsocket: quote(path), unixsocketperm: 700 });
-  if (await waitUntilAnswering(server, { path })) return server;
+  const server = await spawnRedis(options, { port: 0, unixsocket: quote(path), unixsocketperm: 700 });
+  if (await waitUntilReady(server, { path })) return server;
   throw startError(options);
 }
 
@@ -88,17 +88,17 @@ function startError({ program, logFile }: RedisProcessOptions): RuntimeError {
   return new RuntimeError(`${program} did not start: ${lastWords} (its log: ${logFile})`);
 }
 
-function spawnRedis(
+async function spawnRedis(
   { program, folder, logFile, config, user }: RedisProcessOptions,
   listen: RedisDirectives,
   args: readonly string[] = [],
-): ServerProcess {
+): Promise<ServerProcess> {
   const configFile = join(folder, 'redis.conf');
   writeConfig(configFile, { ...config, ...listen, dir: quote(folder), daemonize: 'no', logfile: '""' }, user);
   const log = openSync(logFile, 'w', 0o600);
   const identity = process.geteuid?.() === 0 && user !== undefined ? { uid: user.uid, gid: user.gid } : {};
   try {
-    return spawnServer([program, configFile, ...args], { cwd: folder, stdio: ['ignore', log, log], ...identity });
+    return await spawnServer([program, configFile, ...args], { cwd: folder, stdio: ['ignore', log, log], ...identity });
   } finally {
     closeSync(log);
   }
@@ -115,11 +115,11 @@ function writeConfig(file: string, directives: RedisDirectives, user: RedisProce
 /** redis.conf splits at blanks, and knows C's escapes inside of quotes. */
 export const quote = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`;
 
-/** Whether a server has come to answer; false when its process ended first, or was ended because it did not. */
-export async function waitUntilAnswering(server: ServerProcess, endpoint: RedisEndpoint): Promise<boolean> {
+/** Whether a server came up; false when its process ended first, or was stopped because it took too long. */
+export async function waitUntilReady(server: ServerProcess, endpoint: RedisEndpoint): Promise<boolean> {
   const endMs = performance.now() + START_TIMEOUT_MS;
   while (server.isRunning()) {
-    if (await answersPing(endpoint)) return true;
+    if (await isReady(endpoint)) return true;
     if (performance.now() > endMs) {
       await stopRedis(server);
       return false;
@@ -129,18 +129,18 @@ export async function waitUntilAnswering(server: ServerProcess, endpoint: RedisE
   return false;
 }
 
-/** Whether a server has loaded its data; a demand for a password is an answer. */
-function answersPing(endpoint: RedisEndpoint): Promise<boolean> {
+/** Whether a server has loaded its data; asking for a password counts as well. */
+function isReady(endpoint: RedisEndpoint): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(endpoint);
-    const settle = (answer: boolean) => {
+    const finish = (result: boolean) => {
       socket.destroy();
-      resolve(answer);
+      resolve(result);
     };
-    socket.setTimeout(1_000, () => settle(false));
-    socket.on('error', () => settle(false));
-    socket.on('close', () => settle(false));
+    socket.setTimeout(1_000, () => finish(false));
+    socket.on('error', () => finish(false));
+    socket.on('close', () => finish(false));
     socket.on('connect', () => socket.write('PING\r\n'));
-    socket.on('data', (data) => settle(/^(?:\+PONG|-NOAUTH)/.test(data.toString('latin1'))));
+    socket.on('data', (data) => finish(/^(?:\+PONG|-NOAUTH)/.test(data.toString('latin1'))));
   });
 }

@@ -1,7 +1,7 @@
 /** Where Redis is. All nodes share one access. */
 export type RedisTarget = SingleRedis | RedisCluster | SentinelRedis | SocketRedis;
 
-/** A server of this machine that whoever may open its socket may use: the private one, which no text names. */
+/** The private server of this machine: who may open its socket may use it. No setting names one. */
 export interface SocketRedis {
   readonly type: 'socket';
   /** Absolute path of the Unix socket. */
@@ -45,35 +45,51 @@ const REDIS_PORT = 6379;
 const SENTINEL_PORT = 26379;
 
 /**
- * Reads where Redis is from one text:
+ * Parses where Redis is:
  * - `redis://[user:password@]host[:port][/database]`, or `rediss://` for TLS;
  * - several of these, separated by commas, for a cluster;
  * - `redis+sentinel://[user:password@]host[:port],host[:port]/master-name[/database]`, or `rediss+sentinel://`. The
- *   user and password are those of Redis; the Sentinels themselves are asked without.
+ *   user and password are those of Redis; the Sentinels themselves are used without.
  *
  * @returns `undefined` where the text is none of these
  */
 export function parseRedisTarget(text: string): Exclude<RedisTarget, SocketRedis> | undefined {
   if (/^rediss?\+sentinel:/.test(text)) return parseSentinel(text);
-  const singles = text.split(',').map((url) => parseSingle(url.trim()));
-  if (!singles.every((single) => single !== undefined)) return undefined;
-  const [first] = singles;
-  if (singles.length === 1) return first;
-  return first && toCluster(first, singles);
+  const [first, ...others] = text.split(',').map((url) => parseSingle(url.trim(), REDIS_PORT));
+  if (first === undefined || others.length === 0) return first;
+  return others.every((other) => other !== undefined) ? toCluster([first, ...others]) : undefined;
 }
 
-function parseSingle(text: string): SingleRedis | undefined {
-  const match = /^(rediss?):\/\/(?:([^@/]*)@)?([^@/,?#]+)(?:\/(\d{0,5}))?$/.exec(text);
-  if (match === null) return undefined;
-  const [, scheme, credentials, authority = '', database] = match;
-  const node = parseHostAndPort(authority, REDIS_PORT);
-  const access = parseAccess(credentials, scheme === 'rediss');
-  return node && access && { type: 'single', ...node, database: Number(database ?? 0), ...access };
+function parseSingle(text: string, defaultPort: number): SingleRedis | undefined {
+  const url = URL.parse(text);
+  const isComplete = url !== null && /^rediss?:$/.test(url.protocol) && url.hostname !== '' && url.port !== '0';
+  if (!isComplete || !/^(?:\/\d{0,5})?$/.test(url.pathname) || url.search + url.hash !== '') return undefined;
+  const credentials = decodeCredentials(url);
+  if (credentials === undefined) return undefined;
+  return {
+    type: 'single',
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: Number(url.port || defaultPort),
+    database: Number(url.pathname.slice(1)),
+    tls: url.protocol === 'rediss:',
+    ...credentials,
+  };
+}
+
+function decodeCredentials({ username, password }: URL): Omit<RedisAccess, 'tls'> | undefined {
+  try {
+    return {
+      ...(username !== '' && { username: decodeURIComponent(username) }),
+      ...(password !== '' && { password: decodeURIComponent(password) }),
+    };
+  } catch {
+    return undefined; // a stray percent sign
+  }
 }
 
 /** A cluster has one logical database and, here, one access. */
-function toCluster(first: SingleRedis, nodes: readonly SingleRedis[]): RedisCluster | undefined {
-  const { type: _, host: __, port: ___, database: ____, ...access } = first;
+function toCluster(nodes: readonly [SingleRedis, ...SingleRedis[]]): RedisCluster | undefined {
+  const [{ type: _, host: __, port: ___, database: ____, ...access }] = nodes;
   const isAlike = (node: SingleRedis) =>
     node.database === 0 &&
     node.tls === access.tls &&
@@ -84,31 +100,14 @@ function toCluster(first: SingleRedis, nodes: readonly SingleRedis[]): RedisClus
 }
 
 function parseSentinel(text: string): SentinelRedis | undefined {
-  const match = /^(rediss?)\+sentinel:\/\/(?:([^@/]*)@)?([^@/?#]+)\/([\w.-]+)(?:\/(\d{1,5}))?$/.exec(text);
+  const match = /^(rediss?)\+sentinel:\/\/((?:[^@/]*@)?)([^@/?#]+)\/([\w.-]+)((?:\/\d{1,5})?)$/.exec(text);
   if (match === null) return undefined;
-  const [, scheme, credentials, authorities = '', masterName = '', database] = match;
-  const sentinels = authorities.split(',').map((authority) => parseHostAndPort(authority.trim(), SENTINEL_PORT));
-  const access = parseAccess(credentials, scheme === 'rediss');
-  if (access === undefined || !sentinels.every((sentinel) => sentinel !== undefined)) return undefined;
-  return { type: 'sentinel', sentinels, masterName, database: Number(database ?? 0), ...access };
-}
-
-function parseHostAndPort(authority: string, defaultPort: number): HostAndPort | undefined {
-  const match = /^(?:\[([\da-fA-F:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/.exec(authority);
-  if (match === null) return undefined;
-  const port = Number(match[3] ?? defaultPort);
-  const host = match[1] ?? match[2] ?? '';
-  return port >= 1 && port <= 65_535 ? { host, port } : undefined;
-}
-
-function parseAccess(credentials: string | undefined, tls: boolean): RedisAccess | undefined {
-  if (credentials === undefined) return { tls };
-  const colon = credentials.indexOf(':');
-  try {
-    const username = decodeURIComponent(colon < 0 ? credentials : credentials.slice(0, colon));
-    const password = colon < 0 ? '' : decodeURIComponent(credentials.slice(colon + 1));
-    return { tls, ...(username !== '' && { username }), ...(password !== '' && { password }) };
-  } catch {
-    return undefined; // a stray percent sign
-  }
+  const [, scheme, access, authorities = '', masterName = '', database] = match;
+  const nodes = authorities
+    .split(',')
+    .map((authority) => parseSingle(`${scheme}://${access}${authority.trim()}${database}`, SENTINEL_PORT));
+  const [first] = nodes;
+  if (first === undefined || !nodes.every((node) => node !== undefined)) return undefined;
+  const { type: _, host: __, port: ___, ...shared } = first;
+  return { type: 'sentinel', sentinels: nodes.map(({ host, port }) => ({ host, port })), masterName, ...shared };
 }

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterEach, beforeEach, expect } from 'vitest';
+import { afterEach, beforeEach, expect, inject, vi } from 'vitest';
 import type { SocketRedis } from '../../src/index.ts';
 import { isAlive } from '../../src/process/server-process.ts';
 import { commandAsUser } from '../../src/process/unprivileged-user.ts';
@@ -57,10 +57,21 @@ export class User implements AsyncDisposable {
 
   /** As when a container is killed. */
   async killWithGuards(): Promise<void> {
-    const guards = childrenOf(this.process.pid ?? 0).filter(({ command }) => command.includes('clean-up.ts'));
-    for (const { pid } of guards) process.kill(pid, 'SIGKILL');
-    expect(guards).not.toEqual([]);
+    for (const pid of this.#guards()) process.kill(pid, 'SIGKILL');
     await this.kill();
+  }
+
+  /** Waits until its guards have looked whether anything is to be stopped. */
+  async killAndAwaitGuards(): Promise<void> {
+    const guards = this.#guards();
+    await this.kill();
+    await vi.waitUntil(() => !guards.some(isAlive), { timeout: 25_000 });
+  }
+
+  #guards(): number[] {
+    const guards = childrenOf(this.process.pid ?? 0).filter(({ command }) => command.includes('clean-up.ts'));
+    expect(guards).not.toEqual([]);
+    return guards.map(({ pid }) => pid);
   }
 
   async kill(): Promise<void> {
@@ -98,14 +109,21 @@ function listProcesses(): { pid: number; parent: number; command: string }[] {
   return rows.map((row) => ({ pid: Number(row?.[1]), parent: Number(row?.[2]), command: row?.[3] ?? '' }));
 }
 
-/** Servers that the users of the running test have told of. */
+/** Servers of the running test. */
 let leftovers: number[] = [];
 
-/** Names a server that has to have ended by the end of the test. */
+/** Registers a process that has to have ended by the end of the test. */
 export const expectToEnd = (pid: number): void => void leftovers.push(pid);
 
-/** For each test a path for a data folder, which does not exist yet; and no server that outlives the test. */
-export function useDataFolders(): { readonly path: string } {
+interface DataFolders {
+  /** Does not exist yet. */
+  readonly path: string;
+  /** Makes it, with a database. */
+  seed(): void;
+}
+
+/** A data folder for each test, and no server that outlives the test. */
+export function useDataFolders(): DataFolders {
   let path = '';
   beforeEach(() => {
     leftovers = [];
@@ -121,5 +139,20 @@ export function useDataFolders(): { readonly path: string } {
     get path() {
       return path;
     },
+    seed: () => void execFileSync('cp', ['-a', '--reflink=auto', inject('seed'), path]),
   };
+}
+
+/** A process that is no server, to have its pid. @param user whom to run it as, where the tests run as root */
+export function spawnSleep(user: { uid?: number; gid?: number } = {}): ChildProcess & AsyncDisposable {
+  const identity = process.getuid?.() === 0 ? { uid: user.uid, gid: user.gid } : {};
+  const child = spawn('sleep', ['60'], { stdio: 'ignore', ...identity });
+  expectToEnd(child.pid ?? 0);
+  return Object.assign(child, {
+    async [Symbol.asyncDispose]() {
+      const exit = once(child, 'exit');
+      child.kill();
+      await exit;
+    },
+  });
 }

@@ -4,7 +4,7 @@ import { claimDataFolder, openEmbeddedPostgres, openPrivateRedis, prepareDataFol
 const [, , folder = '', ...roles] = process.argv;
 try {
   prepareDataFolder(folder);
-  if (roles.includes('server')) claimDataFolder(folder);
+  if (roles.includes('server')) claimDataFolder(folder, 'exclusive');
   const restarts = roles.includes('server')
     ? { onRestart: (failure?: unknown) => console.log(JSON.stringify({ restarted: failure === undefined })) }
     : {};

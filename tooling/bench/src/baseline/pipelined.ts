@@ -1,9 +1,6 @@
 import pg from 'pg';
 
-/** Texts of the protocol as they are: no number, date or boolean is made of them. */
-export const AS_TEXT = { getTypeParser: () => (value: string) => value };
-
-export const connectionOptions = (databaseUrl: string) => ({
+const connectionOptions = (databaseUrl: string) => ({
   connectionString: databaseUrl,
   options: '-c TimeZone=UTC -c DateStyle=ISO',
 });

@@ -1,6 +1,6 @@
 /*
- * Lists all orders by the client package, in a process of its own, as an internal service does, and prints what that took
- * as one line of JSON (ReadListReport). Its argument is a ReadListTask, as JSON.
+ * Lists all orders with the client package, as an internal service does, and prints a ReadListReport as one line of JSON.
+ * Its argument is a ReadListTask, as JSON.
  */
 import { createPetstoreClient } from '@petstore/client';
 
@@ -12,18 +12,15 @@ export interface ReadListTask {
 
 export interface ReadListReport {
   readonly orders: number;
-  readonly milliseconds: number;
+  readonly totalMs: number;
   /** Until the first order was there. */
   readonly firstOrderMs: number;
-  /** By how much the most memory that this process had is above what it had before, in MB. */
-  readonly growthMb: number;
+  /** The most resident memory of this process, in MB. */
+  readonly clientPeakMb: number;
 }
 
-const task: ReadListTask = JSON.parse(process.argv[2] ?? ''); // by whoever started this
+const task: ReadListTask = JSON.parse(process.argv[2] ?? ''); // by the scenario
 const client = createPetstoreClient({ baseUrl: task.origin, apiKey: task.apiKey });
-const peakMb = () => process.resourceUsage().maxRSS / 1024;
-
-const peakBeforeMb = peakMb();
 const startMs = performance.now();
 let firstOrderMs = 0;
 let orders = 0;
@@ -36,6 +33,7 @@ if (task.interface === 'tRPC') {
 } else {
   for await (const _order of client.rest.listOrders()) count(1);
 }
-const milliseconds = performance.now() - startMs;
-const report: ReadListReport = { orders, milliseconds, firstOrderMs, growthMb: peakMb() - peakBeforeMb };
+const totalMs = performance.now() - startMs;
+const clientPeakMb = process.resourceUsage().maxRSS / 1024;
+const report: ReadListReport = { orders, totalMs, firstOrderMs, clientPeakMb };
 console.log(JSON.stringify(report));

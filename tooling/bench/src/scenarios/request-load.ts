@@ -1,186 +1,158 @@
-import { CONTENDERS } from '../lab/contenders.ts';
-import { runSql } from '../lab/databases.ts';
-import type { Lab, RunningServer } from '../lab/lab.ts';
+import {
+  type BenchEnvironment,
+  CONTENDERS,
+  measureAlternately,
+  type RunningServer,
+} from '../environment/bench-environment.ts';
+import { runSql } from '../environment/databases.ts';
 import type { LoadReport, LoadTask } from '../load/load-requests.ts';
 import type { BenchOptions } from '../read-arguments.ts';
-import type { Column } from '../report/result.ts';
-import { measureInTurn } from './measure-in-turn.ts';
-import { formatCount, type Scenario, UNKNOWN_ORDER } from './scenario.ts';
+import type { Column, Result } from '../report.ts';
 
-export const LOAD_COLUMNS: readonly Column[] = [
-  { key: 'perSecond', label: 'requests/s', digits: 0, better: 'higher' },
-  { key: 'p50Ms', label: 'p50 ms', digits: 2, better: 'lower' },
-  { key: 'p99Ms', label: 'p99 ms', digits: 2, better: 'lower' },
-  { key: 'cpuMs', label: 'CPU ms per request', digits: 3, better: 'lower' },
-  { key: 'postgresMs', label: 'of PostgreSQL', digits: 3, better: 'lower' },
-  { key: 'redisMs', label: 'of Redis', digits: 3, better: 'lower' },
-  { key: 'peakMb', label: 'peak MB', digits: 0, better: 'lower' },
+const COLUMNS: readonly Column[] = [
+  { key: 'perSecond', label: 'requests/s', digits: 0 },
+  { key: 'p50Ms', label: 'p50 ms', digits: 2 },
+  { key: 'p99Ms', label: 'p99 ms', digits: 2 },
+  { key: 'cpuMs', label: 'CPU ms per request', digits: 3 },
+  { key: 'postgresMs', label: 'of PostgreSQL', digits: 3 },
+  { key: 'redisMs', label: 'of Redis', digits: 3 },
+  { key: 'peakMb', label: 'peak MB', digits: 0 },
 ];
 
 const LIST_PATH = '/v1/store/orders';
-const ORDER_PATH = `${LIST_PATH}/`;
+/** An order that no database of the benchmark has. */
+export const UNKNOWN_ORDER = '999999999999';
+/** There are orders for so many. Contenders that cancel more are measured for a shorter time. */
+const CANCELS_PER_SECOND_MAX = 15_000;
 
-/** What a load asks for, and what the answers must be. */
+/** What a load sends, and which status every response must have. */
 interface RequestLoad {
   readonly title: string;
-  readonly database: string;
-  orderCount(options: BenchOptions): number;
   readonly method: 'GET' | 'DELETE';
   readonly path: string;
-  readonly key: 'unlimited' | 'exhausted';
-  readonly connections: number;
   readonly status: number;
-  /** Whether each request asks for another order, of those in the database. @default false */
+  readonly connections: number;
+  /** @default 'unlimited' */
+  readonly key?: 'unlimited' | 'exhausted';
+  /** @default 20 */
+  readonly orderCount?: number | ((options: BenchOptions) => number);
+  /** Whether each request names another order, of those in the database. @default false */
   readonly usesUpOrders?: boolean;
 }
 
 export const listOf20 = loadScenario({
   title: 'List 20 orders',
-  database: 'orders_20',
-  orderCount: () => 20,
   method: 'GET',
   path: LIST_PATH,
-  key: 'unlimited',
-  connections: 32,
   status: 200,
+  connections: 32,
 });
 
 export const listOf10Thousand = loadScenario({
-  title: `List ${formatCount(10_000)} orders`,
-  database: 'orders_10000',
-  orderCount: () => 10_000,
+  title: 'List 10,000 orders',
   method: 'GET',
   path: LIST_PATH,
-  key: 'unlimited',
-  connections: 4,
   status: 200,
+  connections: 4,
+  orderCount: 10_000,
 });
-
-/** What there are orders for. Whoever cancels more in a second is measured for a shorter time. */
-const CANCELS_PER_SECOND_MAX = 15_000;
 
 export const cancelPending = loadScenario({
   title: 'Cancel pending orders',
-  database: 'orders_to_cancel',
-  orderCount: ({ rounds, seconds, warmUpSeconds }) =>
-    (rounds * seconds + warmUpSeconds) * CONTENDERS.length * CANCELS_PER_SECOND_MAX,
   method: 'DELETE',
-  path: ORDER_PATH,
-  key: 'unlimited',
-  connections: 32,
+  path: `${LIST_PATH}/`,
   status: 204,
+  connections: 32,
+  orderCount: ({ rounds, seconds }) => (rounds + 1) * seconds * CONTENDERS.length * CANCELS_PER_SECOND_MAX,
   usesUpOrders: true,
 });
 
-export const cancelUnknown = loadScenario({
+const CANCEL_UNKNOWN: RequestLoad = {
   title: 'Cancel unknown ids',
-  database: 'orders_20',
-  orderCount: () => 20,
   method: 'DELETE',
-  path: ORDER_PATH + UNKNOWN_ORDER,
-  key: 'unlimited',
-  connections: 32,
+  path: `${LIST_PATH}/${UNKNOWN_ORDER}`,
   status: 404,
-});
+  connections: 32,
+};
+
+export const cancelUnknown = loadScenario(CANCEL_UNKNOWN);
 
 export const refuseRequests = loadScenario({
   title: 'Refuse with 429',
-  database: 'orders_20',
-  orderCount: () => 20,
   method: 'GET',
   path: LIST_PATH,
-  key: 'exhausted',
-  connections: 32,
   status: 429,
+  connections: 32,
+  key: 'exhausted',
 });
 
-/** Both run from the beginning to the end, and are loaded in turn. */
-function loadScenario(load: RequestLoad): Scenario {
-  return {
-    plannedSeconds(options) {
-      const { rounds, seconds, warmUpSeconds } = options;
-      return 4 + (warmUpSeconds + rounds * (seconds + 0.6)) * 2 + load.orderCount(options) / 60_000;
-    },
-    async run(lab) {
-      const { rounds, seconds, warmUpSeconds } = lab.options;
-      const databaseUrl = await lab.databases.fill(load.database, load.orderCount(lab.options));
-      await using service = await lab.startServer('service', databaseUrl);
-      await using baseline = await lab.startServer('baseline', databaseUrl);
-      const servers = { service, baseline };
-      const sender = new LoadSender(lab, load);
-      for (const contender of CONTENDERS) {
-        lab.progress.step(`warming up the ${contender}`);
-        await sender.send(servers[contender], load.key === 'exhausted' ? undefined : load.status, warmUpSeconds);
-      }
-      const measured = await measureInTurn(lab, rounds, (contender) =>
-        measureLoad(lab, servers[contender], () => sender.send(servers[contender], load.status, seconds)),
-      );
-      if (load.usesUpOrders) await checkCancelled(databaseUrl, sender.answeredCount);
-      return { title: load.title, columns: LOAD_COLUMNS, ...measured, drawn: ['perSecond', 'cpuMs'] };
-    },
+/** Loads a server that was just started, so that code and connections are ready when it is measured. */
+export const warmUp = (environment: BenchEnvironment, server: RunningServer): Promise<LoadReport> =>
+  sendLoad(environment, server, { ...CANCEL_UNKNOWN, connections: 4 }, { seconds: 0.3 });
+
+/** Both servers run from the beginning to the end, and are loaded alternately. */
+function loadScenario(load: RequestLoad): (environment: BenchEnvironment) => Promise<Result> {
+  return async (environment) => {
+    const { options, databases } = environment;
+    const { orderCount = 20 } = load;
+    const count = typeof orderCount === 'number' ? orderCount : orderCount(options);
+    const databaseUrl = await databases.fill(`orders_${load.usesUpOrders ? 'to_cancel' : count}`, count);
+    await using service = await environment.startServer('service', databaseUrl);
+    await using baseline = await environment.startServer('baseline', databaseUrl);
+    const servers = { service, baseline };
+    let used = 0;
+    const send = async (server: RunningServer, seconds: number) => {
+      const report = await sendLoad(environment, server, load, { seconds, firstId: used + 1 });
+      used += report.requests;
+      return report;
+    };
+    for (const contender of CONTENDERS) {
+      // The first request brings the key to its limit.
+      if (load.key === 'exhausted') await fetch(servers[contender].listUrl, authorizedBy(databases.keys.exhausted));
+      await send(servers[contender], options.seconds);
+    }
+    const measured = await measureAlternately(environment, CONTENDERS, async (contender) => {
+      const server = servers[contender];
+      const { value, cost } = await environment.measure(server, () => send(server, options.seconds));
+      const { requests, p50Ms, p99Ms } = value;
+      const each = (totalMs: number | undefined) => (totalMs === undefined ? undefined : totalMs / requests);
+      return {
+        perSecond: requests / value.seconds,
+        p50Ms,
+        p99Ms,
+        cpuMs: each(cost?.serverMs),
+        postgresMs: each(cost?.postgresMs),
+        redisMs: each(cost?.redisMs),
+        peakMb: cost?.peakMb,
+      };
+    });
+    if (load.usesUpOrders) await checkCancelled(databaseUrl, used);
+    return { title: load.title, columns: COLUMNS, ...measured };
   };
 }
 
-/** Sends a load, and knows which orders it has used up. */
-class LoadSender {
-  answeredCount = 0;
-  readonly #lab: Lab;
-  readonly #load: RequestLoad;
-  #nextId = 1;
+const authorizedBy = (apiKey: string): RequestInit => ({ headers: { authorization: `Bearer ${apiKey}` } });
 
-  constructor(lab: Lab, load: RequestLoad) {
-    this.#lab = lab;
-    this.#load = load;
-  }
-
-  /** @param status what every answer must have; not given: one that brings the key to its limit may come first */
-  async send({ url }: RunningServer, status: number | undefined, seconds: number): Promise<LoadReport> {
-    const { method, path, key, connections, usesUpOrders } = this.#load;
-    const ids = { first: this.#nextId, end: this.#nextId + seconds * CANCELS_PER_SECOND_MAX };
-    const report = await sendLoad(this.#lab, status, {
-      origin: url,
-      method,
-      path,
-      ...(usesUpOrders && { ids }),
-      apiKey: this.#lab.databases.keys[key],
-      connections,
-      seconds,
-    });
-    this.#nextId += report.requests;
-    this.answeredCount += report.requests;
-    return report;
-  }
-}
-
-/** @throws Error unless every answer has the status */
-export async function sendLoad(lab: Lab, status: number | undefined, task: LoadTask): Promise<LoadReport> {
-  const report = await lab.runLoadProgram<LoadReport>('load-requests', task);
-  if (status !== undefined && report.statuses[status] !== report.requests) {
-    throw new Error(`${task.method} ${task.path}: ${status} expected, answered: ${JSON.stringify(report.statuses)}`);
+/** @throws Error unless every response has the status of the load */
+async function sendLoad(
+  { databases, runLoadProgram }: BenchEnvironment,
+  { url }: RunningServer,
+  { method, path, key = 'unlimited', connections, status, usesUpOrders }: RequestLoad,
+  { seconds, firstId = 1 }: { readonly seconds: number; readonly firstId?: number },
+): Promise<LoadReport> {
+  const ids = { first: firstId, end: firstId + seconds * CANCELS_PER_SECOND_MAX };
+  const apiKey = databases.keys[key];
+  const task: LoadTask = { origin: url, method, path, ...(usesUpOrders && { ids }), apiKey, connections, seconds };
+  const report = await runLoadProgram<LoadReport>('load-requests', task);
+  if (report.statuses[status] !== report.requests) {
+    throw new Error(`${method} ${path}: ${status} expected, responses: ${JSON.stringify(report.statuses)}`);
   }
   return report;
 }
 
-/** The figures of {@link LOAD_COLUMNS}. */
-export async function measureLoad(lab: Lab, server: RunningServer, send: () => Promise<LoadReport>) {
-  const { value: report, cost } = await lab.measure(server, send);
-  const { requests, seconds, p50Ms, p99Ms } = report;
-  return {
-    perSecond: requests / seconds,
-    p50Ms,
-    p99Ms,
-    ...(cost && {
-      cpuMs: cost.serverMs / requests,
-      postgresMs: cost.postgresMs / requests,
-      redisMs: cost.redisMs / requests,
-      peakMb: cost.peakMb,
-    }),
-  };
-}
-
-/** Whoever answers 204 must have cancelled. */
-async function checkCancelled(databaseUrl: string, answeredCount: number): Promise<void> {
+/** Each response of 204 must have cancelled an order. */
+async function checkCancelled(databaseUrl: string, expected: number): Promise<void> {
   const [row] = await runSql(databaseUrl, `select count(*)::integer as count from orders where status = 'cancelled'`);
   const count = row?.['count'];
-  if (count !== answeredCount) throw new Error(`${answeredCount} cancels were answered with 204, ${count} happened`);
+  if (count !== expected) throw new Error(`${expected} responses said that an order was cancelled, ${count} are`);
 }

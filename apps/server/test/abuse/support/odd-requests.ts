@@ -10,21 +10,21 @@ export type OddRequest =
       readonly path: string;
       readonly headers: Readonly<Record<string, string>>;
       readonly body?: string | undefined;
-      /** What the client does not wait for: to have sent its body, or to have read the answer. */
-      readonly abort?: 'body' | 'answer' | undefined;
+      /** What the client does not wait for: to have sent its body, or to have read the response. */
+      readonly abort?: 'body' | 'response' | undefined;
     }
   | {
       readonly type: 'bytes';
       readonly text: string;
-      /** Whether the client waits for an answer; else it ends its side at once. */
+      /** Whether the client waits for a response; else it ends its side at once. */
       readonly isWhole: boolean;
     };
 
-/** Keys that exist, as `Authorization` headers hold them. */
+/** `Authorization` headers with keys that exist. */
 export interface KnownKeys {
   readonly external: readonly string[];
   readonly internal: string;
-  /** Its limits are reached at once. */
+  /** With limits that are reached at once. */
   readonly narrow: string;
   readonly expired: string;
 }
@@ -44,9 +44,9 @@ const orderId = fc.oneof(fc.integer({ min: 1, max: 30_000 }).map(String), fc.str
 const segment = fc.string({ unit: 'binary', maxLength: 12 }).map((text) => encodeURIComponent(text.toWellFormed()));
 
 const TYPES = ['bigint', 'Date', 'undefined', 'set', 'map', 'regexp', 'Error', 'number', 'URL', 'nothing'];
-/** Of whatever length the value names. */
+/** Arrays and the like of any declared length. */
 const TYPED_ARRAY = ['typed-array', 'Float64Array'];
-/** Anything, said to be of any of superjson's types. */
+/** Any value, declared as any of superjson's types. */
 const oddInput = fc.record(
   {
     json: fc.oneof(
@@ -107,7 +107,7 @@ const trpcMutation: Arbitrary<Part> = fc
   .map(([name, body]) => ({ method: 'POST', path: `/trpc/${name}`, headers: JSON_HEADERS, body }));
 const trpcQuery: Arbitrary<Part> = fc
   .tuple(fc.constantFrom('GET', 'GET', 'HEAD'), fc.constantFrom(...PATHS.procedures), input)
-  // Whole lists cost as much as a hundred other requests: few of them, below.
+  // Whole lists cost as much as a hundred other requests, so there are few of them, below.
   .map(([method, name, text]) => ({
     method: name === 'orders.list' ? 'HEAD' : method,
     path: `/trpc/${name}?input=${encodeURIComponent(text.slice(0, 2_000).toWellFormed())}`,
@@ -166,7 +166,7 @@ const bytes: Arbitrary<Bytes> = fc.oneof(
 
 type Who = 'external' | 'internal' | 'narrow' | 'expired' | 'forged' | 'mistyped' | 'other scheme' | 'none';
 
-/** How many requests of each thousand bear which key. */
+/** How many of a thousand requests have which key. */
 const whoOf = (strangers: boolean): Arbitrary<Who> => {
   const [known, unknown] = strangers ? [1, 9] : [8, 2];
   return fc.oneof(
@@ -191,7 +191,7 @@ const part: Arbitrary<Part | Bytes> = fc.oneof(
   { weight: 80, arbitrary: trpcBatch },
   { weight: 40, arbitrary: garbageBody },
   { weight: 30, arbitrary: abortedBody },
-  { weight: 10, arbitrary: list('answer') },
+  { weight: 10, arbitrary: list('response') },
   { weight: 2, arbitrary: list(undefined) },
   { weight: 50, arbitrary: bytes },
 );
@@ -202,16 +202,16 @@ export interface OddRequestsOptions {
   /** How many to make. */
   readonly count: number;
   /**
-   * Whether nearly all come from strangers: with a key or an address that was not seen before, so that all that the
-   * server remembers of these is soon as full as it gets.
+   * Whether nearly all have a key or an address that was not seen before, so that all that the server remembers of these
+   * is soon full.
    */
   readonly strangers: boolean;
 }
 
-/** Requests of every kind that a server may get, always the same for one seed. */
+/** Requests of every kind, the same for one seed. */
 export function* oddRequests({ seed, keys, count, strangers }: OddRequestsOptions): Generator<OddRequest> {
   const batch = 1_000;
-  // Preflights are counted apart from all else, by address.
+  // Preflights are counted separately, by address.
   const requests = fc.tuple(strangers ? fc.oneof(part, preflight) : part, whoOf(strangers), fc.nat(99));
   for (let made = 0; made < count; made += batch) {
     const numRuns = Math.min(batch, count - made);
@@ -235,7 +235,7 @@ export function* oddRequests({ seed, keys, count, strangers }: OddRequestsOption
 
 type SeededBytes = (size: number) => Buffer;
 
-/** Bytes that follow from a text, others at each call. */
+/** Bytes that are derived from a text, different at each call. */
 function seededBytes(text: string): SeededBytes {
   let calls = 0;
   return (size) => hash('shake256', `${text}/${calls++}`, { outputEncoding: 'buffer', outputLength: size });

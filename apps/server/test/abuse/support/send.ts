@@ -2,19 +2,19 @@ import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import type { OddRequest } from './odd-requests.ts';
 
-/** How a request ended for its client: the status of its answer, or how it went without one. */
+/** How a request ended for its client: the status of its response, or how it ended without one. */
 export type Outcome = number | 'aborted' | 'lost';
 
 export interface SendOptions {
   readonly port: number;
-  /** How many are under way at a time. */
+  /** How many are in progress at a time. */
   readonly concurrency: number;
 }
 
 /**
- * Sends all of them, so many at a time. All connections are closed by then.
+ * Sends all of them. All connections are closed when it resolves.
  *
- * @param outcomes how often each came is added to them
+ * @param outcomes to which the number of each outcome is added
  */
 export async function sendAll(
   requests: Iterator<OddRequest>,
@@ -43,12 +43,12 @@ function sendHttp(
   agent: Agent,
 ): Promise<Outcome> {
   const { promise, resolve } = Promise.withResolvers<Outcome>();
-  const outgoing = request({ agent, port, host: '127.0.0.1', method, path, headers }, (answer) => {
-    answer.once('data', () => {
-      if (abort === 'answer') outgoing.destroy();
+  const outgoing = request({ agent, port, host: '127.0.0.1', method, path, headers }, (response) => {
+    response.once('data', () => {
+      if (abort === 'response') outgoing.destroy();
     });
-    answer.on('error', () => {}); // closed all the same
-    answer.once('close', () => resolve(answer.complete ? (answer.statusCode ?? 'lost') : 'aborted'));
+    response.on('error', () => {}); // closed all the same
+    response.once('close', () => resolve(response.complete ? (response.statusCode ?? 'lost') : 'aborted'));
   });
   outgoing.on('error', () => resolve(abort === undefined ? 'lost' : 'aborted'));
   if (abort === 'body') outgoing.write(body, () => outgoing.destroy());

@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { type ApiKeyStore, generateApiKeyId, generateApiKeyText } from '@petstore/domain';
 import { startTestApp, type TestApp } from './test-app.ts';
 
-/** A key of the right form that nobody made: its checksum is public, and right. */
+/** A key that does not exist, in the right form and with a right checksum. */
 export const forgedKey = () => generateApiKeyText('live', generateApiKeyId(randomBytes), randomBytes);
 
 export const request = (path: string, key?: string, method = 'GET') =>
   `${method} ${path} HTTP/1.1\r\nHost: x\r\n${key === undefined ? '' : `Authorization: Bearer ${key}\r\n`}\r\n`;
 
-/** An app whose key store is counted, and may be held up. */
+/** An app that counts the look-ups of keys, and can make them wait. */
 export async function startCountingApp(options: Parameters<typeof startTestApp>[0] = {}) {
   let lookUps = 0;
   let gate = Promise.resolve();
@@ -29,7 +29,7 @@ export async function startCountingApp(options: Parameters<typeof startTestApp>[
   return {
     app,
     lookUps: () => lookUps,
-    /** Lets the key store answer nothing until the function that it gives is called. */
+    /** Makes look-ups wait. @returns lets them go on */
     hold() {
       const { promise, resolve } = Promise.withResolvers<void>();
       gate = promise;

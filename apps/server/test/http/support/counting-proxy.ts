@@ -2,18 +2,18 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** What stands between the server and PostgreSQL or Redis, and counts how often the one waits for the other. */
+/** A proxy between the server and PostgreSQL or Redis that counts round trips. */
 export interface CountingProxy extends AsyncDisposable {
   readonly url: string;
-  /** Questions since the last call: what was sent after an answer, or first of all. */
+  /** Round trips since the last call: a round trip begins with what is sent after a reply, or first of all. */
   takeRoundTrips(): number;
-  /** Resolves when no connection is being made or waits for an answer. */
+  /** Resolves when no connection is opening or waits for a reply. */
   rest(): Promise<void>;
 }
 
-/** PostgreSQL's last word on a question, or on who connects: it has nothing under way. */
+/** The last message of PostgreSQL's reply to a query or to a start-up. */
 const READY_FOR_QUERY = Buffer.from('Z\0\0\0\x05I');
-/** The goodbye of a connection that was idle for long, which nobody answers. */
+/** Sent by an idle connection that closes, without a reply. */
 const TERMINATE = Buffer.from('X\0\0\0\x04');
 
 /** @param target the URL of PostgreSQL or of Redis on this machine */
@@ -22,12 +22,12 @@ export async function startCountingProxy(target: string): Promise<CountingProxy>
   const isPostgres = url.protocol.startsWith('postgres');
   const targetPort = Number(url.port);
   const sockets = new Set<Socket>();
-  /** Connections of which more is to come. */
+  /** Connections that wait for a reply. */
   const busy = new Set<Socket>();
   let roundTrips = 0;
   const server = createServer((client) => {
     const upstream = connect(targetPort, '127.0.0.1');
-    let isAnswered = true;
+    let hasReply = true;
     let lastBytes = Buffer.alloc(0);
     busy.add(client);
     for (const socket of [client, upstream]) {
@@ -36,13 +36,13 @@ export async function startCountingProxy(target: string): Promise<CountingProxy>
       socket.on('error', () => {});
     }
     client.on('data', (bytes) => {
-      if (isAnswered && !(isPostgres && bytes.equals(TERMINATE))) roundTrips++;
-      isAnswered = false;
+      if (hasReply && !(isPostgres && bytes.equals(TERMINATE))) roundTrips++;
+      hasReply = false;
       busy.add(client);
       upstream.write(bytes);
     });
     upstream.on('data', (bytes) => {
-      isAnswered = true;
+      hasReply = true;
       lastBytes = Buffer.concat([lastBytes, bytes.subarray(-READY_FOR_QUERY.length)]).subarray(-READY_FOR_QUERY.length);
       if (!isPostgres || lastBytes.equals(READY_FOR_QUERY)) busy.delete(client);
       client.write(bytes);

@@ -1,17 +1,17 @@
 import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
 import { expect } from 'vitest';
-import type { RawAnswer } from './raw-http.ts';
+import type { RawResponse } from './raw-http.ts';
 
-/** An answer of fetch or of a raw connection, alike. */
-async function toRawAnswer(answer: Response | RawAnswer): Promise<RawAnswer> {
-  if (!(answer instanceof Response)) return answer;
-  const headers = Object.fromEntries(answer.headers);
-  return { status: answer.status, reason: answer.statusText, headers, body: await answer.text() };
+/** Responses of fetch and of a raw connection in one form. */
+async function toRawResponse(response: Response | RawResponse): Promise<RawResponse> {
+  if (!(response instanceof Response)) return response;
+  const headers = Object.fromEntries(response.headers);
+  return { status: response.status, reason: response.statusText, headers, body: await response.text() };
 }
 
-/** Whether an answer is the documented Error object, with everything that every error has. */
-export async function expectError(answer: Response | RawAnswer, code: ErrorCode): Promise<RawAnswer> {
-  const raw = await toRawAnswer(answer);
+/** Expects the documented Error object, with the headers of every error. */
+export async function expectError(response: Response | RawResponse, code: ErrorCode): Promise<RawResponse> {
+  const raw = await toRawResponse(response);
   expect({ status: raw.status, body: JSON.parse(raw.body) }).toEqual({
     status: ERROR_CATALOGUE[code].status,
     body: { code, message: expect.stringMatching(/\S/), status: ERROR_CATALOGUE[code].status },
@@ -26,8 +26,8 @@ export async function expectError(answer: Response | RawAnswer, code: ErrorCode)
   return raw;
 }
 
-/** Whether an answer tells of a limit, in whole numbers. */
-export function expectRateLimitHeaders({ headers }: Pick<RawAnswer, 'headers'>): void {
+/** Expects rate limit headers, in whole numbers. */
+export function expectRateLimitHeaders({ headers }: Pick<RawResponse, 'headers'>): void {
   for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']) {
     expect(headers[name], name).toMatch(/^\d+$/);
   }

@@ -34,7 +34,7 @@ export async function importPets({ pets }: Persistence, values: readonly PetFact
   if (insertedCount !== values.length) throw new Error('the pets of a test must be importable');
 }
 
-/** Places a pending order, and brings it into the state that the commands lead to. */
+/** Places a pending order, and applies commands to it. */
 export async function placeOrder({ orders }: Persistence, ...commands: OrderCommand[]): Promise<Order> {
   const order = await orders.insertOrder({
     petId: petId(7n),

@@ -1,11 +1,11 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-/** An answer as it came over the wire. */
-export interface RawAnswer {
+/** A response as it came over the wire. */
+export interface RawResponse {
   readonly status: number;
   readonly reason: string;
-  /** By lower-case name; a field that came twice is joined by a comma. */
+  /** By lower-case name; repeated fields are joined by commas. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
@@ -16,7 +16,7 @@ export interface RawOptions {
   readonly localAddress?: string;
   /** The methods of the requests, where HEAD is among them. */
   readonly methods?: readonly string[];
-  /** How many answers to wait for. @default 1 */
+  /** How many responses to wait for. @default 1 */
   readonly count?: number;
   /** How long to wait. @default 20000 */
   readonly timeoutMs?: number;
@@ -26,9 +26,9 @@ export interface RawOptions {
 export interface RawConnection extends Disposable {
   readonly socket: Socket;
   write(text: string): void;
-  /** Waits for the next answer. @param method of the request, since HEAD has no body */
-  read(method?: string): Promise<RawAnswer>;
-  /** Everything that came and was not read, once the other side has closed. Throws where it was cut off. */
+  /** Waits for the next response. @param method of the request, since HEAD has no body */
+  read(method?: string): Promise<RawResponse>;
+  /** Everything received that was not read, once the other side has closed. Throws where it reset the connection. */
   readToEnd(): Promise<string>;
 }
 
@@ -41,31 +41,35 @@ export async function openRaw({
   let received = '';
   let hasEnded = false;
   let failure: Error | undefined;
+  const progress = new EventEmitter();
+  const changed = () => void progress.emit('change');
+  const end = () => {
+    hasEnded = true;
+    changed();
+  };
   socket.setEncoding('latin1');
   socket.on('data', (text: string) => {
     received += text;
-  });
-  socket.on('end', () => {
-    hasEnded = true;
+    changed();
   });
   socket.on('error', (error) => {
     failure = error;
-    hasEnded = true;
+    end();
   });
-  socket.on('close', () => {
-    hasEnded = true;
-  });
+  socket.on('end', end).on('close', end);
   await once(socket, 'connect');
 
   async function waitUntil<Result>(find: () => Result | undefined): Promise<Result> {
-    const deadline = Date.now() + timeoutMs;
+    const signal = AbortSignal.timeout(timeoutMs);
     for (;;) {
       const found = find();
       if (found !== undefined) return found;
-      if (hasEnded || Date.now() > deadline) {
-        throw new Error(`no whole answer came; ${hasEnded ? 'closed' : 'waiting'} after: ${JSON.stringify(received)}`);
+      if (hasEnded || signal.aborted) {
+        throw new Error(
+          `no complete response; ${hasEnded ? 'closed' : 'still open'} after: ${JSON.stringify(received)}`,
+        );
       }
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      await once(progress, 'change', { signal }).catch(() => {}); // the time is over
     }
   }
 
@@ -73,16 +77,12 @@ export async function openRaw({
     socket,
     write: (text) => void socket.write(text, 'latin1'),
     async read(method = 'GET') {
-      const { answer, length } = await waitUntil(() => parseAnswer(received, method, hasEnded));
+      const { response, length } = await waitUntil(() => parseResponse(received, method, hasEnded));
       received = received.slice(length);
-      return answer;
+      return response;
     },
     async readToEnd() {
-      const deadline = Date.now() + timeoutMs;
-      while (!hasEnded) {
-        if (Date.now() > deadline) throw new Error(`the connection stays open after: ${JSON.stringify(received)}`);
-        await new Promise((resolve) => setTimeout(resolve, 5));
-      }
+      await waitUntil(() => hasEnded || undefined);
       if (failure !== undefined) throw failure;
       return received;
     },
@@ -90,30 +90,30 @@ export async function openRaw({
   };
 }
 
-/** Sends bytes as they are, and gives the answers that come. */
-export async function sendRaw(text: string, options: RawOptions): Promise<RawAnswer[]> {
+/** Sends text as it is. @returns the responses */
+export async function sendRaw(text: string, options: RawOptions): Promise<RawResponse[]> {
   using connection = await openRaw(options);
   connection.write(text);
-  const answers: RawAnswer[] = [];
-  for (let i = 0; i < (options.count ?? 1); i++) answers.push(await connection.read(options.methods?.[i]));
-  return answers;
+  const responses: RawResponse[] = [];
+  for (let i = 0; i < (options.count ?? 1); i++) responses.push(await connection.read(options.methods?.[i]));
+  return responses;
 }
 
-/** Sends one request as it is, and gives its answer. */
+/** Sends one request as it is. @returns its response */
 export async function sendOne(
   text: string,
   { method, ...options }: Pick<RawOptions, 'port'> & { readonly method?: string },
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   using connection = await openRaw(options);
   connection.write(text);
   return await connection.read(method);
 }
 
-function parseAnswer(
+function parseResponse(
   text: string,
   method: string,
   hasEnded: boolean,
-): { answer: RawAnswer; length: number } | undefined {
+): { response: RawResponse; length: number } | undefined {
   const headEnd = text.indexOf('\r\n\r\n');
   if (headEnd === -1) return undefined;
   const [statusLine = '', ...lines] = text.slice(0, headEnd).split('\r\n');
@@ -127,7 +127,7 @@ function parseAnswer(
   }
   const start = headEnd + 4;
   const done = (body: string, length: number) => ({
-    answer: { status: Number(status), reason, headers, body },
+    response: { status: Number(status), reason, headers, body },
     length,
   });
   if (method === 'HEAD' || status === '204' || status === '304' || status.startsWith('1')) return done('', start);

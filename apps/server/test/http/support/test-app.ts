@@ -1,41 +1,33 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { appRouter, createAuthenticator, restRoutes } from '@petstore/api';
-import {
-  type ApiKeyId,
-  type ApiKeyKind,
-  type ApiKeyStore,
-  type Clock,
-  generateApiKeyId,
-  generateApiKeyText,
-  hashApiKeyText,
-  type OrderRepository,
-  type PetRepository,
-  type Plan,
-} from '@petstore/domain';
+import type { ApiKeyId, ApiKeyStore, Clock, OrderRepository, PetRepository } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
 import type { RateLimiter } from '@petstore/rate-limit';
-import { createTestDatabase, createTestRedis } from '@petstore/testing';
+import { createTestRedis } from '@petstore/testing';
 import pino from 'pino';
 import { afterAll } from 'vitest';
 import { type App, createApp } from '../../../src/http/app.ts';
 import type { AppOptions } from '../../../src/http/app-options.ts';
 import { renderDocument } from '../../../src/http/render-document.ts';
-import { watchAnswers } from '../../conformance/watch-answers.ts';
+import { watchResponses } from '../../conformance/watch-responses.ts';
+import { createKey, KEYS, planOf } from '../../support/keys.ts';
+import { overriding } from '../../support/overriding.ts';
+import { createServerDatabase } from '../../support/template-database.ts';
 import { openTestLimiter } from './test-limiter.ts';
 
-/** More than any test sends. */
-const UNLIMITED: Plan = { name: 'enterprise', limits: { perMinute: 1_000_000_000, perDay: 1_000_000_000 } };
-
-/** Ahead of us whenever the tests run. */
+/** In the future whenever the tests run. */
 export const PETS_SUNSET_AT = new Date('2999-06-30T00:00:00.000Z');
 
 export interface TestAppOptions
   extends Partial<Pick<AppOptions, 'bounds' | 'corsOrigins' | 'trustedProxies' | 'isStorageAvailable'>> {
   readonly clock?: Clock;
   readonly petsSunsetAt?: Date;
+  /** How many generated orders there are. @default 0 */
+  readonly orders?: number;
+  /** Of a database that is as `prepareServerDatabase` leaves it. @default a new one */
   readonly databaseUrl?: string;
-  /** Puts something between the server and PostgreSQL or Redis, and tells its address. */
+  /** Puts a proxy between the server and PostgreSQL or Redis. @returns its address */
   readonly through?: (name: 'postgres' | 'redis', url: string) => Promise<string>;
   /** In place of the real parts, to make them fail or wait. */
   readonly wrap?: {
@@ -65,34 +57,28 @@ export interface TestApp extends AsyncDisposable {
   readonly logLines: readonly LogLine[];
   readonly observed: readonly { operation: string; status: number; durationSeconds: number }[];
   readonly deprecatedUse: readonly { operation: string; keyId: ApiKeyId | undefined }[];
+  /** Moves the clock of the rate limits on. */
+  advanceLimiterClock(milliseconds: number): void;
   /** Makes the authenticator forget what it knows. */
   forgetKey(id: ApiKeyId): void;
-  /** Asks over HTTP, with the external key unless the headers say otherwise. */
+  /** Sends an HTTP request, with the external key unless the headers say otherwise. */
   fetch(path: string, init?: RequestInit & { readonly key?: string | null }): Promise<Response>;
 }
 
-const template = {
-  name: 'server',
-  async prepare(databaseUrl: string) {
-    await using persistence = openPersistence({ databaseUrl });
-    await persistence.migrations.migrate();
-  },
-};
-
 /**
- * The whole public listener, on a real PostgreSQL and a real Redis, behind a real socket. Ending it fails where an answer
- * was not as the OpenAPI document says.
+ * The whole public listener, on a real PostgreSQL and a real Redis, behind a real socket. Disposing of it throws where a
+ * response was not as the OpenAPI document says.
  */
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   await using resources = new AsyncDisposableStack();
   const { petsSunsetAt = PETS_SUNSET_AT } = options;
   const { through = (_, url) => Promise.resolve(url) } = options;
-  const databaseUrl = options.databaseUrl ?? resources.use(await createTestDatabase({ template })).url;
+  const databaseUrl = options.databaseUrl ?? resources.use(await createServerDatabase(options)).url;
   const redis = resources.use(await createTestRedis());
   const persistence = resources.use(openPersistence({ databaseUrl: await through('postgres', databaseUrl) }));
   const limiter = resources.use(await openTestLimiter(await through('redis', redis.url)));
   const clock = options.clock ?? (() => new Date());
-  const logLines: LogLine[] = [];
+  const log: string[] = [];
   const observed: { operation: string; status: number; durationSeconds: number }[] = [];
   const deprecatedUse: { operation: string; keyId: ApiKeyId | undefined }[] = [];
   const apiKeys = options.wrap?.apiKeys?.(persistence.apiKeys) ?? persistence.apiKeys;
@@ -111,7 +97,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     },
     authenticator,
     limiter: counting,
-    logger: pino({ level: 'debug' }, { write: (line: string) => void logLines.push(JSON.parse(line) as LogLine) }), // as pino writes it
+    logger: pino({ level: 'debug' }, { write: (line: string) => void log.push(line) }),
     metrics: {
       observeRequest: (operation, status, durationSeconds) =>
         void observed.push({ operation, status, durationSeconds }),
@@ -124,7 +110,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     trustedProxies: options.trustedProxies ?? false,
     ...(options.bounds && { bounds: options.bounds }),
   });
-  const wrong = watchAnswers(app.server);
+  const wrong = watchResponses(app.server);
   resources.defer(() => {
     if (wrong.length > 0) throw new Error(`Answers were not as documented:\n${wrong.join('\n')}`);
   });
@@ -132,21 +118,22 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   await app.listen({ port: 0, host: '127.0.0.1' });
   const { port } = app.server.address() as AddressInfo; // a TCP listener
   origin = `http://127.0.0.1:${port}`;
-  const key = await createKey(persistence);
-  const internalKey = await createKey(persistence, { kind: 'internal' });
   const held = resources.move();
   return {
     app,
     port,
     origin,
     persistence,
-    key: key.text,
-    internalKey: internalKey.text,
-    logLines,
+    key: KEYS.unlimited.text,
+    internalKey: KEYS.internal.text,
+    get logLines() {
+      return log.map((line): LogLine => JSON.parse(line));
+    },
     observed,
     deprecatedUse,
+    advanceLimiterClock: limiter.advanceClock,
     forgetKey: (id) => authenticator.forget(id),
-    fetch(path, { key: ownKey = key.text, headers, ...init } = {}) {
+    fetch(path, { key: ownKey = KEYS.unlimited.text, headers, ...init } = {}) {
       const all = new Headers(headers);
       if (ownKey !== null && !all.has('authorization')) all.set('authorization', `Bearer ${ownKey}`);
       return fetch(origin + path, { redirect: 'manual', ...init, headers: all });
@@ -155,43 +142,30 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   };
 }
 
-/** An app for the tests of a file or of a group: it is ended after the last of them. */
+/** An app for the tests of a file or of a group, which is disposed of after the last of them. */
 export async function useTestApp(options?: TestAppOptions): Promise<TestApp> {
   const app = await startTestApp(options);
   afterAll(() => app[Symbol.asyncDispose]());
   return app;
 }
 
-/** For an app whose repositories fail, whatever they are asked for. */
+/** For an app whose repositories fail with an error, whichever of their methods is called. */
 export function failing(error: Error): TestAppOptions {
-  const reject = () => Promise.reject(error);
-  const fail = (): never => {
+  const rejecting = <Port extends object>(port: Port) => new Proxy(port, { get: () => () => Promise.reject(error) });
+  const listOrders = (): never => {
     throw error;
   };
-  const orders: OrderRepository = { listOrders: fail, findOrders: reject, applyCommand: reject, insertOrder: reject };
-  return { wrap: { orders: () => orders, pets: () => ({ findPet: reject }) } };
+  return { wrap: { orders: (orders) => overriding(rejecting(orders), { listOrders }), pets: rejecting } };
 }
 
-export interface TestKey {
-  readonly id: ApiKeyId;
-  readonly text: string;
+/** A key whose next request is refused with `api_key_banned`. Its limit is one request a minute. */
+export async function createBannedKey(app: TestApp): Promise<string> {
+  const { text: key } = await createKey(app.persistence, { plan: planOf(1) });
+  const request = async () => (await app.fetch('/v1/pets/1', { key })).text();
+  await request();
+  await request();
+  app.advanceLimiterClock(2_100); // refusals within two seconds of the first are no strikes
+  const banned = await request();
+  if (!banned.includes('api_key_banned')) throw new Error(`the key should be banned, but the response was ${banned}`);
+  return key;
 }
-
-export async function createKey(
-  { keyAdministration }: Persistence,
-  { plan = UNLIMITED, kind = 'external', expiresAt }: { plan?: Plan; kind?: ApiKeyKind; expiresAt?: Date } = {},
-): Promise<TestKey> {
-  const id = generateApiKeyId(randomBytes);
-  const text = generateApiKeyText('test', id, randomBytes);
-  await keyAdministration.createKey(
-    { id, name: 'test', kind, plan, createdAt: new Date(), ...(expiresAt && { expiresAt }) },
-    hashApiKeyText(text),
-  );
-  return { id, text };
-}
-
-/** The limits of a key that allows few requests in a minute. */
-export const planOf = (perMinute: number, perDay = 1_000_000): Plan => ({
-  name: 'enterprise',
-  limits: { perMinute, perDay },
-});

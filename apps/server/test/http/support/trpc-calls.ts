@@ -6,8 +6,8 @@ interface CallOptions {
   readonly headers?: Record<string, string>;
 }
 
-/** What a procedure answered, by tRPC's envelope. */
-export interface TrpcAnswer {
+/** The response of a procedure, its envelope parsed. */
+export interface TrpcResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -17,10 +17,10 @@ export interface TrpcAnswer {
     | undefined;
 }
 
-/** The text of one call's input. */
+/** The input of a call as text. */
 export const encode = (input: unknown): string => JSON.stringify(superjson.serialize(input));
 
-async function read(response: Response): Promise<TrpcAnswer> {
+async function read(response: Response): Promise<TrpcResponse> {
   const text = await response.text();
   const { result, error } = JSON.parse(text);
   return {
@@ -37,7 +37,7 @@ export async function query(
   name: string,
   input: unknown,
   options: CallOptions = {},
-): Promise<TrpcAnswer> {
+): Promise<TrpcResponse> {
   return read(await app.fetch(`/trpc/${name}?input=${encodeURIComponent(encode(input))}`, options));
 }
 
@@ -46,11 +46,11 @@ export async function mutate(
   name: string,
   input: unknown,
   options: CallOptions = {},
-): Promise<TrpcAnswer> {
+): Promise<TrpcResponse> {
   const headers = { 'content-type': 'application/json', ...options.headers };
   return read(await app.fetch(`/trpc/${name}`, { ...options, method: 'POST', headers, body: encode(input) }));
 }
 
-/** The text of a batch's body. */
+/** The body of a batch as text. */
 export const batchBody = (inputs: readonly unknown[]): string =>
   JSON.stringify(Object.fromEntries(inputs.map((input, i) => [i, superjson.serialize(input)])));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 export const ROOT = join(import.meta.dirname, '../../../../..');
 
-/** What a document tells its reader to do. */
+/** A step of a document that a reader follows. */
 export type Step =
   | { readonly kind: 'command'; readonly command: string; readonly shown: string }
   | { readonly kind: 'program'; readonly file: string; readonly source: string };
@@ -18,7 +18,7 @@ const RUNNABLE = [/^curl /, /^npx --yes pnpm@12 -s petstore /, /^node [\w-]+\.mj
 const BLOCK = /^(?:As `(?<file>[\w-]+\.\w+)`.*\n\n)?```(?<language>\w*)\n(?<content>[\s\S]*?)^```$/gm;
 
 /**
- * Reads the `console` blocks of a document, and the programs that it gives names to ("As `shop.mjs`:"), in their order.
+ * Reads the `console` blocks of a document, and the programs that it names ("As `shop.mjs`:"), in their order.
  *
  * @param document the path below the root
  * @throws Error if a block does not begin with a command
@@ -43,7 +43,7 @@ function readCommands(block: string): (Step & { readonly kind: 'command' })[] {
   });
 }
 
-/** What differs between two runs of the same command; all else is compared as it stands. */
+/** What differs between two runs of the same command; all else is compared as it is. */
 const DIFFERING: readonly (readonly [RegExp, string])[] = [
   [/\r\n/g, '\n'],
   [/\bpso_(live|test)_[\dA-Za-z]{8}_[\dA-Za-z]{38}\b/g, 'pso_$1_(id)_(secret)'],
@@ -59,7 +59,7 @@ export function comparable(text: string): string {
   return DIFFERING.reduce((result, [pattern, by]) => result.replace(pattern, by), text).trimEnd();
 }
 
-/** Whether a comparable text is what a document shows, whose `...` stand for anything. */
+/** Whether a comparable text matches what a document shows, where `...` stands for anything. */
 export function isAsShown(printed: string, shown: string): boolean {
   const parts = shown.split('...').map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`));
   return new RegExp(`^${parts.join('.*?')}$`, 's').test(printed);

@@ -1,4 +1,4 @@
-// Loaded into the server before it starts (`--import`): writes the URL of every module that is loaded, a line each.
+// Loaded into the server before it starts (`--import`): writes the URL of every loaded module as a line.
 import { appendFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 

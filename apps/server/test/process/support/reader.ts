@@ -8,18 +8,18 @@ import { createTemporaryFolder, endWithTestRun } from '@petstore/testing';
 import { ROOT } from './documentation.ts';
 
 const CLIENT = join(import.meta.dirname, '../../../node_modules/@petstore/client');
-/** Where the documents' server listens. */
+/** Where the server of the documents listens. */
 const DOCUMENTED_HOST = '127.0.0.1:3000';
 
 interface Surroundings {
-  /** Of the server. */
+  /** The URL of the server. */
   readonly url: string;
   readonly dataFolder: string;
-  /** The demo key that the reader took. */
+  /** The demo key that the reader uses. */
   readonly demoKey: string;
 }
 
-/** Somebody who follows a document: with a terminal, in a folder where the client is installed. */
+/** A reader who follows a document: with a terminal, in a folder where the client is installed. */
 export class Reader implements AsyncDisposable {
   readonly #folder = createTemporaryFolder();
   readonly #surroundings: Surroundings;
@@ -35,9 +35,9 @@ export class Reader implements AsyncDisposable {
     this.#bash = spawn('bash', ['--noprofile', '--norc'], {
       cwd: this.#folder.path,
       env: {
-        // Ours first: the sources need the Node that runs this.
+        // This Node first, because the sources need its version.
         PATH: [dirname(process.execPath), process.env['PATH']].join(delimiter),
-        // Where curl finds its settings: ours, and nobody else's.
+        // Where curl finds its settings.
         HOME: this.#folder.path,
         DATA_DIR: surroundings.dataFolder,
         PETSTORE_API_KEY: surroundings.demoKey,
@@ -47,7 +47,7 @@ export class Reader implements AsyncDisposable {
       detached: true,
     });
     this.#closed = once(this.#bash, 'close').then(endWithTestRun(this.#pid));
-    // That bash has ended is told by the end of its output.
+    // The end of the output shows that bash has ended.
     this.#bash.stdin.on('error', () => undefined).write('exec 2>&1\n');
     this.#output = this.#bash.stdout.setEncoding('utf8')[Symbol.asyncIterator]();
   }
@@ -61,7 +61,7 @@ export class Reader implements AsyncDisposable {
     const modules = join(this.#folder.path, 'node_modules/@petstore');
     mkdirSync(modules, { recursive: true });
     symlinkSync(realpathSync(CLIENT), join(modules, 'client'));
-    // To a pipe curl shows how far it is, to a terminal it does not.
+    // curl shows its progress on a pipe, but not on a terminal.
     this.writeFile('.curlrc', 'no-progress-meter\n');
   }
 
@@ -76,7 +76,7 @@ export class Reader implements AsyncDisposable {
   /**
    * Runs a command of a document, after those before it in the same shell.
    *
-   * @returns what it printed, with the document's host for ours
+   * @returns what it printed, with the host of the document in place of the server's
    */
   async run(command: string): Promise<{ readonly exitCode: number; readonly printed: string }> {
     const end = randomUUID();
@@ -95,7 +95,7 @@ export class Reader implements AsyncDisposable {
     }
   }
 
-  /** A document's command with this server, its keys, and the command line without pnpm, which may want a registry. */
+  /** A command of a document for this server and its keys, and the CLI without pnpm, which may need a registry. */
   #here(command: string): string {
     return command
       .replaceAll(DOCUMENTED_HOST, this.#host)

@@ -2,15 +2,15 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { findExecutable } from '@petstore/runtime';
 import { endWithTestRun } from '@petstore/testing';
-import { MAIN } from './server-process.ts';
+import { MAIN } from './spawned-server.ts';
 
 /**
  * Starts the server on a terminal, which script(1) makes, waits until it serves, and stops it.
  *
- * @returns what a person saw
+ * @returns what the terminal showed
  */
 export async function readBannerOnTerminal(dataFolder: string): Promise<string> {
-  // `exec`, so that the id of the shell, told first, is the server's.
+  // `exec`, so that the id of the shell, which is printed first, is the server's.
   const command = `echo "pid $$"; exec '${process.execPath}' '${MAIN}'`;
   const linux = ['-q', '-e', '-c', command, '/dev/null'];
   const program = findExecutable('script');

@@ -1,6 +1,7 @@
 import type { Order, OrderListing } from '@petstore/domain';
 import { z } from 'zod';
 import type { ProcedureMeta } from '../../procedure-meta.ts';
+import { ORDERS_JSON } from '../../rest/order-json.ts';
 import { OrderResponse } from './order.contract.ts';
 
 /** Batches of orders, ascending by id, as they come from the database. Over tRPC they need a streaming link. */
@@ -32,7 +33,7 @@ export const listOrdersMeta = {
       none: { summary: 'No order has been placed yet.', value: [] },
     },
     errors: [],
-    serialize: (orders: OrderListing) => ({ type: 'json-stream', chunks: orders.jsonChunks() }),
+    serialize: (orders: OrderListing) => ({ type: 'json-stream', chunks: orders.as(ORDERS_JSON) }),
   },
   streams: true,
 } satisfies ProcedureMeta;

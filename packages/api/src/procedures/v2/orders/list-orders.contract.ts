@@ -9,6 +9,7 @@ import {
 } from '@petstore/domain';
 import { z } from 'zod';
 import type { ProcedureMeta } from '../../../procedure-meta.ts';
+import { orderToJson } from '../../../rest/order-json.ts';
 import { writeQuery } from '../../../rest/query.ts';
 import type { RestResult } from '../../../rest/rest-route.ts';
 import { inputObject, int64 } from '../../input-object.ts';
@@ -105,14 +106,6 @@ const OrderV2Response = z
   })
   .meta({ id: 'OrderV2', description: 'An order placed in the store.' });
 
-const representOrder = (order: Order): string => {
-  const date = order.shipDate === undefined ? '' : `,"shipDate":"${order.shipDate.toISOString()}"`;
-  return (
-    `{"id":${order.id},"petId":${order.petId},"quantity":${order.quantity}${date},` +
-    `"complete":${order.complete},"status":"${order.status}"}`
-  );
-};
-
 /** The links are relative to the URL that was asked for, so that they hold behind a proxy with paths of its own. */
 function representPage(
   { orders, nextCursor }: OrdersPage,
@@ -122,7 +115,7 @@ function representPage(
   const next = nextCursor === undefined ? '' : `<?${query}&cursor=${nextCursor}>; rel="next", `;
   return {
     type: 'json',
-    text: `[${orders.map(representOrder).join()}]`,
+    text: `[${orders.map(orderToJson).join()}]`,
     headers: { link: `${next}<?${query}>; rel="first"` },
   };
 }

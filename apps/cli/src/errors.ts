@@ -1,0 +1,9 @@
+/** A command that could not be carried out. The message is one line, shown to the user without a stack. Exit code 1. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+}
+
+/** A command that was called wrongly. Exit code 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}

@@ -1,0 +1,87 @@
+import {
+  claimDataFolder,
+  openEmbeddedPostgres,
+  openPrivateRedis,
+  prepareDataFolder,
+  type RedisTarget,
+} from '@petstore/runtime';
+import type { Logger } from 'pino';
+import type { Settings } from '../settings.ts';
+
+/** Where the data and the limits are kept. */
+export interface Backends {
+  readonly databaseUrl: string;
+  readonly isDatabaseEmbedded: boolean;
+  /** `undefined`: there is no Redis. */
+  readonly redis: RedisTarget | undefined;
+  /** Both for a person to read, without a password. */
+  readonly description: { readonly database: string; readonly limits: string };
+}
+
+/**
+ * Finds PostgreSQL and Redis as the settings say, and starts those that they leave out. What was started ends with the
+ * resources.
+ *
+ * @throws RuntimeError, of one line, when one cannot be started
+ */
+export async function openBackends(
+  settings: Settings,
+  logger: Logger,
+  resources: AsyncDisposableStack,
+): Promise<Backends> {
+  const { dataFolder, databaseUrl, redis, reusePort } = settings;
+  const isDatabaseEmbedded = databaseUrl === undefined;
+  if (isDatabaseEmbedded) {
+    prepareDataFolder(dataFolder);
+    const claim = claimDataFolder(dataFolder, reusePort ? 'shared' : 'exclusive');
+    resources.defer(() => claim.release());
+  }
+  const [postgresResult, redisResult] = await Promise.allSettled([
+    isDatabaseEmbedded ? openEmbeddedPostgres(dataFolder, logRestarts(logger, 'PostgreSQL')) : undefined,
+    redis === undefined ? openPrivateRedis(dataFolder, logRestarts(logger, 'Redis')) : undefined,
+  ]);
+  const results = [postgresResult, redisResult];
+  const opened = results.flatMap((result) => (result.status === 'fulfilled' && result.value ? [result.value] : []));
+  resources.defer(async () => void (await Promise.all(opened.map((server) => server.release()))));
+  if (postgresResult.status === 'rejected') throw postgresResult.reason;
+  if (redisResult.status === 'rejected') throw redisResult.reason;
+  const privateRedis = redisResult.value?.address;
+  return {
+    databaseUrl: postgresResult.value?.address ?? databaseUrl ?? '',
+    isDatabaseEmbedded,
+    redis: redis ?? privateRedis,
+    description: {
+      database: isDatabaseEmbedded ? `embedded PostgreSQL in ${dataFolder}` : describeDatabase(databaseUrl),
+      limits: describeLimits(redis ?? privateRedis, dataFolder),
+    },
+  };
+}
+
+const logRestarts = (logger: Logger, name: string) => ({
+  onRestart(failure?: unknown) {
+    if (failure === undefined) logger.warn(`${name} had ended, and was started again`);
+    else logger.error({ err: failure }, `${name} has ended, and could not be started again yet`);
+  },
+});
+
+function describeDatabase(databaseUrl: string): string {
+  const { host, pathname } = new URL(databaseUrl);
+  return `PostgreSQL at ${host}${pathname}`;
+}
+
+function describeLimits(target: RedisTarget | undefined, dataFolder: string): string {
+  switch (target?.type) {
+    case undefined:
+      return 'in this process (no REDIS_URL, and no redis-server or valkey-server on this machine)';
+    case 'socket':
+      return `private Redis, its data in ${dataFolder}`;
+    case 'single':
+      return `Redis at ${target.host}:${target.port}`;
+    case 'cluster':
+      return `Redis Cluster at ${target.nodes.map(({ host, port }) => `${host}:${port}`).join(', ')}`;
+    case 'sentinel':
+      return `Redis "${target.masterName}", found by Sentinel`;
+    default:
+      return target satisfies never;
+  }
+}

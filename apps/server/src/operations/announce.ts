@@ -1,0 +1,76 @@
+import { limitsOfPlan } from '@petstore/domain';
+import type { Logger } from 'pino';
+import { type DemoKey, demoKeysFile } from '../embedded/demo-keys.ts';
+import type { Settings } from '../settings.ts';
+import { isLoopback } from './listen.ts';
+
+/** What there is to print once requests are served. */
+export interface ServingFacts {
+  /** Where this machine reaches the service, as in `http://127.0.0.1:3000`. */
+  readonly publicUrl: string;
+  /** As the setting says, as in `http://0.0.0.0:3000`. */
+  readonly listenUrl: string;
+  readonly adminUrl: string;
+  /** Where the data is kept, without a password. */
+  readonly database: string;
+  /** Where limits are counted. */
+  readonly limits: string;
+  /** Empty where the database is not the embedded one, and where none of them is valid any more. */
+  readonly demoKeys: readonly DemoKey[];
+}
+
+/** Prints the banner, or where the log is JSON for a program, a line of it. Both say `listening on`. */
+export function announce(facts: ServingFacts, settings: Settings, logger: Logger): void {
+  const { listenUrl, demoKeys: _, ...rest } = facts;
+  // With an external database the log is taken to be read by programs: it stays JSON.
+  if (settings.logFormat === 'pretty' || settings.databaseUrl === undefined) {
+    process.stdout.write(renderBanner(facts, settings.dataFolder));
+  } else {
+    // At every level: whatever started the server waits for this line, and reads the port from it.
+    logger.child({}, { level: 'info' }).info(rest, `listening on ${listenUrl}`);
+  }
+}
+
+/** Where everything is, and calls to copy. Whole keys are printed on a terminal only; other outputs are often kept. */
+function renderBanner(
+  { publicUrl, listenUrl, adminUrl, database, limits, demoKeys }: ServingFacts,
+  dataFolder: string,
+): string {
+  const lines = [
+    '',
+    'Petstore Orders',
+    '',
+    `  REST      ${publicUrl}/v1`,
+    `  tRPC      ${publicUrl}/trpc`,
+    `  Reference ${publicUrl}/docs`,
+    `  Health    ${adminUrl}/readyz (also /livez, /metrics)`,
+    `  Data      ${database}`,
+    `  Limits    ${limits}`,
+  ];
+  const isTerminal = process.stdout.isTTY === true;
+  if (demoKeys.length > 0) {
+    lines.push(
+      ...(isTerminal ? ['', '  Demo keys, to list the orders:'] : [`  Demo keys ${demoKeysFile(dataFolder)}`]),
+    );
+  }
+  for (const { plan, text } of isTerminal ? demoKeys : []) {
+    const { perMinute, perDay } = limitsOfPlan(plan);
+    const quota = `${perMinute.toLocaleString('en')} a minute, ${perDay.toLocaleString('en')} a day`;
+    const command = `curl -H "Authorization: Bearer ${text}" ${publicUrl}/v1/store/orders`;
+    lines.push('', `  # ${plan.name}: ${quota}`, `  ${command}`);
+  }
+  return [...lines, '', `listening on ${listenUrl}`, ''].join('\n');
+}
+
+/** Logs once, at the start, which risks these settings take. */
+export function logRisks({ host, trustProxy }: Settings, logger: Logger): void {
+  if (process.geteuid?.() === 0) logger.warn('the server runs as root; use an ordinary user');
+  if (trustProxy === true) {
+    logger.warn(
+      'TRUST_PROXY is true: callers can claim any address as their own, and escape the limits of addresses; ' +
+        'set it to the addresses of the proxies, such as 10.0.0.0/8, or to how many are in front',
+    );
+  }
+  if (!isLoopback(host))
+    logger.info({ host }, 'others can reach HOST, and this is plain HTTP: TLS has to end in front');
+}

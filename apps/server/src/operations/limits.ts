@@ -1,0 +1,67 @@
+import { API_KEY_CHANGED_CHANNEL, type ApiKeyId } from '@petstore/domain';
+import {
+  connectRedis,
+  createResilientLimiter,
+  InProcessLimiter,
+  type LimiterStateChange,
+  type RateLimiter,
+} from '@petstore/rate-limit';
+import type { RedisTarget } from '@petstore/runtime';
+import type { Logger } from 'pino';
+import type { LimitsMode } from './health.ts';
+
+/** The limiter, and how it counts. */
+export interface Limits {
+  readonly limiter: RateLimiter;
+  /** Resolves when Redis was reached, or is known to be away. */
+  readonly started: Promise<void>;
+  mode(): LimitsMode;
+  /** How often requests have gone from Redis into this process, or back. */
+  modeChanges(): number;
+}
+
+export interface LimitsOptions {
+  readonly instances: number;
+  readonly logger: Logger;
+  /** Called when a key was changed anywhere, which Redis publishes. */
+  readonly onKeyChanged: (id: ApiKeyId) => void;
+}
+
+/** @param target `undefined` where there is no Redis: this process then counts for itself */
+export function openLimits(
+  target: RedisTarget | undefined,
+  { instances, logger, onKeyChanged }: LimitsOptions,
+  resources: AsyncDisposableStack,
+): Limits {
+  if (target === undefined) {
+    const limiter = new InProcessLimiter({ nowMs: Date.now });
+    return { limiter, started: Promise.resolve(), mode: () => 'in-process', modeChanges: () => 0 };
+  }
+  let changes = 0;
+  const onStateChange = ({ countedIn, shard, reason }: LimiterStateChange) => {
+    changes++;
+    if (countedIn === 'process') logger.warn({ shard, reason }, 'Redis is away: limits are counted in this process');
+    else logger.info({ shard }, 'Redis is back: limits are counted there');
+  };
+  const redis = connectRedis(target);
+  resources.defer(() => redis.disconnect());
+  const limiter = createResilientLimiter({ redis, instances, onStateChange });
+  resources.defer(() => limiter.close());
+  resources.defer(listenToKeyChanges(target, onKeyChanged));
+  return {
+    limiter,
+    started: limiter.started,
+    mode: () => (limiter.isDegraded ? 'degraded' : 'redis'),
+    modeChanges: () => changes,
+  };
+}
+
+/** A connection that has subscribed can do nothing else. What it misses while it is lost takes effect within seconds. */
+function listenToKeyChanges(target: RedisTarget, onKeyChanged: (id: ApiKeyId) => void): () => void {
+  const subscriber = connectRedis(target);
+  subscriber.on('ready', () => {
+    subscriber.subscribe(API_KEY_CHANGED_CHANNEL).catch(() => {}); // lost again; it subscribes when it is back
+  });
+  subscriber.on('message', (_, id: string) => onKeyChanged(id as ApiKeyId)); // what the channel carries
+  return () => subscriber.disconnect();
+}

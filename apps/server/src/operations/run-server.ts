@@ -1,0 +1,55 @@
+import { inspect } from 'node:util';
+import { SchemaError } from '@petstore/persistence';
+import { type Environment, RuntimeError, SettingsError } from '@petstore/runtime';
+import { readSettings } from '../settings.ts';
+import { hideCredentials } from './logger.ts';
+
+/** 0 done, 1 failed, 2 wrong settings. */
+export type ExitCode = 0 | 1 | 2;
+
+export interface RunningServer {
+  /** Ends everything in order: not ready, what was sent is answered, the port closes, then the databases. */
+  close(): Promise<void>;
+}
+
+/** Until everything has to have ended. Embedded servers that have not are then stopped by their guards. */
+const SHUTDOWN_DEADLINE_MS = 9_000;
+
+/** Serves until a signal comes or something fails that cannot be mended. Failures are printed on standard error. */
+export async function runServer(environment: Environment): Promise<ExitCode> {
+  const { promise: ended, resolve: end } = Promise.withResolvers<Error | undefined>();
+  // For good: a second signal while shutting down must not end the process half-way.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => end(undefined));
+  process.on('uncaughtException', end);
+  process.on('unhandledRejection', (reason) => end(reason instanceof Error ? reason : new Error(String(reason))));
+  // A closed pipe or terminal is no reason to stop serving.
+  for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
+  // Counts from the end, even where the start has not finished.
+  void ended.then(() => setTimeout(() => process.exit(1), SHUTDOWN_DEADLINE_MS).unref());
+  try {
+    const settings = readSettings(environment, {
+      workingFolder: process.cwd(),
+      isTerminal: process.stdout.isTTY === true,
+    });
+    // Loaded here, so that signals are obeyed while it loads.
+    const { startServer } = await import('../compose.ts');
+    const server = await startServer(settings, { onFatal: end });
+    const error = await ended;
+    const exitCode = error === undefined ? 0 : report(error);
+    await server.close();
+    return exitCode;
+  } catch (error) {
+    return report(error);
+  }
+}
+
+/** What a person can mend is one line; only unexpected errors come with their stacks. */
+function report(error: unknown): ExitCode {
+  if (error instanceof SettingsError) {
+    console.error(error.message);
+    return 2;
+  }
+  const isExpected = error instanceof RuntimeError || error instanceof SchemaError;
+  console.error(isExpected ? `petstore: ${error.message}` : hideCredentials(inspect(error)));
+  return 1;
+}

@@ -1,0 +1,18 @@
+import type { Settings } from '../settings.ts';
+
+/**
+ * The content of `/.well-known/security.txt` (RFC 9116), which expires a year after the start; `undefined` where no
+ * contact is set. It names its own address where that is known to be on https, as the RFC demands.
+ */
+export function renderSecurityText(
+  { securityContact, publicBaseUrl }: Pick<Settings, 'securityContact' | 'publicBaseUrl'>,
+  startedAt: Date,
+): string | undefined {
+  if (securityContact === undefined) return undefined;
+  const expires = new Date(startedAt);
+  expires.setUTCFullYear(expires.getUTCFullYear() + 1);
+  const origin = publicBaseUrl === undefined ? '' : new URL(publicBaseUrl).origin;
+  const lines = [`Contact: ${securityContact}`, `Expires: ${expires.toISOString()}`, 'Preferred-Languages: en'];
+  if (origin.startsWith('https:')) lines.push(`Canonical: ${origin}/.well-known/security.txt`);
+  return `${lines.join('\n')}\n`;
+}

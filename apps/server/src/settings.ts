@@ -1,0 +1,162 @@
+import {
+  describeProblem,
+  type Environment,
+  onOrOff,
+  parsedBy,
+  readVariables,
+  STORAGE_VARIABLES,
+  type StorageSettings,
+  toStorageSettings,
+} from '@petstore/runtime';
+import { z } from 'zod';
+
+/** What the environment sets of the server. */
+export interface Settings extends StorageSettings {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** Whether other servers of this machine may listen on {@link port}, too. */
+  readonly reusePort: boolean;
+  /** Where health and metrics are served, whatever {@link host} is. */
+  readonly adminHost: string;
+  /** 0 takes a free one. */
+  readonly adminPort: number;
+  /** Ends in /v1. `undefined`: from the listener. */
+  readonly publicBaseUrl?: string | undefined;
+  /** Ends in /v1. */
+  readonly stagingBaseUrl?: string | undefined;
+  /** Where to report a weakness: a `mailto:` or `https:` URI. */
+  readonly securityContact?: string | undefined;
+  readonly corsOrigins: readonly string[];
+  readonly trustProxy: TrustProxy;
+  /** How many servers share the limits while Redis is away. */
+  readonly instances: number;
+  /** From then on deprecated operations are 410. */
+  readonly petsSunsetAt: Date;
+  readonly logLevel: LogLevel;
+  readonly logFormat: LogFormat;
+}
+
+/** Which proxies' X-Forwarded-For to believe: none, all, the nearest so many, or those at these addresses. */
+type TrustProxy = boolean | number | readonly string[];
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+const LOG_FORMATS = ['pretty', 'json'] as const;
+export type LogFormat = (typeof LOG_FORMATS)[number];
+
+const integer = (min: number, max: number) =>
+  parsedBy((text) => (/^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined));
+
+const ADDRESS_OR_NETWORK = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
+
+const hostName = z
+  .string()
+  .regex(/^[\w.:-]+$/)
+  .prefault('127.0.0.1');
+
+const baseUrl = parsedBy(parseBaseUrl).optional().describe('an http or https URL that ends in /v1');
+
+const VARIABLES = {
+  HOST: hostName.describe('a host name or an IP address to listen on, such as 127.0.0.1 or 0.0.0.0'),
+  PORT: integer(0, 65_535).prefault('3000').describe('a port, 0 to 65535 (0 takes a free one)'),
+  REUSE_PORT: onOrOff('off'),
+  ADMIN_HOST: hostName.describe(
+    'a host name or an IP address for health and metrics to listen on, such as 127.0.0.1 or 0.0.0.0',
+  ),
+  ADMIN_PORT: integer(0, 65_535).optional().describe('a port, 0 to 65535 (0 takes a free one), other than PORT'),
+  ...STORAGE_VARIABLES,
+  PUBLIC_BASE_URL: baseUrl,
+  STAGING_BASE_URL: baseUrl,
+  CORS_ORIGINS: parsedBy(parseOrigins)
+    .prefault('')
+    .describe('origins separated by commas, such as https://shop.example (no path, no slash at the end)'),
+  TRUST_PROXY: parsedBy(parseTrustProxy)
+    .prefault('off')
+    .describe(
+      'off, true (believe every proxy), the number of proxies in front (1 to 32), or addresses and networks ' +
+        'separated by commas, such as 10.0.0.0/8',
+    ),
+  SECURITY_CONTACT: parsedBy(parseContact)
+    .optional()
+    .describe('where to report a weakness, such as mailto:security@shop.example or https://shop.example/security'),
+  INSTANCES: integer(1, 10_000).prefault('1').describe('a whole number, 1 to 10000'),
+  PETS_SUNSET_AT: z
+    .union([z.iso.date(), z.iso.datetime({ offset: true })])
+    .prefault('2027-06-30')
+    .transform((text) => new Date(text))
+    .describe('a date or a date-time with its offset, such as 2027-06-30 or 2027-06-30T12:00:00Z'),
+  LOG_LEVEL: z
+    .enum(LOG_LEVELS)
+    .default('info')
+    .describe(`one of ${LOG_LEVELS.join(', ')}`),
+  LOG_FORMAT: z.enum(LOG_FORMATS).optional().describe('pretty or json'),
+};
+
+export interface SettingsOptions {
+  /** What a relative DATA_DIR is relative to. */
+  readonly workingFolder: string;
+  /** Whether a person reads the log: its format then is `pretty` where LOG_FORMAT says nothing. */
+  readonly isTerminal: boolean;
+}
+
+/** @throws SettingsError that names every variable whose value is wrong, what it is, and what would be right */
+export function readSettings(environment: Environment, { workingFolder, isTerminal }: SettingsOptions): Settings {
+  const values = readVariables(environment, VARIABLES, ({ PORT, ADMIN_PORT }) => {
+    if (PORT === 65_535 && ADMIN_PORT === undefined) {
+      return ['ADMIN_PORT is not set, and PORT + 1 is no port; set ADMIN_PORT'];
+    }
+    const isTaken = PORT !== undefined && PORT !== 0 && PORT === ADMIN_PORT;
+    return isTaken ? [describeProblem('ADMIN_PORT', String(PORT), VARIABLES.ADMIN_PORT)] : [];
+  });
+  const { PORT: port } = values;
+  return {
+    ...toStorageSettings(values, workingFolder),
+    host: values.HOST,
+    port,
+    reusePort: values.REUSE_PORT,
+    adminHost: values.ADMIN_HOST,
+    adminPort: values.ADMIN_PORT ?? (port === 0 ? 0 : port + 1),
+    publicBaseUrl: values.PUBLIC_BASE_URL,
+    stagingBaseUrl: values.STAGING_BASE_URL,
+    securityContact: values.SECURITY_CONTACT,
+    corsOrigins: values.CORS_ORIGINS,
+    trustProxy: values.TRUST_PROXY,
+    instances: values.INSTANCES,
+    petsSunsetAt: values.PETS_SUNSET_AT,
+    logLevel: values.LOG_LEVEL,
+    logFormat: values.LOG_FORMAT ?? (isTerminal ? 'pretty' : 'json'),
+  };
+}
+
+function parseBaseUrl(text: string): string | undefined {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol) || !url.pathname.endsWith('/v1')) return undefined;
+  return url.username + url.password + url.search + url.hash === '' ? url.href : undefined;
+}
+
+/** As the field Contact of RFC 9116 wants it, in one line. */
+function parseContact(text: string): string | undefined {
+  if (!/^(?:mailto:[^@\s]+@[^@\s]+|https:\/\/\S+)$/.test(text)) return undefined;
+  return URL.parse(text)?.href;
+}
+
+function parseOrigins(text: string): readonly string[] | undefined {
+  const origins = splitList(text);
+  return origins.every((origin) => URL.parse(origin)?.origin === origin) ? origins : undefined;
+}
+
+function parseTrustProxy(text: string): TrustProxy | undefined {
+  if (text === 'off') return false;
+  if (text === 'true') return true;
+  if (/^\d+$/.test(text)) return Number(text) >= 1 && Number(text) <= 32 ? Number(text) : undefined;
+  const addresses = splitList(text);
+  return addresses.every((address) => ADDRESS_OR_NETWORK.safeParse(address).success) ? addresses : undefined;
+}
+
+const splitList = (text: string): readonly string[] =>
+  text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');

@@ -1,0 +1,214 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import type {
+  DescribedApi,
+  DescribedContent,
+  DescribedHeader,
+  DescribedOperation,
+  DescribedResponse,
+} from './described-api.ts';
+
+/** A request and its response, as they went over the wire. */
+export interface Exchanged {
+  readonly method: string;
+  /** The path, perhaps with a query. */
+  readonly url: string;
+  readonly status: number;
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Left out where it is not checked. */
+  readonly body: string | undefined;
+  /** The operation that was meant, where the path is of none. */
+  readonly meantFor?: string;
+}
+
+/** Fields of HTTP and CORS, which belong to no operation. */
+const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'date',
+  'transfer-encoding',
+  'content-length',
+  'content-type',
+  'content-encoding',
+  'cache-control',
+  'etag',
+  'vary',
+  'content-security-policy',
+  'x-content-type-options',
+  'access-control-expose-headers',
+  'access-control-allow-methods',
+  'access-control-allow-headers',
+  'access-control-max-age',
+]);
+
+/** Paths of the API that are no operations: its documents. */
+const DOCUMENT = /^\/openapi\.(json|yaml)$/;
+
+/** Checks responses against OpenAPI documents, and records which ones it has seen. */
+export class ResponseValidator {
+  readonly #apis: readonly DescribedApi[];
+  readonly #ajv = new Ajv2020({ strict: true, allErrors: true });
+  readonly #validators = new WeakMap<object, ValidateFunction>();
+  /** By the text of the schema: many responses have the same headers. */
+  readonly #compiled = new Map<string, ValidateFunction>();
+  /** `operationId status` and, of failures, `operationId status code`. */
+  readonly seen = new Set<string>();
+
+  constructor(apis: readonly DescribedApi[]) {
+    this.#apis = apis;
+    addFormats.default(this.#ajv);
+  }
+
+  /** @returns what is wrong with a response, in words; empty where it conforms, or is outside of the documented API */
+  check(exchanged: Exchanged): readonly string[] {
+    const path = exchanged.url.replace(/^https?:\/\/[^/]*/, '').replace(/[?#].*$/, '');
+    const api = this.#apis.find(({ basePath }) => path === basePath || path.startsWith(`${basePath}/`));
+    if (api === undefined) return [];
+    const below = path.slice(api.basePath.length);
+    if (DOCUMENT.test(below)) return [];
+    const onPath = api.operations.filter((operation) => matches(operation.path, below));
+    if (onPath.length === 0) {
+      const meant = api.operations.find(({ operationId }) => operationId === exchanged.meantFor);
+      return meant === undefined ? this.#checkElsewhere(exchanged, api.elsewhere) : this.#checkMissed(exchanged, meant);
+    }
+    const method = exchanged.method === 'HEAD' ? 'GET' : exchanged.method;
+    const operation = onPath.find((candidate) => candidate.method === method);
+    if (operation !== undefined) return this.#checkOperation(exchanged, operation);
+    if (method === 'OPTIONS' && exchanged.status === 204)
+      return this.#checkOptions(
+        exchanged,
+        onPath.map(({ responses }) => responses['default']),
+      );
+    if (exchanged.status < 400) return [`${exchanged.status} is no failure, and ${method} is not documented`];
+    return onPath.flatMap((other) => this.#checkOperation(exchanged, other));
+  }
+
+  /** Where there is no operation, there are only failures, with any of the codes, and preflights. */
+  #checkElsewhere(exchanged: Exchanged, elsewhere: DescribedResponse): readonly string[] {
+    if (exchanged.method === 'OPTIONS' && exchanged.status === 204) return this.#checkOptions(exchanged, [elsewhere]);
+    const wrong = this.#checkResponse(exchanged, elsewhere);
+    return exchanged.status < 400 ? [...wrong, `${exchanged.status} is no failure, and nothing is there`] : wrong;
+  }
+
+  /** Whatever its status, a failure before the operation is found is documented as `default`. */
+  #checkMissed(exchanged: Exchanged, { operationId, responses }: DescribedOperation): readonly string[] {
+    this.seen.add(`${operationId} default ${codeOf(exchanged)}`);
+    return this.#checkFailure(exchanged, responses['default']);
+  }
+
+  #checkOperation(exchanged: Exchanged, { operationId, responses }: DescribedOperation): readonly string[] {
+    const { status, method } = exchanged;
+    const response = responses[status];
+    if (response === undefined && status < 400) return [`${status} is not documented`];
+    const key = `${operationId} ${response === undefined ? 'default' : status}`;
+    if (method !== 'HEAD') {
+      this.seen.add(key);
+      if (status >= 400) this.seen.add(`${key} ${codeOf(exchanged)}`);
+    }
+    return status < 400
+      ? this.#checkResponse(exchanged, response)
+      : this.#checkFailure(exchanged, response ?? responses['default']);
+  }
+
+  /** The code of a failure must have an example in the document, and the status of the body be that of the response. */
+  #checkFailure(exchanged: Exchanged, response: DescribedResponse | undefined): readonly string[] {
+    const wrong = [...this.#checkResponse(exchanged, response)];
+    if (exchanged.method === 'HEAD' || wrong.length > 0) return wrong;
+    const examples = response?.content?.['application/json']?.examples ?? {};
+    const code = codeOf(exchanged);
+    if (examples[code] === undefined) wrong.push(`the code ${code} is not documented`);
+    const { status } = JSON.parse(exchanged.body ?? '{}');
+    if (status !== exchanged.status) wrong.push(`the body says ${status}`);
+    return wrong;
+  }
+
+  #checkResponse({ method, headers, body }: Exchanged, response: DescribedResponse | undefined): readonly string[] {
+    if (response === undefined) return ['the status is not documented, nor any other'];
+    return [
+      ...this.#checkHeaders(headers, response.headers ?? {}),
+      ...this.#checkBody(method, headers['content-type'], body, response.content),
+    ];
+  }
+
+  /** Responses to OPTIONS have the headers of every response, and Allow. */
+  #checkOptions({ headers, body }: Exchanged, others: readonly (DescribedResponse | undefined)[]): readonly string[] {
+    const documented = Object.assign({}, ...others.map((response) => response?.headers));
+    const wrong = [...this.#checkHeaders(headers, documented)];
+    if (headers['allow'] === undefined && headers['access-control-allow-methods'] === undefined) wrong.push('no Allow');
+    if (body !== '') wrong.push('a 204 has a body');
+    return wrong;
+  }
+
+  #checkHeaders(
+    headers: Readonly<Record<string, string>>,
+    documented: Readonly<Record<string, DescribedHeader>>,
+  ): readonly string[] {
+    const wrong: string[] = [];
+    const known = new Set(TRANSPORT_HEADERS);
+    for (const [name, { required = false, schema }] of Object.entries(documented)) {
+      const field = name.toLowerCase();
+      const text = headers[field];
+      known.add(field);
+      if (text === undefined) {
+        if (required) wrong.push(`the header ${name} is missing`);
+        continue;
+      }
+      const value = schema.type === 'integer' && /^-?\d+$/.test(text) ? Number(text) : text;
+      wrong.push(...this.#checkValue(`the header ${name}`, schema, value));
+    }
+    for (const field in headers) if (!known.has(field)) wrong.push(`the header ${field} is not documented`);
+    return wrong;
+  }
+
+  #checkBody(
+    method: string,
+    contentType: string | undefined,
+    body: string | undefined,
+    documented: Readonly<Record<string, DescribedContent>> | undefined,
+  ): readonly string[] {
+    if (documented === undefined) {
+      return body === '' && contentType === undefined ? [] : ['there is a body, or a type of one, where none is due'];
+    }
+    const content = documented[contentType ?? ''];
+    if (content === undefined) return [`the media type ${contentType} is not documented`];
+    if (method === 'HEAD') return body === '' ? [] : ['an response to HEAD has a body'];
+    return body === undefined ? [] : this.#checkValue('the body', content.schema, JSON.parse(body));
+  }
+
+  #checkValue(what: string, schema: object, value: unknown): readonly string[] {
+    const validate = this.#validators.get(schema) ?? this.#compile(schema);
+    if (validate(value)) return [];
+    return (validate.errors ?? []).map(({ instancePath, message }) => `${what}${instancePath} ${message}`);
+  }
+
+  #compile(schema: object): ValidateFunction {
+    const text = JSON.stringify(schema);
+    const validate = this.#compiled.get(text) ?? this.#ajv.compile(schema);
+    this.#compiled.set(text, validate);
+    this.#validators.set(schema, validate);
+    return validate;
+  }
+}
+
+function matches(template: string, path: string): boolean {
+  const [wanted, given] = [template.split('/'), path.split('/').map(decode)];
+  return (
+    wanted.length === given.length &&
+    wanted.every((segment, i) => (segment.startsWith('{') ? Boolean(given[i]) : segment === given[i]))
+  );
+}
+
+/** @returns `undefined` where it cannot be decoded */
+function decode(segment: string): string | undefined {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return undefined;
+  }
+}
+
+function codeOf({ body }: Exchanged): string {
+  const { code } = JSON.parse(body ?? '{}');
+  return String(code);
+}

@@ -1,0 +1,141 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { describe, expect, test } from 'vitest';
+import { createKey } from '../support/keys.ts';
+import { connectionsOf, forgedKey, request, startCountingApp } from './support/counting-app.ts';
+import { expectError } from './support/expect-error.ts';
+import { openRaw, sendRaw } from './support/raw-http.ts';
+import { startTestApp, type TestApp } from './support/test-app.ts';
+
+const SOON = { timeout: 20_000 };
+
+/** Sends requests one after the other on one connection from an address. @returns their responses */
+async function sendFrom(localAddress: string, { port }: TestApp, keys: readonly (string | undefined)[]) {
+  using connection = await openRaw({ port, localAddress });
+  const responses = [];
+  for (const key of keys) {
+    connection.write(request('/v1/pets/1', key));
+    responses.push(await connection.read());
+  }
+  return responses;
+}
+
+describe('an address over its limit', () => {
+  test('causes at most five look-ups a second, whatever keys it invents', async () => {
+    const { app: counting, lookUps } = await startCountingApp();
+    await using app = counting;
+    const address = '127.0.0.11';
+    const begin = performance.now();
+    const responses = await sendFrom(address, app, Array.from({ length: 500 }, forgedKey));
+    const seconds = (performance.now() - begin) / 1_000;
+    expect(responses.filter(({ status }) => status === 401)).toHaveLength(60);
+    expect(responses.filter(({ status }) => status === 429)).toHaveLength(440);
+    expect(lookUps()).toBeLessThanOrEqual(60 + 5 * Math.ceil(seconds + 1));
+    for (const response of responses.slice(-5)) {
+      expect(response.headers).toMatchObject({ 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '0' });
+      expect(Number(response.headers['retry-after'])).toBeGreaterThanOrEqual(1);
+    }
+  });
+
+  test('is no obstacle for a valid key, whether the process has cached it or not', async () => {
+    const { app: counting } = await startCountingApp();
+    await using app = counting;
+    const address = '127.0.0.12';
+    const { text: unknown } = await createKey(app.persistence);
+    expect((await app.fetch('/v1/pets/1')).status).toBe(404);
+    const refused = await sendFrom(
+      address,
+      app,
+      Array.from({ length: 70 }, () => undefined),
+    );
+    expect(refused.at(-1)?.status).toBe(429);
+    const [known, other] = await sendFrom(address, app, [app.key, unknown]);
+    expect(known?.status).toBe(404);
+    expect(other?.status).toBe(404);
+  });
+
+  test('is refused a malformed URL without more look-ups', async () => {
+    const { app: counting, lookUps } = await startCountingApp();
+    await using app = counting;
+    const localAddress = '127.0.0.13';
+    await sendFrom(
+      localAddress,
+      app,
+      Array.from({ length: 61 }, () => undefined),
+    );
+    const text = Array.from({ length: 50 }, () => request('/v1/pets/%zz', forgedKey())).join('');
+    const responses = await sendRaw(text, { port: app.port, localAddress, count: 50 });
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([400]));
+    expect(lookUps()).toBeLessThanOrEqual(25);
+  });
+});
+
+test('while PostgreSQL is known to be unavailable no unknown key is looked up', async () => {
+  const { app: counting, lookUps } = await startCountingApp({ isStorageAvailable: () => false });
+  await using app = counting;
+  for (let i = 0; i < 5; i++) {
+    const response = await expectError(await app.fetch('/v1/pets/1', { key: forgedKey() }), 'service_unavailable');
+    expect(response.headers).toMatchObject({ 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '60' });
+  }
+  expect(lookUps()).toBe(0);
+});
+
+test('of an address 64 requests may wait for a look-up, and further ones are refused', async () => {
+  const { app: counting, lookUps, hold } = await startCountingApp();
+  await using app = counting;
+  expect((await app.fetch('/v1/pets/1')).status).toBe(404);
+  const letGo = hold();
+  const from = async (localAddress: string, key: string) => {
+    using connection = await openRaw({ port: app.port, localAddress });
+    connection.write(request('/v1/pets/1', key));
+    return await connection.read();
+  };
+  const waiting = Array.from({ length: 64 }, () => from('127.0.0.14', forgedKey()));
+  await expect.poll(lookUps, SOON).toBe(65);
+  for (let i = 0; i < 3; i++) {
+    const refused = await from('127.0.0.14', forgedKey());
+    expect(refused).toMatchObject({ status: 429, headers: { 'retry-after': '1', 'x-ratelimit-limit': '60' } });
+  }
+  // A cached key, and another address, are admitted.
+  expect((await from('127.0.0.14', app.key)).status).toBe(404);
+  const other = from('127.0.0.15', forgedKey());
+  await expect.poll(lookUps, SOON).toBe(66);
+  letGo();
+  expect((await Promise.all([...waiting, other])).filter(({ status }) => status === 401).length).toBeGreaterThan(60);
+});
+
+describe('connections', () => {
+  const open = async (port: number, localAddress: string) => {
+    const socket = connect({ port, host: '127.0.0.1', localAddress });
+    socket.on('error', () => {});
+    await once(socket, 'connect');
+    return socket;
+  };
+
+  test('of one address are bounded, and another one still connects', async () => {
+    await using app = await startTestApp({ bounds: { maxConnectionsPerAddress: 3 } });
+    const three = await Promise.all([1, 2, 3].map(() => open(app.port, '127.0.0.21')));
+    await expect.poll(() => connectionsOf(app), SOON).toBe(3);
+    const refused = await open(app.port, '127.0.0.21');
+    await once(refused, 'close');
+    const [response] = await sendFrom('127.0.0.22', app, [app.key]);
+    expect(response?.status).toBe(404);
+    three[0]?.destroy();
+    await expect.poll(() => connectionsOf(app), SOON).toBe(2);
+    const [again] = await sendFrom('127.0.0.21', app, [app.key]);
+    expect(again?.status).toBe(404);
+    for (const socket of three) socket.destroy();
+  });
+
+  test('of a trusted proxy count only towards the bound of all connections', async () => {
+    await using app = await startTestApp({
+      bounds: { maxConnectionsPerAddress: 1, maxConnections: 4 },
+      trustedProxies: ['127.0.0.23'],
+    });
+    const four = await Promise.all([1, 2, 3, 4].map(() => open(app.port, '127.0.0.23')));
+    await expect.poll(() => connectionsOf(app), SOON).toBe(4);
+    const refused = await open(app.port, '127.0.0.23');
+    await once(refused, 'close');
+    for (const socket of four) socket.destroy();
+  });
+});

@@ -1,0 +1,149 @@
+import { startPostgresServer, startRedisServer } from '@petstore/testing';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { KEYS } from '../support/keys.ts';
+import { prepareServerDatabase } from '../support/template-database.ts';
+import type { SpawnedServer } from './support/spawned-server.ts';
+import { startServer } from './support/start-server.ts';
+
+const list = (url: string, key: string, init?: RequestInit) =>
+  fetch(`${url}/v1/store/orders`, { ...init, headers: { authorization: `Bearer ${key}` } });
+
+/** For events that take some time. */
+const PATIENTLY = { timeout: 25_000 };
+
+/**
+ * Polls a condition, though not so often that a key on the free plan would exceed its limit.
+ *
+ * @returns how long it took, in milliseconds
+ */
+async function timeUntil(condition: () => Promise<boolean>): Promise<number> {
+  const startMs = performance.now();
+  await vi.waitUntil(() => condition().catch(() => false), { ...PATIENTLY, interval: 250 });
+  return performance.now() - startMs;
+}
+
+// The tests of a group share a server: each leaves it with all that it needs available.
+
+describe('PostgreSQL', () => {
+  const resources = new AsyncDisposableStack();
+  let postgres: Awaited<ReturnType<typeof startPostgresServer>>;
+  let server: SpawnedServer;
+  beforeAll(async () => {
+    postgres = resources.use(await startPostgresServer());
+    await postgres.stop();
+    ({ server } = resources.use(await startServer({ DATABASE_URL: postgres.url })));
+  });
+  afterAll(() => resources.disposeAsync());
+
+  test('may be unavailable at the start: the server is alive, not ready, and migrates when it is available', async () => {
+    const adminUrl = await server.adminUrl();
+    expect((await fetch(`${adminUrl}/livez`)).status).toBe(200);
+    await server.said(/PostgreSQL is away/);
+    expect(await server.readiness()).toMatchObject({ status: 503, report: { postgres: 'down' } });
+    expect(server.stdout).not.toContain('listening on');
+    await postgres.restart();
+    expect(await timeUntil(async () => (await server.readiness()).status === 200)).toBeLessThan(10_000);
+    await prepareServerDatabase(postgres.url);
+    expect((await list(await server.url(), KEYS.free.text)).status).toBe(200);
+  });
+
+  test('may become unavailable and available again', async () => {
+    const url = await server.url();
+    expect((await list(url, KEYS.free.text)).status).toBe(200);
+    await postgres.kill();
+    expect(await timeUntil(async () => (await server.readiness()).status === 503)).toBeLessThan(10_000);
+    // The server has cached the first key, and not the second.
+    for (const { text } of [KEYS.free, KEYS.internal]) {
+      const response = await list(url, text);
+      expect(response.status, server.stdout).toBe(503);
+      expect(await response.json()).toMatchObject({ code: 'service_unavailable', status: 503 });
+      expect(response.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+    }
+    expect((await fetch(`${await server.adminUrl()}/livez`)).status).toBe(200);
+    await postgres.restart();
+    expect(await timeUntil(async () => (await list(url, KEYS.free.text)).status === 200)).toBeLessThan(10_000);
+    await vi.waitFor(
+      async () => expect(await server.readiness()).toMatchObject({ status: 200, report: { problems: [] } }),
+      PATIENTLY,
+    );
+  });
+
+  test('that hangs makes the server not ready, but not hang', async () => {
+    const { text } = KEYS.unlimited;
+    const url = await server.url();
+    expect((await list(url, text)).status).toBe(200);
+    postgres.pause();
+    expect(await timeUntil(async () => (await server.readiness()).status === 503)).toBeLessThan(10_000);
+    expect((await fetch(`${await server.adminUrl()}/livez`)).status).toBe(200);
+    expect((await list(url, text, { signal: AbortSignal.timeout(20_000) })).status).toBe(503);
+    postgres.resume();
+    expect(await timeUntil(async () => (await server.readiness()).status === 200)).toBeLessThan(10_000);
+    expect((await list(url, text)).status).toBe(200);
+  });
+});
+
+describe('Redis', () => {
+  const resources = new AsyncDisposableStack();
+  let redis: Awaited<ReturnType<typeof startRedisServer>>;
+  let server: SpawnedServer;
+  beforeAll(async () => {
+    redis = resources.use(await startRedisServer());
+    await redis.stop();
+    ({ server } = resources.use(await startServer({ REDIS_URL: redis.url })));
+  });
+  afterAll(() => resources.disposeAsync());
+
+  /** How long it takes until limits are counted in Redis again, in milliseconds. */
+  const timeUntilBack = (key: string) =>
+    timeUntil(async () => {
+      await list(await server.url(), key);
+      return (await server.readiness()).report['limits'] === 'redis';
+    });
+
+  test('may be unavailable at the start: the server is ready and degraded, until Redis is available', async () => {
+    const { text } = KEYS.free;
+    const response = await list(await server.url(), text);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('x-ratelimit-limit')).toBe('60');
+    await vi.waitFor(
+      async () =>
+        expect(await server.readiness()).toEqual({
+          status: 200,
+          report: {
+            status: 'ready',
+            problems: ['Redis is away: limits are counted in this process'],
+            postgres: 'up',
+            limits: 'degraded',
+          },
+        }),
+      PATIENTLY,
+    );
+    await redis.restart();
+    expect(await timeUntilBack(text)).toBeLessThan(10_000);
+  });
+
+  test('may become unavailable and available again, and no request fails or waits for it', async () => {
+    const { text } = KEYS.unlimited;
+    const url = await server.url();
+    expect((await list(url, text)).status).toBe(200);
+    await server.said(/Redis is back/);
+    const loggedBefore = server.stdout.length;
+    await redis.kill();
+    for (let i = 0; i < 10; i++) {
+      const startMs = performance.now();
+      expect((await list(url, text)).status).toBe(200);
+      expect(performance.now() - startMs).toBeLessThan(3_000);
+    }
+    expect(await server.readiness()).toMatchObject({ status: 200, report: { limits: 'degraded' } });
+    await redis.restart();
+    expect(await timeUntilBack(text)).toBeLessThan(10_000);
+    const logged = () => server.stdout.slice(loggedBefore);
+    await vi.waitUntil(() => logged().includes('Redis is back'), PATIENTLY);
+    // Each change is logged once, however many requests notice it.
+    expect(
+      logged()
+        .match(/(?<=Redis is )(?:away|back)/g)
+        ?.join(),
+    ).toMatch(/^away,back(?:,away,back)*$/);
+  });
+});

@@ -1,0 +1,146 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createTemporaryFolder, endWithTestRun } from '@petstore/testing';
+
+export const MAIN = join(import.meta.dirname, '../../../src/main.js');
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly afterMs: number;
+}
+
+/** A server in a process of its own, as the start command runs it. */
+export class SpawnedServer implements AsyncDisposable {
+  readonly process: ChildProcess;
+  readonly startedAtMs = performance.now();
+  readonly exited: Promise<Exit>;
+  readonly #dataFolder: string;
+  /** Emits `text` when something has been written. */
+  readonly #output = new EventEmitter();
+  stdout = '';
+  stderr = '';
+
+  /**
+   * @param environment replaces all of the test's own but PATH; ports are free ones unless it names them, and no operation
+   *   is sunset whenever the tests run
+   * @param main the file to run. @default the server of this tree
+   */
+  constructor(dataFolder: string, environment: Record<string, string> = {}, main = MAIN) {
+    this.#dataFolder = dataFolder;
+    // In a process group of its own, as a shell starts it, so that Ctrl-C can be sent to the group.
+    this.process = spawn(process.execPath, [main], {
+      env: { PATH: process.env['PATH'], PORT: '0', DATA_DIR: dataFolder, PETS_SUNSET_AT: '2999-12-31', ...environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    });
+    this.process.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      this.stdout += text;
+      this.#output.emit('text');
+    });
+    this.process.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.stderr += text;
+    });
+    const unregister = endWithTestRun(this.pid);
+    // 'close', not 'exit': by then all output has been received.
+    this.exited = once(this.process, 'close').then(([code, signal]) => {
+      unregister();
+      return { code, signal, afterMs: performance.now() - this.startedAtMs };
+    });
+  }
+
+  get pid(): number {
+    if (this.process.pid === undefined) throw new Error('the server was not started');
+    return this.process.pid;
+  }
+
+  /** Waits until the output holds something. */
+  async said(pattern: RegExp, timeoutMs = 50_000): Promise<RegExpExecArray> {
+    const signal = AbortSignal.timeout(timeoutMs);
+    for (let hasEnded = false; ; ) {
+      const match = pattern.exec(this.stdout);
+      if (match !== null) return match;
+      if (hasEnded || signal.aborted) {
+        const state = hasEnded ? `ended with ${JSON.stringify(await this.exited)}` : 'still running';
+        throw new Error(`the server did not say ${pattern} (${state}):\n${this.stdout}\n${this.stderr}`);
+      }
+      const output = once(this.#output, 'text', { signal }).catch(() => {}); // the time is over
+      hasEnded = await Promise.race([output.then(() => false), this.exited.then(() => true)]);
+    }
+  }
+
+  /** The public listener's URL, once the server is ready. */
+  async url(): Promise<string> {
+    return (await this.said(/listening on (http:\/\/[^\s"]+)[\s"]/))[1] ?? '';
+  }
+
+  /** The URL of the admin listener, which is available from the start. */
+  async adminUrl(): Promise<string> {
+    return (await this.said(/(http:\/\/[^\s"]+)\/readyz/))[1] ?? '';
+  }
+
+  /** The demo keys as they were created, by plan. */
+  async demoKeys(): Promise<ReadonlyMap<string, string>> {
+    await this.url();
+    return readDemoKeys(this.#dataFolder);
+  }
+
+  async readiness(): Promise<{ status: number; report: Record<string, unknown> }> {
+    const response = await fetch(`${await this.adminUrl()}/readyz`);
+    return { status: response.status, report: (await response.json()) as Record<string, unknown> }; // for assertions
+  }
+
+  /** Sends a signal to the server alone, and waits for its end. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Exit> {
+    const sentAtMs = performance.now();
+    this.process.kill(signal);
+    const { code, signal: endedBy } = await this.exited;
+    return { code, signal: endedBy, afterMs: performance.now() - sentAtMs };
+  }
+
+  /** The processes that the server started and that still run. */
+  children(): number[] {
+    return [...new Set([...this.#postgresPids(), ...this.#redisPids()])].filter(isRunning);
+  }
+
+  #postgresPids(): number[] {
+    const file = join(this.#dataFolder, 'postgres', 'postmaster.pid');
+    return existsSync(file) ? [Number(readFileSync(file, 'utf8').split('\n')[0])] : [];
+  }
+
+  #redisPids(): number[] {
+    const file = join(this.#dataFolder, 'redis.log');
+    const log = existsSync(file) ? readFileSync(file, 'utf8') : '';
+    return [...log.matchAll(/^(\d+):M /gm)].map(([, pid]) => Number(pid));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.process.exitCode === null && this.process.signalCode === null) await this.stop('SIGTERM');
+    // Leftovers of a failed test.
+    for (const pid of this.children()) process.kill(pid, 'SIGKILL');
+  }
+}
+
+/** The demo keys of a data folder as they were created, by plan. */
+export function readDemoKeys(dataFolder: string): ReadonlyMap<string, string> {
+  const file = readFileSync(join(dataFolder, 'demo-keys.json'), 'utf8');
+  const keys = JSON.parse(file) as { plan: string; text: string }[]; // as documented
+  return new Map(keys.map(({ plan, text }) => [plan, text]));
+}
+
+export function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+/** A path for a data folder, which does not exist yet. */
+export function useDataFolder(): Disposable & { readonly path: string } {
+  const folder = createTemporaryFolder();
+  return { path: join(folder.path, 'data'), [Symbol.dispose]: () => folder[Symbol.dispose]() };
+}

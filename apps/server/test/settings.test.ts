@@ -1,0 +1,223 @@
+import { SettingsError } from '@petstore/runtime';
+import { describe, expect, test } from 'vitest';
+import { readSettings, type Settings } from '../src/settings.ts';
+
+const OPTIONS = { workingFolder: '/srv/shop', isTerminal: false };
+const read = (environment: Record<string, string>): Settings => readSettings(environment, OPTIONS);
+
+function problemsOf(environment: Record<string, string>): string[] {
+  try {
+    read(environment);
+  } catch (error) {
+    if (error instanceof SettingsError)
+      return error.message
+        .split('\n')
+        .slice(1)
+        .map((line) => line.trim());
+    throw error;
+  }
+  return [];
+}
+
+const DEFAULTS: Settings = {
+  host: '127.0.0.1',
+  port: 3000,
+  reusePort: false,
+  adminPort: 3001,
+  adminHost: '127.0.0.1',
+  dataFolder: '/srv/shop/.data',
+  corsOrigins: [],
+  trustProxy: false,
+  instances: 1,
+  petsSunsetAt: new Date('2027-06-30T00:00:00Z'),
+  logLevel: 'info',
+  logFormat: 'json',
+  migrate: true,
+};
+
+test('without any variable every setting has its default', () => {
+  expect(read({})).toEqual(DEFAULTS);
+});
+
+test('empty and blank mean unset', () => {
+  const empty = {
+    PORT: '',
+    ADMIN_PORT: ' ',
+    DATABASE_URL: '',
+    REDIS_URL: '',
+    DATA_DIR: '',
+    TRUST_PROXY: '',
+    MIGRATE: '',
+  };
+  expect(read(empty)).toEqual(DEFAULTS);
+});
+
+test('the log is pretty on a terminal, unless LOG_FORMAT says otherwise', () => {
+  const terminal = { ...OPTIONS, isTerminal: true };
+  expect(readSettings({}, terminal).logFormat).toBe('pretty');
+  expect(readSettings({ LOG_FORMAT: 'json' }, terminal).logFormat).toBe('json');
+});
+
+test.each<[Record<string, string>, Partial<Settings>]>([
+  [{ PORT: '0' }, { port: 0, adminPort: 0 }],
+  [{ PORT: '8080' }, { port: 8080, adminPort: 8081 }],
+  [
+    { PORT: '65535', ADMIN_PORT: '9000' },
+    { port: 65_535, adminPort: 9000 },
+  ],
+  [{ PORT: '8080', ADMIN_PORT: '0' }, { adminPort: 0 }],
+  [{ REUSE_PORT: 'on' }, { reusePort: true }],
+  [{ HOST: '::1' }, { host: '::1', adminHost: '127.0.0.1' }],
+  [{ ADMIN_HOST: '10.0.0.7' }, { host: '127.0.0.1', adminHost: '10.0.0.7' }],
+  [{ SECURITY_CONTACT: 'mailto:security@shop.example' }, { securityContact: 'mailto:security@shop.example' }],
+  [{ SECURITY_CONTACT: 'https://shop.example/security' }, { securityContact: 'https://shop.example/security' }],
+  [{ DATABASE_URL: 'postgres://u:p@db/x' }, { databaseUrl: 'postgres://u:p@db/x' }],
+  [{ DATABASE_URL: 'postgresql:///x?host=/run' }, { databaseUrl: 'postgresql:///x?host=/run' }],
+  [{ DATA_DIR: 'my data' }, { dataFolder: '/srv/shop/my data' }],
+  [{ DATA_DIR: '/var/lib/x/' }, { dataFolder: '/var/lib/x' }],
+  [{ PUBLIC_BASE_URL: 'https://api.example/v1' }, { publicBaseUrl: 'https://api.example/v1' }],
+  [{ STAGING_BASE_URL: 'http://staging:8080/petstore/v1' }, { stagingBaseUrl: 'http://staging:8080/petstore/v1' }],
+  [{ CORS_ORIGINS: 'https://a.example, http://b:3000' }, { corsOrigins: ['https://a.example', 'http://b:3000'] }],
+  [{ TRUST_PROXY: 'off' }, { trustProxy: false }],
+  [{ TRUST_PROXY: 'true' }, { trustProxy: true }],
+  [{ TRUST_PROXY: '2' }, { trustProxy: 2 }],
+  [{ TRUST_PROXY: '10.0.0.0/8, ::1,192.168.1.1' }, { trustProxy: ['10.0.0.0/8', '::1', '192.168.1.1'] }],
+  [{ INSTANCES: '4' }, { instances: 4 }],
+  [{ PETS_SUNSET_AT: '2028-02-29' }, { petsSunsetAt: new Date('2028-02-29T00:00:00Z') }],
+  [{ PETS_SUNSET_AT: '2028-01-01T00:00:00+02:00' }, { petsSunsetAt: new Date('2027-12-31T22:00:00Z') }],
+  [
+    { LOG_LEVEL: 'debug', LOG_FORMAT: 'pretty' },
+    { logLevel: 'debug', logFormat: 'pretty' },
+  ],
+  [{ MIGRATE: 'off' }, { migrate: false }],
+])('%o is understood', (environment, expected) => {
+  expect(read(environment)).toMatchObject(expected);
+});
+
+test.each<[string, Settings['redis']]>([
+  ['redis://cache', { type: 'single', host: 'cache', port: 6379, database: 0, tls: false }],
+  ['redis://cache/', { type: 'single', host: 'cache', port: 6379, database: 0, tls: false }],
+  [
+    'rediss://:p%40ss@cache:6380/2',
+    { type: 'single', host: 'cache', port: 6380, database: 2, tls: true, password: 'p@ss' },
+  ],
+  [
+    'redis://user:pw@[::1]:7000',
+    { type: 'single', host: '::1', port: 7000, database: 0, tls: false, username: 'user', password: 'pw' },
+  ],
+  [
+    'redis://a:7000, redis://b:7001,redis://c',
+    {
+      type: 'cluster',
+      tls: false,
+      nodes: [
+        { host: 'a', port: 7000 },
+        { host: 'b', port: 7001 },
+        { host: 'c', port: 6379 },
+      ],
+    },
+  ],
+  [
+    'redis+sentinel://:pw@a,b:26380/main/1',
+    {
+      type: 'sentinel',
+      tls: false,
+      password: 'pw',
+      masterName: 'main',
+      database: 1,
+      sentinels: [
+        { host: 'a', port: 26379 },
+        { host: 'b', port: 26380 },
+      ],
+    },
+  ],
+])('REDIS_URL may be %s', (text, expected) => {
+  expect(read({ REDIS_URL: text }).redis).toEqual(expected);
+});
+
+describe('a wrong value is named, with what is expected', () => {
+  test.each<[string, string[]]>([
+    ['PORT', ['65536', '-1', 'http', '3000.5', '0x50', '1e3']],
+    ['ADMIN_PORT', ['65536', 'x', '3000']],
+    ['HOST', ['local host', 'http://localhost']],
+    ['DATABASE_URL', ['mysql://db/x', 'host=db', 'postgres://[', 'db']],
+    [
+      'REDIS_URL',
+      [
+        'http://cache',
+        'cache:6379',
+        'redis://',
+        'redis://cache:0',
+        'redis://cache:99999',
+        'redis://cache/x',
+        'redis://a,redis://:pw@b',
+        'redis://a/1,redis://b/1',
+        'redis+sentinel://a',
+        'redis://a,',
+        'redis://%@a',
+      ],
+    ],
+    [
+      'PUBLIC_BASE_URL',
+      ['https://api.example', 'https://api.example/v1/', 'https://api.example/v1?x', 'ftp://a/v1', '/v1'],
+    ],
+    ['STAGING_BASE_URL', ['https://u:p@api.example/v1', 'https://api.example/xv1#']],
+    ['CORS_ORIGINS', ['*', 'shop.example', 'https://shop.example/', 'https://a.example,b']],
+    ['TRUST_PROXY', ['on', '0', '33', '10.0.0.0/33', '10.0.0', '10.0.0.0/8/8', 'proxy']],
+    ['ADMIN_HOST', ['http://127.0.0.1', 'a host', '10.0.0.0/8']],
+    [
+      'SECURITY_CONTACT',
+      ['security@shop.example', 'mailto:security', 'http://shop.example/security', 'mailto:a@b c', 'https://'],
+    ],
+    ['INSTANCES', ['0', '-1', '1.5', 'many', '10001']],
+    ['REUSE_PORT', ['yes', 'true', '1', 'ON']],
+    ['PETS_SUNSET_AT', ['soon', '2027-02-30', '2027-06-30T12:00', '30.06.2027']],
+    ['LOG_LEVEL', ['loud', 'INFO']],
+    ['LOG_FORMAT', ['xml']],
+    ['MIGRATE', ['yes', 'true']],
+  ])('%s', (name, wrongTexts) => {
+    for (const text of wrongTexts) {
+      const problems = problemsOf({ [name]: text });
+      expect(problems, text).toHaveLength(1);
+      expect(problems[0], text).toMatch(new RegExp(`^${name} is .+; it must be .{4,}`));
+    }
+  });
+
+  test('ADMIN_PORT is required where PORT + 1 is no port', () => {
+    expect(problemsOf({ PORT: '65535' })).toEqual(['ADMIN_PORT is not set, and PORT + 1 is no port; set ADMIN_PORT']);
+  });
+});
+
+test('all wrong settings are named in one message', () => {
+  expect(problemsOf({ PORT: 'x', REDIS_URL: 'y', MIGRATE: 'z', LOG_LEVEL: 'info' })).toEqual([
+    expect.stringMatching(/^PORT is "x"; it must be a port/),
+    expect.stringMatching(/^REDIS_URL is something/),
+    expect.stringMatching(/^MIGRATE is "z"; it must be on or off/),
+  ]);
+});
+
+test('errors that involve two settings are named together with the others', () => {
+  expect(problemsOf({ PORT: '8080', ADMIN_PORT: '8080', INSTANCES: '0' })).toEqual([
+    expect.stringMatching(/^INSTANCES is "0"; it must be a whole number/),
+    expect.stringMatching(/^ADMIN_PORT is "8080"; it must be a port, .*other than PORT$/),
+  ]);
+});
+
+test('no message holds a password', () => {
+  const environments = [
+    { DATABASE_URL: 'mysql://user:hunter2@db/x' },
+    { DATABASE_URL: 'host=db password=hunter2' },
+    { DATABASE_URL: 'postgres://user:hunter2/x@db:port/x' },
+    { DATABASE_URL: 'mysql://db/x?password=hunter2' },
+    { REDIS_URL: 'redis://:hunter2@cache/x' },
+    { REDIS_URL: 'hunter2' },
+    { REDIS_URL: 'redis://:hunter2' },
+    { PUBLIC_BASE_URL: 'https://user:hunter2@api.example/v1' },
+    { CORS_ORIGINS: 'https://ok.example,https://user:hunter2@shop.example' },
+  ];
+  for (const environment of environments) {
+    const problems = problemsOf(environment);
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).not.toContain('hunter2');
+  }
+});

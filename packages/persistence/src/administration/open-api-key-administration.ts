@@ -1,0 +1,19 @@
+import type { ApiKeyAdministration, OrmApiKeyAdministration } from './api-key-administration.ts';
+
+/** The administration of keys, whose module, with the ORM, is loaded by the first call. */
+export function openApiKeyAdministration(databaseUrl: string): ApiKeyAdministration & { close(): Promise<void> } {
+  let loading: Promise<OrmApiKeyAdministration> | undefined;
+  const load = () => {
+    loading ??= import('./api-key-administration.ts').then((module) => new module.OrmApiKeyAdministration(databaseUrl));
+    return loading;
+  };
+  return {
+    createKey: async (...args) => (await load()).createKey(...args),
+    listKeys: async () => (await load()).listKeys(),
+    findKey: async (...args) => (await load()).findKey(...args),
+    rotateKey: async (...args) => (await load()).rotateKey(...args),
+    revokeKey: async (...args) => (await load()).revokeKey(...args),
+    setPlan: async (...args) => (await load()).setPlan(...args),
+    close: async () => (await loading)?.close(),
+  };
+}

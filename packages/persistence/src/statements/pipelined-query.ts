@@ -1,0 +1,181 @@
+import type { Duplex } from 'node:stream';
+import pg from 'pg';
+import { toStorageError } from '../storage-error.ts';
+
+/** The part of pg's connection that queries write to. The published types describe an older version. */
+export interface WireConnection {
+  readonly stream: Duplex;
+  /** Names of statements that the server has parsed, with their texts. */
+  readonly parsedStatements: Record<string, string>;
+  /** The same for statements on their way. */
+  readonly submittedNamedStatements: Record<string, string>;
+  query(text: string): void;
+  parse(statement: { readonly name: string; readonly text: string }): void;
+  bind(values: { readonly statement: string; readonly values: readonly StatementValue[] }): void;
+  execute(): void;
+  sync(): void;
+}
+
+/** A value of a parameter: text as PostgreSQL reads it, bytes, or null. */
+export type StatementValue = string | Buffer | null;
+
+/** A column's value as the server writes it. */
+export type Field = string | null;
+
+/** Whoever sends queries: a connection, or a choice of several. */
+export interface QuerySender {
+  /** The query alone learns the outcome, a failure to connect included. */
+  send(query: PipelinedQuery): void;
+}
+
+/**
+ * One message to the server, and the messages that come back. pg's client passes them to the object that it was given.
+ * Its own one (`pg.Query`) asks for a description of each result and makes an object of each row, which costs more than
+ * the statement where the columns are known beforehand.
+ *
+ * @see https://www.postgresql.org/docs/current/protocol-flow.html
+ */
+export abstract class PipelinedQuery implements pg.Submittable {
+  /** Called once, when the server has answered. Set by the connection that sends the query. */
+  onAnswered: ((error?: Error) => void) | undefined;
+
+  submit(connection: pg.Connection): void {
+    this.write(connection as unknown as WireConnection); // see WireConnection
+  }
+
+  handleReadyForQuery(): void {
+    this.onAnswered?.();
+    this.succeed();
+  }
+
+  handleError(error: Error): void {
+    this.onAnswered?.(error);
+    this.fail(toStorageError(error));
+  }
+
+  // Messages that carry nothing we need.
+  handleRowDescription(): void {}
+  handleCommandComplete(): void {}
+  handleEmptyQuery(): void {}
+  handlePortalSuspended(): void {}
+
+  handleDataRow(_message: { readonly fields: Field[] }): void {}
+  handleCopyData(_message: { readonly chunk: Buffer }): void {}
+
+  protected abstract write(connection: WireConnection): void;
+  protected abstract succeed(): void;
+  protected abstract fail(error: Error): void;
+}
+
+declare const row: unique symbol;
+
+/** A statement that each connection parses and plans once. `Row` is what its columns are, in their order. */
+export interface PreparedStatement<Row extends readonly Field[]> {
+  readonly name: string;
+  readonly text: string;
+  readonly [row]?: Row;
+}
+
+export const prepareStatement = <Row extends readonly Field[]>(name: string, text: string): PreparedStatement<Row> => ({
+  name,
+  text,
+});
+
+/**
+ * Runs a statement in one round trip.
+ *
+ * @throws StorageUnavailableError
+ */
+export function runStatement<Row extends readonly Field[]>(
+  sender: QuerySender,
+  statement: PreparedStatement<Row>,
+  values: readonly StatementValue[],
+): Promise<readonly Row[]> {
+  return new Promise((resolve, reject) => {
+    sender.send(new StatementQuery(statement, values, resolve, reject));
+  });
+}
+
+class StatementQuery<Row extends readonly Field[]> extends PipelinedQuery {
+  // pg's client keeps account of what is parsed by these two.
+  readonly name: string;
+  readonly text: string;
+  readonly #values: readonly StatementValue[];
+  readonly #resolve: (rows: readonly Row[]) => void;
+  readonly #reject: (error: Error) => void;
+  readonly #rows: Row[] = [];
+
+  constructor(
+    statement: PreparedStatement<Row>,
+    values: readonly StatementValue[],
+    resolve: (rows: readonly Row[]) => void,
+    reject: (error: Error) => void,
+  ) {
+    super();
+    this.name = statement.name;
+    this.text = statement.text;
+    this.#values = values;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  protected override write(connection: WireConnection): void {
+    const { name, text } = this;
+    connection.stream.cork(); // one packet
+    if (connection.parsedStatements[name] === undefined && connection.submittedNamedStatements[name] === undefined) {
+      connection.parse({ name, text });
+      connection.submittedNamedStatements[name] = text;
+    }
+    connection.bind({ statement: name, values: this.#values });
+    connection.execute();
+    connection.sync();
+    connection.stream.uncork();
+  }
+
+  override handleDataRow({ fields }: { readonly fields: Field[] }): void {
+    this.#rows.push(fields as readonly Field[] as Row); // the columns that the statement's author declared
+  }
+
+  protected override succeed(): void {
+    this.#resolve(this.#rows);
+  }
+
+  protected override fail(error: Error): void {
+    this.#reject(error);
+  }
+}
+
+/**
+ * Checks that the installed pg offers what queries here use beyond its documented interface. Versions after 8.23.0 refuse
+ * query objects of other classes in pipeline mode.
+ *
+ * @throws Error naming what is missing
+ */
+export function assertDriverFits(client: object = new pg.Client({ pipeline: true })): void {
+  const { connection = {}, _queryQueue: queue } = client as {
+    connection?: Record<string, unknown>;
+    _queryQueue?: unknown;
+  };
+  const functions = ['query', 'parse', 'bind', 'execute', 'sync'].filter(
+    (name) => typeof connection[name] !== 'function',
+  );
+  const records = ['stream', 'parsedStatements', 'submittedNamedStatements'].filter(
+    (name) => typeof connection[name] !== 'object',
+  );
+  const missing = [...functions, ...records].map((name) => `connection.${name}`);
+  if (!acceptsQuery(client as pg.Client, queue)) missing.push('queries of other classes in pipeline mode');
+  if (missing.length === 0) return;
+  throw new Error(`The installed version of pg lacks ${missing.join(', ')}. This program works with pg 8.23.0.`);
+}
+
+/** A client that has not connected only queues what it accepts. */
+function acceptsQuery(client: pg.Client, queue: unknown): boolean {
+  const query = new StatementQuery(
+    prepareStatement('probe', 'select'),
+    [],
+    () => {},
+    () => {},
+  );
+  client.query(query);
+  return Array.isArray(queue) && queue.includes(query);
+}

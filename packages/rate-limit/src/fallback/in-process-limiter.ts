@@ -1,0 +1,77 @@
+import { checkState, debitState, type SubjectState, snapshotOf } from '../algorithm/subject-state.ts';
+import {
+  assertCost,
+  bannedDecisionOf,
+  type RateLimitDecision,
+  type RateLimiter,
+  type RateLimitRecall,
+  type RateLimitSnapshot,
+  type RateLimitUse,
+} from '../port.ts';
+import type { RateLimitSubject } from '../subject.ts';
+import { createSubjectCache } from './subject-cache.ts';
+
+export interface InProcessLimiterOptions {
+  /** Milliseconds since the epoch; `Date.now` in production. */
+  readonly nowMs: () => number;
+  /** Replaces the state that is kept of a subject where a better one is known. @default the state that is kept */
+  readonly restore?: RestoreState;
+}
+
+export type RestoreState = (
+  kept: SubjectState | undefined,
+  subject: RateLimitSubject,
+  nowMs: number,
+) => SubjectState | undefined;
+
+/**
+ * Counts in the memory of the process: for a single instance without Redis, and while Redis is away. Decides exactly as
+ * Redis does. Keeps at most 50,000 subjects; an evicted one starts afresh.
+ */
+export class InProcessLimiter implements RateLimiter {
+  readonly #states = createSubjectCache<SubjectState>();
+  readonly #nowMs: () => number;
+  readonly #restore: RestoreState;
+
+  constructor({ nowMs, restore = (kept) => kept }: InProcessLimiterOptions) {
+    this.#nowMs = nowMs;
+    this.#restore = restore;
+  }
+
+  check(subject: RateLimitSubject, cost: number): RateLimitDecision {
+    assertCost(subject, cost);
+    const nowMs = this.#nowMs();
+    const { state, decision } = checkState(this.#stateOf(subject, nowMs), subject, cost, nowMs);
+    this.#states[subject.type].set(subject.storageKey, state);
+    return decision;
+  }
+
+  async peek(subject: RateLimitSubject): Promise<RateLimitSnapshot> {
+    const nowMs = this.#nowMs();
+    return snapshotOf(this.#stateOf(subject, nowMs), subject, nowMs);
+  }
+
+  recall(subject: RateLimitSubject): RateLimitRecall {
+    const nowMs = this.#nowMs();
+    const state = this.#stateOf(subject, nowMs);
+    const snapshot = snapshotOf(state, subject, nowMs);
+    const ban = bannedDecisionOf(snapshot);
+    if (ban !== undefined) return ban;
+    if (subject.type === 'client-address' && snapshot.minute.remaining === 0) {
+      const { decision } = checkState(state, subject, 1, nowMs); // the new state is dropped
+      if (decision.outcome === 'rate_limit_exceeded') return decision;
+    }
+    const { atMs, minute, day } = snapshot;
+    return { outcome: 'recalled', atMs, minute, day };
+  }
+
+  async debit(subject: RateLimitSubject, use: RateLimitUse): Promise<void> {
+    const nowMs = this.#nowMs();
+    const state = debitState(this.#stateOf(subject, nowMs), subject, use, nowMs);
+    this.#states[subject.type].set(subject.storageKey, state);
+  }
+
+  #stateOf(subject: RateLimitSubject, nowMs: number): SubjectState | undefined {
+    return this.#restore(this.#states[subject.type].get(subject.storageKey), subject, nowMs);
+  }
+}

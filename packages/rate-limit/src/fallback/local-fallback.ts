@@ -1,0 +1,140 @@
+import { NO_PENALTY } from '../algorithm/penalty.ts';
+import { debitState, type SubjectState, snapshotOf } from '../algorithm/subject-state.ts';
+import { DAY_WINDOW, EMPTY_LOG, MINUTE_WINDOW, type WindowLog, type WindowSpec } from '../algorithm/window-log.ts';
+import type { RateLimitDecision, RateLimitRecall, RateLimitSnapshot, RateLimitUse, WindowStatus } from '../port.ts';
+import type { RateLimitSubject } from '../subject.ts';
+import type { DecisionMemory } from './decision-memory.ts';
+import { InProcessLimiter, type RestoreState } from './in-process-limiter.ts';
+import { createSubjectCache } from './subject-cache.ts';
+
+export interface LocalFallbackOptions {
+  /** How many instances share the limits, 1 or more. */
+  readonly instances: number;
+  /** Milliseconds since the epoch. */
+  readonly nowMs: () => number;
+  /** The decisions of Redis, from which counting goes on. */
+  readonly memory: DecisionMemory;
+}
+
+/** What was admitted while Redis was away, and has to be debited there. */
+interface UnsyncedUsage {
+  readonly subject: RateLimitSubject;
+  /** Its logs hold the usage, as if it were all that the subject has sent. */
+  state: SubjectState | undefined;
+  /** Units of it that Redis has counted after all. */
+  discounted: number;
+}
+
+/**
+ * Counts in the process while Redis is away: at this instance's share of each limit, from the last decision of Redis on.
+ * Keeps what it admitted, to be debited when Redis is back.
+ */
+export class LocalFallback {
+  /** Whether any usage is to be debited in Redis. */
+  hasUnsyncedUsage = false;
+  readonly #limiter: InProcessLimiter;
+  readonly #unsynced = createSubjectCache<UnsyncedUsage>();
+  readonly #options: LocalFallbackOptions;
+
+  constructor(options: LocalFallbackOptions) {
+    this.#options = options;
+    const restore: RestoreState = (kept, share, nowMs) => this.#restore(kept, share, nowMs);
+    this.#limiter = new InProcessLimiter({ nowMs: options.nowMs, restore });
+  }
+
+  check(subject: RateLimitSubject, cost: number): RateLimitDecision {
+    const decision = this.#limiter.check(this.#shareOf(subject, cost), cost);
+    if (decision.outcome === 'admitted') this.record(subject, { minute: cost, day: cost });
+    return decision;
+  }
+
+  peek(subject: RateLimitSubject): Promise<RateLimitSnapshot> {
+    return this.#limiter.peek(this.#shareOf(subject, 1));
+  }
+
+  recall(subject: RateLimitSubject): RateLimitRecall {
+    return this.#limiter.recall(this.#shareOf(subject, 1));
+  }
+
+  /** Keeps usage that has to be debited. */
+  record(subject: RateLimitSubject, use: RateLimitUse): void {
+    const unsynced = this.#usageOf(subject) ?? { subject, state: undefined, discounted: 0 };
+    unsynced.state = debitState(unsynced.state, subject, use, this.#options.nowMs());
+    this.#unsynced[subject.type].set(subject.storageKey, unsynced);
+    this.hasUnsyncedUsage = true;
+  }
+
+  /** Takes units off the unsynced usage of a subject, if it has any. */
+  discount(subject: RateLimitSubject, cost: number): void {
+    const unsynced = this.#usageOf(subject);
+    if (unsynced !== undefined) unsynced.discounted += cost;
+  }
+
+  /** Removes the unsynced usage of a subject and returns it; `undefined` where there is none. */
+  drain(subject: RateLimitSubject): RateLimitUse | undefined {
+    const unsynced = this.#usageOf(subject);
+    if (unsynced === undefined) return undefined;
+    this.#unsynced[subject.type].delete(subject.storageKey);
+    this.hasUnsyncedUsage = this.#unsynced['api-key'].size + this.#unsynced['client-address'].size > 0;
+    const use = usedAt(unsynced, this.#options.nowMs());
+    return use.minute + use.day === 0 ? undefined : use;
+  }
+
+  /** The subjects that have unsynced usage. */
+  pendingSubjects(): RateLimitSubject[] {
+    const { 'api-key': keys, 'client-address': addresses } = this.#unsynced;
+    return [...keys.values(), ...addresses.values()].map(({ subject }) => subject);
+  }
+
+  #usageOf({ type, storageKey }: RateLimitSubject): UnsyncedUsage | undefined {
+    return this.#unsynced[type].get(storageKey);
+  }
+
+  #shareOf(subject: RateLimitSubject, cost: number): RateLimitSubject {
+    const { instances } = this.#options;
+    if (instances === 1) return subject;
+    // A batch that fits the whole limit is not refused for ever.
+    const share = (limit: number): number => Math.max(cost, Math.floor(limit / instances));
+    return subject.type === 'api-key'
+      ? { ...subject, perMinute: share(subject.perMinute), perDay: share(subject.perDay) }
+      : { ...subject, perMinute: share(subject.perMinute) };
+  }
+
+  /** The state that is kept here; where Redis decided later than that, its decision with what is not synced yet. */
+  #restore(kept: SubjectState | undefined, share: RateLimitSubject, nowMs: number): SubjectState | undefined {
+    const decision = this.#options.memory.lastDecision(share);
+    if (kept !== undefined && (decision === undefined || decision.atMs <= kept.atMs)) return kept;
+    const state = decision && this.#stateAfter(decision, share);
+    const unsynced = this.#usageOf(share);
+    return unsynced === undefined ? state : debitState(state, share, usedAt(unsynced, nowMs), nowMs);
+  }
+
+  #stateAfter(decision: RateLimitDecision, share: RateLimitSubject): SubjectState {
+    const { atMs, minute, day } = decision;
+    return {
+      atMs,
+      minute: this.#logAfter(MINUTE_WINDOW, share.perMinute, minute, atMs),
+      day:
+        share.perDay === undefined || day === undefined
+          ? EMPTY_LOG
+          : this.#logAfter(DAY_WINDOW, share.perDay, day, atMs),
+      penalty:
+        decision.outcome === 'api_key_banned'
+          ? { ...NO_PENALTY, spanStartMs: atMs, banUntilMs: decision.bannedUntilMs, banLevel: 1 }
+          : NO_PENALTY,
+    };
+  }
+
+  /** As many hits as leave this instance's share of what remained, all at the time of the decision. */
+  #logAfter({ quantumMs }: WindowSpec, limit: number, { remaining }: WindowStatus, atMs: number): WindowLog {
+    const used = limit - Math.min(limit, Math.floor(remaining / this.#options.instances));
+    if (used === 0) return EMPTY_LOG;
+    // The entry takes no more hits, which would keep it in the window.
+    return { closed: [], openBeginMs: atMs - quantumMs, openLastMs: atMs, openCount: used, total: used };
+  }
+}
+
+function usedAt({ subject, state, discounted }: UnsyncedUsage, nowMs: number): RateLimitUse {
+  const { minute, day = 0 } = snapshotOf(state, subject, nowMs).used;
+  return { minute: Math.max(0, minute - discounted), day: Math.max(0, day - discounted) };
+}

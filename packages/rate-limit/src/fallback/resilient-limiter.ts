@@ -1,0 +1,258 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Cluster, type Redis } from 'ioredis';
+import {
+  assertCost,
+  bannedDecisionOf,
+  type LimiterStateChange,
+  type RateLimitDecision,
+  type RateLimitRecall,
+  type RateLimitSnapshot,
+  type RateLimitUse,
+  type ServingLimiter,
+} from '../port.ts';
+import { noteBan } from '../redis/ban-index.ts';
+import { CALL_TIMEOUT_MS, RedisLimiter } from '../redis/redis-limiter.ts';
+import { RedisUnavailableError } from '../redis/redis-unavailable-error.ts';
+import { clientAddressSubject, type RateLimitSubject } from '../subject.ts';
+import type { DecisionMemory } from './decision-memory.ts';
+import { LocalFallback } from './local-fallback.ts';
+
+export interface ResilientLimiterOptions {
+  /** A connection of its own, as `connectRedis` makes it. Its owner closes it. */
+  readonly redis: Redis | Cluster;
+  /** How many instances share the limits while Redis is away, 1 or more. @default 1 */
+  readonly instances?: number;
+  /** How long a call may take before the request is decided in the process, in milliseconds. @default 100 */
+  readonly timeoutMs?: number;
+  /** Called once per change, for one log line and one metric. Must not throw. */
+  readonly onStateChange?: (change: LimiterStateChange) => void;
+  /** A clock in place of Redis' own and of this process', in milliseconds since the epoch: for tests. */
+  readonly nowMs?: () => number;
+}
+
+/** The Redis that one limiter counts in. */
+export interface RedisMaster {
+  /** A node's `host:port` in a cluster, else `redis`. */
+  readonly name: string;
+  /** Shared by the masters of a cluster, because keys move between them. */
+  readonly memory: DecisionMemory;
+  /** Whether the process has just started, or the connection is still being made, or requests may be sent at once. */
+  readonly state: 'starting' | 'connecting' | 'connected';
+  /** Whether a probe would reach it. */
+  readonly canProbe: () => boolean;
+}
+
+const PROBE_INTERVAL_MS = 1_000;
+/** A connection without a response to so many probes is made anew: it may lead to a machine that is gone. */
+const SILENT_PROBES_MAX = 3;
+/** How long a start waits for Redis before the last probe. */
+const START_MS = 1_000;
+/** The last probe is waited for in steps of this length. */
+const START_STEP_MS = 10;
+/** Subjects that are debited at once on return; requests go between. */
+const SYNC_BATCH = 100;
+/** Nothing is counted by a probe, but it is a write, which Redis refuses where it would refuse a check. */
+const NO_USE: RateLimitUse = { minute: 0, day: 0 };
+
+/**
+ * Counts in one Redis, and in the process while that is away: no request fails because of it, and none waits for longer
+ * than a call may take, 100 ms.
+ *
+ * - A circuit breaker opens when calls fail. Redis is then probed once a second, and whenever a connection is made. A
+ *   call that fails before that is decided in the process, too.
+ * - What was admitted in the process is debited in Redis on its return: before the next request of the same subject.
+ * - Nothing is sent twice that may have run.
+ * - The ban of a key is remembered for up to 5 s, an address over its limit until its next unit is freed; both are
+ *   refused without asking Redis.
+ */
+export class ResilientLimiter implements ServingLimiter {
+  readonly #master: RedisMaster;
+  readonly #connection: Redis | Cluster;
+  readonly #redis: RedisLimiter;
+  readonly #fallback: LocalFallback;
+  readonly #memory: DecisionMemory;
+  readonly #onStateChange: ResilientLimiterOptions['onStateChange'];
+  readonly #started = Promise.withResolvers<void>();
+  readonly #probeTimer: NodeJS.Timeout;
+  #startTimer: NodeJS.Timeout | undefined;
+  /** A subject that this master counts. */
+  #probeSubject: RateLimitSubject = clientAddressSubject('probe');
+  #isProbing = false;
+  #failedProbes = 0;
+  #isAwayReported = false;
+  #isClosed = false;
+
+  constructor(options: ResilientLimiterOptions, master: RedisMaster) {
+    const { redis, timeoutMs, instances = 1, onStateChange, nowMs } = options;
+    this.#master = master;
+    this.#connection = redis;
+    this.#memory = master.memory;
+    this.#onStateChange = onStateChange;
+    this.#redis = new RedisLimiter({ redis, timeoutMs, nowMs });
+    this.#fallback = new LocalFallback({ instances, nowMs: nowMs ?? Date.now, memory: master.memory });
+    if (master.state !== 'connected') this.#redis.breaker.open();
+    this.#probeTimer = setInterval(this.probe, PROBE_INTERVAL_MS).unref();
+    if (master.state !== 'starting') return;
+    const endStart = () => void this.#endStart(timeoutMs ?? CALL_TIMEOUT_MS); // never rejects
+    this.#startTimer = setTimeout(endStart, START_MS).unref();
+    redis.on('ready', this.probe);
+    if (redis.status === 'ready') this.probe();
+  }
+
+  get started(): Promise<void> {
+    return this.#started.promise;
+  }
+
+  get isDegraded(): boolean {
+    return this.#redis.breaker.isOpen;
+  }
+
+  check(subject: RateLimitSubject, cost: number): RateLimitDecision | Promise<RateLimitDecision> {
+    assertCost(subject, cost);
+    const refusal = this.#memory.refusalOf(subject);
+    if (refusal !== undefined) return refusal;
+    if (this.isDegraded) return this.#fallback.check(subject, cost);
+    if (this.#fallback.hasUnsyncedUsage) void this.#sync(subject); // never rejects
+    return this.#checkInRedis(subject, cost);
+  }
+
+  async peek(subject: RateLimitSubject): Promise<RateLimitSnapshot> {
+    if (this.isDegraded) return this.#fallback.peek(subject);
+    try {
+      const snapshot = await this.#redis.peek(subject);
+      const ban = bannedDecisionOf(snapshot);
+      if (ban !== undefined) this.#remember(subject, ban);
+      return snapshot;
+    } catch (error) {
+      this.#noteFailure(subject, error);
+      return this.#fallback.peek(subject);
+    }
+  }
+
+  recall(subject: RateLimitSubject): RateLimitRecall {
+    return this.#memory.refusalOf(subject) ?? (this.isDegraded ? this.#fallback : this.#memory).recall(subject);
+  }
+
+  async debit(subject: RateLimitSubject, use: RateLimitUse): Promise<void> {
+    this.#fallback.record(subject, use);
+    if (!this.isDegraded) await this.#sync(subject);
+  }
+
+  close(): void {
+    clearInterval(this.#probeTimer);
+    clearTimeout(this.#startTimer);
+    this.#connection.off('ready', this.probe);
+    this.#isClosed = true;
+    this.#started.resolve();
+  }
+
+  /** Tries whether Redis is back, if it is away. */
+  readonly probe = (): void => {
+    if (this.isDegraded && !this.#isProbing && this.#master.canProbe()) void this.#probe(); // never rejects
+  };
+
+  async #checkInRedis(subject: RateLimitSubject, cost: number): Promise<RateLimitDecision> {
+    try {
+      const decision = await this.#redis.check(subject, cost);
+      this.#remember(subject, decision);
+      return decision;
+    } catch (error) {
+      return this.#fallBack(subject, cost, error);
+    }
+  }
+
+  #fallBack(subject: RateLimitSubject, cost: number, error: unknown): RateLimitDecision {
+    const { lateDecision } = this.#noteFailure(subject, error);
+    const decision = this.#fallback.check(subject, cost);
+    if (decision.outcome === 'admitted') {
+      void lateDecision?.then((late) => {
+        if (late?.outcome === 'admitted') this.#fallback.discount(subject, cost); // counted in Redis after all
+      });
+    }
+    return decision;
+  }
+
+  #remember(subject: RateLimitSubject, decision: RateLimitDecision): void {
+    const isNewBan = this.#memory.remember(subject, decision, this.#redis.clockOffsetMs);
+    if (!isNewBan || decision.outcome !== 'api_key_banned') return;
+    const ban = { untilMs: decision.bannedUntilMs, nowMs: decision.atMs };
+    noteBan(this.#connection, subject.storageKey, ban).catch(() => {}); // missing from lists, the ban holds all the same
+  }
+
+  /** Debits what was admitted in the process for a subject. Requests that are sent later are decided later. */
+  async #sync(subject: RateLimitSubject): Promise<void> {
+    const use = this.#fallback.drain(subject);
+    if (use === undefined) return;
+    try {
+      await this.#redis.debit(subject, use);
+    } catch (error) {
+      const { mayHaveRun, lateDecision } = this.#noteFailure(subject, error);
+      // What may have run is not sent again, unless it turns out that it has not.
+      if (!mayHaveRun) this.#fallback.record(subject, use);
+      else {
+        void lateDecision?.then((late) => {
+          if (late === undefined) this.#fallback.record(subject, use);
+        });
+      }
+    }
+  }
+
+  #noteFailure(subject: RateLimitSubject, error: unknown): RedisUnavailableError {
+    if (!(error instanceof RedisUnavailableError)) throw error;
+    this.#probeSubject = subject;
+    if (this.isDegraded) this.#reportAway(error.message);
+    return error;
+  }
+
+  /** Once, until Redis is back. */
+  #reportAway(reason: string): void {
+    if (this.#isAwayReported || this.#isClosed) return;
+    this.#isAwayReported = true;
+    this.#onStateChange?.({ countedIn: 'process', shard: this.#master.name, reason });
+  }
+
+  async #probe(): Promise<void> {
+    this.#isProbing = true;
+    await this.#redis.debit(this.#probeSubject, NO_USE).then(this.#comeBack, this.#renewConnection);
+    this.#isProbing = false;
+  }
+
+  readonly #renewConnection = (): void => {
+    this.#failedProbes += 1;
+    if (this.#connection instanceof Cluster) this.#connection.refreshSlotsCache();
+    else if (this.#failedProbes % SILENT_PROBES_MAX === 0 && ['ready', 'connect'].includes(this.#connection.status)) {
+      this.#connection.disconnect(true);
+    }
+  };
+
+  readonly #comeBack = (): void => {
+    this.#redis.breaker.close();
+    this.#failedProbes = 0;
+    this.#started.resolve();
+    if (this.#isAwayReported) {
+      this.#isAwayReported = false;
+      this.#onStateChange?.({ countedIn: 'redis', shard: this.#master.name, reason: 'Redis responds' });
+    }
+    void this.#syncAll(); // never rejects
+  };
+
+  async #syncAll(): Promise<void> {
+    const subjects = this.#fallback.pendingSubjects();
+    for (let i = 0; i < subjects.length && !this.isDegraded; i += SYNC_BATCH) {
+      await Promise.all(subjects.slice(i, i + SYNC_BATCH).map((subject) => this.#sync(subject)));
+    }
+  }
+
+  /**
+   * Probes once more, and then reports that Redis is away. Where this process itself was held up, the response may still
+   * have to be read, step by step of the event loop: so steps are counted, and not the time.
+   */
+  async #endStart(timeoutMs: number): Promise<void> {
+    this.probe();
+    for (let step = 0; step < timeoutMs / START_STEP_MS && this.isDegraded; step++) {
+      await sleep(START_STEP_MS, undefined, { ref: false });
+    }
+    if (this.isDegraded) this.#reportAway(`no response within ${START_MS} ms of the start`);
+    this.#started.resolve();
+  }
+}

@@ -1,0 +1,252 @@
+import { readFileSync } from 'node:fs';
+import type { Cluster, Redis } from 'ioredis';
+import {
+  type RateLimitDecision,
+  type RateLimiter,
+  type RateLimitSnapshot,
+  type RateLimitUse,
+  type WindowName,
+  type WindowStatus,
+  wholeSecondsUntil,
+} from '../port.ts';
+import type { ApiKeySubject, RateLimitSubject } from '../subject.ts';
+import { CircuitBreaker } from './circuit-breaker.ts';
+import { invalidReply, RedisUnavailableError, toUnavailableError } from './redis-unavailable-error.ts';
+
+export interface RedisLimiterOptions {
+  /** A connection that sends a command at once or fails, and never sends one twice: see `connectRedis`. */
+  readonly redis: Redis | Cluster;
+  /** How long a call may take, in milliseconds. @default 100 */
+  readonly timeoutMs?: number | undefined;
+  /** A clock in place of Redis' own, in milliseconds since the epoch: for tests. */
+  readonly nowMs?: (() => number) | undefined;
+}
+
+/** A connection that the script is defined on. */
+export type ScriptedRedis = (Redis | Cluster) & {
+  /** See check.lua. `keyCount` requests; the keys come first. */
+  rateLimitCheckBuffer(keyCount: number, parameters: readonly (string | number)[]): Promise<unknown>;
+};
+
+/** A request that waits for the script call of its tick. */
+interface Entry {
+  readonly subject: RateLimitSubject;
+  /** See check.lua. */
+  readonly mode: 'a' | 'b' | 'd' | 'k' | 'l' | 'p' | 'q';
+  readonly cost: number;
+  /** The limit per day, or what is debited to the day. */
+  readonly perDay: number;
+  /** Receives the reply and where in it its result begins. */
+  readonly resolve: (reply: Buffer, offset: number) => void;
+  readonly reject: (error: RedisUnavailableError) => void;
+}
+
+export const CALL_TIMEOUT_MS = 100;
+
+/** A larger batch would hold up other users of Redis for longer than a millisecond. */
+const BATCH_MAX = 128;
+
+/** The layout of a reply of check.lua: the time, then the results. */
+const TIME_BYTES = 8;
+const RESULT_BYTES = 29;
+/** 0 admitted, 1 and 2 exceeded, 3 and 4 banned. */
+const CODE_MAX = 4;
+/** Beyond it there is no date. */
+const TIME_MAX_MS = 8.64e15;
+
+/** The script is sent once per connection, then called by its hash; after SCRIPT FLUSH it is sent again. */
+function defineScript(redis: Redis | Cluster): ScriptedRedis {
+  redis.defineCommand('rateLimitCheck', { lua: readFileSync(new URL('./check.lua', import.meta.url), 'utf8') });
+  return redis as ScriptedRedis; // defineCommand has just added it, which its types do not show
+}
+
+/**
+ * Counts in Redis, by its clock. Requests of one tick share a script call, which halves the work of Redis and takes most
+ * of it off this process. In a Redis Cluster, where a call may only name keys of one slot, each is a call of its own.
+ *
+ * Calls reject with a {@link RedisUnavailableError}.
+ */
+export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
+  /** Records how calls end. Opening it stops none: callers look at it first. */
+  readonly breaker = new CircuitBreaker();
+  /** How far the clock of this process is ahead of Redis' clock, by the last reply. */
+  clockOffsetMs = 0;
+  readonly #redis: ScriptedRedis;
+  readonly #timeoutMs: number;
+  readonly #nowMs: (() => number) | undefined;
+  readonly #batchMax: number;
+  readonly #flush = (): void => this.#sendAll();
+  #waiting: Entry[] = [];
+
+  constructor({ redis, timeoutMs = CALL_TIMEOUT_MS, nowMs }: RedisLimiterOptions) {
+    this.#redis = defineScript(redis);
+    this.#timeoutMs = timeoutMs;
+    this.#nowMs = nowMs;
+    this.#batchMax = redis.isCluster ? 1 : BATCH_MAX;
+  }
+
+  /** @param cost must have passed `assertCost` */
+  check(subject: RateLimitSubject, cost: number): Promise<RateLimitDecision> {
+    const mode = subject.type === 'api-key' ? 'k' : 'a';
+    const perDay = subject.perDay ?? 0;
+    return new Promise((resolve, reject) => {
+      const settle = (reply: Buffer, offset: number) => resolve(readDecision(reply, offset, subject));
+      this.#enqueue({ subject, mode, cost, perDay, resolve: settle, reject });
+    });
+  }
+
+  /** Requests that are sent later for the same subject are decided later. */
+  debit(subject: RateLimitSubject, { minute, day }: RateLimitUse): Promise<void> {
+    const mode = subject.type === 'api-key' ? 'd' : 'b';
+    return this.#request({ subject, mode, cost: minute, perDay: day }, () => {});
+  }
+
+  peek(subject: RateLimitSubject): Promise<RateLimitSnapshot> {
+    const mode = subject.type === 'api-key' ? 'p' : 'q';
+    return this.#request({ subject, mode, cost: 1, perDay: subject.perDay ?? 0 }, readSnapshot);
+  }
+
+  /**
+   * Drops strikes, level and ban of a key; what it has used stays.
+   *
+   * @returns whether the key was banned
+   */
+  pardon(subject: ApiKeySubject): Promise<boolean> {
+    const readWasBanned = (reply: Buffer, offset: number) => reply.readUInt32LE(offset + 25) > 0;
+    return this.#request({ subject, mode: 'l', cost: 0, perDay: 0 }, readWasBanned);
+  }
+
+  #request<Result>(
+    request: Omit<Entry, 'resolve' | 'reject'>,
+    read: (reply: Buffer, offset: number, subject: RateLimitSubject) => Result,
+  ): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      const settle = (reply: Buffer, offset: number) => resolve(read(reply, offset, request.subject));
+      this.#enqueue({ ...request, resolve: settle, reject });
+    });
+  }
+
+  #enqueue(entry: Entry): void {
+    // After all input of this tick has been read: connections are read in callbacks of their own.
+    if (this.#waiting.length === 0) setImmediate(this.#flush);
+    this.#waiting.push(entry);
+  }
+
+  #sendAll(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    if (waiting.length <= this.#batchMax) this.#send(waiting);
+    else for (let i = 0; i < waiting.length; i += this.#batchMax) this.#send(waiting.slice(i, i + this.#batchMax));
+  }
+
+  #send(batch: readonly Entry[]): void {
+    let isWaiting = true;
+    /** What became of the call after it had timed out: its reply, or nothing where it has not run. */
+    let late: PromiseWithResolvers<Buffer | undefined> | undefined;
+    const fail = (error: RedisUnavailableError): void => {
+      isWaiting = false;
+      this.breaker.recordFailure(performance.now());
+      for (const [i, { subject, reject }] of batch.entries()) {
+        const lateDecision = late?.promise.then((reply) => reply && readDecision(reply, offsetOf(i), subject));
+        reject(
+          lateDecision === undefined ? error : new RedisUnavailableError(error.message, { ...error, lateDecision }),
+        );
+      }
+    };
+    const timer = setTimeout(() => {
+      // Where this process itself was held up, the reply may have been there for long: it is read before this runs.
+      setImmediate(() => {
+        if (!isWaiting) return;
+        late = Promise.withResolvers();
+        fail(new RedisUnavailableError(`Redis did not respond within ${this.#timeoutMs} ms`, { mayHaveRun: true }));
+      });
+    }, this.#timeoutMs);
+    const onError = (cause: unknown): void => {
+      clearTimeout(timer);
+      const error = toUnavailableError(cause);
+      if (isWaiting) fail(error);
+      else if (!error.mayHaveRun) late?.resolve(undefined);
+    };
+    const onReply = (value: unknown): void => {
+      const reply = parseReply(value, batch.length);
+      if (reply instanceof RedisUnavailableError) {
+        onError(reply);
+        return;
+      }
+      clearTimeout(timer);
+      late?.resolve(reply);
+      if (!isWaiting) return;
+      isWaiting = false;
+      this.breaker.recordSuccess(performance.now());
+      if (this.#nowMs === undefined) this.clockOffsetMs = Date.now() - reply.readDoubleLE();
+      for (let i = 0; i < batch.length; i++) batch[i]?.resolve(reply, offsetOf(i));
+    };
+    this.#redis.rateLimitCheckBuffer(batch.length, this.#parametersOf(batch)).then(onReply, onError);
+  }
+
+  #parametersOf(batch: readonly Entry[]): (string | number)[] {
+    const parameters: (string | number)[] = [];
+    for (const { subject } of batch) parameters.push(subject.storageKey);
+    parameters.push(this.#nowMs?.() ?? '');
+    for (const { mode, cost, subject, perDay } of batch) parameters.push(mode, cost, subject.perMinute, perDay);
+    return parameters;
+  }
+}
+
+const offsetOf = (index: number): number => TIME_BYTES + index * RESULT_BYTES;
+
+/** The reply of check.lua to so many requests, or why it cannot be one. */
+function parseReply(reply: unknown, count: number): Buffer | RedisUnavailableError {
+  if (!Buffer.isBuffer(reply)) return invalidReply('it is no string');
+  const length = offsetOf(count);
+  if (reply.length !== length) return invalidReply(`it has ${reply.length} bytes, and not ${length}`);
+  const atMs = reply.readDoubleLE();
+  if (!(Math.abs(atMs) <= TIME_MAX_MS)) return invalidReply(`it has the time ${atMs}`);
+  for (let offset = TIME_BYTES; offset < length; offset += RESULT_BYTES) {
+    const code = reply.readUInt8(offset);
+    if (code > CODE_MAX) return invalidReply(`it has the outcome ${code}`);
+  }
+  return reply;
+}
+
+/** Reads the result of a check from a reply of check.lua. */
+export function readDecision(reply: Buffer, offset: number, subject: RateLimitSubject): RateLimitDecision {
+  const atMs = reply.readDoubleLE();
+  const code = reply.readUInt8(offset);
+  const minute = readWindow(reply, offset + 1, subject.perMinute, atMs);
+  const day = subject.perDay === undefined ? undefined : readWindow(reply, offset + 9, subject.perDay, atMs);
+  if (code === 0) return { outcome: 'admitted', atMs, minute, day };
+  const limitingWindow: WindowName = code % 2 === 1 ? 'minute' : 'day';
+  const releaseAtMs = atMs + reply.readUInt32LE(offset + 17);
+  const retryAfterSeconds = wholeSecondsUntil(atMs + reply.readUInt32LE(offset + 21), atMs);
+  const refusal = { atMs, minute, day, limitingWindow, releaseAtMs, retryAfterSeconds };
+  if (code <= 2) return { outcome: 'rate_limit_exceeded', ...refusal };
+  return { outcome: 'api_key_banned', ...refusal, bannedUntilMs: atMs + reply.readUInt32LE(offset + 25) };
+}
+
+const readWindow = (reply: Buffer, offset: number, limit: number, atMs: number): WindowStatus => ({
+  limit,
+  remaining: reply.readUInt32LE(offset),
+  resetAtMs: atMs + reply.readUInt32LE(offset + 4),
+});
+
+/** Reads the result of a peek from a reply of check.lua. */
+export function readSnapshot(reply: Buffer, offset: number, subject: RateLimitSubject): RateLimitSnapshot {
+  const atMs = reply.readDoubleLE();
+  const [minuteUsed, dayUsed] = [reply.readUInt32LE(offset + 1), reply.readUInt32LE(offset + 9)];
+  const windowOf = (limit: number, used: number, at: number): WindowStatus => ({
+    limit,
+    remaining: Math.max(0, limit - used),
+    resetAtMs: atMs + reply.readUInt32LE(at),
+  });
+  const banMs = reply.readUInt32LE(offset + 25);
+  return {
+    outcome: 'snapshot',
+    atMs,
+    minute: windowOf(subject.perMinute, minuteUsed, offset + 5),
+    day: subject.perDay === undefined ? undefined : windowOf(subject.perDay, dayUsed, offset + 13),
+    used: { minute: minuteUsed, day: subject.perDay === undefined ? undefined : dayUsed },
+    strikes: reply.readUInt32LE(offset + 17),
+    ban: banMs === 0 ? undefined : { untilMs: atMs + banMs, level: reply.readUInt32LE(offset + 21) },
+  };
+}

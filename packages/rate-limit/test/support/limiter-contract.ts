@@ -1,0 +1,154 @@
+import fc from 'fast-check';
+import { afterAll, describe, expect, test } from 'vitest';
+import { checkState, type SubjectState } from '../../src/algorithm/subject-state.ts';
+import type { RateLimiter } from '../../src/index.ts';
+import { arrivals, limits, newAddress, newKey, PROPERTY_RUNS, startMs, traffic } from './traffic.ts';
+
+const T0 = 1_700_000_000_000;
+const DAY = 86_400_000;
+
+export interface LimiterUnderTest {
+  readonly limiter: Omit<RateLimiter, 'recall'>;
+  /** Sets the clock that the limiter goes by. */
+  setNow(nowMs: number): void;
+  close?(): Promise<void>;
+}
+
+/** What every limiter promises, wherever it counts. */
+export function describeLimiter(name: string, open: () => LimiterUnderTest): void {
+  const opened = open();
+  const { limiter, setNow } = opened;
+  afterAll(() => opened.close?.());
+
+  describe(`${name}, as any limiter,`, () => {
+    test('admits as many requests as the limit, and no more', async () => {
+      setNow(T0);
+      const subject = newKey(3, 1_000);
+      const outcomes = [];
+      for (let i = 0; i < 4; i++) outcomes.push((await limiter.check(subject, 1)).outcome);
+      expect(outcomes).toEqual(['admitted', 'admitted', 'admitted', 'rate_limit_exceeded']);
+    });
+
+    test('returns the status after the request', async () => {
+      setNow(T0);
+      expect(await limiter.check(newKey(60, 1_000), 2)).toEqual({
+        outcome: 'admitted',
+        atMs: T0,
+        minute: { limit: 60, remaining: 58, resetAtMs: T0 + 60_000 },
+        day: { limit: 1_000, remaining: 998, resetAtMs: T0 + DAY },
+      });
+      expect(await limiter.check(newAddress(), 1)).toEqual({
+        outcome: 'admitted',
+        atMs: T0,
+        minute: { limit: 60, remaining: 59, resetAtMs: T0 + 60_000 },
+        day: undefined,
+      });
+    });
+
+    test('takes a batch whole or not at all', async () => {
+      setNow(T0);
+      const subject = newKey(10, 1_000);
+      await limiter.check(subject, 8);
+      expect(await limiter.check(subject, 3)).toMatchObject({
+        outcome: 'rate_limit_exceeded',
+        limitingWindow: 'minute',
+        releaseAtMs: T0 + 60_000,
+        minute: { remaining: 2 },
+        day: { remaining: 992 },
+      });
+      expect(await limiter.check(subject, 2)).toMatchObject({ outcome: 'admitted', minute: { remaining: 0 } });
+    });
+
+    test('names the day when that is used up', async () => {
+      setNow(T0);
+      const subject = newKey(10, 5);
+      await limiter.check(subject, 5);
+      expect(await limiter.check(subject, 1)).toMatchObject({
+        outcome: 'rate_limit_exceeded',
+        limitingWindow: 'day',
+        releaseAtMs: T0 + DAY,
+        retryAfterSeconds: DAY / 1_000,
+      });
+    });
+
+    test('reads a status without cost, and without a strike', async () => {
+      setNow(T0);
+      const subject = newKey(2, 1_000);
+      expect(await limiter.peek(subject)).toMatchObject({ outcome: 'snapshot', used: { minute: 0, day: 0 } });
+      await limiter.check(subject, 2);
+      for (let i = 0; i < 10; i++) await limiter.peek(subject);
+      expect(await limiter.peek(subject)).toEqual({
+        outcome: 'snapshot',
+        atMs: T0,
+        minute: { limit: 2, remaining: 0, resetAtMs: T0 + 60_000 },
+        day: { limit: 1_000, remaining: 998, resetAtMs: T0 + DAY },
+        used: { minute: 2, day: 2 },
+        strikes: 0,
+        ban: undefined,
+      });
+    });
+
+    test('counts a debit, though it does not fit', async () => {
+      setNow(T0);
+      const subject = newKey(5, 1_000);
+      await limiter.debit(subject, { minute: 7, day: 20 });
+      expect(await limiter.peek(subject)).toMatchObject({ minute: { remaining: 0 }, used: { minute: 7, day: 20 } });
+      expect((await limiter.check(subject, 1)).outcome).toBe('rate_limit_exceeded');
+    });
+
+    test('goes by the limits of the moment, so that a change of plan takes effect at once', async () => {
+      setNow(T0);
+      const subject = newKey(60, 1_000);
+      await limiter.check(subject, 40);
+      const lowered = { ...subject, perMinute: 30 };
+      expect(await limiter.check(lowered, 1)).toMatchObject({ minute: { limit: 30, remaining: 0 } });
+      expect(await limiter.check({ ...subject, perMinute: 300 }, 1)).toMatchObject({ minute: { remaining: 259 } });
+    });
+
+    test('bans a caller that goes on, and shows the ban', async () => {
+      setNow(T0);
+      const subject = newKey(2, 1_000);
+      for (let i = 0; i < 3; i++) await limiter.check(subject, 1);
+      setNow(T0 + 2_001);
+      expect((await limiter.check(subject, 1)).outcome).toBe('rate_limit_exceeded');
+      expect((await limiter.peek(subject)).strikes).toBe(1);
+      const banned = { outcome: 'api_key_banned', bannedUntilMs: T0 + 62_001, retryAfterSeconds: 60 };
+      expect(await limiter.check(subject, 1)).toMatchObject(banned);
+      expect((await limiter.peek(subject)).ban).toEqual({ untilMs: T0 + 62_001, level: 1 });
+    });
+
+    test('keeps subjects apart', async () => {
+      setNow(T0);
+      const [one, other] = [newKey(1, 1), newKey(1, 1)];
+      await limiter.check(one, 1);
+      expect((await limiter.check(other, 1)).outcome).toBe('admitted');
+    });
+
+    test('admits exactly the limit of any number of requests at once', async () => {
+      setNow(T0);
+      const subjects = Array.from({ length: 5 }, () => newKey(100, 1_000));
+      const requests = Array.from({ length: 1_000 }, (_, i) => subjects[i % 5] ?? expect.fail());
+      const decisions = await Promise.all(requests.map((subject) => limiter.check(subject, 1)));
+      const admitted = decisions.filter(({ outcome }) => outcome === 'admitted');
+      expect(admitted.length).toBe(500);
+      // Some serial order explains the decisions: each remaining number was returned once.
+      const remaining = admitted.map((decision) => decision.minute.remaining).sort((a, b) => b - a);
+      expect(remaining).toEqual(Array.from({ length: 500 }, (_, i) => 99 - Math.floor(i / 5)));
+    });
+
+    test('decides as the algorithm does, whatever is sent', async () => {
+      const given = fc.tuple(limits, traffic({ stepsBack: true, changesPlan: true }), startMs, fc.boolean());
+      const property = fc.asyncProperty(given, async ([{ perMinute, perDay }, requests, fromMs, isKey]) => {
+        let state: SubjectState | undefined;
+        const all = arrivals(isKey ? newKey(perMinute, perDay) : newAddress(), requests.slice(0, 40), fromMs);
+        for (const { subject, cost, nowMs } of all) {
+          setNow(nowMs);
+          const step = checkState(state, subject, cost, nowMs);
+          state = step.state;
+          expect(await limiter.check(subject, cost)).toEqual(step.decision);
+        }
+      });
+      await fc.assert(property, { numRuns: Math.ceil(PROPERTY_RUNS / 5) });
+    });
+  });
+}

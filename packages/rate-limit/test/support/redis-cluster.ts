@@ -1,0 +1,87 @@
+import { startRedisServer } from '@petstore/testing';
+import { Redis } from 'ioredis';
+
+type Server = Awaited<ReturnType<typeof startRedisServer>>;
+
+const MASTERS = 3;
+const HOST = '127.0.0.1';
+const NODE_CONFIG = {
+  'cluster-enabled': 'yes',
+  'cluster-node-timeout': 2_000,
+  // The other masters go on while one is replaced.
+  'cluster-require-full-coverage': 'no',
+  'repl-diskless-sync-delay': 0,
+  databases: 1,
+};
+
+/** Six real servers on the loopback interface: three masters, and a replica of each. */
+export async function startRedisCluster() {
+  const servers = await Promise.all(
+    Array.from({ length: 2 * MASTERS }, () => startRedisServer({ config: NODE_CONFIG })),
+  );
+  const [first] = servers;
+  for (const [i, { port }] of servers.entries()) {
+    await ask(servers.slice(i), async (client) => {
+      await client.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
+      if (i < MASTERS) await client.call('CLUSTER', 'ADDSLOTSRANGE', firstSlot(i), firstSlot(i + 1) - 1);
+      if (port !== first?.port) await client.call('CLUSTER', 'MEET', HOST, first?.port ?? 0);
+    });
+  }
+  await Promise.all(servers.map((server) => waitUntil(server, knowsAllNodes)));
+  const ids = await Promise.all(servers.map((server) => ask([server], (client) => client.call('CLUSTER', 'MYID'))));
+  for (const [i, server] of servers.entries()) {
+    const master = ids[i - MASTERS];
+    if (i >= MASTERS) await ask([server], (client) => client.call('CLUSTER', 'REPLICATE', String(master)));
+  }
+  await Promise.all(servers.map((server) => waitUntil(server, isWhole)));
+  return {
+    nodes: servers.map(({ port }) => ({ host: HOST, port })),
+    async findMaster(key: string): Promise<Server> {
+      const port = await ask(servers, async (client) => {
+        const slot = await client.cluster('KEYSLOT', key);
+        const ranges = await client.cluster('SLOTS');
+        return ranges.find(([from, to]) => from <= slot && slot <= to)?.[2]?.[1];
+      });
+      const server = servers.find((node) => node.port === port);
+      if (server === undefined) throw new Error(`no server at port ${port}`);
+      return server;
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
+    },
+  };
+}
+
+const firstSlot = (master: number): number => Math.floor((master * 16_384) / MASTERS);
+
+/** Nodes that have not responded yet are known by address alone, and cannot be given a replica. */
+async function knowsAllNodes(client: Redis): Promise<boolean> {
+  const nodes = String(await client.call('CLUSTER', 'NODES'));
+  return nodes.trim().split('\n').length === 2 * MASTERS && !/handshake|noaddr|fail/.test(nodes);
+}
+
+/** A replica without its master's data cannot take its place; a node must know who serves what. */
+async function isWhole(client: Redis): Promise<boolean> {
+  const [info, slots, replication] = await Promise.all([
+    client.cluster('INFO'),
+    client.cluster('SLOTS'),
+    client.info('replication'),
+  ]);
+  const isLinked = replication.includes('role:master') || replication.includes('master_link_status:up');
+  const isServed = slots.length === MASTERS && slots.every(([, , ...nodes]) => nodes.length === 2);
+  return isLinked && isServed && info.includes('cluster_state:ok');
+}
+
+const waitUntil = (server: Server, condition: (client: Redis) => Promise<boolean>): Promise<void> =>
+  ask([server], async (client) => {
+    while (!(await condition(client))) await new Promise((resolve) => setTimeout(resolve, 20));
+  });
+
+async function ask<Answer>([first]: readonly Server[], question: (client: Redis) => Promise<Answer>): Promise<Answer> {
+  const client = new Redis(first?.port ?? 0, { maxRetriesPerRequest: 1 });
+  try {
+    return await question(client);
+  } finally {
+    client.disconnect();
+  }
+}

@@ -1,0 +1,98 @@
+import type { ApiKeyId } from '@petstore/domain';
+import fc from 'fast-check';
+import { vi } from 'vitest';
+import { type ApiKeySubject, apiKeySubject, clientAddressSubject, type RateLimitSubject } from '../../src/index.ts';
+
+/** Runs of each property; a longer run is `PETSTORE_PROPERTY_RUNS=20000`. fast-check prints the seed of a failure. */
+export const PROPERTY_RUNS = Number(process.env['PETSTORE_PROPERTY_RUNS'] || 250);
+// A longer run may take longer.
+vi.setConfig({ testTimeout: Math.max(60_000, PROPERTY_RUNS * 200) });
+
+/** Any moment; where times are kept modulo 2^32 ms this crosses the border, too. */
+const START_MS = 1_700_000_000_000;
+export const startMs = fc.integer({ min: START_MS, max: START_MS + 2 ** 32 });
+
+let serial = 0;
+/** A key that no other test uses. */
+export const newKey = (perMinute: number, perDay: number): ApiKeySubject =>
+  apiKeySubject(`K${serial++}` as ApiKeyId, { perMinute, perDay }); // never leaves the test
+
+export const newAddress = (): RateLimitSubject => clientAddressSubject(`address ${serial++}`);
+
+/** One request, `gapMs` after the one before. */
+export interface Request {
+  readonly gapMs: number;
+  readonly cost: number;
+  /** The plan from here on, as shares of the first one. */
+  readonly planShare?: number | undefined;
+}
+
+const forward = fc.oneof(
+  { weight: 4, arbitrary: fc.constant(0) },
+  { weight: 6, arbitrary: fc.integer({ min: 1, max: 60 }) },
+  { weight: 6, arbitrary: fc.integer({ min: 0, max: 1_500 }) },
+  { weight: 3, arbitrary: fc.integer({ min: 1_900, max: 61_500 }) },
+  { weight: 1, arbitrary: fc.constantFrom(999, 1_000, 1_001, 2_000, 2_001, 59_999, 60_000, 60_001, 299_999, 300_000) },
+  { weight: 2, arbitrary: fc.integer({ min: 60_000, max: 700_000 }) },
+  { weight: 1, arbitrary: fc.integer({ min: 3_000_000, max: 90_000_000 }) },
+);
+const backward = fc.oneof(
+  { weight: 6, arbitrary: fc.integer({ min: -60_000, max: -1 }) },
+  { weight: 1, arbitrary: fc.constantFrom(-59_999, -60_000, -60_001) },
+  { weight: 2, arbitrary: fc.integer({ min: -100_000_000, max: -60_001 }) },
+);
+
+interface TrafficOptions {
+  /** Whether the clock may step back. @default false */
+  readonly stepsBack?: boolean;
+  /** Whether limits may change on the way. @default false */
+  readonly changesPlan?: boolean;
+}
+
+/** What comes in for one subject: bursts, trickles, silences. */
+export function traffic({ stepsBack = false, changesPlan = false }: TrafficOptions = {}): fc.Arbitrary<Request[]> {
+  const gapMs = stepsBack ? fc.oneof({ weight: 12, arbitrary: forward }, { weight: 1, arbitrary: backward }) : forward;
+  const cost = fc.oneof(
+    { weight: 5, arbitrary: fc.constant(1) },
+    { weight: 1, arbitrary: fc.integer({ min: 1, max: 20 }) },
+  );
+  const planShare = changesPlan
+    ? fc.oneof(
+        { weight: 20, arbitrary: fc.constant(undefined) },
+        { weight: 1, arbitrary: fc.double({ min: 0.1, max: 2, noNaN: true }) },
+      )
+    : fc.constant(undefined);
+  return fc.array(fc.record({ gapMs, cost, planShare }), { minLength: 20, maxLength: 250, size: 'max' });
+}
+
+/** Limits from the smallest to those that are never reached. */
+export const limits = fc.record({
+  perMinute: fc.oneof(fc.integer({ min: 1, max: 10 }), fc.constantFrom(29, 60, 300, 1_000_000_000)),
+  perDay: fc.oneof(fc.integer({ min: 1, max: 40 }), fc.constantFrom(100, 1_000, 1_000_000_000)),
+});
+
+/** A request as it comes to the limiter. */
+export interface Arrival {
+  readonly subject: RateLimitSubject;
+  readonly cost: number;
+  readonly nowMs: number;
+}
+
+/** Walks along the requests; costs are cut to what the limits could ever admit. */
+export function* arrivals(first: RateLimitSubject, requests: readonly Request[], fromMs: number): Generator<Arrival> {
+  let nowMs = fromMs;
+  let subject = first;
+  for (const { gapMs, cost, planShare } of requests) {
+    nowMs += gapMs;
+    if (planShare !== undefined) subject = scale(first, planShare);
+    const most = Math.min(subject.perMinute, subject.perDay ?? subject.perMinute);
+    yield { subject, cost: Math.min(cost, most), nowMs };
+  }
+}
+
+function scale(subject: RateLimitSubject, share: number): RateLimitSubject {
+  const scaled = (limit: number) => Math.min(1_000_000_000, Math.max(1, Math.floor(limit * share)));
+  return subject.type === 'api-key'
+    ? { ...subject, perMinute: scaled(subject.perMinute), perDay: scaled(subject.perDay) }
+    : { ...subject, perMinute: scaled(subject.perMinute) };
+}

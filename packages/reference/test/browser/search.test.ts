@@ -1,0 +1,88 @@
+import type { Page, WatchedPage } from '@petstore/testing/chromium';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventually, PHONE, useSiteBrowser, waitUntilLoaded, widthOf } from '../support/site-browser.ts';
+
+const { origin, visit, visitReference } = await useSiteBrowser();
+
+const searchFor = async (page: Page, words: string) => {
+  const dialog = page.getByRole('dialog', { name: 'Search' });
+  const links = dialog.getByRole('link');
+  await dialog.getByRole('searchbox').fill('');
+  await eventually(() => links.count()).toBe(0); // nothing is left of the search before
+  await dialog.getByRole('searchbox').fill(words);
+  return { dialog, links, first: links.first() };
+};
+
+describe('on a guide', () => {
+  let guide: WatchedPage;
+  beforeAll(async () => {
+    guide = await visit('/docs/versions');
+    await guide.page.keyboard.press('Control+k');
+  });
+  afterAll(() => guide[Symbol.asyncDispose]());
+
+  test.each([
+    ['cancel', 'Cancel an order'],
+    ['getPetById', 'Find a pet by its identifier'],
+    ['listOrdersPage', 'List orders, page by page'],
+    ['shipDate', 'Order'],
+    ['backing off', 'Limits and backing off'],
+    ['banned', 'api_key_banned'],
+    ['order_already_cancelled', 'order_already_cancelled'],
+    ['Retry-After', 'Error 429'],
+    ['429', 'Error 429'],
+    ['cursor', 'v2 preview'],
+    ['client', 'Five minutes over REST'],
+    ['rate limt', 'rate_limit_exceeded'],
+  ])('for "%s" finds %s', async (words, found) => {
+    const { links } = await searchFor(guide.page, words);
+    await eventually(async () => (await links.allTextContents()).slice(0, 4).join()).toContain(found);
+    expect(guide.offences).toEqual([]);
+  });
+});
+
+describe('on the reference', () => {
+  let reference: WatchedPage;
+  beforeAll(async () => {
+    reference = await visitReference();
+  });
+  afterAll(() => reference[Symbol.asyncDispose]());
+
+  test.each([
+    ['cancelOrder', '#tag/orders/cancelOrder', 'Cancel an order'],
+    ['order schema', '#models/Order', 'Order'],
+  ])('for "%s" leads within the reference to %s', async (words, hash, name) => {
+    await reference.page.getByRole('button', { name: 'Search' }).click();
+    const { dialog, first } = await searchFor(reference.page, words);
+    await eventually(() => first.textContent()).toContain(name);
+    await reference.page.keyboard.press('ArrowDown');
+    await reference.page.keyboard.press('Enter');
+    await eventually(() => dialog.isVisible()).toBe(false);
+    expect(new URL(reference.page.url()).hash).toBe(hash);
+    const heading = reference.page.getByRole('heading', { name, exact: true }).last();
+    await eventually(async () => (await heading.boundingBox())?.y).toBeLessThan(400);
+    await eventually(async () => (await heading.boundingBox())?.y).toBeGreaterThan(0);
+  });
+
+  test('leads with Enter from the reference to a section of a guide', async () => {
+    await waitUntilLoaded(reference.page);
+    await reference.page.keyboard.press('Control+k');
+    const { first } = await searchFor(reference.page, 'strike');
+    await eventually(() => first.textContent()).toContain('Bans');
+    await reference.page.keyboard.press('Enter');
+    await reference.page.waitForURL('**/docs/limits#bans');
+    expect(reference.offences).toEqual([]);
+  });
+});
+
+test('says that there is nothing, and finds again what there is', async () => {
+  await using guide = await visit('/docs/errors/overloaded', PHONE);
+  await guide.page.getByRole('button', { name: 'Search' }).tap();
+  const { dialog, first } = await searchFor(guide.page, 'hippopotamus');
+  await dialog.getByText('Nothing found for “hippopotamus”.').waitFor();
+  await searchFor(guide.page, 'api_key_banned');
+  await eventually(() => first.getAttribute('href')).toBe(`${origin}/docs/errors/api_key_banned`);
+  expect(await widthOf(guide.page)).toBeLessThanOrEqual(390);
+  await guide.page.keyboard.press('Escape');
+  expect(await dialog.isVisible()).toBe(false);
+});

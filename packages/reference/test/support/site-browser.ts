@@ -1,0 +1,57 @@
+import {
+  type BrowserContextOptions,
+  launchChromium,
+  openWatchedPage,
+  type Page,
+  type WatchedPage,
+} from '@petstore/testing/chromium';
+import { afterAll, expect, vi } from 'vitest';
+import { startSiteServer } from './site-server.ts';
+
+/** The site, and a browser that opens its pages. */
+interface SiteBrowser {
+  readonly origin: string;
+  /** Opens a page with storage and cookies of its own. */
+  visit(path: string, options?: BrowserContextOptions): Promise<WatchedPage>;
+  /** {@link visit} of the reference of v1; waits until it shows its operations. */
+  visitReference(path?: string, options?: BrowserContextOptions): Promise<WatchedPage>;
+  /** A page whose requests are not watched, so that a test can respond to them itself. */
+  openPage(): Promise<Page>;
+}
+
+/** Serves the site and runs a browser for the tests of a file. */
+export async function useSiteBrowser(): Promise<SiteBrowser> {
+  // Longer than the browser's own 30 s, so that the browser reports what failed to load.
+  vi.setConfig({ testTimeout: 90_000 });
+  const site = await startSiteServer();
+  const browser = await launchChromium();
+  afterAll(async () => {
+    await browser.close();
+    await site[Symbol.asyncDispose]();
+    vi.resetConfig();
+  });
+  const visit: SiteBrowser['visit'] = (path, options) => openWatchedPage(browser, site.origin + path, options);
+  return {
+    origin: site.origin,
+    visit,
+    async visitReference(path = '/docs', options = {}) {
+      const reference = await visit(path, options);
+      await waitForReference(reference.page);
+      return reference;
+    },
+    openPage: () => browser.newPage(),
+  };
+}
+
+export const PHONE: BrowserContextOptions = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+
+export const waitForReference = (page: Page): Promise<void> =>
+  page.getByRole('heading', { name: 'List all orders' }).waitFor({ state: 'attached' });
+
+/** Call it before leaving a page whose offences are checked: a request that leaving aborts would be one. */
+export const waitUntilLoaded = (page: Page): Promise<void> => page.waitForLoadState('networkidle');
+
+/** Polls what the page is about to show. */
+export const eventually = <Value>(read: () => Value) => expect.poll(read, { timeout: 25_000 });
+
+export const widthOf = (page: Page): Promise<number> => page.evaluate(() => document.documentElement.scrollWidth);

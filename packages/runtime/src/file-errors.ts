@@ -1,0 +1,20 @@
+const REASONS: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied',
+  EISDIR: 'it is a folder',
+  ENOENT: 'there is no such file or folder',
+  ENOSPC: 'no space is left on the disk',
+  ENOTDIR: 'a part of the path is a file',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
+};
+
+/**
+ * Says in words why a file or folder cannot be used.
+ *
+ * @param reasons texts for codes that mean something more precise to the caller
+ */
+export function describeFileError(error: unknown, reasons: Readonly<Record<string, string>> = {}): string {
+  if (!(error instanceof Error)) return String(error);
+  const code = 'code' in error ? String(error.code) : '';
+  return reasons[code] ?? REASONS[code] ?? error.message;
+}

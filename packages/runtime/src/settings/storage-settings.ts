@@ -1,0 +1,54 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { type Environment, onOrOff, parsedBy, readVariables, type VariableValues } from './read-variables.ts';
+import { parseRedisTarget, type RedisTarget } from './redis-target.ts';
+
+/** Where the data and the limits are kept: what the server and the command line both read. */
+export interface StorageSettings {
+  /** `undefined`: embedded PostgreSQL in {@link dataFolder}. */
+  readonly databaseUrl?: string | undefined;
+  /** `undefined`: a private Redis in {@link dataFolder}, if the machine has the program. */
+  readonly redis?: RedisTarget | undefined;
+  /** Absolute path. */
+  readonly dataFolder: string;
+  /** Whether the schema may be changed. */
+  readonly migrate: boolean;
+}
+
+export const STORAGE_VARIABLES = {
+  DATABASE_URL: parsedBy(parseDatabaseUrl).optional().meta({
+    description: 'the address of a PostgreSQL database, postgres://user:password@host:5432/database',
+    secret: true,
+  }),
+  REDIS_URL: parsedBy(parseRedisTarget)
+    .optional()
+    .meta({
+      description:
+        'redis://user:password@host:6379/0 (rediss:// for TLS), several of these separated by commas for a cluster ' +
+        '(all with the same user and password, and no database), or redis+sentinel://host:26379,host:26379/master-name',
+      secret: true,
+    }),
+  DATA_DIR: z.string().default('.data').describe('a folder'),
+  MIGRATE: onOrOff('on'),
+};
+
+/**
+ * @param workingFolder what a relative DATA_DIR is relative to
+ * @throws SettingsError
+ */
+export const readStorageSettings = (environment: Environment, workingFolder: string): StorageSettings =>
+  toStorageSettings(readVariables(environment, STORAGE_VARIABLES), workingFolder);
+
+export const toStorageSettings = (
+  { DATABASE_URL, REDIS_URL, DATA_DIR, MIGRATE }: VariableValues<typeof STORAGE_VARIABLES>,
+  workingFolder: string,
+): StorageSettings => ({
+  databaseUrl: DATABASE_URL,
+  redis: REDIS_URL,
+  dataFolder: resolve(workingFolder, DATA_DIR),
+  migrate: MIGRATE,
+});
+
+function parseDatabaseUrl(text: string): string | undefined {
+  return /^postgres(?:ql)?:\/\//.test(text) && URL.canParse(text) ? text : undefined;
+}

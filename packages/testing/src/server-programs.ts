@@ -1,0 +1,88 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { RuntimeError } from '@petstore/runtime';
+import {
+  findPostgresBinaries,
+  findRedisProgram,
+  findUnprivilegedUser,
+  initialiseCluster,
+  POSTGRES_USER,
+  type PostgresCluster,
+  type PostgresParameters,
+  type RunningRedis,
+  startRedis,
+} from '@petstore/runtime/servers';
+
+/**
+ * Data need not survive a crash of the machine, so nothing waits for a disk. What was committed survives the end of the
+ * server all the same, as the system has it by then.
+ */
+export const TEST_POSTGRES_PARAMETERS: PostgresParameters = {
+  fsync: 'off',
+  full_page_writes: 'off',
+  wal_level: 'minimal',
+  max_wal_senders: 0,
+  // Hundreds of databases that live for a second each would be visited in turn.
+  autovacuum: 'off',
+  max_connections: 400,
+  shared_buffers: '128MB',
+  jit: 'off',
+  timezone: 'UTC',
+};
+
+export interface TestCluster {
+  readonly cluster: PostgresCluster;
+  /** The superuser's address of the database `postgres`. */
+  urlAt(port: number): string;
+}
+
+/** Makes an empty PostgreSQL data folder below a folder that does not exist yet. */
+export async function createTestCluster(folder: string): Promise<TestCluster> {
+  mkdirSync(folder);
+  chmodSync(folder, 0o711); // the server may run as another user
+  const user = findUnprivilegedUser();
+  const password = randomBytes(12).toString('hex');
+  const passwordFile = join(folder, 'password');
+  writeFileSync(passwordFile, password, { mode: 0o600 });
+  if (user !== undefined) chownSync(passwordFile, user.uid, user.gid);
+  const cluster: PostgresCluster = {
+    binaries: await findPostgresBinaries(),
+    folder: join(folder, 'data'),
+    logFile: join(folder, 'postgres.log'),
+    passwordFile,
+    user,
+  };
+  await initialiseCluster(cluster, { flush: false });
+  return { cluster, urlAt: (port) => `postgres://${POSTGRES_USER}:${password}@127.0.0.1:${port}/postgres` };
+}
+
+export interface RedisServerOptions {
+  /** Directives by name, as in redis.conf. Nothing is saved to disk unless they say so. */
+  readonly config?: Readonly<Record<string, string | number>>;
+  /** @default a free one */
+  readonly port?: number;
+  /** Runs it as a Sentinel. @default false */
+  readonly sentinel?: boolean;
+}
+
+/** Starts a Redis server in a folder, which is made if it does not exist. */
+export async function startTestRedis(folder: string, options: RedisServerOptions = {}): Promise<RunningRedis> {
+  const program = findRedisProgram();
+  if (program === undefined) {
+    throw new RuntimeError(
+      'A Redis server is needed, and this machine has neither redis-server nor valkey-server. ' +
+        'Install one: apt-get install redis-server (Debian, Ubuntu), brew install redis (macOS).',
+    );
+  }
+  mkdirSync(folder, { recursive: true });
+  const { config, ...rest } = options;
+  const defaults = rest.sentinel ? {} : { save: '""', appendonly: 'no', databases: 4096 };
+  return startRedis({
+    program,
+    folder,
+    logFile: join(folder, 'redis.log'),
+    config: { ...defaults, ...config },
+    ...rest,
+  });
+}

@@ -1,0 +1,144 @@
+import {
+  DEPRECATION_GUIDE_PATH,
+  describeServers,
+  ERROR_CATALOGUE,
+  type ErrorCode,
+  type ProcedureMeta,
+  type RestBinding,
+  referencePath,
+  stabilityExtensions,
+  type VersionDescription,
+} from '@petstore/api';
+import type { OpenAPIObject } from 'trpc-to-openapi';
+import { errorSchema, HEADER_COMPONENTS, type Headers, headersOf, SECURITY } from './components.ts';
+import { ErrorResponses } from './error-responses.ts';
+
+type Schemas = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>;
+type PathItem = NonNullable<OpenAPIObject['paths']>[string];
+type Operation = NonNullable<PathItem['get']>;
+type Parameter = NonNullable<Operation['parameters']>[number];
+type Responses = NonNullable<Operation['responses']>;
+
+const ERROR_CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[]; // the catalogue's own keys
+
+/** Each installation names its own in the document that it serves; these names exist nowhere (RFC 2606). */
+const PRODUCTION = 'https://api.petstore.example';
+const SERVERS = [
+  { url: PRODUCTION, description: 'Production' },
+  { url: 'https://staging.petstore.example', description: 'Staging' },
+];
+
+function describeSuccess(generated: Responses, rest: RestBinding): Responses {
+  const { description, content } = generated['200'];
+  const isDeprecated = rest.deprecatedAt !== undefined;
+  if (rest.response === undefined) return { 204: { description, headers: headersOf(204, isDeprecated) } };
+  const body = content['application/json'];
+  return {
+    200: {
+      description,
+      headers: { ...headersOf(200, isDeprecated), ...rest.responseHeaders },
+      content: { 'application/json': rest.examples === undefined ? body : { ...body, examples: rest.examples } },
+    },
+  };
+}
+
+/** Puts description and example where consoles look for them; the generator leaves them in a schema that is optional. */
+function describeParameter(parameter: Parameter): Parameter {
+  if (!('schema' in parameter) || parameter.schema === undefined) return parameter;
+  // Of every keyword at once: the types know either a reference's or a schema's.
+  const { description, examples, ...schema } = parameter.schema as Record<string, unknown>;
+  const [example] = Array.isArray(examples) ? examples : [];
+  return {
+    ...parameter,
+    ...(parameter.description === undefined && typeof description === 'string' && { description }),
+    ...(example !== undefined && { example }),
+    schema,
+  };
+}
+
+function decorateOperation(operation: Operation, meta: ProcedureMeta, errors: ErrorResponses): Operation {
+  const { rest, stability = 'stable', openapi } = meta;
+  const { security: _, parameters = [], responses = {}, ...others } = operation;
+  if (rest === undefined) throw new Error(`${operation.operationId} has no meta.rest.`);
+  if ((rest.deprecatedAt === undefined) !== (rest.sunsetAt === undefined)) {
+    throw new Error(`${operation.operationId} is deprecated without a sunset, or has a sunset without being so.`);
+  }
+  return {
+    ...others,
+    ...(rest.deprecatedAt && {
+      externalDocs: {
+        description: 'What is deprecated, and what there is instead.',
+        url: PRODUCTION + DEPRECATION_GUIDE_PATH,
+      },
+    }),
+    ...stabilityExtensions(stability, rest.sunsetAt),
+    // The key that all others need is asked for at the top.
+    ...(openapi?.protect === false && { security: [] }),
+    ...(parameters.length > 0 && { parameters: parameters.map(describeParameter) }),
+    responses: {
+      ...describeSuccess(responses, rest),
+      ...errors.describe(rest),
+    },
+  };
+}
+
+/** The generator closes every schema of an answer; ours stay open, so that a new field breaks no caller. */
+function openSchemas(schemas: Schemas = {}): Schemas {
+  const open = Object.entries(schemas).map(([name, schema]) => {
+    const { additionalProperties: _, ...rest } = schema as Record<string, unknown>; // as above
+    return [name, rest] as const;
+  });
+  return Object.fromEntries(open);
+}
+
+/** A version without a deprecated operation has no headers of deprecations. */
+const usedHeaders = (references: string): Headers =>
+  Object.fromEntries(
+    Object.entries(HEADER_COMPONENTS).filter(([name]) => references.includes(`"#/components/headers/${name}"`)),
+  );
+
+/**
+ * Adds what the generator does not know: our errors and their schema, 204, headers, examples, tags with descriptions,
+ * servers, stability.
+ *
+ * @param metaOfOperation by operationId
+ */
+export function decorateDocument(
+  document: OpenAPIObject,
+  metaOfOperation: ReadonlyMap<string, ProcedureMeta>,
+  about: VersionDescription,
+): OpenAPIObject {
+  const errors = new ErrorResponses();
+  const paths = Object.entries(document.paths ?? {}).map(([path, item]) => {
+    // The generator puts nothing but operations into a path.
+    const operations = Object.entries(item as Record<string, Operation>).map(([method, operation]) => {
+      const meta = metaOfOperation.get(operation.operationId ?? '');
+      if (meta === undefined) throw new Error(`${method} ${path} belongs to no procedure.`);
+      return [method, decorateOperation(operation, meta, errors)] as const;
+    });
+    return [path, Object.fromEntries(operations)] as const;
+  });
+  const { schemas, securitySchemes } = document.components ?? {};
+  const responses = errors.components;
+  const { reservedCodes = [] } = about;
+  const codes = ERROR_CODES.filter((code) => errors.codes.has(code) || reservedCodes.includes(code));
+  return {
+    openapi: document.openapi,
+    info: { ...document.info, contact: { name: 'The maintainers of Petstore Orders' } },
+    externalDocs: {
+      description: 'The interactive reference, with guides.',
+      url: PRODUCTION + referencePath(about.version),
+    },
+    servers: describeServers(SERVERS.map(({ url, description }) => ({ url: `${url}/${about.version}`, description }))),
+    security: SECURITY,
+    tags: [...about.tags],
+    ...(about.tagGroups && { 'x-tagGroups': about.tagGroups }),
+    paths: Object.fromEntries(paths),
+    components: {
+      schemas: { ...openSchemas(schemas), Error: errorSchema(codes, reservedCodes) },
+      responses,
+      headers: usedHeaders(JSON.stringify([paths, responses])),
+      ...(securitySchemes && { securitySchemes }),
+    },
+  };
+}

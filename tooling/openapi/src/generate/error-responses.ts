@@ -1,0 +1,91 @@
+import { ERROR_CATALOGUE, type ErrorCode, type RestBinding } from '@petstore/api';
+import type { OpenAPIObject } from 'trpc-to-openapi';
+import { errorObject, headersOf } from './components.ts';
+
+type Responses = NonNullable<NonNullable<OpenAPIObject['components']>['responses']>;
+type Response = Responses[string];
+type ErrorObject = ReturnType<typeof errorObject>;
+type ErrorStatus = number | 'default';
+
+/** What any operation may answer with, its own errors aside. */
+const COMMON_CODES: readonly ErrorCode[] = [
+  'invalid_request',
+  'missing_api_key',
+  'invalid_api_key',
+  'rate_limit_exceeded',
+  'api_key_banned',
+  'internal_error',
+  'service_unavailable',
+  'overloaded',
+];
+
+/** What is wrong with a request before it is one for the operation. Codes that need a body cannot come: none is read. */
+const OTHER_CODES: readonly ErrorCode[] = [
+  'route_not_found',
+  'method_not_allowed',
+  'request_timeout',
+  'expectation_failed',
+  'headers_too_large',
+];
+
+/** By status: what the component is called, and what the status means. */
+const STATUSES: Readonly<Record<ErrorStatus, { readonly name: string; readonly description: string }>> = {
+  400: { name: 'BadRequest', description: 'The request is not valid.' },
+  401: { name: 'Unauthorized', description: 'Missing or invalid API key.' },
+  404: { name: 'NotFound', description: 'The resource could not be found.' },
+  409: { name: 'Conflict', description: 'The order is not pending any more.' },
+  410: { name: 'Gone', description: 'The operation is past its sunset date.' },
+  429: { name: 'TooManyRequests', description: 'Rate limit exceeded, or the API key is banned for a while.' },
+  500: { name: 'InternalServerError', description: 'Something went wrong on our side.' },
+  503: { name: 'ServiceUnavailable', description: 'The service cannot answer at the moment.' },
+  default: { name: 'OtherError', description: 'Any other failure: of a request before it is one for an operation.' },
+};
+
+/** The answers to failures of all operations, those that several have in common as components. */
+export class ErrorResponses {
+  readonly components: Responses = {};
+  /** All that were described. */
+  readonly codes = new Set<ErrorCode>();
+
+  /** The failures of one operation, by status. */
+  describe({ errors, deprecatedAt, invalidRequest }: RestBinding): Responses {
+    const isDeprecated = deprecatedAt !== undefined;
+    const byStatus = Map.groupBy([...COMMON_CODES, ...errors], (code) => ERROR_CATALOGUE[code].status);
+    const statuses = [...byStatus].sort(([one], [other]) => one - other);
+    return {
+      ...Object.fromEntries(
+        statuses.map(([status, codes]) => {
+          const shown = codes.map((code) => errorObject(code, code === 'invalid_request' ? invalidRequest : undefined));
+          return [status, this.#describe(status, shown, isDeprecated)];
+        }),
+      ),
+      default: this.#describe(
+        'default',
+        OTHER_CODES.map((code) => errorObject(code)),
+        isDeprecated,
+      ),
+    };
+  }
+
+  #describe(status: ErrorStatus, shown: readonly ErrorObject[], isDeprecated: boolean): Response {
+    const about = STATUSES[status];
+    if (about === undefined) throw new Error(`Say in STATUSES what ${status} means.`);
+    for (const { code } of shown) this.codes.add(code);
+    const response = {
+      description: about.description,
+      headers: headersOf(status, isDeprecated),
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' }, examples: examplesOf(shown) } },
+    };
+    if (status !== 'default' && !shown.every(isCommon)) return response;
+    const name = `${isDeprecated ? 'Deprecated' : ''}${about.name}`;
+    this.components[name] = response;
+    return { $ref: `#/components/responses/${name}` };
+  }
+}
+
+/** Whether any operation may answer so, in these words. */
+const isCommon = ({ code, message }: ErrorObject): boolean =>
+  COMMON_CODES.includes(code) && message === ERROR_CATALOGUE[code].message;
+
+const examplesOf = (shown: readonly ErrorObject[]) =>
+  Object.fromEntries(shown.map((value) => [value.code, { summary: ERROR_CATALOGUE[value.code].message, value }]));

@@ -1,0 +1,79 @@
+import { isDeepStrictEqual } from 'node:util';
+import { follow, isObject, type Json, type JsonObject } from './documents.ts';
+
+/** Members that inform readers and bind no caller; so do extensions (`x-...`). */
+const IGNORED = new Set([
+  'description',
+  'summary',
+  'title',
+  'example',
+  'examples',
+  'externalDocs',
+  'tags',
+  'deprecated',
+]);
+/** Members that hold things by their names, to which a later document may add. */
+const MAPS = new Set(['responses', 'headers', 'content', 'properties']);
+
+/**
+ * Finds what of a released OpenAPI document the current one no longer keeps: each path, operation, parameter, response,
+ * header and property must still be there, and equal. A deprecated operation may go once its `x-sunset` is past.
+ *
+ * @param now decides which sunsets are past
+ * @returns one sentence for each difference, beginning with its JSON pointer, references followed
+ */
+export function findBrokenPromises(released: JsonObject, current: JsonObject, now: Date): readonly string[] {
+  const found: string[] = [];
+
+  function compare(before: Json, after: Json, pointer: string, isMap: boolean): void {
+    const [one, other] = [follow(before, released), follow(after, current)];
+    if (!isObject(one) || !isObject(other)) {
+      if (!isDeepStrictEqual(sorted(one), sorted(other))) {
+        found.push(`${pointer} went from ${JSON.stringify(one)} to ${JSON.stringify(other)}`);
+      }
+      return;
+    }
+    for (const name of new Set([...Object.keys(one), ...Object.keys(other)])) {
+      if (!isMap && (IGNORED.has(name) || name.startsWith('x-'))) continue;
+      const at = `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+      const [own, others] = [one[name], other[name]];
+      if (others === undefined) {
+        if (!isPastSunset(own, now)) found.push(`${at} was removed`);
+      } else if (own === undefined) {
+        if (!isMap || isRequired(others)) found.push(`${at} was added`);
+      } else if (name === 'parameters') {
+        compare(byName(own, released), byName(others, current), at, true);
+      } else {
+        // A path holds operations by their methods.
+        compare(own, others, at, pointer === '/paths' || (!isMap && MAPS.has(name)));
+      }
+    }
+  }
+
+  for (const name of ['paths', 'security'] as const) {
+    compare(released[name] ?? {}, current[name] ?? {}, `/${name}`, true);
+  }
+  return found;
+}
+
+/** Parameters are a list, in which only their names count. */
+const byName = (parameters: Json, document: JsonObject): JsonObject =>
+  Object.fromEntries(
+    (Array.isArray(parameters) ? parameters : []).map((reference) => {
+      const parameter = follow(reference, document);
+      return [isObject(parameter) ? `${parameter['in']} ${parameter['name']}` : String(parameter), parameter];
+    }),
+  );
+
+/** The order of an enumeration, or of names that are required, means nothing. */
+const sorted = (value: Json): Json => (Array.isArray(value) ? [...value].sort() : value);
+
+/** Of a parameter: callers of the release do not send it. */
+const isRequired = (value: Json): boolean => isObject(value) && 'in' in value && value['required'] === true;
+
+/** Of an operation, or of all those of a path. */
+const isPastSunset = (value: Json | undefined, now: Date): boolean =>
+  isObject(value) &&
+  (typeof value['x-sunset'] === 'string'
+    ? value['deprecated'] === true && new Date(value['x-sunset']) <= now
+    : Object.keys(value).length > 0 && Object.values(value).every((own) => isPastSunset(own, now)));
