@@ -38,6 +38,14 @@ describe('an input', () => {
     );
   });
 
+  test('may hold one value twice, which superjson notes', () => {
+    const at = new Date('2026-01-02T03:04:05.678Z');
+    const input = { orderId: 5n, petId: 5n, from: at, to: at };
+    const encoded = superjson.serialize(input);
+    expect(encoded.meta).toHaveProperty('referentialEqualities');
+    expect(readInput(parsed(JSON.stringify(encoded)))).toStrictEqual(input);
+  });
+
   test('of our own client may say which answers are read', () => {
     expect(
       readInput({ json: null, meta: { values: ['undefined'], v: 1, reads: 'petstore.orders.1' } }),

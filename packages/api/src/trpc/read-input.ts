@@ -33,8 +33,11 @@ export function readInput(encoded: unknown): unknown {
 }
 
 const ENCODED_FIELDS: ReadonlySet<string> = new Set(['json', 'meta']);
-/** `v` is superjson's version, `reads` is how our client tells which answers it reads. */
-const META_FIELDS: ReadonlySet<string> = new Set(['values', 'v', 'reads']);
+/**
+ * `v` is superjson's version; `reads` is how our client says which responses it reads. `referentialEqualities` says that
+ * fields have one value, such as two equal ids: each is written all the same, so it is ignored.
+ */
+const META_FIELDS: ReadonlySet<string> = new Set(['values', 'v', 'reads', 'referentialEqualities']);
 
 /** A field of an object itself: superjson would take a dot for a way down. */
 const PLAIN_NAME = /^[A-Za-z]\w*$/;
