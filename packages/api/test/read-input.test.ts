@@ -38,6 +38,14 @@ describe('an input', () => {
     );
   });
 
+  test('may hold one value twice, which superjson notes', () => {
+    const at = new Date('2026-01-02T03:04:05.678Z');
+    const input = { orderId: 5n, petId: 5n, from: at, to: at };
+    const encoded = superjson.serialize(input);
+    expect(encoded.meta).toHaveProperty('referentialEqualities');
+    expect(readInput(parsed(JSON.stringify(encoded)))).toStrictEqual(input);
+  });
+
   test('of our own client may say which answers are read', () => {
     expect(
       readInput({ json: null, meta: { values: ['undefined'], v: 1, reads: 'petstore.orders.1' } }),
@@ -61,7 +69,10 @@ describe('an input', () => {
     ['an error', { json: { a: { name: 'E' } }, meta: { values: { a: ['Error'] } } }],
     ['a class', { json: { a: {} }, meta: { values: { a: [['class', 'Buffer']] } } }],
     ['a type within a type', { json: { a: '1' }, meta: { values: { a: ['bigint', {}] } } }],
-    ['a reference', { json: { a: 1, b: 2 }, meta: { referentialEqualities: { a: ['b'] } } }],
+    ['a reference to another value', { json: { a: 1, b: 2 }, meta: { referentialEqualities: { a: ['b'] } } }],
+    ['a reference to nothing', { json: { a: 1 }, meta: { referentialEqualities: { a: ['b'] } } }],
+    ['a reference below a field', { json: { a: [1], b: 1 }, meta: { referentialEqualities: { b: ['a.0'] } } }],
+    ['a reference that is none', { json: { a: 1, b: 1 }, meta: { referentialEqualities: { a: 'b' } } }],
     ['a type below a field', { json: { a: { b: '1' } }, meta: { values: { 'a.b': ['bigint'] } } }],
     ['types of a list', { json: ['1'], meta: { values: { 0: ['bigint'] } } }],
     ['the type of a field that is not there', { json: {}, meta: bigint }],

@@ -1,6 +1,13 @@
 import { type Order as DomainOrder, INT64_MAX, INT64_MIN, orderId, petId } from '@petstore/domain';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createPetstoreRestClient, InvalidRequestError, type OrderFilter, ServiceError } from '../src/rest.ts';
+import {
+  ConflictError,
+  createPetstoreRestClient,
+  InvalidRequestError,
+  NotFoundError,
+  type OrderFilter,
+  ServiceError,
+} from '../src/rest.ts';
 import { startScriptedServer } from './support/scripted-server.ts';
 import { startTestService, type TestService } from './support/test-service.ts';
 
@@ -135,4 +142,19 @@ test('an answer that is no page is an error', async () => {
     constructor: ServiceError,
     code: 'unexpected_response',
   });
+});
+
+test('one order is read by its id, and cancelled as in v1', async () => {
+  const v2 = clientOf(service.origin);
+  expect(await v2.getOrder({ orderId: INT64_MIN })).toEqual({
+    id: INT64_MIN,
+    petId: 7n,
+    quantity: 2,
+    complete: false,
+    status: 'pending',
+  });
+  await v2.cancelOrder({ orderId: INT64_MIN });
+  expect(await v2.getOrder({ orderId: INT64_MIN })).toMatchObject({ status: 'cancelled' });
+  await expect(v2.cancelOrder({ orderId: INT64_MIN })).rejects.toThrow(ConflictError);
+  await expect(v2.getOrder({ orderId: 404n })).rejects.toThrow(NotFoundError);
 });

@@ -18,6 +18,7 @@ export function readInput(encoded: unknown): unknown {
   if (!isRecord(encoded) || !hasOnly(encoded, ENCODED_FIELDS)) throw notEncoded();
   const { json, meta } = encoded;
   const types = typesOf(meta);
+  assertEqualities(meta, json);
   if (types === undefined) return json;
   // superjson writes `["undefined"]` where there is no input at all.
   if (Array.isArray(types)) {
@@ -33,8 +34,8 @@ export function readInput(encoded: unknown): unknown {
 }
 
 const ENCODED_FIELDS: ReadonlySet<string> = new Set(['json', 'meta']);
-/** `v` is superjson's version, `reads` is how our client tells which answers it reads. */
-const META_FIELDS: ReadonlySet<string> = new Set(['values', 'v', 'reads']);
+/** `v` is superjson's version; `reads` is how our client says which responses it reads. */
+const META_FIELDS: ReadonlySet<string> = new Set(['values', 'v', 'reads', 'referentialEqualities']);
 
 /** A field of an object itself: superjson would take a dot for a way down. */
 const PLAIN_NAME = /^[A-Za-z]\w*$/;
@@ -54,6 +55,20 @@ function typesOf(meta: unknown): Fields | unknown[] | undefined {
   const { values } = meta;
   if (values === undefined || Array.isArray(values) || isRecord(values)) return values;
   throw notEncoded();
+}
+
+/** superjson notes which fields have one value, such as two equal ids. Each is written all the same. */
+function assertEqualities(meta: unknown, json: unknown): void {
+  const { referentialEqualities } = isRecord(meta) ? meta : {};
+  if (referentialEqualities === undefined) return;
+  if (!isRecord(referentialEqualities) || !isRecord(json)) throw notEncoded();
+  for (const [field, others] of Object.entries(referentialEqualities)) {
+    if (!Array.isArray(others)) throw notEncoded();
+    for (const other of others) {
+      const isField = Object.hasOwn(json, field) && typeof other === 'string' && Object.hasOwn(json, other);
+      if (!isField || json[field] !== json[other]) throw notEncoded();
+    }
+  }
 }
 
 const isType = (type: unknown, name: string): boolean => Array.isArray(type) && type.length === 1 && type[0] === name;

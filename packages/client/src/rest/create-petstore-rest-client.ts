@@ -1,15 +1,21 @@
 import { type Connection, createConnection, type PetstoreClientOptions } from '../options.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
 import type { components, operations } from './document.ts';
+import type { operations as operationsV2 } from './document-v2.ts';
 import { parseInt64Objects } from './int64-json.ts';
 import { type OrderList, readAllOrders, readOrderBatches } from './order-list.ts';
-import { listOrderPages, type OrderFilter, type OrderV2List } from './order-pages.ts';
+import { listOrderPages, type OrderFilter, type OrderV2, type OrderV2List } from './order-pages.ts';
 import { type CallOptions, createRestCall } from './rest-call.ts';
 
 /** A pet as the REST interface shows it. */
 export type Pet = components['schemas']['Pet'];
 
-type PathOf<Operation extends keyof operations> = NonNullable<operations[Operation]['parameters']['path']>;
+/** The path parameters of an operation. */
+type PathOf<Operations, Name extends keyof Operations> = Operations[Name] extends {
+  readonly parameters: { readonly path: infer Path };
+}
+  ? Path
+  : never;
 
 /** The preview of v2: experimental, it may change or be removed with any release of the service. */
 export interface PetstoreRestClientV2 {
@@ -20,6 +26,12 @@ export interface PetstoreRestClientV2 {
    * @throws TypeError where `status` is empty; nothing is requested
    */
   listOrders(filter?: OrderFilter, options?: CallOptions): OrderV2List;
+
+  /** @throws NotFoundError `order_not_found` */
+  getOrder(path: PathOf<operationsV2, 'getOrder'>, options?: CallOptions): Promise<OrderV2>;
+
+  /** As `cancelOrder` of v1. */
+  cancelOrder(path: PathOf<operationsV2, 'cancelOrder'>, options?: CallOptions): Promise<void>;
 }
 
 /** All documented operations, by their names. Failed calls throw {@link PetstoreError}. */
@@ -37,14 +49,14 @@ export interface PetstoreRestClient extends Record<keyof operations, unknown> {
    * @throws NotFoundError `order_not_found`
    * @throws ConflictError `order_already_shipped`, `order_already_cancelled`
    */
-  cancelOrder(path: PathOf<'cancelOrder'>, options?: CallOptions): Promise<void>;
+  cancelOrder(path: PathOf<operations, 'cancelOrder'>, options?: CallOptions): Promise<void>;
 
   /**
    * @deprecated The service ends this operation; its responses say when.
    * @throws NotFoundError `pet_not_found`
    * @throws OperationSunsetError once the operation has ended
    */
-  getPetById(path: PathOf<'getPetById'>, options?: CallOptions): Promise<Pet>;
+  getPetById(path: PathOf<operations, 'getPetById'>, options?: CallOptions): Promise<Pet>;
 
   readonly v2: PetstoreRestClientV2;
 }
@@ -72,29 +84,44 @@ export function restClientOn(connection: Connection): PetstoreRestClient {
       };
     },
 
-    async cancelOrder({ orderId }, options) {
-      const call = createRestCall(connection, 'DELETE', `/v1/store/orders/${segmentOf(orderId)}`, options);
-      await call((response) => response.close(), { code: 'order_already_cancelled', result: undefined });
-    },
+    cancelOrder: (path, options) => cancelOrder(connection, '/v1', path, options),
 
     async getPetById({ petId }, options) {
-      return createRestCall(connection, 'GET', `/v1/pets/${segmentOf(petId)}`, options)(readPet);
+      const call = createRestCall(connection, 'GET', `/v1/pets/${segmentOf(petId)}`, options);
+      return call((response) => readObject<Pet>('pet', response));
     },
 
-    v2: { listOrders: (filter, options) => listOrderPages(connection, filter, options) },
+    v2: {
+      listOrders: (filter, options) => listOrderPages(connection, filter, options),
+      async getOrder({ orderId }, options) {
+        const call = createRestCall(connection, 'GET', `/v2/store/orders/${segmentOf(orderId)}`, options);
+        return call((response) => readObject<OrderV2>('order', response));
+      },
+      cancelOrder: (path, options) => cancelOrder(connection, '/v2', path, options),
+    },
   };
+}
+
+async function cancelOrder(
+  connection: Connection,
+  version: string,
+  { orderId }: PathOf<operations, 'cancelOrder'>,
+  options?: CallOptions,
+): Promise<void> {
+  const call = createRestCall(connection, 'DELETE', `${version}/store/orders/${segmentOf(orderId)}`, options);
+  await call((response) => response.close(), { code: 'order_already_cancelled', result: undefined });
 }
 
 /** Typed as `bigint`; callers without types may pass anything, which the service then refuses. */
 const segmentOf = (id: bigint): string => encodeURIComponent(String(id));
 
-async function readPet(response: ServiceResponse): Promise<Pet> {
+async function readObject<Value extends object>(noun: string, response: ServiceResponse): Promise<Value> {
   const text = await response.readText();
   try {
-    const [pet] = parseInt64Objects<Pet>(`[${text}]`);
-    if (pet !== undefined) return pet;
+    const [value] = parseInt64Objects<Value>(`[${text}]`);
+    if (value !== undefined) return value;
   } catch (cause) {
-    throw response.createError('The pet is not the JSON that it should be.', undefined, cause);
+    throw response.createError(`The ${noun} is not the JSON that it should be.`, undefined, cause);
   }
-  throw response.createError('The pet is not the JSON that it should be.');
+  throw response.createError(`The ${noun} is not the JSON that it should be.`);
 }
