@@ -114,7 +114,7 @@ function readInt64(parameter: string, text = ''): bigint {
 }
 
 /** Calls a procedure in this process: its middlewares, its input check, its resolver. Rejects with what they throw. */
-export type ProcedureCall = (ctx: Context, input: unknown) => Promise<unknown>;
+type ProcedureCall = (ctx: Context, input: unknown) => Promise<unknown>;
 
 type MiddlewareResult = { readonly ok: true; readonly data: unknown } | { readonly ok: false; readonly error: Error };
 
@@ -132,6 +132,7 @@ type Middleware = (opts: object) => Promise<MiddlewareResult>;
  * A test holds both ways against each other.
  *
  * @throws Error where the procedure is not made of middlewares: another version of tRPC, of which this knows nothing
+ * @internal exported for its tests
  */
 export function createProcedureCall(path: string, procedure: AnyTRPCProcedure): ProcedureCall {
   const { type, meta } = procedure._def;

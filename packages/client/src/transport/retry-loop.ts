@@ -117,6 +117,7 @@ const readPetstoreError = (error: unknown): AttemptFailure | undefined =>
  *
  * @param attemptsMade 1 after the first
  * @returns milliseconds; `undefined` to give up
+ * @internal exported for its tests
  */
 export function retryDelayMs(error: PetstoreError, attemptsMade: number, policy: RetryPolicy): number | undefined {
   const { status, retryAfterSeconds = 0 } = error;

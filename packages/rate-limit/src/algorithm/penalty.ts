@@ -41,7 +41,11 @@ export const NO_PENALTY: Penalty = {
   banLevel: 0,
 };
 
-/** From when on nothing in the record matters any more. */
+/**
+ * From when on nothing in the record matters any more.
+ *
+ * @internal exported for its tests
+ */
 export function penaltyRestsAtMs(penalty: Penalty): number {
   return Math.max(
     penalty.spanStartMs + RETURN_MEMORY_MS,

@@ -209,7 +209,11 @@ function parseReply(reply: unknown, count: number): Buffer | RedisUnavailableErr
   return reply;
 }
 
-/** Reads the result of a check from a reply of check.lua. */
+/**
+ * Reads the result of a check from a reply of check.lua.
+ *
+ * @internal exported for its tests
+ */
 export function readDecision(reply: Buffer, offset: number, subject: RateLimitSubject): RateLimitDecision {
   const atMs = reply.readDoubleLE();
   const code = reply.readUInt8(offset);
@@ -230,7 +234,11 @@ const readWindow = (reply: Buffer, offset: number, limit: number, atMs: number):
   resetAtMs: atMs + reply.readUInt32LE(offset + 4),
 });
 
-/** Reads the result of a peek from a reply of check.lua. */
+/**
+ * Reads the result of a peek from a reply of check.lua.
+ *
+ * @internal exported for its tests
+ */
 export function readSnapshot(reply: Buffer, offset: number, subject: RateLimitSubject): RateLimitSnapshot {
   const atMs = reply.readDoubleLE();
   const [minuteUsed, dayUsed] = [reply.readUInt32LE(offset + 1), reply.readUInt32LE(offset + 9)];
