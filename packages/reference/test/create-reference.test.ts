@@ -36,7 +36,10 @@ describe('a page', () => {
 
   test.each([
     ['/docs', 'The orders of a pet store: list them all, and cancel one.'],
-    ['/docs/v2', 'A preview of what comes after v1: the list of orders by pages, with filters.'],
+    [
+      '/docs/v2',
+      'A preview of what comes after v1: the list of orders by pages, with filters, and single orders with their status.',
+    ],
   ])('%s is described in one plain sentence', async (path, sentence) => {
     expect(await textOf(path)).toContain(`<meta name="description" content="${sentence}">`);
   });

@@ -178,7 +178,7 @@ describe('code samples', () => {
     const samples = [prepare(), prepare('https://petstore.example.com/v2', 'v2')].flatMap((document) =>
       operationsOf(document).map(([operationId]) => sampleOf(document, operationId, 'TypeScript')),
     );
-    expect(samples).toHaveLength(4);
+    expect(samples).toHaveLength(6);
     expect(await checkTypeScript(samples)).toBe('');
   });
 

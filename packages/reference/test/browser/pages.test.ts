@@ -34,7 +34,7 @@ describe('the header', () => {
     await using reference = await visitReference();
     const header = reference.page.getByRole('navigation', { name: 'Documentation' });
     await header.getByRole('link', { name: 'v2 reference' }).click();
-    await reference.page.getByRole('heading', { name: 'List orders, page by page' }).first().waitFor();
+    await reference.page.getByRole('heading', { name: 'Petstore Orders, v2 preview' }).first().waitFor();
     await header.getByRole('link', { name: 'Reference', exact: true }).click();
     await waitForReference(reference.page);
   });
