@@ -129,10 +129,10 @@ type Middleware = (opts: object) => Promise<MiddlewareResult>;
 /**
  * Runs a procedure's chain of middlewares as tRPC does, but makes the options of each step as one object literal. tRPC
  * copies them twice a step through a helper for old engines, which takes longer than all the rest of a short request.
- * A test holds both ways against each other.
+ * A test compares both ways.
  *
- * @throws Error where the procedure is not made of middlewares: another version of tRPC, of which this knows nothing
- * @internal exported for its tests
+ * @internal for the test
+ * @throws Error where the procedure is not made of middlewares: another version of tRPC
  */
 export function createProcedureCall(path: string, procedure: AnyTRPCProcedure): ProcedureCall {
   const { type, meta } = procedure._def;
