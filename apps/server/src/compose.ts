@@ -14,10 +14,14 @@ import { assertPortIsFree, explainListenError, portOf, reachableHost, urlOf } fr
 import { createLogger } from './operations/logger.ts';
 import { createProcessMetrics } from './operations/process-metrics.ts';
 import { RequestMetrics } from './operations/request-metrics.ts';
-import type { RunningServer } from './operations/run-server.ts';
 import { renderSecurityText } from './operations/security-text.ts';
 import { logChanges, StorageWatch } from './operations/storage-watch.ts';
 import type { Settings } from './settings.ts';
+
+export interface RunningServer {
+  /** Ends everything in order: not ready, what was sent is answered, the port closes, then the databases. */
+  close(): Promise<void>;
+}
 
 export interface StartOptions {
   /** Called when the server cannot go on, after it has started. */
@@ -73,7 +77,7 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError });
   const { instances } = settings;
   const onKeyChanged = authenticator.forget.bind(authenticator);
-  const limits = openLimits(backends.redis, { instances, logger, onKeyChanged }, resources);
+  const limits = openLimits(backends.redis, { instances, reusePort, logger, onKeyChanged }, resources);
   let demoKeys: readonly DemoKey[] = [];
   const storage = new StorageWatch({
     ping: () => persistence.ping(),

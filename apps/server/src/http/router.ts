@@ -74,7 +74,7 @@ export class Router {
       if (route.info.requiresApiKey && !(await this.#admission.admit(exchange, cost))) return;
       await handlerOf(route, request.method ?? '', params)(exchange, params);
     } catch (error) {
-      exchange.fail(error);
+      failOrCut(exchange, error);
     }
   }
 
@@ -96,8 +96,19 @@ export class Router {
       if (info.requiresApiKey) await this.#admission.refuseMalformed(exchange, MALFORMED_URL);
       else exchange.fail(MALFORMED_URL);
     } catch (error) {
-      exchange.fail(error);
+      failOrCut(exchange, error);
     }
+  }
+}
+
+/** Responds with the error; where even that fails, as with a header that Node refuses, the connection is cut. */
+function failOrCut(exchange: Exchange, error: unknown): void {
+  try {
+    exchange.fail(error);
+  } catch (failure) {
+    exchange.logFailure(failure);
+    exchange.response.destroy();
+    exchange.abandon();
   }
 }
 

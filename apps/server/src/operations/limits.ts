@@ -6,7 +6,7 @@ import {
   type LimiterStateChange,
   type RateLimiter,
 } from '@petstore/rate-limit';
-import type { RedisTarget } from '@petstore/runtime';
+import { type RedisTarget, RuntimeError } from '@petstore/runtime';
 import type { Logger } from 'pino';
 import type { LimitsMode } from './health.ts';
 
@@ -22,18 +22,27 @@ export interface Limits {
 
 export interface LimitsOptions {
   readonly instances: number;
+  /** Whether other servers share the port, and so have to share the limits. */
+  readonly reusePort: boolean;
   readonly logger: Logger;
   /** Called when a key was changed anywhere, which Redis publishes. */
   readonly onKeyChanged: (id: ApiKeyId) => void;
 }
 
-/** @param target `undefined` where there is no Redis: this process then counts for itself */
+const NO_SHARED_REDIS =
+  'REUSE_PORT is on, and there is no Redis in which the servers could count limits together. Set REDIS_URL.';
+
+/**
+ * @param target `undefined` where there is no Redis: this process then counts for itself
+ * @throws RuntimeError where several servers would each count for themselves
+ */
 export function openLimits(
   target: RedisTarget | undefined,
-  { instances, logger, onKeyChanged }: LimitsOptions,
+  { instances, reusePort, logger, onKeyChanged }: LimitsOptions,
   resources: AsyncDisposableStack,
 ): Limits {
   if (target === undefined) {
+    if (reusePort) throw new RuntimeError(NO_SHARED_REDIS);
     const limiter = new InProcessLimiter({ nowMs: Date.now });
     return { limiter, started: Promise.resolve(), mode: () => 'in-process', modeChanges: () => 0 };
   }

@@ -7,11 +7,6 @@ import { hideCredentials } from './logger.ts';
 /** 0 done, 1 failed, 2 wrong settings. */
 export type ExitCode = 0 | 1 | 2;
 
-export interface RunningServer {
-  /** Ends everything in order: not ready, what was sent is answered, the port closes, then the databases. */
-  close(): Promise<void>;
-}
-
 /** Until everything has to have ended. Embedded servers that have not are then stopped by their guards. */
 const SHUTDOWN_DEADLINE_MS = 9_000;
 
