@@ -52,7 +52,7 @@ export class Admission {
   readonly #cors: CorsPolicy;
   readonly #isStorageAvailable: () => boolean;
   readonly #identification: Identification;
-  /** Bound what takes nothing from anybody's limits, in windows of this process alone. */
+  /** Bound what takes nothing from the limits of a key or an address, in windows of this process alone. */
   readonly #freeCalls: InProcessLimiter;
   readonly #preflights: InProcessLimiter;
 

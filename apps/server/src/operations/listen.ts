@@ -49,7 +49,7 @@ export async function assertPortIsFree(address: ListenAddress): Promise<void> {
   await once(probe, 'close');
 }
 
-/** Turns what a person can fix into one line that says how. */
+/** Turns what the operator can fix into one line that says how. */
 export function explainListenError(error: unknown, { host, port, reusePort, setting }: ListenAddress): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   switch (code) {
