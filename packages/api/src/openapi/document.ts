@@ -72,7 +72,12 @@ function withSunsetExamples(headers: Headers = {}, sunsetAt: Date): Headers {
   const sunset = () => sunsetAt.toUTCString();
   const deprecation = (committed: string) =>
     deprecationFields(new Date(Number(committed.replace('@', '')) * 1000), sunsetAt).deprecation;
-  const formats = { Deprecation: deprecation, OptionalDeprecation: deprecation, Sunset: sunset, OptionalSunset: sunset };
+  const formats = {
+    Deprecation: deprecation,
+    OptionalDeprecation: deprecation,
+    Sunset: sunset,
+    OptionalSunset: sunset,
+  };
   const examples = Object.entries(formats).flatMap(([name, format]) => {
     const header = headers[name];
     return header !== undefined && 'example' in header
