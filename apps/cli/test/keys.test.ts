@@ -54,7 +54,7 @@ describe('keys create', () => {
     const { code, stdout, stderr } = await commandLine.run(['keys', 'create', '--plan', 'free']);
     expect(code).toBe(0);
     expect(isApiKeyText(stdout.trimEnd())).toBe(true);
-    expect(stderr).toContain('shown only now');
+    expect(stderr).toContain('it is not shown again');
   });
 });
 
@@ -107,7 +107,7 @@ describe('keys rotate', () => {
     expect([old, fresh].map((secret) => secret && isValidAt(secret, later))).toEqual([false, true]);
   });
 
-  test('ends the old text after 24 hours by default, or at once', async () => {
+  test('ends the old key after 24 hours by default, or at once', async () => {
     const { id, key } = await create('--plan', 'free');
     await commandLine.json(['keys', 'rotate', id]);
     const endsAtMs = (await secretOf(key))?.secretExpiresAt?.getTime() ?? 0;

@@ -196,7 +196,7 @@ describe('a bad line is reported with its number and the reason', () => {
         { line: 9, reason: 'complete must be true or false, not "perhaps"' },
         { line: 12, reason: `petId must be ${INT64}, not "1\\""` },
         { line: 13, reason: `id must be ${INT64}, not "007"` },
-        { line: 14, reason: 'the id 1 stands on an earlier line too' },
+        { line: 14, reason: 'the id 1 is repeated from an earlier line' },
       ],
     });
     expect(await listed()).toMatchObject([
@@ -356,7 +356,7 @@ describe('pets', () => {
       inserted: 3,
       rejected: [
         { line: 6, reason: 'name is missing; it must be a text of one character or more, none of them NUL' },
-        { line: 7, reason: 'the id 1 stands on an earlier line too' },
+        { line: 7, reason: 'the id 1 is repeated from an earlier line' },
         { line: 8, reason: expect.stringMatching(/^id must be a whole number .*, not "x"$/) },
       ],
     });

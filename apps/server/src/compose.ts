@@ -30,7 +30,7 @@ export interface StartOptions {
   readonly signal: AbortSignal;
 }
 
-/** How long requests under way may take once the server is to end; then they are cut off. */
+/** How long requests in flight may take once the server is to end; then they are cut off. */
 const DRAIN_TIMEOUT_MS = 5_000;
 
 const clock: Clock = () => new Date();
@@ -39,7 +39,7 @@ const clock: Clock = () => new Date();
  * Builds the whole service and starts it, top to bottom. Neither PostgreSQL nor Redis need be there: without the one the
  * server is alive but not ready, without the other it counts limits by itself, until they come.
  *
- * @throws RuntimeError: what a person can mend, in one line
+ * @throws RuntimeError: what the operator can fix, in one line
  * @throws SchemaError: a database that this program must not use
  * @throws AbortError
  */

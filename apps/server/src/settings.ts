@@ -105,7 +105,7 @@ export interface SettingsOptions {
 export function readSettings(environment: Environment, { workingFolder, isTerminal }: SettingsOptions): Settings {
   const values = readVariables(environment, VARIABLES, ({ PORT, ADMIN_PORT }) => {
     if (PORT === 65_535 && ADMIN_PORT === undefined) {
-      return ['ADMIN_PORT is not set, and PORT + 1 is no port; set ADMIN_PORT'];
+      return ['ADMIN_PORT is not set, and PORT + 1 is not a valid port; set ADMIN_PORT'];
     }
     const isTaken = PORT !== undefined && PORT !== 0 && PORT === ADMIN_PORT;
     return isTaken ? [describeProblem('ADMIN_PORT', String(PORT), VARIABLES.ADMIN_PORT)] : [];

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
+  ADDRESS_REQUESTS_IN_FLIGHT_MAX,
   ADDRESS_REQUESTS_PER_MINUTE,
-  ADDRESS_REQUESTS_UNDER_WAY_MAX,
   FREE_CALLS_PER_MINUTE,
-  KEY_REQUESTS_UNDER_WAY_MAX,
+  KEY_REQUESTS_IN_FLIGHT_MAX,
   longListsOfPlan,
   PLAN_LIMITS,
   PREFLIGHTS_PER_MINUTE,
@@ -19,14 +19,14 @@ const longLists = longListsOfPlan({ name: 'free' });
 const longListsOfEnterprise = longListsOfPlan({ name: 'enterprise', limits: PLAN_LIMITS.free });
 /** Requests that a plan can keep open by bodies that take as long as they may. */
 const slowBodies = (perMinute: number) =>
-  Math.min((perMinute * BOUNDS.requestTimeoutMs) / 60_000, KEY_REQUESTS_UNDER_WAY_MAX);
+  Math.min((perMinute * BOUNDS.requestTimeoutMs) / 60_000, KEY_REQUESTS_IN_FLIGHT_MAX);
 
 test.each([
   `${number(BOUNDS.maxBodyBytes)} a request`,
   `${longLists} long lists of a key (Enterprise ${longListsOfEnterprise}), ${BOUNDS.maxStreams} in all`,
   `takes nothing for ${seconds(BOUNDS.idleReaderMs)}, or less than 64 kB in ${seconds(BOUNDS.slowReaderMs)} of waiting`,
-  `${KEY_REQUESTS_UNDER_WAY_MAX} of a key, a batch counting`,
-  `${ADDRESS_REQUESTS_UNDER_WAY_MAX} of an address without a key`,
+  `${KEY_REQUESTS_IN_FLIGHT_MAX} of a key, a batch counting`,
+  `${ADDRESS_REQUESTS_IN_FLIGHT_MAX} of an address without a key`,
   `${number(BOUNDS.maxRequestsInFlight)} in all, judged before`,
   `${ADDRESS_REQUESTS_PER_MINUTE} a minute of an address, then five look-ups`,
   `${number(BOUNDS.maxWaitingPerAddress)} that wait of an address, ${number(BOUNDS.maxWaiting)} in all`,
@@ -40,9 +40,9 @@ test.each([
   `a Free key holds ${slowBodies(PLAN_LIMITS.free.perMinute)}, Pro ${slowBodies(PLAN_LIMITS.pro.perMinute)}, ` +
     `Business all ${slowBodies(PLAN_LIMITS.business.perMinute)}`,
   `${10 * longLists} of the ${BOUNDS.maxStreams} lists, ` +
-    `${number(10 * KEY_REQUESTS_UNDER_WAY_MAX)} of the ${number(BOUNDS.maxRequestsInFlight)} requests`,
+    `${number(10 * KEY_REQUESTS_IN_FLIGHT_MAX)} of the ${number(BOUNDS.maxRequestsInFlight)} requests`,
   `${BOUNDS.maxStreams / longLists} keys fill the ${BOUNDS.maxStreams} places`,
-  `${Math.ceil(BOUNDS.maxRequestsInFlight / KEY_REQUESTS_UNDER_WAY_MAX)} Business keys, or ` +
+  `${Math.ceil(BOUNDS.maxRequestsInFlight / KEY_REQUESTS_IN_FLIGHT_MAX)} Business keys, or ` +
     `${Math.ceil(BOUNDS.maxRequestsInFlight / slowBodies(PLAN_LIMITS.free.perMinute))} Free ones`,
 ])('docs/security.md states the actual bounds: %s', (statement) => {
   expect(readFileSync(join(ROOT, 'docs/security.md'), 'utf8')).toContain(statement);

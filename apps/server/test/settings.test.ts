@@ -183,8 +183,10 @@ describe('a wrong value is named, with what is expected', () => {
     }
   });
 
-  test('ADMIN_PORT is required where PORT + 1 is no port', () => {
-    expect(problemsOf({ PORT: '65535' })).toEqual(['ADMIN_PORT is not set, and PORT + 1 is no port; set ADMIN_PORT']);
+  test('ADMIN_PORT is required where PORT + 1 is not a valid port', () => {
+    expect(problemsOf({ PORT: '65535' })).toEqual([
+      'ADMIN_PORT is not set, and PORT + 1 is not a valid port; set ADMIN_PORT',
+    ]);
   });
 });
 

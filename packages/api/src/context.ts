@@ -6,7 +6,7 @@ import type { SunsetOverrides } from './rest/sunset.ts';
 export interface Services {
   readonly orders: OrderRepository;
   readonly pets: PetRepository;
-  /** Tells callers where they stand; counting is the business of whoever admits requests. */
+  /** Reads the status of a caller; requests are counted on admission. */
   readonly limiter: Pick<RateLimiter, 'peek'>;
   readonly clock: Clock;
   /** @default what the operations' contracts say */
@@ -18,12 +18,12 @@ export interface Context {
   readonly services: Services;
   readonly principal: Principal;
   readonly requestId: string;
-  /** Where the caller stood when the request was let in, if that was looked at: it need not be looked at again. */
-  readonly standing?: RateLimitSnapshot;
+  /** The limits of the caller as read on admission, if they were: they need not be read again. */
+  readonly rateLimit?: RateLimitSnapshot;
   /**
-   * Begins a list whose answer is streamed. Left out where nothing is streamed by this context, or nobody counts.
+   * Begins a list that is streamed. Undefined where nothing is streamed or lists are not counted.
    *
-   * @throws ApiError (as a rejection) `rate_limit_exceeded` where the list is long, and its caller has too many under way
+   * @throws ApiError (as a rejection) `rate_limit_exceeded` where the list is long, and its caller has too many in flight
    */
   readonly beginList?: <Batch>(batches: AsyncIterable<Batch>) => Promise<AsyncIterable<Batch>>;
   /** Whether the caller reads long lists packed, as `acceptsPackedOrders` finds in its request. @default false */

@@ -5,7 +5,7 @@ interface ErrorEntry {
   readonly status: number;
   /** The code of tRPC's own envelope. */
   readonly trpcCode: TRPC_ERROR_CODE_KEY;
-  /** What a person reads where nothing more exact is known. Never repeats what the caller sent: it might be a key. */
+  /** The default message. Never repeats what the caller sent: it might be a key. */
   readonly message: string;
 }
 
@@ -22,7 +22,7 @@ export const ERROR_CATALOGUE = {
   insufficient_scope: { status: 403, trpcCode: 'FORBIDDEN', message: 'This procedure is for internal keys only.' },
   order_not_found: { status: 404, trpcCode: 'NOT_FOUND', message: 'There is no order with this id.' },
   pet_not_found: { status: 404, trpcCode: 'NOT_FOUND', message: 'There is no pet with this id.' },
-  route_not_found: { status: 404, trpcCode: 'NOT_FOUND', message: 'There is nothing at this path.' },
+  route_not_found: { status: 404, trpcCode: 'NOT_FOUND', message: 'There is no resource at this path.' },
   method_not_allowed: {
     status: 405,
     trpcCode: 'METHOD_NOT_SUPPORTED',
@@ -53,21 +53,23 @@ export const ERROR_CATALOGUE = {
   api_key_banned: {
     status: 429,
     trpcCode: 'TOO_MANY_REQUESTS',
-    message: 'The API key is banned for a while, because it kept on after being told to wait. See Retry-After.',
+    message:
+      'The API key is temporarily banned because requests continued during Retry-After. Retry after the time in the ' +
+      'Retry-After header.',
   },
   headers_too_large: { status: 431, trpcCode: 'BAD_REQUEST', message: 'The request headers are too large.' },
-  internal_error: { status: 500, trpcCode: 'INTERNAL_SERVER_ERROR', message: 'Something went wrong on our side.' },
+  internal_error: { status: 500, trpcCode: 'INTERNAL_SERVER_ERROR', message: 'An internal error occurred.' },
   service_unavailable: {
     status: 503,
     trpcCode: 'SERVICE_UNAVAILABLE',
-    message: 'The service cannot answer at the moment. Retry after the time in the Retry-After header.',
+    message: 'The service is temporarily unavailable. Retry after the time in the Retry-After header.',
   },
   overloaded: {
     status: 503,
     trpcCode: 'SERVICE_UNAVAILABLE',
-    message: 'The service has more to do than it can. Retry after the time in the Retry-After header.',
+    message: 'The service is at capacity. Retry after the time in the Retry-After header.',
   },
 } as const satisfies Record<string, ErrorEntry>;
 
-/** The machine-readable code of an error, as it stands in the documented Error object. */
+/** The machine-readable code of an error, as in the documented Error object. */
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;

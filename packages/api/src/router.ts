@@ -6,7 +6,7 @@ import { listOrders } from './procedures/orders/list-orders.ts';
 import { placeOrder } from './procedures/orders/place-order.ts';
 import { shipOrder } from './procedures/orders/ship-order.ts';
 import { getPet } from './procedures/pets/get-pet.ts';
-import { listOrdersPage } from './procedures/v2/orders/list-orders.ts';
+import { listOrdersPage } from './procedures/v2/orders/list-orders-page.ts';
 import { createCallerFactory, router } from './trpc/trpc.ts';
 
 /** Every procedure there is, by the name it is called by over tRPC. */

@@ -2,52 +2,52 @@ import { randomBytes } from 'node:crypto';
 import { generateApiKeyText, hashApiKeyText, StorageUnavailableError } from '@petstore/domain';
 import { startPostgresServer } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openDoor, type TestDoor, unknownKeyText } from './test-door.ts';
+import { openTestAuthenticator, type TestAuthenticator, unknownKeyText } from './test-authenticator.ts';
 
 describe('the Authorization header', () => {
-  let door: TestDoor;
+  let fixture: TestAuthenticator;
   beforeAll(async () => {
-    door = await openDoor();
+    fixture = await openTestAuthenticator();
   });
-  afterAll(() => door[Symbol.asyncDispose]());
+  afterAll(() => fixture[Symbol.asyncDispose]());
 
   test.each([undefined, '', 'Bearer', 'bearer ', 'Basic dXNlcjpwdw==', 'Bearerpso_live_x', 'pso_live_abcd1234_x'])(
     'holds no bearer token: %j is missing',
     (header) => {
-      expect(door.authenticator.authenticate(header)).toEqual({ type: 'missing' });
+      expect(fixture.authenticator.authenticate(header)).toEqual({ type: 'missing' });
     },
   );
 
   test('is read in any case and with several blanks, to the same key', async () => {
-    const { id, text } = await door.createKey();
-    const lookUpsBefore = door.lookUps.length;
+    const { id, text } = await fixture.createKey();
+    const lookUpsBefore = fixture.lookUps.length;
     for (const header of [`Bearer ${text}`, `bearer ${text}`, `BEARER   ${text}`, `bEaReR \t ${text}`]) {
-      expect(await door.authenticator.authenticate(header)).toMatchObject({ type: 'authenticated', key: { id } });
+      expect(await fixture.authenticator.authenticate(header)).toMatchObject({ type: 'authenticated', key: { id } });
     }
-    expect(door.lookUps).toHaveLength(lookUpsBefore + 1);
+    expect(fixture.lookUps).toHaveLength(lookUpsBefore + 1);
   });
 
   test('with a bare key counts as missing, even if the key is good', async () => {
-    const { text } = await door.createKey();
-    expect(door.authenticator.authenticate(text)).toEqual({ type: 'missing' });
+    const { text } = await fixture.createKey();
+    expect(fixture.authenticator.authenticate(text)).toEqual({ type: 'missing' });
   });
 
   test('with a typo in the key is refused without a look-up', async () => {
-    const { text } = await door.createKey();
-    const lookUpsBefore = door.lookUps.length;
+    const { text } = await fixture.createKey();
+    const lookUpsBefore = fixture.lookUps.length;
     const typo = text.replace(/.$/, (last) => (last === 'a' ? 'b' : 'a'));
     for (const token of [typo, `${text}x`, `${text} ${text}`, 'secret', text.toLowerCase()]) {
-      expect(door.authenticator.authenticate(`Bearer ${token}`)).toEqual({ type: 'invalid' });
+      expect(fixture.authenticator.authenticate(`Bearer ${token}`)).toEqual({ type: 'invalid' });
     }
-    expect(door.lookUps).toHaveLength(lookUpsBefore);
+    expect(fixture.lookUps).toHaveLength(lookUpsBefore);
   });
 });
 
 describe('a key', () => {
   test.each(['external', 'internal'] as const)('speaks for a principal of its kind: %s', async (kind) => {
-    await using door = await openDoor();
-    const { id, text } = await door.createKey({ kind });
-    expect(await door.authenticator.authenticate(`Bearer ${text}`)).toEqual({
+    await using fixture = await openTestAuthenticator();
+    const { id, text } = await fixture.createKey({ kind });
+    expect(await fixture.authenticator.authenticate(`Bearer ${text}`)).toEqual({
       type: 'authenticated',
       principal: { type: 'api-key', keyId: id, kind, plan: { name: 'free' } },
       key: expect.objectContaining({ id, kind, plan: { name: 'free' } }),
@@ -55,119 +55,119 @@ describe('a key', () => {
   });
 
   test('that is unknown, revoked or expired is refused alike', async () => {
-    await using door = await openDoor();
-    const revoked = await door.createKey();
-    await door.persistence.keyAdministration.revokeKey(revoked.id, door.clock());
-    const expired = await door.createKey({ expiresAt: door.clock() });
+    await using fixture = await openTestAuthenticator();
+    const revoked = await fixture.createKey();
+    await fixture.persistence.keyAdministration.revokeKey(revoked.id, fixture.clock());
+    const expired = await fixture.createKey({ expiresAt: fixture.clock() });
     for (const text of [unknownKeyText(), revoked.text, expired.text]) {
-      expect(await door.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
+      expect(await fixture.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
     }
   });
 
   test('is looked up once for any number of requests at a time', async () => {
-    await using door = await openDoor();
-    const { text } = await door.createKey();
+    await using fixture = await openTestAuthenticator();
+    const { text } = await fixture.createKey();
     const answers = await Promise.all(
-      Array.from({ length: 50 }, () => door.authenticator.authenticate(`Bearer ${text}`)),
+      Array.from({ length: 50 }, () => fixture.authenticator.authenticate(`Bearer ${text}`)),
     );
     expect(new Set(answers.map(({ type }) => type))).toEqual(new Set(['authenticated']));
-    expect(door.lookUps).toHaveLength(1);
+    expect(fixture.lookUps).toHaveLength(1);
   });
 
   test('is known for 5 seconds, without a promise, and looked up again then', async () => {
-    await using door = await openDoor();
-    const { text } = await door.createKey();
-    await door.authenticator.authenticate(`Bearer ${text}`);
-    door.clock.advance(4_999);
-    expect(door.authenticator.authenticate(`Bearer ${text}`)).toMatchObject({ type: 'authenticated' });
-    expect(door.lookUps).toHaveLength(1);
-    door.clock.advance(1);
-    expect(door.authenticator.authenticate(`Bearer ${text}`)).toBeInstanceOf(Promise);
-    expect(door.lookUps).toHaveLength(2);
+    await using fixture = await openTestAuthenticator();
+    const { text } = await fixture.createKey();
+    await fixture.authenticator.authenticate(`Bearer ${text}`);
+    fixture.clock.advance(4_999);
+    expect(fixture.authenticator.authenticate(`Bearer ${text}`)).toMatchObject({ type: 'authenticated' });
+    expect(fixture.lookUps).toHaveLength(1);
+    fixture.clock.advance(1);
+    expect(fixture.authenticator.authenticate(`Bearer ${text}`)).toBeInstanceOf(Promise);
+    expect(fixture.lookUps).toHaveLength(2);
   });
 
   test('expires to the millisecond, while it is known', async () => {
-    await using door = await openDoor();
-    const { text } = await door.createKey({ expiresAt: new Date(door.clock().getTime() + 1_000) });
-    await door.authenticator.authenticate(`Bearer ${text}`);
-    door.clock.advance(999);
-    expect(door.authenticator.authenticate(`Bearer ${text}`)).toMatchObject({ type: 'authenticated' });
-    door.clock.advance(1);
-    expect(door.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
+    await using fixture = await openTestAuthenticator();
+    const { text } = await fixture.createKey({ expiresAt: new Date(fixture.clock().getTime() + 1_000) });
+    await fixture.authenticator.authenticate(`Bearer ${text}`);
+    fixture.clock.advance(999);
+    expect(fixture.authenticator.authenticate(`Bearer ${text}`)).toMatchObject({ type: 'authenticated' });
+    fixture.clock.advance(1);
+    expect(fixture.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
   });
 
   test('keeps both secrets while a rotation overlaps', async () => {
-    await using door = await openDoor();
-    const { id, text } = await door.createKey();
+    await using fixture = await openTestAuthenticator();
+    const { id, text } = await fixture.createKey();
     const newText = generateApiKeyText('live', id, randomBytes);
-    await door.persistence.keyAdministration.rotateKey(id, {
+    await fixture.persistence.keyAdministration.rotateKey(id, {
       secretHash: hashApiKeyText(newText),
-      now: door.clock(),
-      overlapEndsAt: new Date(door.clock().getTime() + 3_000),
+      now: fixture.clock(),
+      overlapEndsAt: new Date(fixture.clock().getTime() + 3_000),
     });
     for (const good of [text, newText]) {
-      expect(await door.authenticator.authenticate(`Bearer ${good}`)).toMatchObject({ principal: { keyId: id } });
+      expect(await fixture.authenticator.authenticate(`Bearer ${good}`)).toMatchObject({ principal: { keyId: id } });
     }
-    door.clock.advance(3_000);
-    expect(door.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
-    expect(door.authenticator.authenticate(`Bearer ${newText}`)).toMatchObject({ type: 'authenticated' });
+    fixture.clock.advance(3_000);
+    expect(fixture.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
+    expect(fixture.authenticator.authenticate(`Bearer ${newText}`)).toMatchObject({ type: 'authenticated' });
   });
 });
 
 describe('a revocation', () => {
   test('holds within 5 seconds when nobody tells of it', async () => {
-    await using door = await openDoor();
-    const { id, text } = await door.createKey();
-    await door.authenticator.authenticate(`Bearer ${text}`);
-    await door.persistence.keyAdministration.revokeKey(id, door.clock());
-    door.clock.advance(5_000);
-    expect(await door.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
+    await using fixture = await openTestAuthenticator();
+    const { id, text } = await fixture.createKey();
+    await fixture.authenticator.authenticate(`Bearer ${text}`);
+    await fixture.persistence.keyAdministration.revokeKey(id, fixture.clock());
+    fixture.clock.advance(5_000);
+    expect(await fixture.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
   });
 
   test('holds from the next request on when it is told, and no other key is forgotten', async () => {
-    await using door = await openDoor();
-    const { id, text } = await door.createKey();
-    const other = await door.createKey();
-    await door.authenticator.authenticate(`Bearer ${text}`);
-    await door.authenticator.authenticate(`Bearer ${other.text}`);
-    await door.persistence.keyAdministration.revokeKey(id, door.clock());
-    door.authenticator.forget(id);
-    expect(await door.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
-    expect(door.authenticator.authenticate(`Bearer ${other.text}`)).toMatchObject({ type: 'authenticated' });
+    await using fixture = await openTestAuthenticator();
+    const { id, text } = await fixture.createKey();
+    const other = await fixture.createKey();
+    await fixture.authenticator.authenticate(`Bearer ${text}`);
+    await fixture.authenticator.authenticate(`Bearer ${other.text}`);
+    await fixture.persistence.keyAdministration.revokeKey(id, fixture.clock());
+    fixture.authenticator.forget(id);
+    expect(await fixture.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
+    expect(fixture.authenticator.authenticate(`Bearer ${other.text}`)).toMatchObject({ type: 'authenticated' });
   });
 
   test('is not undone by a look-up that had begun before', async () => {
-    await using door = await openDoor();
-    const { id, text } = await door.createKey();
-    const before = door.authenticator.authenticate(`Bearer ${text}`);
-    door.authenticator.forget(id);
+    await using fixture = await openTestAuthenticator();
+    const { id, text } = await fixture.createKey();
+    const before = fixture.authenticator.authenticate(`Bearer ${text}`);
+    fixture.authenticator.forget(id);
     expect(await before).toMatchObject({ type: 'authenticated' });
-    expect(door.authenticator.authenticate(`Bearer ${text}`)).toBeInstanceOf(Promise);
-    expect(door.lookUps).toHaveLength(2);
+    expect(fixture.authenticator.authenticate(`Bearer ${text}`)).toBeInstanceOf(Promise);
+    expect(fixture.lookUps).toHaveLength(2);
   });
 });
 
 describe('the last use of a key', () => {
   test('is written at most once a minute, and nobody waits for it', async () => {
-    await using door = await openDoor();
-    const { id, text } = await door.createKey();
-    const lastUse = async () => (await door.persistence.keyAdministration.findKey(id))?.lastUsedAt;
+    await using fixture = await openTestAuthenticator();
+    const { id, text } = await fixture.createKey();
+    const lastUse = async () => (await fixture.persistence.keyAdministration.findKey(id))?.lastUsedAt;
     const use = async () => {
-      expect(await door.authenticator.authenticate(`Bearer ${text}`)).toMatchObject({ type: 'authenticated' });
-      await Promise.all(door.marks);
+      expect(await fixture.authenticator.authenticate(`Bearer ${text}`)).toMatchObject({ type: 'authenticated' });
+      await Promise.all(fixture.marks);
     };
-    const firstUse = door.clock();
+    const firstUse = fixture.clock();
     await use();
     expect(await lastUse()).toEqual(firstUse);
     for (let seconds = 1; seconds < 60; seconds++) {
-      door.clock.advance(1_000);
+      fixture.clock.advance(1_000);
       await use();
     }
-    expect(door.marks).toHaveLength(1);
-    door.clock.advance(1_000);
+    expect(fixture.marks).toHaveLength(1);
+    fixture.clock.advance(1_000);
     await use();
-    expect(door.marks).toHaveLength(2);
-    expect(await lastUse()).toEqual(door.clock());
+    expect(fixture.marks).toHaveLength(2);
+    expect(await lastUse()).toEqual(fixture.clock());
   });
 });
 
@@ -176,12 +176,12 @@ describe('while PostgreSQL is away', () => {
     timeout: 120_000,
   }, async () => {
     await using server = await startPostgresServer();
-    await using door = await openDoor(server.url);
-    await door.persistence.migrations.migrate();
-    const { id, text } = await door.createKey();
-    const other = await door.createKey();
+    await using fixture = await openTestAuthenticator(server.url);
+    await fixture.persistence.migrations.migrate();
+    const { id, text } = await fixture.createKey();
+    const other = await fixture.createKey();
     const header = `Bearer ${text}`;
-    const { authenticator, clock } = door;
+    const { authenticator, clock } = fixture;
     await authenticator.authenticate(header);
     await server.stop();
 
@@ -189,15 +189,15 @@ describe('while PostgreSQL is away', () => {
     expect(await authenticator.authenticate(header)).toMatchObject({ type: 'authenticated' });
     await expect(authenticator.authenticate(`Bearer ${other.text}`)).rejects.toBeInstanceOf(StorageUnavailableError);
     // From here on nobody waits: the store is asked once a second, beside the requests.
-    const lookUpsBefore = door.lookUps.length;
+    const lookUpsBefore = fixture.lookUps.length;
     for (let i = 0; i < 100; i++) {
       expect(authenticator.authenticate(header)).toMatchObject({ type: 'authenticated' });
     }
-    expect(door.lookUps).toHaveLength(lookUpsBefore);
+    expect(fixture.lookUps).toHaveLength(lookUpsBefore);
     clock.advance(59_999);
     expect(authenticator.authenticate(header)).toMatchObject({ type: 'authenticated' });
-    expect(door.lookUps).toHaveLength(lookUpsBefore + 1);
-    await Promise.all(door.lookUps);
+    expect(fixture.lookUps).toHaveLength(lookUpsBefore + 1);
+    await Promise.all(fixture.lookUps);
     clock.advance(1);
     await expect(authenticator.authenticate(header)).rejects.toBeInstanceOf(StorageUnavailableError);
 
@@ -206,21 +206,21 @@ describe('while PostgreSQL is away', () => {
       .poll(() => authenticator.authenticate(header), { timeout: 30_000 })
       .toMatchObject({ type: 'authenticated' });
     expect(await authenticator.authenticate(`Bearer ${other.text}`)).toMatchObject({ type: 'authenticated' });
-    expect(door.backgroundErrors).toEqual([]);
+    expect(fixture.backgroundErrors).toEqual([]);
 
-    await door.persistence.keyAdministration.revokeKey(id, clock());
+    await fixture.persistence.keyAdministration.revokeKey(id, clock());
     clock.advance(5_000);
     expect(await authenticator.authenticate(header)).toEqual({ type: 'invalid' });
   });
 
   test('a key that was forgotten stays so', { timeout: 120_000 }, async () => {
     await using server = await startPostgresServer();
-    await using door = await openDoor(server.url);
-    await door.persistence.migrations.migrate();
-    const { id, text } = await door.createKey();
-    await door.authenticator.authenticate(`Bearer ${text}`);
+    await using fixture = await openTestAuthenticator(server.url);
+    await fixture.persistence.migrations.migrate();
+    const { id, text } = await fixture.createKey();
+    await fixture.authenticator.authenticate(`Bearer ${text}`);
     await server.stop();
-    door.authenticator.forget(id);
-    await expect(door.authenticator.authenticate(`Bearer ${text}`)).rejects.toBeInstanceOf(StorageUnavailableError);
+    fixture.authenticator.forget(id);
+    await expect(fixture.authenticator.authenticate(`Bearer ${text}`)).rejects.toBeInstanceOf(StorageUnavailableError);
   });
 });

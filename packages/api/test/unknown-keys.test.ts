@@ -2,51 +2,51 @@ import { randomBytes } from 'node:crypto';
 import { type ApiKeyStore, generateApiKeyId, generateApiKeyText, hashApiKeyText } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
 import { ApiError, createAuthenticator } from '../src/index.ts';
-import { openDoor, unknownKeyText } from './test-door.ts';
+import { openTestAuthenticator, unknownKeyText } from './test-authenticator.ts';
 
 describe('a key', () => {
   test('that was tried before it was made opens within a second', async () => {
-    await using door = await openDoor();
+    await using fixture = await openTestAuthenticator();
     const id = generateApiKeyId(randomBytes);
     const text = generateApiKeyText('live', id, randomBytes);
-    expect(await door.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
-    await door.persistence.keyAdministration.createKey(
-      { id, name: 'late', kind: 'external', plan: { name: 'pro' }, createdAt: door.clock() },
+    expect(await fixture.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
+    await fixture.persistence.keyAdministration.createKey(
+      { id, name: 'late', kind: 'external', plan: { name: 'pro' }, createdAt: fixture.clock() },
       hashApiKeyText(text),
     );
-    door.clock.advance(999);
-    expect(door.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
-    expect(door.lookUps).toHaveLength(1);
-    door.clock.advance(1);
-    expect(await door.authenticator.authenticate(`Bearer ${text}`)).toMatchObject({ type: 'authenticated' });
+    fixture.clock.advance(999);
+    expect(fixture.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
+    expect(fixture.lookUps).toHaveLength(1);
+    fixture.clock.advance(1);
+    expect(await fixture.authenticator.authenticate(`Bearer ${text}`)).toMatchObject({ type: 'authenticated' });
   });
 
   test('that was tried before it was made opens at once where that is told', async () => {
-    await using door = await openDoor();
+    await using fixture = await openTestAuthenticator();
     const id = generateApiKeyId(randomBytes);
     const text = generateApiKeyText('live', id, randomBytes);
-    expect(await door.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
-    await door.persistence.keyAdministration.createKey(
-      { id, name: 'told', kind: 'external', plan: { name: 'pro' }, createdAt: door.clock() },
+    expect(await fixture.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
+    await fixture.persistence.keyAdministration.createKey(
+      { id, name: 'told', kind: 'external', plan: { name: 'pro' }, createdAt: fixture.clock() },
       hashApiKeyText(text),
     );
-    door.authenticator.forget(id);
-    expect(await door.authenticator.authenticate(`Bearer ${text}`)).toMatchObject({ type: 'authenticated' });
+    fixture.authenticator.forget(id);
+    expect(await fixture.authenticator.authenticate(`Bearer ${text}`)).toMatchObject({ type: 'authenticated' });
   });
 
   test('that is unknown is remembered among 5,000 at most, and looked up again when as many came after it', async () => {
-    await using door = await openDoor();
+    await using fixture = await openTestAuthenticator();
     const headers = Array.from({ length: 5_001 }, () => `Bearer ${unknownKeyText()}`);
     const [first, ...others] = headers;
-    const authenticate = (header: string | undefined) => door.authenticator.authenticate(header);
+    const authenticate = (header: string | undefined) => fixture.authenticator.authenticate(header);
     expect(await authenticate(first)).toEqual({ type: 'invalid' });
-    while (door.lookUps.length < headers.length) {
-      await Promise.all(others.slice(door.lookUps.length - 1, door.lookUps.length + 499).map(authenticate));
+    while (fixture.lookUps.length < headers.length) {
+      await Promise.all(others.slice(fixture.lookUps.length - 1, fixture.lookUps.length + 499).map(authenticate));
     }
-    expect(door.lookUps).toHaveLength(5_001);
+    expect(fixture.lookUps).toHaveLength(5_001);
     for (const header of others) expect(authenticate(header)).toEqual({ type: 'invalid' }); // without a promise
     expect(await authenticate(first)).toEqual({ type: 'invalid' });
-    expect(door.lookUps).toHaveLength(5_002);
+    expect(fixture.lookUps).toHaveLength(5_002);
   });
 });
 
@@ -54,18 +54,18 @@ describe('keys that nobody knows', () => {
   test('are looked up 512 at a time at most, and one that is known lately passes all the same', async () => {
     const answers: PromiseWithResolvers<undefined>[] = [];
     let isHung = false;
-    await using door = await openDoor();
-    const { id, text } = await door.createKey();
+    await using fixture = await openTestAuthenticator();
+    const { id, text } = await fixture.createKey();
     const apiKeys: ApiKeyStore = {
       findSecret(hash) {
-        if (!isHung) return door.persistence.apiKeys.findSecret(hash);
+        if (!isHung) return fixture.persistence.apiKeys.findSecret(hash);
         const answer = Promise.withResolvers<undefined>();
         answers.push(answer);
         return answer.promise;
       },
       markKeyUsed: async () => {},
     };
-    const { clock } = door;
+    const { clock } = fixture;
     const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError() {} });
     const lookUp = (key: string) => {
       const identity = authenticator.identify(`Bearer ${key}`);

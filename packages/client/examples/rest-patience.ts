@@ -3,9 +3,9 @@ import { createPetstoreRestClient, PetstoreError, RateLimitError } from '@petsto
 const petstore = createPetstoreRestClient({
   baseUrl: process.env['PETSTORE_URL'] ?? 'http://127.0.0.1:3000/v1',
   apiKey: process.env['PETSTORE_API_KEY'] ?? '',
-  maxRetries: 4, // 2 where nothing is said
-  timeoutMs: 5_000, // for each attempt; 30 s where nothing is said
-  maxRetryAfterSeconds: 10, // 60 where nothing is said
+  maxRetries: 4, // 2 by default
+  timeoutMs: 5_000, // for each attempt; 30 s by default
+  maxRetryAfterSeconds: 10, // 60 by default
 });
 
 try {

@@ -11,7 +11,7 @@ interface Transition {
   /** The only state to which the command applies. */
   readonly from: OrderState;
   readonly to: OrderState;
-  /** The field that tells when it happened. */
+  /** The field that records when it happened. */
   readonly stamp: 'cancelledAt' | 'shippedAt' | 'completedAt';
 }
 

@@ -27,16 +27,16 @@ export type Plan = { readonly name: FixedPlanName } | { readonly name: 'enterpri
 export const limitsOfPlan = (plan: Plan): RequestLimits =>
   plan.name === 'enterprise' ? plan.limits : PLAN_LIMITS[plan.name];
 
-/** Long lists and subscriptions that a key may have under way in one process. */
+/** Long lists and subscriptions that a key may have in flight in one process. */
 const LONG_LISTS_MAX = { free: 4, pro: 4, business: 4, enterprise: 16 } as const satisfies Record<PlanName, number>;
 
 export const longListsOfPlan = ({ name }: Plan): number => LONG_LISTS_MAX[name];
 
-/** Requests that a key may have under way in one process; a batch counts what it holds. */
-export const KEY_REQUESTS_UNDER_WAY_MAX = 256;
+/** Requests that a key may have in flight in one process; a batch counts what it holds. */
+export const KEY_REQUESTS_IN_FLIGHT_MAX = 256;
 
-/** Requests that a client address may have under way in one process without a key that is known there. */
-export const ADDRESS_REQUESTS_UNDER_WAY_MAX = 64;
+/** Requests that a client address may have in flight in one process without a key that is known there. */
+export const ADDRESS_REQUESTS_IN_FLIGHT_MAX = 64;
 
 /** Calls that take nothing from the limits of a key (`limits.current`), in any minute. */
 export const FREE_CALLS_PER_MINUTE = 60;

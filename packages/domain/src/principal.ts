@@ -1,7 +1,7 @@
 import type { ApiKeyId, ApiKeyKind } from './api-key.ts';
 import type { Plan } from './plan.ts';
 
-/** On whose behalf a procedure runs. Callers in the same process name themselves; nobody is nobody. */
+/** On whose behalf a procedure runs. Callers in the same process name themselves; there is no anonymous principal. */
 export type Principal =
   | { readonly type: 'api-key'; readonly keyId: ApiKeyId; readonly kind: ApiKeyKind; readonly plan: Plan }
   | { readonly type: 'in-process'; readonly name: string };

@@ -20,8 +20,8 @@ const CONNECTION_ERRNOS = new Set([
 const UNAVAILABLE_CLASSES = new Set(['08', '53', '57', '58']);
 
 const UNAVAILABLE_STATES = new Set([
-  '25006', // read-only: a standby, or a failover under way
-  '55P03', // somebody holds what is wanted locked
+  '25006', // read-only: a standby, or a failover in progress
+  '55P03', // another session holds the lock
   '42P01', // no such table: nothing has been migrated yet
   '26000', // the prepared statement is gone: the connection was changed under us, and is replaced
   '42P05', // the prepared statement is there twice: likewise

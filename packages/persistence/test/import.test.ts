@@ -55,8 +55,8 @@ describe('an id that is taken', () => {
     expect(await importAll(orders, { skipBad: true })).toEqual({
       insertedCount: 5_002,
       rejected: [
-        { line: 2, reason: 'the id 1 stands on an earlier line too' },
-        { line: 5_003, reason: 'the id 1 stands on an earlier line too' },
+        { line: 2, reason: 'the id 1 is repeated from an earlier line' },
+        { line: 5_003, reason: 'the id 1 is repeated from an earlier line' },
       ],
     });
     expect((await listedOrders(store))[0]).toEqual(shippedOrder(1n));

@@ -42,7 +42,7 @@ export async function runImport<Value>(
   else {
     showRejected(output, report);
     const summary = `${report.inserted.toLocaleString('en')} of ${report.read.toLocaleString('en')} imported`;
-    if (isRejected) output.message(`${summary}; --skip-bad imports the good lines in spite of bad ones.`);
+    if (isRejected) output.message(`${summary}; use --skip-bad to import the valid lines only.`);
     else await output.write(`${summary}\n`);
   }
   if (isRejected) throw new ImportRejectedError();

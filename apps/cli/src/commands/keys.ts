@@ -29,7 +29,7 @@ const NAME_LENGTH_MAX = 200;
 /** `petstore keys`: who may call, and how much. */
 export function addKeysCommands(program: Command, context: CommandContext): void {
   const keys = program.command('keys').description('create, show, rotate and revoke API keys');
-  addPlanOptions(keys.command('create').description('create a key; its text is shown only once'))
+  addPlanOptions(keys.command('create').description('create a key; it is shown only once'))
     .option('--name <name>', 'what the key is for', '')
     .option('--internal', 'let it place, ship and complete orders over tRPC')
     .option('--expires <when>', 'when it expires: 90d, or a date-time')
@@ -45,16 +45,16 @@ export function addKeysCommands(program: Command, context: CommandContext): void
     .action((id: ApiKeyId, flags: JsonFlag) => showKey(context, id, flags));
   keys
     .command('rotate')
-    .description('give a key a new text; the old one stays valid for a while')
+    .description('replace the secret of a key; the old one stays valid for a while')
     .argument('<ID>', '', parseApiKeyId)
-    .option('--overlap <duration>', 'how long the old text stays valid: 24h, or a date-time', '24h')
+    .option('--overlap <duration>', 'how long the old secret stays valid: 24h, or a date-time', '24h')
     .action((id: ApiKeyId, flags: RotateFlags) => rotateKey(context, id, flags));
   keys
     .command('revoke')
-    .description('end a key for good, on all servers at once')
+    .description('revoke a key permanently, on all servers')
     .argument('<ID>', '', parseApiKeyId)
     .action((id: ApiKeyId, flags: JsonFlag) => revokeKey(context, id, flags));
-  addPlanOptions(keys.command('set-plan').description('put a key on another plan'))
+  addPlanOptions(keys.command('set-plan').description('change the plan of a key'))
     .argument('<ID>', '', parseApiKeyId)
     .action((id: ApiKeyId, flags: PlanFlags & JsonFlag) => setPlan(context, id, flags));
 }
@@ -88,7 +88,7 @@ async function rotateKey(context: CommandContext, id: ApiKeyId, flags: RotateFla
     await announceKeyChange(session, id, output);
     return decision.value;
   });
-  output.message(`The old text is valid until ${overlapEndsAt.toISOString()}.`);
+  output.message(`The old key is valid until ${overlapEndsAt.toISOString()}.`);
   await printKeyText(output, key, text, flags);
 }
 
@@ -136,7 +136,7 @@ async function printKeyText(output: Output, key: ApiKey, text: string, { json }:
   const { id, plan, perMinute, perDay, kind, name, expiresAt } = keyRow(key);
   try {
     if (json) return await output.writeJson({ id, key: text, plan, perMinute, perDay, kind, name, expiresAt });
-    output.message('Keep this text: it is shown only now.');
+    output.message('Store this key now: it is not shown again.');
     await output.write(`${text}\n`);
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;

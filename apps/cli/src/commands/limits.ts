@@ -20,7 +20,7 @@ export function addLimitsCommands(program: Command, context: CommandContext): vo
   const limits = program.command('limits').description('show what a key has used of its limits');
   limits
     .command('show')
-    .description('show the status of both windows of a key; takes nothing from them')
+    .description('show the status of both windows of a key; does not count as a request')
     .argument('<ID>', '', parseApiKeyId)
     .action((id: ApiKeyId, flags: JsonFlag) => showLimits(context, id, flags));
   const bans = program.command('bans').description('show and lift bans');

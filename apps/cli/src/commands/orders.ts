@@ -34,7 +34,7 @@ export function addOrdersCommands(program: Command, context: CommandContext): vo
   orders
     .command('import <FILE>')
     .description('import orders from NDJSON, a JSON array or CSV with a header; - reads standard input')
-    .option('--skip-bad', 'keep the good lines when others are bad')
+    .option('--skip-bad', 'import the valid lines when others are invalid')
     .action((file: string, flags: ImportFlags) => importOrders(context, file, flags));
   orders
     .command('generate')

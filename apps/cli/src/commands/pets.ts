@@ -11,7 +11,7 @@ export function addPetsCommands(program: Command, context: CommandContext): void
     .description('fill the catalogue of pets')
     .command('import <FILE>')
     .description('import pets from NDJSON, a JSON array or CSV with a header; - reads standard input')
-    .option('--skip-bad', 'keep the good lines when others are bad')
+    .option('--skip-bad', 'import the valid lines when others are invalid')
     .action((file: string, flags: ImportFlags) =>
       runImport<Pet>(context, file, flags, ({ persistence }) => ({
         shape: { fields: PET_FIELDS, required: PET_FIELDS },

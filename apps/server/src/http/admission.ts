@@ -4,7 +4,7 @@ import {
   type ApiKey,
   type ApiKeyId,
   FREE_CALLS_PER_MINUTE,
-  KEY_REQUESTS_UNDER_WAY_MAX,
+  KEY_REQUESTS_IN_FLIGHT_MAX,
   PREFLIGHTS_PER_MINUTE,
 } from '@petstore/domain';
 import {
@@ -52,7 +52,7 @@ export class Admission {
   readonly #cors: CorsPolicy;
   readonly #isStorageAvailable: () => boolean;
   readonly #identification: Identification;
-  /** Bound what takes nothing from anybody's limits, in windows of this process alone. */
+  /** Bound what takes nothing from the limits of a key or an address, in windows of this process alone. */
   readonly #freeCalls: InProcessLimiter;
   readonly #preflights: InProcessLimiter;
 
@@ -116,7 +116,7 @@ export class Admission {
     if (charged === 0) {
       if (!(await this.#admitFree(exchange, subject))) return false;
     } else {
-      const fits = calls === 1 || (canEverFit(subject, charged) && calls <= KEY_REQUESTS_UNDER_WAY_MAX);
+      const fits = calls === 1 || (canEverFit(subject, charged) && calls <= KEY_REQUESTS_IN_FLIGHT_MAX);
       const { outcome } = await this.#count(exchange, subject, fits ? charged : 1);
       if (outcome !== 'admitted') return refuse(exchange, outcome);
       if (!fits) {

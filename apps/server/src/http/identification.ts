@@ -1,8 +1,8 @@
 import type { Authentication, Authenticator, KeyLookUp } from '@petstore/api';
 import {
-  ADDRESS_REQUESTS_UNDER_WAY_MAX,
+  ADDRESS_REQUESTS_IN_FLIGHT_MAX,
   type ApiKey,
-  KEY_REQUESTS_UNDER_WAY_MAX,
+  KEY_REQUESTS_IN_FLIGHT_MAX,
   limitsOfPlan,
 } from '@petstore/domain';
 import {
@@ -112,7 +112,7 @@ export class Identification {
   /** @returns `undefined` where the caller may have more in flight. A batch that never fits is refused later */
   #refuseCrowd(exchange: Exchange, key: ApiKey | undefined, calls: number): Caller | undefined {
     const subject = this.#subjectOf(exchange, key);
-    const max = key === undefined ? ADDRESS_REQUESTS_UNDER_WAY_MAX : KEY_REQUESTS_UNDER_WAY_MAX;
+    const max = key === undefined ? ADDRESS_REQUESTS_IN_FLIGHT_MAX : KEY_REQUESTS_IN_FLIGHT_MAX;
     const count = key === undefined || calls > max ? 1 : calls;
     if (exchange.held.take(this.#inFlight, subject.storageKey, count, max)) return undefined;
     return this.#recallRefusal(subject) ?? { type: 'unserved', subject, code: 'rate_limit_exceeded' };

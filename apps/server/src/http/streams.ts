@@ -105,7 +105,7 @@ export class Streams {
 
   #cutSlowReader(exchange: Exchange): void {
     const { requestId, operation, keyId } = exchange;
-    this.#options.logger.info({ requestId, operation, keyId }, 'an answer was cut: its reader was too slow');
+    this.#options.logger.info({ requestId, operation, keyId }, 'a response was cut: its reader was too slow');
     exchange.cutBody();
   }
 }

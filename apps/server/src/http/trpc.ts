@@ -191,7 +191,7 @@ function contextOf(
     principal,
     requestId,
     acceptsPackedOrders: acceptsPackedOrders(request.url),
-    ...(rateLimit && { standing: rateLimit }),
+    ...(rateLimit && { rateLimit }),
     ...(beginList && { beginList }),
   };
 }

@@ -14,7 +14,7 @@ export interface ListenAddress {
   readonly setting: 'PORT' | 'ADMIN_PORT';
 }
 
-/** The setting to change where the host is none of this machine. */
+/** The setting to change where the host is not an address of this machine. */
 const HOST_SETTINGS = { PORT: 'HOST', ADMIN_PORT: 'ADMIN_HOST' } as const satisfies Record<
   ListenAddress['setting'],
   string
@@ -49,17 +49,17 @@ export async function assertPortIsFree(address: ListenAddress): Promise<void> {
   await once(probe, 'close');
 }
 
-/** Turns what a person can mend into one line that says how. */
+/** Turns what the operator can fix into one line that says how. */
 export function explainListenError(error: unknown, { host, port, reusePort, setting }: ListenAddress): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   switch (code) {
     case 'EADDRINUSE': {
-      const use = reusePort ? 'in use by what does not share it with REUSE_PORT=on and as the same user' : 'in use';
+      const use = reusePort ? 'in use by a process that does not share it (REUSE_PORT=on, same user)' : 'in use';
       return new RuntimeError(`Port ${port} of ${host} is ${use}. Stop what uses it, or set ${setting} to another.`);
     }
     case 'ENOTSUP':
       return new RuntimeError(
-        'REUSE_PORT is on, but this system lets one server alone listen on a port. Set it to off.',
+        'REUSE_PORT is on, but this system does not allow several servers on one port. Set it to off.',
       );
     case 'EACCES':
       return new RuntimeError(`Port ${port} of ${host} may not be used by this user. Set ${setting} to another.`);
@@ -67,7 +67,7 @@ export function explainListenError(error: unknown, { host, port, reusePort, sett
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return new RuntimeError(
-        `${host} is no address of this machine. Set ${HOST_SETTINGS[setting]} to one, such as 127.0.0.1 or 0.0.0.0.`,
+        `${host} is not an address of this machine. Set ${HOST_SETTINGS[setting]} to one, such as 127.0.0.1 or 0.0.0.0.`,
       );
     default:
       return error;
@@ -90,5 +90,5 @@ export function isLoopback(host: string): boolean {
 
 const UNSPECIFIED: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
-/** An address at which this machine reaches what listens on a host: all addresses are none to call. */
+/** An address at which this machine reaches what listens on a host: the unspecified address cannot be called. */
 export const reachableHost = (host: string): string => UNSPECIFIED[host] ?? host;

@@ -22,7 +22,7 @@ async function buildRegistry(health: Health): Promise<Registry> {
   collectDefaultMetrics({ register: registry });
   new Gauge({
     name: 'petstore_postgres_up',
-    help: 'Whether PostgreSQL answered when last asked.',
+    help: 'Whether the last ping to PostgreSQL succeeded.',
     registers,
     collect() {
       this.set(health.isStorageUp ? 1 : 0);

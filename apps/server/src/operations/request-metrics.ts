@@ -65,7 +65,7 @@ export class RequestMetrics {
 
   /** Prometheus' text format, version 0.0.4. */
   render(): string {
-    const lines = [`# HELP ${METRIC} Requests answered, and how long each took.`, `# TYPE ${METRIC} histogram`];
+    const lines = [`# HELP ${METRIC} Requests served, and the duration of each.`, `# TYPE ${METRIC} histogram`];
     for (const [operation, byStatus] of this.#series) {
       for (const [status, { counts, sumSeconds }] of byStatus) {
         const labels = `operation="${operation}",status="${status}"`;

@@ -10,7 +10,7 @@ export type ExitCode = 0 | 1 | 2;
 /** Until everything has to have ended. Embedded servers that have not are then stopped by their guards. */
 const SHUTDOWN_DEADLINE_MS = 9_000;
 
-/** Serves until a signal comes or something fails that cannot be mended. Failures are printed on standard error. */
+/** Serves until a signal comes or something fails that cannot be fixed. Failures are printed on standard error. */
 export async function runServer(environment: Environment): Promise<ExitCode> {
   const { promise: ended, resolve: end } = Promise.withResolvers<Error | undefined>();
   // For good: a second signal while shutting down must not end the process half-way.
@@ -47,7 +47,7 @@ export async function runServer(environment: Environment): Promise<ExitCode> {
   }
 }
 
-/** What a person can mend is one line; only unexpected errors come with their stacks. */
+/** What the operator can fix is one line; only unexpected errors come with their stacks. */
 function report(error: unknown): ExitCode {
   if (error instanceof SettingsError) {
     console.error(error.message);

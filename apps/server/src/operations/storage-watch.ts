@@ -11,7 +11,7 @@ export interface StorageWatchOptions {
   prepare(): Promise<void>;
   /** Called at each change, the first one included. */
   onChange(isAvailable: boolean, reason?: Error): void;
-  /** Called with what waiting cannot mend, such as a schema of a newer program. The watch has then ended. */
+  /** Called with what waiting cannot fix, such as a schema of a newer program. The watch has then ended. */
   onFatal(error: Error): void;
 }
 
@@ -49,7 +49,7 @@ export class StorageWatch {
     return this.#firstAvailable.promise;
   }
 
-  /** Looks for the first time, and from then on until stopped. @throws what waiting cannot mend */
+  /** Looks for the first time, and from then on until stopped. @throws what waiting cannot fix */
   async start(): Promise<void> {
     await this.check();
     if (this.#fatalError !== undefined) throw this.#fatalError;
@@ -107,7 +107,7 @@ export class StorageWatch {
 async function withTimeout(ping: Promise<void>): Promise<void> {
   const { promise: timeout, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    reject(new StorageUnavailableError(`PostgreSQL did not answer within ${PING_TIMEOUT_MS} ms`));
+    reject(new StorageUnavailableError(`PostgreSQL did not respond within ${PING_TIMEOUT_MS} ms`));
   }, PING_TIMEOUT_MS);
   try {
     await Promise.race([ping, timeout]);

@@ -157,7 +157,7 @@ describe('with REUSE_PORT=on', () => {
     expect(await sharing.exited).toMatchObject({ code: 1 });
     expect(sharing.stderr).toMatch(
       new RegExp(
-        `^petstore: Port ${port} of 127.0.0.1 is in use by what does not share it .*set PORT to another\\.\n$`,
+        `^petstore: Port ${port} of 127.0.0.1 is in use by a process that does not share it .*set PORT to another\\.\n$`,
       ),
     );
     prepareDataFolder(folder.path);

@@ -69,9 +69,9 @@ describe('a port that is in use is reported in one line', () => {
 test('a host that is not of this machine is reported in one line', async () => {
   using folder = useDataFolder();
   await using server = new SpawnedServer(folder.path, { HOST: '192.0.2.1' });
-  await expectRefusal(server, 1, /^petstore: 192\.0\.2\.1 is no address of this machine\. Set HOST/);
+  await expectRefusal(server, 1, /^petstore: 192\.0\.2\.1 is not an address of this machine\. Set HOST/);
   await using admin = new SpawnedServer(folder.path, { ADMIN_HOST: '192.0.2.1' });
-  await expectRefusal(admin, 1, /^petstore: 192\.0\.2\.1 is no address of this machine\. Set ADMIN_HOST/);
+  await expectRefusal(admin, 1, /^petstore: 192\.0\.2\.1 is not an address of this machine\. Set ADMIN_HOST/);
 });
 
 describe('a DATA_DIR that cannot be written to is reported in one line', () => {

@@ -1,20 +1,20 @@
 import type { ApiKey, ApiKeyId, Principal } from '@petstore/domain';
 
-/** Who stands before the door. */
+/** The outcome of authenticating a request. */
 export type Authentication =
   | { readonly type: 'authenticated'; readonly principal: Principal; readonly key: ApiKey }
-  /** No bearer token came: answered as `missing_api_key`. */
+  /** No bearer token came: reported as `missing_api_key`. */
   | { readonly type: 'missing' }
-  /** Unknown, mistyped, revoked or expired, which look alike: answered as `invalid_api_key`. */
+  /** Unknown, mistyped, revoked or expired, which look alike: reported as `invalid_api_key`. */
   | { readonly type: 'invalid' };
 
-/** The key store has to be asked. */
+/** The key has to be looked up. */
 export interface KeyLookUp {
   readonly type: 'look-up';
-  /** The key as it was known, where this process has known it lately; left out, anybody may have made it up. */
+  /** The key as it was known, where this process has known it lately; undefined for a key never seen, which may be forged. */
   readonly knownKey?: ApiKey;
   /**
-   * Asks the key store, once for any number of callers at a time.
+   * Looks the key up, once for any number of callers at a time.
    *
    * @throws StorageUnavailableError (as a rejection) where the key is not known and the key store cannot be reached
    * @throws ApiError (as a rejection) `overloaded` where too many unknown keys are being looked up
@@ -22,10 +22,10 @@ export interface KeyLookUp {
   lookUp(): Promise<Authentication>;
 }
 
-/** Tells whom an Authorization header speaks for. */
+/** Identifies the caller from an Authorization header. */
 export interface Authenticator {
   /**
-   * Tells what is known without asking anybody, or how to ask: so that its caller may decide whether to.
+   * Returns what is cached, or how to look the key up, so that its caller can refuse the look-up.
    *
    * @param authorization the header as it came, or `undefined` where none came
    */

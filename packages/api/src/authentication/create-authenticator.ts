@@ -12,7 +12,7 @@ import { LRUCache } from 'lru-cache';
 import { ApiError } from '../api-error.ts';
 import type { Authentication, Authenticator, KeyLookUp } from './authenticator.ts';
 
-/** How long what is known of a key holds: a revocation that nobody told of is seen after this time at the latest. */
+/** How long a key is cached: an unpublished revocation takes effect within this time. */
 const KNOWN_KEY_FRESH_MS = 5_000;
 /** How much longer it holds while the key store cannot be reached. */
 const STORE_AWAY_GRACE_MS = 60_000;
@@ -25,15 +25,14 @@ const MARK_USED_EVERY_MS = 60_000;
 /** Well over any number of keys at work in one process; each takes less than a kilobyte. */
 const KNOWN_KEYS_MAX = 20_000;
 const UNKNOWN_KEYS_MAX = 5_000;
-/** Keys that nobody knows are looked up so many at a time at most; those that were known lately always are. */
+/** Unknown keys looked up concurrently, at most; recently known ones are not counted. */
 const UNKNOWN_LOOK_UPS_MAX = 512;
 
 export interface AuthenticatorOptions {
   readonly apiKeys: ApiKeyStore;
   readonly clock: Clock;
   /**
-   * Told of what fails off the path of any request: noting a use, asking again for a key. A store that is away is not
-   * told of: the requests that it fails tell that.
+   * Called with errors that no request reports, other than StorageUnavailableError.
    */
   readonly onBackgroundError: (error: unknown) => void;
 }
@@ -105,7 +104,7 @@ class CachingAuthenticator implements Authenticator {
       return { type: 'look-up', lookUp: () => this.#authenticateByStore(header, text) };
     }
     if (nowMs < entry.freshUntilMs) return this.#judge(entry, now);
-    // Nobody waits for a store that is known to be away, nor would it help.
+    // While the store is known to be away, requests do not wait for it.
     if (!this.#storeIsAway || !isWithinGrace(entry, nowMs)) {
       const lookUp = () => this.#authenticateByStore(header, text);
       return { type: 'look-up', knownKey: entry.secret.key, lookUp };
@@ -170,7 +169,7 @@ class CachingAuthenticator implements Authenticator {
       const secret = await this.#options.apiKeys.findSecret(hashApiKeyText(text));
       this.#storeIsAway = false;
       const nowMs = this.#options.clock().getTime();
-      // What was read before a key had to be forgotten serves those who wait for it already, and nobody after them.
+      // A key read before `forget` serves the requests already waiting, and is not cached.
       const isCurrent = timesBefore === this.#timesForgotten;
       const entry = secret && createKnownKey(secret, nowMs, this.#known.peek(header));
       if (entry === undefined) this.#known.delete(header);

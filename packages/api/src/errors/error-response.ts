@@ -28,29 +28,29 @@ const ERROR_HEADERS: Partial<Record<ErrorCode, Readonly<Record<string, string>>>
   overloaded: { 'retry-after': '1' },
 };
 
-function buildAnswer(code: ErrorCode, message: string): ErrorResponse {
+function buildResponse(code: ErrorCode, message: string): ErrorResponse {
   const { status } = ERROR_CATALOGUE[code];
   const headers = ERROR_HEADERS[code] ?? NO_HEADERS;
   return { status, code, message, headers, body: JSON.stringify({ code, message, status }) };
 }
 
-const ANSWERS = Object.fromEntries(
+const RESPONSES = Object.fromEntries(
   Object.entries(ERROR_CATALOGUE).map(([code, { message }]) => [
     code,
-    buildAnswer(code as ErrorCode, message), // the catalogue's own key
+    buildResponse(code as ErrorCode, message), // the catalogue's own key
   ]),
 ) as Record<ErrorCode, ErrorResponse>; // all of its keys, each once
 
 /**
- * How a failure is answered over REST, whichever layer it comes from.
+ * The response to a failure over REST, whichever layer it comes from.
  *
  * @param error anything thrown; what the caller may not know becomes `internal_error` with a bland message
  */
 export function toErrorResponse(error: unknown): ErrorResponse {
   const { errorCode, message } = toApiError(error);
-  const answer = ANSWERS[errorCode];
-  return answer.message === message ? answer : buildAnswer(errorCode, message);
+  const response = RESPONSES[errorCode];
+  return response.message === message ? response : buildResponse(errorCode, message);
 }
 
-/** The answer to a failure that the HTTP layer itself decides on, made once at start. */
-export const errorResponse = (code: ErrorCode): ErrorResponse => ANSWERS[code];
+/** The response to a failure that the HTTP layer itself decides on, made once at start. */
+export const errorResponse = (code: ErrorCode): ErrorResponse => RESPONSES[code];

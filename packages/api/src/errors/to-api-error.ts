@@ -39,7 +39,7 @@ const TRPC_MESSAGES: readonly (readonly [start: string, message: string])[] = [
   ['Invalid URL-encoding', 'The path is not percent-encoded correctly.'],
   [
     'Cannot use stream-like response',
-    "This procedure streams its answer: call it through @trpc/client's httpBatchStreamLink.",
+    "This procedure streams its response; call it with @trpc/client's httpBatchStreamLink.",
   ],
 ];
 

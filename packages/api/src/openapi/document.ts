@@ -72,11 +72,16 @@ function withSunsetExamples(headers: Headers = {}, sunsetAt: Date): Headers {
   const sunset = () => sunsetAt.toUTCString();
   const deprecation = (committed: string) =>
     deprecationFields(new Date(Number(committed.replace('@', '')) * 1000), sunsetAt).deprecation;
-  const told = { Deprecation: deprecation, OptionalDeprecation: deprecation, Sunset: sunset, OptionalSunset: sunset };
-  const examples = Object.entries(told).flatMap(([name, tell]) => {
+  const formats = {
+    Deprecation: deprecation,
+    OptionalDeprecation: deprecation,
+    Sunset: sunset,
+    OptionalSunset: sunset,
+  };
+  const examples = Object.entries(formats).flatMap(([name, format]) => {
     const header = headers[name];
     return header !== undefined && 'example' in header
-      ? [[name, { ...header, example: tell(String(header.example)) }] as const]
+      ? [[name, { ...header, example: format(String(header.example)) }] as const]
       : [];
   });
   return { ...headers, ...Object.fromEntries(examples) };

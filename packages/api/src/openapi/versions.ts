@@ -27,9 +27,9 @@ const V1 = {
   title: 'Petstore Orders',
   description: [
     'The orders of a pet store: list them all, and cancel one.',
-    'Every request needs an API key, sent as the bearer token. Every answer tells in its headers what remains of the ' +
-      'limits of the key. Every failure is answered with the same Error object, whose `code` is of a closed set.',
-    'Operations that answer to GET answer to HEAD as well, with the same headers and no body; OPTIONS on these paths lists ' +
+    'Every request needs an API key, sent as the bearer token. The headers of every response show what remains of the ' +
+      'limits of the key. Every failure is reported as the same Error object, whose `code` is of a closed set.',
+    'Operations that support GET also support HEAD, with the same headers and no body; OPTIONS on these paths lists ' +
       'its methods in the `Allow` header. 64-bit integers are exact over their whole range: read them with a parser that ' +
       'keeps all digits.',
   ].join('\n\n'),
@@ -39,7 +39,7 @@ const V1 = {
     { name: 'orders', description: 'List the orders placed in the store, and cancel one.' },
     { name: 'Store', description: 'The store that orders are placed in. It has no operations of its own.' },
     { name: 'Pets', description: 'The pets that orders are about. It has no operations of its own.' },
-    { name: 'deprecated', description: 'Operations with a sunset date, which every answer tells in its headers.' },
+    { name: 'deprecated', description: 'Operations with a sunset date, given in the headers of every response.' },
   ],
   tagGroups: [
     { name: 'Store', tags: ['orders'] },

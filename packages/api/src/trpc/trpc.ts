@@ -15,7 +15,7 @@ const t = initTRPC.context<Context>().meta<ProcedureMeta>().create({
 
 export const { router, createCallerFactory } = t;
 
-/** For every caller: whoever comes over HTTP has a key by then. */
+/** For every caller: HTTP requests have been authenticated. */
 export const procedure = t.procedure;
 
 /** For internal keys and callers in the same process. */

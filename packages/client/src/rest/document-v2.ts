@@ -29,7 +29,7 @@ export interface components {
        */
       status: 'pending' | 'shipped' | 'cancelled';
     };
-    /** @description What every failure is answered with, from whichever layer it comes. */
+    /** @description The body of every failure, whichever layer it comes from. */
     Error: {
       /**
        * @description Machine-readable error code.
@@ -154,7 +154,7 @@ export interface operations {
          * @example 100
          */
         limit?: number;
-        /** @description Where the page begins, as the `Link` of the page before tells it. Goes with the same filters only. */
+        /** @description Where the page begins: the cursor in the `Link` of the previous page. Valid with the same filters only. */
         cursor?: string;
       };
       header?: never;

@@ -34,7 +34,7 @@ export interface components {
       /** @description What the pet is called. */
       name: string;
     };
-    /** @description What every failure is answered with, from whichever layer it comes. No operation reads a body yet: `malformed_json`, `payload_too_large`, `unsupported_media_type` are for those that will. */
+    /** @description The body of every failure, whichever layer it comes from. No operation reads a body yet: `malformed_json`, `payload_too_large`, `unsupported_media_type` are for those that will. */
     Error: {
       /**
        * @description Machine-readable error code.

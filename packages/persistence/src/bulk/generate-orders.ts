@@ -8,7 +8,7 @@ export interface GenerateOptions {
   readonly seed: number;
   /** When they are placed. */
   readonly now: Date;
-  /** Told after each batch how many there are. */
+  /** Called after each batch with how many there are. */
   readonly onProgress?: (insertedCount: number) => void;
 }
 

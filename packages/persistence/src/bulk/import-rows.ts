@@ -18,7 +18,7 @@ export interface RejectedRecord {
 export interface ImportOptions {
   /** Whether the good records stay when others are rejected. @default false, all or nothing */
   readonly skipBad?: boolean;
-  /** Told after each batch how many records have been taken in. */
+  /** Called after each batch with how many records have been taken in. */
   readonly onProgress?: (insertedCount: number) => void;
   /** Asked at the end: whether the source held records that never came here because they could not be read. */
   readonly hasUnreadable?: () => boolean;
@@ -75,7 +75,7 @@ export async function withTransaction<Value>(
   work: (client: pg.Client) => Promise<{ readonly commit: boolean; readonly value: Value }>,
 ): Promise<Value> {
   const client = new pg.Client(connectionConfig(databaseUrl, 0));
-  client.on('error', () => {}); // whoever waits for an answer is told
+  client.on('error', () => {}); // the pending query rejects, too
   try {
     await client.connect();
   } catch (error) {
@@ -156,7 +156,7 @@ async function explainTaken<Value>(
   });
 }
 
-const repeatedReason = (id: bigint) => `the id ${id} stands on an earlier line too`;
+const repeatedReason = (id: bigint) => `the id ${id} is repeated from an earlier line`;
 
 function insertText<Value>({ table, columns }: ImportTarget<Value>): string {
   const names = columns.map(({ name }) => name).join(', ');

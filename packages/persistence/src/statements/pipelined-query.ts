@@ -22,7 +22,7 @@ export type StatementValue = string | Buffer | null;
 /** A column's value as the server writes it. */
 export type Field = string | null;
 
-/** Whoever sends queries: a connection, or a choice of several. */
+/** Sends queries: a connection, or a choice of several. */
 export interface QuerySender {
   /** The query alone learns the outcome, a failure to connect included. */
   send(query: PipelinedQuery): void;

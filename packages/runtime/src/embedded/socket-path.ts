@@ -63,7 +63,7 @@ function makeAgain(folder: string): void {
   try {
     mkdirSync(folder, { mode: 0o700 });
   } catch (cause) {
-    throw new RuntimeError(`The folder ${folder} cannot be made again. Start the server anew.`, { cause });
+    throw new RuntimeError(`The folder ${folder} cannot be recreated. Restart the server.`, { cause });
   }
 }
 

@@ -20,11 +20,11 @@ export const SECURITY = [{ bearerAuth: [] }] satisfies NonNullable<OpenAPIObject
 /**
  * The Error object of the specification.
  *
- * @param codes all that may be answered
- * @param reserved those of them that no operation answers with, each of which is shown here
+ * @param codes all that a response may hold
+ * @param reserved those of them that no operation responds with, each of which is shown here
  */
 export function errorSchema(codes: readonly ErrorCode[], reserved: readonly ErrorCode[]) {
-  const description = ['What every failure is answered with, from whichever layer it comes.'];
+  const description = ['The body of every failure, whichever layer it comes from.'];
   if (reserved.length > 0) {
     const names = reserved.map((code) => `\`${code}\``).join(', ');
     description.push(`No operation reads a body yet: ${names} are for those that will.`);
@@ -115,7 +115,7 @@ const DEPRECATION_HEADERS = {
     example: '@1782777600',
   },
   Sunset: {
-    description: 'When the operation ends, as an HTTP-date (RFC 8594). From then on it answers 410.',
+    description: 'When the operation ends, as an HTTP-date (RFC 8594). From then on the status is 410.',
     required: true,
     schema: {
       type: 'string',

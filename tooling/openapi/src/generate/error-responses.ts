@@ -33,15 +33,15 @@ const STATUSES: Readonly<Record<ErrorStatus, { readonly name: string; readonly d
   400: { name: 'BadRequest', description: 'The request is not valid.' },
   401: { name: 'Unauthorized', description: 'Missing or invalid API key.' },
   404: { name: 'NotFound', description: 'The resource could not be found.' },
-  409: { name: 'Conflict', description: 'The order is not pending any more.' },
+  409: { name: 'Conflict', description: 'The order is no longer pending.' },
   410: { name: 'Gone', description: 'The operation is past its sunset date.' },
-  429: { name: 'TooManyRequests', description: 'Rate limit exceeded, or the API key is banned for a while.' },
-  500: { name: 'InternalServerError', description: 'Something went wrong on our side.' },
-  503: { name: 'ServiceUnavailable', description: 'The service cannot answer at the moment.' },
+  429: { name: 'TooManyRequests', description: 'Rate limit exceeded, or the API key is temporarily banned.' },
+  500: { name: 'InternalServerError', description: 'An internal error occurred.' },
+  503: { name: 'ServiceUnavailable', description: 'The service is temporarily unavailable.' },
   default: { name: 'OtherError', description: 'Any other failure: of a request before it is one for an operation.' },
 };
 
-/** The answers to failures of all operations, those that several have in common as components. */
+/** The responses to failures of all operations, those that several have in common as components. */
 export class ErrorResponses {
   readonly components: Responses = {};
   /** All that were described. */

@@ -3,13 +3,13 @@ import { apiKeySubject, type WindowStatus } from '@petstore/rate-limit';
 import { procedure } from '../../trpc/trpc.ts';
 import type { CurrentLimits, WindowUse } from './get-current-limits.contract.ts';
 
-/** Tells a caller its own standing. Costs nothing over HTTP; `null` for callers in the same process, whom nothing limits. */
+/** Returns to a caller the status of its limits. Costs nothing over HTTP; `null` for callers in the same process, which have no limits. */
 export const getCurrentLimits = procedure
   .meta({ cost: 'free' })
   .query(async ({ ctx }): Promise<CurrentLimits | null> => {
     if (ctx.principal.type === 'in-process') return null;
     const subject = apiKeySubject(ctx.principal.keyId, limitsOfPlan(ctx.principal.plan));
-    const { minute, day, used, strikes, ban } = ctx.standing ?? (await ctx.services.limiter.peek(subject));
+    const { minute, day, used, strikes, ban } = ctx.rateLimit ?? (await ctx.services.limiter.peek(subject));
     if (day === undefined || used.day === undefined) throw new Error('A key has a daily limit.');
     return {
       minute: useOf(minute, used.minute),

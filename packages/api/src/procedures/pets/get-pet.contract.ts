@@ -23,7 +23,7 @@ export const getPetMeta = {
     description:
       'Returns one pet of the catalogue, with its name. An order may be for an animal that is not in it.\n\n' +
       'Deprecated, because the service is about orders; nothing replaces it. It works until its sunset, which every ' +
-      'answer tells in its `Sunset` header, beside `Deprecation` and `Link`. From then on it answers 410.',
+      'response has in its `Sunset` header, beside `Deprecation` and `Link`. From then on the status is 410.',
     tags: ['deprecated'],
     deprecated: true,
     successDescription: 'The pet.',

@@ -75,7 +75,8 @@ export const ListOrdersPageInput = inputObject({
     .max(CURSOR_MAX_LENGTH, cursorError)
     .regex(/^[\w-]+$/, cursorError)
     .meta({
-      description: 'Where the page begins, as the `Link` of the page before tells it. Goes with the same filters only.',
+      description:
+        'Where the page begins: the cursor in the `Link` of the previous page. Valid with the same filters only.',
     })
     .optional(),
 }).refine(({ shipDateFrom, shipDateTo }) => !shipDateFrom || !shipDateTo || shipDateFrom < shipDateTo, {
@@ -90,7 +91,7 @@ export interface OrdersPage {
   readonly nextCursor?: string;
 }
 
-/** The links are relative to the URL that was asked for, so that they hold behind a proxy with paths of its own. */
+/** The links are relative to the request URL, so that they hold behind a proxy with paths of its own. */
 function representPage(
   { orders, nextCursor }: OrdersPage,
   { cursor: _, ...input }: z.input<typeof ListOrdersPageInput>,
@@ -113,7 +114,7 @@ export const listOrdersPageMeta = {
     summary: 'List orders, page by page',
     description:
       'Returns the orders that meet all filters, ascending by id, a page at a time. The `Link` header leads to the next ' +
-      'page (`rel="next"`) until there is none. No order is given twice, and none is missed that met the filters ' +
+      'page (`rel="next"`) until there is none. No order is returned twice, and none is missed that met the filters ' +
       'throughout, whatever is placed, cancelled or shipped between two pages. An unknown parameter is refused.',
     tags: ['orders'],
     successDescription: 'One page of orders.',
@@ -123,7 +124,7 @@ export const listOrdersPageMeta = {
     responseHeaders: {
       Link: {
         description:
-          'Where the next page and the first one are (RFC 8288), relative to the URL that was asked for. ' +
+          'Where the next page and the first one are (RFC 8288), relative to the request URL. ' +
           'There is no `rel="next"` on the last page.',
         required: true,
         schema: { type: 'string', maxLength: 1_000, pattern: '^(<[^>]*>; rel="next", )?<[^>]*>; rel="first"$' },

@@ -12,8 +12,8 @@ import { createTestDatabase, type ManualClock, manualClock } from '@petstore/tes
 import { type Authentication, type Authenticator, createAuthenticator } from '../src/index.ts';
 import { MIGRATED } from './test-api.ts';
 
-/** A door on a real key store, and what it asks of it. */
-export interface TestDoor extends AsyncDisposable {
+/** An authenticator on a real key store, and the calls that it makes of it. */
+export interface TestAuthenticator extends AsyncDisposable {
   readonly persistence: Persistence;
   readonly authenticator: AskingAuthenticator;
   readonly clock: ManualClock;
@@ -23,7 +23,7 @@ export interface TestDoor extends AsyncDisposable {
   createKey(options?: { kind?: ApiKeyKind; expiresAt?: Date }): Promise<{ id: ApiKeyId; text: string }>;
 }
 
-/** Asks the key store wherever an authenticator would have to: nobody is refused before. */
+/** Asks the key store wherever an authenticator would have to: none is refused before. */
 interface AskingAuthenticator {
   authenticate(authorization: string | undefined): Authentication | Promise<Authentication>;
   forget: Authenticator['forget'];
@@ -37,7 +37,7 @@ const askingAlways = (authenticator: Authenticator): AskingAuthenticator => ({
   forget: (id) => authenticator.forget(id),
 });
 
-export async function openDoor(databaseUrl?: string): Promise<TestDoor> {
+export async function openTestAuthenticator(databaseUrl?: string): Promise<TestAuthenticator> {
   const database = databaseUrl === undefined ? await createTestDatabase({ template: MIGRATED }) : undefined;
   const persistence = openPersistence({ databaseUrl: databaseUrl ?? database?.url ?? '' });
   const clock = manualClock('2026-11-20T12:00:00.000Z');
