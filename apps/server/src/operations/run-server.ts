@@ -8,7 +8,7 @@ import { hideCredentials } from './logger.ts';
 export type ExitCode = 0 | 1 | 2;
 
 export interface RunningServer {
-  /** Ends everything in order: not ready, what was sent is answered, the port closes, then the databases. */
+  /** Ends everything in order: not ready, what was sent gets its response, the port closes, then the databases. */
   close(): Promise<void>;
 }
 
