@@ -16,7 +16,7 @@ export interface OrderFilter {
 /** How many orders a page holds, at least and at most. */
 export const PAGE_LIMIT_MIN = 1;
 export const PAGE_LIMIT_MAX = 1_000;
-/** How many it holds unless told. */
+/** How many it holds by default. */
 export const PAGE_LIMIT_DEFAULT = 100;
 
 export interface OrderPageRequest {

@@ -17,7 +17,7 @@ export interface Persistence extends AsyncDisposable {
   readonly apiKeys: ApiKeyStore;
   readonly keyAdministration: ApiKeyAdministration;
   readonly migrations: Migrations;
-  /** @throws StorageUnavailableError when PostgreSQL does not answer */
+  /** @throws StorageUnavailableError when PostgreSQL does not respond */
   ping(): Promise<void>;
   close(): Promise<void>;
 }

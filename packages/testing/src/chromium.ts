@@ -57,7 +57,7 @@ export async function openWatchedPage(
       offences.push(`asked for ${request.url()}`);
     }
   });
-  context.on('requestfailed', (request) => void offences.push(`no answer from ${request.url()}`));
+  context.on('requestfailed', (request) => void offences.push(`no response from ${request.url()}`));
   context.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) offences.push(message.text());
   });

@@ -1,4 +1,4 @@
-/** A clock that stands still until it is told otherwise. Call it for the time, as one does the real one. */
+/** A clock that stands still until it is advanced. Call it for the time, as one does the real one. */
 export interface ManualClock {
   (): Date;
   /** Moves on, or back where negative. */

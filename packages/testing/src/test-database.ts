@@ -78,7 +78,7 @@ async function dropDatabase(administrator: pg.Client, name: string): Promise<voi
   }
 }
 
-/** @throws Error that tells of each connection that is still open */
+/** @throws Error that names each connection that is still open */
 async function waitUntilUnused(administrator: pg.Client, name: string): Promise<void> {
   for (let waitedMs = 0; ; waitedMs += 20) {
     const { rows } = await administrator.query<{ description: string }>(

@@ -3,7 +3,7 @@ import { inject } from 'vitest';
 import type {} from './global-setup.ts'; // declares what is injected
 
 export interface TestRedis extends AsyncDisposable {
-  /** A logical database that nobody else uses, and that was empty. Channels are shared by all of them. */
+  /** A logical database that nothing else uses, and that was empty. Channels are shared by all of them. */
   readonly url: string;
 }
 

@@ -41,7 +41,7 @@ export function definePackageTests({ servers = true, task = 'test' }: PackageTes
       // Ending the servers may take as long.
       teardownTimeout: 60_000,
       retry: 0,
-      // A test that is left out by mistake is a promise that nobody keeps.
+      // A test that is left out by mistake is a promise that is not kept.
       allowOnly: false,
       passWithNoTests: false,
     },

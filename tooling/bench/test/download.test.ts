@@ -32,5 +32,5 @@ it('a list that breaks off is an error', async () => {
 
 it('a response other than 200 is an error', async () => {
   await using server = await serve((_request, response) => response.writeHead(503).end('[]'));
-  await expect(download(server.listUrl, 'a-key')).rejects.toThrow('the list was answered with 503');
+  await expect(download(server.listUrl, 'a-key')).rejects.toThrow('the response to the list has the status 503');
 });

@@ -1,6 +1,6 @@
 /**
  * Licences under which the service may use and pass on what others wrote, by their SPDX names. A choice of licences
- * ("(MIT OR GPL-3.0)") is none of them: whoever adds such a package looks at it and adds the text as it stands.
+ * ("(MIT OR GPL-3.0)") is none of them: review such a package when it is added, and add the text as it is.
  */
 export const ALLOWED_LICENCES: ReadonlySet<string> = new Set([
   '0BSD',

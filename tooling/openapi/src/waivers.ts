@@ -36,7 +36,7 @@ export const WAIVERS: readonly Waiver[] = [
   {
     rule: 'owasp:api4:2023-string-limit',
     at: /\/properties\/name$/,
-    reason: 'It is only ever answered, as it was imported: nothing bounds it that could be promised.',
+    reason: 'It is only ever returned, as it was imported: nothing bounds it that could be promised.',
   },
   {
     rule: 'owasp:api4:2023-string-restricted',

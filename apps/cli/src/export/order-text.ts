@@ -13,7 +13,7 @@ const COLUMNS = ['id', 'petId', 'quantity', 'shipDate', 'complete', 'status'] as
 const row = ([id = '', petId = '', quantity = '', shipDate = '', complete = '', status = '']: readonly string[]) =>
   `${id.padStart(ID_WIDTH)}  ${petId.padStart(ID_WIDTH)}  ${quantity.padStart(10)}  ${shipDate.padEnd(24)}  ${complete.padEnd(8)}  ${status}`;
 
-/** For a person: columns of fixed width, because nobody knows yet what comes. */
+/** For a person: columns of fixed width, because later rows are not known yet. */
 export const ORDER_TABLE_HEADER = row(COLUMNS);
 
 export const orderToTableRow = ({ id, petId, quantity, shipDate, complete, status }: Order): string =>

@@ -16,7 +16,7 @@ interface Series {
 }
 
 /**
- * Counts answered requests by operation and status, and those of deprecated operations by key.
+ * Counts served requests by operation and status, and those of deprecated operations by key.
  *
  * prom-client's own histogram builds and hashes an object of labels for every observation; this one is on the path of
  * every request, so it only adds numbers; the text is made at a scrape.

@@ -2,7 +2,7 @@ import { StorageUnavailableError } from '@petstore/domain';
 import type { Logger } from 'pino';
 
 export interface StorageWatchOptions {
-  /** Whether PostgreSQL answers; rejects with a StorageUnavailableError where not. */
+  /** Whether PostgreSQL responds; rejects with a StorageUnavailableError where not. */
   ping(): Promise<void>;
   /**
    * Called whenever PostgreSQL is there (again), before it counts as available: prepares its schema. Any rejection but a
@@ -80,7 +80,7 @@ export class StorageWatch {
 
   async #look(): Promise<boolean> {
     try {
-      // A migration may take its time; only a ping has to be answered soon.
+      // A migration may take its time; only a ping has to succeed soon.
       await (this.isAvailable ? withTimeout(this.#options.ping()) : this.#options.prepare());
       this.#become(true);
     } catch (error) {

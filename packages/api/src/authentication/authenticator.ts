@@ -11,7 +11,7 @@ export type Authentication =
 /** The key has to be looked up. */
 export interface KeyLookUp {
   readonly type: 'look-up';
-  /** The key as it was known, where this process has known it lately; undefined for a key never seen, which may be forged. */
+  /** The key, where this process has known it lately; undefined for a key never seen, which may be forged. */
   readonly knownKey?: ApiKey;
   /**
    * Looks the key up, once for any number of callers at a time.

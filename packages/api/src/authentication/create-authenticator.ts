@@ -49,7 +49,7 @@ const BEARER = /^bearer[ \t]+(\S.*)$/i;
 /** With sizes a cache grows as it fills; the length that `max` gives is allocated at once. */
 const one = (): number => 1;
 
-/** What is known of a key, and the answer while it is valid. */
+/** What is known of a key, and the outcome while it is valid. */
 interface KnownKey {
   readonly secret: ApiKeySecret;
   readonly authenticated: Authentication;

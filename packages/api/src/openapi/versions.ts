@@ -16,7 +16,7 @@ interface VersionFacts {
   readonly tags: readonly { readonly name: string; readonly description: string }[];
   /** Sections of the navigation (read by Redocly and Scalar). Where there are any, they hold every tag that has operations. */
   readonly tagGroups?: readonly { readonly name: string; readonly tags: readonly string[] }[];
-  /** Codes that callers were told of and no operation answers with: a closed set is told whole. @default none */
+  /** Codes that are documented although no operation responds with them: a closed set is listed whole. @default none */
   readonly reservedCodes?: readonly ErrorCode[];
   /** Where the document is committed, in this package. */
   readonly fileName: string;

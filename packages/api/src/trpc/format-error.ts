@@ -7,11 +7,11 @@ import { errorResponse, toErrorResponse } from '../errors/error-response.ts';
 import { toApiError } from '../errors/to-api-error.ts';
 import { transformer } from './transformer.ts';
 
-/** What a tRPC error tells besides its message. */
+/** What a tRPC error holds besides its message. */
 export interface TrpcErrorData {
   readonly code: TRPC_ERROR_CODE_KEY;
   readonly httpStatus: number;
-  /** The same code that REST answers with. */
+  /** The same code that REST responds with. */
   readonly errorCode: ErrorCode;
 }
 
@@ -29,15 +29,15 @@ function shapeOf(errorCode: ErrorCode, message: string): TrpcErrorShape {
   };
 }
 
-/** Shapes every error that tRPC answers with. */
+/** Shapes every error that tRPC responds with. */
 export const formatTrpcError: TRPCErrorFormatter<Context, TrpcErrorShape> = ({ error }) => {
   const { errorCode, message } = toApiError(error);
   return shapeOf(errorCode, message);
 };
 
 /**
- * The body of an answer under /trpc to a failure that concerns the whole request, before tRPC runs: one envelope, for a
- * batch too, as tRPC answers when its context cannot be made. All of tRPC's links read it, the streaming one included.
+ * The body of a response under /trpc to a failure that concerns the whole request, before tRPC runs: one envelope, for a
+ * batch too, as tRPC responds when its context cannot be made. All of tRPC's links read it, the streaming one included.
  */
 export function toTrpcEnvelope(error: ErrorCode | ApiError): string {
   const { code, message } = typeof error === 'string' ? errorResponse(error) : toErrorResponse(error);

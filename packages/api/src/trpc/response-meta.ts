@@ -6,7 +6,7 @@ const JSON_HEADERS = { 'content-type': 'application/json' };
 
 /**
  * The `responseMeta` that the router is mounted with: JSON whatever happens, and the headers of the first error
- * (Retry-After for 503). A streamed answer has sent its headers before any error is known.
+ * (Retry-After for 503). A streamed response has sent its headers before any error is known.
  */
 export function trpcResponseMeta(opts: { readonly errors: readonly TRPCError[]; readonly eagerGeneration: boolean }): {
   headers?: Record<string, string>;

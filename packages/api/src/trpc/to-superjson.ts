@@ -1,13 +1,13 @@
 import superjson, { type SuperJSONResult } from 'superjson';
 import { PACKED_ORDERS_TYPE, PackedOrders } from './packed-orders.ts';
 
-/** What superjson tells of a value that JSON does not have, by the path to it. */
+/** What superjson notes of a value that JSON does not have, by the path to it. */
 type Annotations = Record<string, readonly [type: string | readonly ['custom', string]]>;
 
 const PACKED_ORDERS_NOTE = ['custom', PACKED_ORDERS_TYPE] as const;
 
 /**
- * Writes what superjson writes, for what procedures answer with: plain objects and arrays of texts, numbers, booleans,
+ * Writes what superjson writes, for what procedures return: plain objects and arrays of texts, numbers, booleans,
  * `bigint` and `Date`, in a quarter of the time: others wait while a batch of a list is written. All else is left to
  * superjson.
  *

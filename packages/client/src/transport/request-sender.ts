@@ -88,7 +88,7 @@ let singleSend: RequestInit | undefined;
 /**
  * Options of `fetch` for what must not be sent twice unnoticed. When a kept-alive connection breaks, Bun and Deno repeat
  * the request on their own; with these options they take a new connection, and report its end. Node never repeats, and
- * browsers cannot be told.
+ * browsers cannot be configured to.
  */
 function singleSendOptions(): RequestInit {
   if (singleSend !== undefined) return singleSend;

@@ -138,7 +138,7 @@ function firstOfEachId<Value>({ idOf }: ImportTarget<Value>, batch: readonly Imp
   return { candidates, repeated };
 }
 
-/** Tells those whose id was in the database before from those whose id an earlier batch brought. */
+/** Distinguishes those whose id was in the database before from those whose id an earlier batch brought. */
 async function explainTaken<Value>(
   client: pg.Client,
   { table, noun, idOf }: ImportTarget<Value>,

@@ -5,8 +5,8 @@ export const ORDER_ID_SEQUENCE = 'orders_id_seq';
  * Moves the generator of ids to the first free one at or behind its place.
  *
  * It counts up from 1 and knows nothing of ids that were imported. An import does not move it: the largest id there is
- * may be among them. Whoever draws an id that is taken runs this instead. When several do at once, one may set it back a
- * little; that costs a few draws more, and never gives an id twice.
+ * may be among them. A session that draws an id which is taken runs this instead. When several do at once, one may set
+ * it back a little; that costs a few draws more, and never gives an id twice.
  */
 export const SKIP_TAKEN_IDS = `
   with place as (

@@ -12,7 +12,7 @@ const MIGRATIONS = {
   '0002-orders-of-a-pet': OrdersOfAPet,
 } as const satisfies Record<MigrationName, Constructor<Migration>>;
 
-/** Any number that nobody else in the database locks: the first eight bytes of "petstore" as an integer. */
+/** Any number that nothing else in the database locks: the first eight bytes of "petstore" as an integer. */
 const ADVISORY_LOCK = '8099007544119226981';
 
 /**

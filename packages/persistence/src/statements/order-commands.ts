@@ -76,14 +76,14 @@ interface Batch {
  * Cancels, ships and completes orders. Commands of one tick share a statement, which commits once: under load that is a
  * third of the work. Each order has an outcome of its own all the same.
  *
- * Of the commands for one order only one is under way at a time. Equal ones that were given meanwhile share the next
+ * Of the commands for one order only one is in flight at a time. Equal ones that were given meanwhile share the next
  * statement, and at most one of them is applied. So an order that many callers want costs little, and one that another
  * transaction holds locked occupies one connection.
  */
 export class OrderCommands {
   readonly #writes: QuerySender;
   readonly #flush = (): void => this.#sendAll();
-  /** By the orders for which a command is under way. */
+  /** By the orders for which a command is in flight. */
   readonly #queues = new Map<OrderId, QueuedCommand[]>();
   #batches: Batch[] = [];
 

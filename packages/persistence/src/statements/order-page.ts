@@ -43,7 +43,7 @@ function statementFor(conditions: readonly Condition[]): PreparedStatement<Order
 const needsScan = ({ statuses, complete, shipDateFrom, shipDateTo }: OrderFilter): boolean =>
   statuses !== undefined || complete !== undefined || shipDateFrom !== undefined || shipDateTo !== undefined;
 
-/** Reads one page, and one order more, which tells whether there is another page. */
+/** Reads one page, and one order more, which shows whether there is another page. */
 export async function findOrders({ batches, scans }: ConnectionPools, request: OrderPageRequest): Promise<OrderPage> {
   const { limit, filter } = request;
   const conditions = conditionsOf(request);

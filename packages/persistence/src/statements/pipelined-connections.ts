@@ -9,13 +9,13 @@ const SILENCE_LIMIT_SECONDS = STATEMENT_TIMEOUT_MS / 1_000 + 2;
 /** How soon a connection that failed to open is tried again while others serve, in milliseconds. */
 const RECONNECT_DELAY_MS = 250;
 
-/** How long closing waits for queries that are under way, in milliseconds. */
+/** How long closing waits for queries in flight, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
 /** Errors after which a connection's prepared statements are not what we think they are. */
 const STALE_STATEMENT_STATES = new Set(['0A000', '26000', '42P05']);
 
-/** One connection, and how many of its queries are answered. */
+/** One connection, and how many of its queries are complete. */
 class PipelinedConnection {
   readonly #client: pg.Client;
   #sentCount = 0;
@@ -41,7 +41,7 @@ class PipelinedConnection {
     if (this.#silentSeconds >= SILENCE_LIMIT_SECONDS) this.#destroy();
   }
 
-  /** Ends once everything is answered, at the latest after {@link CLOSE_TIMEOUT_MS}. */
+  /** Ends once every query is complete, at the latest after {@link CLOSE_TIMEOUT_MS}. */
   async close(): Promise<void> {
     const deadline = setTimeout(() => this.#destroy(), CLOSE_TIMEOUT_MS);
     await this.#client.end();
@@ -54,7 +54,7 @@ class PipelinedConnection {
     if (error !== undefined && 'code' in error && STALE_STATEMENT_STATES.has(String(error.code))) this.#destroy();
   };
 
-  /** Fails the queries under way. The next query opens another connection. */
+  /** Fails the queries in flight. The next query opens another connection. */
   #destroy(): void {
     this.#client.connection.stream.destroy();
   }
@@ -68,7 +68,7 @@ interface Slot {
 
 /**
  * A fixed number of connections, opened when they are first needed and again after they were lost. Statements are sent
- * without waiting for the answers to those before, because waking another process for each statement costs most.
+ * without waiting for the results of those before, because waking another process for each statement costs most.
  *
  * Each statement is a transaction of its own.
  */
@@ -137,7 +137,7 @@ export class PipelinedConnections implements QuerySender {
     if (this.#closed) throw storageUnavailable('this process has closed its connections');
     const client = new pg.Client({ ...connectionConfig(this.#databaseUrl, STATEMENT_TIMEOUT_MS), pipeline: true });
     const connection = new PipelinedConnection(client);
-    // The queries under way fail by themselves, and the next one opens another connection.
+    // The queries in flight fail by themselves, and the next one opens another connection.
     const forget = () => {
       if (slot.connection === connection) delete slot.connection;
     };

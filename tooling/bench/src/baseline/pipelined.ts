@@ -6,7 +6,7 @@ const connectionOptions = (databaseUrl: string) => ({
 });
 
 /**
- * Connections, taken in turn, on which statements are sent without waiting for the answers to those before.
+ * Connections, taken in turn, on which statements are sent without waiting for the results of those before.
  *
  * @returns gives the next one
  */

@@ -17,7 +17,7 @@ export async function download(listUrl: string, apiKey: string): Promise<Downloa
     const startMs = performance.now();
     const headers = { authorization: `Bearer ${apiKey}` };
     const { statusCode, body } = await client.request({ path: pathname, method: 'GET', headers });
-    if (statusCode !== 200) throw new Error(`the list was answered with ${statusCode}`);
+    if (statusCode !== 200) throw new Error(`the response to the list has the status ${statusCode}`);
     let firstByteMs = 0;
     let bytes = 0;
     for await (const chunk of body) {

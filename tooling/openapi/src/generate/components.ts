@@ -47,7 +47,7 @@ export function errorSchema(codes: readonly ErrorCode[], reserved: readonly Erro
   } satisfies NonNullable<Components['schemas']>[string];
 }
 
-/** A failure as it is answered. @param message more exact than the catalogue's */
+/** A failure as it is reported. @param message more exact than the catalogue's */
 export const errorObject = (code: ErrorCode, message: string = ERROR_CATALOGUE[code].message) => ({
   code,
   message,
@@ -56,7 +56,7 @@ export const errorObject = (code: ErrorCode, message: string = ERROR_CATALOGUE[c
 
 const COUNT = { type: 'integer', format: 'int32', maximum: 1_000_000_000 } as const;
 
-/** On every answer. */
+/** On every response. */
 const COMMON_HEADERS = {
   'X-RateLimit-Limit': {
     description: 'The limit in force: requests in the window that is nearest to being used up.',
@@ -106,7 +106,7 @@ const COMMON_HEADERS = {
 
 const DEPRECATION_GUIDE = `<../..${DEPRECATION_GUIDE_PATH}>`;
 
-/** On every answer of a deprecated operation. */
+/** On every response of a deprecated operation. */
 const DEPRECATION_HEADERS = {
   Deprecation: {
     description: 'Since when the operation is deprecated (RFC 9745).',
@@ -152,7 +152,7 @@ const ALLOW = {
   example: 'GET, HEAD, OPTIONS',
 } as const satisfies Headers[string];
 
-/** By the names that answers carry, except that links of another kind must not be taken for those of a deprecation. */
+/** By the names that responses carry, except that links of another kind must not be taken for those of a deprecation. */
 export const HEADER_COMPONENTS: Headers = {
   ...COMMON_HEADERS,
   'Retry-After': RETRY_AFTER,
@@ -171,7 +171,7 @@ const refer = (names: readonly string[]): Headers => Object.fromEntries(names.ma
 
 const COMMON_REFS = refer(Object.keys(COMMON_HEADERS));
 const DEPRECATION_REFS: Headers = { ...refer(['Deprecation', 'Sunset']), Link: referTo('DeprecationLink') };
-/** What was refused before its path was known tells nothing of a deprecation. */
+/** What was refused before its path was known says nothing of a deprecation. */
 const OPTIONAL_DEPRECATION_REFS: Headers = {
   Deprecation: referTo('OptionalDeprecation'),
   Sunset: referTo('OptionalSunset'),
@@ -184,7 +184,7 @@ const REFS_OF_STATUS: Readonly<Record<string, Headers>> = {
   default: refer(['Allow']),
 };
 
-/** The headers of an answer, as references to {@link HEADER_COMPONENTS}. */
+/** The headers of a response, as references to {@link HEADER_COMPONENTS}. */
 export function headersOf(status: number | 'default', isDeprecated: boolean): Headers {
   const deprecation = status === 'default' ? OPTIONAL_DEPRECATION_REFS : DEPRECATION_REFS;
   return { ...COMMON_REFS, ...REFS_OF_STATUS[status], ...(isDeprecated && deprecation) };

@@ -89,7 +89,7 @@ function decorateOperation(
   };
 }
 
-/** The generator closes every schema of an answer; ours stay open, so that a new field breaks no caller. */
+/** The generator closes every schema of a response; ours stay open, so that a new field breaks no caller. */
 function openSchemas(schemas: Schemas = {}): Schemas {
   const open = Object.entries(schemas).map(([name, schema]) => {
     const { additionalProperties: _, ...rest } = schema as Record<string, unknown>; // as above

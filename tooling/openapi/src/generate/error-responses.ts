@@ -7,7 +7,7 @@ type Response = Responses[string];
 type ErrorObject = ReturnType<typeof errorObject>;
 type ErrorStatus = number | 'default';
 
-/** What any operation may answer with, its own errors aside. */
+/** What any operation may respond with, its own errors aside. */
 const COMMON_CODES: readonly ErrorCode[] = [
   'invalid_request',
   'missing_api_key',
@@ -83,7 +83,7 @@ export class ErrorResponses {
   }
 }
 
-/** Whether any operation may answer so, in these words. */
+/** Whether any operation may respond so, in these words. */
 const isCommon = ({ code, message }: ErrorObject): boolean =>
   COMMON_CODES.includes(code) && message === ERROR_CATALOGUE[code].message;
 

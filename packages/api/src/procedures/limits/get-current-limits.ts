@@ -3,7 +3,10 @@ import { apiKeySubject, type WindowStatus } from '@petstore/rate-limit';
 import { procedure } from '../../trpc/trpc.ts';
 import type { CurrentLimits, WindowUse } from './get-current-limits.contract.ts';
 
-/** Returns to a caller the status of its limits. Costs nothing over HTTP; `null` for callers in the same process, which have no limits. */
+/**
+ * Returns to a caller the status of its limits. Costs nothing over HTTP; `null` for callers in the same process, which
+ * have no limits.
+ */
 export const getCurrentLimits = procedure
   .meta({ cost: 'free' })
   .query(async ({ ctx }): Promise<CurrentLimits | null> => {

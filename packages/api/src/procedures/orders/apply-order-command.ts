@@ -2,7 +2,7 @@ import { type CommandReason, decideOrder, type Order, type OrderCommand, orderId
 import { ApiError } from '../../api-error.ts';
 import type { Services } from '../../context.ts';
 
-/** Every reason of the domain, as callers see it. Made once: these are ordinary results, and happen as often as success. */
+/** Every reason of the domain, as callers see it. Made once: these are ordinary results, as frequent as success. */
 const ERROR_OF_REASON = {
   order_not_found: new ApiError('order_not_found'),
   order_already_shipped: new ApiError('order_already_shipped'),

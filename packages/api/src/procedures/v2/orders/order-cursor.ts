@@ -3,7 +3,7 @@ import { type OrderFilter, type OrderId, orderId } from '@petstore/domain';
 
 // A cursor is 18 bytes, 24 characters of base64url: the layout's version, the id that the next page begins behind, and
 // the beginning of a hash over both and the filter. The hash keeps a cursor from being used with another filter, or with
-// a character missed in copying. It is no secret: whoever forges a cursor gets what a filter would have given, too.
+// a character missed in copying. It is no secret: a forged cursor gives nothing that a filter would not.
 
 const VERSION = 1;
 const ID_START = 1;
