@@ -5,7 +5,14 @@ import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { NO_PENALTY } from '../src/algorithm/penalty.ts';
-import { banState, checkState, debitState, type SubjectState, snapshotOf } from '../src/algorithm/subject-state.ts';
+import {
+  banState,
+  checkState,
+  debitState,
+  raiseState,
+  type SubjectState,
+  snapshotOf,
+} from '../src/algorithm/subject-state.ts';
 import { readDecision, readSnapshot } from '../src/redis/redis-limiter.ts';
 import { encodeState } from './support/encode-state.ts';
 import {
@@ -56,7 +63,7 @@ afterAll(async () => {
   await database[Symbol.asyncDispose]();
 });
 
-type Kind = 'check' | 'debit' | 'pardon' | 'read' | 'restore';
+type Kind = 'check' | 'debit' | 'pardon' | 'raise' | 'read' | 'restore';
 
 interface Step extends Arrival {
   /** A debit is of the cost to the minute, and of twice as much to the day. */
@@ -64,14 +71,17 @@ interface Step extends Arrival {
 }
 
 const MODES = {
-  'api-key': { check: 'k', debit: 'd', pardon: 'l', read: 'p', restore: 's' },
+  'api-key': { check: 'k', debit: 'd', pardon: 'l', raise: 'r', read: 'p', restore: 's' },
   // An address is never banned.
-  'client-address': { check: 'a', debit: 'b', pardon: 'q', read: 'q', restore: 'q' },
+  'client-address': { check: 'a', debit: 'b', pardon: 'q', raise: 'c', read: 'q', restore: 'q' },
 } as const;
 
-const otherKinds = fc.array(fc.constantFrom<Kind>('check', 'check', 'check', 'read', 'debit', 'pardon', 'restore'), {
-  minLength: 1,
-});
+const otherKinds = fc.array(
+  fc.constantFrom<Kind>('check', 'check', 'check', 'read', 'debit', 'pardon', 'raise', 'restore'),
+  {
+    minLength: 1,
+  },
+);
 
 const steps = fc
   .tuple(limits, traffic({ stepsBack: true, changesPlan: true, hammers: true }), startMs, fc.boolean(), otherKinds)
@@ -98,12 +108,16 @@ function parametersOf({ subject, cost, kind }: Step): (string | number)[] {
   if (mode === 'l') return [mode, 0, 0, 0];
   if (mode === 's') return [mode, banMsOf(cost), banLevelOf(cost), 0];
   if (mode === 'p' || mode === 'q') return [mode, 1, subject.perMinute, subject.perDay ?? 0];
+  if (kind === 'raise') return [mode, raisedTo(cost).minute, subject.perMinute, raisedTo(cost).day];
   return [mode, cost, subject.perMinute, kind === 'debit' ? cost * 2 : (subject.perDay ?? 0)];
 }
 
 // The ban that a step of this cost restores.
 const banMsOf = (cost: number) => 1_000 + (cost % 60) * 60_000;
 const banLevelOf = (cost: number) => 1 + (cost % 4);
+
+// More than is there, or less.
+const raisedTo = (cost: number) => ({ minute: cost * 5, day: cost * 20 });
 
 interface CallResult {
   readonly reply: Buffer;
@@ -139,7 +153,7 @@ function runModel(before: SubjectState | undefined, together: readonly Step[]) {
       return { result: checked.decision, read: (reply: Buffer) => readDecision(reply, offset, subject) };
     }
     const snapshot = snapshotOf(state, subject, nowMs);
-    if (kind === 'read' || (subject.type === 'client-address' && kind !== 'debit')) {
+    if (kind === 'read' || (subject.type === 'client-address' && kind !== 'debit' && kind !== 'raise')) {
       return { result: snapshot, read: (reply: Buffer) => readSnapshot(reply, offset, subject) };
     }
     if (kind === 'restore') {
@@ -147,7 +161,8 @@ function runModel(before: SubjectState | undefined, together: readonly Step[]) {
       return { result: 0, read: (reply: Buffer) => reply.readUInt32LE(offset + 25) };
     }
     const use = kind === 'debit' ? { minute: cost, day: cost * 2 } : { minute: 0, day: 0 };
-    state = debitState(state, subject, use, nowMs);
+    state =
+      kind === 'raise' ? raiseState(state, subject, raisedTo(cost), nowMs) : debitState(state, subject, use, nowMs);
     if (kind === 'pardon') state = { ...state, penalty: NO_PENALTY };
     const bannedMs = kind === 'pardon' && snapshot.ban !== undefined ? snapshot.ban.untilMs - state.atMs : 0;
     return { result: bannedMs, read: (reply: Buffer) => reply.readUInt32LE(offset + 25) };

@@ -50,7 +50,7 @@ export interface CheckedState {
 }
 
 /** A clock that steps back by at most this freezes time. A longer step drops the minute and moves the rest along. */
-const STEP_BACK_MAX_MS = 60_000;
+export const STEP_BACK_MAX_MS = 60_000;
 
 const NO_STATE: SubjectState = { atMs: 0, minute: EMPTY_LOG, day: EMPTY_LOG, penalty: NO_PENALTY };
 
@@ -151,6 +151,18 @@ export function debitState(
     day: subject.perDay === undefined ? day : addToLog(day, DAY_WINDOW, atMs, use.day),
     penalty,
   };
+}
+
+/** Logs as much of requests that were admitted before as is missing. */
+export function raiseState(
+  stored: SubjectState | undefined,
+  subject: RateLimitSubject,
+  use: RateLimitUse,
+  nowMs: number,
+): SubjectState {
+  const { minute, day } = advance(stored ?? NO_STATE, nowMs);
+  const missing = { minute: Math.max(0, use.minute - minute.total), day: Math.max(0, use.day - day.total) };
+  return debitState(stored, subject, missing, nowMs);
 }
 
 /**

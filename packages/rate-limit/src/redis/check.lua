@@ -8,6 +8,7 @@
 --         is never banned:
 --           k, a  check
 --           d, b  debit `cost` to the minute and `limit per day` to the day, whether they fit or not
+--           r, c  debit what is missing of so much
 --           p, q  read, with the cost 1
 --           s     set the ban of a key: its level in `limit per minute`, the time it has left in `cost`
 --           l     drop refusals, level and ban of a key, with the cost 0 and the limit 0 per day
@@ -177,7 +178,7 @@ local function step(key, from, requests, results, position, isDamaged)
     local mode, cost = ARGV[from], tonumber(ARGV[from + 1])
     local perMinute, perDay = tonumber(ARGV[from + 2]), tonumber(ARGV[from + 3])
     from = from + 4
-    hasDay = mode ~= 'a' and mode ~= 'b' and mode ~= 'q'
+    hasDay = mode ~= 'a' and mode ~= 'b' and mode ~= 'c' and mode ~= 'q'
     local isRead, isCheck = mode == 'p' or mode == 'q', mode == 'k' or mode == 'a'
     local ban = level > 0 and max(0, ahead(banEnd, at)) or 0
     local outcome, release, retry, dropped = 0, 0, 0, 0
@@ -208,7 +209,8 @@ local function step(key, from, requests, results, position, isDamaged)
           outcome, release = dayRelease >= minuteRelease and 2 or 1, max(dayRelease, minuteRelease)
         end
       else
-        toMinute, toDay = min(cost, 4000000000 - minuteTotal), hasDay and min(perDay, 4000000000 - dayTotal) or 0
+        if mode == 'r' or mode == 'c' then toMinute, perDay = max(0, cost - minuteTotal), max(0, perDay - dayTotal) end
+        toMinute, toDay = min(toMinute, 4000000000 - minuteTotal), hasDay and min(perDay, 4000000000 - dayTotal) or 0
       end
 
       if isCheck and ban > 0 then

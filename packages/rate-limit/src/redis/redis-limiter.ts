@@ -33,7 +33,7 @@ export type ScriptedRedis = (Redis | Cluster) & {
 interface Entry {
   readonly subject: RateLimitSubject;
   /** See check.lua. */
-  readonly mode: 'a' | 'b' | 'd' | 'k' | 'l' | 'p' | 'q' | 's';
+  readonly mode: 'a' | 'b' | 'c' | 'd' | 'k' | 'l' | 'p' | 'q' | 'r' | 's';
   readonly cost: number;
   /** The limit per minute, or the level of a ban. */
   readonly perMinute: number;
@@ -104,6 +104,12 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
   /** Requests that are sent later for the same subject are decided later. */
   debit(subject: RateLimitSubject, { minute, day }: RateLimitUse): Promise<void> {
     const mode = subject.type === 'api-key' ? 'd' : 'b';
+    return this.#request({ subject, mode, cost: minute, perMinute: subject.perMinute, perDay: day }, () => {});
+  }
+
+  /** Debits what is missing of a use. It may be sent again: what is there is not debited twice. */
+  raise(subject: RateLimitSubject, { minute, day }: RateLimitUse): Promise<void> {
+    const mode = subject.type === 'api-key' ? 'r' : 'c';
     return this.#request({ subject, mode, cost: minute, perMinute: subject.perMinute, perDay: day }, () => {});
   }
 
