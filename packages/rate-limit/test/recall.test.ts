@@ -51,7 +51,7 @@ describe('an address over its limit', () => {
     for (let i = 1; i < 60; i++) state = checkState(state, address, 1, T0 + i * 100).state;
     const { decision } = checkState(state, address, 1, T0 + 6_000);
     if (decision.outcome !== 'rate_limit_exceeded') throw new Error('61 requests do not fit');
-    memory.remember(address, decision, 0);
+    memory.remember(address, decision, 1, 0);
     const retryAtMs = decision.atMs + decision.retryAfterSeconds * 1_000;
     const lastMs = decision.releaseAtMs - decision.atMs - 1;
     for (const afterMs of [0, 1, 20_000, lastMs]) {
@@ -131,7 +131,7 @@ describe('a status from memory', () => {
   test('shows no more than remained, until all must have left the window', () => {
     const key = newKey(60, 1_000);
     const { memory, time } = openMemory();
-    memory.remember(key, checkState(undefined, key, 5, T0).decision, 0);
+    memory.remember(key, checkState(undefined, key, 5, T0).decision, 5, 0);
     time.nowMs = T0 + 30_000;
     expect(memory.recall(key)).toMatchObject({
       minute: { remaining: 55, resetAtMs: T0 + 60_000 },
@@ -162,7 +162,7 @@ describe('a status from memory', () => {
   test('goes by the clock of Redis, however far that is from the one of the process', () => {
     const key = newKey(60, 1_000);
     const { memory, time } = openMemory();
-    memory.remember(key, checkState(undefined, key, 5, T0 - 7_200_000).decision, 7_200_000);
+    memory.remember(key, checkState(undefined, key, 5, T0 - 7_200_000).decision, 5, 7_200_000);
     expect(memory.recall(key)).toMatchObject({ atMs: T0 - 7_200_000, minute: { remaining: 55 } });
     expect(memory.lastDecision(key)).toMatchObject({ atMs: T0 });
     time.nowMs += 61_000;

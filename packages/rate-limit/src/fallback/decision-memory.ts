@@ -1,12 +1,17 @@
+import { bannedDecisionOf } from '../algorithm/subject-state.ts';
 import { DAY_WINDOW, MINUTE_WINDOW, type WindowSpec } from '../algorithm/window-log.ts';
 import {
+  type Ban,
   type RateLimitDecision,
   type RateLimitRefusal,
+  type RateLimitStatus,
+  type RateLimitUse,
   type RecalledStatus,
   type WindowStatus,
   wholeSecondsUntil,
 } from '../port.ts';
 import type { RateLimitSubject } from '../subject.ts';
+import { SeenUse } from './seen-use.ts';
 import { createSubjectCache } from './subject-cache.ts';
 
 /** How long a process relies on a ban that it remembers: a lifted ban ends everywhere within this time. */
@@ -16,11 +21,26 @@ interface RememberedDecision {
   decision: RateLimitDecision;
   /** By the monotonic clock. Set for refusals only. */
   learnedAtMs: number;
+  readonly seen: SeenUse;
+}
+
+/** What a reply says beside its decision. */
+type Lesson = 'nothing new' | 'new ban' | 'Redis forgot';
+
+/** What Redis must hold of a subject. */
+export interface SeenState {
+  readonly atMs: number;
+  readonly use: RateLimitUse;
+  /** In force when Redis was last asked. */
+  readonly ban: Ban | undefined;
 }
 
 /**
  * The last decision of Redis on each subject. Two kinds of refusals hold for every further request and are repeated
  * without Redis: the ban of a key, for up to 5 s, and the used-up limit of an address, until its next unit is freed.
+ *
+ * Notices what Redis forgets: its replies cannot show less than was seen before. A ban that is missing does not prove
+ * it, because an operator may have lifted that; where use is missing as well, the ban was forgotten with it.
  */
 export class DecisionMemory {
   readonly #decisions = createSubjectCache<RememberedDecision>();
@@ -36,19 +56,54 @@ export class DecisionMemory {
     this.#monotonicMs = nowMs ?? (() => performance.now());
   }
 
-  /** @returns whether it is a ban that was not known */
-  remember(subject: RateLimitSubject, decision: RateLimitDecision, clockOffsetMs: number): boolean {
+  /** @param cost that of the request that was decided on */
+  remember(subject: RateLimitSubject, decision: RateLimitDecision, cost: number, clockOffsetMs: number): Lesson {
     this.#clockOffsetMs = clockOffsetMs;
     const learnedAtMs = decision.outcome === 'admitted' ? 0 : this.#monotonicMs();
     const cache = this.#decisions[subject.type];
+    const admittedCost = decision.outcome === 'admitted' ? cost : 0;
     const known = cache.get(subject.storageKey);
-    const isNewBan = decision.outcome === 'api_key_banned' && bannedUntilMs(known?.decision) !== decision.bannedUntilMs;
-    if (known === undefined) cache.set(subject.storageKey, { decision, learnedAtMs });
-    else {
-      known.decision = decision;
-      known.learnedAtMs = learnedAtMs;
+    if (known === undefined) {
+      const seen = new SeenUse();
+      seen.observe(decision, admittedCost);
+      cache.set(subject.storageKey, { decision, learnedAtMs, seen });
+      return decision.outcome === 'api_key_banned' ? 'new ban' : 'nothing new';
     }
-    return isNewBan;
+    if (known.seen.observe(decision, admittedCost)) {
+      known.decision = correct(decision, known);
+      known.learnedAtMs = this.#monotonicMs();
+      return 'Redis forgot';
+    }
+    const isNewBan = decision.outcome === 'api_key_banned' && bannedUntilMs(known.decision) !== decision.bannedUntilMs;
+    known.decision = decision;
+    known.learnedAtMs = learnedAtMs;
+    return isNewBan ? 'new ban' : 'nothing new';
+  }
+
+  /**
+   * Takes notice of a status that is no decision.
+   *
+   * @returns whether Redis has forgotten some of what was seen
+   */
+  observe(subject: RateLimitSubject, status: RateLimitStatus): boolean {
+    return this.#decisions[subject.type].peek(subject.storageKey)?.seen.observe(status, 0) === true;
+  }
+
+  /** What Redis must hold of a subject; `undefined` where it was not seen. */
+  seenState(subject: RateLimitSubject): SeenState | undefined {
+    const known = this.#decisions[subject.type].peek(subject.storageKey);
+    return known && { atMs: known.seen.atMs, use: known.seen.use, ban: banOf(known.decision) };
+  }
+
+  /**
+   * Adds what was debited in Redis, or may have been: it is counted there after all once it turns out to be missing.
+   *
+   * @returns whether the subject is remembered
+   */
+  addDebit(subject: RateLimitSubject, use: RateLimitUse): boolean {
+    const known = this.#decisions[subject.type].peek(subject.storageKey);
+    known?.seen.add(use, this.#nowMs() - this.#clockOffsetMs);
+    return known !== undefined;
   }
 
   /** The refusal that any request of the subject meets now, if one is known to be in force. */
@@ -101,6 +156,27 @@ export class DecisionMemory {
     };
   }
 }
+
+/** A decision of a Redis that has forgotten some of the use, as it would have been without that. */
+function correct(decision: RateLimitDecision, { seen, decision: last }: RememberedDecision): RateLimitDecision {
+  const { use } = seen;
+  const windowOf = (window: WindowStatus, used: number): WindowStatus => ({
+    ...window,
+    remaining: Math.min(window.remaining, Math.max(0, window.limit - used)),
+  });
+  const minute = windowOf(decision.minute, use.minute);
+  const day = decision.day && windowOf(decision.day, use.day);
+  const ban = banOf(last);
+  if (decision.outcome === 'api_key_banned' || ban === undefined || ban.untilMs <= decision.atMs) {
+    return { ...decision, minute, day };
+  }
+  const used = { minute: use.minute, day: day && use.day };
+  const banned = bannedDecisionOf({ outcome: 'snapshot', atMs: decision.atMs, minute, day, used, strikes: 0, ban });
+  return banned ?? { ...decision, minute, day };
+}
+
+const banOf = (decision: RateLimitDecision): Ban | undefined =>
+  decision.outcome === 'api_key_banned' ? { untilMs: decision.bannedUntilMs, level: decision.level } : undefined;
 
 const bannedUntilMs = (decision: RateLimitDecision | undefined): number | undefined =>
   decision?.outcome === 'api_key_banned' ? decision.bannedUntilMs : undefined;

@@ -21,8 +21,8 @@ interface UnsyncedUsage {
   readonly subject: RateLimitSubject;
   /** Its logs hold the usage, as if it were all that the subject has sent. */
   state: SubjectState | undefined;
-  /** Units of it that Redis has counted after all. */
-  discounted: number;
+  /** What Redis has counted of it after all, at the same times: so it leaves the windows with the usage itself. */
+  discounted: SubjectState | undefined;
 }
 
 /**
@@ -58,16 +58,17 @@ export class LocalFallback {
 
   /** Keeps usage that has to be debited. */
   record(subject: RateLimitSubject, use: RateLimitUse): void {
-    const unsynced = this.#usageOf(subject) ?? { subject, state: undefined, discounted: 0 };
+    const unsynced = this.#usageOf(subject) ?? { subject, state: undefined, discounted: undefined };
     unsynced.state = debitState(unsynced.state, subject, use, this.#options.nowMs());
     this.#unsynced[subject.type].set(subject.storageKey, unsynced);
     this.hasUnsyncedUsage = true;
   }
 
-  /** Takes units off the unsynced usage of a subject, if it has any. */
-  discount(subject: RateLimitSubject, cost: number): void {
+  /** Takes units that were admitted here at that time off the unsynced usage of a subject, if it has any. */
+  discount(subject: RateLimitSubject, cost: number, admittedAtMs: number): void {
     const unsynced = this.#usageOf(subject);
-    if (unsynced !== undefined) unsynced.discounted += cost;
+    if (unsynced === undefined) return;
+    unsynced.discounted = debitState(unsynced.discounted, subject, { minute: cost, day: cost }, admittedAtMs);
   }
 
   /** Removes the unsynced usage of a subject and returns it; `undefined` where there is none. */
@@ -135,6 +136,7 @@ export class LocalFallback {
 }
 
 function usedAt({ subject, state, discounted }: UnsyncedUsage, nowMs: number): RateLimitUse {
-  const { minute, day = 0 } = snapshotOf(state, subject, nowMs).used;
-  return { minute: Math.max(0, minute - discounted), day: Math.max(0, day - discounted) };
+  const { used } = snapshotOf(state, subject, nowMs);
+  const { used: less } = snapshotOf(discounted, subject, nowMs);
+  return { minute: Math.max(0, used.minute - less.minute), day: Math.max(0, (used.day ?? 0) - (less.day ?? 0)) };
 }

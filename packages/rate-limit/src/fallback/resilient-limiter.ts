@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
 import { bannedDecisionOf } from '../algorithm/subject-state.ts';
 import type {
+  Ban,
   LimiterStateChange,
   RateLimitDecision,
   RateLimitRecall,
@@ -76,6 +77,8 @@ export class ResilientLimiter implements ServingLimiter {
   #startTimer: NodeJS.Timeout | undefined;
   /** A subject that this master counts. */
   #probeSubject: RateLimitSubject = clientAddressSubject('probe');
+  /** Subjects whose use is being counted again, by storage key. */
+  readonly #restoring = new Set<string>();
   #isProbing = false;
   #failedProbes = 0;
   #isAwayReported = false;
@@ -120,7 +123,8 @@ export class ResilientLimiter implements ServingLimiter {
     try {
       const snapshot = await this.#redis.peek(subject);
       const ban = bannedDecisionOf(snapshot);
-      if (ban !== undefined) this.#remember(subject, ban);
+      if (ban !== undefined) this.#remember(subject, ban, 0);
+      else if (this.#memory.observe(subject, snapshot)) void this.#restore(subject); // never rejects
       return snapshot;
     } catch (error) {
       this.#noteFailure(subject, error);
@@ -153,7 +157,7 @@ export class ResilientLimiter implements ServingLimiter {
   async #checkInRedis(subject: RateLimitSubject, cost: number): Promise<RateLimitDecision> {
     try {
       const decision = await this.#redis.check(subject, cost);
-      this.#remember(subject, decision);
+      this.#remember(subject, decision, cost);
       return decision;
     } catch (error) {
       return this.#fallBack(subject, cost, error);
@@ -165,17 +169,53 @@ export class ResilientLimiter implements ServingLimiter {
     const decision = this.#fallback.check(subject, cost);
     if (decision.outcome === 'admitted') {
       void lateDecision?.then((late) => {
-        if (late?.outcome === 'admitted') this.#fallback.discount(subject, cost); // counted in Redis after all
+        // Counted in Redis after all.
+        if (late?.outcome === 'admitted') this.#fallback.discount(subject, cost, decision.atMs);
       });
     }
     return decision;
   }
 
-  #remember(subject: RateLimitSubject, decision: RateLimitDecision): void {
-    const isNewBan = this.#memory.remember(subject, decision, this.#redis.clockOffsetMs);
-    if (!isNewBan || decision.outcome !== 'api_key_banned') return;
-    const ban = { untilMs: decision.bannedUntilMs, nowMs: decision.atMs };
-    noteBan(this.#connection, subject.storageKey, ban).catch(() => {}); // missing from lists, the ban holds all the same
+  #remember(subject: RateLimitSubject, decision: RateLimitDecision, cost: number): void {
+    const lesson = this.#memory.remember(subject, decision, cost, this.#redis.clockOffsetMs);
+    if (lesson === 'nothing new') return;
+    if (lesson === 'Redis forgot')
+      void this.#restore(subject); // never rejects
+    else if (decision.outcome === 'api_key_banned') {
+      this.#noteBan(subject, decision.bannedUntilMs, decision.atMs);
+    }
+  }
+
+  #noteBan({ storageKey }: RateLimitSubject, untilMs: number, nowMs: number): void {
+    // Where that fails the ban is missing from lists, and holds all the same.
+    noteBan(this.#connection, storageKey, { untilMs, nowMs }).catch(() => {});
+  }
+
+  /**
+   * Counts again what Redis has forgotten of a subject. Where that fails, the next reply on it shows so, and it is tried
+   * again.
+   */
+  async #restore(subject: RateLimitSubject): Promise<void> {
+    const { storageKey } = subject;
+    if (this.#restoring.has(storageKey)) return;
+    this.#restoring.add(storageKey);
+    await undefined; // all decisions of the same reply are remembered first
+    const seen = this.#memory.seenState(subject);
+    try {
+      if (seen !== undefined) {
+        await Promise.all([this.#redis.raise(subject, seen.use), this.#restoreBan(subject, seen.ban, seen.atMs)]);
+      }
+    } catch (error) {
+      this.#noteFailure(subject, error);
+    } finally {
+      this.#restoring.delete(storageKey);
+    }
+  }
+
+  async #restoreBan(subject: RateLimitSubject, ban: Ban | undefined, nowMs: number): Promise<void> {
+    if (ban === undefined || subject.type !== 'api-key' || ban.untilMs <= nowMs) return;
+    await this.#redis.restoreBan(subject, ban);
+    this.#noteBan(subject, ban.untilMs, nowMs);
   }
 
   /** Debits what was admitted in the process for a subject. Requests that are sent later are decided later. */
@@ -184,11 +224,12 @@ export class ResilientLimiter implements ServingLimiter {
     if (use === undefined) return;
     try {
       await this.#redis.debit(subject, use);
+      this.#memory.addDebit(subject, use);
     } catch (error) {
       const { mayHaveRun, lateDecision } = this.#noteFailure(subject, error);
-      // What may have run is not sent again, unless it turns out that it has not.
+      // What may have run is not sent again, unless it turns out that it has not: by the next reply on the subject.
       if (!mayHaveRun) this.#fallback.record(subject, use);
-      else {
+      else if (!this.#memory.addDebit(subject, use)) {
         void lateDecision?.then((late) => {
           if (late === undefined) this.#fallback.record(subject, use);
         });
