@@ -29,7 +29,6 @@ type Lesson = 'nothing new' | 'new ban' | 'Redis forgot';
 
 /** What Redis must hold of a subject. */
 export interface SeenState {
-  readonly atMs: number;
   readonly use: RateLimitUse;
   /** In force when Redis was last asked. */
   readonly ban: Ban | undefined;
@@ -92,7 +91,7 @@ export class DecisionMemory {
   /** What Redis must hold of a subject; `undefined` where it was not seen. */
   seenState(subject: RateLimitSubject): SeenState | undefined {
     const known = this.#decisions[subject.type].peek(subject.storageKey);
-    return known && { atMs: known.seen.atMs, use: known.seen.use, ban: banOf(known.decision) };
+    return known && { use: known.seen.use, ban: banOf(known.decision) };
   }
 
   /**

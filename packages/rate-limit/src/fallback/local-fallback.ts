@@ -1,7 +1,14 @@
 import { NO_PENALTY } from '../algorithm/penalty.ts';
-import { debitState, type SubjectState, snapshotOf } from '../algorithm/subject-state.ts';
+import { banState, debitState, type SubjectState, snapshotOf } from '../algorithm/subject-state.ts';
 import { DAY_WINDOW, EMPTY_LOG, MINUTE_WINDOW, type WindowLog, type WindowSpec } from '../algorithm/window-log.ts';
-import type { RateLimitDecision, RateLimitRecall, RateLimitSnapshot, RateLimitUse, WindowStatus } from '../port.ts';
+import type {
+  Ban,
+  RateLimitDecision,
+  RateLimitRecall,
+  RateLimitSnapshot,
+  RateLimitUse,
+  WindowStatus,
+} from '../port.ts';
 import type { RateLimitSubject } from '../subject.ts';
 import type { DecisionMemory } from './decision-memory.ts';
 import { InProcessLimiter, type RestoreState } from './in-process-limiter.ts';
@@ -16,13 +23,20 @@ export interface LocalFallbackOptions {
   readonly memory: DecisionMemory;
 }
 
-/** What was admitted while Redis was away, and has to be debited there. */
+/** What was admitted while Redis was away, and has to be debited there, and the ban that was decided on. */
 interface UnsyncedUsage {
   readonly subject: RateLimitSubject;
   /** Its logs hold the usage, as if it were all that the subject has sent. */
   state: SubjectState | undefined;
   /** What Redis has counted of it after all, at the same times: so it leaves the windows with the usage itself. */
   discounted: SubjectState | undefined;
+}
+
+/** What Redis has to be sent on one subject. */
+export interface DrainedUsage {
+  readonly use: RateLimitUse;
+  /** In force, by the clock of this process. */
+  readonly ban: Ban | undefined;
 }
 
 /**
@@ -45,6 +59,9 @@ export class LocalFallback {
   check(subject: RateLimitSubject, cost: number): RateLimitDecision {
     const decision = this.#limiter.check(this.#shareOf(subject, cost), cost);
     if (decision.outcome === 'admitted') this.record(subject, { minute: cost, day: cost });
+    else if (decision.outcome === 'api_key_banned' && decision.isNew) {
+      this.recordBan(subject, { untilMs: decision.bannedUntilMs, level: decision.level });
+    }
     return decision;
   }
 
@@ -58,10 +75,12 @@ export class LocalFallback {
 
   /** Keeps usage that has to be debited. */
   record(subject: RateLimitSubject, use: RateLimitUse): void {
-    const unsynced = this.#usageOf(subject) ?? { subject, state: undefined, discounted: undefined };
-    unsynced.state = debitState(unsynced.state, subject, use, this.#options.nowMs());
-    this.#unsynced[subject.type].set(subject.storageKey, unsynced);
-    this.hasUnsyncedUsage = true;
+    this.#change(subject, (state, nowMs) => debitState(state, subject, use, nowMs));
+  }
+
+  /** Keeps a ban that has to be set. */
+  recordBan(subject: RateLimitSubject, ban: Ban): void {
+    this.#change(subject, (state, nowMs) => banState(state, ban, nowMs));
   }
 
   /** Takes units that were admitted here at that time off the unsynced usage of a subject, if it has any. */
@@ -72,19 +91,28 @@ export class LocalFallback {
   }
 
   /** Removes the unsynced usage of a subject and returns it; `undefined` where there is none. */
-  drain(subject: RateLimitSubject): RateLimitUse | undefined {
+  drain(subject: RateLimitSubject): DrainedUsage | undefined {
     const unsynced = this.#usageOf(subject);
     if (unsynced === undefined) return undefined;
     this.#unsynced[subject.type].delete(subject.storageKey);
     this.hasUnsyncedUsage = this.#unsynced['api-key'].size + this.#unsynced['client-address'].size > 0;
-    const use = usedAt(unsynced, this.#options.nowMs());
-    return use.minute + use.day === 0 ? undefined : use;
+    const nowMs = this.#options.nowMs();
+    const use = usedAt(unsynced, nowMs);
+    const { ban } = snapshotOf(unsynced.state, subject, nowMs);
+    return use.minute + use.day === 0 && ban === undefined ? undefined : { use, ban };
   }
 
   /** The subjects that have unsynced usage. */
   pendingSubjects(): RateLimitSubject[] {
     const { 'api-key': keys, 'client-address': addresses } = this.#unsynced;
     return [...keys.values(), ...addresses.values()].map(({ subject }) => subject);
+  }
+
+  #change(subject: RateLimitSubject, change: (state: SubjectState | undefined, nowMs: number) => SubjectState): void {
+    const unsynced = this.#usageOf(subject) ?? { subject, state: undefined, discounted: undefined };
+    unsynced.state = change(unsynced.state, this.#options.nowMs());
+    this.#unsynced[subject.type].set(subject.storageKey, unsynced);
+    this.hasUnsyncedUsage = true;
   }
 
   #usageOf({ type, storageKey }: RateLimitSubject): UnsyncedUsage | undefined {

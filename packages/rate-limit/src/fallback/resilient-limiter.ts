@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
 import { bannedDecisionOf } from '../algorithm/subject-state.ts';
 import type {
-  Ban,
   LimiterStateChange,
   RateLimitDecision,
   RateLimitRecall,
@@ -10,12 +9,12 @@ import type {
   RateLimitUse,
   ServingLimiter,
 } from '../port.ts';
-import { noteBan } from '../redis/ban-index.ts';
 import { CALL_TIMEOUT_MS, RedisLimiter } from '../redis/redis-limiter.ts';
 import { RedisUnavailableError } from '../redis/redis-unavailable-error.ts';
 import { assertCost, clientAddressSubject, type RateLimitSubject } from '../subject.ts';
 import type { DecisionMemory } from './decision-memory.ts';
 import { LocalFallback } from './local-fallback.ts';
+import { RedisSync } from './redis-sync.ts';
 
 export interface ResilientLimiterOptions {
   /** A connection of its own, as `connectRedis` makes it. Its owner closes it. */
@@ -49,8 +48,6 @@ const SILENT_PROBES_MAX = 3;
 const START_MS = 1_000;
 /** The last probe is waited for in steps of this length. */
 const START_STEP_MS = 10;
-/** Subjects that are debited at once on return; requests go between. */
-const SYNC_BATCH = 100;
 /** Nothing is counted by a probe, but it is a write, which Redis refuses where it would refuse a check. */
 const NO_USE: RateLimitUse = { minute: 0, day: 0 };
 
@@ -61,7 +58,8 @@ const NO_USE: RateLimitUse = { minute: 0, day: 0 };
  * - A circuit breaker opens when calls fail. Redis is then probed once a second, and whenever a connection is made. A
  *   call that fails before that is decided in the process, too.
  * - What was admitted in the process is debited in Redis on its return: before the next request of the same subject.
- * - Nothing is sent twice that may have run.
+ * - Nothing is counted twice that may have run.
+ * - What Redis forgets of a subject is counted again with the first reply that shows it. That one request may pass.
  * - The ban of a key is remembered for up to 5 s, an address over its limit until its next unit is freed; both are
  *   refused without asking Redis.
  */
@@ -71,14 +69,13 @@ export class ResilientLimiter implements ServingLimiter {
   readonly #redis: RedisLimiter;
   readonly #fallback: LocalFallback;
   readonly #memory: DecisionMemory;
+  readonly #sync: RedisSync;
   readonly #onStateChange: ResilientLimiterOptions['onStateChange'];
   readonly #started = Promise.withResolvers<void>();
   readonly #probeTimer: NodeJS.Timeout;
   #startTimer: NodeJS.Timeout | undefined;
   /** A subject that this master counts. */
   #probeSubject: RateLimitSubject = clientAddressSubject('probe');
-  /** Subjects whose use is being counted again, by storage key. */
-  readonly #restoring = new Set<string>();
   #isProbing = false;
   #failedProbes = 0;
   #isAwayReported = false;
@@ -92,6 +89,14 @@ export class ResilientLimiter implements ServingLimiter {
     this.#onStateChange = onStateChange;
     this.#redis = new RedisLimiter({ redis, timeoutMs, nowMs });
     this.#fallback = new LocalFallback({ instances, nowMs: nowMs ?? Date.now, memory: master.memory });
+    const noteFailure = (subject: RateLimitSubject, error: unknown) => this.#noteFailure(subject, error);
+    this.#sync = new RedisSync({
+      redis: this.#redis,
+      connection: redis,
+      memory: master.memory,
+      fallback: this.#fallback,
+      noteFailure,
+    });
     if (master.state !== 'connected') this.#redis.breaker.open();
     this.#probeTimer = setInterval(this.probe, PROBE_INTERVAL_MS).unref();
     if (master.state !== 'starting') return;
@@ -114,7 +119,7 @@ export class ResilientLimiter implements ServingLimiter {
     const refusal = this.#memory.refusalOf(subject);
     if (refusal !== undefined) return refusal;
     if (this.isDegraded) return this.#fallback.check(subject, cost);
-    if (this.#fallback.hasUnsyncedUsage) void this.#sync(subject); // never rejects
+    if (this.#fallback.hasUnsyncedUsage) void this.#sync.send(subject); // never rejects
     return this.#checkInRedis(subject, cost);
   }
 
@@ -124,7 +129,7 @@ export class ResilientLimiter implements ServingLimiter {
       const snapshot = await this.#redis.peek(subject);
       const ban = bannedDecisionOf(snapshot);
       if (ban !== undefined) this.#remember(subject, ban, 0);
-      else if (this.#memory.observe(subject, snapshot)) void this.#restore(subject); // never rejects
+      else if (this.#memory.observe(subject, snapshot)) void this.#sync.restore(subject); // never rejects
       return snapshot;
     } catch (error) {
       this.#noteFailure(subject, error);
@@ -138,7 +143,7 @@ export class ResilientLimiter implements ServingLimiter {
 
   async debit(subject: RateLimitSubject, use: RateLimitUse): Promise<void> {
     this.#fallback.record(subject, use);
-    if (!this.isDegraded) await this.#sync(subject);
+    if (!this.isDegraded) await this.#sync.send(subject);
   }
 
   close(): void {
@@ -180,60 +185,9 @@ export class ResilientLimiter implements ServingLimiter {
     const lesson = this.#memory.remember(subject, decision, cost, this.#redis.clockOffsetMs);
     if (lesson === 'nothing new') return;
     if (lesson === 'Redis forgot')
-      void this.#restore(subject); // never rejects
+      void this.#sync.restore(subject); // never rejects
     else if (decision.outcome === 'api_key_banned') {
-      this.#noteBan(subject, decision.bannedUntilMs, decision.atMs);
-    }
-  }
-
-  #noteBan({ storageKey }: RateLimitSubject, untilMs: number, nowMs: number): void {
-    // Where that fails the ban is missing from lists, and holds all the same.
-    noteBan(this.#connection, storageKey, { untilMs, nowMs }).catch(() => {});
-  }
-
-  /**
-   * Counts again what Redis has forgotten of a subject. Where that fails, the next reply on it shows so, and it is tried
-   * again.
-   */
-  async #restore(subject: RateLimitSubject): Promise<void> {
-    const { storageKey } = subject;
-    if (this.#restoring.has(storageKey)) return;
-    this.#restoring.add(storageKey);
-    await undefined; // all decisions of the same reply are remembered first
-    const seen = this.#memory.seenState(subject);
-    try {
-      if (seen !== undefined) {
-        await Promise.all([this.#redis.raise(subject, seen.use), this.#restoreBan(subject, seen.ban, seen.atMs)]);
-      }
-    } catch (error) {
-      this.#noteFailure(subject, error);
-    } finally {
-      this.#restoring.delete(storageKey);
-    }
-  }
-
-  async #restoreBan(subject: RateLimitSubject, ban: Ban | undefined, nowMs: number): Promise<void> {
-    if (ban === undefined || subject.type !== 'api-key' || ban.untilMs <= nowMs) return;
-    await this.#redis.restoreBan(subject, ban);
-    this.#noteBan(subject, ban.untilMs, nowMs);
-  }
-
-  /** Debits what was admitted in the process for a subject. Requests that are sent later are decided later. */
-  async #sync(subject: RateLimitSubject): Promise<void> {
-    const use = this.#fallback.drain(subject);
-    if (use === undefined) return;
-    try {
-      await this.#redis.debit(subject, use);
-      this.#memory.addDebit(subject, use);
-    } catch (error) {
-      const { mayHaveRun, lateDecision } = this.#noteFailure(subject, error);
-      // What may have run is not sent again, unless it turns out that it has not: by the next reply on the subject.
-      if (!mayHaveRun) this.#fallback.record(subject, use);
-      else if (!this.#memory.addDebit(subject, use)) {
-        void lateDecision?.then((late) => {
-          if (late === undefined) this.#fallback.record(subject, use);
-        });
-      }
+      this.#sync.noteBan(subject, decision.bannedUntilMs);
     }
   }
 
@@ -273,15 +227,8 @@ export class ResilientLimiter implements ServingLimiter {
       this.#isAwayReported = false;
       this.#onStateChange?.({ countedIn: 'redis', shard: this.#master.name, reason: 'Redis responds' });
     }
-    void this.#syncAll(); // never rejects
+    void this.#sync.sendAll(() => this.isDegraded); // never rejects
   };
-
-  async #syncAll(): Promise<void> {
-    const subjects = this.#fallback.pendingSubjects();
-    for (let i = 0; i < subjects.length && !this.isDegraded; i += SYNC_BATCH) {
-      await Promise.all(subjects.slice(i, i + SYNC_BATCH).map((subject) => this.#sync(subject)));
-    }
-  }
 
   /**
    * Probes once more, and then reports that Redis is away. Where this process itself was held up, the response may still

@@ -42,24 +42,24 @@ class SeenWindow {
  * forgotten some. The replies are observed in the order in which Redis decided, which is that of a connection.
  */
 export class SeenUse {
-  /** The latest time of a reply. */
-  atMs = 0;
   readonly #minute = new SeenWindow();
   readonly #day = new SeenWindow();
+  /** The latest time of a reply. */
+  #atMs = 0;
 
   /**
    * @param admittedCost what this request itself has added
    * @returns whether Redis has forgotten some of the use
    */
   observe({ atMs, minute, day }: RateLimitStatus, admittedCost: number): boolean {
-    if (this.atMs - atMs > STEP_BACK_MAX_MS) this.#forget();
+    if (this.#atMs - atMs > STEP_BACK_MAX_MS) this.#forget();
     // Past its reset it is not known what has left the day: but not what was in the minute.
-    const dayHoldsUntilMs = this.atMs + MINUTE_IN_DAY_MS;
+    const dayHoldsUntilMs = this.#atMs + MINUTE_IN_DAY_MS;
     if (atMs >= this.#day.resetAtMs && atMs < dayHoldsUntilMs) {
       this.#day.used = this.#minute.used;
       this.#day.resetAtMs = dayHoldsUntilMs;
     }
-    if (atMs > this.atMs) this.atMs = atMs;
+    if (atMs > this.#atMs) this.#atMs = atMs;
     const isMinuteLess = this.#minute.observe(minute, atMs, admittedCost);
     const isDayLess = day !== undefined && this.#day.observe(day, atMs, admittedCost);
     return isMinuteLess || isDayLess;
@@ -71,15 +71,15 @@ export class SeenUse {
     this.#day.add(DAY_WINDOW, use.day, atMs);
   }
 
-  /** At least so much is in the windows at `atMs`. */
+  /** At least so much is in the windows at the time of the last reply. */
   get use(): RateLimitUse {
-    const minute = this.#minute.usedAt(this.atMs);
-    return { minute, day: Math.max(minute, this.#day.usedAt(this.atMs)) };
+    const minute = this.#minute.usedAt(this.#atMs);
+    return { minute, day: Math.max(minute, this.#day.usedAt(this.#atMs)) };
   }
 
   /** After a long step of the clock, which drops the minute and moves the day. */
   #forget(): void {
-    this.atMs = 0;
+    this.#atMs = 0;
     this.#minute.resetAtMs = 0;
     this.#day.resetAtMs = 0;
   }

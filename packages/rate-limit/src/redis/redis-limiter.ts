@@ -91,6 +91,11 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
     this.#batchMax = redis.isCluster ? 1 : BATCH_MAX;
   }
 
+  /** The time of Redis, as far as it is known here. */
+  get nowMs(): number {
+    return this.#nowMs?.() ?? Date.now() - this.clockOffsetMs;
+  }
+
   /** @param cost must have passed `assertCost` */
   check(subject: RateLimitSubject, cost: number): Promise<RateLimitDecision> {
     const mode = subject.type === 'api-key' ? 'k' : 'a';
@@ -115,8 +120,7 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
 
   /** Sets a ban that was decided on before, unless a longer one is in force. */
   restoreBan(subject: ApiKeySubject, { untilMs, level }: Ban): Promise<void> {
-    const nowMs = this.#nowMs?.() ?? Date.now() - this.clockOffsetMs;
-    const cost = Math.min(Math.max(0, Math.round(untilMs - nowMs)), BAN_MAX_MS);
+    const cost = Math.min(Math.max(0, Math.round(untilMs - this.nowMs)), BAN_MAX_MS);
     return this.#request({ subject, mode: 's', cost, perMinute: level, perDay: 0 }, () => {});
   }
 
