@@ -95,7 +95,7 @@ export interface TemporaryPlanFlags {
 export function parseTemporaryPlan(plan: Plan, flags: TemporaryPlanFlags, now: Date): TemporaryPlan | undefined {
   if (flags.until === undefined) {
     if (flags.reason === undefined) return undefined;
-    throw new UsageError('--reason is stored with a plan for a time only: give --until as well');
+    throw new UsageError('--reason is only for a temporary plan: give --until too');
   }
   const until = parseTime('--until', flags.until, now);
   const reason = flags.reason === undefined ? undefined : parsePlanReason(flags.reason);

@@ -156,7 +156,7 @@ describe('keys set-plan --until', () => {
   const LASTING = { lastingPlan: 'pro', lastingPerMinute: 300, lastingPerDay: 10_000 };
   const NOT_RAISED = { plan: 'pro', perMinute: 300, perDay: 10_000, planUntil: null, planReason: null, ...LASTING };
 
-  test('gives a plan for a time, and shows it with its end, its reason and the lasting plan', async () => {
+  test('gives a temporary plan, and shows it with its end, its reason and the lasting plan', async () => {
     const { id } = await create('--plan', 'pro');
     const row = {
       id,

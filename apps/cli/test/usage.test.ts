@@ -41,7 +41,7 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
     ['keys set-plan abcdEFGH --plan pro --until 0s', '--until must be in the future'],
     ['keys set-plan abcdEFGH --plan pro --until 2020-01-01T00:00:00Z', '--until must be in the future'],
     ['keys set-plan abcdEFGH --plan enterprise --until 1h', 'needs both --per-minute and --per-day'],
-    ['keys set-plan abcdEFGH --plan pro --reason sale', '--reason is stored with a plan for a time only'],
+    ['keys set-plan abcdEFGH --plan pro --reason sale', '--reason is only for a temporary plan'],
     ['keys set-plan abcdEFGH --plan pro --until 1h --reason a\u001b[31mb', '--reason must be one line of 1 to 200'],
     [`keys set-plan abcdEFGH --plan pro --until 1h --reason ${'n'.repeat(201)}`, '--reason must be one line'],
     ['orders generate', "'--count <n>' not specified"],

@@ -116,7 +116,7 @@ describe('a key', () => {
   });
 });
 
-describe('a plan for a time', () => {
+describe('a temporary plan', () => {
   const FREE = { type: 'authenticated', principal: { plan: { name: 'free' } } };
   const BUSINESS = { type: 'authenticated', principal: { plan: { name: 'business' } } };
 

@@ -41,7 +41,7 @@ export const PLANS = {
   },
   enterprise: {
     label: 'Enterprise',
-    purpose: 'For whom Business is too small: each key has limits of its own.',
+    purpose: 'For those who need more than Business allows: each key has limits of its own.',
     limits: 'set for each key',
     longListsMax: 16,
   },

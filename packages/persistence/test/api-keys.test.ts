@@ -113,7 +113,7 @@ describe('a change of plan', () => {
     SALE,
     { plan: ENTERPRISE, until: after(1), reason: reason('n'.repeat(PLAN_REASON_LENGTH_MAX)) },
     { plan: { name: 'free' }, until: new Date('9999-12-31T23:59:59.999Z'), reason: reason('🐕'.repeat(200)) },
-  ])('for a time keeps the lasting one: %j', async (temporaryPlan) => {
+  ])('that is temporary keeps the lasting plan: %j', async (temporaryPlan) => {
     const { id, secret, key } = await createKey({ plan: { name: 'pro' } });
     const { keyAdministration } = store.persistence;
     const raised = { ...key, temporaryPlan };
@@ -123,7 +123,7 @@ describe('a change of plan', () => {
     expect(await keyAdministration.listKeys()).toContainEqual(raised);
   });
 
-  test('for a time replaces another one for a time, limits and reason too', async () => {
+  test('that is temporary replaces another such plan, limits and reason too', async () => {
     const { id, secret, key } = await createKey({ plan: ENTERPRISE });
     const { keyAdministration } = store.persistence;
     await keyAdministration.setTemporaryPlan(id, { plan: ENTERPRISE, until: after(1), reason: reason('a sale') });
@@ -131,7 +131,7 @@ describe('a change of plan', () => {
     expect(await find(secret)).toEqual({ key: { ...key, temporaryPlan: SALE } });
   });
 
-  test('that lasts ends one for a time', async () => {
+  test('that lasts ends a temporary one', async () => {
     const { id, secret, key } = await createKey();
     const { keyAdministration } = store.persistence;
     await keyAdministration.setTemporaryPlan(id, { plan: ENTERPRISE, until: after(1), reason: reason('a sale') });
@@ -144,7 +144,7 @@ describe('rotating', () => {
   const rotate = (id: ApiKeyId, secretHash: Uint8Array, now: Date, overlapEndsAt: Date) =>
     store.persistence.keyAdministration.rotateKey(id, { secretHash, now, overlapEndsAt });
 
-  test('keeps a plan for a time', async () => {
+  test('keeps a temporary plan', async () => {
     const { id, key } = await createKey();
     await store.persistence.keyAdministration.setTemporaryPlan(id, SALE);
     const fresh = newSecret(id);

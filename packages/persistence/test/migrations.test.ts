@@ -114,7 +114,7 @@ test('a defect of ours is no word of the database, and keeps its stack', () => {
   expect(toSchemaError(defect)).toBe(defect);
 });
 
-describe('a database of the release before plans for a time', () => {
+describe('a database of the release before temporary plans', () => {
   test('keeps its keys, which that release goes on to read and change', async () => {
     await using database = await createTestDatabase();
     await migrateTo(database.url, '0002-orders-of-a-pet');
@@ -183,7 +183,7 @@ async function migrateTo(databaseUrl: string, last: MigrationName): Promise<void
   await orm.migrator.up().finally(() => orm.close());
 }
 
-/** What the release before plans for a time sent, its look-up prepared on a connection that lives on. */
+/** What the release before temporary plans sent, its look-up prepared on a connection that lives on. */
 async function prepareFormerRelease(databaseUrl: string) {
   const client = await openClient(databaseUrl);
   return {

@@ -137,19 +137,19 @@ describe('API keys', () => {
     ['a fixed plan with a limit of its own', { ...KEY, per_minute: 5 }, 'api_keys_limits_check'],
     ['a fixed plan with a daily limit of its own', { ...KEY, per_day: 5 }, 'api_keys_limits_check'],
     ['an expiry without end', { ...KEY, expires_at: 'infinity' }, 'api_keys_times_check'],
-    ['an unknown plan for a time', { ...SALE, temporary_plan: 'gold' }, 'api_keys_temporary_plan_check'],
-    ['a plan for a time without an end', { ...SALE, temporary_until: null }, 'api_keys_temporary_until_check'],
+    ['an unknown temporary plan', { ...SALE, temporary_plan: 'gold' }, 'api_keys_temporary_plan_check'],
+    ['a temporary plan without an end', { ...SALE, temporary_until: null }, 'api_keys_temporary_until_check'],
     ['an infinite time for a plan', { ...SALE, temporary_until: 'infinity' }, 'api_keys_temporary_until_check'],
     ['the end of no plan', { ...KEY, temporary_until: AT }, 'api_keys_temporary_until_check'],
     ['a limit of no plan', { ...KEY, temporary_per_day: 5 }, 'api_keys_temporary_limits_check'],
-    ['a fixed plan for a time with a limit', { ...SALE, temporary_per_minute: 5 }, 'api_keys_temporary_limits_check'],
+    ['a fixed temporary plan with a limit', { ...SALE, temporary_per_minute: 5 }, 'api_keys_temporary_limits_check'],
     [
-      'an enterprise plan for a time without limits',
+      'a temporary enterprise plan without limits',
       { ...SALE, temporary_plan: 'enterprise' },
       'api_keys_temporary_limits_check',
     ],
     [
-      'an enterprise limit for a time above the largest',
+      'a temporary enterprise limit above the largest',
       { ...SALE, temporary_plan: 'enterprise', temporary_per_minute: 1, temporary_per_day: 1_000_000_001 },
       'api_keys_temporary_limits_check',
     ],
@@ -161,7 +161,7 @@ describe('API keys', () => {
     await expect(insert('api_keys', row)).rejects.toMatchObject({ constraint });
   });
 
-  test('take a key with a plan for a time', async () => {
+  test('take a key with a temporary plan', async () => {
     await insert('api_keys', { ...SALE, id: 'OnASale1', temporary_reason: 'ä sale' });
     const limits = { temporary_per_minute: 1, temporary_per_day: 1_000_000_000 };
     await insert('api_keys', { ...SALE, ...limits, id: 'OnASale2', temporary_plan: 'enterprise' });

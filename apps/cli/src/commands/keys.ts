@@ -67,10 +67,10 @@ export function addKeysCommands(program: Command, context: CommandContext): void
     .description('revoke a key permanently, on all servers')
     .argument('<ID>', '', parseApiKeyId)
     .action((id: ApiKeyId, flags: JsonFlag) => revokeKey(context, id, flags));
-  addPlanOptions(keys.command('set-plan').description('change the plan of a key, for good or for a time'))
+  addPlanOptions(keys.command('set-plan').description('change the plan of a key, permanently or temporarily'))
     .argument('<ID>', '', parseApiKeyId)
     .option('--until <when>', 'when the key is back on its lasting plan: 24h, or a date-time')
-    .option('--reason <text>', 'why, for a plan until then')
+    .option('--reason <text>', 'why the plan is temporary, for operators to read')
     .action((id: ApiKeyId, flags: SetPlanFlags) => setPlan(context, id, flags));
 }
 

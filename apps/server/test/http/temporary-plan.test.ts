@@ -19,7 +19,7 @@ const raise = (app: TestApp, id: Awaited<ReturnType<typeof createKey>>['id'], cl
     until: new Date(clock().getTime() + HOUR_MS),
   });
 
-describe('a plan for a time', () => {
+describe('a temporary plan', () => {
   test('raises the limits within 5 s, and takes them back at its end, in headers and in limits.current', async () => {
     const clock = manualClock(new Date());
     await using app = await startTestApp({ clock });

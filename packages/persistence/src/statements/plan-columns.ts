@@ -4,27 +4,29 @@ import {
   type Plan,
   type PlanName,
   type PlanReason,
+  type RequestLimits,
   type TemporaryPlan,
 } from '@petstore/domain';
 
-/** The columns of a key's plans. The table's constraints grant that together they are plans as the domain has them. */
-interface PlanColumns {
-  readonly plan: PlanName;
-  readonly perMinute: number | null;
-  readonly perDay: number | null;
-  readonly temporaryPlan: PlanName | null;
-  readonly temporaryPerMinute: number | null;
-  readonly temporaryPerDay: number | null;
-  readonly temporaryUntil: Date | null;
-  readonly temporaryReason: PlanReason | null;
-}
+type Nullable<Columns> = { readonly [Name in keyof Columns]: Columns[Name] | null };
 
-/** As rows are read: the ORM's type for a null column knows undefined too. */
-type ReadPlanColumns = {
-  readonly [Name in keyof PlanColumns]: PlanColumns[Name] | (null extends PlanColumns[Name] ? undefined : never);
-};
+/** The table's constraints grant that the columns of a plan are together a plan as the domain has it. */
+type LastingPlanColumns = { readonly plan: PlanName } & Nullable<RequestLimits>;
 
-export function plansOfColumns(columns: ReadPlanColumns): KeyPlans {
+type TemporaryPlanColumns = Nullable<{
+  temporaryPlan: PlanName;
+  temporaryPerMinute: number;
+  temporaryPerDay: number;
+  temporaryUntil: Date;
+  temporaryReason: PlanReason;
+}>;
+
+/** As rows are read: for the ORM a column that is null may also be undefined. */
+type AsRead<Columns> = { readonly [Name in keyof Columns]: Columns[Name] | undefined };
+
+type ReadColumns = { readonly plan: PlanName } & AsRead<Nullable<RequestLimits> & TemporaryPlanColumns>;
+
+export function plansOfColumns(columns: ReadColumns): KeyPlans {
   const { temporaryPlan: name, temporaryUntil: until, temporaryReason: reason } = columns;
   const lastingPlan = planOf(columns.plan, columns.perMinute, columns.perDay);
   if (!name || !until) return { lastingPlan };
@@ -32,11 +34,11 @@ export function plansOfColumns(columns: ReadPlanColumns): KeyPlans {
   return { lastingPlan, temporaryPlan: { plan, until, ...(reason && { reason }) } };
 }
 
-const planOf = (name: PlanName, perMinute: number | null | undefined, perDay: number | null | undefined): Plan =>
+const planOf = (name: PlanName, perMinute?: number | null, perDay?: number | null): Plan =>
   hasFixedLimits(name) ? { name } : { name, limits: { perMinute: Number(perMinute), perDay: Number(perDay) } };
 
-/** A plan until another is set: one for a time has ended with it. */
-export const columnsOfLastingPlan = (plan: Plan): PlanColumns => ({
+/** A plan until another is set: a temporary one has ended with it. */
+export const columnsOfLastingPlan = (plan: Plan): LastingPlanColumns & TemporaryPlanColumns => ({
   plan: plan.name,
   ...columnsOfLimits(plan),
   temporaryPlan: null,
@@ -46,11 +48,7 @@ export const columnsOfLastingPlan = (plan: Plan): PlanColumns => ({
   temporaryReason: null,
 });
 
-export function columnsOfTemporaryPlan({
-  plan,
-  until,
-  reason,
-}: TemporaryPlan): Omit<PlanColumns, 'plan' | 'perMinute' | 'perDay'> {
+export function columnsOfTemporaryPlan({ plan, until, reason }: TemporaryPlan): TemporaryPlanColumns {
   const { perMinute, perDay } = columnsOfLimits(plan);
   return {
     temporaryPlan: plan.name,
@@ -61,4 +59,5 @@ export function columnsOfTemporaryPlan({
   };
 }
 
-const columnsOfLimits = (plan: Plan) => ('limits' in plan ? plan.limits : { perMinute: null, perDay: null });
+const columnsOfLimits = (plan: Plan): Nullable<RequestLimits> =>
+  'limits' in plan ? plan.limits : { perMinute: null, perDay: null };

@@ -1,9 +1,9 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * A plan that a key has for a time, and why. The columns are null in every row there is, so no row is written; look-ups of
- * keys wait while the rows are checked, less than half a second for a million of them. The former release reads and writes
- * columns by name, so it goes on with the lasting plan.
+ * The temporary plan of a key, and why it has one. The columns are null in every row there is, so no row is written;
+ * look-ups of keys wait while the rows are checked, less than half a second for a million of them. The former release
+ * reads and writes columns by name, so it goes on with the lasting plan.
  */
 export class TemporaryPlans extends Migration {
   override up(): void {
