@@ -78,14 +78,14 @@ describe('in a Redis Cluster', () => {
     expect(back).toMatchObject({ countedIn: 'redis', shard: `127.0.0.1:${master.port}` });
     expect(changes.length).toBe(2);
 
-    // The keys of the other masters never left Redis. What was counted here for the one that is gone was debited at
-    // its successor, which may lack what came just before the death: a replica follows behind, by more on a busy machine.
+    // The keys of the other masters never left Redis. What was counted here for the one that is gone was debited at its
+    // successor. What that lacks, because it followed behind, is counted again.
     const usedBy = async (some: readonly (typeof first)[]) => {
       const snapshots = await Promise.all(some.map((subject) => limiter.peek(subject)));
       return snapshots.reduce((sum, { used }) => sum + (used.day ?? 0), 0);
     };
     const sentFor = (some: readonly unknown[]) => (decisions.length * some.length) / subjects.length;
-    await eventually(async () => expect(await usedBy(hurt)).toBeGreaterThan(sentFor(hurt) * 0.6));
+    await eventually(async () => expect(await usedBy(hurt)).toBeGreaterThan(sentFor(hurt) * 0.98));
     await eventually(async () => expect(await usedBy(well)).toBeGreaterThan(sentFor(well) * 0.98));
     // The ten that were under way at that moment may have been counted before it.
     expect((await usedBy(hurt)) + (await usedBy(well))).toBeLessThanOrEqual(decisions.length + 10);

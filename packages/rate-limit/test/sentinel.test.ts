@@ -38,9 +38,9 @@ test('behind Sentinels, a master that is killed under load fails no request, and
   expect(admitted).toBe(decisions.length);
   expect(changes.map(({ countedIn }) => countedIn)).toEqual(['process', 'redis']);
   const used = async () => (await limiter.peek(subject)).used.day ?? 0;
-  // What was counted here while the master was gone was debited at its successor, which may lack what came just before the
-  // death: it follows behind, by more on a busy machine.
-  await eventually(async () => expect(await used()).toBeGreaterThan(decisions.length * 0.6));
+  // What was counted here while the master was gone was debited at its successor. What that lacks, because it followed
+  // behind, is counted again.
+  await eventually(async () => expect(await used()).toBeGreaterThanOrEqual(decisions.length - 10));
   // The ten that were under way when the master died may have been counted before it did.
   expect(await used()).toBeLessThanOrEqual(decisions.length + 10);
   expect(await ask(replica.port, (client) => client.exists(subject.storageKey))).toBe(1);

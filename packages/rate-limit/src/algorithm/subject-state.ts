@@ -153,7 +153,11 @@ export function debitState(
   };
 }
 
-/** Logs as much of requests that were admitted before as is missing. */
+/**
+ * Logs as much of requests that were admitted before as is missing.
+ *
+ * @internal exported for its tests: only the script does so
+ */
 export function raiseState(
   stored: SubjectState | undefined,
   subject: RateLimitSubject,
