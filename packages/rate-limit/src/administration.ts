@@ -1,20 +1,11 @@
 import type { ApiKeyId } from '@petstore/domain';
 import type { Cluster, Redis } from 'ioredis';
-import type { RateLimitSnapshot } from './port.ts';
-import { forgetBans, listNotedBans } from './redis/ban-index.ts';
+import type { Ban, KeyBan, RateLimitSnapshot } from './port.ts';
+import { forgetBans, listNotedBans, noteLift } from './redis/ban-index.ts';
 import { connectRedis, type RedisLocation } from './redis/connect-redis.ts';
 import { RedisLimiter } from './redis/redis-limiter.ts';
 import { RedisUnavailableError } from './redis/redis-unavailable-error.ts';
 import { type ApiKeySubject, apiKeyIdOf, apiKeyStorageKey, apiKeySubject } from './subject.ts';
-
-/** A ban in force. */
-export interface Ban {
-  readonly keyId: ApiKeyId;
-  /** When it ends, in milliseconds since the epoch. */
-  readonly untilMs: number;
-  /** Counts from 1: bans of 1, 5, 15 and 60 minutes. */
-  readonly level: number;
-}
 
 const CONNECT_MS = 3_000;
 /** Longer than for a request: a person waits. */
@@ -40,10 +31,10 @@ export class RateLimitAdministration implements AsyncDisposable {
   }
 
   /** The keys that are banned, at most 10,000: those whose ban ends last first. */
-  async listBans(): Promise<Ban[]> {
+  async listBans(): Promise<KeyBan[]> {
     const noted = (await listNotedBans(this.#redis, BANS_LISTED_MAX)).map(apiKeyIdOf);
     const snapshots = await Promise.all(noted.map((keyId) => this.readStatus(apiKeySubject(keyId, ANY_LIMITS))));
-    const bans: Ban[] = [];
+    const bans: KeyBan[] = [];
     const ended: string[] = [];
     for (const [i, keyId] of noted.entries()) {
       const ban = snapshots[i]?.ban;
@@ -57,13 +48,18 @@ export class RateLimitAdministration implements AsyncDisposable {
   /**
    * Lifts the ban of a key. Its strikes and its level are dropped, too; what it has used is not.
    *
-   * @returns whether the key was banned
+   * A running server logs it.
+   *
+   * @returns the ban that was lifted; `undefined` where the key was not banned
    * @throws RedisUnavailableError where Redis does not respond
    */
-  async liftBan(keyId: ApiKeyId): Promise<boolean> {
-    const wasBanned = await this.#limiter.pardon(apiKeySubject(keyId, ANY_LIMITS));
+  async liftBan(keyId: ApiKeyId): Promise<Ban | undefined> {
+    const subject = apiKeySubject(keyId, ANY_LIMITS);
+    // Sent together, and decided in this order.
+    const [{ ban }] = await Promise.all([this.#limiter.peek(subject), this.#limiter.pardon(subject)]);
     await forgetBans(this.#redis, [apiKeyStorageKey(keyId)]);
-    return wasBanned;
+    if (ban !== undefined) await noteLift(this.#redis, { keyId, ...ban });
+    return ban;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,3 +1,4 @@
+import type { ApiKeyId } from '@petstore/domain';
 import type { RateLimitSubject } from './subject.ts';
 
 /** The two sliding windows that are enforced. */
@@ -46,6 +47,10 @@ export interface BannedDecision extends RefusedDecision {
   readonly outcome: 'api_key_banned';
   /** When the ban ends, in milliseconds since the epoch. */
   readonly bannedUntilMs: number;
+  /** From 1: bans of 1, 5, 15 and 60 minutes. */
+  readonly level: number;
+  /** Whether this refusal has set the ban. True once for each ban, over all servers. */
+  readonly isNew: boolean;
 }
 
 /** Becomes a 429, whose error code is the outcome. */
@@ -61,8 +66,20 @@ export interface RateLimitSnapshot extends RateLimitStatus {
   readonly used: { readonly minute: number; readonly day: number | undefined };
   /** Strikes that count towards a ban at this moment. */
   readonly strikes: number;
-  /** The ban in force. `level` counts from 1: bans of 1, 5, 15 and 60 minutes. */
-  readonly ban: { readonly untilMs: number; readonly level: number } | undefined;
+  /** The ban in force. */
+  readonly ban: Ban | undefined;
+}
+
+/** A ban of a key. */
+export interface Ban {
+  /** When it ends, in milliseconds since the epoch. */
+  readonly untilMs: number;
+  /** From 1: bans of 1, 5, 15 and 60 minutes. */
+  readonly level: number;
+}
+
+export interface KeyBan extends Ban {
+  readonly keyId: ApiKeyId;
 }
 
 /** The last status that this process knows, brought to the present: units freed since may be missing. */
@@ -131,6 +148,25 @@ export interface LimiterStateChange {
   readonly shard: string;
   /** What Redis or the connection said, for a log. */
   readonly reason: string;
+}
+
+/** Where a check was decided: in Redis, in this process, or by a refusal that was remembered to be in force. */
+export type DecisionPlace = 'redis' | 'process' | 'memory';
+
+/** A ban that a request of this process has set. */
+export interface BanSet extends KeyBan {
+  /** While Redis is away a ban holds in the process that set it alone. */
+  readonly countedIn: LimiterStateChange['countedIn'];
+}
+
+/** Observes a limiter, for metrics and logs. It is called while requests wait, so it must be cheap, and must not throw. */
+export interface LimiterObserver {
+  /** A check was decided. */
+  onDecision(place: DecisionPlace): void;
+  /** A key was banned. Called once for each ban, over all processes that count in the same Redis. */
+  onBan(ban: BanSet): void;
+  /** Redis has replied to a call of the script, or the call was given up. */
+  onRedisCall(durationMs: number): void;
 }
 
 /** Whole seconds, rounded up: at least 1 for a moment that lies ahead. */

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Cluster, Redis } from 'ioredis';
 import {
+  type LimiterObserver,
   type RateLimitDecision,
   type RateLimiter,
   type RateLimitSnapshot,
@@ -20,6 +21,7 @@ export interface RedisLimiterOptions {
   readonly timeoutMs?: number | undefined;
   /** A clock in place of Redis' own, in milliseconds since the epoch: for tests. */
   readonly nowMs?: (() => number) | undefined;
+  readonly observer?: Pick<LimiterObserver, 'onRedisCall'> | undefined;
 }
 
 /** A connection that the script is defined on. */
@@ -75,13 +77,15 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
   readonly #timeoutMs: number;
   readonly #nowMs: (() => number) | undefined;
   readonly #batchMax: number;
+  readonly #observer: RedisLimiterOptions['observer'];
   readonly #flush = (): void => this.#sendAll();
   #waiting: Entry[] = [];
 
-  constructor({ redis, timeoutMs = CALL_TIMEOUT_MS, nowMs }: RedisLimiterOptions) {
+  constructor({ redis, timeoutMs = CALL_TIMEOUT_MS, nowMs, observer }: RedisLimiterOptions) {
     this.#redis = defineScript(redis);
     this.#timeoutMs = timeoutMs;
     this.#nowMs = nowMs;
+    this.#observer = observer;
     this.#batchMax = redis.isCluster ? 1 : BATCH_MAX;
   }
 
@@ -141,6 +145,7 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
 
   #send(batch: readonly Entry[]): void {
     let isWaiting = true;
+    const sentAtMs = performance.now();
     /** What became of the call after it had timed out: its reply, or nothing where it has not run. */
     let late: PromiseWithResolvers<Buffer | undefined> | undefined;
     const fail = (error: RedisUnavailableError): void => {
@@ -158,6 +163,7 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
       setImmediate(() => {
         if (!isWaiting) return;
         late = Promise.withResolvers();
+        this.#observer?.onRedisCall(performance.now() - sentAtMs);
         fail(new RedisUnavailableError(`Redis did not respond within ${this.#timeoutMs} ms`, { mayHaveRun: true }));
       });
     }, this.#timeoutMs);
@@ -177,7 +183,9 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
       late?.resolve(reply);
       if (!isWaiting) return;
       isWaiting = false;
-      this.breaker.recordSuccess(performance.now());
+      const repliedAtMs = performance.now();
+      this.breaker.recordSuccess(repliedAtMs);
+      this.#observer?.onRedisCall(repliedAtMs - sentAtMs);
       if (this.#nowMs === undefined) this.clockOffsetMs = Date.now() - reply.readDoubleLE();
       for (let i = 0; i < batch.length; i++) batch[i]?.resolve(reply, offsetOf(i));
     };
