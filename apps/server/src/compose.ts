@@ -9,6 +9,7 @@ import { renderDocument } from './http/render-document.ts';
 import { openAdminListener } from './operations/admin-listener.ts';
 import { announce, logRisks } from './operations/announce.ts';
 import { Health } from './operations/health.ts';
+import { LimitMetrics } from './operations/limit-metrics.ts';
 import { openLimits } from './operations/limits.ts';
 import { assertPortIsFree, explainListenError, portOf, reachableHost, urlOf } from './operations/listen.ts';
 import { createLogger } from './operations/logger.ts';
@@ -56,13 +57,14 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   // Health and metrics come first: a server that waits for PostgreSQL is alive, and not ready.
   const health = new Health();
   const metrics = new RequestMetrics();
+  const limitMetrics = new LimitMetrics();
   const processMetrics = createProcessMetrics(health);
   const adminUrl = await openAdminListener(
     {
       host: settings.adminHost,
       port: settings.adminPort,
       readiness: () => health.report(),
-      metrics: async () => metrics.render() + (await processMetrics()),
+      metrics: async () => metrics.render() + limitMetrics.render() + (await processMetrics()),
       logger,
     },
     resources,
@@ -77,7 +79,8 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError });
   const { instances } = settings;
   const onKeyChanged = authenticator.forget.bind(authenticator);
-  const limits = openLimits(backends.redis, { instances, reusePort, logger, onKeyChanged }, resources);
+  const limitsOptions = { instances, reusePort, logger, metrics: limitMetrics, onKeyChanged };
+  const limits = openLimits(backends.redis, limitsOptions, resources);
   let demoKeys: readonly DemoKey[] = [];
   const storage = new StorageWatch({
     ping: () => persistence.ping(),
@@ -103,6 +106,7 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
     limiter: limits.limiter,
     logger,
     metrics,
+    decisions: limitMetrics,
     renderDocument: (version) => renderDocument(version, { ...settings, publicUrl }),
     securityText: renderSecurityText(settings, clock()),
     isStorageAvailable: () => storage.isAvailable,

@@ -1,5 +1,6 @@
 import pino from 'pino';
 import { expect, test } from 'vitest';
+import { LimitMetrics } from '../src/operations/limit-metrics.ts';
 import { openLimits } from '../src/operations/limits.ts';
 
 test.each([
@@ -7,7 +8,13 @@ test.each([
   [true, 'does not start: another server on its port would count for itself'],
 ])('without a Redis a server with reusePort=%s %s', async (reusePort) => {
   await using resources = new AsyncDisposableStack();
-  const options = { instances: 1, reusePort, logger: pino({ level: 'silent' }), onKeyChanged() {} };
+  const options = {
+    instances: 1,
+    reusePort,
+    logger: pino({ level: 'silent' }),
+    metrics: new LimitMetrics(),
+    onKeyChanged() {},
+  };
   const open = () => openLimits(undefined, options, resources).mode();
   if (reusePort) expect(open).toThrow(/^REUSE_PORT is on, and there is no Redis .* Set REDIS_URL\.$/);
   else expect(open()).toBe('in-process');
