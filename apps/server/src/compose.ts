@@ -9,12 +9,12 @@ import { renderDocument } from './http/render-document.ts';
 import { openAdminListener } from './operations/admin-listener.ts';
 import { announce, logRisks } from './operations/announce.ts';
 import { Health } from './operations/health.ts';
-import { LimitMetrics } from './operations/limit-metrics.ts';
 import { openLimits } from './operations/limits.ts';
 import { assertPortIsFree, explainListenError, portOf, reachableHost, urlOf } from './operations/listen.ts';
 import { createLogger } from './operations/logger.ts';
+import { LimitCounts, RequestCounts } from './operations/metrics.ts';
 import { createProcessMetrics } from './operations/process-metrics.ts';
-import { RequestMetrics } from './operations/request-metrics.ts';
+import { renderMetrics } from './operations/render-metrics.ts';
 import { renderSecurityText } from './operations/security-text.ts';
 import { logChanges, StorageWatch } from './operations/storage-watch.ts';
 import type { Settings } from './settings.ts';
@@ -56,15 +56,15 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
 
   // Health and metrics come first: a server that waits for PostgreSQL is alive, and not ready.
   const health = new Health();
-  const metrics = new RequestMetrics();
-  const limitMetrics = new LimitMetrics();
+  const requestCounts = new RequestCounts();
+  const limitCounts = new LimitCounts();
   const processMetrics = createProcessMetrics(health);
   const adminUrl = await openAdminListener(
     {
       host: settings.adminHost,
       port: settings.adminPort,
       readiness: () => health.report(),
-      metrics: async () => metrics.render() + limitMetrics.render() + (await processMetrics()),
+      metrics: async () => renderMetrics(requestCounts, limitCounts) + (await processMetrics()),
       logger,
     },
     resources,
@@ -79,7 +79,7 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError });
   const { instances } = settings;
   const onKeyChanged = authenticator.forget.bind(authenticator);
-  const limitsOptions = { instances, reusePort, logger, metrics: limitMetrics, onKeyChanged };
+  const limitsOptions = { instances, reusePort, logger, counts: limitCounts, onKeyChanged };
   const limits = openLimits(backends.redis, limitsOptions, resources);
   let demoKeys: readonly DemoKey[] = [];
   const storage = new StorageWatch({
@@ -105,8 +105,8 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
     authenticator,
     limiter: limits.limiter,
     logger,
-    metrics,
-    decisions: limitMetrics,
+    metrics: requestCounts,
+    decisions: limitCounts,
     renderDocument: (version) => renderDocument(version, { ...settings, publicUrl }),
     securityText: renderSecurityText(settings, clock()),
     isStorageAvailable: () => storage.isAvailable,

@@ -1,7 +1,7 @@
 import pino from 'pino';
 import { expect, test } from 'vitest';
-import { LimitMetrics } from '../src/operations/limit-metrics.ts';
 import { openLimits } from '../src/operations/limits.ts';
+import { LimitCounts } from '../src/operations/metrics.ts';
 
 test.each([
   [false, 'counts in its own process'],
@@ -12,7 +12,7 @@ test.each([
     instances: 1,
     reusePort,
     logger: pino({ level: 'silent' }),
-    metrics: new LimitMetrics(),
+    counts: new LimitCounts(),
     onKeyChanged() {},
   };
   const open = () => openLimits(undefined, options, resources).mode();

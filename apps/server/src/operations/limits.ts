@@ -12,7 +12,7 @@ import {
 import { type RedisTarget, RuntimeError } from '@petstore/runtime';
 import type { Logger } from 'pino';
 import type { LimitsMode } from './health.ts';
-import type { LimitMetrics } from './limit-metrics.ts';
+import type { LimitCounts } from './metrics.ts';
 import { Stopwatch } from './stopwatch.ts';
 
 /** The limiter, and how it counts. */
@@ -30,7 +30,7 @@ export interface LimitsOptions {
   /** Whether other servers share the port, and so have to share the limits. */
   readonly reusePort: boolean;
   readonly logger: Logger;
-  readonly metrics: LimitMetrics;
+  readonly counts: LimitCounts;
   /** Called when a key was changed anywhere, which Redis publishes. */
   readonly onKeyChanged: (id: ApiKeyId) => void;
 }
@@ -44,14 +44,14 @@ const NO_SHARED_REDIS =
  */
 export function openLimits(
   target: RedisTarget | undefined,
-  { instances, reusePort, logger, metrics, onKeyChanged }: LimitsOptions,
+  { instances, reusePort, logger, counts, onKeyChanged }: LimitsOptions,
   resources: AsyncDisposableStack,
 ): Limits {
-  const observer = createObserver(logger, metrics);
+  const observer = createObserver(logger, counts);
   if (target === undefined) {
     if (reusePort) throw new RuntimeError(NO_SHARED_REDIS);
     const limiter = new InProcessLimiter({ nowMs: Date.now, observer });
-    metrics.observe({ bannedKeys: () => limiter.countBans(), degradedSeconds: () => 0 });
+    counts.sources = { bannedKeys: () => limiter.countBans(), degradedSeconds: () => 0 };
     return { limiter, started: Promise.resolve(), mode: () => 'in-process', modeChanges: () => 0 };
   }
   let changes = 0;
@@ -74,11 +74,11 @@ export function openLimits(
   const limiter = createResilientLimiter({ redis, instances, onStateChange, observer });
   resources.defer(() => limiter.close());
   const onLift = (ban: KeyBan) => {
-    metrics.countLift();
+    counts.countLift();
     logger.warn(describeBan(ban), 'the ban of a key was lifted');
   };
   const bans = resources.use(new BanWatch({ redis, onLift }));
-  metrics.observe({ bannedKeys: () => bans.bannedKeys, degradedSeconds: () => awayTime.seconds });
+  counts.sources = { bannedKeys: () => bans.bannedKeys, degradedSeconds: () => awayTime.seconds };
   resources.defer(listenToKeyChanges(target, onKeyChanged));
   return {
     limiter,
@@ -89,11 +89,11 @@ export function openLimits(
 }
 
 /** Counts what the limiter does, and logs each ban once. */
-const createObserver = (logger: Logger, metrics: LimitMetrics): LimiterObserver => ({
-  onDecision: (place) => metrics.countCheck(place),
-  onRedisCall: (durationMs) => metrics.observeRedisCall(durationMs),
+const createObserver = (logger: Logger, counts: LimitCounts): LimiterObserver => ({
+  onDecision: counts.countCheck.bind(counts),
+  onRedisCall: counts.observeRedisCall.bind(counts),
   onBan({ countedIn, ...ban }) {
-    metrics.countBan(ban.level);
+    counts.countBan(ban.level);
     logger.warn({ ...describeBan(ban), countedIn }, 'a key was banned');
   },
 });
