@@ -46,7 +46,7 @@ export class RateLimitAdministration implements AsyncDisposable {
   }
 
   /**
-   * Lifts the ban of a key. Its strikes and its level are dropped, too; what it has used is not.
+   * Lifts the ban of a key. Its refusals and its level are dropped, too; what it has used is not.
    *
    * A running server logs it.
    *

@@ -33,11 +33,14 @@ interface RefusedDecision extends RateLimitStatus {
   readonly limitingWindow: WindowName;
   /** When this request would succeed if nothing else came, in milliseconds since the epoch: ban end and windows. */
   readonly releaseAtMs: number;
-  /** Whole seconds, at least 1, never before the release. */
+  /** When to come back, in milliseconds since the epoch: at the release or up to a minute later, so that a pool does not
+   * return all at once. Retry-After and Reset say so. */
+  readonly retryAtMs: number;
+  /** Whole seconds until then, rounded up, at least 1. */
   readonly retryAfterSeconds: number;
 }
 
-/** The request does not fit; nothing was logged. Retry-After is spaced, so that a pool does not return all at once. */
+/** The request does not fit; nothing was logged. */
 export interface ExceededDecision extends RefusedDecision {
   readonly outcome: 'rate_limit_exceeded';
 }
@@ -64,7 +67,7 @@ export interface RateLimitSnapshot extends RateLimitStatus {
   readonly outcome: 'snapshot';
   /** Units in each window; more than its limit where that was lowered since. */
   readonly used: { readonly minute: number; readonly day: number | undefined };
-  /** Strikes that count towards a ban at this moment. */
+  /** Refusals that count towards a ban at this moment. */
   readonly strikes: number;
   /** The ban in force. */
   readonly ban: Ban | undefined;
@@ -171,3 +174,7 @@ export interface LimiterObserver {
 
 /** Whole seconds, rounded up: at least 1 for a moment that lies ahead. */
 export const wholeSecondsUntil = (atMs: number, nowMs: number): number => Math.ceil((atMs - nowMs) / 1000);
+
+/** The window with the lowest remaining; of two alike, the longer. */
+export const tightestWindow = ({ minute, day }: RateLimitStatus): WindowName =>
+  day !== undefined && day.remaining <= minute.remaining ? 'day' : 'minute';

@@ -12,6 +12,7 @@ import {
   untilInUse,
   WAIT_MAX_MS,
 } from './support/fault-scenario.ts';
+import { hammer } from './support/hammer.ts';
 import { startRedisCluster } from './support/redis-cluster.ts';
 import { newKey } from './support/traffic.ts';
 
@@ -45,9 +46,7 @@ describe('in a Redis Cluster', () => {
     const lifts: KeyBan[] = [];
     using watch = new BanWatch({ redis, onLift: (lift) => lifts.push(lift), intervalMs: 20 });
     const subject = newKey(2, 100);
-    for (let i = 0; i < 3; i++) await limiter.check(subject, 1);
-    clock.advance(2_001);
-    for (let i = 0; i < 2; i++) await limiter.check(subject, 1);
+    await hammer(limiter, subject);
     await eventually(async () => expect(await administration.listBans()).toHaveLength(1));
     const [ban] = await administration.listBans();
     await eventually(() => expect(watch.bannedKeys).toBe(1));
