@@ -57,8 +57,8 @@ export class RateLimitAdministration implements AsyncDisposable {
     const subject = apiKeySubject(keyId, ANY_LIMITS);
     // Sent together, and decided in this order.
     const [{ ban }] = await Promise.all([this.#limiter.peek(subject), this.#limiter.pardon(subject)]);
-    await forgetBans(this.#redis, [apiKeyStorageKey(keyId)]);
     if (ban !== undefined) await noteLift(this.#redis, { keyId, ...ban });
+    await forgetBans(this.#redis, [apiKeyStorageKey(keyId)]);
     return ban;
   }
 

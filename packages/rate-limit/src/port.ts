@@ -73,7 +73,7 @@ export interface RateLimitSnapshot extends RateLimitStatus {
   readonly ban: Ban | undefined;
 }
 
-/** A ban of a key. */
+/** A ban in force. */
 export interface Ban {
   /** When it ends, in milliseconds since the epoch. */
   readonly untilMs: number;
@@ -81,6 +81,7 @@ export interface Ban {
   readonly level: number;
 }
 
+/** The ban of one key. */
 export interface KeyBan extends Ban {
   readonly keyId: ApiKeyId;
 }
