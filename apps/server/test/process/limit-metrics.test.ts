@@ -35,6 +35,8 @@ async function total(series: string): Promise<number> {
 const decisions = (plan: string, window: string, outcome: string) =>
   `petstore_rate_limit_decisions_total{plan="${plan}",window="${window}",outcome="${outcome}"}`;
 
+const checksIn = (place: string) => `petstore_rate_limit_checks_total{decided="${place}"}`;
+
 const linesOf = (message: string) => servers.flatMap((server) => server.logLines(message));
 
 /** @returns the outcome: `admitted`, or the code of the error */
@@ -59,25 +61,26 @@ async function send(count: number, key?: string): Promise<Map<string, number>> {
 describe('two servers on one Redis', () => {
   test('count each request once, by plan, window and outcome', async () => {
     const sent = await send(70);
-    expect(sent).toEqual(new Map([['missing_api_key', 60], ['rate_limit_exceeded', 10]])); // biome-ignore format: pairs
-    expect(await total(decisions('address', 'none', 'admitted'))).toBe(60);
-    expect(await total(decisions('address', 'minute', 'rate_limit_exceeded'))).toBe(10);
+    expect([...sent.keys()].toSorted()).toEqual(['missing_api_key', 'rate_limit_exceeded']);
+    expect(await total(decisions('address', 'none', 'admitted'))).toBe(sent.get('missing_api_key'));
+    expect(await total(decisions('address', 'minute', 'rate_limit_exceeded'))).toBe(sent.get('rate_limit_exceeded'));
 
-    const ofKey = await send(350, KEYS.free.text);
-    expect(ofKey.get('admitted')).toBe(60);
-    expect(await total(decisions('free', 'none', 'admitted'))).toBe(60);
+    const ofKey = new Map<string, number>();
+    let sentOfKey = 0;
+    for (; !ofKey.has('api_key_banned') && sentOfKey < 2_000; sentOfKey += 50) {
+      for (const [outcome, count] of await send(50, KEYS.free.text)) {
+        ofKey.set(outcome, (ofKey.get(outcome) ?? 0) + count);
+      }
+    }
+    expect([...ofKey.keys()].toSorted()).toEqual(['admitted', 'api_key_banned', 'rate_limit_exceeded']);
+    expect(await total(decisions('free', 'none', 'admitted'))).toBe(ofKey.get('admitted'));
     expect(await total(decisions('free', 'minute', 'rate_limit_exceeded'))).toBe(ofKey.get('rate_limit_exceeded'));
     expect(await total(decisions('free', 'none', 'api_key_banned'))).toBe(ofKey.get('api_key_banned'));
-    expect(ofKey.get('api_key_banned')).toBeGreaterThan(0);
 
-    const inRedis = await total('petstore_rate_limit_checks_total{decided="redis"}');
-    const fromMemory = await total('petstore_rate_limit_checks_total{decided="memory"}');
-    const inProcess = await total('petstore_rate_limit_checks_total{decided="process"}');
-    expect(fromMemory).toBeGreaterThan(0);
-    expect(inRedis + fromMemory + inProcess).toBe(420);
-    const calls = await total('petstore_rate_limit_redis_call_duration_seconds_count');
-    expect(calls).toBeGreaterThan(0);
-    expect(calls).toBeLessThanOrEqual(inRedis + servers.length * 2); // and the probes of the start
+    const checks = await Promise.all(['redis', 'process', 'memory'].map((place) => total(checksIn(place))));
+    expect(checks.reduce((sum, count) => sum + count)).toBe(70 + sentOfKey);
+    expect(checks[0]).toBeGreaterThan(250);
+    expect(await total('petstore_rate_limit_redis_call_duration_seconds_count')).toBeGreaterThan(0);
     expect(await total('petstore_rate_limit_redis_call_duration_seconds_sum')).toBeGreaterThan(0);
   });
 
@@ -122,21 +125,24 @@ describe('two servers on one Redis', () => {
 
   test('add up how long Redis is away, and no longer', async () => {
     const [server] = servers;
-    const degradedSeconds = async () => (await server?.metrics())?.get('petstore_limits_degraded_seconds_total') ?? -1;
-    expect(await degradedSeconds()).toBe(0);
+    const read = async (series: string) => (await server?.metrics())?.get(series) ?? Number.NaN;
+    const degradedSeconds = () => read('petstore_limits_degraded_seconds_total');
+    const limits = async () => (await server?.readiness())?.report['limits'];
+    const atFirst = await degradedSeconds();
     redis.pause();
     for (let i = 0; i < 6; i++) expect(await request(server, KEYS.unlimited.text)).toBe('admitted');
-    const before = await degradedSeconds();
+    expect(await limits()).toBe('degraded');
+    expect(await read(checksIn('process'))).toBeGreaterThan(0);
     const beforeMs = performance.now();
+    const before = await degradedSeconds();
     await sleep(1_000);
     const rise = (await degradedSeconds()) - before;
     expect(rise).toBeGreaterThan(0.99);
-    expect(rise).toBeLessThan((performance.now() - beforeMs) / 1_000 + 0.05);
-    expect((await server?.metrics())?.get('petstore_rate_limit_checks_total{decided="process"}')).toBeGreaterThan(0);
+    expect(rise).toBeLessThan((performance.now() - beforeMs) / 1_000);
     redis.resume();
-    await vi.waitUntil(async () => (await server?.readiness())?.report['limits'] === 'redis', PATIENTLY);
+    await vi.waitUntil(async () => (await limits()) === 'redis', PATIENTLY);
     const after = await degradedSeconds();
-    expect(after).toBeGreaterThan(rise);
+    expect(after - atFirst).toBeGreaterThan(rise);
     await sleep(300);
     expect(await degradedSeconds()).toBe(after);
   });
@@ -144,15 +150,14 @@ describe('two servers on one Redis', () => {
   test('describe each metric, and name it as Prometheus does', async () => {
     const text = await (await fetch(`${await servers[0]?.adminUrl()}/metrics`)).text();
     const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type]));
-    const own = [...types].filter(([name]) => name.startsWith('petstore_'));
-    expect(own.length).toBeGreaterThan(10);
-    for (const [name, type] of own) {
-      expect(text).toMatch(new RegExp(`^# HELP ${name} \\S.*\\.$`, 'm'));
+    expect([...types.keys()].filter((name) => name.startsWith('petstore_')).length).toBeGreaterThan(10);
+    for (const [name, type] of types) {
+      expect(text).toMatch(new RegExp(`^# HELP ${name} \\S`, 'm'));
       expect(name.endsWith('_total'), name).toBe(type === 'counter');
-      expect(/_(count|sum|bucket|info)$/.test(name), name).toBe(false);
+      expect(/_(count|sum|bucket)$/.test(name), name).toBe(false);
     }
-    for (const [, name = ''] of text.matchAll(/^(petstore_\w+)/gm)) {
-      expect(types.has(name.replace(/_(bucket|sum|count)$/, '')), name).toBe(true);
+    for (const [, name = ''] of text.matchAll(/^([a-z]\w+)/gm)) {
+      expect(types.has(name) || types.has(name.replace(/_(bucket|sum|count)$/, '')), name).toBe(true);
     }
     expect(new Set(types.keys()).size, 'each once').toBe([...text.matchAll(/^# TYPE /gm)].length);
   });
