@@ -1,4 +1,4 @@
-import { type ApiKeyId, PLAN_LIMITS } from '@petstore/domain';
+import { type ApiKeyId, PLANS } from '@petstore/domain';
 import {
   apiKeySubject,
   connectRedis,
@@ -41,7 +41,7 @@ async function withRedis(work: (redis: ReturnType<typeof connectRedis>) => Promi
 }
 
 const request = async (limiter: Pick<RateLimiter, 'check'>, id: ApiKeyId): Promise<string> =>
-  (await limiter.check(apiKeySubject(id, PLAN_LIMITS.free), 1)).outcome;
+  (await limiter.check(apiKeySubject(id, PLANS.free.limits), 1)).outcome;
 
 /** The limiter of a server. It waits for Redis, however busy the machine is. */
 const withLimiter = (work: (limiter: RateLimiter) => Promise<void>) =>
@@ -88,6 +88,15 @@ describe('limits show', () => {
     }
     const reset = expect.toSatisfy((at) => at >= beforeSeconds + 59 && at < beforeSeconds + 90, 'is a minute later');
     expect(await commandLine.json(['limits', 'show', id], { environment })).toMatchObject({ minute: { reset } });
+  });
+
+  test('goes by the plan in force', async () => {
+    const id = await createFreeKey();
+    await commandLine.json(['keys', 'set-plan', id, '--plan', 'business', '--until', '1h']);
+    expect(await commandLine.json(['limits', 'show', id], { environment })).toMatchObject({
+      minute: { limit: 1_000 },
+      day: { limit: 100_000 },
+    });
   });
 
   test('is a table for people', async () => {

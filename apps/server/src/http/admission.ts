@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError, type ErrorCode } from '@petstore/api';
 import {
-  type ApiKey,
+  type ApiKeyPrincipal,
   FREE_CALLS_PER_MINUTE,
   KEY_REQUESTS_IN_FLIGHT_MAX,
   PREFLIGHTS_PER_MINUTE,
@@ -85,7 +85,7 @@ export class Admission {
     const caller = await this.#identification.identify(exchange, cost.calls);
     switch (caller.type) {
       case 'authenticated':
-        return this.#admitKey(exchange, caller.key, cost);
+        return this.#admitKey(exchange, caller.principal, cost);
       case 'missing':
         return this.#refuseWithoutKey(exchange, 'missing_api_key');
       case 'invalid':
@@ -107,19 +107,19 @@ export class Admission {
       this.#refuseUncounted(exchange, caller);
       return;
     }
-    if (caller.type === 'authenticated') await this.#countKey(exchange, caller.key, 1);
+    if (caller.type === 'authenticated') await this.#countKey(exchange, caller.principal, 1);
     else await this.#countAddress(exchange);
     exchange.fail(error);
   }
 
-  async #admitKey(exchange: Exchange, key: ApiKey, { calls, charged }: RequestCost): Promise<boolean> {
-    const subject = this.#identification.subjectOfKey(key);
-    if (calls > charged && !this.#mayCallFree(exchange, subject, key)) return false;
+  async #admitKey(exchange: Exchange, principal: ApiKeyPrincipal, { calls, charged }: RequestCost): Promise<boolean> {
+    const subject = this.#identification.subjectOfKey(principal);
+    if (calls > charged && !this.#mayCallFree(exchange, subject, principal)) return false;
     if (charged === 0) {
-      if (!(await this.#admitFree(exchange, subject, key))) return false;
+      if (!(await this.#admitFree(exchange, subject, principal))) return false;
     } else {
       const fits = calls === 1 || (canEverFit(subject, charged) && calls <= KEY_REQUESTS_IN_FLIGHT_MAX);
-      const { outcome } = await this.#countKey(exchange, key, fits ? charged : 1);
+      const { outcome } = await this.#countKey(exchange, principal, fits ? charged : 1);
       if (outcome !== 'admitted') return refuse(exchange, outcome);
       if (!fits) {
         exchange.fail(BATCH_TOO_LARGE);
@@ -130,10 +130,10 @@ export class Admission {
   }
 
   /** @returns whether the key is not known to be banned, and its window of free calls has room */
-  #mayCallFree(exchange: Exchange, subject: RateLimitSubject, { id, plan }: ApiKey): boolean {
+  #mayCallFree(exchange: Exchange, subject: RateLimitSubject, { keyId, plan }: ApiKeyPrincipal): boolean {
     const recalled = this.#limiter.recall(subject);
     if (recalled.outcome !== 'recalled') return this.#refuseRemembered(exchange, plan.name, recalled);
-    const decision = this.#freeCalls.check(oneWindow(id, FREE_CALLS_PER_MINUTE), 1);
+    const decision = this.#freeCalls.check(oneWindow(keyId, FREE_CALLS_PER_MINUTE), 1);
     if (decision.outcome === 'admitted') return true;
     this.#decisions.countDecision(plan.name, decision);
     this.#writeUncounted(exchange, subject);
@@ -142,7 +142,7 @@ export class Admission {
   }
 
   /** The status of the key is looked up once, and charged nothing. */
-  async #admitFree(exchange: Exchange, subject: RateLimitSubject, { plan }: ApiKey): Promise<boolean> {
+  async #admitFree(exchange: Exchange, subject: RateLimitSubject, { plan }: ApiKeyPrincipal): Promise<boolean> {
     const snapshot = await this.#limiter.peek(subject);
     const ban = bannedDecisionOf(snapshot);
     this.#decisions.countDecision(plan.name, ban ?? ADMITTED);
@@ -176,8 +176,8 @@ export class Admission {
     return refuse(exchange, 'rate_limit_exceeded');
   }
 
-  #countKey(exchange: Exchange, key: ApiKey, cost: number): Promise<RateLimitDecision> {
-    return this.#count(exchange, this.#identification.subjectOfKey(key), key.plan.name, cost);
+  #countKey(exchange: Exchange, principal: ApiKeyPrincipal, cost: number): Promise<RateLimitDecision> {
+    return this.#count(exchange, this.#identification.subjectOfKey(principal), principal.plan.name, cost);
   }
 
   #countAddress(exchange: Exchange): Promise<RateLimitDecision> {

@@ -1,3 +1,4 @@
+import { PLAN_NAMES } from '@petstore/domain';
 import type { DecisionPlace, RateLimitRefusal } from '@petstore/rate-limit';
 import type { CountedDecision, DecisionMetrics, LimitedCaller, RequestMetrics } from '../http/app-options.ts';
 
@@ -84,13 +85,9 @@ const noDecisions = (): DecisionCounts => ({ admitted: 0, exceededMinute: 0, exc
 
 /** Counts what limits decide, where, and what that asks of Redis. */
 export class LimitCounts implements DecisionMetrics {
-  readonly decisions: Readonly<Record<LimitedCaller, DecisionCounts>> = {
-    free: noDecisions(),
-    pro: noDecisions(),
-    business: noDecisions(),
-    enterprise: noDecisions(),
-    address: noDecisions(),
-  };
+  readonly decisions = Object.fromEntries(
+    [...PLAN_NAMES, 'address'].map((caller) => [caller, noDecisions()]),
+  ) as Readonly<Record<LimitedCaller, DecisionCounts>>; // exactly these
   readonly checks: Record<DecisionPlace, number> = { redis: 0, process: 0, memory: 0 };
   readonly redisCalls = new DurationHistogram(CALL_BOUNDS);
   /** By level. */
