@@ -1,5 +1,5 @@
 import type { ApiKeyId } from '@petstore/domain';
-import type { RateLimitSubject } from './subject.ts';
+import { apiKeyIdOf, type RateLimitSubject } from './subject.ts';
 
 /** The two sliding windows that are enforced. */
 export type WindowName = 'minute' | 'day';
@@ -172,6 +172,13 @@ export interface LimiterObserver {
   /** Redis has replied to a call of the script, or the call was given up. */
   onRedisCall(durationMs: number): void;
 }
+
+/** The ban that a refusal of a key means. */
+export const banOf = ({ storageKey }: RateLimitSubject, { bannedUntilMs, level }: BannedDecision): KeyBan => ({
+  keyId: apiKeyIdOf(storageKey), // addresses are never banned
+  untilMs: bannedUntilMs,
+  level,
+});
 
 /** Whole seconds, rounded up: at least 1 for a moment that lies ahead. */
 export const wholeSecondsUntil = (atMs: number, nowMs: number): number => Math.ceil((atMs - nowMs) / 1000);

@@ -2,35 +2,31 @@ import { describe, expect, test } from 'vitest';
 import type { CountedDecision, DecisionMetrics, LimitedCaller } from '../../src/http/app-options.ts';
 import { createKey, planOf } from '../support/keys.ts';
 import { sendRaw } from './support/raw-http.ts';
-import { createBannedKey, startTestApp } from './support/test-app.ts';
+import { createBannedKey, useTestApp } from './support/test-app.ts';
 import { query } from './support/trpc-calls.ts';
 
 const ORIGIN = 'https://shop.example';
 
-/** An app, and what was counted since last asked, as in `free minute rate_limit_exceeded`. */
-async function startObservedApp() {
-  let counted: string[] = [];
-  const count = (caller: LimitedCaller, decision: CountedDecision) => {
-    const window = decision.outcome === 'rate_limit_exceeded' ? `${decision.limitingWindow} ` : '';
-    counted.push(`${caller} ${window}${decision.outcome}`);
-  };
-  const decisions: DecisionMetrics = {
-    countDecision: count,
-    countRemembered: (caller, refusal) => count(caller, refusal),
-  };
-  const app = await startTestApp({ decisions, corsOrigins: [ORIGIN] });
-  const taken = () => {
-    const taken = counted;
-    counted = [];
-    return taken;
-  };
-  return { app, taken, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() };
+let counted: string[] = [];
+
+/** As in `free minute rate_limit_exceeded`. */
+function count(caller: LimitedCaller, decision: CountedDecision): void {
+  const window = decision.outcome === 'rate_limit_exceeded' ? `${decision.limitingWindow} ` : '';
+  counted.push(`${caller} ${window}${decision.outcome}`);
 }
 
-describe.concurrent('one decision is counted for each request', () => {
+const decisions: DecisionMetrics = { countDecision: count, countRemembered: count };
+const app = await useTestApp({ decisions, corsOrigins: [ORIGIN] });
+
+/** What was counted since last asked. */
+function taken(): readonly string[] {
+  const before = counted;
+  counted = [];
+  return before;
+}
+
+describe('one decision is counted for each request', () => {
   test('of a key, by its plan and the window that refused', async () => {
-    await using observed = await startObservedApp();
-    const { app, taken } = observed;
     const { text: free } = await createKey(app.persistence, { plan: { name: 'free' } });
     for (const path of ['/v1/pets/1', '/v1/pets/0', '/v1/nothing', '/v1/store/orders']) {
       await app.fetch(path, { key: free });
@@ -48,8 +44,6 @@ describe.concurrent('one decision is counted for each request', () => {
   });
 
   test('of a banned key, whatever it calls', async () => {
-    await using observed = await startObservedApp();
-    const { app, taken } = observed;
     const key = await createBannedKey(app);
     expect(taken().at(-1)).toBe('enterprise api_key_banned');
     await app.fetch('/v1/pets/1', { key });
@@ -62,8 +56,6 @@ describe.concurrent('one decision is counted for each request', () => {
   });
 
   test('of a batch, however many calls it holds, and of calls that are free', async () => {
-    await using observed = await startObservedApp();
-    const { app, taken } = observed;
     const { text: key } = await createKey(app.persistence, { plan: { name: 'pro' } });
     await query(app, 'limits.current', undefined, { key });
     expect(taken()).toEqual(['pro admitted']);
@@ -77,8 +69,6 @@ describe.concurrent('one decision is counted for each request', () => {
   });
 
   test('without a valid key, for its address: a refusal that is remembered, a preflight and what is no request included', async () => {
-    await using observed = await startObservedApp();
-    const { app, taken } = observed;
     await app.fetch('/v1/pets/1', { key: null });
     await app.fetch('/v1/pets/1', { key: 'wrong' });
     await sendRaw('NO REQUEST\r\n\r\n', app);

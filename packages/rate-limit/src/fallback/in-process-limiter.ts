@@ -1,14 +1,15 @@
 import { isBanned } from '../algorithm/penalty.ts';
 import { bannedDecisionOf, checkState, debitState, type SubjectState, snapshotOf } from '../algorithm/subject-state.ts';
-import type {
-  LimiterObserver,
-  RateLimitDecision,
-  RateLimiter,
-  RateLimitRecall,
-  RateLimitSnapshot,
-  RateLimitUse,
+import {
+  banOf,
+  type LimiterObserver,
+  type RateLimitDecision,
+  type RateLimiter,
+  type RateLimitRecall,
+  type RateLimitSnapshot,
+  type RateLimitUse,
 } from '../port.ts';
-import { assertCost, banOf, type RateLimitSubject } from '../subject.ts';
+import { assertCost, type RateLimitSubject } from '../subject.ts';
 import { createSubjectCache } from './subject-cache.ts';
 
 export interface InProcessLimiterOptions {

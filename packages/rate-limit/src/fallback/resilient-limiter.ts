@@ -1,19 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
 import { bannedDecisionOf } from '../algorithm/subject-state.ts';
-import type {
-  LimiterObserver,
-  LimiterStateChange,
-  RateLimitDecision,
-  RateLimitRecall,
-  RateLimitSnapshot,
-  RateLimitUse,
-  ServingLimiter,
+import {
+  banOf,
+  type LimiterObserver,
+  type LimiterStateChange,
+  type RateLimitDecision,
+  type RateLimitRecall,
+  type RateLimitSnapshot,
+  type RateLimitUse,
+  type ServingLimiter,
 } from '../port.ts';
 import { noteBan } from '../redis/ban-index.ts';
 import { CALL_TIMEOUT_MS, RedisLimiter } from '../redis/redis-limiter.ts';
 import { RedisUnavailableError } from '../redis/redis-unavailable-error.ts';
-import { assertCost, banOf, clientAddressSubject, type RateLimitSubject } from '../subject.ts';
+import { assertCost, clientAddressSubject, type RateLimitSubject } from '../subject.ts';
 import type { DecisionMemory } from './decision-memory.ts';
 import { LocalFallback } from './local-fallback.ts';
 
