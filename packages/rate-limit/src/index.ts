@@ -1,5 +1,4 @@
 export { connectToAdministrate, RateLimitAdministration } from './administration.ts';
-export { bannedDecisionOf } from './algorithm/subject-state.ts';
 export { createResilientLimiter } from './fallback/cluster-limiter.ts';
 export { InProcessLimiter, type InProcessLimiterOptions } from './fallback/in-process-limiter.ts';
 export type { ResilientLimiterOptions } from './fallback/resilient-limiter.ts';

@@ -182,7 +182,3 @@ export const banOf = ({ storageKey }: RateLimitSubject, { bannedUntilMs, level }
 
 /** Whole seconds, rounded up: at least 1 for a moment that lies ahead. */
 export const wholeSecondsUntil = (atMs: number, nowMs: number): number => Math.ceil((atMs - nowMs) / 1000);
-
-/** The window with the lowest remaining; of two alike, the longer. */
-export const tightestWindow = ({ minute, day }: RateLimitStatus): WindowName =>
-  day !== undefined && day.remaining <= minute.remaining ? 'day' : 'minute';

@@ -1,5 +1,6 @@
 import { isBanned } from '../algorithm/penalty.ts';
-import { bannedDecisionOf, checkState, debitState, type SubjectState, snapshotOf } from '../algorithm/subject-state.ts';
+import { checkState, debitState, type SubjectState, snapshotOf } from '../algorithm/subject-state.ts';
+import { bannedDecisionOf } from '../headers.ts';
 import {
   banOf,
   type LimiterObserver,

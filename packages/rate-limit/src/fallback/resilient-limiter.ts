@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
-import { bannedDecisionOf } from '../algorithm/subject-state.ts';
+import { bannedDecisionOf } from '../headers.ts';
 import {
   banOf,
   type LimiterObserver,
