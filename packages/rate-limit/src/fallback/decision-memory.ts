@@ -1,5 +1,5 @@
-import { bannedDecisionOf } from '../algorithm/subject-state.ts';
 import { DAY_WINDOW, MINUTE_WINDOW, type WindowSpec } from '../algorithm/window-log.ts';
+import { bannedDecisionOf } from '../headers.ts';
 import {
   type Ban,
   type RateLimitDecision,
@@ -91,7 +91,7 @@ export class DecisionMemory {
   /** What Redis must hold of a subject; `undefined` where it was not seen. */
   seenState(subject: RateLimitSubject): SeenState | undefined {
     const known = this.#decisions[subject.type].peek(subject.storageKey);
-    return known && { use: known.seen.use, ban: banOf(known.decision) };
+    return known && { use: known.seen.use, ban: banIn(known.decision) };
   }
 
   /**
@@ -165,7 +165,7 @@ function correct(decision: RateLimitDecision, { seen, decision: last }: Remember
   });
   const minute = windowOf(decision.minute, use.minute);
   const day = decision.day && windowOf(decision.day, use.day);
-  const ban = banOf(last);
+  const ban = banIn(last);
   if (decision.outcome === 'api_key_banned' || ban === undefined || ban.untilMs <= decision.atMs) {
     return { ...decision, minute, day };
   }
@@ -174,7 +174,7 @@ function correct(decision: RateLimitDecision, { seen, decision: last }: Remember
   return banned ?? { ...decision, minute, day };
 }
 
-const banOf = (decision: RateLimitDecision): Ban | undefined =>
+const banIn = (decision: RateLimitDecision): Ban | undefined =>
   decision.outcome === 'api_key_banned' ? { untilMs: decision.bannedUntilMs, level: decision.level } : undefined;
 
 const bannedUntilMs = (decision: RateLimitDecision | undefined): number | undefined =>

@@ -3,6 +3,7 @@ import { banState, debitState, type SubjectState, snapshotOf } from '../algorith
 import { DAY_WINDOW, EMPTY_LOG, MINUTE_WINDOW, type WindowLog, type WindowSpec } from '../algorithm/window-log.ts';
 import type {
   Ban,
+  LimiterObserver,
   RateLimitDecision,
   RateLimitRecall,
   RateLimitSnapshot,
@@ -21,6 +22,7 @@ export interface LocalFallbackOptions {
   readonly nowMs: () => number;
   /** The decisions of Redis, from which counting goes on. */
   readonly memory: DecisionMemory;
+  readonly observer?: LimiterObserver | undefined;
 }
 
 /** What was admitted while Redis was away, and has to be debited there, and the ban that was decided on. */
@@ -53,7 +55,7 @@ export class LocalFallback {
   constructor(options: LocalFallbackOptions) {
     this.#options = options;
     const restore: RestoreState = (kept, share, nowMs) => this.#restore(kept, share, nowMs);
-    this.#limiter = new InProcessLimiter({ nowMs: options.nowMs, restore });
+    this.#limiter = new InProcessLimiter({ nowMs: options.nowMs, restore, observer: options.observer });
   }
 
   check(subject: RateLimitSubject, cost: number): RateLimitDecision {

@@ -1,13 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
-import { bannedDecisionOf } from '../algorithm/subject-state.ts';
-import type {
-  LimiterStateChange,
-  RateLimitDecision,
-  RateLimitRecall,
-  RateLimitSnapshot,
-  RateLimitUse,
-  ServingLimiter,
+import { bannedDecisionOf } from '../headers.ts';
+import {
+  banOf,
+  type LimiterObserver,
+  type LimiterStateChange,
+  type RateLimitDecision,
+  type RateLimitRecall,
+  type RateLimitSnapshot,
+  type RateLimitUse,
+  type ServingLimiter,
 } from '../port.ts';
 import { CALL_TIMEOUT_MS, RedisLimiter } from '../redis/redis-limiter.ts';
 import { RedisUnavailableError } from '../redis/redis-unavailable-error.ts';
@@ -25,6 +27,7 @@ export interface ResilientLimiterOptions {
   readonly timeoutMs?: number;
   /** Called once per change, for one log line and one metric. Must not throw. */
   readonly onStateChange?: (change: LimiterStateChange) => void;
+  readonly observer?: LimiterObserver;
   /** A clock in place of Redis' own and of this process', in milliseconds since the epoch: for tests. */
   readonly nowMs?: () => number;
 }
@@ -71,6 +74,7 @@ export class ResilientLimiter implements ServingLimiter {
   readonly #memory: DecisionMemory;
   readonly #sync: RedisSync;
   readonly #onStateChange: ResilientLimiterOptions['onStateChange'];
+  readonly #observer: LimiterObserver | undefined;
   readonly #started = Promise.withResolvers<void>();
   readonly #probeTimer: NodeJS.Timeout;
   #startTimer: NodeJS.Timeout | undefined;
@@ -82,13 +86,14 @@ export class ResilientLimiter implements ServingLimiter {
   #isClosed = false;
 
   constructor(options: ResilientLimiterOptions, master: RedisMaster) {
-    const { redis, timeoutMs, instances = 1, onStateChange, nowMs } = options;
+    const { redis, timeoutMs, instances = 1, onStateChange, observer, nowMs } = options;
     this.#master = master;
     this.#connection = redis;
     this.#memory = master.memory;
     this.#onStateChange = onStateChange;
-    this.#redis = new RedisLimiter({ redis, timeoutMs, nowMs });
-    this.#fallback = new LocalFallback({ instances, nowMs: nowMs ?? Date.now, memory: master.memory });
+    this.#observer = observer;
+    this.#redis = new RedisLimiter({ redis, timeoutMs, nowMs, observer });
+    this.#fallback = new LocalFallback({ instances, nowMs: nowMs ?? Date.now, memory: master.memory, observer });
     const noteFailure = (subject: RateLimitSubject, error: unknown) => this.#noteFailure(subject, error);
     this.#sync = new RedisSync({
       redis: this.#redis,
@@ -117,7 +122,10 @@ export class ResilientLimiter implements ServingLimiter {
   check(subject: RateLimitSubject, cost: number): RateLimitDecision | Promise<RateLimitDecision> {
     assertCost(subject, cost);
     const refusal = this.#memory.refusalOf(subject);
-    if (refusal !== undefined) return refusal;
+    if (refusal !== undefined) {
+      this.#observer?.onDecision('memory');
+      return refusal;
+    }
     if (this.isDegraded) return this.#fallback.check(subject, cost);
     if (this.#fallback.hasUnsyncedUsage) void this.#sync.send(subject); // never rejects
     return this.#checkInRedis(subject, cost);
@@ -162,6 +170,8 @@ export class ResilientLimiter implements ServingLimiter {
   async #checkInRedis(subject: RateLimitSubject, cost: number): Promise<RateLimitDecision> {
     try {
       const decision = await this.#redis.check(subject, cost);
+      this.#observer?.onDecision('redis');
+      this.#reportBan(subject, decision);
       this.#remember(subject, decision, cost);
       return decision;
     } catch (error) {
@@ -172,21 +182,26 @@ export class ResilientLimiter implements ServingLimiter {
   #fallBack(subject: RateLimitSubject, cost: number, error: unknown): RateLimitDecision {
     const { lateDecision } = this.#noteFailure(subject, error);
     const decision = this.#fallback.check(subject, cost);
-    if (decision.outcome === 'admitted') {
-      void lateDecision?.then((late) => {
-        // Counted in Redis after all.
-        if (late?.outcome === 'admitted') this.#fallback.discount(subject, cost, decision.atMs);
-      });
-    }
+    void lateDecision?.then((late) => {
+      if (late === undefined) return;
+      this.#reportBan(subject, late);
+      if (late.outcome !== 'admitted' || decision.outcome !== 'admitted') return;
+      this.#fallback.discount(subject, cost, decision.atMs); // counted in Redis after all
+    });
     return decision;
+  }
+
+  #reportBan(subject: RateLimitSubject, decision: RateLimitDecision): void {
+    if (decision.outcome !== 'api_key_banned' || !decision.isNew) return;
+    this.#observer?.onBan({ ...banOf(subject, decision), countedIn: 'redis' });
   }
 
   #remember(subject: RateLimitSubject, decision: RateLimitDecision, cost: number): void {
     const lesson = this.#memory.remember(subject, decision, cost, this.#redis.clockOffsetMs);
     if (lesson === 'nothing new') return;
-    if (lesson === 'Redis forgot')
+    if (lesson === 'Redis forgot') {
       void this.#sync.restore(subject); // never rejects
-    else if (decision.outcome === 'api_key_banned') {
+    } else if (decision.outcome === 'api_key_banned') {
       this.#sync.noteBan(subject, decision.bannedUntilMs);
     }
   }
