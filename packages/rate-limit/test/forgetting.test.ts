@@ -212,7 +212,7 @@ describe('a ban', () => {
     const subject = newKey(2, 1_000);
     await hammer(limiter, subject);
     await using administration = await connectToAdministrate(locationAt(server.port));
-    expect(await administration.liftBan(apiKeyIdOf(subject.storageKey))).toBe(true);
+    expect(await administration.liftBan(apiKeyIdOf(subject.storageKey))).toMatchObject({ level: 1 });
     clock.advance(5_001); // past what is relied on without asking
     for (let i = 0; i < 3; i++) expect((await limiter.check(subject, 1)).outcome).toBe('rate_limit_exceeded');
     await scenario.command('FLUSHALL');
