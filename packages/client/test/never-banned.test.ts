@@ -1,5 +1,5 @@
 import { toTrpcEnvelope } from '@petstore/api';
-import { type ApiKeyId, PLAN_LIMITS, type RequestLimits } from '@petstore/domain';
+import { type ApiKeyId, PLANS, type RequestLimits } from '@petstore/domain';
 import {
   apiKeySubject,
   canEverFit,
@@ -213,7 +213,7 @@ describe('a client', () => {
   });
 
   test('gets nearly all that its plan allows, when it asks for more', async () => {
-    const { clock, startMs, client, seen } = createWorld({ ...QUIET, limits: PLAN_LIMITS.free });
+    const { clock, startMs, client, seen } = createWorld({ ...QUIET, limits: PLANS.free.limits });
     const endMs = startMs + 10 * MINUTE_MS;
     for (let i = 0; i < 10; i++) hammer(client, clock, { batchSize: 0, pauseMs: 100, endMs });
     await clock.runUntil(endMs);
@@ -229,7 +229,7 @@ describe('a client', () => {
     await clock.runUntil(startMs + 10 * MINUTE_MS);
     expect(seen).toMatchObject({ admitted: 10, banned: 0 });
     expect(seen.refused).toBeLessThan(12);
-    changePlan(PLAN_LIMITS.pro);
+    changePlan(PLANS.pro.limits);
     await clock.runUntil(startMs + 13 * MINUTE_MS);
     expect(seen.admitted).toBeGreaterThan(300);
   });

@@ -1,4 +1,4 @@
-import { type ApiKeyId, limitsOfPlan } from '@petstore/domain';
+import { type ApiKeyId, limitsOfPlan, planInForce } from '@petstore/domain';
 import {
   apiKeySubject,
   connectToAdministrate,
@@ -35,9 +35,9 @@ export function addLimitsCommands(program: Command, context: CommandContext): vo
     .action((id: ApiKeyId, flags: JsonFlag) => liftBan(context, id, flags));
 }
 
-async function showLimits({ withSession, output }: CommandContext, id: ApiKeyId, { json }: JsonFlag) {
+async function showLimits({ clock, withSession, output }: CommandContext, id: ApiKeyId, { json }: JsonFlag) {
   const snapshot = await withSession(async (session) => {
-    const { plan } = await findKey(session, id);
+    const plan = planInForce(await findKey(session, id), clock());
     return withLimits(session, (limits) => limits.readStatus(apiKeySubject(id, limitsOfPlan(plan))));
   });
   if (json) return output.writeJson(snapshotJson(snapshot));
