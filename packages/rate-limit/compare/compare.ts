@@ -118,7 +118,9 @@ async function bytesOf(caller: string, redisUrl: string): Promise<number> {
 async function burstTogether(redis: ComparedRedis, atMs: number): Promise<Map<string, Exchange[]>> {
   const urls = CONTENDERS.map((_, index) => redis.urlOf(index)).join();
   const parameters = [BURST_PROCESS, urls, String(atMs), String(BURST)];
-  const outputs = await Promise.all(Array.from({ length: PROCESSES }, () => run(process.execPath, parameters)));
+  const outputs = await Promise.all(
+    Array.from({ length: PROCESSES }, () => run(process.execPath, parameters, { timeout: 2 * WINDOW_MS })),
+  );
   const all = outputs.flatMap(({ stdout }): [string, Exchange[]][] => Object.entries(JSON.parse(stdout)));
   const byName = Map.groupBy(all, ([name]) => name);
   return new Map([...byName].map(([name, entries]) => [name, entries.flatMap(([, exchanges]) => exchanges)]));
