@@ -1,6 +1,6 @@
 /** This limiter beside those that are commonly used from npm. See docs/rate-limiting-compared.md. */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { constants, cpus } from 'node:os';
+import { constants, cpus, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { compare } from './compare.ts';
 import { renderPicture } from './picture.ts';
@@ -23,7 +23,10 @@ async function main(): Promise<number> {
   const showProgress = (text: string) =>
     console.error(`${(performance.now() / 1_000).toFixed(0).padStart(4)} s  ${text}`);
   const done = compare({ redis, doomedRedis, showProgress }).then((results) => {
-    const machine = `${cpus().length} x ${cpus()[0]?.model.trim() ?? 'unknown processor'}, Node ${process.versions.node}`;
+    // What else the machine did, on average of the run.
+    const load = `load average ${loadavg()[1]?.toFixed(1)}`;
+    const processor = cpus()[0]?.model.trim() ?? 'unknown processor';
+    const machine = `${cpus().length} x ${processor}, Node ${process.versions.node}, ${load}`;
     console.log(`${renderText(results)}\n\n${machine}.`);
     if (!values.write) return 0;
     const date = new Date().toISOString().slice(0, 10);
