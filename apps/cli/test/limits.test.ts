@@ -102,7 +102,7 @@ describe('limits show', () => {
   test('is a table for people', async () => {
     const { stdout, stderr } = await commandLine.run(['limits', 'show', await createFreeKey()], { environment });
     expect(stdout).toMatch(/^window +limit +used +remaining +reset\nminute +60 +0 +60 /);
-    expect(stderr).toContain('Not banned; 0 strikes.');
+    expect(stderr).toContain('Not banned; 0 refusals count towards a ban.');
   });
 
   test('refuses a key that does not exist', async () => {
@@ -113,7 +113,7 @@ describe('limits show', () => {
 });
 
 describe('bans', () => {
-  test('are listed, shown and lifted, strikes and all', async () => {
+  test('are listed, shown and lifted, refusals and all', async () => {
     const id = await createFreeKey();
     await getBanned(id);
     const ban = { until: expect.stringMatching(/^\d{4}-.*Z$/), level: 1 };

@@ -144,7 +144,6 @@ afterEach(() => {
 
 const MINUTE_MS = 60_000;
 
-/** Latencies are below 1 s: requests that are sent together, and refused, are no strikes if they arrive within 2 s. */
 const anyWorld = fc.record({
   limits: fc
     .record({ perMinute: fc.integer({ min: 1, max: 80 }), days: fc.integer({ min: 1, max: 5 }) })
@@ -167,6 +166,7 @@ const anyLoad = fc.array(
     size: fc.oneof(
       fc.record({ programs: fc.integer({ min: 1, max: 4 }), batchSize: fc.constantFrom(0, 1, 3, 7, 20) }),
       fc.record({ programs: fc.integer({ min: 50, max: 200 }), batchSize: fc.constant(0) }),
+      fc.record({ programs: fc.integer({ min: 320, max: 600 }), batchSize: fc.constant(0) }),
     ),
     pauseMs: fc.oneof(fc.integer({ min: 50, max: 500 }), fc.integer({ min: 1_000, max: 100_000 })),
     lastsMs: fc.constantFrom(0, 5_000, 70_000, 3 * MINUTE_MS),

@@ -30,7 +30,7 @@ export function addLimitsCommands(program: Command, context: CommandContext): vo
     .action((flags: JsonFlag) => listBans(context, flags));
   bans
     .command('lift')
-    .description('lift the ban of a key and clear its strikes; running servers follow within 5 s')
+    .description('lift the ban of a key and forget its refusals; running servers follow within 5 s')
     .argument('<ID>', '', parseApiKeyId)
     .action((id: ApiKeyId, flags: JsonFlag) => liftBan(context, id, flags));
 }
@@ -46,7 +46,7 @@ async function showLimits({ clock, withSession, output }: CommandContext, id: Ap
     renderTable([windowRow('minute', minute, used.minute), ...(day ? [windowRow('day', day, used.day)] : [])]),
   );
   const status = ban === undefined ? 'Not banned' : `Banned until ${formatTime(ban.untilMs)} (ban ${ban.level})`;
-  output.message(`${status}; ${strikes} strikes.`);
+  output.message(`${status}; ${strikes} refusals count towards a ban.`);
 }
 
 async function listBans({ withSession, output }: CommandContext, { json }: JsonFlag) {
@@ -63,7 +63,7 @@ async function liftBan({ withSession, output }: CommandContext, id: ApiKeyId, { 
     return withLimits(session, (limits) => limits.liftBan(id));
   });
   if (json) await output.writeJson({ id, lifted });
-  else output.message(lifted ? `The ban of ${id} is lifted.` : `${id} was not banned; its strikes are cleared.`);
+  else output.message(lifted ? `The ban of ${id} is lifted.` : `${id} was not banned; its refusals are forgotten.`);
 }
 
 /** @throws CommandError where no limits are shared over Redis, or Redis does not respond */

@@ -27,7 +27,7 @@ export interface ApiKeyAdministration {
   /** Newest first. */
   listKeys(): Promise<readonly ApiKey[]>;
   findKey(id: ApiKeyId): Promise<ApiKey | undefined>;
-  /** Adds a secret to a key. Limits, strikes and bans belong to the id, which stays. */
+  /** Adds a secret to a key. Limits, refusals and bans belong to the id, which stays. */
   rotateKey(id: ApiKeyId, rotation: KeyRotation): Promise<Result<ApiKey, ApiKeyReason>>;
   /** For good. Revoking once more changes nothing. */
   revokeKey(id: ApiKeyId, now: Date): Promise<ApiKey | undefined>;
