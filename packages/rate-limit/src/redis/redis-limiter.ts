@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Cluster, Redis } from 'ioredis';
 import {
   type Ban,
+  type LimiterObserver,
   type RateLimitDecision,
   type RateLimiter,
   type RateLimitSnapshot,
@@ -21,6 +22,7 @@ export interface RedisLimiterOptions {
   readonly timeoutMs?: number | undefined;
   /** A clock in place of Redis' own, in milliseconds since the epoch: for tests. */
   readonly nowMs?: (() => number) | undefined;
+  readonly observer?: Pick<LimiterObserver, 'onRedisCall'> | undefined;
 }
 
 /** A connection that the script is defined on. */
@@ -81,13 +83,15 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
   readonly #timeoutMs: number;
   readonly #nowMs: (() => number) | undefined;
   readonly #batchMax: number;
+  readonly #observer: RedisLimiterOptions['observer'];
   readonly #flush = (): void => this.#sendAll();
   #waiting: Entry[] = [];
 
-  constructor({ redis, timeoutMs = CALL_TIMEOUT_MS, nowMs }: RedisLimiterOptions) {
+  constructor({ redis, timeoutMs = CALL_TIMEOUT_MS, nowMs, observer }: RedisLimiterOptions) {
     this.#redis = defineScript(redis);
     this.#timeoutMs = timeoutMs;
     this.#nowMs = nowMs;
+    this.#observer = observer;
     this.#batchMax = redis.isCluster ? 1 : BATCH_MAX;
   }
 
@@ -157,6 +161,7 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
     const groups = groupBySubject(entries);
     const batch = groups.flat();
     let isWaiting = true;
+    const sentAtMs = performance.now();
     /** What became of the call after it had timed out: its reply, or nothing where it has not run. */
     let late: PromiseWithResolvers<Buffer | undefined> | undefined;
     const fail = (error: RedisUnavailableError): void => {
@@ -174,6 +179,7 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
       setImmediate(() => {
         if (!isWaiting) return;
         late = Promise.withResolvers();
+        this.#observer?.onRedisCall(performance.now() - sentAtMs);
         fail(new RedisUnavailableError(`Redis did not respond within ${this.#timeoutMs} ms`, { mayHaveRun: true }));
       });
     }, this.#timeoutMs);
@@ -193,7 +199,9 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
       late?.resolve(reply);
       if (!isWaiting) return;
       isWaiting = false;
-      this.breaker.recordSuccess(performance.now());
+      const repliedAtMs = performance.now();
+      this.breaker.recordSuccess(repliedAtMs);
+      this.#observer?.onRedisCall(repliedAtMs - sentAtMs);
       if (this.#nowMs === undefined) this.clockOffsetMs = Date.now() - reply.readDoubleLE();
       for (const [i, { resolve }] of batch.entries()) resolve(reply, offsetOf(i));
     };
