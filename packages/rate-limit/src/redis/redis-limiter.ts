@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Cluster, Redis } from 'ioredis';
+import { Cluster, type Redis } from 'ioredis';
 import {
   type RateLimitDecision,
   type RateLimiter,
@@ -11,6 +11,7 @@ import {
 } from '../port.ts';
 import type { ApiKeySubject, RateLimitSubject } from '../subject.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
+import { groupByKey, writeTogether } from './cluster-batches.ts';
 import { invalidReply, RedisUnavailableError, toUnavailableError } from './redis-unavailable-error.ts';
 
 export interface RedisLimiterOptions {
@@ -62,7 +63,8 @@ function defineScript(redis: Redis | Cluster): ScriptedRedis {
 
 /**
  * Counts in Redis, by its clock. Requests of one tick share a script call, which halves the work of Redis and takes most
- * of it off this process. In a Redis Cluster, where a call may only name keys of one slot, each is a call of its own.
+ * of it off this process. In a Redis Cluster, where a call may only name keys of one slot, those of one key share a call,
+ * and the calls of one tick a write to each master.
  *
  * Calls reject with a {@link RedisUnavailableError}.
  */
@@ -74,7 +76,6 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
   readonly #redis: ScriptedRedis;
   readonly #timeoutMs: number;
   readonly #nowMs: (() => number) | undefined;
-  readonly #batchMax: number;
   readonly #flush = (): void => this.#sendAll();
   #waiting: Entry[] = [];
 
@@ -82,7 +83,6 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
     this.#redis = defineScript(redis);
     this.#timeoutMs = timeoutMs;
     this.#nowMs = nowMs;
-    this.#batchMax = redis.isCluster ? 1 : BATCH_MAX;
   }
 
   /** @param cost must have passed `assertCost` */
@@ -135,9 +135,16 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
   #sendAll(): void {
     const waiting = this.#waiting;
     this.#waiting = [];
-    if (waiting.length <= this.#batchMax) this.#send(waiting);
-    else for (let i = 0; i < waiting.length; i += this.#batchMax) this.#send(waiting.slice(i, i + this.#batchMax));
+    const redis = this.#redis;
+    if (!(redis instanceof Cluster)) this.#sendInBatches(waiting);
+    else if (waiting.length === 1) this.#send(waiting);
+    else writeTogether(redis, () => groupByKey(waiting).forEach(this.#sendInBatches));
   }
+
+  readonly #sendInBatches = (entries: readonly Entry[]): void => {
+    if (entries.length <= BATCH_MAX) this.#send(entries);
+    else for (let i = 0; i < entries.length; i += BATCH_MAX) this.#send(entries.slice(i, i + BATCH_MAX));
+  };
 
   #send(batch: readonly Entry[]): void {
     let isWaiting = true;
