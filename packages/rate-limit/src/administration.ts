@@ -1,6 +1,6 @@
 import type { ApiKeyId } from '@petstore/domain';
 import type { Cluster, Redis } from 'ioredis';
-import type { RateLimitSnapshot } from './port.ts';
+import type { Ban, RateLimitSnapshot } from './port.ts';
 import { forgetBans, listNotedBans } from './redis/ban-index.ts';
 import { connectRedis, type RedisLocation } from './redis/connect-redis.ts';
 import { RedisLimiter } from './redis/redis-limiter.ts';
@@ -8,12 +8,8 @@ import { RedisUnavailableError } from './redis/redis-unavailable-error.ts';
 import { type ApiKeySubject, apiKeyIdOf, apiKeyStorageKey, apiKeySubject } from './subject.ts';
 
 /** A ban in force. */
-export interface Ban {
+export interface KeyBan extends Ban {
   readonly keyId: ApiKeyId;
-  /** When it ends, in milliseconds since the epoch. */
-  readonly untilMs: number;
-  /** Counts from 1: bans of 1, 5, 15 and 60 minutes. */
-  readonly level: number;
 }
 
 const CONNECT_MS = 3_000;
@@ -40,10 +36,10 @@ export class RateLimitAdministration implements AsyncDisposable {
   }
 
   /** The keys that are banned, at most 10,000: those whose ban ends last first. */
-  async listBans(): Promise<Ban[]> {
+  async listBans(): Promise<KeyBan[]> {
     const noted = (await listNotedBans(this.#redis, BANS_LISTED_MAX)).map(apiKeyIdOf);
     const snapshots = await Promise.all(noted.map((keyId) => this.readStatus(apiKeySubject(keyId, ANY_LIMITS))));
-    const bans: Ban[] = [];
+    const bans: KeyBan[] = [];
     const ended: string[] = [];
     for (const [i, keyId] of noted.entries()) {
       const ban = snapshots[i]?.ban;
@@ -55,7 +51,7 @@ export class RateLimitAdministration implements AsyncDisposable {
   }
 
   /**
-   * Lifts the ban of a key. Its strikes and its level are dropped, too; what it has used is not.
+   * Lifts the ban of a key. Its refusals and its level are dropped, too; what it has used is not.
    *
    * @returns whether the key was banned
    * @throws RedisUnavailableError where Redis does not respond

@@ -1,4 +1,4 @@
-export { type Ban, connectToAdministrate, RateLimitAdministration } from './administration.ts';
+export { connectToAdministrate, type KeyBan, RateLimitAdministration } from './administration.ts';
 export { bannedDecisionOf } from './algorithm/subject-state.ts';
 export { createResilientLimiter } from './fallback/cluster-limiter.ts';
 export { InProcessLimiter, type InProcessLimiterOptions } from './fallback/in-process-limiter.ts';

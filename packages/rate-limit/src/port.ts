@@ -32,11 +32,14 @@ interface RefusedDecision extends RateLimitStatus {
   readonly limitingWindow: WindowName;
   /** When this request would succeed if nothing else came, in milliseconds since the epoch: ban end and windows. */
   readonly releaseAtMs: number;
-  /** Whole seconds, at least 1, never before the release. */
+  /** When to come back, in milliseconds since the epoch: at the release or up to a minute later, so that a pool does not
+   * return all at once. Retry-After and Reset say so. */
+  readonly retryAtMs: number;
+  /** Whole seconds until then, rounded up, at least 1. */
   readonly retryAfterSeconds: number;
 }
 
-/** The request does not fit; nothing was logged. Retry-After is spaced, so that a pool does not return all at once. */
+/** The request does not fit; nothing was logged. */
 export interface ExceededDecision extends RefusedDecision {
   readonly outcome: 'rate_limit_exceeded';
 }
@@ -46,6 +49,10 @@ export interface BannedDecision extends RefusedDecision {
   readonly outcome: 'api_key_banned';
   /** When the ban ends, in milliseconds since the epoch. */
   readonly bannedUntilMs: number;
+  /** From 1: bans of 1, 5, 15 and 60 minutes. */
+  readonly level: number;
+  /** Whether this refusal has set the ban. True once for each ban, over all servers. */
+  readonly isNew: boolean;
 }
 
 /** Becomes a 429, whose error code is the outcome. */
@@ -59,10 +66,18 @@ export interface RateLimitSnapshot extends RateLimitStatus {
   readonly outcome: 'snapshot';
   /** Units in each window; more than its limit where that was lowered since. */
   readonly used: { readonly minute: number; readonly day: number | undefined };
-  /** Strikes that count towards a ban at this moment. */
+  /** Refusals that count towards a ban at this moment. */
   readonly strikes: number;
-  /** The ban in force. `level` counts from 1: bans of 1, 5, 15 and 60 minutes. */
-  readonly ban: { readonly untilMs: number; readonly level: number } | undefined;
+  /** The ban in force. */
+  readonly ban: Ban | undefined;
+}
+
+/** A ban of a key. */
+export interface Ban {
+  /** When it ends, in milliseconds since the epoch. */
+  readonly untilMs: number;
+  /** From 1: bans of 1, 5, 15 and 60 minutes. */
+  readonly level: number;
 }
 
 /** The last status that this process knows, brought to the present: units freed since may be missing. */
@@ -135,3 +150,7 @@ export interface LimiterStateChange {
 
 /** Whole seconds, rounded up: at least 1 for a moment that lies ahead. */
 export const wholeSecondsUntil = (atMs: number, nowMs: number): number => Math.ceil((atMs - nowMs) / 1000);
+
+/** The window with the lowest remaining; of two alike, the longer. */
+export const tightestWindow = ({ minute, day }: RateLimitStatus): WindowName =>
+  day !== undefined && day.remaining <= minute.remaining ? 'day' : 'minute';

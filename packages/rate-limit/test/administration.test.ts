@@ -10,6 +10,7 @@ import {
 } from '../src/index.ts';
 import { apiKeyIdOf } from '../src/subject.ts';
 import { eventually, movableClock, PATIENT, untilInUse } from './support/fault-scenario.ts';
+import { hammer } from './support/hammer.ts';
 import { newKey } from './support/traffic.ts';
 
 // One of its own, because calls are counted.
@@ -34,14 +35,6 @@ function locate(url: string): RedisLocation {
 
 const idOf = ({ storageKey }: ApiKeySubject) => apiKeyIdOf(storageKey);
 
-/** Uses up the minute and hammers until the key is banned. */
-async function ban(subject: ApiKeySubject, by = { limiter, clock }): Promise<void> {
-  await by.limiter.check(subject, subject.perMinute);
-  await by.limiter.check(subject, 1);
-  by.clock.advance(2_001);
-  for (let i = 0; i < subject.perMinute; i++) await by.limiter.check(subject, 1);
-}
-
 describe('an operator', () => {
   test('reads the status of a key, which costs it nothing', async () => {
     const subject = newKey(60, 1_000);
@@ -60,7 +53,7 @@ describe('an operator', () => {
 
   test('lists the keys that are banned, and lifts a ban, which holds within 5 s', async () => {
     const subject = newKey(3, 1_000);
-    await ban(subject);
+    await hammer(limiter, subject);
     const { ban: inForce } = await administration.readStatus(subject);
     expect(inForce).toMatchObject({ level: 1 });
     const listed = { keyId: idOf(subject), untilMs: inForce?.untilMs, level: 1 };
@@ -78,14 +71,14 @@ describe('an operator', () => {
     expect((await limiter.check(subject, 1)).outcome).toBe('rate_limit_exceeded');
   });
 
-  test('lifts strikes and level with the ban, and nothing of what was used', async () => {
+  test('lifts refusals and level with the ban, and nothing of what was used', async () => {
     const later = movableClock();
     const other = createResilientLimiter({ ...PATIENT, redis, nowMs: later.nowMs });
     await untilInUse(other);
     const subject = newKey(3, 1_000);
     const banLengthMs = async () => {
       later.advance(61_000); // past what is used of the minute
-      await ban(subject, { limiter: other, clock: later });
+      await hammer(other, subject);
       const { atMs, ban: inForce } = await other.peek(subject);
       return (inForce?.untilMs ?? 0) - atMs;
     };
@@ -109,7 +102,7 @@ describe('an operator', () => {
 
   test('lifts a ban while the key is in use', async () => {
     const subject = newKey(3, 1_000);
-    await ban(subject);
+    await hammer(limiter, subject);
     const other = new RateLimitAdministration(redis);
     const uses = Array.from({ length: 200 }, () => limiter.debit(subject, { minute: 1, day: 1 }));
     expect(await other.liftBan(idOf(subject))).toBe(true);
@@ -127,7 +120,7 @@ describe('an operator', () => {
 describe('a ban', () => {
   test('is answered from memory: a key that hammers costs Redis close to nothing', async () => {
     const subject = newKey(3, 1_000);
-    await ban(subject);
+    await hammer(limiter, subject);
     const calls = async () => Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
     const [before, beginMs] = [await calls(), performance.now()];
     const first = await limiter.check(subject, 1);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { checkState, type SubjectState, snapshotOf } from '../src/algorithm/subject-state.ts';
+import { banState, checkState, type SubjectState, snapshotOf } from '../src/algorithm/subject-state.ts';
 import type { RateLimitDecision, RateLimitSubject } from '../src/index.ts';
 import { arrivals, limits, newAddress, newKey, PROPERTY_RUNS, startMs, traffic } from './support/traffic.ts';
 
@@ -36,63 +36,61 @@ class Caller {
     return this.call()[0]?.outcome ?? 'admitted';
   }
 
-  /** Uses up the minute, is refused once, and hammers until it is banned. */
+  /** Uses up the minute and hammers until it is banned. */
   earnBan(): RateLimitDecision {
-    this.call(this.subject.perMinute + 1);
-    this.wait(2_001);
-    return this.call(this.subject.perMinute).at(-1) ?? expect.fail();
+    return this.call(this.subject.perMinute + REFUSALS_MAX + 1).at(-1) ?? expect.fail();
+  }
+
+  /** The refusals that count now. */
+  get refusals(): number {
+    return snapshotOf(this.state, this.subject, this.nowMs).strikes;
   }
 }
 
+/** How many refusals of a key with at most 125 requests a minute may count at once. */
+const REFUSALS_MAX = 250;
+
 const freeKey = () => new Caller(newKey(60, 1_000_000));
 
-describe('a strike', () => {
-  test('is a refusal more than 2 s after the first', () => {
+describe('a refusal', () => {
+  test('counts until the time that it asks to come back, less 2 s and what spans of 10 s round off', () => {
     const caller = freeKey();
-    caller.call(61);
-    const strikes = () => snapshotOf(caller.state, caller.subject, caller.nowMs).strikes;
-    caller.call(500);
-    expect(strikes()).toBe(0);
-    caller.wait(2_000).call(500);
-    expect(strikes()).toBe(0);
-    caller.wait(1).call(3);
-    expect(strikes()).toBe(3);
+    caller.call(60);
+    const { retryAfterSeconds } = asRefusal(caller.wait(30 * SECOND).call()[0]);
+    expect(retryAfterSeconds).toBe(30);
+    caller.wait((retryAfterSeconds - 2 - 10) * SECOND);
+    expect(caller.refusals).toBe(1);
+    caller.wait(10 * SECOND);
+    expect(caller.refusals).toBe(0);
+  });
+
+  test('counts for a minute where it asks to come back later', () => {
+    const caller = new Caller(newKey(5, 5));
+    caller.call(6);
+    caller.wait(MINUTE - 10 * SECOND);
+    expect(caller.refusals).toBe(1);
+    caller.wait(10 * SECOND);
+    expect(caller.refusals).toBe(0);
   });
 
   test('is not forgotten for a request that is admitted in between', () => {
     const caller = freeKey();
     caller.call(1);
-    caller.wait(30 * SECOND).call(60);
-    caller.wait(10 * SECOND).call(29); // 29 strikes, 40 s after the first hit
-    caller.wait(20 * SECOND);
+    caller.wait(30 * SECOND).call(59 + 200); // asked to come back 30 to 90 s later
+    caller.wait(30 * SECOND);
+    const { refusals } = caller;
+    expect(refusals).toBeGreaterThan(20);
     expect(caller.outcome).toBe('admitted'); // the first hit has left
-    expect(
-      caller
-        .wait(1 * SECOND)
-        .call(30)
-        .every(({ outcome }) => outcome === 'rate_limit_exceeded'),
-    ).toBe(true);
-    expect(snapshotOf(caller.state, caller.subject, caller.nowMs).strikes).toBe(58);
+    expect(caller.refusals).toBe(refusals);
   });
 
-  test('is forgotten when its span of 60 s is over', () => {
-    const caller = freeKey();
-    caller.call(61);
-    caller.wait(3 * SECOND).call(59);
-    caller.wait(57 * SECOND).call(61); // a span of its own
-    caller.wait(3 * SECOND).call(59);
-    expect(caller.outcome).toBe('api_key_banned');
-    expect(caller.nowMs).toBe(T0 + 63 * SECOND);
-  });
-
-  test('is never given to a client address', () => {
+  test('never bans a client address', () => {
     const caller = new Caller(newAddress());
-    caller.call(61);
-    caller.wait(3 * SECOND);
-    expect(new Set(caller.call(1_000).map(({ outcome }) => outcome))).toEqual(new Set(['rate_limit_exceeded']));
+    caller.call(60);
+    expect(new Set(caller.call(2_000).map(({ outcome }) => outcome))).toEqual(new Set(['rate_limit_exceeded']));
   });
 
-  test('is not given for requests during a ban', () => {
+  test('by a ban does not extend it', () => {
     const caller = freeKey();
     const { bannedUntilMs } = asBan(caller.earnBan());
     caller.wait(30 * SECOND);
@@ -103,14 +101,25 @@ describe('a strike', () => {
 });
 
 describe('a ban', () => {
-  test('comes with the strike that makes as many as the plan allows requests a minute', () => {
-    const caller = freeKey();
-    caller.call(61);
-    caller.wait(2_001);
-    expect(caller.call(60).map(({ outcome }) => outcome)).toEqual([
-      ...Array.from({ length: 59 }, () => 'rate_limit_exceeded'),
+  test.each([
+    { perMinute: 1, most: 250 },
+    { perMinute: 125, most: 250 },
+    { perMinute: 126, most: 252 },
+    { perMinute: 1_000, most: 2_000 },
+  ])('of $perMinute a minute comes with one refusal more than $most at once', ({ perMinute, most }) => {
+    const caller = new Caller(newKey(perMinute, 1_000_000));
+    caller.call(perMinute);
+    expect(caller.call(most + 1).map(({ outcome }) => outcome)).toEqual([
+      ...Array.from({ length: most }, () => 'rate_limit_exceeded'),
       'api_key_banned',
     ]);
+    expect(caller.refusals).toBe(0);
+  });
+
+  test('is new once', () => {
+    const caller = freeKey();
+    expect(asBan(caller.earnBan())).toMatchObject({ isNew: true, level: 1 });
+    expect(asBan(caller.call()[0])).toMatchObject({ isNew: false, level: 1 });
   });
 
   test('lasts 1, 5, 15 and then 60 minutes', () => {
@@ -128,7 +137,7 @@ describe('a ban', () => {
     const second = (waitMs: number) => {
       const caller = freeKey();
       caller.nowMs = asBan(caller.earnBan()).bannedUntilMs;
-      caller.wait(waitMs - 2_001);
+      caller.wait(waitMs);
       return asBan(caller.earnBan()).bannedUntilMs - caller.nowMs;
     };
     expect(second(DAY - 1)).toBe(5 * MINUTE);
@@ -154,8 +163,9 @@ describe('a ban', () => {
     expect(day.retryAfterSeconds).toBe(Math.ceil((T0 + DAY - caller.nowMs) / SECOND));
   });
 
-  test('never comes below the threshold, and always with an end', () => {
-    const given = fc.tuple(limits, traffic(), startMs);
+  test('never comes with fewer refusals in a minute, and always with an end', () => {
+    let bans = 0;
+    const given = fc.tuple(limits, traffic({ hammers: true }), startMs);
     const property = fc.property(given, ([{ perMinute, perDay }, requests, fromMs]) => {
       let state: SubjectState | undefined;
       let refusals: number[] = [];
@@ -167,7 +177,9 @@ describe('a ban', () => {
         if (before !== undefined && snapshotOf(before, subject, nowMs).ban !== undefined) continue;
         refusals = [...refusals.filter((atMs) => nowMs - atMs < MINUTE), nowMs];
         if (step.decision.outcome === 'rate_limit_exceeded') continue;
-        expect(refusals.length).toBeGreaterThan(perMinute);
+        bans += 1;
+        expect(refusals.length).toBeGreaterThan(Math.max(2 * perMinute, REFUSALS_MAX));
+        refusals = [];
         const { bannedUntilMs } = step.decision;
         const fits = snapshotOf(state, subject, bannedUntilMs);
         const hasRoom = cost <= Math.min(fits.minute.remaining, fits.day?.remaining ?? cost);
@@ -176,10 +188,26 @@ describe('a ban', () => {
       }
     });
     fc.assert(property, { numRuns: PROPERTY_RUNS * 2 });
+    expect(bans).toBeGreaterThan(PROPERTY_RUNS / 5);
+  });
+
+  test('that is restored ends when it did, and the next one is longer', () => {
+    const caller = freeKey();
+    caller.state = banState(undefined, { untilMs: T0 + 200 * SECOND, level: 2 }, T0);
+    expect(asBan(caller.call()[0])).toMatchObject({ bannedUntilMs: T0 + 200 * SECOND, level: 2, isNew: false });
+    caller.state = banState(caller.state, { untilMs: T0 + 100 * SECOND, level: 1 }, T0);
+    expect(asBan(caller.call()[0])).toMatchObject({ bannedUntilMs: T0 + 200 * SECOND, level: 2 });
+    caller.nowMs = T0 + 200 * SECOND;
+    expect(asBan(caller.earnBan()).level).toBe(3);
   });
 });
 
-function asBan(decision: RateLimitDecision) {
-  if (decision.outcome !== 'api_key_banned') expect.fail(`not banned but ${decision.outcome}`);
+function asBan(decision: RateLimitDecision | undefined) {
+  if (decision?.outcome !== 'api_key_banned') expect.fail(`not banned but ${decision?.outcome}`);
+  return decision;
+}
+
+function asRefusal(decision: RateLimitDecision | undefined) {
+  if (decision?.outcome !== 'rate_limit_exceeded') expect.fail(`not refused but ${decision?.outcome}`);
   return decision;
 }

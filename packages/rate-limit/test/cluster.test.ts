@@ -13,6 +13,7 @@ import {
   untilInUse,
   WAIT_MAX_MS,
 } from './support/fault-scenario.ts';
+import { hammer } from './support/hammer.ts';
 import { startRedisCluster } from './support/redis-cluster.ts';
 import { newKey } from './support/traffic.ts';
 
@@ -88,9 +89,7 @@ describe('in a Redis Cluster', () => {
     const { limiter } = opened;
     const administration = new RateLimitAdministration(redis);
     const subject = newKey(2, 100);
-    for (let i = 0; i < 3; i++) await limiter.check(subject, 1);
-    clock.advance(2_001);
-    for (let i = 0; i < 2; i++) await limiter.check(subject, 1);
+    await hammer(limiter, subject);
     await eventually(async () => expect(await administration.listBans()).toHaveLength(1));
     const [ban] = await administration.listBans();
     expect(ban && (await administration.liftBan(ban.keyId))).toBe(true);

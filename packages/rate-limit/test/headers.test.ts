@@ -6,7 +6,13 @@ const T0 = 1_700_000_000_000;
 const minute = { limit: 60, remaining: 5, resetAtMs: T0 + 12_345 };
 const day = { limit: 1_000, remaining: 700, resetAtMs: T0 + 3_600_001 };
 const admitted: RateLimitDecision = { outcome: 'admitted', atMs: T0, minute, day };
-const refusal = { atMs: T0, limitingWindow: 'minute', releaseAtMs: T0 + 12_345, retryAfterSeconds: 14 } as const;
+const refusal = {
+  atMs: T0,
+  limitingWindow: 'minute',
+  releaseAtMs: T0 + 12_345,
+  retryAtMs: T0 + 13_500,
+  retryAfterSeconds: 14,
+} as const;
 
 function headersOf(decision: RateLimitDecision | RateLimitSnapshot) {
   const headers = {};
@@ -48,14 +54,14 @@ test('a client address has the minute alone', () => {
 });
 
 describe('a refused request', () => {
-  test('shows when it would fit, and when to come back, which may be later', () => {
+  test('shows one time: when to come back, which may be later than when it would fit', () => {
     const used = { ...minute, remaining: 0 };
     expect(headersOf({ outcome: 'rate_limit_exceeded', ...refusal, minute: used, day })).toEqual({
       'x-ratelimit-limit': 60,
       'x-ratelimit-remaining': 0,
-      'x-ratelimit-reset': T0 / 1000 + 13,
+      'x-ratelimit-reset': T0 / 1000 + 14,
       'ratelimit-policy': '"minute";q=60;w=60, "day";q=1000;w=86400',
-      ratelimit: '"minute";r=0;t=13, "day";r=700;t=3601',
+      ratelimit: '"minute";r=0;t=14, "day";r=700;t=3601',
       'retry-after': 14,
     });
   });
@@ -68,6 +74,7 @@ describe('a refused request', () => {
       day: { ...day, remaining: 2 },
       limitingWindow: 'day',
       releaseAtMs: T0 + 7_200_000,
+      retryAtMs: T0 + 7_200_000,
       retryAfterSeconds: 7_200,
     };
     expect(headersOf(byDay)).toMatchObject({
@@ -85,7 +92,10 @@ describe('a refused request', () => {
       minute,
       day,
       bannedUntilMs: T0 + 60_000,
+      level: 1,
+      isNew: true,
       releaseAtMs: T0 + 60_000,
+      retryAtMs: T0 + 60_000,
       retryAfterSeconds: 60,
     };
     expect(headersOf(banned)).toEqual({
@@ -99,7 +109,7 @@ describe('a refused request', () => {
   });
 });
 
-test('a snapshot has no Retry-After', () => {
+describe('a snapshot', () => {
   const snapshot: RateLimitSnapshot = {
     outcome: 'snapshot',
     atMs: T0,
@@ -109,7 +119,21 @@ test('a snapshot has no Retry-After', () => {
     strikes: 0,
     ban: undefined,
   };
-  expect(headersOf(snapshot)).not.toHaveProperty('retry-after');
+
+  test('has no Retry-After', () => {
+    expect(headersOf(snapshot)).not.toHaveProperty('retry-after');
+  });
+
+  test('of a banned key shows what a refusal by the ban shows', () => {
+    const banned = { ...snapshot, minute, day, ban: { untilMs: T0 + 180_000, level: 2 } };
+    expect(headersOf(banned)).toEqual({
+      'x-ratelimit-limit': 60,
+      'x-ratelimit-remaining': 0,
+      'x-ratelimit-reset': T0 / 1000 + 180,
+      'ratelimit-policy': '"minute";q=60;w=60, "day";q=1000;w=86400',
+      ratelimit: '"minute";r=0;t=180, "day";r=0;t=180',
+    });
+  });
 });
 
 test('every header that is written is named, so that browsers may be let read it', () => {

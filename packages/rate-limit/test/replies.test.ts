@@ -13,13 +13,13 @@ import { eventually, untilInUse } from './support/fault-scenario.ts';
 import { newKey, PROPERTY_RUNS } from './support/traffic.ts';
 
 const HEADER_BYTES = 8;
-const ANSWER_BYTES = 29;
+const RESULT_BYTES = 29;
 
 /** A reply such as check.lua gives to that many requests. */
 function checkReply(count: number, { atMs = 1_700_000_000_000, code = 0 } = {}): Buffer {
-  const reply = Buffer.alloc(HEADER_BYTES + count * ANSWER_BYTES);
+  const reply = Buffer.alloc(HEADER_BYTES + count * RESULT_BYTES);
   reply.writeDoubleLE(atMs);
-  for (let i = 0; i < count; i++) reply.writeUInt8(code, HEADER_BYTES + i * ANSWER_BYTES);
+  for (let i = 0; i < count; i++) reply.writeUInt8(code, HEADER_BYTES + i * RESULT_BYTES);
   return reply;
 }
 
@@ -27,7 +27,7 @@ const line = (sign: string, text: string) => Buffer.from(`${sign}${text}\r\n`);
 const bytes = (max: number) => fc.uint8Array({ maxLength: max }).map((array) => Buffer.from(array));
 /** Of the right length, and of nonsense. */
 const damaged = fc
-  .tuple(fc.double(), fc.uint8Array({ minLength: ANSWER_BYTES, maxLength: ANSWER_BYTES }))
+  .tuple(fc.double(), fc.uint8Array({ minLength: RESULT_BYTES, maxLength: RESULT_BYTES }))
   .map(([atMs, answer]) => Buffer.concat([checkReply(0, { atMs }), Buffer.from(answer)]));
 const scalar = fc.oneof(
   fc.constant(line('$', '-1')),
@@ -95,7 +95,7 @@ describe('whatever a server replies', () => {
     ['empty', bulk(Buffer.alloc(0))],
     ['no string', line(':', '37')],
     ['nothing', line('$', '-1')],
-    ['of an unknown outcome', bulk(checkReply(1, { code: 5 }))],
+    ['of an unknown outcome', bulk(checkReply(1, { code: 8 }))],
     ['of no time', bulk(checkReply(1, { atMs: Number.NaN }))],
   ])('a reply that is %s leaves the decision to this process, and opens the breaker after five', async (_, reply) => {
     await using server = new FalseRedis(() => bulk(checkReply(1)));

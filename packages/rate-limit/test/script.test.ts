@@ -4,8 +4,8 @@ import { createTestRedis, type TestRedis } from '@petstore/testing';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { NO_PENALTY, penaltyRestsAtMs } from '../src/algorithm/penalty.ts';
-import { checkState, debitState, type SubjectState, snapshotOf } from '../src/algorithm/subject-state.ts';
+import { NO_PENALTY } from '../src/algorithm/penalty.ts';
+import { banState, checkState, debitState, type SubjectState, snapshotOf } from '../src/algorithm/subject-state.ts';
 import { readDecision, readSnapshot } from '../src/redis/redis-limiter.ts';
 import { encodeState } from './support/encode-state.ts';
 import {
@@ -35,9 +35,8 @@ ${readFileSync(new URL('../src/redis/check.lua', import.meta.url), 'utf8')}
 end
 local key, results, position = KEYS[1], {}, 1
 while ARGV[position] do
-  local count, keys, values = tonumber(ARGV[position]), {}, { ARGV[position + 1] }
-  for i = 1, count do keys[i] = key end
-  for i = 1, count * 4 do values[i + 1] = ARGV[position + 1 + i] end
+  local count, keys, values = tonumber(ARGV[position]), { key }, { ARGV[position + 1], ARGV[position] }
+  for i = 1, count * 4 do values[i + 2] = ARGV[position + 1 + i] end
   redis.call('PEXPIRE', key, ${UNTOUCHED_TTL_MS})
   results[#results + 1] = { check(keys, values), redis.call('GET', key), redis.call('PTTL', key) }
   position = position + 2 + count * 4
@@ -57,7 +56,7 @@ afterAll(async () => {
   await database[Symbol.asyncDispose]();
 });
 
-type Kind = 'check' | 'debit' | 'pardon' | 'read';
+type Kind = 'check' | 'debit' | 'pardon' | 'read' | 'restore';
 
 interface Step extends Arrival {
   /** A debit is of the cost to the minute, and of twice as much to the day. */
@@ -65,17 +64,17 @@ interface Step extends Arrival {
 }
 
 const MODES = {
-  'api-key': { check: 'k', debit: 'd', pardon: 'l', read: 'p' },
+  'api-key': { check: 'k', debit: 'd', pardon: 'l', read: 'p', restore: 's' },
   // An address is never banned.
-  'client-address': { check: 'a', debit: 'b', pardon: 'q', read: 'q' },
+  'client-address': { check: 'a', debit: 'b', pardon: 'q', read: 'q', restore: 'q' },
 } as const;
 
-const otherKinds = fc.array(fc.constantFrom<Kind>('check', 'check', 'check', 'read', 'debit', 'pardon'), {
+const otherKinds = fc.array(fc.constantFrom<Kind>('check', 'check', 'check', 'read', 'debit', 'pardon', 'restore'), {
   minLength: 1,
 });
 
 const steps = fc
-  .tuple(limits, traffic({ stepsBack: true, changesPlan: true }), startMs, fc.boolean(), otherKinds)
+  .tuple(limits, traffic({ stepsBack: true, changesPlan: true, hammers: true }), startMs, fc.boolean(), otherKinds)
   .map(([{ perMinute, perDay }, requests, fromMs, isKey, kinds]): Step[] =>
     [...arrivals(isKey ? newKey(perMinute, perDay) : newAddress(), requests, fromMs)].map((arrival, i) => ({
       ...arrival,
@@ -96,10 +95,15 @@ function group(all: readonly Step[]): Step[][] {
 
 function parametersOf({ subject, cost, kind }: Step): (string | number)[] {
   const mode = MODES[subject.type][kind];
-  if (mode === 'l') return [mode, 0, subject.perMinute, 0];
+  if (mode === 'l') return [mode, 0, 0, 0];
+  if (mode === 's') return [mode, banMsOf(cost), banLevelOf(cost), 0];
   if (mode === 'p' || mode === 'q') return [mode, 1, subject.perMinute, subject.perDay ?? 0];
   return [mode, cost, subject.perMinute, kind === 'debit' ? cost * 2 : (subject.perDay ?? 0)];
 }
+
+// The ban that a step of this cost restores.
+const banMsOf = (cost: number) => 1_000 + (cost % 60) * 60_000;
+const banLevelOf = (cost: number) => 1 + (cost % 4);
 
 interface CallResult {
   readonly reply: Buffer;
@@ -135,8 +139,12 @@ function runModel(before: SubjectState | undefined, together: readonly Step[]) {
       return { result: checked.decision, read: (reply: Buffer) => readDecision(reply, offset, subject) };
     }
     const snapshot = snapshotOf(state, subject, nowMs);
-    if (kind === 'read' || (kind === 'pardon' && subject.type === 'client-address')) {
+    if (kind === 'read' || (subject.type === 'client-address' && kind !== 'debit')) {
       return { result: snapshot, read: (reply: Buffer) => readSnapshot(reply, offset, subject) };
+    }
+    if (kind === 'restore') {
+      state = banState(state, { untilMs: nowMs + banMsOf(cost), level: banLevelOf(cost) }, nowMs);
+      return { result: 0, read: (reply: Buffer) => reply.readUInt32LE(offset + 25) };
     }
     const use = kind === 'debit' ? { minute: cost, day: cost * 2 } : { minute: 0, day: 0 };
     state = debitState(state, subject, use, nowMs);
@@ -150,6 +158,7 @@ function runModel(before: SubjectState | undefined, together: readonly Step[]) {
 describe('the script in Redis', () => {
   test('returns and leaves behind, call by call, what the pure functions do', async () => {
     let requests = 0;
+    const outcomes = new Map<string, number>();
     const property = fc.asyncProperty(steps, async (all) => {
       const groups = group(all);
       const results = await runScript(groups);
@@ -160,6 +169,11 @@ describe('the script in Redis', () => {
         state = model.state;
         for (const { result, read } of model.expected) {
           if (!isDeepStrictEqual(read(reply), result)) expect(read(reply)).toEqual(result);
+          const seen =
+            typeof result === 'number'
+              ? 'others'
+              : `${result.outcome}${'isNew' in result && result.isNew ? ' anew' : ''}`;
+          outcomes.set(seen, (outcomes.get(seen) ?? 0) + 1);
         }
         const bytes = state && encodeState(state);
         if (bytes === undefined || stored === null) expect(stored).toBe(bytes ?? null);
@@ -167,8 +181,11 @@ describe('the script in Redis', () => {
         requests += together.length;
       }
     });
-    await fc.assert(property, { numRuns: PROPERTY_RUNS * 7, endOnFailure: true });
+    await fc.assert(property, { numRuns: PROPERTY_RUNS * 3, endOnFailure: true });
     expect(requests).toBeGreaterThan(PROPERTY_RUNS * 700);
+    for (const seen of ['admitted', 'rate_limit_exceeded', 'api_key_banned', 'api_key_banned anew', 'snapshot']) {
+      expect(outcomes.get(seen), seen).toBeGreaterThan(PROPERTY_RUNS / 5);
+    }
   });
 
   test('keeps a state for as long as it matters, and no longer than two days', async () => {
@@ -190,7 +207,9 @@ describe('the script in Redis', () => {
         const log = subject.type === 'api-key' ? { ...day, lengthMs: 86_400_000 } : { ...minute, lengthMs: 60_000 };
         const mattersUntilMs = Math.max(
           log.openCount === 0 ? 0 : log.openLastMs + log.lengthMs,
-          penalty === NO_PENALTY ? 0 : penaltyRestsAtMs(penalty),
+          penalty.queueEndMs,
+          penalty.counts.findLastIndex((count) => count > 0) * 10_000 + state.atMs,
+          penalty.banLevel === 0 ? 0 : penalty.banUntilMs + 86_400_000,
         );
         if (keptUntilMs < mattersUntilMs) expect.fail(`forgotten ${mattersUntilMs - keptUntilMs} ms too early`);
       }

@@ -11,7 +11,9 @@ test('a key is kept under its id, with the limits of its plan', () => {
     storageKey: 'rl:key:AbCd1234',
     perMinute: 60,
     perDay: 1_000,
+    refusalsMax: 250,
   });
+  expect(apiKeySubject(id, { perMinute: 300, perDay: 10_000 }).refusalsMax).toBe(600);
   expect(apiKeyIdOf('rl:key:AbCd1234')).toBe(id);
 });
 

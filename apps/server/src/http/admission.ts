@@ -192,8 +192,8 @@ export class Admission {
 
   /** Writes the headers of a caller who is not charged, without asking Redis. */
   #writeUncounted(exchange: Exchange, subject: RateLimitSubject): void {
-    const { atMs, minute, day } = this.#limiter.recall(subject);
-    writeRateLimitHeaders(exchange.headers, { outcome: 'recalled', atMs, minute, day });
+    writeRateLimitHeaders(exchange.headers, this.#limiter.recall(subject));
+    delete exchange.headers['retry-after']; // what the request meets is not this limit
   }
 }
 

@@ -1,22 +1,32 @@
-import { tightestWindow } from '../headers.ts';
 import {
+  type Ban,
   type BannedDecision,
   type RateLimitDecision,
   type RateLimitSnapshot,
   type RateLimitStatus,
   type RateLimitUse,
+  tightestWindow,
   type WindowName,
   type WindowStatus,
   wholeSecondsUntil,
 } from '../port.ts';
 import type { RateLimitSubject } from '../subject.ts';
-import { isBanned, NO_PENALTY, type Penalty, refuse, STRIKE_SPAN_MS, settlePenalty } from './penalty.ts';
+import {
+  advancePenalty,
+  countRefusals,
+  isBanned,
+  movePenaltyBack,
+  NO_PENALTY,
+  type Penalty,
+  refuse,
+  restoreBan,
+} from './penalty.ts';
 import {
   addToLog,
   DAY_WINDOW,
   EMPTY_LOG,
   expireLog,
-  freedAtMs,
+  freedBy,
   MINUTE_WINDOW,
   nextFreedAtMs,
   shiftLog,
@@ -44,33 +54,18 @@ const STEP_BACK_MAX_MS = 60_000;
 
 const NO_STATE: SubjectState = { atMs: 0, minute: EMPTY_LOG, day: EMPTY_LOG, penalty: NO_PENALTY };
 
-/** Brings a state to the present: drops what has left the windows, and a penalty that no longer matters. */
+/** Brings a state to the present: drops what has left the windows, and what does not matter any more of refusals. */
 function advance(state: SubjectState, nowMs: number): SubjectState {
   const backMs = state.atMs - nowMs;
-  const atMs = backMs > 0 && backMs <= STEP_BACK_MAX_MS ? state.atMs : nowMs;
-  const { minute, day, penalty } = backMs > STEP_BACK_MAX_MS ? moveBack(state, backMs) : state;
+  const isMovedBack = backMs > STEP_BACK_MAX_MS;
+  const atMs = backMs > 0 && !isMovedBack ? state.atMs : nowMs;
   return {
     atMs,
-    minute: expireLog(minute, MINUTE_WINDOW, atMs),
-    day: expireLog(day, DAY_WINDOW, atMs),
-    penalty: settlePenalty(penalty, atMs),
-  };
-}
-
-function moveBack({ day, penalty }: SubjectState, byMs: number): Omit<SubjectState, 'atMs'> {
-  return {
-    minute: EMPTY_LOG,
-    day: shiftLog(day, byMs),
-    penalty:
-      penalty === NO_PENALTY
-        ? penalty
-        : {
-            ...penalty,
-            spanStartMs: penalty.spanStartMs - byMs,
-            lastPromiseMs: penalty.lastPromiseMs - byMs,
-            firstReturnMs: penalty.firstReturnMs - byMs,
-            banUntilMs: penalty.banUntilMs - byMs,
-          },
+    minute: isMovedBack ? EMPTY_LOG : expireLog(state.minute, MINUTE_WINDOW, atMs),
+    day: expireLog(isMovedBack ? shiftLog(state.day, backMs) : state.day, DAY_WINDOW, atMs),
+    penalty: isMovedBack
+      ? advancePenalty(movePenaltyBack(state.penalty, backMs), atMs, atMs)
+      : advancePenalty(state.penalty, state.atMs, atMs),
   };
 }
 
@@ -103,16 +98,25 @@ export function checkState(
     };
     return { state: admitted, decision: { outcome: 'admitted', ...statusOf(admitted, subject, nowMs) } };
   }
-  const bannable = subject.type === 'api-key';
-  const refused = refuse(penalty, { ...release, atMs, perMinute: subject.perMinute, bannable });
+  const { type, perMinute } = subject;
+  const refusalsMax = type === 'api-key' ? subject.refusalsMax : undefined;
+  const lastHitMs = minute.openLastMs;
+  const refused = refuse(penalty, { ...release, atMs, nowMs, cost, lastHitMs, perMinute, refusalsMax });
   const next: SubjectState = { atMs, minute, day, penalty: refused.penalty };
-  if (refused.banned) {
-    return { state: next, decision: bannedDecision(next, subject, cost, nowMs) };
-  }
-  const retryAfterSeconds = wholeSecondsUntil(refused.retryAtMs, nowMs);
+  if (refused.isNewBan)
+    return { state: next, decision: { ...bannedDecision(next, subject, cost, nowMs), isNew: true } };
+  const { limitingWindow, releaseAtMs } = release;
+  const { retryAtMs } = refused;
   return {
     state: next,
-    decision: { outcome: 'rate_limit_exceeded', ...statusOf(next, subject, nowMs), ...release, retryAfterSeconds },
+    decision: {
+      outcome: 'rate_limit_exceeded',
+      ...statusOf(next, subject, nowMs),
+      limitingWindow,
+      releaseAtMs,
+      retryAtMs,
+      retryAfterSeconds: wholeSecondsUntil(retryAtMs, nowMs),
+    },
   };
 }
 
@@ -128,7 +132,7 @@ export function snapshotOf(
     outcome: 'snapshot',
     ...statusOf(state, subject, nowMs),
     used: { minute: minute.total, day: subject.perDay === undefined ? undefined : day.total },
-    strikes: strikesAt(penalty, atMs),
+    strikes: countRefusals(penalty),
     ban: isBanned(penalty, atMs) ? { untilMs: penalty.banUntilMs, level: penalty.banLevel } : undefined,
   };
 }
@@ -149,40 +153,56 @@ export function debitState(
   };
 }
 
+/**
+ * Sets a ban that was decided on before, unless a longer one is in force. Addresses are never banned.
+ *
+ * @param ban the level is that of the ban, 1 to 4
+ */
+export function banState(stored: SubjectState | undefined, ban: Ban, nowMs: number): SubjectState {
+  const state = advance(stored ?? NO_STATE, nowMs);
+  return { ...state, penalty: restoreBan(state.penalty, ban) };
+}
+
 interface Release {
   readonly limitingWindow: WindowName;
   readonly releaseAtMs: number;
+  readonly roomAtRelease: number;
 }
 
 /** When a request that does not fit now will; `undefined` where it fits. */
 function findRelease({ minute, day }: SubjectState, subject: RateLimitSubject, cost: number): Release | undefined {
   const minuteExcess = minute.total + cost - subject.perMinute;
   const dayExcess = subject.perDay === undefined ? 0 : day.total + cost - subject.perDay;
-  const minuteAtMs = minuteExcess > 0 ? freedAtMs(minute, MINUTE_WINDOW, minuteExcess) : 0;
-  const dayAtMs = dayExcess > 0 ? freedAtMs(day, DAY_WINDOW, dayExcess) : 0;
   if (minuteExcess <= 0 && dayExcess <= 0) return undefined;
-  return dayAtMs >= minuteAtMs
-    ? { limitingWindow: 'day', releaseAtMs: dayAtMs }
-    : { limitingWindow: 'minute', releaseAtMs: minuteAtMs };
+  const minuteFreed = minuteExcess > 0 ? freedBy(minute, MINUTE_WINDOW, minuteExcess) : NOTHING_FREED;
+  const dayFreed = dayExcess > 0 ? freedBy(day, DAY_WINDOW, dayExcess) : NOTHING_FREED;
+  return dayFreed.atMs >= minuteFreed.atMs
+    ? { limitingWindow: 'day', releaseAtMs: dayFreed.atMs, roomAtRelease: dayFreed.units - dayExcess + cost }
+    : {
+        limitingWindow: 'minute',
+        releaseAtMs: minuteFreed.atMs,
+        roomAtRelease: minuteFreed.units - minuteExcess + cost,
+      };
 }
 
-function bannedDecision(
-  state: SubjectState,
-  subject: RateLimitSubject,
-  cost: number,
-  nowMs: number,
-): RateLimitDecision {
-  const bannedUntilMs = state.penalty.banUntilMs;
+const NOTHING_FREED = { atMs: 0, units: 0 } as const;
+
+/** The refusal by a ban that was in force before. */
+function bannedDecision(state: SubjectState, subject: RateLimitSubject, cost: number, nowMs: number): BannedDecision {
+  const { banUntilMs, banLevel } = state.penalty;
   const status = statusOf(state, subject, nowMs);
   const release = findRelease(state, subject, cost);
-  const releaseAtMs = Math.max(bannedUntilMs, release?.releaseAtMs ?? 0);
+  const releaseAtMs = Math.max(banUntilMs, release?.releaseAtMs ?? 0);
   return {
     outcome: 'api_key_banned',
     ...status,
     limitingWindow: release?.limitingWindow ?? tightestWindow(status),
-    bannedUntilMs,
     releaseAtMs,
+    retryAtMs: releaseAtMs,
     retryAfterSeconds: wholeSecondsUntil(releaseAtMs, nowMs),
+    bannedUntilMs: banUntilMs,
+    level: banLevel,
+    isNew: false,
   };
 }
 
@@ -201,9 +221,6 @@ const windowStatus = (log: WindowLog, spec: WindowSpec, limit: number, atMs: num
   resetAtMs: nextFreedAtMs(log, spec, limit, atMs),
 });
 
-const strikesAt = ({ spanStartMs, strikes }: Penalty, atMs: number): number =>
-  atMs - spanStartMs < STRIKE_SPAN_MS ? strikes : 0;
-
 /** The refusal that a ban means for every request; `undefined` where no ban is in force. */
 export function bannedDecisionOf(snapshot: RateLimitSnapshot): BannedDecision | undefined {
   const { atMs, minute, day, ban } = snapshot;
@@ -216,8 +233,11 @@ export function bannedDecisionOf(snapshot: RateLimitSnapshot): BannedDecision | 
     minute,
     day,
     limitingWindow: tightestWindow(snapshot),
-    bannedUntilMs: ban.untilMs,
     releaseAtMs,
+    retryAtMs: releaseAtMs,
     retryAfterSeconds: wholeSecondsUntil(releaseAtMs, atMs),
+    bannedUntilMs: ban.untilMs,
+    level: ban.level,
+    isNew: false,
   };
 }

@@ -57,20 +57,23 @@ export function addToLog(log: WindowLog, spec: WindowSpec, atMs: number, count: 
   return { closed, openBeginMs: atMs, openLastMs: atMs, openCount: added, total };
 }
 
-/** When the window will have let go of that many units, if nothing is added; `units` is at most the total. */
-export function freedAtMs(log: WindowLog, spec: WindowSpec, units: number): number {
-  const { closed } = log;
+/**
+ * When the window will have let go of that many units, if nothing is added, and how many it will have let go of then.
+ *
+ * @param units at most the total
+ */
+export function freedBy({ closed, openLastMs, total }: WindowLog, { lengthMs }: WindowSpec, units: number) {
   let freed = 0;
   for (let i = 0; i < closed.length; i += 2) {
     freed += closed[i + 1] ?? 0;
-    if (freed >= units) return (closed[i] ?? 0) + spec.lengthMs;
+    if (freed >= units) return { atMs: (closed[i] ?? 0) + lengthMs, units: freed };
   }
-  return log.openLastMs + spec.lengthMs;
+  return { atMs: openLastMs + lengthMs, units: total };
 }
 
 /** When `remaining` will next grow; `atMs` where the window is empty. */
 export function nextFreedAtMs(log: WindowLog, spec: WindowSpec, limit: number, atMs: number): number {
-  return log.openCount === 0 ? atMs : freedAtMs(log, spec, Math.max(1, log.total - limit + 1));
+  return log.openCount === 0 ? atMs : freedBy(log, spec, Math.max(1, log.total - limit + 1)).atMs;
 }
 
 /** The log with every time moved back by `byMs`. */

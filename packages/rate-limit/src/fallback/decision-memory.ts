@@ -65,7 +65,10 @@ export class DecisionMemory {
         ? elapsedMs >= BAN_MEMORY_MS || atMs >= decision.bannedUntilMs
         : atMs >= decision.releaseAtMs;
     if (hasEnded) return undefined;
-    return { ...decision, atMs, retryAfterSeconds: wholeSecondsUntil(retryAtMs(decision), atMs) };
+    const retryAfterSeconds = wholeSecondsUntil(decision.retryAtMs, atMs);
+    return decision.outcome === 'api_key_banned'
+      ? { ...decision, atMs, retryAfterSeconds, isNew: false }
+      : { ...decision, atMs, retryAfterSeconds };
   }
 
   /** The last decision, in the time of this process. */
@@ -101,7 +104,3 @@ export class DecisionMemory {
 
 const bannedUntilMs = (decision: RateLimitDecision | undefined): number | undefined =>
   decision?.outcome === 'api_key_banned' ? decision.bannedUntilMs : undefined;
-
-/** The time in Retry-After: at an exceeded limit it may be later than the release. */
-const retryAtMs = (refusal: RateLimitRefusal): number =>
-  refusal.outcome === 'api_key_banned' ? refusal.releaseAtMs : refusal.atMs + refusal.retryAfterSeconds * 1_000;

@@ -120,7 +120,7 @@ export class LocalFallback {
           : this.#logAfter(DAY_WINDOW, share.perDay, day, atMs),
       penalty:
         decision.outcome === 'api_key_banned'
-          ? { ...NO_PENALTY, spanStartMs: atMs, banUntilMs: decision.bannedUntilMs, banLevel: 1 }
+          ? { ...NO_PENALTY, banUntilMs: decision.bannedUntilMs, banLevel: decision.level }
           : NO_PENALTY,
     };
   }

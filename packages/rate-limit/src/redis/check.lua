@@ -1,38 +1,49 @@
 -- Decides on requests, or debits, reads or pardons: subject-state.ts, penalty.ts and window-log.ts, step for step, in one
 -- atomic call. They explain why. Few functions and no tables: each call makes them anew, at more cost than its arithmetic.
 --
--- KEYS    one per request; requests for the same key are decided in their order
+-- KEYS    one per subject, each once
 -- ARGV[1] the time in milliseconds, or nothing for Redis' own
--- ARGV    then per key: mode, cost, limit per minute, limit per day (0 for none). The modes, of an API key and of a client
---         address, which has no day and is never banned:
+-- ARGV    then per key the number of its requests, which are decided in this order, and per request: mode, cost, limit
+--         per minute, limit per day (0 for none). The modes, of an API key and of a client address, which has no day and
+--         is never banned:
 --           k, a  check
 --           d, b  debit `cost` to the minute and `limit per day` to the day, whether they fit or not
 --           p, q  read, with the cost 1
---           l     drop strikes, level and ban of a key, with the cost 0 and the limit 0 per day
--- Returns the time (f64), then per key a u8 and seven u32, with times in milliseconds from now:
---           check   0 admitted, 1 and 2 exceeded, 3 and 4 banned (odd: by the minute); remaining and reset of the minute,
---                   of the day; release, retry, ban end
---           read    0; used and reset of the minute, of the day; strikes, level of the ban, ban end
+--           s     set the ban of a key: its level in `limit per minute`, the time it has left in `cost`
+--           l     drop refusals, level and ban of a key, with the cost 0 and the limit 0 per day
+-- Returns the time (f64), then per request, in the order of ARGV, a u8 and seven u32, with times in milliseconds from now:
+--           check   0 admitted, 1 and 2 exceeded, 3 and 4 banned, 5 and 6 banned by this request (odd: by the minute);
+--                   remaining and reset of the minute, of the day; release; when to come back, or the level of the ban;
+--                   ban end
+--           read    0; used and reset of the minute, of the day; refusals that count, level of the ban, ban end
 --           others  0; six without meaning; the end of the ban that was dropped
+--           7       this request has failed and changed nothing
+-- An error for all of them is the reply where all have failed.
 --
 -- A state, little endian. A key that was rarely used and never refused takes 42 bytes: one small allocation.
---    0  u8   version: 1, or 2 where a penalty follows
+--    0  u8   version: 1, or 2 where refusals follow
 --    1  u8   closed entries of the minute
 --    2  u48  time of the last change, milliseconds since the epoch
 --    8  u16  closed entries of the day
 --   10  u32  minute: open entry's beginning, last hit, count; total
 --   26  u32  day: the same
---  [42  u32  penalty: span start, strikes, returns due, returns pending, first return, ban end
---   66  f64  last promise
+--  [42  u32  the end of the queue, or the time of the last change where there is none, and an hour
+--   46  u32  refusals that cease to count in the next span, and in the three after it
+--   62  u32  ban end
+--   66  u32  refusals that cease to count in the two spans after those
 --   74  u8   ban level]
 --       the oldest closed entry of the minute, then of the day, where there are any: u32 last hit, u32 count
 --       the other closed entries of the minute, then of the day, which most requests need not read
 -- Every other time is kept modulo 2^32 ms (49 days) and lies within 25 hours of the time of the last change.
+--
+-- Release 1.0 wrote the same, but for what it kept of refusals: a time that had passed, where the end of the queue lies
+-- ahead; four u32, where refusals are counted; an f64, where two more are. Its states have no queue and no refusals
+-- here. It takes ours for those of a caller whose refusals are long over: so both may serve at the same time.
 local call, pack, unpack, sub = redis.call, struct.pack, struct.unpack, string.sub
-local floor, max, min = math.floor, math.max, math.min
-local MODULUS, MINUTE, DAY = 4294967296, 60000, 86400000
-local PLAIN, PENALTY, ENTRY = '<BBI6I2I4I4I4I4I4I4I4I4', '<I4I4I4I4I4I4dB', '<I4I4'
-local ANSWER = '<BI4I4I4I4I4I4I4'
+local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
+local MODULUS, MINUTE, DAY, HOUR = 4294967296, 60000, 86400000, 3600000
+local PLAIN, PENALTY, ENTRY = '<BBI6I2I4I4I4I4I4I4I4I4', '<I4I4I4I4I4I4I4I4B', '<I4I4'
+local RESULT, DAMAGED = '<BI4I4I4I4I4I4I4', 'damaged'
 
 local now = tonumber(ARGV[1])
 if not now then
@@ -43,6 +54,13 @@ end
 -- How far `time`, which is kept modulo 2^32, is ahead of `origin`.
 local function ahead(time, origin)
   return (time - origin + 2147483648) % MODULUS - 2147483648
+end
+
+-- All of a state.
+local function read(key, length)
+  local whole = call('GET', key)
+  if not whole or #whole ~= length then error(DAMAGED, 0) end
+  return whole
 end
 
 -- Skips the entries that have left a window. Returns their number, the total without them, and the oldest one left.
@@ -56,247 +74,275 @@ local function expire(whole, oldest, rest, closed, at, length, total)
   return dropped, total, last, count
 end
 
--- In how many milliseconds a window frees that many units. Reads all entries only where the oldest is too small.
-local function freed(whole, rest, closed, oldest, first, openLast, at, length, units)
-  local last = closed > 0 and oldest or openLast
-  if closed > 0 and units > first then
-    local sum, i = first, 1
+-- In how many milliseconds a window frees that many units, and how many it frees then. Reads all entries only where the
+-- oldest is too small.
+local function freed(whole, rest, closed, oldest, first, openLast, total, at, length, units)
+  local last, sum = openLast, total
+  if closed > 0 then
+    last, sum = oldest, first
+    local i = 1
     while sum < units and i < closed do
       local entryLast, count = unpack(ENTRY, whole, rest + i * 8 - 8)
       last, sum, i = entryLast, sum + count, i + 1
     end
-    if sum < units then last = openLast end
+    if sum < units then last, sum = openLast, total end
   end
-  return length - (at - last) % MODULUS
+  return length - (at - last) % MODULUS, sum
 end
 
-local function step(key, mode, cost, perMinute, perDay)
-  local hasDay, isRead = mode == 'k' or mode == 'd' or mode == 'p' or mode == 'l', mode == 'p' or mode == 'q'
-  local isDebit = mode == 'd' or mode == 'b' or mode == 'l'
-  local at, from, penalised = now, 43, false
+-- Decides on `requests` of one key, whose arguments begin at `from`, and appends their results.
+local function step(key, from, requests, results, position, isDamaged)
+  local at, header, penalised, moved = now, 43, false, false
   local minuteClosed, minuteBegin, minuteLast, minuteCount, minuteTotal, minuteOldest, minuteFirst = 0, 0, 0, 0, 0, 0, 0
   local dayClosed, dayBegin, dayLast, dayCount, dayTotal, dayOldest, dayFirst = 0, 0, 0, 0, 0, 0, 0
-  local spanStart, strikes, due, pending, firstReturn, banEnd, promise, level = 0, 0, 0, 0, 0, 0, 0, 0
-  local dropped = 0
+  local queueEnd, banEnd, level = 0, 0, 0
+  local refusals1, refusals2, refusals3, refusals4, refusals5, refusals6, refusals = 0, 0, 0, 0, 0, 0, 0
 
   -- The state that was kept. One older than 11 days, or an unreadable one, is overwritten.
   -- Closed entries stay in `whole`, from `minuteRest` and `dayRest` on, but for the oldest of each window.
-  local front = redis.pcall('GETRANGE', key, 0, 90)
-  local whole, minuteRest, dayRest, dayEnd, movedBack = front, 43, 43, 43, false
+  local front = isDamaged and '' or redis.pcall('GETRANGE', key, 0, 90)
+  local whole, length, minuteRest, dayRest = '', 0, 43, 43
   local version = #front >= 42 and front:byte() or 0
-  if version > 0 and (isRead or mode == 'l') then
-    local closed = front:byte(2) + front:byte(9) + front:byte(10) * 256
-    if call('STRLEN', key) ~= (version == 1 and 42 or 75) + closed * 8 then version = 0 end
-  end
   if (version == 1 or version == 2) and now - unpack('<I6', front, 3) < 1000000000 then
     version, minuteClosed, at, dayClosed, minuteBegin, minuteLast, minuteCount, minuteTotal, dayBegin, dayLast, dayCount,
       dayTotal = unpack(PLAIN, front)
-    if version == 2 then
-      spanStart, strikes, due, pending, firstReturn, banEnd, promise, level = unpack(PENALTY, front, 43)
-      penalised, from = true, 76
-    end
-    local dayFrom = minuteClosed > 0 and from + 8 or from
+    header = version == 2 and 76 or 43
+    length = header - 1 + (minuteClosed + dayClosed) * 8
+    if #front ~= min(length, 91) then error(DAMAGED, 0) end
+    whole = length <= 91 and front or nil
+    local dayFrom = minuteClosed > 0 and header + 8 or header
     minuteRest = dayClosed > 0 and dayFrom + 8 or dayFrom
     dayRest = minuteClosed > 1 and minuteRest + minuteClosed * 8 - 8 or minuteRest
-    dayEnd = dayClosed > 1 and dayRest + dayClosed * 8 - 8 or dayRest
-    if dayEnd > 92 then whole = nil end
-    if minuteClosed > 0 then minuteOldest, minuteFirst = unpack(ENTRY, front, from) end
+    if minuteClosed > 0 then minuteOldest, minuteFirst = unpack(ENTRY, front, header) end
     if dayClosed > 0 then dayOldest, dayFirst = unpack(ENTRY, front, dayFrom) end
 
     -- Brings it to the present. A clock that stepped back by more than a minute drops the minute and moves the rest.
-    local back, rests = at - now, 1
-    if back < 0 then
-      at = now
-    elseif back > 60000 then
-      at, promise, movedBack = now, promise - back, true
-      spanStart, firstReturn, banEnd = (spanStart - back) % MODULUS, (firstReturn - back) % MODULUS, (banEnd - back) % MODULUS
+    local kept, back = at, at - now
+    if back < 0 or back > 60000 then at, moved = now, back > 0 end
+    if version == 2 then
+      local mark
+      mark, refusals1, refusals2, refusals3, refusals4, banEnd, refusals5, refusals6, level = unpack(PENALTY, front, 43)
+      if level == 0 then
+        banEnd = 0
+      elseif ahead(banEnd, kept) > HOUR then
+        error(DAMAGED, 0)
+      elseif moved then
+        banEnd = (banEnd - back) % MODULUS
+      end
+      if not moved and ahead(mark, kept) > 0 then
+        queueEnd = kept + ahead(mark, kept) - HOUR
+        if queueEnd <= at then queueEnd = 0 end
+        for _ = 1, min(6, floor(at / 10000) - floor(kept / 10000)) do
+          refusals1, refusals2, refusals3, refusals4, refusals5, refusals6 =
+            refusals2, refusals3, refusals4, refusals5, refusals6, 0
+        end
+        refusals = refusals1 + refusals2 + refusals3 + refusals4 + refusals5 + refusals6
+      else
+        refusals1, refusals2, refusals3, refusals4, refusals5, refusals6 = 0, 0, 0, 0, 0, 0
+      end
+      if level > 0 and ahead(banEnd, at) + DAY <= 0 then banEnd, level = 0, 0 end
     end
-    if penalised then
-      rests = ahead(spanStart, at) + 3600000
-      if pending > 0 then rests = max(rests, ahead(firstReturn, at) + 3600000) end
-      if level > 0 then rests = max(rests, ahead(banEnd, at) + DAY) end
-    end
-    if movedBack then
-      whole = whole or call('GET', key)
+    if moved then
+      whole = whole or read(key, length)
       local times = {}
-      for position = dayRest, dayEnd - 8, 8 do
-        local last, count = unpack(ENTRY, whole, position)
+      for entry = dayRest, length - 7, 8 do
+        local last, count = unpack(ENTRY, whole, entry)
         times[#times + 1] = pack(ENTRY, (last - back) % MODULUS, count)
       end
       whole, minuteCount = sub(whole, 1, dayRest - 1) .. table.concat(times), 0
       dayBegin, dayLast, dayOldest = (dayBegin - back) % MODULUS, (dayLast - back) % MODULUS, (dayOldest - back) % MODULUS
     end
     if minuteCount == 0 or (at - minuteLast) % MODULUS >= MINUTE then
-      if minuteClosed > 0 then whole = whole or call('GET', key) end
+      if minuteClosed > 0 then whole = whole or read(key, length) end
       minuteClosed, minuteBegin, minuteLast, minuteCount, minuteTotal = 0, 0, 0, 0, 0
     elseif minuteClosed > 0 and (at - minuteOldest) % MODULUS >= MINUTE then
-      whole = whole or call('GET', key)
+      whole = whole or read(key, length)
       local left
-      left, minuteTotal, minuteOldest, minuteFirst = expire(whole, from, minuteRest, minuteClosed, at, MINUTE, minuteTotal)
+      left, minuteTotal, minuteOldest, minuteFirst = expire(whole, header, minuteRest, minuteClosed, at, MINUTE, minuteTotal)
       minuteClosed, minuteRest = minuteClosed - left, minuteRest + left * 8
     end
     if dayCount == 0 or (at - dayLast) % MODULUS >= DAY then
-      if dayClosed > 0 then whole = whole or call('GET', key) end
+      if dayClosed > 0 then whole = whole or read(key, length) end
       dayClosed, dayBegin, dayLast, dayCount, dayTotal = 0, 0, 0, 0, 0
     elseif dayClosed > 0 and (at - dayOldest) % MODULUS >= DAY then
-      whole = whole or call('GET', key)
+      whole = whole or read(key, length)
       local left
       left, dayTotal, dayOldest, dayFirst = expire(whole, dayFrom, dayRest, dayClosed, at, DAY, dayTotal)
       dayClosed, dayRest = dayClosed - left, dayRest + left * 8
     end
-    if rests <= 0 or (mode == 'l' and penalised) then
-      if level > 0 then dropped = max(0, ahead(banEnd, at)) end
-      whole, penalised = whole or call('GET', key), false
-    end
-    if not penalised then
-      spanStart, strikes, due, pending, firstReturn, banEnd, promise, level = 0, 0, 0, 0, 0, 0, 0, 0
-    end
   end
-  local minuteNew, dayNew = '', ''
 
-  -- When the request will fit, if it does not now.
-  local toMinute, toDay = cost, hasDay and cost or 0
-  local minuteOver, dayOver = minuteTotal + cost - perMinute, dayTotal + toDay - perDay
-  if isDebit then
-    toMinute, toDay = min(cost, 4000000000 - minuteTotal), hasDay and min(perDay, 4000000000 - dayTotal) or 0
-    minuteOver, dayOver = 0, 0
-  end
-  local outcome, release, retry, ban = 0, 0, 0, 0
-  if minuteOver > 0 or dayOver > 0 then
-    if minuteClosed > 0 and minuteOver > minuteFirst or dayClosed > 0 and dayOver > dayFirst then
-      whole = whole or call('GET', key)
-    end
-    local minuteRelease, dayRelease = 0, 0
-    if minuteOver > 0 then
-      minuteRelease = freed(whole, minuteRest, minuteClosed, minuteOldest, minuteFirst, minuteLast, at, MINUTE, minuteOver)
-    end
-    if dayOver > 0 then
-      dayRelease = freed(whole, dayRest, dayClosed, dayOldest, dayFirst, dayLast, at, DAY, dayOver)
-    end
-    outcome, release = dayRelease >= minuteRelease and 2 or 1, max(dayRelease, minuteRelease)
-  end
-  if level > 0 and not isDebit then ban = max(0, ahead(banEnd, at)) end
+  local at32, behind, hasDay, isChanged, outlives = at % MODULUS, at - now, false, false, false
+  for request = 1, requests do
+    local mode, cost = ARGV[from], tonumber(ARGV[from + 1])
+    local perMinute, perDay = tonumber(ARGV[from + 2]), tonumber(ARGV[from + 3])
+    from = from + 4
+    hasDay = mode ~= 'a' and mode ~= 'b' and mode ~= 'q'
+    local isRead, isCheck = mode == 'p' or mode == 'q', mode == 'k' or mode == 'a'
+    local ban = level > 0 and max(0, ahead(banEnd, at)) or 0
+    local outcome, release, retry, dropped = 0, 0, 0, 0
 
-  local at32, isBanned = at % MODULUS, ban > 0
-  if isBanned then
-    if outcome == 0 then outcome = hasDay and dayOver >= minuteOver and 2 or 1 end
-  elseif isRead then
-    outcome = 0
-  elseif outcome > 0 then
-    -- Records a refusal.
-    local retryAt = at + release
-    if not penalised then
-      whole, penalised, spanStart = whole or call('GET', key), true, at32
+    if mode == 'l' then
+      dropped, isChanged, queueEnd, banEnd, level, refusals = ban, true, 0, 0, 0, 0
+      refusals1, refusals2, refusals3, refusals4, refusals5, refusals6 = 0, 0, 0, 0, 0, 0
+    elseif mode == 's' then
+      if level == 0 or cost - behind > ban then banEnd = (now + cost) % MODULUS end
+      level, isChanged, outlives = max(level, perMinute), true, true
+    else
+      -- When the request will fit, if it does not now.
+      local toMinute, toDay = cost, hasDay and cost or 0
+      local minuteOver, dayOver, minuteFreed, dayFreed = 0, 0, 0, 0
+      if isCheck or isRead then
+        minuteOver, dayOver = minuteTotal + cost - perMinute, dayTotal + toDay - perDay
+        local minuteRelease, dayRelease = 0, 0
+        if minuteOver > 0 then
+          if minuteClosed > 0 and minuteOver > minuteFirst then whole = whole or read(key, length) end
+          minuteRelease, minuteFreed = freed(whole, minuteRest, minuteClosed, minuteOldest, minuteFirst, minuteLast,
+            minuteTotal, at, MINUTE, minuteOver)
+        end
+        if dayOver > 0 then
+          if dayClosed > 0 and dayOver > dayFirst then whole = whole or read(key, length) end
+          dayRelease, dayFreed = freed(whole, dayRest, dayClosed, dayOldest, dayFirst, dayLast, dayTotal, at, DAY, dayOver)
+        end
+        if minuteOver > 0 or dayOver > 0 then
+          outcome, release = dayRelease >= minuteRelease and 2 or 1, max(dayRelease, minuteRelease)
+        end
+      else
+        toMinute, toDay = min(cost, 4000000000 - minuteTotal), hasDay and min(perDay, 4000000000 - dayTotal) or 0
+      end
+
+      if isCheck and ban > 0 then
+        -- A request during a ban changes nothing. Only a clock that stepped back is recorded.
+        if outcome == 0 then outcome = hasDay and dayOver >= minuteOver and 2 or 1 end
+        outcome, isChanged = outcome + 2, isChanged or moved
+      elseif isCheck and outcome > 0 then
+        -- Records a refusal.
+        retry = release
+        local room = outcome == 2 and dayFreed - dayOver + cost or minuteFreed - minuteOver + cost
+        local sinceHit = minuteTotal > 0 and (at - minuteLast) % MODULUS or at
+        if outcome == 1 and not (sinceHit >= 200 and (refusals + 1) * cost <= room) then
+          local releaseAt = at + release
+          local queue = queueEnd == 0 and releaseAt or max(releaseAt, queueEnd + MINUTE / perMinute)
+          queue = min(queue, releaseAt + MINUTE)
+          local drawn = ((at % 2097143) * 31 + (queueEnd % 2097143) * 17 + refusals * 7) % 2097143
+          drawn = drawn * 1597334677 % 2147483647 * 48271 % 2147483647
+          retry = release + floor((queue - releaseAt) * (drawn / 2147483647))
+          queueEnd = floor(queue + drawn % 1024 / 1024)
+        end
+        local told = now + ceil((retry + behind) / 1000) * 1000
+        local span = floor((told - 2000) / 10000) - floor(at / 10000)
+        if span > 0 then refusals = refusals + 1 end
+        if span == 1 then refusals1 = refusals1 + 1
+        elseif span == 2 then refusals2 = refusals2 + 1
+        elseif span == 3 then refusals3 = refusals3 + 1
+        elseif span == 4 then refusals4 = refusals4 + 1
+        elseif span == 5 then refusals5 = refusals5 + 1
+        elseif span > 5 then refusals6 = refusals6 + 1
+        end
+        if hasDay and refusals > max(2 * perMinute, 250) then
+          level = min(level + 1, 4)
+          ban = level == 1 and 60000 or level == 2 and 300000 or level == 3 and 900000 or HOUR
+          banEnd, refusals, outcome = (at + ban) % MODULUS, 0, outcome + 4
+          refusals1, refusals2, refusals3, refusals4, refusals5, refusals6 = 0, 0, 0, 0, 0, 0
+        end
+        isChanged, outlives = true, true
+      elseif not isRead then
+        -- Logs the cost.
+        isChanged = true
+        if toMinute > 0 then
+          if minuteCount > 0 and (at - minuteBegin) % MODULUS >= 1000 then
+            whole = whole or read(key, length)
+            if minuteClosed == 0 then
+              minuteOldest, minuteFirst = minuteLast, minuteCount
+            else
+              local stop = minuteRest + minuteClosed * 8 - 8
+              whole = sub(whole, 1, stop - 1) .. pack(ENTRY, minuteLast, minuteCount) .. sub(whole, stop)
+              dayRest = dayRest + 8
+            end
+            minuteClosed, minuteCount = minuteClosed + 1, 0
+          end
+          if minuteCount == 0 then minuteBegin = at32 end
+          minuteLast, minuteCount, minuteTotal = at32, minuteCount + toMinute, minuteTotal + toMinute
+        end
+        if toDay > 0 then
+          if dayCount > 0 and (at - dayBegin) % MODULUS >= 300000 then
+            whole = whole or read(key, length)
+            if dayClosed == 0 then
+              dayOldest, dayFirst = dayLast, dayCount
+            else
+              whole = sub(whole, 1, dayRest + dayClosed * 8 - 9) .. pack(ENTRY, dayLast, dayCount)
+            end
+            dayClosed, dayCount = dayClosed + 1, 0
+          end
+          if dayCount == 0 then dayBegin = at32 end
+          dayLast, dayCount, dayTotal = at32, dayCount + toDay, dayTotal + toDay
+        end
+      end
     end
-    if outcome == 1 then
-      retryAt = min(max(retryAt, promise + MINUTE / perMinute), retryAt + MINUTE)
-      promise = retryAt
-    end
-    retry = retryAt - at
-    if (at - spanStart) % MODULUS >= 60000 then
-      spanStart, strikes = at32, 0
-    end
-    if pending > 0 and ahead(firstReturn, at) <= 0 then
-      due, pending = due + pending, 0
-    end
-    if due == 0 and mode == 'k' and (at - spanStart) % MODULUS > 2000 then
-      strikes = strikes + 1
-      if strikes >= perMinute then
-        if ahead(banEnd, at) + DAY <= 0 then level = 0 end
-        level = min(level + 1, 4)
-        ban = level == 1 and 60000 or level == 2 and 300000 or level == 3 and 900000 or 3600000
-        banEnd, strikes, due, pending, firstReturn = (at + ban) % MODULUS, 0, 0, 0, 0
+
+    local result
+    if isCheck or isRead then
+      local minuteReset, dayReset = behind, behind
+      if minuteCount > 0 then
+        minuteReset = behind + freed(whole, minuteRest, minuteClosed, minuteOldest, minuteFirst, minuteLast, minuteTotal, at,
+          MINUTE, minuteTotal - perMinute + 1)
+      end
+      if dayCount > 0 then
+        dayReset = behind + freed(whole, dayRest, dayClosed, dayOldest, dayFirst, dayLast, dayTotal, at, DAY,
+          dayTotal - perDay + 1)
+      end
+      if isRead then
+        result = pack(RESULT, 0, minuteTotal, minuteReset, dayTotal, dayReset, refusals, level, ban > 0 and ban + behind or 0)
+      else
+        if outcome > 2 then release, retry = max(release, ban), level - behind end
+        result = pack(RESULT, outcome, max(0, perMinute - minuteTotal), minuteReset, max(0, perDay - dayTotal), dayReset,
+          release + behind, retry + behind, ban + behind)
       end
     else
-      if due > 0 then due = due - 1 end
-      local returns = floor(retryAt)
-      if pending > 0 then returns = min(returns, at + ahead(firstReturn, at)) end
-      firstReturn, pending = returns % MODULUS, pending + 1
+      result = pack(RESULT, 0, 0, 0, 0, 0, 0, 0, dropped)
     end
-  else
-    -- Logs the cost.
-    local joinsMinute = minuteCount == 0 or toMinute <= 0 or (at - minuteBegin) % MODULUS < 1000
-    local joinsDay = dayCount == 0 or toDay <= 0 or (at - dayBegin) % MODULUS < 300000
-    if not joinsMinute then
-      whole = whole or call('GET', key)
-      if minuteClosed == 0 then
-        minuteOldest, minuteFirst = minuteLast, minuteCount
-      else
-        minuteNew = pack(ENTRY, minuteLast, minuteCount)
-      end
-      minuteClosed, minuteCount = minuteClosed + 1, 0
-    end
-    if not joinsDay then
-      whole = whole or call('GET', key)
-      if dayClosed == 0 then
-        dayOldest, dayFirst = dayLast, dayCount
-      else
-        dayNew = pack(ENTRY, dayLast, dayCount)
-      end
-      dayClosed, dayCount = dayClosed + 1, 0
-    end
-    if toMinute > 0 then
-      if minuteCount == 0 then minuteBegin = at32 end
-      minuteLast, minuteCount, minuteTotal = at32, minuteCount + toMinute, minuteTotal + toMinute
-    end
-    if toDay > 0 then
-      if dayCount == 0 then dayBegin = at32 end
-      dayLast, dayCount, dayTotal = at32, dayCount + toDay, dayTotal + toDay
-    end
+    results[position + request] = result
   end
 
-  -- A request during a ban changes nothing. Only a clock that stepped back is recorded.
-  if not isRead and (not isBanned or movedBack) then
-    local text = pack(PLAIN, penalised and 2 or 1, minuteClosed, at, dayClosed, minuteBegin, minuteLast, minuteCount,
-      minuteTotal, dayBegin, dayLast, dayCount, dayTotal)
-    local keep, slack = MINUTE, 61000
-    if hasDay then keep, slack = DAY, 360000 end
-    if penalised then
-      text = text .. pack(PENALTY, spanStart, strikes, due, pending, firstReturn, banEnd, promise, level)
-      keep = max(keep, ahead(spanStart, at) + 3600000)
-      if pending > 0 then keep = max(keep, ahead(firstReturn, at) + 3600000) end
-      if level > 0 then keep = max(keep, ahead(banEnd, at) + DAY) end
-    end
-    if whole then
-      if minuteClosed > 0 then text = text .. pack(ENTRY, minuteOldest, minuteFirst) end
-      if dayClosed > 0 then text = text .. pack(ENTRY, dayOldest, dayFirst) end
-      if minuteClosed > 1 or dayClosed > 1 then
-        local minuteEnd = minuteRest + (minuteClosed - 1) * 8 - #minuteNew
-        text = text .. sub(whole, minuteRest, minuteEnd - 1) .. minuteNew .. sub(whole, dayRest, dayEnd - 1) .. dayNew
-      end
-      call('SET', key, text, 'PX', keep + slack)
-    else
-      -- Hits that join an entry keep the time to live that was set when the entry began, which is long enough.
-      call('SETRANGE', key, 0, text)
-      if outcome > 0 then call('PEXPIRE', key, keep + slack) end
-    end
+  if not isChanged then return end
+  local isPenalised = level > 0 or queueEnd > 0 or refusals > 0
+  local text = pack(PLAIN, isPenalised and 2 or 1, minuteClosed, at, dayClosed, minuteBegin, minuteLast, minuteCount,
+    minuteTotal, dayBegin, dayLast, dayCount, dayTotal)
+  local keep, slack = MINUTE, 61000
+  if hasDay then keep, slack = DAY, 360000 end
+  if isPenalised then
+    text = text .. pack(PENALTY, (max(queueEnd, at) + HOUR) % MODULUS, refusals1, refusals2, refusals3, refusals4, banEnd,
+      refusals5, refusals6, level)
+    keep = max(keep, queueEnd - at, level > 0 and ahead(banEnd, at) + DAY or 0)
   end
-
-  if isDebit then return pack(ANSWER, 0, 0, 0, 0, 0, 0, 0, dropped) end
-  if ban > 0 then
-    release = max(release, ban)
-    outcome, retry = outcome + 2, release
+  if not whole and isPenalised ~= (header == 76) then whole = read(key, length) end
+  if not whole then
+    -- Hits that join an entry keep the time to live that was set when the entry began, which is long enough.
+    call('SETRANGE', key, 0, text)
+    if outlives then call('PEXPIRE', key, keep + slack) end
+    return
   end
-  local minuteReset, dayReset = 0, 0
-  if minuteCount > 0 then
-    minuteReset = freed(whole, minuteRest, minuteClosed, minuteOldest, minuteFirst, minuteLast, at, MINUTE, minuteTotal - perMinute + 1)
-  end
-  if dayCount > 0 then
-    dayReset = freed(whole, dayRest, dayClosed, dayOldest, dayFirst, dayLast, at, DAY, dayTotal - perDay + 1)
-  end
-  local behind = at - now
-  if isRead then
-    if (at - spanStart) % MODULUS >= 60000 then strikes = 0 end
-    return pack(ANSWER, 0, minuteTotal, minuteReset + behind, dayTotal, dayReset + behind, strikes, level,
-      isBanned and ban + behind or 0)
-  end
-  return pack(ANSWER, outcome, max(0, perMinute - minuteTotal), minuteReset + behind,
-    max(0, perDay - dayTotal), dayReset + behind, release + behind, math.ceil(retry + behind), ban + behind)
+  if minuteClosed > 0 then text = text .. pack(ENTRY, minuteOldest, minuteFirst) end
+  if dayClosed > 0 then text = text .. pack(ENTRY, dayOldest, dayFirst) end
+  if minuteClosed > 1 then text = text .. sub(whole, minuteRest, minuteRest + minuteClosed * 8 - 9) end
+  if dayClosed > 1 then text = text .. sub(whole, dayRest, dayRest + dayClosed * 8 - 9) end
+  call('SET', key, text, 'PX', keep + slack)
 end
 
-local replies = { pack('<d', now) }
+local results, from, position, failures, reason = { pack('<d', now) }, 2, 1, 0, nil
 for i = 1, #KEYS do
-  local a = i * 4
-  replies[i + 1] = step(KEYS[i], ARGV[a - 2], tonumber(ARGV[a - 1]), tonumber(ARGV[a]), tonumber(ARGV[a + 1]))
+  local requests = tonumber(ARGV[from])
+  local isDone, failure = pcall(step, KEYS[i], from + 1, requests, results, position, false)
+  if not isDone and failure == DAMAGED then
+    isDone, failure = pcall(step, KEYS[i], from + 1, requests, results, position, true)
+  end
+  if not isDone then
+    failures, reason = failures + 1, reason or failure
+    for request = 1, requests do results[position + request] = pack(RESULT, 7, 0, 0, 0, 0, 0, 0, 0) end
+  end
+  from, position = from + 1 + requests * 4, position + requests
 end
-return table.concat(replies)
+if failures > 0 and failures == #KEYS then
+  return redis.error_reply(type(reason) == 'table' and reason.err or tostring(reason))
+end
+return table.concat(results)

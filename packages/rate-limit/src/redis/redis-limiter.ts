@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Cluster, type Redis } from 'ioredis';
 import {
+  type Ban,
   type RateLimitDecision,
   type RateLimiter,
   type RateLimitSnapshot,
@@ -11,7 +12,7 @@ import {
 } from '../port.ts';
 import type { ApiKeySubject, RateLimitSubject } from '../subject.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
-import { groupByKey, writeTogether } from './cluster-batches.ts';
+import { writeTogether } from './write-together.ts';
 import { invalidReply, RedisUnavailableError, toUnavailableError } from './redis-unavailable-error.ts';
 
 export interface RedisLimiterOptions {
@@ -25,7 +26,7 @@ export interface RedisLimiterOptions {
 
 /** A connection that the script is defined on. */
 export type ScriptedRedis = (Redis | Cluster) & {
-  /** See check.lua. `keyCount` requests; the keys come first. */
+  /** See check.lua. The keys come first. */
   rateLimitCheckBuffer(keyCount: number, parameters: readonly (string | number)[]): Promise<unknown>;
 };
 
@@ -33,8 +34,10 @@ export type ScriptedRedis = (Redis | Cluster) & {
 interface Entry {
   readonly subject: RateLimitSubject;
   /** See check.lua. */
-  readonly mode: 'a' | 'b' | 'd' | 'k' | 'l' | 'p' | 'q';
+  readonly mode: 'a' | 'b' | 'd' | 'k' | 'l' | 'p' | 'q' | 's';
   readonly cost: number;
+  /** The limit per minute, or the level of a ban. */
+  readonly perMinute: number;
   /** The limit per day, or what is debited to the day. */
   readonly perDay: number;
   /** Receives the reply and where in it its result begins. */
@@ -44,14 +47,17 @@ interface Entry {
 
 export const CALL_TIMEOUT_MS = 100;
 
+/** The longest ban. */
+const BAN_MAX_MS = 3_600_000;
+
 /** A larger batch would hold up other users of Redis for longer than a millisecond. */
 const BATCH_MAX = 128;
 
 /** The layout of a reply of check.lua: the time, then the results. */
 const TIME_BYTES = 8;
 const RESULT_BYTES = 29;
-/** 0 admitted, 1 and 2 exceeded, 3 and 4 banned. */
-const CODE_MAX = 4;
+/** 0 admitted, 1 and 2 exceeded, 3 and 4 banned, 5 and 6 banned by this request. */
+const CODE_FAILED = 7;
 /** Beyond it there is no date. */
 const TIME_MAX_MS = 8.64e15;
 
@@ -88,32 +94,40 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
   /** @param cost must have passed `assertCost` */
   check(subject: RateLimitSubject, cost: number): Promise<RateLimitDecision> {
     const mode = subject.type === 'api-key' ? 'k' : 'a';
-    const perDay = subject.perDay ?? 0;
+    const { perMinute, perDay = 0 } = subject;
     return new Promise((resolve, reject) => {
       const settle = (reply: Buffer, offset: number) => resolve(readDecision(reply, offset, subject));
-      this.#enqueue({ subject, mode, cost, perDay, resolve: settle, reject });
+      this.#enqueue({ subject, mode, cost, perMinute, perDay, resolve: settle, reject });
     });
   }
 
   /** Requests that are sent later for the same subject are decided later. */
   debit(subject: RateLimitSubject, { minute, day }: RateLimitUse): Promise<void> {
     const mode = subject.type === 'api-key' ? 'd' : 'b';
-    return this.#request({ subject, mode, cost: minute, perDay: day }, () => {});
+    return this.#request({ subject, mode, cost: minute, perMinute: subject.perMinute, perDay: day }, () => {});
+  }
+
+  /** Sets a ban that was decided on before, unless a longer one is in force. */
+  restoreBan(subject: ApiKeySubject, { untilMs, level }: Ban): Promise<void> {
+    const nowMs = this.#nowMs?.() ?? Date.now() - this.clockOffsetMs;
+    const cost = Math.min(Math.max(0, Math.round(untilMs - nowMs)), BAN_MAX_MS);
+    return this.#request({ subject, mode: 's', cost, perMinute: level, perDay: 0 }, () => {});
   }
 
   peek(subject: RateLimitSubject): Promise<RateLimitSnapshot> {
     const mode = subject.type === 'api-key' ? 'p' : 'q';
-    return this.#request({ subject, mode, cost: 1, perDay: subject.perDay ?? 0 }, readSnapshot);
+    const { perMinute, perDay = 0 } = subject;
+    return this.#request({ subject, mode, cost: 1, perMinute, perDay }, readSnapshot);
   }
 
   /**
-   * Drops strikes, level and ban of a key; what it has used stays.
+   * Drops refusals, level and ban of a key; what it has used stays.
    *
    * @returns whether the key was banned
    */
   pardon(subject: ApiKeySubject): Promise<boolean> {
     const readWasBanned = (reply: Buffer, offset: number) => reply.readUInt32LE(offset + 25) > 0;
-    return this.#request({ subject, mode: 'l', cost: 0, perDay: 0 }, readWasBanned);
+    return this.#request({ subject, mode: 'l', cost: 0, perMinute: 0, perDay: 0 }, readWasBanned);
   }
 
   #request<Result>(
@@ -137,16 +151,16 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
     this.#waiting = [];
     const redis = this.#redis;
     if (!(redis instanceof Cluster)) this.#sendInBatches(waiting);
-    else if (waiting.length === 1) this.#send(waiting);
-    else writeTogether(redis, () => groupByKey(waiting).forEach(this.#sendInBatches));
+    else writeTogether(redis, () => groupBySubject(waiting).forEach((entries) => this.#sendInBatches(entries)));
   }
 
-  readonly #sendInBatches = (entries: readonly Entry[]): void => {
-    if (entries.length <= BATCH_MAX) this.#send(entries);
-    else for (let i = 0; i < entries.length; i += BATCH_MAX) this.#send(entries.slice(i, i + BATCH_MAX));
-  };
+  #sendInBatches(entries: readonly Entry[]): void {
+    for (let i = 0; i < entries.length; i += BATCH_MAX) this.#send(entries.slice(i, i + BATCH_MAX));
+  }
 
-  #send(batch: readonly Entry[]): void {
+  #send(entries: readonly Entry[]): void {
+    const groups = groupBySubject(entries);
+    const batch = groups.flat();
     let isWaiting = true;
     /** What became of the call after it had timed out: its reply, or nothing where it has not run. */
     let late: PromiseWithResolvers<Buffer | undefined> | undefined;
@@ -186,19 +200,33 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
       isWaiting = false;
       this.breaker.recordSuccess(performance.now());
       if (this.#nowMs === undefined) this.clockOffsetMs = Date.now() - reply.readDoubleLE();
-      for (let i = 0; i < batch.length; i++) batch[i]?.resolve(reply, offsetOf(i));
+      for (const [i, { resolve, reject }] of batch.entries()) {
+        if (reply.readUInt8(offsetOf(i)) === CODE_FAILED) reject(memberFailure());
+        else resolve(reply, offsetOf(i));
+      }
     };
-    this.#redis.rateLimitCheckBuffer(batch.length, this.#parametersOf(batch)).then(onReply, onError);
+    this.#redis.rateLimitCheckBuffer(groups.length, this.#parametersOf(groups)).then(onReply, onError);
   }
 
-  #parametersOf(batch: readonly Entry[]): (string | number)[] {
+  #parametersOf(groups: readonly (readonly Entry[])[]): (string | number)[] {
     const parameters: (string | number)[] = [];
-    for (const { subject } of batch) parameters.push(subject.storageKey);
+    for (const [first] of groups) parameters.push(first?.subject.storageKey ?? '');
     parameters.push(this.#nowMs?.() ?? '');
-    for (const { mode, cost, subject, perDay } of batch) parameters.push(mode, cost, subject.perMinute, perDay);
+    for (const group of groups) {
+      parameters.push(group.length);
+      for (const { mode, cost, perMinute, perDay } of group) parameters.push(mode, cost, perMinute, perDay);
+    }
     return parameters;
   }
 }
+
+/** Requests for the same subject share its state, which is read and written once. */
+function groupBySubject(entries: readonly Entry[]): readonly (readonly Entry[])[] {
+  return entries.length === 1 ? [entries] : [...Map.groupBy(entries, ({ subject }) => subject.storageKey).values()];
+}
+
+const memberFailure = (): RedisUnavailableError =>
+  new RedisUnavailableError('Redis failed: the script could not decide on this request', { mayHaveRun: false });
 
 const offsetOf = (index: number): number => TIME_BYTES + index * RESULT_BYTES;
 
@@ -211,7 +239,7 @@ function parseReply(reply: unknown, count: number): Buffer | RedisUnavailableErr
   if (!(Math.abs(atMs) <= TIME_MAX_MS)) return invalidReply(`it has the time ${atMs}`);
   for (let offset = TIME_BYTES; offset < length; offset += RESULT_BYTES) {
     const code = reply.readUInt8(offset);
-    if (code > CODE_MAX) return invalidReply(`it has the outcome ${code}`);
+    if (code > CODE_FAILED) return invalidReply(`it has the outcome ${code}`);
   }
   return reply;
 }
@@ -229,10 +257,13 @@ export function readDecision(reply: Buffer, offset: number, subject: RateLimitSu
   if (code === 0) return { outcome: 'admitted', atMs, minute, day };
   const limitingWindow: WindowName = code % 2 === 1 ? 'minute' : 'day';
   const releaseAtMs = atMs + reply.readUInt32LE(offset + 17);
-  const retryAfterSeconds = wholeSecondsUntil(atMs + reply.readUInt32LE(offset + 21), atMs);
-  const refusal = { atMs, minute, day, limitingWindow, releaseAtMs, retryAfterSeconds };
+  const retryOrLevel = reply.readUInt32LE(offset + 21);
+  const retryAtMs = code <= 2 ? atMs + retryOrLevel : releaseAtMs;
+  const retryAfterSeconds = wholeSecondsUntil(retryAtMs, atMs);
+  const refusal = { atMs, minute, day, limitingWindow, releaseAtMs, retryAtMs, retryAfterSeconds };
   if (code <= 2) return { outcome: 'rate_limit_exceeded', ...refusal };
-  return { outcome: 'api_key_banned', ...refusal, bannedUntilMs: atMs + reply.readUInt32LE(offset + 25) };
+  const bannedUntilMs = atMs + reply.readUInt32LE(offset + 25);
+  return { outcome: 'api_key_banned', ...refusal, bannedUntilMs, level: retryOrLevel, isNew: code > 4 };
 }
 
 const readWindow = (reply: Buffer, offset: number, limit: number, atMs: number): WindowStatus => ({

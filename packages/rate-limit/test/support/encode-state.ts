@@ -12,6 +12,7 @@ const PENALTY_OFFSET = 42;
 const ENTRY_BYTES = 8;
 /** A log holds its closed entries flat, two numbers each. */
 const ENTRY_NUMBERS = 2;
+const HOUR_MS = 3_600_000;
 const MODULUS = 2 ** 32;
 
 const modulo = (value: number): number => ((value % MODULUS) + MODULUS) % MODULUS;
@@ -28,7 +29,7 @@ export function encodeState({ atMs, minute, day, penalty }: SubjectState): Buffe
   bytes.writeUInt16LE(dayClosed, 8);
   writeLog(bytes, MINUTE_OFFSET, minute);
   writeLog(bytes, DAY_OFFSET, day);
-  if (penalty !== NO_PENALTY) writePenalty(bytes, penalty);
+  if (penalty !== NO_PENALTY) writePenalty(bytes, atMs, penalty);
   const oldest = [minute.closed.slice(0, ENTRY_NUMBERS), day.closed.slice(0, ENTRY_NUMBERS)];
   const others = [minute.closed.slice(ENTRY_NUMBERS), day.closed.slice(ENTRY_NUMBERS)];
   let offset = header;
@@ -45,14 +46,12 @@ function writeLog(bytes: Buffer, offset: number, log: WindowLog): void {
   bytes.writeUInt32LE(log.total, offset + 12);
 }
 
-function writePenalty(bytes: Buffer, penalty: Penalty): void {
-  const { spanStartMs, strikes, returnsDue, returnsPending, firstReturnMs, banUntilMs } = penalty;
+function writePenalty(bytes: Buffer, atMs: number, { counts, queueEndMs, banUntilMs, banLevel }: Penalty): void {
+  const [first, second, third, fourth, fifth, sixth] = counts;
+  const mark = modulo(Math.max(queueEndMs, atMs) + HOUR_MS);
   let offset = PENALTY_OFFSET;
-  for (const number of [modulo(spanStartMs), strikes, returnsDue, returnsPending]) {
+  for (const number of [mark, first, second, third, fourth, modulo(banUntilMs), fifth, sixth]) {
     offset = bytes.writeUInt32LE(number, offset);
   }
-  offset = bytes.writeUInt32LE(modulo(firstReturnMs), offset);
-  offset = bytes.writeUInt32LE(modulo(banUntilMs), offset);
-  offset = bytes.writeDoubleLE(penalty.lastPromiseMs, offset);
-  bytes.writeUInt8(penalty.banLevel, offset);
+  bytes.writeUInt8(banLevel, offset);
 }

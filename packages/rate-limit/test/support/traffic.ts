@@ -47,10 +47,13 @@ interface TrafficOptions {
   readonly stepsBack?: boolean;
   /** Whether limits may change on the way. @default false */
   readonly changesPlan?: boolean;
+  /** Whether some of it is a caller that does not wait, for long enough to be banned. @default false */
+  readonly hammers?: boolean;
 }
 
 /** What comes in for one subject: bursts, trickles, silences. */
-export function traffic({ stepsBack = false, changesPlan = false }: TrafficOptions = {}): fc.Arbitrary<Request[]> {
+export function traffic(options: TrafficOptions = {}): fc.Arbitrary<Request[]> {
+  const { stepsBack = false, changesPlan = false, hammers = false } = options;
   const gapMs = stepsBack ? fc.oneof({ weight: 12, arbitrary: forward }, { weight: 1, arbitrary: backward }) : forward;
   const cost = fc.oneof(
     { weight: 5, arbitrary: fc.constant(1) },
@@ -62,7 +65,17 @@ export function traffic({ stepsBack = false, changesPlan = false }: TrafficOptio
         { weight: 1, arbitrary: fc.double({ min: 0.1, max: 2, noNaN: true }) },
       )
     : fc.constant(undefined);
-  return fc.array(fc.record({ gapMs, cost, planShare }), { minLength: 20, maxLength: 250, size: 'max' });
+  const requests = fc.array(fc.record({ gapMs, cost, planShare }), { minLength: 20, maxLength: 250, size: 'max' });
+  if (!hammers) return requests;
+  const hammer = fc
+    .record({ gapMs: fc.integer({ min: 0, max: 60 }), times: fc.integer({ min: 240, max: 400 }) })
+    .map(({ gapMs, times }) => Array.from({ length: times }, (): Request => ({ gapMs, cost: 1 })));
+  return fc
+    .tuple(requests, fc.option(hammer, { freq: 3, nil: [] }), fc.nat(), fc.boolean())
+    .map(([calm, hammering, at, isOften]) => {
+      const i = at % calm.length;
+      return [...calm.slice(0, i), ...hammering, ...calm.slice(i), ...(isOften ? hammering : [])];
+    });
 }
 
 /** Limits from the smallest to those that are never reached. */
@@ -92,7 +105,12 @@ export function* arrivals(first: RateLimitSubject, requests: readonly Request[],
 
 function scale(subject: RateLimitSubject, share: number): RateLimitSubject {
   const scaled = (limit: number) => Math.min(1_000_000_000, Math.max(1, Math.floor(limit * share)));
+  const perMinute = scaled(subject.perMinute);
   return subject.type === 'api-key'
-    ? { ...subject, perMinute: scaled(subject.perMinute), perDay: scaled(subject.perDay) }
-    : { ...subject, perMinute: scaled(subject.perMinute) };
+    ? {
+        ...subject,
+        ...apiKeySubject('' as ApiKeyId, { perMinute, perDay: scaled(subject.perDay) }),
+        storageKey: subject.storageKey,
+      } // its limits alone
+    : { ...subject, perMinute };
 }

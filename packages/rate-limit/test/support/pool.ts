@@ -1,0 +1,113 @@
+import { checkState, type SubjectState } from '../../src/algorithm/subject-state.ts';
+import type { RateLimitDecision, RateLimitRefusal } from '../../src/index.ts';
+import { newKey } from './traffic.ts';
+
+const START_MS = 1_700_000_000_000;
+
+export interface Pool {
+  readonly perMinute: number;
+  readonly perDay?: number;
+  readonly workers: number;
+  /** When the worker of this index sends its first request, in milliseconds from the beginning. */
+  readonly startMs: (index: number, random: () => number) => number;
+  /** How long a worker that was admitted takes until its next request. */
+  readonly thinkMs: (random: () => number) => number;
+  /** How long a worker that was refused waits; by default as long as Retry-After says. */
+  readonly waitMs?: (refusal: RateLimitRefusal, worker: Worker) => number;
+  /** How long requests take at most, both ways together. */
+  readonly latencyMs?: number;
+  readonly batchMax?: number;
+  readonly seed: number;
+}
+
+interface Worker {
+  readonly index: number;
+  readonly random: () => number;
+  /** Refusals in a row. */
+  refusals: number;
+}
+
+export interface PoolEvent {
+  /** Milliseconds from the beginning. */
+  readonly atMs: number;
+  readonly worker: number;
+  readonly decision: RateLimitDecision;
+}
+
+/** Workers with one key in virtual time. Yields each decision, without end. */
+export function* runPool(pool: Pool): Generator<PoolEvent> {
+  const { perMinute, perDay = 1_000_000_000, workers, startMs, thinkMs, latencyMs = 0, batchMax = 1, seed } = pool;
+  const { waitMs = ({ retryAfterSeconds }: RateLimitRefusal) => retryAfterSeconds * 1_000 } = pool;
+  const subject = newKey(perMinute, perDay);
+  const random = pseudoRandom(seed);
+  const costMax = Math.min(batchMax, perMinute, perDay);
+  const schedule = new Schedule<Worker>();
+  for (let index = 0; index < workers; index++) {
+    schedule.add(START_MS + Math.floor(startMs(index, random)), { index, random, refusals: 0 });
+  }
+  let state: SubjectState | undefined;
+  for (;;) {
+    const { atMs, item: worker } = schedule.takeNext();
+    const { state: after, decision } = checkState(state, subject, 1 + Math.floor(random() * costMax), atMs);
+    state = after;
+    yield { atMs: atMs - START_MS, worker: worker.index, decision };
+    const isAdmitted = decision.outcome === 'admitted';
+    worker.refusals = isAdmitted ? 0 : worker.refusals + 1;
+    const pauseMs = isAdmitted ? thinkMs(random) : waitMs(decision, worker);
+    schedule.add(atMs + Math.max(1, Math.floor(pauseMs + random() * latencyMs)), worker);
+  }
+}
+
+/** Items by their time, the earliest first: a binary heap. */
+class Schedule<Item> {
+  readonly #entries: { readonly atMs: number; readonly item: Item }[] = [];
+
+  add(atMs: number, item: Item): void {
+    const entries = this.#entries;
+    let i = entries.push({ atMs, item }) - 1;
+    while (i > 0) {
+      const parent = (i - 1) >> 1;
+      if (this.#timeAt(parent) <= this.#timeAt(i)) return;
+      this.#swap(i, parent);
+      i = parent;
+    }
+  }
+
+  takeNext(): { readonly atMs: number; readonly item: Item } {
+    const next = this.#entries[0];
+    const last = this.#entries.pop();
+    if (next === undefined || last === undefined) throw new RangeError('nothing is scheduled');
+    if (this.#entries.length === 0) return next;
+    this.#entries[0] = last;
+    let i = 0;
+    for (;;) {
+      const left = 2 * i + 1;
+      const child = this.#timeAt(left + 1) < this.#timeAt(left) ? left + 1 : left;
+      if (!(this.#timeAt(child) < this.#timeAt(i))) return next;
+      this.#swap(i, child);
+      i = child;
+    }
+  }
+
+  #timeAt(i: number): number {
+    return this.#entries[i]?.atMs ?? Number.POSITIVE_INFINITY;
+  }
+
+  #swap(a: number, b: number): void {
+    const [one, other] = [this.#entries[a], this.#entries[b]];
+    if (one === undefined || other === undefined) return;
+    this.#entries[a] = other;
+    this.#entries[b] = one;
+  }
+}
+
+/** Mulberry32: small, seeded, even. */
+function pseudoRandom(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
