@@ -75,9 +75,9 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   const { apiKeys, orders, pets, migrations } = persistence;
   const onBackgroundError = (err: unknown) => logger.error({ err }, 'a task in the background failed');
   const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError });
-  const { instances } = settings;
+  const { instances, redisPrefix } = settings;
   const onKeyChanged = authenticator.forget.bind(authenticator);
-  const limits = openLimits(backends.redis, { instances, reusePort, logger, onKeyChanged }, resources);
+  const limits = openLimits(backends.redis, { redisPrefix, instances, reusePort, logger, onKeyChanged }, resources);
   let demoKeys: readonly DemoKey[] = [];
   const storage = new StorageWatch({
     ping: () => persistence.ping(),

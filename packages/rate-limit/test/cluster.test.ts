@@ -20,7 +20,8 @@ import { newKey } from './support/traffic.ts';
 const cluster = await startRedisCluster();
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-const connect = () => connectRedis({ type: 'cluster', nodes: cluster.nodes.slice(0, 2), tls: false });
+const connect = (keyPrefix = '') =>
+  connectRedis({ type: 'cluster', nodes: cluster.nodes.slice(0, 2), tls: false }, { keyPrefix });
 
 /** How many script calls the masters have run. */
 async function countCalls(): Promise<number> {
@@ -46,24 +47,29 @@ describe('in a Redis Cluster', () => {
     expect(limiter.isDegraded).toBe(false);
   });
 
-  test('requests of one tick are one write to each master, and those of one key one script call', async () => {
-    const redis = connect();
-    using opened = await openLimiter({ ...PATIENT, redis });
-    const { limiter } = opened;
-    const subjects = Array.from({ length: 90 }, () => newKey(1_000, 1_000));
-    const hot = newKey(1_000, 1_000);
-    const burst = [...subjects, ...Array.from({ length: 50 }, () => hot)];
-    await Promise.all(burst.map((subject) => limiter.check(subject, 1))); // every master has the script from here on
-    if (!(redis instanceof Cluster)) expect.fail();
-    const writes = redis
-      .nodes('master')
-      .map(({ stream }) => [vi.spyOn(stream, '_write').mock, vi.spyOn(stream, '_writev').mock]);
-    const callsBefore = await countCalls();
-    const decisions = await Promise.all(burst.map((subject) => limiter.check(subject, 1)));
-    expect((await countCalls()) - callsBefore).toBe(91);
-    expect(writes.map(([one, several]) => (one?.calls.length ?? 0) + (several?.calls.length ?? 0))).toEqual([1, 1, 1]);
-    expect(decisions.at(-1)).toMatchObject({ outcome: 'admitted', minute: { remaining: 900 } });
-  });
+  test.each(['', 'shop:'])(
+    'requests of one tick are one write to each master, of one key one script call: prefix "%s"',
+    async (prefix) => {
+      const redis = connect(prefix);
+      using opened = await openLimiter({ ...PATIENT, redis });
+      const { limiter } = opened;
+      const subjects = Array.from({ length: 90 }, () => newKey(1_000, 1_000));
+      const hot = newKey(1_000, 1_000);
+      const burst = [...subjects, ...Array.from({ length: 50 }, () => hot)];
+      await Promise.all(burst.map((subject) => limiter.check(subject, 1))); // every master has the script from here on
+      if (!(redis instanceof Cluster)) expect.fail();
+      const writes = redis
+        .nodes('master')
+        .map(({ stream }) => [vi.spyOn(stream, '_write').mock, vi.spyOn(stream, '_writev').mock]);
+      const callsBefore = await countCalls();
+      const decisions = await Promise.all(burst.map((subject) => limiter.check(subject, 1)));
+      expect((await countCalls()) - callsBefore).toBe(91);
+      expect(writes.map(([one, several]) => (one?.calls.length ?? 0) + (several?.calls.length ?? 0))).toEqual([
+        1, 1, 1,
+      ]);
+      expect(decisions.at(-1)).toMatchObject({ outcome: 'admitted', minute: { remaining: 900 } });
+    },
+  );
 
   test('a request for a slot that moves goes to where it moves to, once, and those beside it stay where they are', async () => {
     const redis = connect();

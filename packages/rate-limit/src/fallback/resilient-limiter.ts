@@ -10,6 +10,7 @@ import type {
   ServingLimiter,
 } from '../port.ts';
 import { noteBan } from '../redis/ban-index.ts';
+import { connectionTroubleOf, shortReason } from '../redis/connection-trouble.ts';
 import { CALL_TIMEOUT_MS, RedisLimiter } from '../redis/redis-limiter.ts';
 import { RedisUnavailableError } from '../redis/redis-unavailable-error.ts';
 import { assertCost, clientAddressSubject, type RateLimitSubject } from '../subject.ts';
@@ -31,7 +32,7 @@ export interface ResilientLimiterOptions {
 
 /** The Redis that one limiter counts in. */
 export interface RedisMaster {
-  /** A node's `host:port` in a cluster, else `redis`. */
+  /** A node's `host:port` in a cluster, else {@link WHOLE}. */
   readonly name: string;
   /** Shared by the masters of a cluster, because keys move between them. */
   readonly memory: DecisionMemory;
@@ -78,6 +79,7 @@ export class ResilientLimiter implements ServingLimiter {
   #probeSubject: RateLimitSubject = clientAddressSubject('probe');
   #isProbing = false;
   #failedProbes = 0;
+  #awayReason: string | undefined;
   #isAwayReported = false;
   #isClosed = false;
 
@@ -104,6 +106,10 @@ export class ResilientLimiter implements ServingLimiter {
 
   get isDegraded(): boolean {
     return this.#redis.breaker.isOpen;
+  }
+
+  get awayReason(): string | undefined {
+    return this.isDegraded ? (this.#awayReason ?? this.#connectionTrouble()) : undefined;
   }
 
   check(subject: RateLimitSubject, cost: number): RateLimitDecision | Promise<RateLimitDecision> {
@@ -199,8 +205,19 @@ export class ResilientLimiter implements ServingLimiter {
   #noteFailure(subject: RateLimitSubject, error: unknown): RedisUnavailableError {
     if (!(error instanceof RedisUnavailableError)) throw error;
     this.#probeSubject = subject;
-    if (this.isDegraded) this.#reportAway(error.message);
+    this.#awayReason = this.#explain(error);
+    if (this.isDegraded) this.#reportAway(this.#awayReason);
     return error;
+  }
+
+  /** What Redis replied, or else why there is no connection, which calls do not know. */
+  #explain({ cause, message }: RedisUnavailableError): string {
+    const isReply = cause instanceof Error && cause.name === 'ReplyError';
+    return (isReply ? undefined : this.#connectionTrouble()) ?? shortReason(message);
+  }
+
+  #connectionTrouble(): string | undefined {
+    return connectionTroubleOf(this.#connection)?.reasonOf(this.#master.name);
   }
 
   /** Once, until Redis is back. */
@@ -216,7 +233,8 @@ export class ResilientLimiter implements ServingLimiter {
     this.#isProbing = false;
   }
 
-  readonly #renewConnection = (): void => {
+  readonly #renewConnection = (error: unknown): void => {
+    if (error instanceof RedisUnavailableError) this.#awayReason = this.#explain(error);
     this.#failedProbes += 1;
     if (this.#connection instanceof Cluster) this.#connection.refreshSlotsCache();
     else if (this.#failedProbes % SILENT_PROBES_MAX === 0 && ['ready', 'connect'].includes(this.#connection.status)) {
@@ -227,6 +245,7 @@ export class ResilientLimiter implements ServingLimiter {
   readonly #comeBack = (): void => {
     this.#redis.breaker.close();
     this.#failedProbes = 0;
+    this.#awayReason = undefined;
     this.#started.resolve();
     if (this.#isAwayReported) {
       this.#isAwayReported = false;
@@ -251,7 +270,7 @@ export class ResilientLimiter implements ServingLimiter {
     for (let step = 0; step < timeoutMs / START_STEP_MS && this.isDegraded; step++) {
       await sleep(START_STEP_MS, undefined, { ref: false });
     }
-    if (this.isDegraded) this.#reportAway(`no response within ${START_MS} ms of the start`);
+    if (this.isDegraded) this.#reportAway(this.awayReason ?? `no response within ${START_MS} ms of the start`);
     this.#started.resolve();
   }
 }

@@ -12,8 +12,8 @@ import {
 } from '../port.ts';
 import type { ApiKeySubject, RateLimitSubject } from '../subject.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
-import { writeTogether } from './write-together.ts';
 import { invalidReply, RedisUnavailableError, toUnavailableError } from './redis-unavailable-error.ts';
+import { writeTogether } from './write-together.ts';
 
 export interface RedisLimiterOptions {
   /** A connection that sends a command at once or fails, and never sends one twice: see `connectRedis`. */
@@ -151,7 +151,11 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
     this.#waiting = [];
     const redis = this.#redis;
     if (!(redis instanceof Cluster)) this.#sendInBatches(waiting);
-    else writeTogether(redis, () => groupBySubject(waiting).forEach((entries) => this.#sendInBatches(entries)));
+    else {
+      writeTogether(redis, () => {
+        for (const entries of groupBySubject(waiting)) this.#sendInBatches(entries);
+      });
+    }
   }
 
   #sendInBatches(entries: readonly Entry[]): void {
