@@ -1,12 +1,18 @@
 import {
   type ApiKeyId,
+  describeLimits,
+  hasFixedLimits,
   isApiKeyText,
   LIMIT_MAX,
   LIMIT_MIN,
   PLAN_NAMES,
+  PLAN_REASON_LENGTH_MAX,
+  PLANS,
   type Plan,
   type PlanName,
+  parsePlanReason,
   parseRfc3339,
+  type TemporaryPlan,
 } from '@petstore/domain';
 import { type Command, Option } from 'commander';
 import { UsageError } from './errors.ts';
@@ -36,23 +42,67 @@ export interface PlanFlags {
 
 const parseLimit = (option: string) => integerParser(option, LIMIT_MIN, LIMIT_MAX);
 
+/** The plans whose keys have limits of their own. */
+const PLANS_WITHOUT_LIMITS = PLAN_NAMES.filter((name) => !hasFixedLimits(name)).join(', ');
+
 /** Adds the options of {@link PlanFlags}. */
 export const addPlanOptions = (command: Command): Command =>
   command
     .addOption(new Option('--plan <plan>', 'the plan of the key').choices(PLAN_NAMES).makeOptionMandatory())
-    .option('--per-minute <n>', 'requests in any minute (required by enterprise only)', parseLimit('--per-minute'))
-    .option('--per-day <n>', 'requests in any 24 hours (required by enterprise only)', parseLimit('--per-day'));
+    .option(
+      '--per-minute <n>',
+      `requests in any minute (required by ${PLANS_WITHOUT_LIMITS} only)`,
+      parseLimit('--per-minute'),
+    )
+    .option(
+      '--per-day <n>',
+      `requests in any 24 hours (required by ${PLANS_WITHOUT_LIMITS} only)`,
+      parseLimit('--per-day'),
+    )
+    .addHelpText('after', `\nPlans:\n${describePlans()}`);
 
-/** @throws UsageError unless enterprise has both limits, and the other plans none */
+function describePlans(): string {
+  const width = Math.max(...PLAN_NAMES.map((name) => name.length));
+  const lines = PLAN_NAMES.map((name) => {
+    const limits = hasFixedLimits(name) ? `${describeLimits(PLANS[name].limits)}. ` : '';
+    return `  ${name.padEnd(width)}  ${limits}${PLANS[name].purpose}`;
+  });
+  return lines.join('\n');
+}
+
+/** @throws UsageError unless a plan without fixed limits has both, and the others none */
 export function parsePlan({ plan, perMinute, perDay }: PlanFlags): Plan {
-  if (plan === 'enterprise') {
+  if (!hasFixedLimits(plan)) {
     if (perMinute !== undefined && perDay !== undefined) return { name: plan, limits: { perMinute, perDay } };
-    throw new UsageError('the plan enterprise needs both --per-minute and --per-day');
+    throw new UsageError(`the plan ${plan} needs both --per-minute and --per-day`);
   }
   if (perMinute === undefined && perDay === undefined) return { name: plan };
   throw new UsageError(
-    '--per-minute and --per-day are for the plan enterprise only; the other plans have fixed limits',
+    `--per-minute and --per-day are for the plan ${PLANS_WITHOUT_LIMITS} only; the other plans have fixed limits`,
   );
+}
+
+/** The options that end a plan by itself. */
+export interface TemporaryPlanFlags {
+  readonly until?: string;
+  readonly reason?: string;
+}
+
+/**
+ * @returns `undefined` where the plan is to last
+ * @throws UsageError where there is a reason without an end, or either is malformed
+ */
+export function parseTemporaryPlan(plan: Plan, flags: TemporaryPlanFlags, now: Date): TemporaryPlan | undefined {
+  if (flags.until === undefined) {
+    if (flags.reason === undefined) return undefined;
+    throw new UsageError('--reason is only for a temporary plan: give --until too');
+  }
+  const until = parseTime('--until', flags.until, now);
+  const reason = flags.reason === undefined ? undefined : parsePlanReason(flags.reason);
+  if (flags.reason !== undefined && reason === undefined) {
+    throw new UsageError(`--reason must be one line of 1 to ${PLAN_REASON_LENGTH_MAX} printable characters`);
+  }
+  return { plan, until, ...(reason && { reason }) };
 }
 
 /** @throws UsageError; its message never repeats the text, which may be a whole key */

@@ -1,4 +1,4 @@
-import { type ApiKeyId, PLAN_LIMITS } from '@petstore/domain';
+import { type ApiKeyId, PLANS } from '@petstore/domain';
 import {
   apiKeySubject,
   connectRedis,
@@ -41,7 +41,7 @@ async function withRedis(work: (redis: ReturnType<typeof connectRedis>) => Promi
 }
 
 const request = async (limiter: Pick<RateLimiter, 'check'>, id: ApiKeyId): Promise<string> =>
-  (await limiter.check(apiKeySubject(id, PLAN_LIMITS.free), 1)).outcome;
+  (await limiter.check(apiKeySubject(id, PLANS.free.limits), 1)).outcome;
 
 /** The limiter of a server. It waits for Redis, however busy the machine is. */
 const withLimiter = (work: (limiter: RateLimiter) => Promise<void>) =>
@@ -90,10 +90,19 @@ describe('limits show', () => {
     expect(await commandLine.json(['limits', 'show', id], { environment })).toMatchObject({ minute: { reset } });
   });
 
+  test('goes by the plan in force', async () => {
+    const id = await createFreeKey();
+    await commandLine.json(['keys', 'set-plan', id, '--plan', 'business', '--until', '1h']);
+    expect(await commandLine.json(['limits', 'show', id], { environment })).toMatchObject({
+      minute: { limit: 1_000 },
+      day: { limit: 100_000 },
+    });
+  });
+
   test('is a table for people', async () => {
     const { stdout, stderr } = await commandLine.run(['limits', 'show', await createFreeKey()], { environment });
     expect(stdout).toMatch(/^window +limit +used +remaining +reset\nminute +60 +0 +60 /);
-    expect(stderr).toContain('Not banned; 0 strikes.');
+    expect(stderr).toContain('Not banned; 0 refusals count towards a ban.');
   });
 
   test('refuses a key that does not exist', async () => {
@@ -104,7 +113,7 @@ describe('limits show', () => {
 });
 
 describe('bans', () => {
-  test('are listed, shown and lifted, strikes and all', async () => {
+  test('are listed, shown and lifted, refusals and all', async () => {
     const id = await createFreeKey();
     await getBanned(id);
     const ban = { until: expect.stringMatching(/^\d{4}-.*Z$/), level: 1 };

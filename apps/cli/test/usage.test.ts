@@ -1,3 +1,4 @@
+import { describeLimits, PLANS } from '@petstore/domain';
 import { createTestDatabase } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
@@ -36,6 +37,13 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
     ['keys rotate abcdEFGH --overlap yesterday', '--overlap must be a duration such as'],
     ['keys set-plan abcdEFGH', "'--plan <plan>' not specified"],
     ['keys set-plan abcdEFGH --plan pro --per-day 5', 'for the plan enterprise only'],
+    ['keys set-plan abcdEFGH --plan pro --until yesterday', '--until must be a duration such as'],
+    ['keys set-plan abcdEFGH --plan pro --until 0s', '--until must be in the future'],
+    ['keys set-plan abcdEFGH --plan pro --until 2020-01-01T00:00:00Z', '--until must be in the future'],
+    ['keys set-plan abcdEFGH --plan enterprise --until 1h', 'needs both --per-minute and --per-day'],
+    ['keys set-plan abcdEFGH --plan pro --reason sale', '--reason is only for a temporary plan'],
+    ['keys set-plan abcdEFGH --plan pro --until 1h --reason a\u001b[31mb', '--reason must be one line of 1 to 200'],
+    [`keys set-plan abcdEFGH --plan pro --until 1h --reason ${'n'.repeat(201)}`, '--reason must be one line'],
     ['orders generate', "'--count <n>' not specified"],
     ['orders generate --count 0', '--count must be a whole number from 1'],
     ['orders generate --count many', '--count must be a whole number from 1'],
@@ -50,6 +58,7 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
   ])('petstore %s', async (line, complaint) => {
     const { code, stdout, stderr } = await commandLine.run(line.split(' ').filter((word) => word !== ''));
     expect(stderr).toContain(complaint);
+    expect(stderr).not.toContain('\u001b');
     expect(stderr).not.toMatch(/ at .*\.ts:\d+/); // no stack
     expect(stderr).not.toContain(LONG_KEY);
     expect([code, stdout]).toEqual([2, '']);
@@ -97,6 +106,16 @@ test('help ends with 0', async () => {
       expect([code, stderr]).toEqual([0, '']);
       expect(stdout).toContain('Usage: petstore');
       expect(stdout).toBe(results[0]?.stdout);
+    }
+  }
+});
+
+test('help describes every plan', async () => {
+  for (const command of ['create', 'set-plan']) {
+    const { stdout } = await petstore(['keys', command, '--help']);
+    for (const [name, { purpose, limits }] of Object.entries(PLANS)) {
+      const said = typeof limits === 'string' ? '' : `${describeLimits(limits)}. `;
+      expect(stdout.replace(/ +/g, ' ')).toContain(`\n ${name} ${said}${purpose}\n`);
     }
   }
 });
@@ -150,21 +169,19 @@ describe('migrate', () => {
   }
 
   test('brings an empty database up to date, and --status does not', async () => {
+    const names = ['0001-initial-schema', '0002-orders-of-a-pet', '0003-temporary-plans'];
     await withEmptyDatabase(async (environment) => {
       const json = async (...args: string[]): Promise<unknown> => {
         const { code, stdout } = await petstore([...args, '--json'], { environment });
         expect(code).toBe(0);
         return JSON.parse(stdout);
       };
-      const pending = { applied: [], pending: ['0001-initial-schema', '0002-orders-of-a-pet'] };
+      const pending = { applied: [], pending: names };
       expect(await json('migrate', '--status')).toEqual(pending);
       expect(await json('migrate', '--status')).toEqual(pending);
-      expect(await json('migrate')).toEqual({ applied: ['0001-initial-schema', '0002-orders-of-a-pet'] });
+      expect(await json('migrate')).toEqual({ applied: names });
       expect(await json('migrate')).toEqual({ applied: [] });
-      expect(await json('migrate', '--status')).toEqual({
-        applied: ['0001-initial-schema', '0002-orders-of-a-pet'],
-        pending: [],
-      });
+      expect(await json('migrate', '--status')).toEqual({ applied: names, pending: [] });
     });
   });
 

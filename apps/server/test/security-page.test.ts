@@ -6,7 +6,7 @@ import {
   FREE_CALLS_PER_MINUTE,
   KEY_REQUESTS_IN_FLIGHT_MAX,
   longListsOfPlan,
-  PLAN_LIMITS,
+  PLANS,
   PREFLIGHTS_PER_MINUTE,
 } from '@petstore/domain';
 import { expect, test } from 'vitest';
@@ -16,7 +16,7 @@ import { ROOT } from './process/support/documentation.ts';
 const number = new Intl.NumberFormat('en-US').format;
 const seconds = (ms: number) => `${ms / 1_000} s`;
 const longLists = longListsOfPlan({ name: 'free' });
-const longListsOfEnterprise = longListsOfPlan({ name: 'enterprise', limits: PLAN_LIMITS.free });
+const longListsOfEnterprise = longListsOfPlan({ name: 'enterprise', limits: PLANS.free.limits });
 /** Requests that a plan can keep open by bodies that take as long as they may. */
 const slowBodies = (perMinute: number) =>
   Math.min((perMinute * BOUNDS.requestTimeoutMs) / 60_000, KEY_REQUESTS_IN_FLIGHT_MAX);
@@ -36,14 +36,14 @@ test.each([
   `${seconds(BOUNDS.keepAliveTimeoutMs)} between requests; ${number(BOUNDS.maxHeaderBytes)} bytes of headers`,
   `\`limits.current\` ${FREE_CALLS_PER_MINUTE} a minute of a key`,
   `preflights ${PREFLIGHTS_PER_MINUTE} a minute of an address`,
-  `${number(PLAN_LIMITS.free.perDay)} orders a day with a Free key`,
-  `a Free key holds ${slowBodies(PLAN_LIMITS.free.perMinute)}, Pro ${slowBodies(PLAN_LIMITS.pro.perMinute)}, ` +
-    `Business all ${slowBodies(PLAN_LIMITS.business.perMinute)}`,
+  `${number(PLANS.free.limits.perDay)} orders a day with a Free key`,
+  `a Free key holds ${slowBodies(PLANS.free.limits.perMinute)}, Pro ${slowBodies(PLANS.pro.limits.perMinute)}, ` +
+    `Business all ${slowBodies(PLANS.business.limits.perMinute)}`,
   `${10 * longLists} of the ${BOUNDS.maxStreams} lists, ` +
     `${number(10 * KEY_REQUESTS_IN_FLIGHT_MAX)} of the ${number(BOUNDS.maxRequestsInFlight)} requests`,
   `${BOUNDS.maxStreams / longLists} keys fill the ${BOUNDS.maxStreams} places`,
   `${Math.ceil(BOUNDS.maxRequestsInFlight / KEY_REQUESTS_IN_FLIGHT_MAX)} Business keys, or ` +
-    `${Math.ceil(BOUNDS.maxRequestsInFlight / slowBodies(PLAN_LIMITS.free.perMinute))} Free ones`,
+    `${Math.ceil(BOUNDS.maxRequestsInFlight / slowBodies(PLANS.free.limits.perMinute))} Free ones`,
 ])('docs/security.md states the actual bounds: %s', (statement) => {
   expect(readFileSync(join(ROOT, 'docs/security.md'), 'utf8')).toContain(statement);
 });

@@ -22,7 +22,10 @@ describe('the Authorization header', () => {
     const { id, text } = await fixture.createKey();
     const lookUpsBefore = fixture.lookUps.length;
     for (const header of [`Bearer ${text}`, `bearer ${text}`, `BEARER   ${text}`, `bEaReR \t ${text}`]) {
-      expect(await fixture.authenticator.authenticate(header)).toMatchObject({ type: 'authenticated', key: { id } });
+      expect(await fixture.authenticator.authenticate(header)).toMatchObject({
+        type: 'authenticated',
+        principal: { keyId: id },
+      });
     }
     expect(fixture.lookUps).toHaveLength(lookUpsBefore + 1);
   });
@@ -50,7 +53,6 @@ describe('a key', () => {
     expect(await fixture.authenticator.authenticate(`Bearer ${text}`)).toEqual({
       type: 'authenticated',
       principal: { type: 'api-key', keyId: id, kind, plan: { name: 'free' } },
-      key: expect.objectContaining({ id, kind, plan: { name: 'free' } }),
     });
   });
 
@@ -111,6 +113,61 @@ describe('a key', () => {
     fixture.clock.advance(3_000);
     expect(fixture.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
     expect(fixture.authenticator.authenticate(`Bearer ${newText}`)).toMatchObject({ type: 'authenticated' });
+  });
+});
+
+describe('a temporary plan', () => {
+  const FREE = { type: 'authenticated', principal: { plan: { name: 'free' } } };
+  const BUSINESS = { type: 'authenticated', principal: { plan: { name: 'business' } } };
+
+  async function openRaised() {
+    const fixture = await openTestAuthenticator();
+    const { id, text } = await fixture.createKey();
+    const raise = (ms: number) =>
+      fixture.persistence.keyAdministration.setTemporaryPlan(id, {
+        plan: { name: 'business' },
+        until: new Date(fixture.clock().getTime() + ms),
+      });
+    return { fixture, id, raise, authenticate: () => fixture.authenticator.authenticate(`Bearer ${text}`) };
+  }
+
+  test('is in force within 5 seconds, or at once where it is announced', async () => {
+    const { fixture, id, raise, authenticate } = await openRaised();
+    await using _ = fixture;
+    expect(await authenticate()).toMatchObject(FREE);
+    await raise(60_000);
+    expect(authenticate()).toMatchObject(FREE);
+    fixture.clock.advance(5_000);
+    expect(await authenticate()).toMatchObject(BUSINESS);
+    await raise(1_000);
+    fixture.authenticator.forget(id);
+    expect(await authenticate()).toMatchObject(BUSINESS);
+    fixture.clock.advance(1_000);
+    expect(authenticate()).toMatchObject(FREE);
+  });
+
+  test('ends to the millisecond while the key is known, without a look-up', async () => {
+    const { fixture, raise, authenticate } = await openRaised();
+    await using _ = fixture;
+    await raise(1_000);
+    const first = await authenticate();
+    fixture.clock.advance(999);
+    expect(authenticate()).toBe(first);
+    expect(first).toMatchObject(BUSINESS);
+    fixture.clock.advance(1);
+    const second = authenticate();
+    expect(second).toMatchObject(FREE);
+    expect(authenticate()).toBe(second);
+    expect(fixture.lookUps).toHaveLength(1);
+  });
+
+  test('has ended for a key that has to be looked up again', async () => {
+    const { fixture, raise, authenticate } = await openRaised();
+    await using _ = fixture;
+    await raise(10_000);
+    expect(await authenticate()).toMatchObject(BUSINESS);
+    fixture.clock.advance(10_000);
+    expect(await authenticate()).toMatchObject(FREE);
   });
 });
 

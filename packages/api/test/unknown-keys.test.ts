@@ -72,7 +72,7 @@ describe('keys that nobody knows', () => {
       if (identity.type !== 'look-up') throw new Error('nobody was to be asked');
       return identity;
     };
-    expect(lookUp(text).knownKey).toBeUndefined();
+    expect(lookUp(text).knownPrincipal).toBeUndefined();
     await lookUp(text).lookUp();
     isHung = true;
     const waiting = Array.from({ length: 512 }, () => lookUp(unknownKeyText()).lookUp());
@@ -80,7 +80,7 @@ describe('keys that nobody knows', () => {
     await expect(lookUp(unknownKeyText()).lookUp()).rejects.toBeInstanceOf(ApiError);
     expect(answers).toHaveLength(512);
     clock.advance(6_000);
-    expect(lookUp(text).knownKey).toMatchObject({ id });
+    expect(lookUp(text).knownPrincipal).toMatchObject({ keyId: id });
     const known = lookUp(text).lookUp();
     expect(answers).toHaveLength(513);
     for (const answer of answers) answer.resolve(undefined);

@@ -1,6 +1,7 @@
 export * from './api-key.ts';
 export * from './decide-order.ts';
 export * from './ids.ts';
+export * from './key-plan.ts';
 export * from './order.ts';
 export * from './order-listing.ts';
 export * from './order-page.ts';

@@ -9,28 +9,66 @@ export interface RequestLimits {
 export const LIMIT_MIN = 1;
 export const LIMIT_MAX = 1_000_000_000;
 
-/** The plans with fixed limits. */
-export const PLAN_LIMITS = {
-  free: { perMinute: 60, perDay: 1_000 },
-  pro: { perMinute: 300, perDay: 10_000 },
-  business: { perMinute: 1_000, perDay: 100_000 },
-} as const satisfies Record<string, RequestLimits>;
+interface PlanDefinition {
+  /** Its name in the documentation. */
+  readonly label: string;
+  /** Whom it is for, in one sentence. */
+  readonly purpose: string;
+  readonly limits: RequestLimits | 'set for each key';
+  /** Long lists and subscriptions that a key may have in flight in one process. */
+  readonly longListsMax: number;
+}
 
-export type FixedPlanName = keyof typeof PLAN_LIMITS;
-export type PlanName = FixedPlanName | 'enterprise';
+/** Everything that depends on the plan of a key. What documents and the command line say of plans is held against it. */
+export const PLANS = {
+  free: {
+    label: 'Free',
+    purpose: 'For trying the service out, and for programs that call now and then.',
+    limits: { perMinute: 60, perDay: 1_000 },
+    longListsMax: 4,
+  },
+  pro: {
+    label: 'Pro',
+    purpose: 'For one program in daily use.',
+    limits: { perMinute: 300, perDay: 10_000 },
+    longListsMax: 4,
+  },
+  business: {
+    label: 'Business',
+    purpose: 'For many users at a time, or several programs behind one key.',
+    limits: { perMinute: 1_000, perDay: 100_000 },
+    longListsMax: 4,
+  },
+  enterprise: {
+    label: 'Enterprise',
+    purpose: 'For those who need more than Business allows: each key has limits of its own.',
+    limits: 'set for each key',
+    longListsMax: 16,
+  },
+} as const satisfies Record<string, PlanDefinition>;
 
-export const PLAN_NAMES = ['free', 'pro', 'business', 'enterprise'] as const satisfies readonly PlanName[];
+export type PlanName = keyof typeof PLANS;
 
-/** A plan as a key holds it: enterprise carries limits of its own. */
-export type Plan = { readonly name: FixedPlanName } | { readonly name: 'enterprise'; readonly limits: RequestLimits };
+type FixedPlanName = {
+  [Name in PlanName]: (typeof PLANS)[Name]['limits'] extends RequestLimits ? Name : never;
+}[PlanName];
 
-export const limitsOfPlan = (plan: Plan): RequestLimits =>
-  plan.name === 'enterprise' ? plan.limits : PLAN_LIMITS[plan.name];
+export const PLAN_NAMES = Object.keys(PLANS) as readonly PlanName[]; // those of the table, which is constant
 
-/** Long lists and subscriptions that a key may have in flight in one process. */
-const LONG_LISTS_MAX = { free: 4, pro: 4, business: 4, enterprise: 16 } as const satisfies Record<PlanName, number>;
+export const hasFixedLimits = (name: PlanName): name is FixedPlanName => PLANS[name].limits !== 'set for each key';
 
-export const longListsOfPlan = ({ name }: Plan): number => LONG_LISTS_MAX[name];
+/** A plan as a key holds it: with limits of its own where the plan has none. */
+export type Plan =
+  | { readonly name: FixedPlanName }
+  | { readonly name: Exclude<PlanName, FixedPlanName>; readonly limits: RequestLimits };
+
+export const limitsOfPlan = (plan: Plan): RequestLimits => ('limits' in plan ? plan.limits : PLANS[plan.name].limits);
+
+export const longListsOfPlan = ({ name }: Plan): number => PLANS[name].longListsMax;
+
+/** Limits in words: `1,000 a minute, 100,000 a day`. */
+export const describeLimits = ({ perMinute, perDay }: RequestLimits): string =>
+  `${perMinute.toLocaleString('en')} a minute, ${perDay.toLocaleString('en')} a day`;
 
 /** Requests that a key may have in flight in one process; a batch counts what it holds. */
 export const KEY_REQUESTS_IN_FLIGHT_MAX = 256;

@@ -1,10 +1,17 @@
 import type { ApiKeyId, ApiKeyKind } from './api-key.ts';
 import type { Plan } from './plan.ts';
 
+/** A caller with an API key. */
+export interface ApiKeyPrincipal {
+  readonly type: 'api-key';
+  readonly keyId: ApiKeyId;
+  readonly kind: ApiKeyKind;
+  /** The one in force when the call began. */
+  readonly plan: Plan;
+}
+
 /** On whose behalf a procedure runs. Callers in the same process name themselves; there is no anonymous principal. */
-export type Principal =
-  | { readonly type: 'api-key'; readonly keyId: ApiKeyId; readonly kind: ApiKeyKind; readonly plan: Plan }
-  | { readonly type: 'in-process'; readonly name: string };
+export type Principal = ApiKeyPrincipal | { readonly type: 'in-process'; readonly name: string };
 
 /** Who may place, ship and complete orders. */
 export const isInternal = (principal: Principal): boolean =>

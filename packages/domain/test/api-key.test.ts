@@ -8,7 +8,6 @@ import {
   hashApiKeyText,
   isApiKeyText,
   isValidAt,
-  limitsOfPlan,
 } from '../src/index.ts';
 
 const NOW = new Date('2026-06-01T00:00:00Z');
@@ -71,7 +70,7 @@ describe('isValidAt', () => {
     id: generateApiKeyId(randomBytes),
     name: 'test',
     kind: 'external',
-    plan: { name: 'free' },
+    lastingPlan: { name: 'free' },
     createdAt: EARLIER,
   };
 
@@ -83,21 +82,4 @@ describe('isValidAt', () => {
     ['a rotated secret within the overlap', { key, secretExpiresAt: LATER }, true],
     ['a rotated secret past the overlap', { key, secretExpiresAt: NOW }, false],
   ])('%s', (_, secret, valid) => expect(isValidAt(secret, NOW)).toBe(valid));
-});
-
-describe('limitsOfPlan', () => {
-  it.each([
-    ['free', 60, 1_000],
-    ['pro', 300, 10_000],
-    ['business', 1_000, 100_000],
-  ] as const)('%s: %d a minute, %d a day', (name, perMinute, perDay) => {
-    expect(limitsOfPlan({ name })).toEqual({ perMinute, perDay });
-  });
-
-  it('enterprise: whatever was agreed', () => {
-    expect(limitsOfPlan({ name: 'enterprise', limits: { perMinute: 5, perDay: 9 } })).toEqual({
-      perMinute: 5,
-      perDay: 9,
-    });
-  });
 });

@@ -6,7 +6,11 @@ import {
   hashApiKeyText,
   isValidAt,
   LIMIT_MAX,
+  PLAN_REASON_LENGTH_MAX,
   type Plan,
+  type PlanReason,
+  parsePlanReason,
+  type TemporaryPlan,
 } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
 import type { NewApiKey } from '../src/index.ts';
@@ -28,6 +32,13 @@ async function createKey(facts: Partial<NewApiKey> = {}) {
 
 const find = (secret: Uint8Array) => store.persistence.apiKeys.findSecret(secret);
 
+function reason(text: string): PlanReason {
+  const parsed = parsePlanReason(text);
+  if (parsed === undefined) throw new Error('the reason of a test must be one');
+  return parsed;
+}
+
+const SALE: TemporaryPlan = { plan: { name: 'business' }, until: after(HOUR_MS) };
 const ENTERPRISE: Plan = { name: 'enterprise', limits: { perMinute: 1, perDay: LIMIT_MAX } };
 
 describe('a key', () => {
@@ -39,11 +50,13 @@ describe('a key', () => {
     { plan: { name: 'business' } },
     { plan: ENTERPRISE, kind: 'internal' },
     { expiresAt: after(HOUR_MS) },
-  ])('is found by its secret as it was made: %j', async (facts) => {
-    const { id, secret, key, request } = await createKey(facts);
-    expect(key).toEqual(request);
-    expect(await find(secret)).toEqual({ key: request });
-    expect(await store.persistence.keyAdministration.findKey(id)).toEqual(request);
+  ])('is found by its secret as it was made: %j', async (wanted) => {
+    const { id, secret, key, request } = await createKey(wanted);
+    const { plan, ...facts } = request;
+    const made = { ...facts, lastingPlan: plan };
+    expect(key).toEqual(made);
+    expect(await find(secret)).toEqual({ key: made });
+    expect(await store.persistence.keyAdministration.findKey(id)).toEqual(made);
   });
 
   test('is not found by another secret', async () => {
@@ -84,21 +97,61 @@ describe('a change of plan', () => {
   test('brings the new limits, and takes the old ones away', async () => {
     const { id, secret } = await createKey({ plan: ENTERPRISE });
     const { keyAdministration } = store.persistence;
-    expect(await keyAdministration.setPlan(id, { name: 'pro' })).toMatchObject({ plan: { name: 'pro' } });
-    expect((await find(secret))?.key.plan).toEqual({ name: 'pro' });
-    expect(await keyAdministration.setPlan(id, ENTERPRISE)).toMatchObject({ plan: ENTERPRISE });
-    expect((await find(secret))?.key.plan).toEqual(ENTERPRISE);
+    expect(await keyAdministration.setPlan(id, { name: 'pro' })).toMatchObject({ lastingPlan: { name: 'pro' } });
+    expect((await find(secret))?.key.lastingPlan).toEqual({ name: 'pro' });
+    expect(await keyAdministration.setPlan(id, ENTERPRISE)).toMatchObject({ lastingPlan: ENTERPRISE });
+    expect((await find(secret))?.key.lastingPlan).toEqual(ENTERPRISE);
   });
 
   test('on a key that does not exist tells so', async () => {
-    const outcome = await store.persistence.keyAdministration.setPlan(NOBODY, { name: 'pro' });
-    expect(outcome).toBeUndefined();
+    const { keyAdministration } = store.persistence;
+    expect(await keyAdministration.setPlan(NOBODY, { name: 'pro' })).toBeUndefined();
+    expect(await keyAdministration.setTemporaryPlan(NOBODY, SALE)).toBeUndefined();
+  });
+
+  test.each<TemporaryPlan>([
+    SALE,
+    { plan: ENTERPRISE, until: after(1), reason: reason('n'.repeat(PLAN_REASON_LENGTH_MAX)) },
+    { plan: { name: 'free' }, until: new Date('9999-12-31T23:59:59.999Z'), reason: reason('🐕'.repeat(200)) },
+  ])('that is temporary keeps the lasting plan: %j', async (temporaryPlan) => {
+    const { id, secret, key } = await createKey({ plan: { name: 'pro' } });
+    const { keyAdministration } = store.persistence;
+    const raised = { ...key, temporaryPlan };
+    expect(await keyAdministration.setTemporaryPlan(id, temporaryPlan)).toEqual(raised);
+    expect(await find(secret)).toEqual({ key: raised });
+    expect(await keyAdministration.findKey(id)).toEqual(raised);
+    expect(await keyAdministration.listKeys()).toContainEqual(raised);
+  });
+
+  test('that is temporary replaces another such plan, limits and reason too', async () => {
+    const { id, secret, key } = await createKey({ plan: ENTERPRISE });
+    const { keyAdministration } = store.persistence;
+    await keyAdministration.setTemporaryPlan(id, { plan: ENTERPRISE, until: after(1), reason: reason('a sale') });
+    await keyAdministration.setTemporaryPlan(id, SALE);
+    expect(await find(secret)).toEqual({ key: { ...key, temporaryPlan: SALE } });
+  });
+
+  test('that lasts ends a temporary one', async () => {
+    const { id, secret, key } = await createKey();
+    const { keyAdministration } = store.persistence;
+    await keyAdministration.setTemporaryPlan(id, { plan: ENTERPRISE, until: after(1), reason: reason('a sale') });
+    expect(await keyAdministration.setPlan(id, { name: 'pro' })).toEqual({ ...key, lastingPlan: { name: 'pro' } });
+    expect(await find(secret)).toEqual({ key: { ...key, lastingPlan: { name: 'pro' } } });
   });
 });
 
 describe('rotating', () => {
   const rotate = (id: ApiKeyId, secretHash: Uint8Array, now: Date, overlapEndsAt: Date) =>
     store.persistence.keyAdministration.rotateKey(id, { secretHash, now, overlapEndsAt });
+
+  test('keeps a temporary plan', async () => {
+    const { id, key } = await createKey();
+    await store.persistence.keyAdministration.setTemporaryPlan(id, SALE);
+    const fresh = newSecret(id);
+    const raised = { ...key, temporaryPlan: SALE };
+    expect(await rotate(id, fresh, after(10), after(HOUR_MS))).toEqual({ ok: true, value: raised });
+    expect(await find(fresh)).toEqual({ key: raised });
+  });
 
   test('keeps both secrets valid for the overlap, under one id', async () => {
     const { id, secret: old, key } = await createKey();

@@ -47,6 +47,8 @@ const WAYS = {
     keyAdministration.rotateKey(NOBODY, { secretHash: randomBytes(32), now: NOW, overlapEndsAt: NOW }),
   'keyAdministration.revokeKey': ({ keyAdministration }) => keyAdministration.revokeKey(NOBODY, NOW),
   'keyAdministration.setPlan': ({ keyAdministration }) => keyAdministration.setPlan(NOBODY, { name: 'pro' }),
+  'keyAdministration.setTemporaryPlan': ({ keyAdministration }) =>
+    keyAdministration.setTemporaryPlan(NOBODY, { plan: { name: 'pro' }, until: NOW }),
 } satisfies Record<WayName | `orders.listOrders().${keyof OrderListing & string}` | 'orders.findOrders, a search', Way>;
 const ways = Object.entries<Way>(WAYS);
 

@@ -1,11 +1,14 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { type ApiKeyId, generateApiKeyId, generateApiKeyText, hashApiKeyText } from '@petstore/domain';
 import { createTestDatabase } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';
 import { openPersistence, SchemaError } from '../src/index.ts';
-import { MIGRATION_NAMES } from '../src/schema/migration-names.ts';
+import { MIGRATION_NAMES, type MigrationName } from '../src/schema/migration-names.ts';
+import { createOrm } from '../src/schema/orm.ts';
+import { MIGRATIONS } from '../src/schema/run-migrations.ts';
 import { NewerDatabaseError, toSchemaError } from '../src/schema/schema-error.ts';
-import { newOrder, useTestStore } from './support.ts';
+import { NOW, newOrder, useTestStore } from './support.ts';
 
 describe('an empty database', () => {
   test('has everything pending, and nothing after migrating', async () => {
@@ -43,7 +46,7 @@ describe('an empty database', () => {
     const refusal = migrations.prepare({ mayMigrate: false });
     await expect(refusal).rejects.toThrow(SchemaError);
     await expect(refusal).rejects.toThrow(
-      'the database lacks migrations (0001-initial-schema, 0002-orders-of-a-pet), and MIGRATE is off; set MIGRATE=on to apply them',
+      'the database lacks migrations (0001-initial-schema, 0002-orders-of-a-pet, 0003-temporary-plans), and MIGRATE is off; set MIGRATE=on to apply them',
     );
     expect(await migrations.status()).toEqual({ applied: [], pending: MIGRATION_NAMES });
     expect(await migrations.prepare({ mayMigrate: true })).toEqual(MIGRATION_NAMES);
@@ -111,6 +114,40 @@ test('a defect of ours is no word of the database, and keeps its stack', () => {
   expect(toSchemaError(defect)).toBe(defect);
 });
 
+describe('a database of the release before temporary plans', () => {
+  test('keeps its keys, which that release goes on to read and change', async () => {
+    await using database = await createTestDatabase();
+    await migrateTo(database.url, '0002-orders-of-a-pet');
+    const id = generateApiKeyId(randomBytes);
+    const secretHash = hashApiKeyText(generateApiKeyText('live', id, randomBytes));
+    await using client = await openClient(database.url);
+    await client.query(
+      `insert into api_keys (id, name, kind, plan, per_minute, per_day, created_at)
+       values ($1, 'before', 'internal', 'enterprise', 5, 9, $2)`,
+      [id, NOW],
+    );
+    await client.query('insert into api_key_secrets values ($1, $2, $3)', [Buffer.from(secretHash), id, NOW]);
+    await using former = await prepareFormerRelease(database.url);
+    const before = await former.findSecret(secretHash);
+    expect(before).toMatchObject({ plan: 'enterprise', per_minute: 5, per_day: 9 });
+
+    await using persistence = openPersistence({ databaseUrl: database.url });
+    const { keyAdministration, migrations } = persistence;
+    expect(await migrations.migrate()).toEqual(['0003-temporary-plans']);
+    const lastingPlan = { name: 'enterprise', limits: { perMinute: 5, perDay: 9 } } as const;
+    const key = { id, name: 'before', kind: 'internal', lastingPlan, createdAt: NOW } as const;
+    expect(await persistence.apiKeys.findSecret(secretHash)).toEqual({ key });
+
+    const temporaryPlan = { plan: { name: 'business' }, until: new Date(NOW.getTime() + 1) } as const;
+    await keyAdministration.setTemporaryPlan(id, temporaryPlan);
+    expect(await former.findSecret(secretHash)).toEqual(before);
+    await former.setPlan(id, 'pro');
+    expect(await persistence.apiKeys.findSecret(secretHash)).toEqual({
+      key: { ...key, lastingPlan: { name: 'pro' }, temporaryPlan },
+    });
+  });
+});
+
 describe('a database that is up to date', () => {
   const store = useTestStore();
 
@@ -136,6 +173,42 @@ async function query(url: string, text: string): Promise<void> {
   const client = new pg.Client(url);
   await client.connect();
   await client.query(text).finally(() => client.end());
+}
+
+/** Applies the migrations of an earlier release, up to its last. */
+async function migrateTo(databaseUrl: string, last: MigrationName): Promise<void> {
+  const names = MIGRATION_NAMES.slice(0, MIGRATION_NAMES.indexOf(last) + 1);
+  const migrations = names.map((name) => ({ name, class: MIGRATIONS[name] }));
+  const orm = createOrm(databaseUrl, { statementTimeoutMs: 0, migrations });
+  await orm.migrator.up().finally(() => orm.close());
+}
+
+/** What the release before temporary plans sent, its look-up prepared on a connection that lives on. */
+async function prepareFormerRelease(databaseUrl: string) {
+  const client = await openClient(databaseUrl);
+  return {
+    async findSecret(secretHash: Uint8Array): Promise<unknown> {
+      const { rows } = await client.query({
+        name: 'find-secret',
+        text: `select k.id, k.name, k.kind, k.plan, k.per_minute, k.per_day, k.created_at, k.expires_at, k.revoked_at,
+                 k.last_used_at, s.expires_at
+               from api_key_secrets s join api_keys k on k.id = s.key_id
+               where s.hash = $1`,
+        values: [Buffer.from(secretHash)],
+      });
+      return rows[0];
+    },
+    async setPlan(id: ApiKeyId, plan: string): Promise<void> {
+      await client.query('update api_keys set plan = $2, per_minute = null, per_day = null where id = $1', [id, plan]);
+    },
+    [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
+  };
+}
+
+async function openClient(databaseUrl: string): Promise<pg.Client & AsyncDisposable> {
+  const client = new pg.Client(databaseUrl);
+  await client.connect();
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
 }
 
 /** A role that may connect, and that is all. */

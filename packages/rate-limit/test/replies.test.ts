@@ -95,7 +95,7 @@ describe('whatever a server replies', () => {
     ['empty', bulk(Buffer.alloc(0))],
     ['no string', line(':', '37')],
     ['nothing', line('$', '-1')],
-    ['of an unknown outcome', bulk(checkReply(1, { code: 8 }))],
+    ['of an unknown outcome', bulk(checkReply(1, { code: 7 }))],
     ['of no time', bulk(checkReply(1, { atMs: Number.NaN }))],
   ])('a reply that is %s leaves the decision to this process, and opens the breaker after five', async (_, reply) => {
     await using server = new FalseRedis(() => bulk(checkReply(1)));

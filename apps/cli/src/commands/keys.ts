@@ -5,9 +5,20 @@ import {
   generateApiKeyText,
   hashApiKeyText,
   limitsOfPlan,
+  planInForce,
+  temporaryPlanAt,
 } from '@petstore/domain';
 import type { Command } from 'commander';
-import { addPlanOptions, type JsonFlag, type PlanFlags, parseApiKeyId, parsePlan, parseTime } from '../arguments.ts';
+import {
+  addPlanOptions,
+  type JsonFlag,
+  type PlanFlags,
+  parseApiKeyId,
+  parsePlan,
+  parseTemporaryPlan,
+  parseTime,
+  type TemporaryPlanFlags,
+} from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { CommandError, UsageError } from '../errors.ts';
 import { type Output, renderTable } from '../output.ts';
@@ -23,6 +34,8 @@ interface CreateFlags extends PlanFlags, JsonFlag {
 interface RotateFlags extends JsonFlag {
   readonly overlap: string;
 }
+
+interface SetPlanFlags extends PlanFlags, TemporaryPlanFlags, JsonFlag {}
 
 const NAME_LENGTH_MAX = 200;
 
@@ -54,9 +67,11 @@ export function addKeysCommands(program: Command, context: CommandContext): void
     .description('revoke a key permanently, on all servers')
     .argument('<ID>', '', parseApiKeyId)
     .action((id: ApiKeyId, flags: JsonFlag) => revokeKey(context, id, flags));
-  addPlanOptions(keys.command('set-plan').description('change the plan of a key'))
+  addPlanOptions(keys.command('set-plan').description('change the plan of a key, permanently or temporarily'))
     .argument('<ID>', '', parseApiKeyId)
-    .action((id: ApiKeyId, flags: PlanFlags & JsonFlag) => setPlan(context, id, flags));
+    .option('--until <when>', 'when the key is back on its lasting plan: 24h, or a date-time')
+    .option('--reason <text>', 'why the plan is temporary, for operators to read')
+    .action((id: ApiKeyId, flags: SetPlanFlags) => setPlan(context, id, flags));
 }
 
 async function createKey({ clock, randomBytes, withSession, output }: CommandContext, flags: CreateFlags) {
@@ -73,7 +88,7 @@ async function createKey({ clock, randomBytes, withSession, output }: CommandCon
   const key = await withSession(({ persistence }) =>
     persistence.keyAdministration.createKey(newKey, hashApiKeyText(text)),
   );
-  await printKeyText(output, key, text, flags);
+  await printKeyText(output, keyRow(key, createdAt), text, flags);
 }
 
 async function rotateKey(context: CommandContext, id: ApiKeyId, flags: RotateFlags) {
@@ -89,12 +104,13 @@ async function rotateKey(context: CommandContext, id: ApiKeyId, flags: RotateFla
     return decision.value;
   });
   output.message(`The old key is valid until ${overlapEndsAt.toISOString()}.`);
-  await printKeyText(output, key, text, flags);
+  await printKeyText(output, keyRow(key, now), text, flags);
 }
 
-async function listKeys({ withSession, output }: CommandContext, { json }: JsonFlag) {
+async function listKeys({ clock, withSession, output }: CommandContext, { json }: JsonFlag) {
   const keys = await withSession(({ persistence }) => persistence.keyAdministration.listKeys());
-  const rows = keys.map(keyRow);
+  const now = clock();
+  const rows = keys.map((key) => keyRow(key, now));
   if (json) await output.writeJson(rows);
   else if (rows.length === 0) output.message('There are no keys. "keys create" creates one.');
   else await output.write(renderTable(rows));
@@ -106,9 +122,14 @@ const showKey = (context: CommandContext, id: ApiKeyId, flags: JsonFlag) =>
 const revokeKey = (context: CommandContext, id: ApiKeyId, flags: JsonFlag) =>
   changeKey(context, id, flags, ({ persistence }) => persistence.keyAdministration.revokeKey(id, context.clock()));
 
-function setPlan(context: CommandContext, id: ApiKeyId, flags: PlanFlags & JsonFlag) {
+function setPlan(context: CommandContext, id: ApiKeyId, flags: SetPlanFlags) {
   const plan = parsePlan(flags);
-  return changeKey(context, id, flags, ({ persistence }) => persistence.keyAdministration.setPlan(id, plan));
+  const temporaryPlan = parseTemporaryPlan(plan, flags, context.clock());
+  return changeKey(context, id, flags, ({ persistence: { keyAdministration } }) =>
+    temporaryPlan === undefined
+      ? keyAdministration.setPlan(id, plan)
+      : keyAdministration.setTemporaryPlan(id, temporaryPlan),
+  );
 }
 
 const changeKey = (
@@ -124,16 +145,16 @@ const changeKey = (
   });
 
 async function printKey(
-  { withSession, output }: CommandContext,
+  { clock, withSession, output }: CommandContext,
   { json }: JsonFlag,
   get: (session: Session) => Promise<ApiKey>,
 ) {
-  const row = keyRow(await withSession(get));
+  const row = keyRow(await withSession(get), clock());
   await (json ? output.writeJson(row) : output.write(renderTable([row])));
 }
 
-async function printKeyText(output: Output, key: ApiKey, text: string, { json }: JsonFlag): Promise<void> {
-  const { id, plan, perMinute, perDay, kind, name, expiresAt } = keyRow(key);
+async function printKeyText(output: Output, row: KeyRow, text: string, { json }: JsonFlag): Promise<void> {
+  const { id, plan, perMinute, perDay, kind, name, expiresAt } = row;
   try {
     if (json) return await output.writeJson({ id, key: text, plan, perMinute, perDay, kind, name, expiresAt });
     output.message('Store this key now: it is not shown again.');
@@ -145,8 +166,14 @@ async function printKeyText(output: Output, key: ApiKey, text: string, { json }:
   }
 }
 
-/** A key as it is shown, without its text. */
-function keyRow({ id, plan, kind, name, createdAt, expiresAt, revokedAt, lastUsedAt }: ApiKey) {
+type KeyRow = ReturnType<typeof keyRow>;
+
+/** A key as it is shown, without its text. `plan` and the limits are those in force. */
+function keyRow(key: ApiKey, now: Date) {
+  const { id, lastingPlan, kind, name, createdAt, expiresAt, revokedAt, lastUsedAt } = key;
+  const plan = planInForce(key, now);
+  const temporaryPlan = temporaryPlanAt(key, now);
+  const { perMinute: lastingPerMinute, perDay: lastingPerDay } = limitsOfPlan(lastingPlan);
   return {
     id,
     plan: plan.name,
@@ -157,5 +184,10 @@ function keyRow({ id, plan, kind, name, createdAt, expiresAt, revokedAt, lastUse
     expiresAt: expiresAt?.toISOString() ?? null,
     revokedAt: revokedAt?.toISOString() ?? null,
     lastUsedAt: lastUsedAt?.toISOString() ?? null,
+    planUntil: temporaryPlan?.until.toISOString() ?? null,
+    planReason: temporaryPlan?.reason ?? null,
+    lastingPlan: lastingPlan.name,
+    lastingPerMinute,
+    lastingPerDay,
   };
 }

@@ -1,4 +1,4 @@
-import { type ApiKeyId, limitsOfPlan } from '@petstore/domain';
+import { type ApiKeyId, limitsOfPlan, planInForce } from '@petstore/domain';
 import {
   apiKeySubject,
   connectToAdministrate,
@@ -30,14 +30,14 @@ export function addLimitsCommands(program: Command, context: CommandContext): vo
     .action((flags: JsonFlag) => listBans(context, flags));
   bans
     .command('lift')
-    .description('lift the ban of a key and clear its strikes; running servers follow within 5 s')
+    .description('lift the ban of a key and forget its refusals; running servers follow within 5 s')
     .argument('<ID>', '', parseApiKeyId)
     .action((id: ApiKeyId, flags: JsonFlag) => liftBan(context, id, flags));
 }
 
-async function showLimits({ withSession, output }: CommandContext, id: ApiKeyId, { json }: JsonFlag) {
+async function showLimits({ clock, withSession, output }: CommandContext, id: ApiKeyId, { json }: JsonFlag) {
   const snapshot = await withSession(async (session) => {
-    const { plan } = await findKey(session, id);
+    const plan = planInForce(await findKey(session, id), clock());
     return withLimits(session, (limits) => limits.readStatus(apiKeySubject(id, limitsOfPlan(plan))));
   });
   if (json) return output.writeJson(snapshotJson(snapshot));
@@ -46,7 +46,7 @@ async function showLimits({ withSession, output }: CommandContext, id: ApiKeyId,
     renderTable([windowRow('minute', minute, used.minute), ...(day ? [windowRow('day', day, used.day)] : [])]),
   );
   const status = ban === undefined ? 'Not banned' : `Banned until ${formatTime(ban.untilMs)} (ban ${ban.level})`;
-  output.message(`${status}; ${strikes} strikes.`);
+  output.message(`${status}; ${strikes} refusals count towards a ban.`);
 }
 
 async function listBans({ withSession, output }: CommandContext, { json }: JsonFlag) {
@@ -63,7 +63,7 @@ async function liftBan({ withSession, output }: CommandContext, id: ApiKeyId, { 
     return withLimits(session, (limits) => limits.liftBan(id));
   });
   if (json) await output.writeJson({ id, lifted });
-  else output.message(lifted ? `The ban of ${id} is lifted.` : `${id} was not banned; its strikes are cleared.`);
+  else output.message(lifted ? `The ban of ${id} is lifted.` : `${id} was not banned; its refusals are forgotten.`);
 }
 
 /** @throws CommandError where no limits are shared over Redis, or Redis does not respond */

@@ -4,6 +4,7 @@ import {
   type ApiKeyId,
   generateApiKeyId,
   generateApiKeyText,
+  hasFixedLimits,
   PLAN_NAMES,
   type Plan,
   type PlanName,
@@ -23,11 +24,11 @@ interface StoredDemoKey {
   readonly text: string;
 }
 
-/** The limits of the demo key of the plan without fixed ones. */
-const ENTERPRISE_LIMITS = { perMinute: 5_000, perDay: 1_000_000 };
+/** Those of a demo key whose plan has none. */
+const DEMO_LIMITS = { perMinute: 5_000, perDay: 1_000_000 };
 
 export const planOfDemoKey = (name: PlanName): Plan =>
-  name === 'enterprise' ? { name, limits: ENTERPRISE_LIMITS } : { name };
+  hasFixedLimits(name) ? { name } : { name, limits: DEMO_LIMITS };
 
 /** Holds the whole keys, readable by its owner only. */
 export const demoKeysFile = (dataFolder: string): string => join(dataFolder, 'demo-keys.json');

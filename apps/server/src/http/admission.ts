@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError, type ErrorCode } from '@petstore/api';
 import {
-  type ApiKey,
   type ApiKeyId,
+  type ApiKeyPrincipal,
   FREE_CALLS_PER_MINUTE,
   KEY_REQUESTS_IN_FLIGHT_MAX,
   PREFLIGHTS_PER_MINUTE,
@@ -80,7 +80,7 @@ export class Admission {
     const caller = await this.#identification.identify(exchange, cost.calls);
     switch (caller.type) {
       case 'authenticated':
-        return this.#admitKey(exchange, caller.key, cost);
+        return this.#admitKey(exchange, caller.principal, cost);
       case 'missing':
         return this.#refuseWithoutKey(exchange, 'missing_api_key');
       case 'invalid':
@@ -104,15 +104,15 @@ export class Admission {
     }
     const subject =
       caller.type === 'authenticated'
-        ? this.#identification.subjectOfKey(caller.key)
+        ? this.#identification.subjectOfKey(caller.principal)
         : this.#identification.subjectOfAddress(exchange);
     await this.#count(exchange, subject, 1);
     exchange.fail(error);
   }
 
-  async #admitKey(exchange: Exchange, key: ApiKey, { calls, charged }: RequestCost): Promise<boolean> {
-    const subject = this.#identification.subjectOfKey(key);
-    if (calls > charged && !this.#mayCallFree(exchange, subject, key.id)) return false;
+  async #admitKey(exchange: Exchange, principal: ApiKeyPrincipal, { calls, charged }: RequestCost): Promise<boolean> {
+    const subject = this.#identification.subjectOfKey(principal);
+    if (calls > charged && !this.#mayCallFree(exchange, subject, principal.keyId)) return false;
     if (charged === 0) {
       if (!(await this.#admitFree(exchange, subject))) return false;
     } else {

@@ -1,7 +1,7 @@
 import type { Authentication, Authenticator, KeyLookUp } from '@petstore/api';
 import {
   ADDRESS_REQUESTS_IN_FLIGHT_MAX,
-  type ApiKey,
+  type ApiKeyPrincipal,
   KEY_REQUESTS_IN_FLIGHT_MAX,
   limitsOfPlan,
 } from '@petstore/domain';
@@ -51,8 +51,8 @@ export class Identification {
   readonly #options: IdentificationOptions;
   /** Requests in flight, by key or address. */
   readonly #inFlight = new InFlightCounts();
-  /** Made once for each key that the authenticator keeps. */
-  readonly #subjects = new WeakMap<ApiKey, ApiKeySubject>();
+  /** Made once for each principal that the authenticator keeps: a key whose plan changes becomes another. */
+  readonly #subjects = new WeakMap<ApiKeyPrincipal, ApiKeySubject>();
   /** Look-ups of this second, by address. */
   readonly #lookUps = new Map<string, number>();
   #secondEndsAtMs = 0;
@@ -69,18 +69,19 @@ export class Identification {
   identify(exchange: Exchange, calls: number): Caller | Promise<Caller> {
     const { authenticator, load } = this.#options;
     const identity = authenticator.identify(exchange.request.headers.authorization);
-    const key = identity.type === 'authenticated' ? identity.key : undefined;
-    if (load.isOverloaded) return { type: 'unserved', subject: this.#subjectOf(exchange, key), code: 'overloaded' };
+    const principal = identity.type === 'authenticated' ? identity.principal : undefined;
+    if (load.isOverloaded)
+      return { type: 'unserved', subject: this.#subjectOf(exchange, principal), code: 'overloaded' };
     if (identity.type === 'look-up') return this.#lookUp(exchange, identity, calls);
-    if (identity.type === 'authenticated') exchange.principal = identity.principal;
-    return this.#refuseCrowd(exchange, key, calls) ?? identity;
+    if (principal !== undefined) exchange.principal = principal;
+    return this.#refuseCrowd(exchange, principal, calls) ?? identity;
   }
 
-  subjectOfKey(key: ApiKey): ApiKeySubject {
-    let subject = this.#subjects.get(key);
+  subjectOfKey(principal: ApiKeyPrincipal): ApiKeySubject {
+    let subject = this.#subjects.get(principal);
     if (subject === undefined) {
-      subject = apiKeySubject(key.id, limitsOfPlan(key.plan));
-      this.#subjects.set(key, subject);
+      subject = apiKeySubject(principal.keyId, limitsOfPlan(principal.plan));
+      this.#subjects.set(principal, subject);
     }
     return subject;
   }
@@ -89,13 +90,13 @@ export class Identification {
     return clientAddressSubject(this.#options.clientAddress(request));
   }
 
-  #subjectOf = (exchange: Exchange, key: ApiKey | undefined): RateLimitSubject =>
-    key === undefined ? this.subjectOfAddress(exchange) : this.subjectOfKey(key);
+  #subjectOf = (exchange: Exchange, principal: ApiKeyPrincipal | undefined): RateLimitSubject =>
+    principal === undefined ? this.subjectOfAddress(exchange) : this.subjectOfKey(principal);
 
-  async #lookUp(exchange: Exchange, { knownKey, lookUp }: KeyLookUp, calls: number): Promise<Caller> {
+  async #lookUp(exchange: Exchange, { knownPrincipal, lookUp }: KeyLookUp, calls: number): Promise<Caller> {
     const refusal =
-      this.#refuseCrowd(exchange, knownKey, calls) ??
-      (knownKey === undefined ? this.#refuseLookUp(exchange) : undefined);
+      this.#refuseCrowd(exchange, knownPrincipal, calls) ??
+      (knownPrincipal === undefined ? this.#refuseLookUp(exchange) : undefined);
     if (refusal !== undefined) return refusal;
     try {
       const authentication = await lookUp();
@@ -103,17 +104,17 @@ export class Identification {
       exchange.principal = authentication.principal;
       // From here on it is counted for the key, not for an address which many may share.
       exchange.held.release();
-      return this.#refuseCrowd(exchange, authentication.key, calls) ?? authentication;
+      return this.#refuseCrowd(exchange, authentication.principal, calls) ?? authentication;
     } catch (error) {
       return { type: 'failed', subject: this.subjectOfAddress(exchange), error };
     }
   }
 
   /** @returns `undefined` where the caller may have more in flight. A batch that never fits is refused later */
-  #refuseCrowd(exchange: Exchange, key: ApiKey | undefined, calls: number): Caller | undefined {
-    const subject = this.#subjectOf(exchange, key);
-    const max = key === undefined ? ADDRESS_REQUESTS_IN_FLIGHT_MAX : KEY_REQUESTS_IN_FLIGHT_MAX;
-    const count = key === undefined || calls > max ? 1 : calls;
+  #refuseCrowd(exchange: Exchange, principal: ApiKeyPrincipal | undefined, calls: number): Caller | undefined {
+    const subject = this.#subjectOf(exchange, principal);
+    const max = principal === undefined ? ADDRESS_REQUESTS_IN_FLIGHT_MAX : KEY_REQUESTS_IN_FLIGHT_MAX;
+    const count = principal === undefined || calls > max ? 1 : calls;
     if (exchange.held.take(this.#inFlight, subject.storageKey, count, max)) return undefined;
     return this.#recallRefusal(subject) ?? { type: 'unserved', subject, code: 'rate_limit_exceeded' };
   }

@@ -1,4 +1,4 @@
-import { limitsOfPlan } from '@petstore/domain';
+import { describeLimits, limitsOfPlan } from '@petstore/domain';
 import type { Logger } from 'pino';
 import { type DemoKey, demoKeysFile } from '../embedded/demo-keys.ts';
 import type { Settings } from '../settings.ts';
@@ -54,10 +54,8 @@ function renderBanner(
     );
   }
   for (const { plan, text } of isTerminal ? demoKeys : []) {
-    const { perMinute, perDay } = limitsOfPlan(plan);
-    const quota = `${perMinute.toLocaleString('en')} a minute, ${perDay.toLocaleString('en')} a day`;
     const command = `curl -H "Authorization: Bearer ${text}" ${publicUrl}/v1/store/orders`;
-    lines.push('', `  # ${plan.name}: ${quota}`, `  ${command}`);
+    lines.push('', `  # ${plan.name}: ${describeLimits(limitsOfPlan(plan))}`, `  ${command}`);
   }
   return [...lines, '', `listening on ${listenUrl}`, ''].join('\n');
 }

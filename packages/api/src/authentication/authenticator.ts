@@ -1,8 +1,9 @@
-import type { ApiKey, ApiKeyId, Principal } from '@petstore/domain';
+import type { ApiKeyId, ApiKeyPrincipal } from '@petstore/domain';
 
 /** The outcome of authenticating a request. */
 export type Authentication =
-  | { readonly type: 'authenticated'; readonly principal: Principal; readonly key: ApiKey }
+  /** The principal is the same object for as long as nothing about the key changes, its plan in force included. */
+  | { readonly type: 'authenticated'; readonly principal: ApiKeyPrincipal }
   /** No bearer token came: reported as `missing_api_key`. */
   | { readonly type: 'missing' }
   /** Unknown, mistyped, revoked or expired, which look alike: reported as `invalid_api_key`. */
@@ -11,8 +12,8 @@ export type Authentication =
 /** The key has to be looked up. */
 export interface KeyLookUp {
   readonly type: 'look-up';
-  /** The key, where this process has known it lately; undefined for a key never seen, which may be forged. */
-  readonly knownKey?: ApiKey;
+  /** Whose key it is, where this process has known it lately; undefined for a key never seen, which may be forged. */
+  readonly knownPrincipal?: ApiKeyPrincipal;
   /**
    * Looks the key up, once for any number of callers at a time.
    *

@@ -5,7 +5,9 @@ import {
   type Clock,
   hashApiKeyText,
   isApiKeyText,
+  planInForce,
   StorageUnavailableError,
+  temporaryPlanAt,
   validUntilMs,
 } from '@petstore/domain';
 import { LRUCache } from 'lru-cache';
@@ -49,10 +51,15 @@ const BEARER = /^bearer[ \t]+(\S.*)$/i;
 /** With sizes a cache grows as it fills; the length that `max` gives is allocated at once. */
 const one = (): number => 1;
 
+/** The outcome for a valid key. */
+type Authenticated = Extract<Authentication, { type: 'authenticated' }>;
+
 /** What is known of a key, and the outcome while it is valid. */
 interface KnownKey {
   readonly secret: ApiKeySecret;
-  readonly authenticated: Authentication;
+  /** With the plan that is in force until `planUntilMs`. */
+  authenticated: Authenticated;
+  planUntilMs: number;
   readonly validUntilMs: number;
   readonly freshUntilMs: number;
   /** While the store is away: when to ask it again. */
@@ -107,13 +114,13 @@ class CachingAuthenticator implements Authenticator {
     // While the store is known to be away, requests do not wait for it.
     if (!this.#storeIsAway || !isWithinGrace(entry, nowMs)) {
       const lookUp = () => this.#authenticateByStore(header, text);
-      return { type: 'look-up', knownKey: entry.secret.key, lookUp };
+      return { type: 'look-up', knownPrincipal: authenticatedAt(entry, now).principal, lookUp };
     }
     if (nowMs >= entry.retryAtMs) this.#refreshInBackground(entry, header, text, nowMs);
     return this.#judge(entry, now);
   }
 
-  /** Expiry is judged at each request, whenever the key was looked up. */
+  /** Expiry, of the key and of a temporary plan, is judged at each request, whenever the key was looked up. */
   #judge(entry: KnownKey, now: Date): Authentication {
     const nowMs = now.getTime();
     if (nowMs >= entry.validUntilMs) return INVALID;
@@ -121,7 +128,7 @@ class CachingAuthenticator implements Authenticator {
       entry.markAtMs = nowMs + MARK_USED_EVERY_MS;
       this.#options.apiKeys.markKeyUsed(entry.secret.key.id, now).catch(this.#report);
     }
-    return entry.authenticated;
+    return authenticatedAt(entry, now);
   }
 
   async #authenticateByStore(header: string, text: string): Promise<Authentication> {
@@ -168,13 +175,13 @@ class CachingAuthenticator implements Authenticator {
     try {
       const secret = await this.#options.apiKeys.findSecret(hashApiKeyText(text));
       this.#storeIsAway = false;
-      const nowMs = this.#options.clock().getTime();
+      const now = this.#options.clock();
       // A key read before `forget` serves the requests already waiting, and is not cached.
       const isCurrent = timesBefore === this.#timesForgotten;
-      const entry = secret && createKnownKey(secret, nowMs, this.#known.peek(header));
+      const entry = secret && createKnownKey(secret, now, this.#known.peek(header));
       if (entry === undefined) this.#known.delete(header);
       if (isCurrent && entry !== undefined) this.#known.set(header, entry);
-      if (isCurrent && entry === undefined) this.#unknownUntilMs.set(header, nowMs + UNKNOWN_KEY_FRESH_MS);
+      if (isCurrent && entry === undefined) this.#unknownUntilMs.set(header, now.getTime() + UNKNOWN_KEY_FRESH_MS);
       return entry;
     } catch (error) {
       if (error instanceof StorageUnavailableError) this.#storeIsAway = true;
@@ -186,18 +193,27 @@ class CachingAuthenticator implements Authenticator {
 const isWithinGrace = ({ freshUntilMs }: KnownKey, nowMs: number): boolean =>
   nowMs < freshUntilMs + STORE_AWAY_GRACE_MS;
 
-function createKnownKey(secret: ApiKeySecret, nowMs: number, before: KnownKey | undefined): KnownKey {
-  const { key } = secret;
+/** The outcome for a known key that is valid, with the plan in force. */
+function authenticatedAt(entry: KnownKey, now: Date): Authenticated {
+  if (now.getTime() >= entry.planUntilMs) Object.assign(entry, judgePlan(entry.secret, now));
+  return entry.authenticated;
+}
+
+function judgePlan({ key }: ApiKeySecret, now: Date): Pick<KnownKey, 'authenticated' | 'planUntilMs'> {
+  const principal = { type: 'api-key', keyId: key.id, kind: key.kind, plan: planInForce(key, now) } as const;
+  return {
+    authenticated: { type: 'authenticated', principal },
+    planUntilMs: temporaryPlanAt(key, now)?.until.getTime() ?? Number.POSITIVE_INFINITY,
+  };
+}
+
+function createKnownKey(secret: ApiKeySecret, now: Date, before: KnownKey | undefined): KnownKey {
   return {
     secret,
-    authenticated: {
-      type: 'authenticated',
-      principal: { type: 'api-key', keyId: key.id, kind: key.kind, plan: key.plan },
-      key,
-    },
+    ...judgePlan(secret, now),
     validUntilMs: validUntilMs(secret),
-    freshUntilMs: nowMs + KNOWN_KEY_FRESH_MS,
+    freshUntilMs: now.getTime() + KNOWN_KEY_FRESH_MS,
     retryAtMs: 0,
-    markAtMs: Math.max(before?.markAtMs ?? 0, (key.lastUsedAt?.getTime() ?? 0) + MARK_USED_EVERY_MS),
+    markAtMs: Math.max(before?.markAtMs ?? 0, (secret.key.lastUsedAt?.getTime() ?? 0) + MARK_USED_EVERY_MS),
   };
 }

@@ -1,14 +1,13 @@
-/**
- * Refusals (429) count towards a ban for a span of this length, which begins with the first; the extra second covers
- * clocks that run at different speeds.
- */
-const STRIKE_SPAN_MS = 61_000;
+/** A refusal (429) counts towards a ban for a minute at most; the extra second covers clocks of different speeds. */
+const REFUSAL_MEMORY_MS = 61_000;
+/** Fewer than the refusals at once that the service takes for a caller that ignores them: more than 250. */
+const IN_FLIGHT_MAX = 200;
 
 /**
  * Holds requests back after a refusal (429), so that the key is never banned, however many calls are made.
  *
  * Each refusal names a time to return at, and with it permits one request. Until those times have passed, one request
- * goes for each, when its time has come. Until a strike span has passed, requests then go one at a time: no second one is
+ * goes for each, when its time has come. Until a minute has passed, requests then go one at a time: no second one is
  * in flight that could be refused without a permit.
  */
 export class RetryAfterGate {
@@ -28,12 +27,12 @@ export class RetryAfterGate {
   /**
    * When the next request may go: now, later, or infinity where a response has to come first.
    *
-   * Where the wait is too long, one request is sent in each strike span all the same: the plan may have been changed.
+   * Where the wait is too long, one request is sent each minute all the same: the plan may have been changed.
    */
   earliestMs(nowMs: number, inFlight: number): number {
     const returnAtMs = this.#returnsAtMs[0] ?? nowMs;
     if (returnAtMs > nowMs && !this.#isProbeDue(returnAtMs, nowMs)) return returnAtMs;
-    return this.#isCautious && inFlight > 0 ? Number.POSITIVE_INFINITY : nowMs;
+    return inFlight >= (this.#isCautious ? 1 : IN_FLIGHT_MAX) ? Number.POSITIVE_INFINITY : nowMs;
   }
 
   recordRequest(nowMs: number): void {
@@ -55,13 +54,13 @@ export class RetryAfterGate {
 
   /** @param sentAtMs when the request was sent that the service admitted */
   recordAdmission(sentAtMs: number, nowMs: number): void {
-    if (!this.#isCautious || sentAtMs < this.#refusedAtMs || nowMs < this.#refusedAtMs + STRIKE_SPAN_MS) return;
+    if (!this.#isCautious || sentAtMs < this.#refusedAtMs || nowMs < this.#refusedAtMs + REFUSAL_MEMORY_MS) return;
     this.#isCautious = false;
     this.#returnsAtMs.length = 0;
   }
 
   #isProbeDue(returnAtMs: number, nowMs: number): boolean {
     const lastMs = Math.max(this.#refusedAtMs, this.#probedAtMs);
-    return returnAtMs - nowMs > this.#maxWaitMs && nowMs >= lastMs + STRIKE_SPAN_MS;
+    return returnAtMs - nowMs > this.#maxWaitMs && nowMs >= lastMs + REFUSAL_MEMORY_MS;
   }
 }

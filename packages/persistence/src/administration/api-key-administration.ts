@@ -1,14 +1,14 @@
 import type { InferEntity } from '@mikro-orm/core';
 import { LockMode } from '@mikro-orm/core';
 import type { EntityManager, MikroORM } from '@mikro-orm/postgresql';
-import type { ApiKey, ApiKeyId, Plan, Result } from '@petstore/domain';
+import type { ApiKey, ApiKeyId, KeyPlans, Plan, Result, TemporaryPlan } from '@petstore/domain';
 import { ApiKeyEntity, ApiKeySecretEntity } from '../schema/entities.ts';
 import { createOrm } from '../schema/orm.ts';
-import { planOf } from '../statements/api-key-store.ts';
+import { columnsOfLastingPlan, columnsOfTemporaryPlan, plansOfColumns } from '../statements/plan-columns.ts';
 import { translatingErrors } from '../storage-error.ts';
 
 /** What a key begins with. */
-export type NewApiKey = Omit<ApiKey, 'revokedAt' | 'lastUsedAt'>;
+export type NewApiKey = Omit<ApiKey, keyof KeyPlans | 'revokedAt' | 'lastUsedAt'> & { readonly plan: Plan };
 
 /** Why a key stays as it is. */
 export type ApiKeyReason = 'key_not_found' | 'key_revoked' | 'key_expired';
@@ -27,11 +27,14 @@ export interface ApiKeyAdministration {
   /** Newest first. */
   listKeys(): Promise<readonly ApiKey[]>;
   findKey(id: ApiKeyId): Promise<ApiKey | undefined>;
-  /** Adds a secret to a key. Limits, strikes and bans belong to the id, which stays. */
+  /** Adds a secret to a key. Limits, refusals and bans belong to the id, which stays. */
   rotateKey(id: ApiKeyId, rotation: KeyRotation): Promise<Result<ApiKey, ApiKeyReason>>;
   /** For good. Revoking once more changes nothing. */
   revokeKey(id: ApiKeyId, now: Date): Promise<ApiKey | undefined>;
+  /** Sets the lasting plan, and ends a temporary one. */
   setPlan(id: ApiKeyId, plan: Plan): Promise<ApiKey | undefined>;
+  /** Replaces the temporary plan. The lasting one stays, and is in force again when this one ends. */
+  setTemporaryPlan(id: ApiKeyId, temporaryPlan: TemporaryPlan): Promise<ApiKey | undefined>;
 }
 
 /** When the server gives a statement of the administration up, in milliseconds. */
@@ -54,7 +57,7 @@ export class OrmApiKeyAdministration implements ApiKeyAdministration {
   createKey(key: NewApiKey, secretHash: Uint8Array): Promise<ApiKey> {
     return this.#transaction(async (em) => {
       const { plan, expiresAt, ...facts } = key;
-      const row = em.create(ApiKeyEntity, { ...facts, expiresAt, ...planColumns(plan) });
+      const row = em.create(ApiKeyEntity, { ...facts, expiresAt, ...columnsOfLastingPlan(plan) });
       em.create(ApiKeySecretEntity, { hash: Buffer.from(secretHash), key: row, createdAt: key.createdAt });
       await em.flush();
       return keyOfRow(row);
@@ -102,7 +105,13 @@ export class OrmApiKeyAdministration implements ApiKeyAdministration {
 
   setPlan(id: ApiKeyId, plan: Plan): Promise<ApiKey | undefined> {
     return this.#change(id, (row) => {
-      Object.assign(row, planColumns(plan));
+      Object.assign(row, columnsOfLastingPlan(plan));
+    });
+  }
+
+  setTemporaryPlan(id: ApiKeyId, temporaryPlan: TemporaryPlan): Promise<ApiKey | undefined> {
+    return this.#change(id, (row) => {
+      Object.assign(row, columnsOfTemporaryPlan(temporaryPlan));
     });
   }
 
@@ -124,18 +133,12 @@ export class OrmApiKeyAdministration implements ApiKeyAdministration {
 const lockKey = (em: EntityManager, id: ApiKeyId) =>
   em.findOne(ApiKeyEntity, id, { lockMode: LockMode.PESSIMISTIC_WRITE });
 
-const planColumns = (plan: Plan) => ({
-  plan: plan.name,
-  perMinute: plan.name === 'enterprise' ? plan.limits.perMinute : null,
-  perDay: plan.name === 'enterprise' ? plan.limits.perDay : null,
-});
-
 function keyOfRow(row: ApiKeyRow): ApiKey {
   return {
     id: row.id,
     name: row.name,
     kind: row.kind,
-    plan: planOf(row.plan, Number(row.perMinute), Number(row.perDay)),
+    ...plansOfColumns(row),
     createdAt: row.createdAt,
     ...(row.expiresAt && { expiresAt: row.expiresAt }),
     ...(row.revokedAt && { revokedAt: row.revokedAt }),

@@ -14,6 +14,7 @@ export function openApiKeyAdministration(databaseUrl: string): ApiKeyAdministrat
     rotateKey: async (...args) => (await load()).rotateKey(...args),
     revokeKey: async (...args) => (await load()).revokeKey(...args),
     setPlan: async (...args) => (await load()).setPlan(...args),
+    setTemporaryPlan: async (...args) => (await load()).setTemporaryPlan(...args),
     close: async () => (await loading)?.close(),
   };
 }

@@ -1,5 +1,16 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import type { ApiKeyId, ApiKeyKind, OrderStatus, PlanName } from '@petstore/domain';
+import {
+  type ApiKeyId,
+  type ApiKeyKind,
+  hasFixedLimits,
+  LIMIT_MAX,
+  LIMIT_MIN,
+  type OrderStatus,
+  PLAN_NAMES,
+  PLAN_REASON_LENGTH_MAX,
+  type PlanName,
+  type PlanReason,
+} from '@petstore/domain';
 
 // MikroORM's picture of the tables, constraints included: they refuse every row that the domain's types cannot express,
 // whoever writes it. The migrations make the tables; a test holds the two against each other.
@@ -15,6 +26,22 @@ const timesCheck = (table: string, ...columns: readonly string[]) => ({
   name: `${table}_times_check`,
   expression: columns.map(hasFourDigitYear).join(' and '),
 });
+
+const textList = (texts: readonly string[]) => texts.map((text) => `'${text}'`).join(', ');
+
+/** True of null too. */
+const isPlan = (column: string) => `${column} in (${textList(PLAN_NAMES)})`;
+
+const isLimit = (column: string) => `${column} is not null and ${column} >= ${LIMIT_MIN} and ${column} <= ${LIMIT_MAX}`;
+
+/** A plan has limits of its own exactly where it has no fixed ones; no plan has none. */
+const haveLimits = (plan: string, perMinute: string, perDay: string) => `
+  case ${plan}
+    ${PLAN_NAMES.filter((name) => !hasFixedLimits(name))
+      .map((name) => `when '${name}' then ${isLimit(perMinute)} and ${isLimit(perDay)}`)
+      .join('\n')}
+    else ${perMinute} is null and ${perDay} is null
+  end`;
 
 export const OrderEntity = defineEntity({
   name: 'Order',
@@ -72,6 +99,11 @@ export const ApiKeyEntity = defineEntity({
     plan: p.text().$type<PlanName>(),
     perMinute: p.integer().nullable(),
     perDay: p.integer().nullable(),
+    temporaryPlan: p.text().$type<PlanName>().nullable(),
+    temporaryPerMinute: p.integer().nullable(),
+    temporaryPerDay: p.integer().nullable(),
+    temporaryUntil: time().nullable(),
+    temporaryReason: p.text().$type<PlanReason>().nullable(),
     createdAt: time(),
     expiresAt: time().nullable(),
     revokedAt: time().nullable(),
@@ -80,16 +112,23 @@ export const ApiKeyEntity = defineEntity({
   checks: [
     { name: 'api_keys_id_check', expression: `id ~ '^[0-9A-Za-z]{8}$'` },
     { name: 'api_keys_kind_check', expression: `kind in ('external', 'internal')` },
-    { name: 'api_keys_plan_check', expression: `plan in ('free', 'pro', 'business', 'enterprise')` },
+    { name: 'api_keys_plan_check', expression: isPlan('plan') },
+    { name: 'api_keys_limits_check', expression: haveLimits('plan', 'per_minute', 'per_day') },
+    { name: 'api_keys_temporary_plan_check', expression: isPlan('temporary_plan') },
     {
-      name: 'api_keys_limits_check',
+      name: 'api_keys_temporary_limits_check',
+      expression: haveLimits('temporary_plan', 'temporary_per_minute', 'temporary_per_day'),
+    },
+    {
+      name: 'api_keys_temporary_until_check',
+      expression: `(temporary_plan is null) = (temporary_until is null) and ${hasFourDigitYear('temporary_until')}`,
+    },
+    {
+      name: 'api_keys_temporary_reason_check',
       expression: `
-        case plan
-          when 'enterprise' then
-            per_minute is not null and per_minute >= 1 and per_minute <= 1000000000
-            and per_day is not null and per_day >= 1 and per_day <= 1000000000
-          else per_minute is null and per_day is null
-        end`,
+        temporary_reason is null
+        or temporary_plan is not null and btrim(temporary_reason) <> ''
+          and char_length(temporary_reason) <= ${PLAN_REASON_LENGTH_MAX} and temporary_reason !~ '[[:cntrl:]]'`,
     },
     timesCheck('api_keys', 'created_at', 'expires_at', 'revoked_at', 'last_used_at'),
   ],

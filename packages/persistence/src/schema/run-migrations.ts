@@ -5,11 +5,14 @@ import type { MigrationName } from './migration-names.ts';
 import { MIGRATION_NAMES } from './migration-names.ts';
 import { InitialSchema } from './migrations/0001-initial-schema.ts';
 import { OrdersOfAPet } from './migrations/0002-orders-of-a-pet.ts';
+import { TemporaryPlans } from './migrations/0003-temporary-plans.ts';
 import { createOrm } from './orm.ts';
 
-const MIGRATIONS = {
+/** @internal exported for a test */
+export const MIGRATIONS = {
   '0001-initial-schema': InitialSchema,
   '0002-orders-of-a-pet': OrdersOfAPet,
+  '0003-temporary-plans': TemporaryPlans,
 } as const satisfies Record<MigrationName, Constructor<Migration>>;
 
 /** Any number that nothing else in the database locks: the first eight bytes of "petstore" as an integer. */

@@ -1,7 +1,8 @@
-import type { ApiKey, ApiKeyId, ApiKeyKind, ApiKeySecret, ApiKeyStore, Plan, PlanName } from '@petstore/domain';
+import type { ApiKey, ApiKeyId, ApiKeyKind, ApiKeySecret, ApiKeyStore, PlanName, PlanReason } from '@petstore/domain';
 import { parseTime } from './order-rows.ts';
 import type { ConnectionPools } from './pipelined-connections.ts';
 import { prepareStatement, runStatement } from './pipelined-query.ts';
+import { plansOfColumns } from './plan-columns.ts';
 
 type SecretRow = readonly [
   id: ApiKeyId,
@@ -10,6 +11,11 @@ type SecretRow = readonly [
   plan: PlanName,
   perMinute: string | null,
   perDay: string | null,
+  temporaryPlan: PlanName | null,
+  temporaryPerMinute: string | null,
+  temporaryPerDay: string | null,
+  temporaryUntil: string | null,
+  temporaryReason: PlanReason | null,
   createdAt: string,
   expiresAt: string | null,
   revokedAt: string | null,
@@ -19,8 +25,9 @@ type SecretRow = readonly [
 
 const FIND_SECRET = prepareStatement<SecretRow>(
   'find-secret',
-  `select k.id, k.name, k.kind, k.plan, k.per_minute, k.per_day, k.created_at, k.expires_at, k.revoked_at,
-     k.last_used_at, s.expires_at
+  `select k.id, k.name, k.kind, k.plan, k.per_minute, k.per_day,
+     k.temporary_plan, k.temporary_per_minute, k.temporary_per_day, k.temporary_until, k.temporary_reason,
+     k.created_at, k.expires_at, k.revoked_at, k.last_used_at, s.expires_at
    from api_key_secrets s join api_keys k on k.id = s.key_id
    where s.hash = $1`,
 );
@@ -44,12 +51,23 @@ export const createApiKeyStore = ({ reads, writes }: ConnectionPools): ApiKeySto
 });
 
 function secretOfRow(row: SecretRow): ApiKeySecret {
-  const [id, name, kind, plan, perMinute, perDay, createdAt, expiresAt, revokedAt, lastUsedAt, secretExpiresAt] = row;
+  const [id, name, kind, plan, perMinute, perDay, ...rest] = row;
+  const [temporaryPlan, temporaryPerMinute, temporaryPerDay, temporaryUntil, temporaryReason, ...times] = rest;
+  const [createdAt, expiresAt, revokedAt, lastUsedAt, secretExpiresAt] = times;
   const key: ApiKey = {
     id,
     name,
     kind,
-    plan: planOf(plan, Number(perMinute), Number(perDay)),
+    ...plansOfColumns({
+      plan,
+      perMinute: parseLimit(perMinute),
+      perDay: parseLimit(perDay),
+      temporaryPlan,
+      temporaryPerMinute: parseLimit(temporaryPerMinute),
+      temporaryPerDay: parseLimit(temporaryPerDay),
+      temporaryUntil: temporaryUntil === null ? null : parseTime(temporaryUntil),
+      temporaryReason,
+    }),
     createdAt: parseTime(createdAt),
     ...(expiresAt !== null && { expiresAt: parseTime(expiresAt) }),
     ...(revokedAt !== null && { revokedAt: parseTime(revokedAt) }),
@@ -58,6 +76,4 @@ function secretOfRow(row: SecretRow): ApiKeySecret {
   return { key, ...(secretExpiresAt !== null && { secretExpiresAt: parseTime(secretExpiresAt) }) };
 }
 
-/** The table's constraints grant that an enterprise key has both limits. */
-export const planOf = (name: PlanName, perMinute: number, perDay: number): Plan =>
-  name === 'enterprise' ? { name, limits: { perMinute, perDay } } : { name };
+const parseLimit = (text: string | null): number | null => (text === null ? null : Number(text));

@@ -17,8 +17,6 @@
 --                   ban end
 --           read    0; used and reset of the minute, of the day; refusals that count, level of the ban, ban end
 --           others  0; six without meaning; the end of the ban that was dropped
---           7       this request has failed and changed nothing
--- An error for all of them is the reply where all have failed.
 --
 -- A state, little endian. A key that was rarely used and never refused takes 42 bytes: one small allocation.
 --    0  u8   version: 1, or 2 where refusals follow
@@ -41,9 +39,6 @@
 -- here. It takes ours for those of a caller whose refusals are long over: so both may serve at the same time.
 local call, pack, unpack, sub = redis.call, struct.pack, struct.unpack, string.sub
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
-local MODULUS, MINUTE, DAY, HOUR = 4294967296, 60000, 86400000, 3600000
-local PLAIN, PENALTY, ENTRY = '<BBI6I2I4I4I4I4I4I4I4I4', '<I4I4I4I4I4I4I4I4B', '<I4I4'
-local RESULT, DAMAGED = '<BI4I4I4I4I4I4I4', 'damaged'
 
 local now = tonumber(ARGV[1])
 if not now then
@@ -53,23 +48,25 @@ end
 
 -- How far `time`, which is kept modulo 2^32, is ahead of `origin`.
 local function ahead(time, origin)
-  return (time - origin + 2147483648) % MODULUS - 2147483648
+  return (time - origin + 2147483648) % 4294967296 - 2147483648
 end
 
--- All of a state.
+-- All of a state. Of one that has been cut or extended, which is noted, zeros.
+local isDamaged = false
 local function read(key, length)
   local whole = call('GET', key)
-  if not whole or #whole ~= length then error(DAMAGED, 0) end
-  return whole
+  if whole and #whole == length then return whole end
+  isDamaged = true
+  return string.rep('\0', length)
 end
 
 -- Skips the entries that have left a window. Returns their number, the total without them, and the oldest one left.
 local function expire(whole, oldest, rest, closed, at, length, total)
-  local dropped, last, count = 0, unpack(ENTRY, whole, oldest)
-  while (at - last) % MODULUS >= length do
+  local dropped, last, count = 0, unpack('<I4I4', whole, oldest)
+  while (at - last) % 4294967296 >= length do
     total, dropped = total - count, dropped + 1
     if dropped == closed then break end
-    last, count = unpack(ENTRY, whole, rest + dropped * 8 - 8)
+    last, count = unpack('<I4I4', whole, rest + dropped * 8 - 8)
   end
   return dropped, total, last, count
 end
@@ -82,17 +79,21 @@ local function freed(whole, rest, closed, oldest, first, openLast, total, at, le
     last, sum = oldest, first
     local i = 1
     while sum < units and i < closed do
-      local entryLast, count = unpack(ENTRY, whole, rest + i * 8 - 8)
+      local entryLast, count = unpack('<I4I4', whole, rest + i * 8 - 8)
       last, sum, i = entryLast, sum + count, i + 1
     end
     if sum < units then last, sum = openLast, total end
   end
-  return length - (at - last) % MODULUS, sum
+  return length - (at - last) % 4294967296, sum
 end
 
--- Decides on `requests` of one key, whose arguments begin at `from`, and appends their results.
-local function step(key, from, requests, results, position, isDamaged)
-  local at, header, penalised, moved = now, 43, false, false
+-- Decides on `requests` of one key, whose arguments begin at `from`, and appends their results. Returns whether the state
+-- cannot be read: then nothing was written.
+local function step(key, from, requests, results, position, isFresh)
+  local PLAIN, PENALTY, ENTRY = '<BBI6I2I4I4I4I4I4I4I4I4', '<I4I4I4I4I4I4I4I4B', '<I4I4'
+  local RESULT = '<BI4I4I4I4I4I4I4'
+  local MODULUS, MINUTE, DAY, HOUR = 4294967296, 60000, 86400000, 3600000
+  local at, header, moved = now, 43, false
   local minuteClosed, minuteBegin, minuteLast, minuteCount, minuteTotal, minuteOldest, minuteFirst = 0, 0, 0, 0, 0, 0, 0
   local dayClosed, dayBegin, dayLast, dayCount, dayTotal, dayOldest, dayFirst = 0, 0, 0, 0, 0, 0, 0
   local queueEnd, banEnd, level = 0, 0, 0
@@ -100,7 +101,8 @@ local function step(key, from, requests, results, position, isDamaged)
 
   -- The state that was kept. One older than 11 days, or an unreadable one, is overwritten.
   -- Closed entries stay in `whole`, from `minuteRest` and `dayRest` on, but for the oldest of each window.
-  local front = isDamaged and '' or redis.pcall('GETRANGE', key, 0, 90)
+  isDamaged = false
+  local front = isFresh and '' or redis.pcall('GETRANGE', key, 0, 90)
   local whole, length, minuteRest, dayRest = '', 0, 43, 43
   local version = #front >= 42 and front:byte() or 0
   if (version == 1 or version == 2) and now - unpack('<I6', front, 3) < 1000000000 then
@@ -108,7 +110,7 @@ local function step(key, from, requests, results, position, isDamaged)
       dayTotal = unpack(PLAIN, front)
     header = version == 2 and 76 or 43
     length = header - 1 + (minuteClosed + dayClosed) * 8
-    if #front ~= min(length, 91) then error(DAMAGED, 0) end
+    if #front ~= min(length, 91) then return true end
     whole = length <= 91 and front or nil
     local dayFrom = minuteClosed > 0 and header + 8 or header
     minuteRest = dayClosed > 0 and dayFrom + 8 or dayFrom
@@ -125,7 +127,7 @@ local function step(key, from, requests, results, position, isDamaged)
       if level == 0 then
         banEnd = 0
       elseif ahead(banEnd, kept) > HOUR then
-        error(DAMAGED, 0)
+        return true
       elseif moved then
         banEnd = (banEnd - back) % MODULUS
       end
@@ -304,7 +306,7 @@ local function step(key, from, requests, results, position, isDamaged)
     results[position + request] = result
   end
 
-  if not isChanged then return end
+  if isDamaged or not isChanged then return isDamaged end
   local isPenalised = level > 0 or queueEnd > 0 or refusals > 0
   local text = pack(PLAIN, isPenalised and 2 or 1, minuteClosed, at, dayClosed, minuteBegin, minuteLast, minuteCount,
     minuteTotal, dayBegin, dayLast, dayCount, dayTotal)
@@ -315,7 +317,10 @@ local function step(key, from, requests, results, position, isDamaged)
       refusals5, refusals6, level)
     keep = max(keep, queueEnd - at, level > 0 and ahead(banEnd, at) + DAY or 0)
   end
-  if not whole and isPenalised ~= (header == 76) then whole = read(key, length) end
+  if not whole and isPenalised ~= (header == 76) then
+    whole = read(key, length)
+    if isDamaged then return true end
+  end
   if not whole then
     -- Hits that join an entry keep the time to live that was set when the entry began, which is long enough.
     call('SETRANGE', key, 0, text)
@@ -329,20 +334,13 @@ local function step(key, from, requests, results, position, isDamaged)
   call('SET', key, text, 'PX', keep + slack)
 end
 
-local results, from, position, failures, reason = { pack('<d', now) }, 2, 1, 0, nil
+-- A state that cannot be read is none, for its key alone.
+local results, from, position = { pack('<d', now) }, 2, 1
 for i = 1, #KEYS do
   local requests = tonumber(ARGV[from])
-  local isDone, failure = pcall(step, KEYS[i], from + 1, requests, results, position, false)
-  if not isDone and failure == DAMAGED then
-    isDone, failure = pcall(step, KEYS[i], from + 1, requests, results, position, true)
-  end
-  if not isDone then
-    failures, reason = failures + 1, reason or failure
-    for request = 1, requests do results[position + request] = pack(RESULT, 7, 0, 0, 0, 0, 0, 0, 0) end
+  if step(KEYS[i], from + 1, requests, results, position, false) then
+    step(KEYS[i], from + 1, requests, results, position, true)
   end
   from, position = from + 1 + requests * 4, position + requests
-end
-if failures > 0 and failures == #KEYS then
-  return redis.error_reply(type(reason) == 'table' and reason.err or tostring(reason))
 end
 return table.concat(results)

@@ -57,7 +57,7 @@ const BATCH_MAX = 128;
 const TIME_BYTES = 8;
 const RESULT_BYTES = 29;
 /** 0 admitted, 1 and 2 exceeded, 3 and 4 banned, 5 and 6 banned by this request. */
-const CODE_FAILED = 7;
+const CODE_MAX = 6;
 /** Beyond it there is no date. */
 const TIME_MAX_MS = 8.64e15;
 
@@ -204,10 +204,7 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
       isWaiting = false;
       this.breaker.recordSuccess(performance.now());
       if (this.#nowMs === undefined) this.clockOffsetMs = Date.now() - reply.readDoubleLE();
-      for (const [i, { resolve, reject }] of batch.entries()) {
-        if (reply.readUInt8(offsetOf(i)) === CODE_FAILED) reject(memberFailure());
-        else resolve(reply, offsetOf(i));
-      }
+      for (const [i, { resolve }] of batch.entries()) resolve(reply, offsetOf(i));
     };
     this.#redis.rateLimitCheckBuffer(groups.length, this.#parametersOf(groups)).then(onReply, onError);
   }
@@ -229,9 +226,6 @@ function groupBySubject(entries: readonly Entry[]): readonly (readonly Entry[])[
   return entries.length === 1 ? [entries] : [...Map.groupBy(entries, ({ subject }) => subject.storageKey).values()];
 }
 
-const memberFailure = (): RedisUnavailableError =>
-  new RedisUnavailableError('Redis failed: the script could not decide on this request', { mayHaveRun: false });
-
 const offsetOf = (index: number): number => TIME_BYTES + index * RESULT_BYTES;
 
 /** The reply of check.lua to so many requests, or why it cannot be one. */
@@ -243,7 +237,7 @@ function parseReply(reply: unknown, count: number): Buffer | RedisUnavailableErr
   if (!(Math.abs(atMs) <= TIME_MAX_MS)) return invalidReply(`it has the time ${atMs}`);
   for (let offset = TIME_BYTES; offset < length; offset += RESULT_BYTES) {
     const code = reply.readUInt8(offset);
-    if (code > CODE_FAILED) return invalidReply(`it has the outcome ${code}`);
+    if (code > CODE_MAX) return invalidReply(`it has the outcome ${code}`);
   }
   return reply;
 }

@@ -13,7 +13,7 @@ export interface WindowUse {
 export interface CurrentLimits {
   readonly minute: WindowUse;
   readonly day: WindowUse;
-  /** Strikes that count towards a ban at this moment. */
+  /** Refusals that count towards a ban at this moment. */
   readonly strikes: number;
   /** The ban in force. `level` counts from 1: bans of 1, 5, 15 and 60 minutes. */
   readonly ban: { readonly until: Date; readonly level: number } | null;

@@ -1,0 +1,83 @@
+import { type ManualClock, manualClock } from '@petstore/testing';
+import { describe, expect, test } from 'vitest';
+import { createKey, planOf } from '../support/keys.ts';
+import { expectError } from './support/expect-error.ts';
+import { listingOf } from './support/listing-of.ts';
+import { startTestApp, type TestApp } from './support/test-app.ts';
+import { query } from './support/trpc-calls.ts';
+
+const CACHED_MS = 5_000;
+const HOUR_MS = 3_600_000;
+
+const limitOf = (response: Response) => response.headers.get('x-ratelimit-limit');
+const look = (app: TestApp, key: string) => app.fetch('/v1/pets/1', { key });
+const limitPerMinute = (app: TestApp, key: string) => query(app, 'limits.current', undefined, { key });
+
+const raise = (app: TestApp, id: Awaited<ReturnType<typeof createKey>>['id'], clock: ManualClock) =>
+  app.persistence.keyAdministration.setTemporaryPlan(id, {
+    plan: { name: 'business' },
+    until: new Date(clock().getTime() + HOUR_MS),
+  });
+
+describe('a temporary plan', () => {
+  test('raises the limits within 5 s, and takes them back at its end, in headers and in limits.current', async () => {
+    const clock = manualClock(new Date());
+    await using app = await startTestApp({ clock });
+    const { id, text: key } = await createKey(app.persistence, { plan: planOf(2) });
+    for (let i = 0; i < 2; i++) expect((await look(app, key)).status).toBe(404);
+    expect(limitOf(await look(app, key))).toBe('2');
+
+    await raise(app, id, clock);
+    clock.advance(CACHED_MS);
+    const raised = await look(app, key);
+    expect([raised.status, limitOf(raised), raised.headers.get('x-ratelimit-remaining')]).toEqual([404, '1000', '997']);
+    expect(raised.headers.get('ratelimit-policy')).toBe('"minute";q=1000;w=60, "day";q=100000;w=86400');
+    expect(await limitPerMinute(app, key)).toMatchObject({ data: { minute: { limit: 1_000, remaining: 997 } } });
+
+    clock.advance(HOUR_MS - CACHED_MS - 1); // the last moment
+    expect(limitOf(await look(app, key))).toBe('1000');
+    clock.advance(1); // while the key is cached
+    expect(await limitPerMinute(app, key)).toMatchObject({ data: { minute: { limit: 2, remaining: 0 } } });
+    const lowered = await look(app, key);
+    expect(limitOf(lowered)).toBe('2');
+    await expectError(lowered, 'rate_limit_exceeded');
+    app.advanceLimiterClock(61_000);
+    expect((await look(app, key)).status).toBe(404);
+  });
+
+  test('holds from the next request on where it is announced', async () => {
+    const clock = manualClock(new Date());
+    await using app = await startTestApp({ clock });
+    const { id, text: key } = await createKey(app.persistence, { plan: planOf(2) });
+    expect(limitOf(await look(app, key))).toBe('2');
+    await raise(app, id, clock);
+    app.forgetKey(id);
+    expect(limitOf(await look(app, key))).toBe('1000');
+  });
+
+  test('lets as many long lists be read at a time as its plan says', async () => {
+    const gate = Promise.withResolvers<void>();
+    async function* chunks() {
+      yield Buffer.from('[');
+      await gate.promise;
+      yield Buffer.from(']');
+    }
+    await using app = await startTestApp(listingOf(chunks));
+    const { id, text: key } = await createKey(app.persistence, { plan: { name: 'business' } });
+    const list = () => app.fetch('/v1/store/orders', { key });
+    const lists = await Promise.all(Array.from({ length: 4 }, list));
+    await expectError(await list(), 'rate_limit_exceeded');
+    await app.persistence.keyAdministration.setTemporaryPlan(id, {
+      plan: planOf(1_000),
+      until: new Date(Date.now() + HOUR_MS),
+    });
+    app.forgetKey(id);
+    lists.push(...(await Promise.all(Array.from({ length: 12 }, list))));
+    const statuses = lists.map(({ status }) => status);
+    const refused = await list();
+    gate.resolve();
+    expect(statuses).toEqual(Array(16).fill(200));
+    await expectError(refused, 'rate_limit_exceeded');
+    for (const response of lists) expect(await response.text()).toBe('[]');
+  });
+});

@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import {
+  describeLimits,
+  hasFixedLimits,
+  LIMIT_MAX,
+  LIMIT_MIN,
+  limitsOfPlan,
+  longListsOfPlan,
+  PLAN_NAMES,
+  PLANS,
+  type Plan,
+} from '../src/index.ts';
+
+const ENTERPRISE: Plan = { name: 'enterprise', limits: { perMinute: 5, perDay: 9 } };
+
+describe('a plan', () => {
+  it.each([
+    [{ name: 'free' }, 60, 1_000, 4],
+    [{ name: 'pro' }, 300, 10_000, 4],
+    [{ name: 'business' }, 1_000, 100_000, 4],
+    [ENTERPRISE, 5, 9, 16],
+  ] as const satisfies readonly (readonly [Plan, number, number, number])[])(
+    '%j: %d a minute, %d a day, %d long lists',
+    (plan, perMinute, perDay, longLists) => {
+      expect(limitsOfPlan(plan)).toEqual({ perMinute, perDay });
+      expect(longListsOfPlan(plan)).toBe(longLists);
+    },
+  );
+
+  it('has fixed limits, but for the one whose keys have limits of their own', () => {
+    expect(PLAN_NAMES).toEqual(['free', 'pro', 'business', 'enterprise']);
+    expect(PLAN_NAMES.filter((name) => !hasFixedLimits(name))).toEqual(['enterprise']);
+  });
+
+  it.each(Object.entries(PLANS))(
+    '%s allows what a limit may be, and says whom it is for in one sentence',
+    (_, plan) => {
+      const limits = typeof plan.limits === 'string' ? [] : Object.values(plan.limits);
+      for (const limit of limits) {
+        expect(limit).toBeGreaterThanOrEqual(LIMIT_MIN);
+        expect(limit).toBeLessThanOrEqual(LIMIT_MAX);
+      }
+      expect(plan.purpose).toMatch(/^[A-Z][^.]+\.$/);
+    },
+  );
+
+  it('has limits that can be said in words', () => {
+    expect(describeLimits(limitsOfPlan({ name: 'business' }))).toBe('1,000 a minute, 100,000 a day');
+  });
+});
