@@ -206,14 +206,15 @@ export class ResilientLimiter implements ServingLimiter {
     if (!(error instanceof RedisUnavailableError)) throw error;
     this.#probeSubject = subject;
     this.#awayReason = this.#explain(error);
-    if (this.isDegraded) this.#reportAway(this.#awayReason);
+    if (this.isDegraded) this.#reportAway(this.#awayReason ?? error.message);
     return error;
   }
 
-  /** What Redis replied, or else why there is no connection, which calls do not know. */
-  #explain({ cause, message }: RedisUnavailableError): string {
-    const isReply = cause instanceof Error && cause.name === 'ReplyError';
-    return (isReply ? undefined : this.#connectionTrouble()) ?? shortReason(message);
+  /** What Redis replied, or else why there is no connection. A call that was never sent knows no more than before. */
+  #explain({ cause, message, mayHaveRun }: RedisUnavailableError): string | undefined {
+    if (cause instanceof Error && cause.name === 'ReplyError') return shortReason(message);
+    const isUnsent = cause !== undefined && !mayHaveRun;
+    return this.#connectionTrouble() ?? (isUnsent ? this.#awayReason : shortReason(message));
   }
 
   #connectionTrouble(): string | undefined {
