@@ -119,10 +119,15 @@ describe('bans', () => {
     const ban = { until: expect.stringMatching(/^\d{4}-.*Z$/), level: 1 };
     expect(await commandLine.json(['bans', 'list'], { environment })).toEqual([{ id, ...ban }]);
     expect(await commandLine.json(['limits', 'show', id], { environment })).toMatchObject({ ban });
-    expect(await commandLine.json(['bans', 'lift', id], { environment })).toEqual({ id, lifted: true });
+    expect(await commandLine.json(['bans', 'lift', id], { environment })).toEqual({ id, lifted: true, ...ban });
     expect(await commandLine.json(['bans', 'list'], { environment })).toEqual([]);
     expect(await commandLine.json(['limits', 'show', id], { environment })).toMatchObject({ strikes: 0, ban: null });
-    expect(await commandLine.json(['bans', 'lift', id], { environment })).toEqual({ id, lifted: false });
+    expect(await commandLine.json(['bans', 'lift', id], { environment })).toEqual({
+      id,
+      lifted: false,
+      level: null,
+      until: null,
+    });
   });
 });
 

@@ -12,8 +12,9 @@ import { Health } from './operations/health.ts';
 import { openLimits } from './operations/limits.ts';
 import { assertPortIsFree, explainListenError, portOf, reachableHost, urlOf } from './operations/listen.ts';
 import { createLogger } from './operations/logger.ts';
+import { LimitCounts, RequestCounts } from './operations/metrics.ts';
 import { createProcessMetrics } from './operations/process-metrics.ts';
-import { RequestMetrics } from './operations/request-metrics.ts';
+import { renderMetrics } from './operations/render-metrics.ts';
 import { renderSecurityText } from './operations/security-text.ts';
 import { logChanges, StorageWatch } from './operations/storage-watch.ts';
 import type { Settings } from './settings.ts';
@@ -55,14 +56,15 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
 
   // Health and metrics come first: a server that waits for PostgreSQL is alive, and not ready.
   const health = new Health();
-  const metrics = new RequestMetrics();
+  const requestCounts = new RequestCounts();
+  const limitCounts = new LimitCounts();
   const processMetrics = createProcessMetrics(health);
   const adminUrl = await openAdminListener(
     {
       host: settings.adminHost,
       port: settings.adminPort,
       readiness: () => health.report(),
-      metrics: async () => metrics.render() + (await processMetrics()),
+      metrics: async () => renderMetrics(requestCounts, limitCounts) + (await processMetrics()),
       logger,
     },
     resources,
@@ -77,7 +79,8 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError });
   const { instances, redisPrefix } = settings;
   const onKeyChanged = authenticator.forget.bind(authenticator);
-  const limits = openLimits(backends.redis, { redisPrefix, instances, reusePort, logger, onKeyChanged }, resources);
+  const limitsOptions = { redisPrefix, instances, reusePort, logger, counts: limitCounts, onKeyChanged };
+  const limits = openLimits(backends.redis, limitsOptions, resources);
   let demoKeys: readonly DemoKey[] = [];
   const storage = new StorageWatch({
     ping: () => persistence.ping(),
@@ -102,7 +105,8 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
     authenticator,
     limiter: limits.limiter,
     logger,
-    metrics,
+    metrics: requestCounts,
+    decisions: limitCounts,
     renderDocument: (version) => renderDocument(version, { ...settings, publicUrl }),
     securityText: renderSecurityText(settings, clock()),
     isStorageAvailable: () => storage.isAvailable,

@@ -1,6 +1,7 @@
 import { StorageUnavailableError } from '@petstore/domain';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { RequestMetrics } from '../src/operations/request-metrics.ts';
+import { LimitCounts, RequestCounts } from '../src/operations/metrics.ts';
+import { renderMetrics } from '../src/operations/render-metrics.ts';
 import { StorageWatch } from '../src/operations/storage-watch.ts';
 
 describe('a storage watch', () => {
@@ -76,10 +77,10 @@ describe('a storage watch', () => {
 });
 
 test('requests are counted into cumulative buckets, by operation and status', () => {
-  const metrics = new RequestMetrics();
+  const metrics = new RequestCounts();
   for (const seconds of [0.001, 0.002, 0.3, 60]) metrics.observeRequest('listOrders', 200, seconds);
   metrics.observeRequest('cancelOrder', 404, 0.004);
-  const lines = metrics.render().split('\n');
+  const lines = renderMetrics(metrics, new LimitCounts()).split('\n');
   const bucket = (le: string) =>
     lines.find((line) => line.includes(`le="${le}",operation="listOrders"`))?.split(' ')[1];
   expect([bucket('0.001'), bucket('0.0025'), bucket('0.25'), bucket('0.5'), bucket('10'), bucket('+Inf')]).toEqual([
@@ -95,14 +96,13 @@ test('requests are counted into cumulative buckets, by operation and status', ()
 });
 
 describe('the use of a deprecated operation', () => {
-  const linesOf = (metrics: RequestMetrics) =>
-    metrics
-      .render()
+  const linesOf = (metrics: RequestCounts) =>
+    renderMetrics(metrics, new LimitCounts())
       .split('\n')
       .filter((line) => line.startsWith('petstore_deprecated_requests_total'));
 
   test('is counted by key, and separately without a key', () => {
-    const metrics = new RequestMetrics();
+    const metrics = new RequestCounts();
     for (const keyId of ['aaaaaaaa', 'bbbbbbbb', 'aaaaaaaa', undefined]) {
       metrics.observeDeprecatedUse('getPetById', keyId);
     }
@@ -114,7 +114,7 @@ describe('the use of a deprecated operation', () => {
   });
 
   test('makes no more series than 1,000 keys, one without a key, and one for all other keys', () => {
-    const metrics = new RequestMetrics();
+    const metrics = new RequestCounts();
     for (let key = 0; key < 1_500; key++) metrics.observeDeprecatedUse('getPetById', String(key).padStart(8, '0'));
     metrics.observeDeprecatedUse('getPetById', '00000000');
     metrics.observeDeprecatedUse('getPetById');

@@ -1,18 +1,49 @@
-import { Writable } from 'node:stream';
+import type { ApiKeyId } from '@petstore/domain';
+import { apiKeySubject } from '@petstore/rate-limit';
 import { startRedisServer } from '@petstore/testing';
 import pino from 'pino';
 import { expect, test } from 'vitest';
-import { openLimits } from '../src/operations/limits.ts';
+import { type LimitsOptions, openLimits } from '../src/operations/limits.ts';
+import { LimitCounts, RequestCounts } from '../src/operations/metrics.ts';
+import { renderMetrics } from '../src/operations/render-metrics.ts';
+
+const optionsWith = (options: Partial<LimitsOptions>): LimitsOptions => ({
+  redisPrefix: '',
+  instances: 1,
+  reusePort: false,
+  logger: pino({ level: 'silent' }),
+  counts: new LimitCounts(),
+  onKeyChanged() {},
+  ...options,
+});
 
 test.each([
   [false, 'counts in its own process'],
   [true, 'does not start: another server on its port would count for itself'],
 ])('without a Redis a server with reusePort=%s %s', async (reusePort) => {
   await using resources = new AsyncDisposableStack();
-  const options = { redisPrefix: '', instances: 1, reusePort, logger: pino({ level: 'silent' }), onKeyChanged() {} };
-  const open = () => openLimits(undefined, options, resources).mode();
+  const open = () => openLimits(undefined, optionsWith({ reusePort }), resources).mode();
   if (reusePort) expect(open).toThrow(/^REUSE_PORT is on, and there is no Redis .* Set REDIS_URL\.$/);
   else expect(open()).toBe('in-process');
+});
+
+test('without a Redis a ban is logged once, counted by level, and one of the keys that are banned', async () => {
+  await using resources = new AsyncDisposableStack();
+  const lines: string[] = [];
+  const counts = new LimitCounts();
+  const logger = pino({ base: null }, { write: (line: string) => void lines.push(line) });
+  const { limiter } = openLimits(undefined, optionsWith({ logger, counts }), resources);
+  const keyId = 'aaaaaaaa' as ApiKeyId; // as a generated one
+  const subject = apiKeySubject(keyId, { perMinute: 1, perDay: 1_000 });
+  for (let i = 0; i < 300; i++) await limiter.check(subject, 1);
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { level: 40, keyId, banLevel: 1, countedIn: 'process', msg: 'a key was banned' },
+  ]);
+  const text = renderMetrics(new RequestCounts(), counts);
+  expect(text).toContain('\npetstore_bans_set_total{level="1"} 1\npetstore_bans_set_total{level="2"} 0\n');
+  expect(text).toContain('\npetstore_keys_banned 1\n');
+  expect(text).toContain('\npetstore_rate_limit_checks_total{decided="process"} 300\n');
+  expect(text).toContain('\npetstore_limits_degraded_seconds_total 0\n');
 });
 
 test('a Redis that forgets the wrong keys once it is full is a line of the log at the start', async () => {
@@ -21,15 +52,9 @@ test('a Redis that forgets the wrong keys once it is full is a line of the log a
   });
   await using resources = new AsyncDisposableStack();
   const lines: string[] = [];
-  const log = new Writable({
-    write(chunk, _, callback) {
-      lines.push(String(chunk));
-      callback();
-    },
-  });
-  const options = { redisPrefix: '', instances: 1, reusePort: false, logger: pino(log), onKeyChanged() {} };
+  const logger = pino({ base: null }, { write: (line: string) => void lines.push(line) });
   const target = { type: 'single', host: '127.0.0.1', port: server.port, database: 0, tls: false } as const;
-  await openLimits(target, options, resources).started;
+  await openLimits(target, optionsWith({ logger }), resources).started;
   await expect
     .poll(() => lines.map((line) => JSON.parse(line)))
     .toEqual([

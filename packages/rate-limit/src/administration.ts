@@ -1,18 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiKeyId } from '@petstore/domain';
 import { Cluster, type Redis } from 'ioredis';
-import type { Ban, RateLimitSnapshot } from './port.ts';
-import { forgetBans, listNotedBans } from './redis/ban-index.ts';
+import type { Ban, KeyBan, RateLimitSnapshot } from './port.ts';
+import { forgetBans, listNotedBans, noteLift } from './redis/ban-index.ts';
 import { connectRedis, type RedisConnectionOptions, type RedisLocation } from './redis/connect-redis.ts';
 import { connectionTroubleOf, WHOLE } from './redis/connection-trouble.ts';
 import { RedisLimiter } from './redis/redis-limiter.ts';
 import { RedisUnavailableError } from './redis/redis-unavailable-error.ts';
 import { type ApiKeySubject, apiKeyIdOf, apiKeyStorageKey, apiKeySubject } from './subject.ts';
-
-/** A ban in force. */
-export interface KeyBan extends Ban {
-  readonly keyId: ApiKeyId;
-}
 
 const CONNECT_MS = 3_000;
 const POLL_MS = 10;
@@ -56,13 +51,18 @@ export class RateLimitAdministration implements AsyncDisposable {
   /**
    * Lifts the ban of a key. Its refusals and its level are dropped, too; what it has used is not.
    *
-   * @returns whether the key was banned
+   * A running server logs it.
+   *
+   * @returns the ban that was lifted; `undefined` where the key was not banned
    * @throws RedisUnavailableError where Redis does not respond
    */
-  async liftBan(keyId: ApiKeyId): Promise<boolean> {
-    const wasBanned = await this.#limiter.pardon(apiKeySubject(keyId, ANY_LIMITS));
+  async liftBan(keyId: ApiKeyId): Promise<Ban | undefined> {
+    const subject = apiKeySubject(keyId, ANY_LIMITS);
+    // Sent together, and decided in this order.
+    const [{ ban }] = await Promise.all([this.#limiter.peek(subject), this.#limiter.pardon(subject)]);
+    if (ban !== undefined) await noteLift(this.#redis, { keyId, ...ban });
     await forgetBans(this.#redis, [apiKeyStorageKey(keyId)]);
-    return wasBanned;
+    return ban;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,10 +1,10 @@
-export { connectToAdministrate, type KeyBan, RateLimitAdministration } from './administration.ts';
-export { bannedDecisionOf } from './algorithm/subject-state.ts';
+export { connectToAdministrate, RateLimitAdministration } from './administration.ts';
 export { createResilientLimiter } from './fallback/cluster-limiter.ts';
 export { InProcessLimiter, type InProcessLimiterOptions } from './fallback/in-process-limiter.ts';
 export type { ResilientLimiterOptions } from './fallback/resilient-limiter.ts';
 export * from './headers.ts';
 export * from './port.ts';
+export { BanWatch, type BanWatchOptions } from './redis/ban-watch.ts';
 export { connectRedis, type RedisConnectionOptions, type RedisLocation } from './redis/connect-redis.ts';
 export { type UnfitEviction, watchEviction } from './redis/eviction.ts';
 export { RedisUnavailableError } from './redis/redis-unavailable-error.ts';

@@ -1,4 +1,5 @@
-import type { RateLimitSubject } from './subject.ts';
+import type { ApiKeyId } from '@petstore/domain';
+import { apiKeyIdOf, type RateLimitSubject } from './subject.ts';
 
 /** The two sliding windows that are enforced. */
 export type WindowName = 'minute' | 'day';
@@ -72,12 +73,17 @@ export interface RateLimitSnapshot extends RateLimitStatus {
   readonly ban: Ban | undefined;
 }
 
-/** A ban of a key. */
+/** A ban in force. */
 export interface Ban {
   /** When it ends, in milliseconds since the epoch. */
   readonly untilMs: number;
   /** From 1: bans of 1, 5, 15 and 60 minutes. */
   readonly level: number;
+}
+
+/** The ban of one key. */
+export interface KeyBan extends Ban {
+  readonly keyId: ApiKeyId;
 }
 
 /** The last status that this process knows, brought to the present: units freed since may be missing. */
@@ -150,9 +156,31 @@ export interface LimiterStateChange {
   readonly reason: string;
 }
 
+/** Where a check was decided: in Redis, in this process, or by a refusal that was remembered to be in force. */
+export type DecisionPlace = 'redis' | 'process' | 'memory';
+
+/** A ban that a request of this process has set. */
+export interface BanSet extends KeyBan {
+  /** While Redis is away a ban holds in the process that set it alone. */
+  readonly countedIn: LimiterStateChange['countedIn'];
+}
+
+/** Observes a limiter, for metrics and logs. It is called while requests wait, so it must be cheap, and must not throw. */
+export interface LimiterObserver {
+  /** A check was decided. */
+  onDecision(place: DecisionPlace): void;
+  /** A key was banned. Called once for each ban, over all processes that count in the same Redis. */
+  onBan(ban: BanSet): void;
+  /** Redis has replied to a call of the script, or the call was given up. */
+  onRedisCall(durationMs: number): void;
+}
+
+/** The ban that a refusal of a key means. */
+export const banOf = ({ storageKey }: RateLimitSubject, { bannedUntilMs, level }: BannedDecision): KeyBan => ({
+  keyId: apiKeyIdOf(storageKey), // addresses are never banned
+  untilMs: bannedUntilMs,
+  level,
+});
+
 /** Whole seconds, rounded up: at least 1 for a moment that lies ahead. */
 export const wholeSecondsUntil = (atMs: number, nowMs: number): number => Math.ceil((atMs - nowMs) / 1000);
-
-/** The window with the lowest remaining; of two alike, the longer. */
-export const tightestWindow = ({ minute, day }: RateLimitStatus): WindowName =>
-  day !== undefined && day.remaining <= minute.remaining ? 'day' : 'minute';

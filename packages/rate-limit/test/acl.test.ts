@@ -3,8 +3,10 @@ import { API_KEY_CHANGED_CHANNEL } from '@petstore/domain';
 import { startRedisServer } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
 import {
+  BanWatch,
   connectRedis,
   connectToAdministrate,
+  type KeyBan,
   type RedisLocation,
   type ServingLimiter,
   watchEviction,
@@ -32,6 +34,8 @@ async function useAll(location: RedisLocation, duringUse: (limiter: ServingLimit
   watchEviction(redis, () => {});
   using opened = await openLimiter({ ...PATIENT, redis });
   const { limiter, changes } = opened;
+  const lifted: KeyBan[] = [];
+  using _watch = new BanWatch({ redis, onLift: (ban) => lifted.push(ban) });
   const [banned, used] = [newKey(3, 100), newKey(60, 1_000)];
   await hammer(limiter, banned);
   await limiter.check(newAddress(), 60);
@@ -50,6 +54,7 @@ async function useAll(location: RedisLocation, duringUse: (limiter: ServingLimit
   expect(await administration.readStatus(used)).toMatchObject({ used: { minute: 4 } });
   await eventually(async () => expect(await administration.listBans()).toHaveLength(1));
   expect(await administration.liftBan(apiKeyIdOf(banned.storageKey))).toBe(true);
+  await eventually(() => expect(lifted).toHaveLength(1));
   expect(changes).toEqual([]);
 }
 

@@ -59,7 +59,7 @@ describe('an operator', () => {
     const listed = { keyId: idOf(subject), untilMs: inForce?.untilMs, level: 1 };
     await eventually(async () => expect(await administration.listBans()).toEqual([listed]));
 
-    expect(await administration.liftBan(idOf(subject))).toBe(true);
+    expect(await administration.liftBan(idOf(subject))).toEqual(inForce);
     expect(await administration.listBans()).toEqual([]);
     expect(await administration.readStatus(subject)).toMatchObject({
       used: { minute: 3 },
@@ -94,9 +94,9 @@ describe('an operator', () => {
 
   test('lifts nothing from a key that is not banned, or that was never used', async () => {
     const subject = newKey(3, 1_000);
-    expect(await administration.liftBan(idOf(subject))).toBe(false);
+    expect(await administration.liftBan(idOf(subject))).toBeUndefined();
     await limiter.check(subject, 1);
-    expect(await administration.liftBan(idOf(subject))).toBe(false);
+    expect(await administration.liftBan(idOf(subject))).toBeUndefined();
     expect(await administration.readStatus(subject)).toMatchObject({ used: { minute: 1 } });
   });
 
@@ -105,7 +105,7 @@ describe('an operator', () => {
     await hammer(limiter, subject);
     const other = new RateLimitAdministration(redis);
     const uses = Array.from({ length: 200 }, () => limiter.debit(subject, { minute: 1, day: 1 }));
-    expect(await other.liftBan(idOf(subject))).toBe(true);
+    expect(await other.liftBan(idOf(subject))).toMatchObject({ level: 1 });
     await Promise.all(uses);
     expect(await administration.readStatus(subject)).toMatchObject({ used: { minute: 203 }, ban: undefined });
   });

@@ -1,7 +1,7 @@
 import calculateSlot from 'cluster-key-slot';
 import { Cluster } from 'ioredis';
 import { afterAll, describe, expect, test, vi } from 'vitest';
-import { connectRedis, RateLimitAdministration } from '../src/index.ts';
+import { BanWatch, connectRedis, type KeyBan, RateLimitAdministration } from '../src/index.ts';
 import {
   ask,
   eventually,
@@ -88,17 +88,22 @@ describe('in a Redis Cluster', () => {
     expect(changes).toEqual([]);
   });
 
-  test('statuses can be read, and bans listed and lifted', async () => {
+  test('statuses can be read, and bans listed, watched and lifted', async () => {
     const redis = connect();
     const clock = movableClock();
     using opened = await openLimiter({ ...PATIENT, redis, nowMs: clock.nowMs });
     const { limiter } = opened;
     const administration = new RateLimitAdministration(redis);
+    const lifts: KeyBan[] = [];
+    using watch = new BanWatch({ redis, onLift: (lift) => lifts.push(lift), intervalMs: 20 });
     const subject = newKey(2, 100);
     await hammer(limiter, subject);
     await eventually(async () => expect(await administration.listBans()).toHaveLength(1));
     const [ban] = await administration.listBans();
-    expect(ban && (await administration.liftBan(ban.keyId))).toBe(true);
+    await eventually(() => expect(watch.bannedKeys).toBe(1));
+    expect(ban && (await administration.liftBan(ban.keyId))).toMatchObject({ level: 1 });
+    await eventually(() => expect(lifts).toEqual([ban]));
+    await eventually(() => expect(watch.bannedKeys).toBe(0));
     expect(await administration.readStatus(subject)).toMatchObject({ used: { minute: 2 }, ban: undefined });
   });
 

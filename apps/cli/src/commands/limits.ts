@@ -58,12 +58,18 @@ async function listBans({ withSession, output }: CommandContext, { json }: JsonF
 }
 
 async function liftBan({ withSession, output }: CommandContext, id: ApiKeyId, { json }: JsonFlag) {
-  const lifted = await withSession(async (session) => {
+  const ban = await withSession(async (session) => {
     await findKey(session, id);
     return withLimits(session, (limits) => limits.liftBan(id));
   });
-  if (json) await output.writeJson({ id, lifted });
-  else output.message(lifted ? `The ban of ${id} is lifted.` : `${id} was not banned; its refusals are forgotten.`);
+  if (json) {
+    const lifted = ban !== undefined;
+    await output.writeJson({ id, lifted, level: ban?.level ?? null, until: lifted ? formatTime(ban.untilMs) : null });
+  } else if (ban === undefined) {
+    output.message(`${id} was not banned; its refusals are forgotten.`);
+  } else {
+    output.message(`Ban ${ban.level} of ${id}, until ${formatTime(ban.untilMs)}, is lifted.`);
+  }
 }
 
 /** @throws CommandError where no limits are shared over Redis, or Redis does not respond */

@@ -1,30 +1,30 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError, type ErrorCode } from '@petstore/api';
 import {
-  type ApiKeyId,
   type ApiKeyPrincipal,
   FREE_CALLS_PER_MINUTE,
   KEY_REQUESTS_IN_FLIGHT_MAX,
   PREFLIGHTS_PER_MINUTE,
 } from '@petstore/domain';
 import {
-  type BannedDecision,
   bannedDecisionOf,
   type ClientAddressSubject,
   canEverFit,
-  type ExceededDecision,
   InProcessLimiter,
   type RateLimitDecision,
   type RateLimiter,
+  type RateLimitRefusal,
   type RateLimitSubject,
   writeRateLimitHeaders,
 } from '@petstore/rate-limit';
+import type { CountedDecision, DecisionMetrics, LimitedCaller } from './app-options.ts';
 import type { Exchange } from './exchange.ts';
 import { type Caller, Identification, type IdentificationOptions } from './identification.ts';
 import { addPreflightHeaders, type CorsPolicy } from './response-headers.ts';
 
 export interface AdmissionOptions extends IdentificationOptions {
   readonly limiter: RateLimiter;
+  readonly decisions: DecisionMetrics;
   readonly cors: CorsPolicy;
   /** The clock, in milliseconds since the epoch. */
   readonly nowMs: () => number;
@@ -40,6 +40,9 @@ export interface RequestCost {
 
 export const ONE_CALL: RequestCost = { calls: 1, charged: 1 };
 
+/** Of a call that is charged nothing. */
+const ADMITTED: CountedDecision = { outcome: 'admitted' };
+
 const NO_SINGLE_HOST = new ApiError('invalid_request', 'An HTTP/1.1 request must have exactly one Host header.');
 const BATCH_TOO_LARGE = new ApiError('invalid_request', 'The batch holds more calls than the limits of the key allow.');
 
@@ -49,6 +52,7 @@ const CONTINUE = /^100-continue$/i;
 /** Decides whether a request goes on to its handler, and writes the rate-limit headers either way. */
 export class Admission {
   readonly #limiter: RateLimiter;
+  readonly #decisions: DecisionMetrics;
   readonly #cors: CorsPolicy;
   readonly #isStorageAvailable: () => boolean;
   readonly #identification: Identification;
@@ -58,6 +62,7 @@ export class Admission {
 
   constructor(options: AdmissionOptions) {
     this.#limiter = options.limiter;
+    this.#decisions = options.decisions;
     this.#cors = options.cors;
     this.#isStorageAvailable = options.isStorageAvailable;
     this.#identification = new Identification(options);
@@ -86,7 +91,7 @@ export class Admission {
       case 'invalid':
         return this.#refuseWithoutKey(exchange, 'invalid_api_key');
       case 'limited':
-        return this.#refuse(exchange, caller.decision);
+        return this.#refuseRemembered(exchange, caller.caller, caller.refusal);
       case 'unserved':
       case 'failed':
         return this.#refuseUncounted(exchange, caller);
@@ -102,22 +107,19 @@ export class Admission {
       this.#refuseUncounted(exchange, caller);
       return;
     }
-    const subject =
-      caller.type === 'authenticated'
-        ? this.#identification.subjectOfKey(caller.principal)
-        : this.#identification.subjectOfAddress(exchange);
-    await this.#count(exchange, subject, 1);
+    if (caller.type === 'authenticated') await this.#countKey(exchange, caller.principal, 1);
+    else await this.#countAddress(exchange);
     exchange.fail(error);
   }
 
   async #admitKey(exchange: Exchange, principal: ApiKeyPrincipal, { calls, charged }: RequestCost): Promise<boolean> {
     const subject = this.#identification.subjectOfKey(principal);
-    if (calls > charged && !this.#mayCallFree(exchange, subject, principal.keyId)) return false;
+    if (calls > charged && !this.#mayCallFree(exchange, subject, principal)) return false;
     if (charged === 0) {
-      if (!(await this.#admitFree(exchange, subject))) return false;
+      if (!(await this.#admitFree(exchange, subject, principal))) return false;
     } else {
       const fits = calls === 1 || (canEverFit(subject, charged) && calls <= KEY_REQUESTS_IN_FLIGHT_MAX);
-      const { outcome } = await this.#count(exchange, subject, fits ? charged : 1);
+      const { outcome } = await this.#countKey(exchange, principal, fits ? charged : 1);
       if (outcome !== 'admitted') return refuse(exchange, outcome);
       if (!fits) {
         exchange.fail(BATCH_TOO_LARGE);
@@ -128,20 +130,22 @@ export class Admission {
   }
 
   /** @returns whether the key is not known to be banned, and its window of free calls has room */
-  #mayCallFree(exchange: Exchange, subject: RateLimitSubject, keyId: ApiKeyId): boolean {
+  #mayCallFree(exchange: Exchange, subject: RateLimitSubject, { keyId, plan }: ApiKeyPrincipal): boolean {
     const recalled = this.#limiter.recall(subject);
-    if (recalled.outcome !== 'recalled') return this.#refuse(exchange, recalled);
+    if (recalled.outcome !== 'recalled') return this.#refuseRemembered(exchange, plan.name, recalled);
     const decision = this.#freeCalls.check(oneWindow(keyId, FREE_CALLS_PER_MINUTE), 1);
     if (decision.outcome === 'admitted') return true;
+    this.#decisions.countDecision(plan.name, decision);
     this.#writeUncounted(exchange, subject);
     exchange.headers['retry-after'] = decision.retryAfterSeconds;
     return refuse(exchange, 'rate_limit_exceeded');
   }
 
   /** The status of the key is looked up once, and charged nothing. */
-  async #admitFree(exchange: Exchange, subject: RateLimitSubject): Promise<boolean> {
+  async #admitFree(exchange: Exchange, subject: RateLimitSubject, { plan }: ApiKeyPrincipal): Promise<boolean> {
     const snapshot = await this.#limiter.peek(subject);
     const ban = bannedDecisionOf(snapshot);
+    this.#decisions.countDecision(plan.name, ban ?? ADMITTED);
     if (ban !== undefined) return this.#refuse(exchange, ban);
     writeRateLimitHeaders(exchange.headers, snapshot);
     exchange.rateLimit = snapshot;
@@ -149,11 +153,11 @@ export class Admission {
   }
 
   async #refuseWithoutKey(exchange: Exchange, reason: 'missing_api_key' | 'invalid_api_key'): Promise<false> {
-    const subject = this.#identification.subjectOfAddress(exchange);
     if (!this.#isStorageAvailable()) {
+      const subject = this.#identification.subjectOfAddress(exchange);
       return this.#refuseUncounted(exchange, { type: 'unserved', subject, code: 'service_unavailable' });
     }
-    const { outcome } = await this.#count(exchange, subject, 1);
+    const { outcome } = await this.#countAddress(exchange);
     return refuse(exchange, outcome === 'admitted' ? reason : outcome);
   }
 
@@ -161,6 +165,7 @@ export class Admission {
   #respondToPreflight(exchange: Exchange): false {
     const address = this.#identification.subjectOfAddress(exchange);
     const decision = this.#preflights.check(oneWindow(address.storageKey, PREFLIGHTS_PER_MINUTE), 1);
+    this.#decisions.countDecision('address', decision);
     this.#writeUncounted(exchange, address);
     if (decision.outcome === 'admitted') {
       addPreflightHeaders(exchange.headers);
@@ -171,15 +176,34 @@ export class Admission {
     return refuse(exchange, 'rate_limit_exceeded');
   }
 
-  async #count(exchange: Exchange, subject: RateLimitSubject, cost: number): Promise<RateLimitDecision> {
+  #countKey(exchange: Exchange, principal: ApiKeyPrincipal, cost: number): Promise<RateLimitDecision> {
+    return this.#count(exchange, this.#identification.subjectOfKey(principal), principal.plan.name, cost);
+  }
+
+  #countAddress(exchange: Exchange): Promise<RateLimitDecision> {
+    return this.#count(exchange, this.#identification.subjectOfAddress(exchange), 'address', 1);
+  }
+
+  async #count(
+    exchange: Exchange,
+    subject: RateLimitSubject,
+    caller: LimitedCaller,
+    cost: number,
+  ): Promise<RateLimitDecision> {
     const decision = await this.#limiter.check(subject, cost);
+    this.#decisions.countDecision(caller, decision);
     writeRateLimitHeaders(exchange.headers, decision);
     return decision;
   }
 
-  #refuse(exchange: Exchange, decision: ExceededDecision | BannedDecision): false {
-    writeRateLimitHeaders(exchange.headers, decision);
-    return refuse(exchange, decision.outcome);
+  #refuseRemembered(exchange: Exchange, caller: LimitedCaller, refusal: RateLimitRefusal): false {
+    this.#decisions.countRemembered(caller, refusal);
+    return this.#refuse(exchange, refusal);
+  }
+
+  #refuse(exchange: Exchange, refusal: RateLimitRefusal): false {
+    writeRateLimitHeaders(exchange.headers, refusal);
+    return refuse(exchange, refusal.outcome);
   }
 
   #refuseUncounted(exchange: Exchange, caller: Extract<Caller, { type: 'unserved' | 'failed' }>): false {

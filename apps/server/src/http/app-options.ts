@@ -1,6 +1,6 @@
 import type { ApiVersion, AppRouter, Authenticator, RestRoute, Services } from '@petstore/api';
-import type { ApiKeyId } from '@petstore/domain';
-import type { RateLimiter } from '@petstore/rate-limit';
+import type { ApiKeyId, PlanName } from '@petstore/domain';
+import type { RateLimitDecision, RateLimiter, RateLimitRefusal } from '@petstore/rate-limit';
 import type { Logger } from 'pino';
 import type { TrustedProxies } from './edge/client-address.ts';
 
@@ -18,6 +18,19 @@ export interface RequestMetrics {
    * @param keyId the key that used it; left out where there was no valid key
    */
   observeDeprecatedUse(operation: string, keyId?: ApiKeyId): void;
+}
+
+/** Whose limit decided: that of a key, by its plan, or that of an address, for requests without a valid key. */
+export type LimitedCaller = PlanName | 'address';
+
+/** As much of a decision as is counted. */
+export type CountedDecision = { readonly outcome: 'admitted' } | RateLimitDecision;
+
+/** Counts what limits decide, once for each request. On every request's path, so it must be cheap and never throw. */
+export interface DecisionMetrics {
+  countDecision(caller: LimitedCaller, decision: CountedDecision): void;
+  /** In place of {@link countDecision} where a refusal that this process remembers made a check needless. */
+  countRemembered(caller: LimitedCaller, refusal: RateLimitRefusal): void;
 }
 
 /** The OpenAPI document as text. */
@@ -71,6 +84,7 @@ export interface AppOptions {
   readonly limiter: RateLimiter;
   readonly logger: Logger;
   readonly metrics: RequestMetrics;
+  readonly decisions: DecisionMetrics;
   /** Called once, with the first request for the document: the servers that it names are known only after listening. */
   readonly renderDocument: (version: ApiVersion) => RenderedDocument;
   /** The text of `/.well-known/security.txt`. Left out: there is none. */

@@ -41,14 +41,23 @@ export interface App {
  */
 export function createApp(options: AppOptions): App {
   const bounds: HttpBounds = { ...DEFAULT_BOUNDS, ...options.bounds };
-  const { authenticator, limiter, logger, metrics, newRequestId, services, isStorageAvailable } = options;
+  const { authenticator, limiter, logger, metrics, decisions, newRequestId, services, isStorageAvailable } = options;
   const load = new LoadShedder(bounds.maxRequestsInFlight);
   const cors = createCorsPolicy(options.corsOrigins);
   const streams = new Streams({ logger, bounds });
   const host: ExchangeHost = { logger, metrics, cors, load, newRequestId };
   const clientAddress = createClientAddress(options.trustedProxies);
   const nowMs = () => services.clock().getTime();
-  const admission = new Admission({ authenticator, limiter, clientAddress, cors, load, isStorageAvailable, nowMs });
+  const admission = new Admission({
+    authenticator,
+    limiter,
+    decisions,
+    clientAddress,
+    cors,
+    load,
+    isStorageAvailable,
+    nowMs,
+  });
   const routes = [
     ...restRoutesOf(options.restRoutes, { services, streams }),
     ...trpcRoutes({ router: options.router, services, streams, maxBodyBytes: bounds.maxBodyBytes }),
@@ -57,7 +66,7 @@ export function createApp(options: AppOptions): App {
   ];
   const router = new Router(routes, { host, admission, maxHeaderBytes: bounds.maxHeaderBytes });
   const server = createBoundedServer(router.handle, { bounds, isProxy: createIsProxy(options.trustedProxies) });
-  const refused = createRefusedRequests({ limiter, metrics, newRequestId });
+  const refused = createRefusedRequests({ limiter, metrics, decisions, newRequestId });
   server.on('clientError', refused.onClientError);
   server.on('connect', refused.onConnect);
   // An expectation is judged with everything else.

@@ -8,13 +8,13 @@ import {
 import {
   type ApiKeySubject,
   apiKeySubject,
-  type BannedDecision,
   type ClientAddressSubject,
   clientAddressSubject,
-  type ExceededDecision,
   type RateLimiter,
+  type RateLimitRefusal,
   type RateLimitSubject,
 } from '@petstore/rate-limit';
+import type { LimitedCaller } from './app-options.ts';
 import type { ClientAddress } from './edge/client-address.ts';
 import type { Exchange } from './exchange.ts';
 import { InFlightCounts, type LoadShedder } from './in-flight.ts';
@@ -23,7 +23,7 @@ import { InFlightCounts, type LoadShedder } from './in-flight.ts';
 export type Caller =
   | Authentication
   /** Over its limit or banned, as far as this process knows; the request is refused without asking Redis. */
-  | { readonly type: 'limited'; readonly decision: ExceededDecision | BannedDecision }
+  | { readonly type: 'limited'; readonly caller: LimitedCaller; readonly refusal: RateLimitRefusal }
   /** Has as many requests in flight as it may (`rate_limit_exceeded`), or cannot be served now. */
   | {
       readonly type: 'unserved';
@@ -116,7 +116,7 @@ export class Identification {
     const max = principal === undefined ? ADDRESS_REQUESTS_IN_FLIGHT_MAX : KEY_REQUESTS_IN_FLIGHT_MAX;
     const count = principal === undefined || calls > max ? 1 : calls;
     if (exchange.held.take(this.#inFlight, subject.storageKey, count, max)) return undefined;
-    return this.#recallRefusal(subject) ?? { type: 'unserved', subject, code: 'rate_limit_exceeded' };
+    return this.#recallRefusal(subject, principal) ?? { type: 'unserved', subject, code: 'rate_limit_exceeded' };
   }
 
   /** @returns `undefined` where a key that this process does not know may be looked up */
@@ -127,9 +127,10 @@ export class Identification {
     return refusal !== undefined && !this.#mayLookUp(subject.storageKey) ? refusal : undefined;
   }
 
-  #recallRefusal(subject: RateLimitSubject): Caller | undefined {
-    const decision = this.#options.limiter.recall(subject);
-    return decision.outcome === 'recalled' ? undefined : { type: 'limited', decision };
+  #recallRefusal(subject: RateLimitSubject, principal?: ApiKeyPrincipal): Caller | undefined {
+    const recalled = this.#options.limiter.recall(subject);
+    if (recalled.outcome === 'recalled') return undefined;
+    return { type: 'limited', caller: principal?.plan.name ?? 'address', refusal: recalled };
   }
 
   /**

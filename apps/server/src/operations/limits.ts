@@ -1,8 +1,11 @@
 import { API_KEY_CHANGED_CHANNEL, type ApiKeyId } from '@petstore/domain';
 import {
+  BanWatch,
   connectRedis,
   createResilientLimiter,
   InProcessLimiter,
+  type KeyBan,
+  type LimiterObserver,
   type LimiterStateChange,
   type RateLimiter,
   watchEviction,
@@ -10,6 +13,8 @@ import {
 import { type RedisTarget, RuntimeError } from '@petstore/runtime';
 import type { Logger } from 'pino';
 import type { LimitsMode } from './health.ts';
+import type { LimitCounts } from './metrics.ts';
+import { Stopwatch } from './stopwatch.ts';
 
 /** The limiter, and how it counts. */
 export interface Limits {
@@ -30,6 +35,7 @@ export interface LimitsOptions {
   /** Whether other servers share the port, and so have to share the limits. */
   readonly reusePort: boolean;
   readonly logger: Logger;
+  readonly counts: LimitCounts;
   /** Called when a key was changed anywhere, which Redis publishes. */
   readonly onKeyChanged: (id: ApiKeyId) => void;
 }
@@ -50,12 +56,14 @@ const EVICTION_RISKS: Readonly<Record<string, string>> = {
  */
 export function openLimits(
   target: RedisTarget | undefined,
-  { redisPrefix, instances, reusePort, logger, onKeyChanged }: LimitsOptions,
+  { redisPrefix, instances, reusePort, logger, counts, onKeyChanged }: LimitsOptions,
   resources: AsyncDisposableStack,
 ): Limits {
+  const observer = createObserver(logger, counts);
   if (target === undefined) {
     if (reusePort) throw new RuntimeError(NO_SHARED_REDIS);
-    const limiter = new InProcessLimiter({ nowMs: Date.now });
+    const limiter = new InProcessLimiter({ nowMs: Date.now, observer });
+    counts.sources = { bannedKeys: () => limiter.countBans(), degradedSeconds: () => 0 };
     return {
       limiter,
       started: Promise.resolve(),
@@ -65,16 +73,31 @@ export function openLimits(
     };
   }
   let changes = 0;
+  const away = new Set<string>();
+  const awayTime = new Stopwatch();
   const onStateChange = ({ countedIn, shard, reason }: LimiterStateChange) => {
     changes++;
-    if (countedIn === 'process') logger.warn({ shard, reason }, 'Redis is away: limits are counted in this process');
-    else logger.info({ shard }, 'Redis is back: limits are counted there');
+    if (countedIn === 'process') {
+      away.add(shard);
+      awayTime.start();
+      logger.warn({ shard, reason }, 'Redis is away: limits are counted in this process');
+    } else {
+      away.delete(shard);
+      if (away.size === 0) awayTime.stop();
+      logger.info({ shard }, 'Redis is back: limits are counted there');
+    }
   };
   const redis = connectRedis(target, { keyPrefix: redisPrefix });
   resources.defer(() => redis.disconnect());
   watchEviction(redis, (node) => logger.warn(node, EVICTION_RISKS[node.policy] ?? FORGETS));
-  const limiter = createResilientLimiter({ redis, instances, onStateChange });
+  const limiter = createResilientLimiter({ redis, instances, onStateChange, observer });
   resources.defer(() => limiter.close());
+  const onLift = (ban: KeyBan) => {
+    counts.countLift();
+    logger.warn(describeBan(ban), 'the ban of a key was lifted');
+  };
+  const bans = resources.use(new BanWatch({ redis, onLift }));
+  counts.sources = { bannedKeys: () => bans.bannedKeys, degradedSeconds: () => awayTime.seconds };
   resources.defer(listenToKeyChanges(target, onKeyChanged));
   return {
     limiter,
@@ -84,6 +107,23 @@ export function openLimits(
     modeChanges: () => changes,
   };
 }
+
+/** Counts what the limiter does, and logs each ban once. */
+const createObserver = (logger: Logger, counts: LimitCounts): LimiterObserver => ({
+  onDecision: counts.countCheck.bind(counts),
+  onRedisCall: counts.observeRedisCall.bind(counts),
+  onBan({ countedIn, ...ban }) {
+    counts.countBan(ban.level);
+    logger.warn({ ...describeBan(ban), countedIn }, 'a key was banned');
+  },
+});
+
+/** For a log: the public id of the key, never the key. */
+const describeBan = ({ keyId, level, untilMs }: KeyBan) => ({
+  keyId,
+  banLevel: level,
+  until: new Date(untilMs).toISOString(),
+});
 
 /** A connection that has subscribed can do nothing else. What it misses while it is lost takes effect within seconds. */
 function listenToKeyChanges(target: RedisTarget, onKeyChanged: (id: ApiKeyId) => void): () => void {

@@ -3,6 +3,13 @@ import type { Health, LimitsMode } from './health.ts';
 
 const LIMITS_MODES = ['redis', 'degraded', 'in-process'] as const satisfies readonly LimitsMode[];
 
+/** Gauges of prom-client that are named like counters. Each is the sum of another one over its labels. */
+const MISNAMED = [
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources_total',
+] as const;
+
 /**
  * Renders everything but the requests in Prometheus' text format: prom-client's default metrics, and the state of what
  * the server depends on. The library is loaded at the first call, so that the start need not wait for it.
@@ -20,6 +27,7 @@ async function buildRegistry(health: Health): Promise<Registry> {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
+  for (const name of MISNAMED) registry.removeSingleMetric(name);
   new Gauge({
     name: 'petstore_postgres_up',
     help: 'Whether the last ping to PostgreSQL succeeded.',

@@ -49,18 +49,11 @@ describe('health and metrics', () => {
 
   test('include the metrics of the process, all of them from the second scrape on', async () => {
     await server.url();
-    const adminUrl = await server.adminUrl();
-    const scrape = async () => {
-      const text = await (await fetch(`${adminUrl}/metrics`)).text();
-      return new Map(
-        [...text.matchAll(/^([a-z]\S*) (\S+)$/gm)].map(([, series = '', value]) => [series, Number(value)]),
-      );
-    };
-    const first = await scrape();
+    const first = await server.metrics();
     expect(first.get('process_resident_memory_bytes')).toBeGreaterThan(10_000_000);
     expect(first.get('process_cpu_seconds_total')).toBeGreaterThanOrEqual(0);
     await vi.waitFor(async () => {
-      const samples = await scrape();
+      const samples = await server.metrics();
       expect(samples.get('process_cpu_seconds_total')).toBeGreaterThan(first.get('process_cpu_seconds_total') ?? 0);
       expect(samples.get('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
       expect(samples.get('nodejs_eventloop_lag_p99_seconds')).toBeLessThan(60);

@@ -1,3 +1,4 @@
+import { tightestWindow } from '../headers.ts';
 import {
   type Ban,
   type BannedDecision,
@@ -5,7 +6,6 @@ import {
   type RateLimitSnapshot,
   type RateLimitStatus,
   type RateLimitUse,
-  tightestWindow,
   type WindowName,
   type WindowStatus,
   wholeSecondsUntil,
@@ -220,24 +220,3 @@ const windowStatus = (log: WindowLog, spec: WindowSpec, limit: number, atMs: num
   remaining: Math.max(0, limit - log.total),
   resetAtMs: nextFreedAtMs(log, spec, limit, atMs),
 });
-
-/** The refusal that a ban means for every request; `undefined` where no ban is in force. */
-export function bannedDecisionOf(snapshot: RateLimitSnapshot): BannedDecision | undefined {
-  const { atMs, minute, day, ban } = snapshot;
-  if (ban === undefined) return undefined;
-  const resetsAtMs = [minute, day].map((window) => (window?.remaining === 0 ? window.resetAtMs : 0));
-  const releaseAtMs = Math.max(ban.untilMs, ...resetsAtMs);
-  return {
-    outcome: 'api_key_banned',
-    atMs,
-    minute,
-    day,
-    limitingWindow: tightestWindow(snapshot),
-    releaseAtMs,
-    retryAtMs: releaseAtMs,
-    retryAfterSeconds: wholeSecondsUntil(releaseAtMs, atMs),
-    bannedUntilMs: ban.untilMs,
-    level: ban.level,
-    isNew: false,
-  };
-}

@@ -1,5 +1,15 @@
-import { bannedDecisionOf, checkState, debitState, type SubjectState, snapshotOf } from '../algorithm/subject-state.ts';
-import type { RateLimitDecision, RateLimiter, RateLimitRecall, RateLimitSnapshot, RateLimitUse } from '../port.ts';
+import { isBanned } from '../algorithm/penalty.ts';
+import { checkState, debitState, type SubjectState, snapshotOf } from '../algorithm/subject-state.ts';
+import { bannedDecisionOf } from '../headers.ts';
+import {
+  banOf,
+  type LimiterObserver,
+  type RateLimitDecision,
+  type RateLimiter,
+  type RateLimitRecall,
+  type RateLimitSnapshot,
+  type RateLimitUse,
+} from '../port.ts';
 import { assertCost, type RateLimitSubject } from '../subject.ts';
 import { createSubjectCache } from './subject-cache.ts';
 
@@ -8,6 +18,7 @@ export interface InProcessLimiterOptions {
   readonly nowMs: () => number;
   /** Replaces the state that is kept of a subject where a better one is known. @default the state that is kept */
   readonly restore?: RestoreState;
+  readonly observer?: LimiterObserver | undefined;
 }
 
 export type RestoreState = (
@@ -24,10 +35,12 @@ export class InProcessLimiter implements RateLimiter {
   readonly #states = createSubjectCache<SubjectState>();
   readonly #nowMs: () => number;
   readonly #restore: RestoreState;
+  readonly #observer: LimiterObserver | undefined;
 
-  constructor({ nowMs, restore = (kept) => kept }: InProcessLimiterOptions) {
+  constructor({ nowMs, restore = (kept) => kept, observer }: InProcessLimiterOptions) {
     this.#nowMs = nowMs;
     this.#restore = restore;
+    this.#observer = observer;
   }
 
   check(subject: RateLimitSubject, cost: number): RateLimitDecision {
@@ -35,7 +48,19 @@ export class InProcessLimiter implements RateLimiter {
     const nowMs = this.#nowMs();
     const { state, decision } = checkState(this.#stateOf(subject, nowMs), subject, cost, nowMs);
     this.#states[subject.type].set(subject.storageKey, state);
+    this.#observer?.onDecision('process');
+    if (decision.outcome === 'api_key_banned' && decision.isNew) {
+      this.#observer?.onBan({ ...banOf(subject, decision), countedIn: 'process' });
+    }
     return decision;
+  }
+
+  /** The number of keys that are banned. Looks at all of them. */
+  countBans(): number {
+    const nowMs = this.#nowMs();
+    let count = 0;
+    for (const { penalty } of this.#states['api-key'].values()) if (isBanned(penalty, nowMs)) count++;
+    return count;
   }
 
   async peek(subject: RateLimitSubject): Promise<RateLimitSnapshot> {

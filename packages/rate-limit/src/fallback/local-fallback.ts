@@ -1,7 +1,14 @@
 import { NO_PENALTY } from '../algorithm/penalty.ts';
 import { debitState, type SubjectState, snapshotOf } from '../algorithm/subject-state.ts';
 import { DAY_WINDOW, EMPTY_LOG, MINUTE_WINDOW, type WindowLog, type WindowSpec } from '../algorithm/window-log.ts';
-import type { RateLimitDecision, RateLimitRecall, RateLimitSnapshot, RateLimitUse, WindowStatus } from '../port.ts';
+import type {
+  LimiterObserver,
+  RateLimitDecision,
+  RateLimitRecall,
+  RateLimitSnapshot,
+  RateLimitUse,
+  WindowStatus,
+} from '../port.ts';
 import type { RateLimitSubject } from '../subject.ts';
 import type { DecisionMemory } from './decision-memory.ts';
 import { InProcessLimiter, type RestoreState } from './in-process-limiter.ts';
@@ -14,6 +21,7 @@ export interface LocalFallbackOptions {
   readonly nowMs: () => number;
   /** The decisions of Redis, from which counting goes on. */
   readonly memory: DecisionMemory;
+  readonly observer?: LimiterObserver | undefined;
 }
 
 /** What was admitted while Redis was away, and has to be debited there. */
@@ -39,7 +47,7 @@ export class LocalFallback {
   constructor(options: LocalFallbackOptions) {
     this.#options = options;
     const restore: RestoreState = (kept, share, nowMs) => this.#restore(kept, share, nowMs);
-    this.#limiter = new InProcessLimiter({ nowMs: options.nowMs, restore });
+    this.#limiter = new InProcessLimiter({ nowMs: options.nowMs, restore, observer: options.observer });
   }
 
   check(subject: RateLimitSubject, cost: number): RateLimitDecision {

@@ -1,13 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
-import { bannedDecisionOf } from '../algorithm/subject-state.ts';
-import type {
-  LimiterStateChange,
-  RateLimitDecision,
-  RateLimitRecall,
-  RateLimitSnapshot,
-  RateLimitUse,
-  ServingLimiter,
+import { bannedDecisionOf } from '../headers.ts';
+import {
+  banOf,
+  type LimiterObserver,
+  type LimiterStateChange,
+  type RateLimitDecision,
+  type RateLimitRecall,
+  type RateLimitSnapshot,
+  type RateLimitUse,
+  type ServingLimiter,
 } from '../port.ts';
 import { noteBan } from '../redis/ban-index.ts';
 import { connectionTroubleOf, shortReason } from '../redis/connection-trouble.ts';
@@ -26,6 +28,7 @@ export interface ResilientLimiterOptions {
   readonly timeoutMs?: number;
   /** Called once per change, for one log line and one metric. Must not throw. */
   readonly onStateChange?: (change: LimiterStateChange) => void;
+  readonly observer?: LimiterObserver;
   /** A clock in place of Redis' own and of this process', in milliseconds since the epoch: for tests. */
   readonly nowMs?: () => number;
 }
@@ -72,6 +75,7 @@ export class ResilientLimiter implements ServingLimiter {
   readonly #fallback: LocalFallback;
   readonly #memory: DecisionMemory;
   readonly #onStateChange: ResilientLimiterOptions['onStateChange'];
+  readonly #observer: LimiterObserver | undefined;
   readonly #started = Promise.withResolvers<void>();
   readonly #probeTimer: NodeJS.Timeout;
   #startTimer: NodeJS.Timeout | undefined;
@@ -84,13 +88,14 @@ export class ResilientLimiter implements ServingLimiter {
   #isClosed = false;
 
   constructor(options: ResilientLimiterOptions, master: RedisMaster) {
-    const { redis, timeoutMs, instances = 1, onStateChange, nowMs } = options;
+    const { redis, timeoutMs, instances = 1, onStateChange, observer, nowMs } = options;
     this.#master = master;
     this.#connection = redis;
     this.#memory = master.memory;
     this.#onStateChange = onStateChange;
-    this.#redis = new RedisLimiter({ redis, timeoutMs, nowMs });
-    this.#fallback = new LocalFallback({ instances, nowMs: nowMs ?? Date.now, memory: master.memory });
+    this.#observer = observer;
+    this.#redis = new RedisLimiter({ redis, timeoutMs, nowMs, observer });
+    this.#fallback = new LocalFallback({ instances, nowMs: nowMs ?? Date.now, memory: master.memory, observer });
     if (master.state !== 'connected') this.#redis.breaker.open();
     this.#probeTimer = setInterval(this.probe, PROBE_INTERVAL_MS).unref();
     if (master.state !== 'starting') return;
@@ -115,7 +120,10 @@ export class ResilientLimiter implements ServingLimiter {
   check(subject: RateLimitSubject, cost: number): RateLimitDecision | Promise<RateLimitDecision> {
     assertCost(subject, cost);
     const refusal = this.#memory.refusalOf(subject);
-    if (refusal !== undefined) return refusal;
+    if (refusal !== undefined) {
+      this.#observer?.onDecision('memory');
+      return refusal;
+    }
     if (this.isDegraded) return this.#fallback.check(subject, cost);
     if (this.#fallback.hasUnsyncedUsage) void this.#sync(subject); // never rejects
     return this.#checkInRedis(subject, cost);
@@ -159,6 +167,8 @@ export class ResilientLimiter implements ServingLimiter {
   async #checkInRedis(subject: RateLimitSubject, cost: number): Promise<RateLimitDecision> {
     try {
       const decision = await this.#redis.check(subject, cost);
+      this.#observer?.onDecision('redis');
+      this.#reportBan(subject, decision);
       this.#remember(subject, decision);
       return decision;
     } catch (error) {
@@ -169,12 +179,18 @@ export class ResilientLimiter implements ServingLimiter {
   #fallBack(subject: RateLimitSubject, cost: number, error: unknown): RateLimitDecision {
     const { lateDecision } = this.#noteFailure(subject, error);
     const decision = this.#fallback.check(subject, cost);
-    if (decision.outcome === 'admitted') {
-      void lateDecision?.then((late) => {
-        if (late?.outcome === 'admitted') this.#fallback.discount(subject, cost); // counted in Redis after all
-      });
-    }
+    void lateDecision?.then((late) => {
+      if (late === undefined) return;
+      this.#reportBan(subject, late);
+      // Counted in Redis after all.
+      if (late.outcome === 'admitted' && decision.outcome === 'admitted') this.#fallback.discount(subject, cost);
+    });
     return decision;
+  }
+
+  #reportBan(subject: RateLimitSubject, decision: RateLimitDecision): void {
+    if (decision.outcome !== 'api_key_banned' || !decision.isNew) return;
+    this.#observer?.onBan({ ...banOf(subject, decision), countedIn: 'redis' });
   }
 
   #remember(subject: RateLimitSubject, decision: RateLimitDecision): void {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Cluster, type Redis } from 'ioredis';
 import {
   type Ban,
+  type LimiterObserver,
   type RateLimitDecision,
   type RateLimiter,
   type RateLimitSnapshot,
@@ -22,6 +23,7 @@ export interface RedisLimiterOptions {
   readonly timeoutMs?: number | undefined;
   /** A clock in place of Redis' own, in milliseconds since the epoch: for tests. */
   readonly nowMs?: (() => number) | undefined;
+  readonly observer?: Pick<LimiterObserver, 'onRedisCall'> | undefined;
 }
 
 /** A connection that the script is defined on. */
@@ -82,13 +84,15 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
   readonly #redis: ScriptedRedis;
   readonly #timeoutMs: number;
   readonly #nowMs: (() => number) | undefined;
+  readonly #observer: RedisLimiterOptions['observer'];
   readonly #flush = (): void => this.#sendAll();
   #waiting: Entry[] = [];
 
-  constructor({ redis, timeoutMs = CALL_TIMEOUT_MS, nowMs }: RedisLimiterOptions) {
+  constructor({ redis, timeoutMs = CALL_TIMEOUT_MS, nowMs, observer }: RedisLimiterOptions) {
     this.#redis = defineScript(redis);
     this.#timeoutMs = timeoutMs;
     this.#nowMs = nowMs;
+    this.#observer = observer;
   }
 
   /** @param cost must have passed `assertCost` */
@@ -166,6 +170,7 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
     const groups = groupBySubject(entries);
     const batch = groups.flat();
     let isWaiting = true;
+    const sentAtMs = performance.now();
     /** What became of the call after it had timed out: its reply, or nothing where it has not run. */
     let late: PromiseWithResolvers<Buffer | undefined> | undefined;
     const fail = (error: RedisUnavailableError): void => {
@@ -183,6 +188,7 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
       setImmediate(() => {
         if (!isWaiting) return;
         late = Promise.withResolvers();
+        this.#observer?.onRedisCall(performance.now() - sentAtMs);
         fail(new RedisUnavailableError(`Redis did not respond within ${this.#timeoutMs} ms`, { mayHaveRun: true }));
       });
     }, this.#timeoutMs);
@@ -202,7 +208,9 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
       late?.resolve(reply);
       if (!isWaiting) return;
       isWaiting = false;
-      this.breaker.recordSuccess(performance.now());
+      const repliedAtMs = performance.now();
+      this.breaker.recordSuccess(repliedAtMs);
+      this.#observer?.onRedisCall(repliedAtMs - sentAtMs);
       if (this.#nowMs === undefined) this.clockOffsetMs = Date.now() - reply.readDoubleLE();
       for (const [i, { resolve }] of batch.entries()) resolve(reply, offsetOf(i));
     };

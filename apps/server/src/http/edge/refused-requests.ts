@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { type ErrorCode, errorResponse } from '@petstore/api';
 import { clientAddressSubject, type RateLimiter, writeRateLimitHeaders } from '@petstore/rate-limit';
-import type { RequestMetrics } from '../app-options.ts';
+import type { DecisionMetrics, RequestMetrics } from '../app-options.ts';
 import { STATUS_CODES } from '../node-http.ts';
 import { refuseBody } from '../request-body.ts';
 import { JSON_TYPE, startHeaders } from '../response-headers.ts';
@@ -20,6 +20,7 @@ declare module 'node:net' {
 export interface RefusedRequestsOptions {
   readonly limiter: RateLimiter;
   readonly metrics: RequestMetrics;
+  readonly decisions: DecisionMetrics;
   readonly newRequestId: () => string;
 }
 
@@ -32,11 +33,12 @@ type ClientError = Error & { readonly code?: string };
  * Responds to what never becomes a request, because the HTTP parser refuses it or it does not come in time, with the Error
  * object, under the headers of the address that the connection comes from.
  */
-export function createRefusedRequests({ limiter, metrics, newRequestId }: RefusedRequestsOptions) {
+export function createRefusedRequests({ limiter, metrics, decisions, newRequestId }: RefusedRequestsOptions) {
   async function refuse(socket: Socket, code: ErrorCode, more: Readonly<Record<string, string>> = {}): Promise<void> {
     const { status, body } = errorResponse(code);
     const headers = startHeaders(newRequestId());
     const decision = await limiter.check(clientAddressSubject(socket.remoteAddress ?? ''), 1);
+    decisions.countDecision('address', decision);
     writeRateLimitHeaders(headers, decision);
     Object.assign(headers, more, { 'content-type': JSON_TYPE, 'content-length': body.length, connection: 'close' });
     metrics.observeRequest('unknown', status, 0);

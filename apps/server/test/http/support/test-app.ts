@@ -20,7 +20,7 @@ import { openTestLimiter } from './test-limiter.ts';
 export const PETS_SUNSET_AT = new Date('2999-06-30T00:00:00.000Z');
 
 export interface TestAppOptions
-  extends Partial<Pick<AppOptions, 'bounds' | 'corsOrigins' | 'trustedProxies' | 'isStorageAvailable'>> {
+  extends Partial<Pick<AppOptions, 'bounds' | 'decisions' | 'corsOrigins' | 'trustedProxies' | 'isStorageAvailable'>> {
   readonly clock?: Clock;
   readonly petsSunsetAt?: Date;
   /** How many generated orders there are. @default 0 */
@@ -103,6 +103,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
         void observed.push({ operation, status, durationSeconds }),
       observeDeprecatedUse: (operation, keyId) => void deprecatedUse.push({ operation, keyId }),
     },
+    decisions: options.decisions ?? { countDecision() {}, countRemembered() {} },
     renderDocument: (version) => renderDocument(version, { publicUrl: origin, petsSunsetAt }),
     isStorageAvailable: options.isStorageAvailable ?? (() => true),
     newRequestId: randomUUID,

@@ -92,6 +92,18 @@ export class SpawnedServer implements AsyncDisposable {
     return { status: response.status, report: (await response.json()) as Record<string, unknown> }; // for assertions
   }
 
+  /** What /metrics holds: the value of each series, by its name and labels. */
+  async metrics(): Promise<ReadonlyMap<string, number>> {
+    const text = await (await fetch(`${await this.adminUrl()}/metrics`)).text();
+    return new Map([...text.matchAll(/^([a-z]\S*) (\S+)$/gm)].map(([, series = '', value]) => [series, Number(value)]));
+  }
+
+  /** The lines of the JSON log with this message. */
+  logLines(message: string): Record<string, unknown>[] {
+    const lines = this.stdout.split('\n').filter((line) => line.includes(message));
+    return lines.map((line): Record<string, unknown> => JSON.parse(line)).filter(({ msg }) => msg === message);
+  }
+
   /** Sends a signal to the server alone, and waits for its end. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Exit> {
     const sentAtMs = performance.now();

@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'vitest';
+import type { CountedDecision, DecisionMetrics, LimitedCaller } from '../../src/http/app-options.ts';
+import { createKey, planOf } from '../support/keys.ts';
+import { sendRaw } from './support/raw-http.ts';
+import { createBannedKey, useTestApp } from './support/test-app.ts';
+import { query } from './support/trpc-calls.ts';
+
+const ORIGIN = 'https://shop.example';
+
+let counted: string[] = [];
+
+/** As in `free minute rate_limit_exceeded`. */
+function count(caller: LimitedCaller, decision: CountedDecision): void {
+  const window = decision.outcome === 'rate_limit_exceeded' ? `${decision.limitingWindow} ` : '';
+  counted.push(`${caller} ${window}${decision.outcome}`);
+}
+
+const decisions: DecisionMetrics = { countDecision: count, countRemembered: count };
+const app = await useTestApp({ decisions, corsOrigins: [ORIGIN] });
+
+/** What was counted since last asked. */
+function taken(): readonly string[] {
+  const before = counted;
+  counted = [];
+  return before;
+}
+
+describe('one decision is counted for each request', () => {
+  test('of a key, by its plan and the window that refused', async () => {
+    const { text: free } = await createKey(app.persistence, { plan: { name: 'free' } });
+    for (const path of ['/v1/pets/1', '/v1/pets/0', '/v1/nothing', '/v1/store/orders']) {
+      await app.fetch(path, { key: free });
+      expect(taken(), path).toEqual(['free admitted']);
+    }
+    const { text: byMinute } = await createKey(app.persistence, { plan: planOf(1) });
+    const { text: byDay } = await createKey(app.persistence, { plan: planOf(100, 1) });
+    for (const key of [byMinute, byMinute, byDay, byDay]) await app.fetch('/v1/pets/1', { key });
+    expect(taken()).toEqual([
+      'enterprise admitted',
+      'enterprise minute rate_limit_exceeded',
+      'enterprise admitted',
+      'enterprise day rate_limit_exceeded',
+    ]);
+  });
+
+  test('of a banned key, whatever it calls', async () => {
+    const key = await createBannedKey(app);
+    expect(taken().at(-1)).toBe('enterprise api_key_banned');
+    await app.fetch('/v1/pets/1', { key });
+    await query(app, 'limits.current', undefined, { key });
+    await app.fetch('/trpc/limits.current,limits.current?batch=1&input=%7B%7D', { key });
+    expect(taken()).toEqual(Array.from({ length: 3 }, () => 'enterprise api_key_banned'));
+    app.advanceLimiterClock(6_000); // the ban has to be read again
+    await query(app, 'limits.current', undefined, { key });
+    expect(taken()).toEqual(['enterprise api_key_banned']);
+  });
+
+  test('of a batch, however many calls it holds, and of calls that are free', async () => {
+    const { text: key } = await createKey(app.persistence, { plan: { name: 'pro' } });
+    await query(app, 'limits.current', undefined, { key });
+    expect(taken()).toEqual(['pro admitted']);
+    await app.fetch('/trpc/orders.list,limits.current,orders.list?batch=1&input=%7B%7D', { key });
+    expect(taken()).toEqual(['pro admitted']);
+    for (let i = 0; i < 60; i++) await query(app, 'limits.current', undefined, { key });
+    expect(taken()).toEqual([
+      ...Array.from({ length: 58 }, () => 'pro admitted'),
+      ...Array.from({ length: 2 }, () => 'pro minute rate_limit_exceeded'),
+    ]);
+  });
+
+  test('without a valid key, for its address: a refusal that is remembered, a preflight and what is no request included', async () => {
+    await app.fetch('/v1/pets/1', { key: null });
+    await app.fetch('/v1/pets/1', { key: 'wrong' });
+    await sendRaw('NO REQUEST\r\n\r\n', app);
+    const preflight = { origin: ORIGIN, 'access-control-request-method': 'GET' };
+    expect((await app.fetch('/v1/pets/1', { method: 'OPTIONS', key: null, headers: preflight })).status).toBe(204);
+    expect(taken()).toEqual(Array.from({ length: 4 }, () => 'address admitted'));
+    for (let i = 0; i < 70; i++) await app.fetch('/v1/pets/1', { key: null });
+    expect(taken()).toEqual([
+      ...Array.from({ length: 57 }, () => 'address admitted'),
+      ...Array.from({ length: 13 }, () => 'address minute rate_limit_exceeded'),
+    ]);
+    await app.fetch('/docs', { key: null });
+    await app.fetch('/v1/openapi.json', { key: null });
+    expect(taken(), 'no limit decides on these').toEqual([]);
+  });
+});

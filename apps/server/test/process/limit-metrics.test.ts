@@ -1,0 +1,164 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connectToAdministrate } from '@petstore/rate-limit';
+import { startRedisServer } from '@petstore/testing';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { KEYS } from '../support/keys.ts';
+import { createServerDatabase } from '../support/template-database.ts';
+import type { SpawnedServer } from './support/spawned-server.ts';
+import { startServer } from './support/start-server.ts';
+
+/** For what a server does every 5 s. */
+const PATIENTLY = { timeout: 25_000, interval: 200 };
+
+const resources = new AsyncDisposableStack();
+afterAll(() => resources.disposeAsync());
+const redis = resources.use(await startRedisServer());
+const database = resources.use(await createServerDatabase());
+
+/** Two servers that share PostgreSQL and Redis. */
+let servers: readonly SpawnedServer[];
+beforeAll(async () => {
+  const environment = { DATABASE_URL: database.url, REDIS_URL: redis.url };
+  const started = await Promise.all([startServer(environment), startServer(environment)]);
+  for (const each of started) resources.use(each);
+  servers = started.map(({ server }) => server);
+  const isCounting = async (server: SpawnedServer) => (await server.readiness()).report['limits'] === 'redis';
+  for (const server of servers) await vi.waitUntil(() => isCounting(server), PATIENTLY);
+});
+
+/** The sum over both servers. */
+async function total(series: string): Promise<number> {
+  const metrics = await Promise.all(servers.map((server) => server.metrics()));
+  return metrics.reduce((sum, samples) => sum + (samples.get(series) ?? Number.NaN), 0);
+}
+
+const decisions = (plan: string, window: string, outcome: string) =>
+  `petstore_rate_limit_decisions_total{plan="${plan}",window="${window}",outcome="${outcome}"}`;
+
+const checksIn = (place: string) => `petstore_rate_limit_checks_total{decided="${place}"}`;
+
+const linesOf = (message: string) => servers.flatMap((server) => server.logLines(message));
+
+/** @returns the outcome: `admitted`, or the code of the error */
+async function request(server: SpawnedServer | undefined, key?: string): Promise<string> {
+  const headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
+  const response = await fetch(`${await server?.url()}/v1/store/orders`, { headers });
+  if (response.status === 200) return response.text().then(() => 'admitted');
+  const { code } = (await response.json()) as { code: string }; // as documented
+  return code;
+}
+
+/** Sends so many requests to the servers in turn, up to ten at once. */
+async function send(count: number, key?: string): Promise<Map<string, number>> {
+  const outcomes = new Map<string, number>();
+  for (let sent = 0; sent < count; sent += 10) {
+    const batch = Array.from({ length: Math.min(10, count - sent) }, (_, i) => request(servers[i % 2], key));
+    for (const outcome of await Promise.all(batch)) outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+  }
+  return outcomes;
+}
+
+describe('two servers on one Redis', () => {
+  test('count each request once, by plan, window and outcome', async () => {
+    const sent = await send(70);
+    expect([...sent.keys()].toSorted()).toEqual(['missing_api_key', 'rate_limit_exceeded']);
+    expect(await total(decisions('address', 'none', 'admitted'))).toBe(sent.get('missing_api_key'));
+    expect(await total(decisions('address', 'minute', 'rate_limit_exceeded'))).toBe(sent.get('rate_limit_exceeded'));
+
+    const ofKey = new Map<string, number>();
+    let sentOfKey = 0;
+    for (; !ofKey.has('api_key_banned') && sentOfKey < 2_000; sentOfKey += 50) {
+      for (const [outcome, count] of await send(50, KEYS.free.text)) {
+        ofKey.set(outcome, (ofKey.get(outcome) ?? 0) + count);
+      }
+    }
+    expect([...ofKey.keys()].toSorted()).toEqual(['admitted', 'api_key_banned', 'rate_limit_exceeded']);
+    expect(await total(decisions('free', 'none', 'admitted'))).toBe(ofKey.get('admitted'));
+    expect(await total(decisions('free', 'minute', 'rate_limit_exceeded'))).toBe(ofKey.get('rate_limit_exceeded'));
+    expect(await total(decisions('free', 'none', 'api_key_banned'))).toBe(ofKey.get('api_key_banned'));
+
+    const checks = await Promise.all(['redis', 'process', 'memory'].map((place) => total(checksIn(place))));
+    expect(checks.reduce((sum, count) => sum + count)).toBe(70 + sentOfKey);
+    expect(checks[0]).toBeGreaterThan(250);
+    expect(await total('petstore_rate_limit_redis_call_duration_seconds_count')).toBeGreaterThan(0);
+    expect(await total('petstore_rate_limit_redis_call_duration_seconds_sum')).toBeGreaterThan(0);
+  });
+
+  test('say once that a key was banned, and count it as banned', async () => {
+    const { id, text } = KEYS.free;
+    expect(linesOf('a key was banned')).toEqual([
+      {
+        level: 'warn',
+        time: expect.any(String),
+        keyId: id,
+        banLevel: 1,
+        until: expect.stringMatching(/^\d{4}-.*Z$/),
+        countedIn: 'redis',
+        msg: 'a key was banned',
+      },
+    ]);
+    expect(await total('petstore_bans_set_total{level="1"}')).toBe(1);
+    await vi.waitFor(async () => expect(await total('petstore_keys_banned')).toBe(2), PATIENTLY);
+    for (const { stdout } of servers) expect(stdout).not.toContain(text.slice(-20));
+  });
+
+  test('say once that the ban was lifted elsewhere', async () => {
+    const { id } = KEYS.free;
+    await using administration = await connectToAdministrate({
+      type: 'single',
+      host: '127.0.0.1',
+      port: redis.port,
+      database: 0,
+      tls: false,
+    });
+    const ban = await administration.liftBan(id);
+    expect(ban).toMatchObject({ level: 1 });
+    // By then both have looked for notes: in the order in which a lift writes, they see its note before the number falls.
+    await vi.waitFor(async () => expect(await total('petstore_keys_banned')).toBe(0), PATIENTLY);
+    await vi.waitFor(async () => expect(await total('petstore_bans_lifted_total')).toBe(1), PATIENTLY);
+    const until = new Date(ban?.untilMs ?? 0).toISOString();
+    const line = { level: 'warn', time: expect.any(String), keyId: id, banLevel: 1, until };
+    expect(linesOf('the ban of a key was lifted')).toEqual([{ ...line, msg: 'the ban of a key was lifted' }]);
+    expect(await total('petstore_bans_lifted_total')).toBe(1);
+    expect(linesOf('a key was banned')).toHaveLength(1);
+  });
+
+  test('add up how long Redis is away, and no longer', async () => {
+    const [server] = servers;
+    const read = async (series: string) => (await server?.metrics())?.get(series) ?? Number.NaN;
+    const degradedSeconds = () => read('petstore_limits_degraded_seconds_total');
+    const limits = async () => (await server?.readiness())?.report['limits'];
+    const atFirst = await degradedSeconds();
+    redis.pause();
+    for (let i = 0; i < 6; i++) expect(await request(server, KEYS.unlimited.text)).toBe('admitted');
+    expect(await limits()).toBe('degraded');
+    expect(await read(checksIn('process'))).toBeGreaterThan(0);
+    const beforeMs = performance.now();
+    const before = await degradedSeconds();
+    await sleep(1_000);
+    const rise = (await degradedSeconds()) - before;
+    expect(rise).toBeGreaterThan(0.99);
+    expect(rise).toBeLessThan((performance.now() - beforeMs) / 1_000);
+    redis.resume();
+    await vi.waitUntil(async () => (await limits()) === 'redis', PATIENTLY);
+    const after = await degradedSeconds();
+    expect(after - atFirst).toBeGreaterThan(rise);
+    await sleep(300);
+    expect(await degradedSeconds()).toBe(after);
+  });
+
+  test('describe each metric, and name it as Prometheus does', async () => {
+    const text = await (await fetch(`${await servers[0]?.adminUrl()}/metrics`)).text();
+    const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type]));
+    expect([...types.keys()].filter((name) => name.startsWith('petstore_')).length).toBeGreaterThan(10);
+    for (const [name, type] of types) {
+      expect(text).toMatch(new RegExp(`^# HELP ${name} \\S`, 'm'));
+      expect(name.endsWith('_total'), name).toBe(type === 'counter');
+      expect(/_(count|sum|bucket)$/.test(name), name).toBe(false);
+    }
+    for (const [, name = ''] of text.matchAll(/^([a-z]\w+)/gm)) {
+      expect(types.has(name) || types.has(name.replace(/_(bucket|sum|count)$/, '')), name).toBe(true);
+    }
+    expect(new Set(types.keys()).size, 'each once').toBe([...text.matchAll(/^# TYPE /gm)].length);
+  });
+});
