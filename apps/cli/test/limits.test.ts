@@ -137,8 +137,8 @@ test('what servers with another REDIS_PREFIX count is not seen', async () => {
   const other = { environment: { ...environment, REDIS_PREFIX: 'other:' } };
   expect(await commandLine.json(['bans', 'list'], other)).toEqual([]);
   expect(await commandLine.json(['limits', 'show', id], other)).toMatchObject({ minute: { used: 0 }, ban: null });
-  expect(await commandLine.json(['bans', 'lift', id], other)).toEqual({ id, lifted: false });
-  expect(await commandLine.json(['bans', 'lift', id], { environment })).toEqual({ id, lifted: true });
+  expect(await commandLine.json(['bans', 'lift', id], other)).toMatchObject({ lifted: false });
+  expect(await commandLine.json(['bans', 'lift', id], { environment })).toMatchObject({ lifted: true });
 });
 
 describe('without Redis', () => {

@@ -53,7 +53,7 @@ async function useAll(location: RedisLocation, duringUse: (limiter: ServingLimit
   await using administration = await connectToAdministrate(location);
   expect(await administration.readStatus(used)).toMatchObject({ used: { minute: 4 } });
   await eventually(async () => expect(await administration.listBans()).toHaveLength(1));
-  expect(await administration.liftBan(apiKeyIdOf(banned.storageKey))).toBe(true);
+  expect(await administration.liftBan(apiKeyIdOf(banned.storageKey))).toMatchObject({ level: 1 });
   await eventually(() => expect(lifted).toHaveLength(1));
   expect(changes).toEqual([]);
 }
