@@ -1,15 +1,12 @@
 import { randomInt } from 'node:crypto';
-import { once } from 'node:events';
-import { request } from 'node:http';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { pathToFileURL } from 'node:url';
 import { openPersistence, type Persistence } from '@petstore/persistence';
 import { createTemporaryFolder, createTestDatabase, createTestRedis } from '@petstore/testing';
 import { expect, test } from 'vitest';
 import { importPets } from '../http/support/orders.ts';
 import { SpawnedServer } from '../process/support/spawned-server.ts';
 import { createKey } from '../support/keys.ts';
+import { createMemorySocket } from './support/memory-socket.ts';
 import { type KnownKeys, oddRequests } from './support/odd-requests.ts';
 import { type Outcome, sendAll } from './support/send.ts';
 
@@ -31,7 +28,7 @@ async function startServer(resources: AsyncDisposableStack) {
   const { path: folder } = resources.use(createTemporaryFolder());
   const { url: databaseUrl } = resources.use(await createTestDatabase());
   const { url: redisUrl } = resources.use(await createTestRedis());
-  const socketPath = join(folder, 'memory');
+  const { environment, readMemory } = createMemorySocket(folder);
   const server = resources.use(
     new SpawnedServer(join(folder, 'data'), {
       DATABASE_URL: databaseUrl,
@@ -39,15 +36,10 @@ async function startServer(resources: AsyncDisposableStack) {
       TRUST_PROXY: '1',
       CORS_ORIGINS: 'https://shop.example',
       LOG_LEVEL: 'error',
-      NODE_OPTIONS: `--import=${pathToFileURL(join(import.meta.dirname, 'support/report-memory.ts'))}`,
-      MEMORY_SOCKET: socketPath,
+      ...environment,
     }),
   );
   const url = await server.url();
-  const readMemory = async (): Promise<number> => {
-    const [response] = await once(request({ socketPath }).end(), 'response');
-    return Number(await text(response));
-  };
   return { server, url, databaseUrl, readMemory };
 }
 

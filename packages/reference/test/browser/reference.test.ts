@@ -1,16 +1,40 @@
-import type { WatchedPage } from '@petstore/testing/chromium';
+import type { Page, WatchedPage } from '@petstore/testing/chromium';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually, PHONE, useSiteBrowser, waitUntilLoaded, widthOf } from '../support/site-browser.ts';
+import {
+  eventually,
+  PHONE,
+  useSiteBrowser,
+  waitForReference,
+  waitUntilLoaded,
+  widthOf,
+} from '../support/site-browser.ts';
 
 const { openPage, origin, visit, visitReference } = await useSiteBrowser();
+
+const expectToShowStatuses = async (page: Page) => {
+  const card = page.locator('.response-card').filter({ hasText: '410' }).last();
+  const tab = card.getByRole('tab', { name: /default/ });
+  await tab.waitFor();
+  // Before the click, which would scroll to it.
+  const [box, list] = [await tab.boundingBox(), await card.getByRole('tablist').boundingBox()];
+  expect((box?.x ?? Infinity) + (box?.width ?? 0)).toBeLessThanOrEqual((list?.x ?? 0) + (list?.width ?? 0));
+  await tab.click();
+  await eventually(() => tab.getAttribute('aria-selected')).toBe('true');
+};
 
 describe('the reference', () => {
   // One page for what reads it, since drawing one takes seconds of a processor.
   let reference: WatchedPage;
   beforeAll(async () => {
-    reference = await visitReference('/docs#cancelOrder');
+    reference = await visitReference('/docs#tag/orders/cancelOrder');
   });
   afterAll(() => reference[Symbol.asyncDispose]());
+
+  test('opens at the operation of /docs#tag/orders/cancelOrder', async () => {
+    const heading = reference.page.getByRole('heading', { name: 'Cancel an order' });
+    await eventually(async () => (await heading.boundingBox())?.y).toBeLessThan(300);
+    expect(new URL(reference.page.url()).hash).toBe('#tag/orders/cancelOrder');
+  });
 
   test('offers no service of others; the only way out is the name of who made the bundle', async () => {
     const links = await reference.page
@@ -55,6 +79,8 @@ describe('the reference', () => {
     expect(reference.offences).toEqual([]);
   });
 
+  test('shows every status of a response, to be chosen', () => expectToShowStatuses(reference.page));
+
   test('loads from here alone, and breaks neither its policy nor anything else', async () => {
     await reference.page
       .getByRole('button', { name: /Test Request/ })
@@ -71,17 +97,20 @@ describe('the reference', () => {
     await reference.page.waitForURL('**/docs/errors/order_not_found');
     expect(reference.offences).toEqual([]);
   });
+});
 
-  test.each(['/docs#cancelOrder', '/docs#tag/orders/cancelOrder'])('opens at the operation of %s', async (path) => {
-    await using reference = await visitReference(path);
-    const heading = reference.page.getByRole('heading', { name: 'Cancel an order' });
-    await eventually(async () => (await heading.boundingBox())?.y).toBeLessThan(300);
-    await eventually(() => new URL(reference.page.url()).hash).toBe('#tag/orders/cancelOrder');
+describe('the reference on a phone', () => {
+  let reference: WatchedPage;
+  beforeAll(async () => {
+    reference = await visitReference('/docs#getPetById', PHONE);
   });
+  afterAll(() => reference[Symbol.asyncDispose]());
 
-  test('fits on a phone', async () => {
+  test('shows every status of a response, to be chosen', () => expectToShowStatuses(reference.page));
+
+  test('fits', async () => {
     // Where there is little room, operations are drawn when they come into sight.
-    await using reference = await visitReference('/docs#listOrders', PHONE);
+    await reference.page.getByRole('heading', { name: 'List all orders' }).scrollIntoViewIfNeeded();
     await eventually(() => widthOf(reference.page)).toBeLessThanOrEqual(390);
     await reference.page
       .getByRole('button', { name: /Test Request/ })
@@ -95,28 +124,31 @@ describe('the reference', () => {
   });
 });
 
-test('the reference of v2 shows its operations alone, with samples that name v2', async () => {
-  await using reference = await visit('/docs/v2#listOrdersPage');
-  await reference.page.getByRole('heading', { name: 'List orders, page by page' }).first().waitFor();
-  await eventually(() => reference.page.locator('.code-snippet').first().textContent()).toContain(
-    `${origin}/v2/store/orders`,
-  );
-  await reference.page.getByRole('heading', { name: 'Cancel an order' }).first().waitFor();
-  expect(await reference.page.getByText('List all orders').count()).toBe(0);
-  await reference.page.getByText('shipDateFrom').first().waitFor();
-  expect(reference.offences).toEqual([]);
-});
+describe('the reference of v2', () => {
+  let reference: WatchedPage;
+  beforeAll(async () => {
+    reference = await visit('/docs/v2#listOrdersPage');
+  });
+  afterAll(() => reference[Symbol.asyncDispose]());
 
-test.each([1440, 390])('every status of a response can be seen and chosen %d pixels wide', async (width) => {
-  await using reference = await visitReference('/docs#getPetById', { viewport: { width, height: 900 } });
-  const card = reference.page.locator('.response-card').filter({ hasText: '410' }).last();
-  const tab = card.getByRole('tab', { name: /default/ });
-  await tab.waitFor();
-  // Before the click, which would scroll to it.
-  const [box, list] = [await tab.boundingBox(), await card.getByRole('tablist').boundingBox()];
-  expect((box?.x ?? Infinity) + (box?.width ?? 0)).toBeLessThanOrEqual((list?.x ?? 0) + (list?.width ?? 0));
-  await tab.click();
-  await eventually(() => tab.getAttribute('aria-selected')).toBe('true');
+  test('shows its operations alone, with samples that name v2', async () => {
+    await reference.page.getByRole('heading', { name: 'List orders, page by page' }).first().waitFor();
+    await eventually(() => reference.page.locator('.code-snippet').first().textContent()).toContain(
+      `${origin}/v2/store/orders`,
+    );
+    await reference.page.getByRole('heading', { name: 'Cancel an order' }).first().waitFor();
+    expect(await reference.page.getByText('List all orders').count()).toBe(0);
+    await reference.page.getByText('shipDateFrom').first().waitFor();
+    expect(reference.offences).toEqual([]);
+  });
+
+  test('leads to the reference of v1, and back', async () => {
+    const header = reference.page.getByRole('navigation', { name: 'Documentation' });
+    await header.getByRole('link', { name: 'Reference', exact: true }).click();
+    await waitForReference(reference.page);
+    await header.getByRole('link', { name: 'v2 reference' }).click();
+    await reference.page.getByRole('heading', { name: 'Petstore Orders, v2 preview' }).first().waitFor();
+  });
 });
 
 test('without JavaScript the reference leads to what can be read', async () => {
