@@ -131,6 +131,16 @@ describe('bans', () => {
   });
 });
 
+test('what servers with another REDIS_PREFIX count is not seen', async () => {
+  const id = await createFreeKey();
+  await getBanned(id);
+  const other = { environment: { ...environment, REDIS_PREFIX: 'other:' } };
+  expect(await commandLine.json(['bans', 'list'], other)).toEqual([]);
+  expect(await commandLine.json(['limits', 'show', id], other)).toMatchObject({ minute: { used: 0 }, ban: null });
+  expect(await commandLine.json(['bans', 'lift', id], other)).toMatchObject({ lifted: false });
+  expect(await commandLine.json(['bans', 'lift', id], { environment })).toMatchObject({ lifted: true });
+});
+
 describe('without Redis', () => {
   const COMMANDS = [
     ['limits', 'show'],

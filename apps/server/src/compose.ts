@@ -77,9 +77,9 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   const { apiKeys, orders, pets, migrations } = persistence;
   const onBackgroundError = (err: unknown) => logger.error({ err }, 'a task in the background failed');
   const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError });
-  const { instances } = settings;
+  const { instances, redisPrefix } = settings;
   const onKeyChanged = authenticator.forget.bind(authenticator);
-  const limitsOptions = { instances, reusePort, logger, counts: limitCounts, onKeyChanged };
+  const limitsOptions = { redisPrefix, instances, reusePort, logger, counts: limitCounts, onKeyChanged };
   const limits = openLimits(backends.redis, limitsOptions, resources);
   let demoKeys: readonly DemoKey[] = [];
   const storage = new StorageWatch({

@@ -1,5 +1,6 @@
 import type { ApiKeyId } from '@petstore/domain';
 import { apiKeySubject } from '@petstore/rate-limit';
+import { startRedisServer } from '@petstore/testing';
 import pino from 'pino';
 import { expect, test } from 'vitest';
 import { type LimitsOptions, openLimits } from '../src/operations/limits.ts';
@@ -7,6 +8,7 @@ import { LimitCounts, RequestCounts } from '../src/operations/metrics.ts';
 import { renderMetrics } from '../src/operations/render-metrics.ts';
 
 const optionsWith = (options: Partial<LimitsOptions>): LimitsOptions => ({
+  redisPrefix: '',
   instances: 1,
   reusePort: false,
   logger: pino({ level: 'silent' }),
@@ -42,4 +44,26 @@ test('without a Redis a ban is logged once, counted by level, and one of the key
   expect(text).toContain('\npetstore_keys_banned 1\n');
   expect(text).toContain('\npetstore_rate_limit_checks_total{decided="process"} 300\n');
   expect(text).toContain('\npetstore_limits_degraded_seconds_total 0\n');
+});
+
+test('a Redis that forgets the wrong keys once it is full is a line of the log at the start', async () => {
+  await using server = await startRedisServer({
+    config: { maxmemory: 100_000_000, 'maxmemory-policy': 'allkeys-lru' },
+  });
+  await using resources = new AsyncDisposableStack();
+  const lines: string[] = [];
+  const logger = pino({ base: null }, { write: (line: string) => void lines.push(line) });
+  const target = { type: 'single', host: '127.0.0.1', port: server.port, database: 0, tls: false } as const;
+  await openLimits(target, optionsWith({ logger }), resources).started;
+  await expect
+    .poll(() => lines.map((line) => JSON.parse(line)))
+    .toEqual([
+      expect.objectContaining({
+        level: 40,
+        redis: `127.0.0.1:${server.port}`,
+        policy: 'allkeys-lru',
+        maxMemoryBytes: 100_000_000,
+        msg: expect.stringMatching(/forget keys that have used up their limits.* Set maxmemory-policy volatile-ttl\.$/),
+      }),
+    ]);
 });

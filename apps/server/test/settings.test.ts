@@ -25,6 +25,7 @@ const DEFAULTS: Settings = {
   reusePort: false,
   adminPort: 3001,
   adminHost: '127.0.0.1',
+  redisPrefix: '',
   dataFolder: '/srv/shop/.data',
   corsOrigins: [],
   trustProxy: false,
@@ -45,6 +46,7 @@ test('empty and blank mean unset', () => {
     ADMIN_PORT: ' ',
     DATABASE_URL: '',
     REDIS_URL: '',
+    REDIS_PREFIX: '',
     DATA_DIR: '',
     TRUST_PROXY: '',
     MIGRATE: '',
@@ -157,6 +159,7 @@ describe('a wrong value is named, with what is expected', () => {
         'redis://%@a',
       ],
     ],
+    ['REDIS_PREFIX', ['{shop}', 'shop api:', 'shop*', 'x'.repeat(41)]],
     [
       'PUBLIC_BASE_URL',
       ['https://api.example', 'https://api.example/v1/', 'https://api.example/v1?x', 'ftp://a/v1', '/v1'],

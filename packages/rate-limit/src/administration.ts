@@ -1,13 +1,16 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiKeyId } from '@petstore/domain';
-import type { Cluster, Redis } from 'ioredis';
+import { Cluster, type Redis } from 'ioredis';
 import type { Ban, KeyBan, RateLimitSnapshot } from './port.ts';
 import { forgetBans, listNotedBans, noteLift } from './redis/ban-index.ts';
-import { connectRedis, type RedisLocation } from './redis/connect-redis.ts';
+import { connectRedis, type RedisConnectionOptions, type RedisLocation } from './redis/connect-redis.ts';
+import { connectionTroubleOf, WHOLE } from './redis/connection-trouble.ts';
 import { RedisLimiter } from './redis/redis-limiter.ts';
 import { RedisUnavailableError } from './redis/redis-unavailable-error.ts';
 import { type ApiKeySubject, apiKeyIdOf, apiKeyStorageKey, apiKeySubject } from './subject.ts';
 
 const CONNECT_MS = 3_000;
+const POLL_MS = 10;
 /** Longer than for a request: a person waits. */
 const TIMEOUT_MS = 2_000;
 const BANS_LISTED_MAX = 10_000;
@@ -72,20 +75,22 @@ export class RateLimitAdministration implements AsyncDisposable {
  *
  * @throws RedisUnavailableError when there is no connection within 3 s, saying why
  */
-export async function connectToAdministrate(location: RedisLocation): Promise<RateLimitAdministration> {
-  const redis = connectRedis(location);
-  let reason = 'no response';
-  redis.on('error', (error: Error) => {
-    reason = error.message;
-  });
-  const isReady = await new Promise<boolean>((resolve) => {
-    const timer = setTimeout(() => resolve(false), CONNECT_MS);
-    redis.once('ready', () => {
-      clearTimeout(timer);
-      resolve(true);
-    });
-  });
-  if (isReady) return new RateLimitAdministration(redis);
+export async function connectToAdministrate(
+  location: RedisLocation,
+  options: RedisConnectionOptions = {},
+): Promise<RateLimitAdministration> {
+  const redis = connectRedis(location, options);
+  const endMs = performance.now() + CONNECT_MS;
+  while (performance.now() < endMs) {
+    if (isReady(redis)) return new RateLimitAdministration(redis);
+    await sleep(POLL_MS);
+  }
   redis.disconnect();
+  const reason = connectionTroubleOf(redis)?.reasonOf(WHOLE) ?? 'no response';
   throw new RedisUnavailableError(`There is no connection to Redis: ${reason}.`, { mayHaveRun: false });
 }
+
+/** A cluster says that it is ready as soon as it knows its masters; what is sent to one that is being connected to fails. */
+const isReady = (redis: Redis | Cluster): boolean =>
+  redis.status === 'ready' &&
+  (!(redis instanceof Cluster) || redis.nodes('master').every(({ status }) => status === 'ready'));

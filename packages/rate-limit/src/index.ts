@@ -5,7 +5,8 @@ export type { ResilientLimiterOptions } from './fallback/resilient-limiter.ts';
 export * from './headers.ts';
 export * from './port.ts';
 export { BanWatch, type BanWatchOptions } from './redis/ban-watch.ts';
-export { connectRedis, type RedisLocation } from './redis/connect-redis.ts';
+export { connectRedis, type RedisConnectionOptions, type RedisLocation } from './redis/connect-redis.ts';
+export { type UnfitEviction, watchEviction } from './redis/eviction.ts';
 export { RedisUnavailableError } from './redis/redis-unavailable-error.ts';
 export {
   type ApiKeySubject,

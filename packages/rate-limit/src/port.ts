@@ -140,6 +140,8 @@ export interface ServingLimiter extends RateLimiter {
   readonly started: Promise<void>;
   /** Whether any Redis is away, so that some requests are counted in the process. */
   readonly isDegraded: boolean;
+  /** Why Redis is away, by the last failure: one short line without a secret. `undefined` where it is not away. */
+  readonly awayReason: string | undefined;
   /** Ends the timers. The connection is left to its owner. */
   close(): void;
 }

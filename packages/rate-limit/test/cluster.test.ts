@@ -1,8 +1,9 @@
 import calculateSlot from 'cluster-key-slot';
 import { Cluster } from 'ioredis';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import { BanWatch, connectRedis, type KeyBan, RateLimitAdministration } from '../src/index.ts';
 import {
+  ask,
   eventually,
   movableClock,
   openLimiter,
@@ -19,7 +20,16 @@ import { newKey } from './support/traffic.ts';
 const cluster = await startRedisCluster();
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-const connect = () => connectRedis({ type: 'cluster', nodes: cluster.nodes.slice(0, 2), tls: false });
+const connect = (keyPrefix = '') =>
+  connectRedis({ type: 'cluster', nodes: cluster.nodes.slice(0, 2), tls: false }, { keyPrefix });
+
+/** How many script calls the masters have run. */
+async function countCalls(): Promise<number> {
+  const stats = await Promise.all(cluster.nodes.map(({ port }) => ask(port, (client) => client.info('all'))));
+  return stats
+    .filter((info) => info.includes('role:master'))
+    .reduce((total, info) => total + Number(/cmdstat_evalsha:calls=(\d+)/.exec(info)?.[1] ?? 0), 0);
+}
 
 describe('in a Redis Cluster', () => {
   test('keys of every master are counted to the last unit', async () => {
@@ -35,6 +45,47 @@ describe('in a Redis Cluster', () => {
     expect(new Set(masters).size).toBe(3);
     expect(changes).toEqual([]);
     expect(limiter.isDegraded).toBe(false);
+  });
+
+  test.each(['', 'shop:'])(
+    'requests of one tick are one write to each master, of one key one script call: prefix "%s"',
+    async (prefix) => {
+      const redis = connect(prefix);
+      using opened = await openLimiter({ ...PATIENT, redis });
+      const { limiter } = opened;
+      const subjects = Array.from({ length: 90 }, () => newKey(1_000, 1_000));
+      const hot = newKey(1_000, 1_000);
+      const burst = [...subjects, ...Array.from({ length: 50 }, () => hot)];
+      await Promise.all(burst.map((subject) => limiter.check(subject, 1))); // every master has the script from here on
+      if (!(redis instanceof Cluster)) expect.fail();
+      const writes = redis
+        .nodes('master')
+        .map(({ stream }) => [vi.spyOn(stream, '_write').mock, vi.spyOn(stream, '_writev').mock]);
+      const callsBefore = await countCalls();
+      const decisions = await Promise.all(burst.map((subject) => limiter.check(subject, 1)));
+      expect((await countCalls()) - callsBefore).toBe(91);
+      expect(writes.map(([one, several]) => (one?.calls.length ?? 0) + (several?.calls.length ?? 0))).toEqual([
+        1, 1, 1,
+      ]);
+      expect(decisions.at(-1)).toMatchObject({ outcome: 'admitted', minute: { remaining: 900 } });
+    },
+  );
+
+  test('a request for a slot that moves goes to where it moves to, once, and those beside it stay where they are', async () => {
+    const redis = connect();
+    using opened = await openLimiter({ ...PATIENT, redis });
+    const { limiter, changes } = opened;
+    const subjects = Array.from({ length: 60 }, () => newKey(10, 100));
+    const [moving = expect.fail()] = subjects;
+    const move = await cluster.beginMove(moving.storageKey); // from here on its master redirects by ASK
+    const checkAll = () => Promise.all(subjects.map((subject) => limiter.check(subject, 1)));
+    const minutes = async () => new Set((await checkAll()).map(({ minute }) => minute.remaining));
+    expect(await minutes()).toEqual(new Set([9]));
+    expect(await minutes()).toEqual(new Set([8]));
+    expect(await ask(move.to.port, (client) => client.cluster('COUNTKEYSINSLOT', move.slot))).toBe(1);
+    await move.end(); // by MOVED
+    expect(await minutes()).toEqual(new Set([7]));
+    expect(changes).toEqual([]);
   });
 
   test('statuses can be read, and bans listed, watched and lifted', async () => {

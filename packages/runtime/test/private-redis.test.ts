@@ -56,6 +56,12 @@ describe('the private Redis below a data folder', () => {
     expect(await command((await third.said()).redis, 'GET kept')).toBe('42');
   });
 
+  test('forgets addresses before keys, where an operator bounds its memory', async () => {
+    await using user = useRedis();
+    const { redis } = await user.said();
+    expect(await command(redis, 'CONFIG GET maxmemory-policy')).toBe('volatile-ttl');
+  });
+
   test('listens on a socket that only its owner can reach, and on no port', async () => {
     await using user = useRedis();
     const { redis } = await user.said();

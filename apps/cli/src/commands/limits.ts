@@ -85,7 +85,7 @@ async function withLimits<Value>(
     );
   }
   try {
-    await using limits = await connectToAdministrate(target);
+    await using limits = await connectToAdministrate(target, { keyPrefix: session.settings.redisPrefix });
     return await work(limits);
   } catch (error) {
     if (error instanceof RedisUnavailableError) throw new CommandError(error.message);

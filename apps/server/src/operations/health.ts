@@ -23,6 +23,8 @@ export interface HealthSources {
   readonly storage: Pick<StorageWatch, 'isAvailable' | 'check'>;
   readonly limits: {
     mode(): LimitsMode;
+    /** Why Redis is away, where it is. */
+    awayReason(): string | undefined;
     /** How often limits have gone from Redis into this process, or back. */
     modeChanges(): number;
   };
@@ -73,7 +75,10 @@ export class Health {
     if (this.#phase === 'stopping') problems.push('the server is stopping');
     if (!isStorageUp) problems.push('PostgreSQL is away');
     const status = problems.length === 0 ? 'ready' : 'not ready';
-    if (limits === 'degraded') problems.push('Redis is away: limits are counted in this process');
+    if (limits === 'degraded') problems.push(describeAway(this.#sources?.limits.awayReason()));
     return { status, problems, postgres: isStorageUp ? 'up' : 'down', limits };
   }
 }
+
+const describeAway = (reason: string | undefined): string =>
+  `Redis is away${reason === undefined ? '' : ` (${reason})`}: limits are counted in this process`;

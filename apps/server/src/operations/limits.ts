@@ -8,6 +8,7 @@ import {
   type LimiterObserver,
   type LimiterStateChange,
   type RateLimiter,
+  watchEviction,
 } from '@petstore/rate-limit';
 import { type RedisTarget, RuntimeError } from '@petstore/runtime';
 import type { Logger } from 'pino';
@@ -21,11 +22,15 @@ export interface Limits {
   /** Resolves when Redis was reached, or is known to be away. */
   readonly started: Promise<void>;
   mode(): LimitsMode;
+  /** Why Redis is away, where it is: one short line without a secret. */
+  awayReason(): string | undefined;
   /** How often requests have gone from Redis into this process, or back. */
   modeChanges(): number;
 }
 
 export interface LimitsOptions {
+  /** Begins the name of every key in Redis. */
+  readonly redisPrefix: string;
   readonly instances: number;
   /** Whether other servers share the port, and so have to share the limits. */
   readonly reusePort: boolean;
@@ -38,13 +43,20 @@ export interface LimitsOptions {
 const NO_SHARED_REDIS =
   'REUSE_PORT is on, and there is no Redis in which the servers could count limits together. Set REDIS_URL.';
 
+const ADVICE = 'Set maxmemory-policy volatile-ttl.';
+/** Where Redis has a most memory: what its policy costs once that is used. */
+const FORGETS = `A full Redis will forget keys that have used up their limits, and bans. ${ADVICE}`;
+const EVICTION_RISKS: Readonly<Record<string, string>> = {
+  noeviction: `Once Redis is full, all limits are counted in this process. ${ADVICE}`,
+};
+
 /**
  * @param target `undefined` where there is no Redis: this process then counts for itself
  * @throws RuntimeError where several servers would each count for themselves
  */
 export function openLimits(
   target: RedisTarget | undefined,
-  { instances, reusePort, logger, counts, onKeyChanged }: LimitsOptions,
+  { redisPrefix, instances, reusePort, logger, counts, onKeyChanged }: LimitsOptions,
   resources: AsyncDisposableStack,
 ): Limits {
   const observer = createObserver(logger, counts);
@@ -52,7 +64,13 @@ export function openLimits(
     if (reusePort) throw new RuntimeError(NO_SHARED_REDIS);
     const limiter = new InProcessLimiter({ nowMs: Date.now, observer });
     counts.sources = { bannedKeys: () => limiter.countBans(), degradedSeconds: () => 0 };
-    return { limiter, started: Promise.resolve(), mode: () => 'in-process', modeChanges: () => 0 };
+    return {
+      limiter,
+      started: Promise.resolve(),
+      mode: () => 'in-process',
+      awayReason: () => undefined,
+      modeChanges: () => 0,
+    };
   }
   let changes = 0;
   const away = new Set<string>();
@@ -69,8 +87,9 @@ export function openLimits(
       logger.info({ shard }, 'Redis is back: limits are counted there');
     }
   };
-  const redis = connectRedis(target);
+  const redis = connectRedis(target, { keyPrefix: redisPrefix });
   resources.defer(() => redis.disconnect());
+  watchEviction(redis, (node) => logger.warn(node, EVICTION_RISKS[node.policy] ?? FORGETS));
   const limiter = createResilientLimiter({ redis, instances, onStateChange, observer });
   resources.defer(() => limiter.close());
   const onLift = (ban: KeyBan) => {
@@ -84,6 +103,7 @@ export function openLimits(
     limiter,
     started: limiter.started,
     mode: () => (limiter.isDegraded ? 'degraded' : 'redis'),
+    awayReason: () => limiter.awayReason,
     modeChanges: () => changes,
   };
 }

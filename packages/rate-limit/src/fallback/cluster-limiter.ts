@@ -3,6 +3,7 @@
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
 import type { ServingLimiter } from '../port.ts';
+import { WHOLE } from '../redis/connection-trouble.ts';
 import type { RateLimitSubject } from '../subject.ts';
 import { DecisionMemory } from './decision-memory.ts';
 import { type RedisMaster, ResilientLimiter, type ResilientLimiterOptions } from './resilient-limiter.ts';
@@ -12,13 +13,14 @@ export function createResilientLimiter(options: ResilientLimiterOptions): Servin
   const { redis } = options;
   if (redis instanceof Cluster) return new ClusterLimiter(options, redis);
   const memory = new DecisionMemory(options.nowMs);
-  return new ResilientLimiter(options, { name: 'redis', memory, state: 'starting', canProbe: () => true });
+  return new ResilientLimiter(options, { name: WHOLE, memory, state: 'starting', canProbe: () => true });
 }
 
 /** A {@link ResilientLimiter} for each master of a Redis Cluster. */
 class ClusterLimiter implements ServingLimiter {
   readonly #options: ResilientLimiterOptions;
   readonly #cluster: Cluster;
+  readonly #keyPrefix: string;
   readonly #memory: DecisionMemory;
   readonly #limiters = new Map<string, ResilientLimiter>();
   /** Counts until the masters are known. */
@@ -27,10 +29,11 @@ class ClusterLimiter implements ServingLimiter {
   constructor(options: ResilientLimiterOptions, cluster: Cluster) {
     this.#options = options;
     this.#cluster = cluster;
+    this.#keyPrefix = cluster.options.keyPrefix ?? '';
     this.#memory = new DecisionMemory(options.nowMs);
     // A probe that is sent before all masters are connected might pass, and requests for the others would fail.
     const canProbe = () => cluster.nodes('master').every(({ status }) => status === 'ready');
-    this.#unassigned = this.#open({ name: 'redis', state: 'starting', canProbe });
+    this.#unassigned = this.#open({ name: WHOLE, state: 'starting', canProbe });
     cluster.on('+node', (node: Redis) => node.once('ready', this.#probe));
   }
 
@@ -40,6 +43,13 @@ class ClusterLimiter implements ServingLimiter {
 
   get isDegraded(): boolean {
     return [...this.#limiters.values()].some((limiter) => limiter.isDegraded);
+  }
+
+  get awayReason(): string | undefined {
+    for (const [name, { awayReason }] of this.#limiters) {
+      if (awayReason !== undefined) return name === WHOLE ? awayReason : `${name}: ${awayReason}`;
+    }
+    return undefined;
   }
 
   readonly check: ServingLimiter['check'] = (subject, cost) => this.#limiterOf(subject).check(subject, cost);
@@ -56,7 +66,7 @@ class ClusterLimiter implements ServingLimiter {
   };
 
   #limiterOf({ storageKey }: RateLimitSubject): ResilientLimiter {
-    const name = this.#cluster.slots[calculateSlot(storageKey)]?.[0];
+    const name = this.#cluster.slots[calculateSlot(this.#keyPrefix + storageKey)]?.[0];
     if (name === undefined) return this.#unassigned;
     return this.#limiters.get(name) ?? this.#open({ name, state: this.#stateOf(name), canProbe: () => true });
   }

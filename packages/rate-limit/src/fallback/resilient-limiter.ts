@@ -11,6 +11,7 @@ import {
   type RateLimitUse,
   type ServingLimiter,
 } from '../port.ts';
+import { connectionTroubleOf, shortReason } from '../redis/connection-trouble.ts';
 import { CALL_TIMEOUT_MS, RedisLimiter } from '../redis/redis-limiter.ts';
 import { RedisUnavailableError } from '../redis/redis-unavailable-error.ts';
 import { assertCost, clientAddressSubject, type RateLimitSubject } from '../subject.ts';
@@ -34,7 +35,7 @@ export interface ResilientLimiterOptions {
 
 /** The Redis that one limiter counts in. */
 export interface RedisMaster {
-  /** A node's `host:port` in a cluster, else `redis`. */
+  /** A node's `host:port` in a cluster, else {@link WHOLE}. */
   readonly name: string;
   /** Shared by the masters of a cluster, because keys move between them. */
   readonly memory: DecisionMemory;
@@ -82,6 +83,7 @@ export class ResilientLimiter implements ServingLimiter {
   #probeSubject: RateLimitSubject = clientAddressSubject('probe');
   #isProbing = false;
   #failedProbes = 0;
+  #awayReason: string | undefined;
   #isAwayReported = false;
   #isClosed = false;
 
@@ -117,6 +119,10 @@ export class ResilientLimiter implements ServingLimiter {
 
   get isDegraded(): boolean {
     return this.#redis.breaker.isOpen;
+  }
+
+  get awayReason(): string | undefined {
+    return this.isDegraded ? (this.#awayReason ?? this.#connectionTrouble()) : undefined;
   }
 
   check(subject: RateLimitSubject, cost: number): RateLimitDecision | Promise<RateLimitDecision> {
@@ -209,8 +215,20 @@ export class ResilientLimiter implements ServingLimiter {
   #noteFailure(subject: RateLimitSubject, error: unknown): RedisUnavailableError {
     if (!(error instanceof RedisUnavailableError)) throw error;
     this.#probeSubject = subject;
-    if (this.isDegraded) this.#reportAway(error.message);
+    this.#awayReason = this.#explain(error);
+    if (this.isDegraded) this.#reportAway(this.#awayReason ?? error.message);
     return error;
+  }
+
+  /** What Redis replied, or else why there is no connection. A call that was never sent knows no more than before. */
+  #explain({ cause, message, mayHaveRun }: RedisUnavailableError): string | undefined {
+    if (cause instanceof Error && cause.name === 'ReplyError') return shortReason(message);
+    const isUnsent = cause !== undefined && !mayHaveRun;
+    return this.#connectionTrouble() ?? (isUnsent ? this.#awayReason : shortReason(message));
+  }
+
+  #connectionTrouble(): string | undefined {
+    return connectionTroubleOf(this.#connection)?.reasonOf(this.#master.name);
   }
 
   /** Once, until Redis is back. */
@@ -226,7 +244,8 @@ export class ResilientLimiter implements ServingLimiter {
     this.#isProbing = false;
   }
 
-  readonly #renewConnection = (): void => {
+  readonly #renewConnection = (error: unknown): void => {
+    if (error instanceof RedisUnavailableError) this.#awayReason = this.#explain(error);
     this.#failedProbes += 1;
     if (this.#connection instanceof Cluster) this.#connection.refreshSlotsCache();
     else if (this.#failedProbes % SILENT_PROBES_MAX === 0 && ['ready', 'connect'].includes(this.#connection.status)) {
@@ -237,6 +256,7 @@ export class ResilientLimiter implements ServingLimiter {
   readonly #comeBack = (): void => {
     this.#redis.breaker.close();
     this.#failedProbes = 0;
+    this.#awayReason = undefined;
     this.#started.resolve();
     if (this.#isAwayReported) {
       this.#isAwayReported = false;
@@ -254,7 +274,7 @@ export class ResilientLimiter implements ServingLimiter {
     for (let step = 0; step < timeoutMs / START_STEP_MS && this.isDegraded; step++) {
       await sleep(START_STEP_MS, undefined, { ref: false });
     }
-    if (this.isDegraded) this.#reportAway(`no response within ${START_MS} ms of the start`);
+    if (this.isDegraded) this.#reportAway(this.awayReason ?? `no response within ${START_MS} ms of the start`);
     this.#started.resolve();
   }
 }

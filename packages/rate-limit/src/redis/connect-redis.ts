@@ -1,4 +1,5 @@
 import { Cluster, type CommonRedisOptions, Redis } from 'ioredis';
+import { ConnectionTrouble, WHOLE } from './connection-trouble.ts';
 
 /** One Redis server, here or elsewhere, a cluster, or a master that Sentinels know. */
 export type RedisLocation =
@@ -24,6 +25,11 @@ interface RedisCredentials {
   readonly tls: boolean;
 }
 
+export interface RedisConnectionOptions {
+  /** Begins the name of every key, so that two deployments can share a Redis. @default '' */
+  readonly keyPrefix?: string;
+}
+
 const RECONNECT_MIN_MS = 50;
 const RECONNECT_MAX_MS = 1_000;
 const CONNECT_TIMEOUT_MS = 1_000;
@@ -36,17 +42,25 @@ const reconnectDelayMs = (attempt: number): number =>
 
 /**
  * Connects to Redis for a limiter, and for nothing else: what cannot be sent at once fails, nothing is sent twice, and a
- * lost connection is made anew for ever, after 50 ms up to 1 s. Returns at once; each call that fails says why.
+ * lost connection is made anew for ever, after 50 ms up to 1 s. Returns at once; see {@link ConnectionTrouble} for why there
+ * is none.
  */
-export function connectRedis(location: RedisLocation): Redis | Cluster {
-  const redis = open(location);
-  redis.on('error', () => {}); // the calls that fail for it say so
+export function connectRedis(location: RedisLocation, options: RedisConnectionOptions = {}): Redis | Cluster {
+  const { password }: Partial<RedisCredentials> = location.type === 'socket' ? {} : location;
+  const trouble = new ConnectionTrouble([password]);
+  const redis = open(location, options, trouble);
+  trouble.watch(redis);
   return redis;
 }
 
-function open(location: RedisLocation): Redis | Cluster {
+function open(
+  location: RedisLocation,
+  { keyPrefix = '' }: RedisConnectionOptions,
+  trouble: ConnectionTrouble,
+): Redis | Cluster {
   const { username, password, tls }: RedisCredentials = location.type === 'socket' ? { tls: false } : location;
   const options = {
+    keyPrefix,
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
     ...(tls && { tls: {} }),
@@ -62,18 +76,22 @@ function open(location: RedisLocation): Redis | Cluster {
     case 'socket':
       return new Redis({ ...single, path: location.path });
     case 'single':
-      return new Redis({ ...single, host: location.host, port: location.port, db: location.database });
+      return insistOnDatabase(
+        new Redis({ ...single, host: location.host, port: location.port, db: location.database }),
+      );
     case 'sentinel':
-      return new Redis({
-        ...single,
-        sentinels: location.sentinels.map(({ host, port }) => ({ host, port })),
-        name: location.masterName,
-        db: location.database,
-        sentinelRetryStrategy: reconnectDelayMs,
-        // A master that was demoted refuses to write: the Sentinels know the new one.
-        reconnectOnError: (error) => error.message.startsWith('READONLY'),
-        ...(tls && { enableTLSForSentinelMode: true }),
-      });
+      return insistOnDatabase(
+        new Redis({
+          ...single,
+          sentinels: location.sentinels.map(({ host, port }) => ({ host, port })),
+          name: location.masterName,
+          db: location.database,
+          sentinelRetryStrategy: reconnectDelayMs,
+          // A master that was demoted refuses to write: the Sentinels know the new one.
+          reconnectOnError: (error) => error.message.startsWith('READONLY'),
+          ...(tls && { enableTLSForSentinelMode: true }),
+        }),
+      );
     case 'cluster':
       return connectEarly(
         new Cluster(
@@ -86,7 +104,10 @@ function open(location: RedisLocation): Redis | Cluster {
             retryDelayOnFailover: 0,
             retryDelayOnClusterDown: 0,
             maxRedirections: 4,
-            clusterRetryStrategy: reconnectDelayMs,
+            clusterRetryStrategy(attempt, error) {
+              if (error !== undefined) trouble.note(WHOLE, error); // a name that is not found
+              return reconnectDelayMs(attempt);
+            },
             slotsRefreshInterval: TOPOLOGY_INTERVAL_MS,
             redisOptions: options,
           },
@@ -95,6 +116,14 @@ function open(location: RedisLocation): Redis | Cluster {
     default:
       return location satisfies never;
   }
+}
+
+/** ioredis goes on where a database cannot be selected, and would count in the database 0. */
+function insistOnDatabase(redis: Redis): Redis {
+  redis.on('error', ({ command }: Error & { readonly command?: { readonly name: string } }) => {
+    if (command?.name === 'select') redis.disconnect(true);
+  });
+  return redis;
 }
 
 /** Connects to each master once it is known, not when it is first needed: what is sent meanwhile would fail. */

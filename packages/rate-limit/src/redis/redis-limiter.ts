@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Cluster, Redis } from 'ioredis';
+import { Cluster, type Redis } from 'ioredis';
 import {
   type Ban,
   type LimiterObserver,
@@ -14,6 +14,7 @@ import {
 import type { ApiKeySubject, RateLimitSubject } from '../subject.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { invalidReply, RedisUnavailableError, toUnavailableError } from './redis-unavailable-error.ts';
+import { writeTogether } from './write-together.ts';
 
 export interface RedisLimiterOptions {
   /** A connection that sends a command at once or fails, and never sends one twice: see `connectRedis`. */
@@ -70,7 +71,8 @@ function defineScript(redis: Redis | Cluster): ScriptedRedis {
 
 /**
  * Counts in Redis, by its clock. Requests of one tick share a script call, which halves the work of Redis and takes most
- * of it off this process. In a Redis Cluster, where a call may only name keys of one slot, each is a call of its own.
+ * of it off this process. In a Redis Cluster, where a call may only name keys of one slot, those of one key share a call,
+ * and the calls of one tick a write to each master.
  *
  * Calls reject with a {@link RedisUnavailableError}.
  */
@@ -82,7 +84,6 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
   readonly #redis: ScriptedRedis;
   readonly #timeoutMs: number;
   readonly #nowMs: (() => number) | undefined;
-  readonly #batchMax: number;
   readonly #observer: RedisLimiterOptions['observer'];
   readonly #flush = (): void => this.#sendAll();
   #waiting: Entry[] = [];
@@ -92,7 +93,6 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
     this.#timeoutMs = timeoutMs;
     this.#nowMs = nowMs;
     this.#observer = observer;
-    this.#batchMax = redis.isCluster ? 1 : BATCH_MAX;
   }
 
   /** The time of Redis, as far as it is known here. */
@@ -163,8 +163,17 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
   #sendAll(): void {
     const waiting = this.#waiting;
     this.#waiting = [];
-    if (waiting.length <= this.#batchMax) this.#send(waiting);
-    else for (let i = 0; i < waiting.length; i += this.#batchMax) this.#send(waiting.slice(i, i + this.#batchMax));
+    const redis = this.#redis;
+    if (!(redis instanceof Cluster)) this.#sendInBatches(waiting);
+    else {
+      writeTogether(redis, () => {
+        for (const entries of groupBySubject(waiting)) this.#sendInBatches(entries);
+      });
+    }
+  }
+
+  #sendInBatches(entries: readonly Entry[]): void {
+    for (let i = 0; i < entries.length; i += BATCH_MAX) this.#send(entries.slice(i, i + BATCH_MAX));
   }
 
   #send(entries: readonly Entry[]): void {

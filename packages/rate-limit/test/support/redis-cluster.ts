@@ -34,6 +34,11 @@ export async function startRedisCluster() {
     if (i >= MASTERS) await ask([server], (client) => client.call('CLUSTER', 'REPLICATE', String(master)));
   }
   await Promise.all(servers.map((server) => waitUntil(server, isWhole)));
+  const findServer = (port: number | undefined): Server => {
+    const server = servers.find((node) => node.port === port);
+    if (server === undefined) throw new Error(`no server at port ${port}`);
+    return server;
+  };
   return {
     nodes: servers.map(({ port }) => ({ host: HOST, port })),
     async findMaster(key: string): Promise<Server> {
@@ -42,9 +47,24 @@ export async function startRedisCluster() {
         const ranges = await client.cluster('SLOTS');
         return ranges.find(([from, to]) => from <= slot && slot <= to)?.[2]?.[1];
       });
-      const server = servers.find((node) => node.port === port);
-      if (server === undefined) throw new Error(`no server at port ${port}`);
-      return server;
+      return findServer(port);
+    },
+    /** Begins to move the slot of a key to another master; keys that exist stay where they are. */
+    async beginMove(key: string) {
+      const from = await this.findMaster(key);
+      const slot = await ask([from], (client) => client.cluster('KEYSLOT', key));
+      const others = await ask([from], (client) => client.cluster('SLOTS'));
+      const to = findServer(others.map(([, , master]) => master?.[1]).find((port) => port !== from.port));
+      const idOf = (server: Server) => ask([server], async (client) => String(await client.call('CLUSTER', 'MYID')));
+      const [fromId, toId] = [await idOf(from), await idOf(to)];
+      const set = (server: Server, ...state: string[]) =>
+        ask([server], (client) => client.call('CLUSTER', 'SETSLOT', slot, ...state));
+      await set(to, 'IMPORTING', fromId);
+      await set(from, 'MIGRATING', toId);
+      const end = async () => {
+        for (const server of [to, from]) await set(server, 'NODE', toId);
+      };
+      return { slot, to, end };
     },
     async [Symbol.asyncDispose]() {
       await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));

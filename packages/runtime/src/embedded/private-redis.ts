@@ -23,6 +23,8 @@ export async function usePrivateRedis(
   const config = {
     pidfile: quote(pidFile(folder)),
     save: '60 1',
+    // Where an operator sets maxmemory: what lives longest, used-up days and bans, is forgotten last.
+    'maxmemory-policy': 'volatile-ttl',
     // A full disk must not stop the limits.
     'stop-writes-on-bgsave-error': 'no',
   };

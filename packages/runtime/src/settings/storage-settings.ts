@@ -9,6 +9,8 @@ export interface StorageSettings {
   readonly databaseUrl?: string | undefined;
   /** `undefined`: a private Redis in {@link dataFolder}, if the machine has the program. */
   readonly redis?: RedisTarget | undefined;
+  /** Begins the name of every key in Redis, so that two deployments can share one. */
+  readonly redisPrefix: string;
   /** Absolute path. */
   readonly dataFolder: string;
   /** Whether the schema may be changed. */
@@ -28,6 +30,11 @@ export const STORAGE_VARIABLES = {
         '(all with the same user and password, and no database), or redis+sentinel://host:26379,host:26379/master-name',
       secret: true,
     }),
+  REDIS_PREFIX: z
+    .string()
+    .regex(/^[\w.:-]{0,40}$/)
+    .default('')
+    .describe('1 to 40 letters, digits and . : _ -, such as shop: (no braces, which would bind all keys to one slot)'),
   DATA_DIR: z.string().default('.data').describe('a folder'),
   MIGRATE: onOrOff('on'),
 };
@@ -40,11 +47,12 @@ export const readStorageSettings = (environment: Environment, workingFolder: str
   toStorageSettings(readVariables(environment, STORAGE_VARIABLES), workingFolder);
 
 export const toStorageSettings = (
-  { DATABASE_URL, REDIS_URL, DATA_DIR, MIGRATE }: VariableValues<typeof STORAGE_VARIABLES>,
+  { DATABASE_URL, REDIS_URL, REDIS_PREFIX, DATA_DIR, MIGRATE }: VariableValues<typeof STORAGE_VARIABLES>,
   workingFolder: string,
 ): StorageSettings => ({
   databaseUrl: DATABASE_URL,
   redis: REDIS_URL,
+  redisPrefix: REDIS_PREFIX,
   dataFolder: resolve(workingFolder, DATA_DIR),
   migrate: MIGRATE,
 });

@@ -1,0 +1,119 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:tls';
+import { startRedisServer } from '@petstore/testing';
+import { afterAll, describe, expect, test } from 'vitest';
+import {
+  connectRedis,
+  connectToAdministrate,
+  createResilientLimiter,
+  type LimiterStateChange,
+  type RedisLocation,
+} from '../src/index.ts';
+import { shortReason } from '../src/redis/connection-trouble.ts';
+import { ask, PATIENT, untilInUse } from './support/fault-scenario.ts';
+import { SELF_SIGNED } from './support/self-signed.ts';
+import { newKey } from './support/traffic.ts';
+
+const WRONG_PASSWORD = 'hunter2';
+const HOST = '127.0.0.1';
+
+const open = await startRedisServer({
+  config: { databases: 4, user: 'reader on >may-read ~* +@connection +info +get' },
+});
+const closed = await startRedisServer({ config: { requirepass: 'right' } });
+const untrusted = createServer(SELF_SIGNED).on('tlsClientError', () => {});
+untrusted.listen(0, HOST);
+await once(untrusted, 'listening');
+afterAll(async () => {
+  untrusted.close();
+  await Promise.all([open[Symbol.asyncDispose](), closed[Symbol.asyncDispose]()]);
+});
+
+const single = { type: 'single', host: HOST, port: open.port, database: 0, tls: false } as const;
+const refused = { host: HOST, port: 1 };
+const unknown = { host: 'redis.invalid', port: 6379 };
+const { port: untrustedPort } = untrusted.address() as AddressInfo; // it listens on TCP
+
+const LOCATIONS = {
+  'a wrong password': [{ ...single, port: closed.port, password: WRONG_PASSWORD }, /^WRONGPASS /],
+  'no password': [{ ...single, port: closed.port }, /^NOAUTH /],
+  'an untrusted certificate': [{ ...single, port: untrustedPort, tls: true }, /^self-signed certificate/],
+  'a port where nothing listens': [{ ...single, ...refused }, /^connect ECONNREFUSED 127\.0\.0\.1:1$/],
+  'a name that is not found': [{ ...single, ...unknown }, /^getaddrinfo \w+ redis\.invalid$/],
+  'a database that does not exist': [{ ...single, database: 4 }, /DB index is out of range/],
+  'a user who may not run scripts': [
+    { ...single, username: 'reader', password: 'may-read' },
+    /NOPERM .*'?eval(?:sha)?'? command/,
+  ],
+  'Sentinels that are not there': [
+    { type: 'sentinel', sentinels: [refused], masterName: 'orders', database: 0, tls: false },
+    /^All sentinels are unreachable$/,
+  ],
+  'a cluster whose nodes are not there': [{ type: 'cluster', nodes: [refused], tls: false }, /^connect ECONNREFUSED /],
+  'a cluster with another password': [
+    { type: 'cluster', nodes: [{ host: HOST, port: closed.port }], password: WRONG_PASSWORD, tls: false },
+    /^WRONGPASS /,
+  ],
+  'a cluster with an untrusted certificate': [
+    { type: 'cluster', nodes: [{ host: HOST, port: untrustedPort }], tls: true },
+    /^self-signed certificate/,
+  ],
+  'a cluster whose name is not found': [{ type: 'cluster', nodes: [unknown], tls: false }, /^getaddrinfo /],
+  'a server that is no cluster': [
+    { type: 'cluster', nodes: [{ host: HOST, port: open.port }], tls: false },
+    /cluster support disabled/,
+  ],
+} satisfies Record<string, [RedisLocation, RegExp]>;
+
+describe('an operator is shown why Redis is away', () => {
+  test.concurrent.each(Object.entries(LOCATIONS))('%s', async (_, [location, reason]) => {
+    const redis = connectRedis(location);
+    const changes: LimiterStateChange[] = [];
+    const limiter = createResilientLimiter({ redis, onStateChange: (change) => changes.push(change) });
+    await limiter.started;
+    expect(limiter.awayReason).toMatch(reason);
+    expect(changes).toEqual([{ countedIn: 'process', shard: 'redis', reason: expect.stringMatching(reason) }]);
+    expect((await limiter.check(newKey(10, 100), 1)).outcome).toBe('admitted');
+    expect(limiter.awayReason + changes.map((change) => change.reason).join()).not.toContain(WRONG_PASSWORD);
+    limiter.close();
+    redis.disconnect();
+  });
+
+  test('on the command line as well', async () => {
+    const [location] = LOCATIONS['a wrong password'];
+    await expect(connectToAdministrate(location)).rejects.toThrow(
+      /^There is no connection to Redis: WRONGPASS [^.]+\.$/,
+    );
+  });
+});
+
+test('nothing is counted in another database than the one that is set', async () => {
+  expect(await ask(open.port, (client) => client.dbsize())).toBe(0);
+});
+
+test('once Redis is back there is no reason any more, and there is another where it goes away again', async () => {
+  await using server = await startRedisServer();
+  const redis = connectRedis({ ...single, port: server.port });
+  const limiter = createResilientLimiter({ ...PATIENT, redis });
+  await untilInUse(limiter);
+  expect(limiter.awayReason).toBeUndefined();
+  await server.kill();
+  await expect
+    .poll(async () => {
+      await limiter.check(newKey(10, 100), 1);
+      return limiter.awayReason;
+    })
+    .toMatch(/ECONNREFUSED/);
+  await server.restart();
+  await untilInUse(limiter);
+  expect(limiter.awayReason).toBeUndefined();
+  limiter.close();
+  redis.disconnect();
+});
+
+test('of what a server says, no password is shown, and no more than a line', () => {
+  const echo = "ERR unknown command 'AUTH', with args beginning with: 'default' 'hunter2' ";
+  expect(shortReason(echo)).toBe("ERR unknown command 'AUTH'");
+  expect(shortReason(`ERR ${'x'.repeat(1_000)}\nmore`)).toMatch(/^ERR x{156}\.\.\.$/);
+});

@@ -1,0 +1,70 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type RedisServerOptions, startRedisServer } from '@petstore/testing';
+import { describe, expect, test } from 'vitest';
+import { clientAddressSubject, connectRedis, type UnfitEviction, watchEviction } from '../src/index.ts';
+import { ask, openScenario, PATIENT } from './support/fault-scenario.ts';
+import { newKey } from './support/traffic.ts';
+
+const FULL_BYTES = 3_000_000;
+const ADDRESSES = 15_000;
+
+/** As many requests of distinct networks, without a key. */
+async function flood({ limiter }: Awaited<ReturnType<typeof openScenario>>): Promise<void> {
+  for (let i = 0; i < ADDRESSES; i += 500) {
+    const addresses = Array.from({ length: 500 }, (_, j) =>
+      clientAddressSubject(`2001:db8:0:${(i + j).toString(16)}::1`),
+    );
+    await Promise.all(addresses.map((address) => limiter.check(address, 1)));
+  }
+}
+
+test('with volatile-ttl a used-up key outlives a flood of addresses that fills Redis', async () => {
+  const config = { databases: 1, maxmemory: FULL_BYTES, 'maxmemory-policy': 'volatile-ttl' };
+  await using scenario = await openScenario({ ...PATIENT, config });
+  const { limiter, server, changes } = scenario;
+  const subject = newKey(1_000, 1_000);
+  await limiter.check(subject, 1_000);
+  await flood(scenario);
+  const stats = await ask(server.port, (client) => client.info('stats'));
+  expect(Number(/evicted_keys:(\d+)/.exec(stats)?.[1])).toBeGreaterThan(1_000);
+  expect(await limiter.check(subject, 1)).toMatchObject({ outcome: 'rate_limit_exceeded', day: { remaining: 0 } });
+  expect(changes).toEqual([]);
+});
+
+describe('at the first connection an operator is told', () => {
+  const READER = { username: 'reader', password: 'may-read' };
+  const reportsOf = async (config: RedisServerOptions['config'], access: Partial<typeof READER> = {}) => {
+    await using server = await startRedisServer(config === undefined ? {} : { config });
+    const redis = connectRedis({
+      type: 'single',
+      host: '127.0.0.1',
+      port: server.port,
+      database: 0,
+      tls: false,
+      ...access,
+    });
+    const reports: UnfitEviction[] = [];
+    watchEviction(redis, (unfit) => reports.push(unfit));
+    await expect.poll(() => redis.status).toBe('ready');
+    await redis.ping(); // what was asked before has been responded to
+    await nextTurn();
+    redis.disconnect();
+    return reports.map(({ redis: _, ...unfit }) => unfit);
+  };
+
+  test.each(['noeviction', 'allkeys-lru', 'volatile-lru'])('that a full Redis with %s does harm', async (policy) => {
+    expect(await reportsOf({ maxmemory: FULL_BYTES, 'maxmemory-policy': policy })).toEqual([
+      { policy, maxMemoryBytes: FULL_BYTES },
+    ]);
+  });
+
+  test('nothing where the policy is volatile-ttl, or where memory has no bound', async () => {
+    expect(await reportsOf({ maxmemory: FULL_BYTES, 'maxmemory-policy': 'volatile-ttl' })).toEqual([]);
+    expect(await reportsOf({ 'maxmemory-policy': 'allkeys-lru' })).toEqual([]);
+  });
+
+  test('nothing where the user may not look', async () => {
+    const user = `${READER.username} on >${READER.password} ~* +@connection`;
+    expect(await reportsOf({ maxmemory: FULL_BYTES, 'maxmemory-policy': 'allkeys-lru', user }, READER)).toEqual([]);
+  });
+});
