@@ -53,21 +53,27 @@ describe('in a Redis Cluster', () => {
       const redis = connect(prefix);
       using opened = await openLimiter({ ...PATIENT, redis });
       const { limiter } = opened;
-      const subjects = Array.from({ length: 90 }, () => newKey(1_000, 1_000));
-      const hot = newKey(1_000, 1_000);
-      const burst = [...subjects, ...Array.from({ length: 50 }, () => hot)];
-      await Promise.all(burst.map((subject) => limiter.check(subject, 1))); // every master has the script from here on
+      const [hot, ...subjects] = Array.from({ length: 91 }, () => newKey(1_000_000, 1_000_000));
+      const burst = [...subjects, ...Array.from({ length: 50 }, () => hot ?? expect.fail())];
+      const sendBurst = () => Promise.all(burst.map((subject) => limiter.check(subject, 1)));
+      // Masters that are still being connected to count here; once none is, what was counted here is debited.
+      await eventually(async () => {
+        await sendBurst();
+        expect(limiter.isDegraded).toBe(false);
+      });
+      await sendBurst();
       if (!(redis instanceof Cluster)) expect.fail();
       const writes = redis
         .nodes('master')
         .map(({ stream }) => [vi.spyOn(stream, '_write').mock, vi.spyOn(stream, '_writev').mock]);
       const callsBefore = await countCalls();
-      const decisions = await Promise.all(burst.map((subject) => limiter.check(subject, 1)));
+      const decisions = await sendBurst();
       expect((await countCalls()) - callsBefore).toBe(91);
       expect(writes.map(([one, several]) => (one?.calls.length ?? 0) + (several?.calls.length ?? 0))).toEqual([
         1, 1, 1,
       ]);
-      expect(decisions.at(-1)).toMatchObject({ outcome: 'admitted', minute: { remaining: 900 } });
+      const remaining = decisions.slice(-50).map(({ minute }) => minute.remaining);
+      expect(remaining).toEqual([...new Set(remaining)].sort((one, other) => other - one));
     },
   );
 
