@@ -49,7 +49,7 @@ export async function noteLift(redis: Redis | Cluster, { keyId, level, untilMs }
     .ltrim(LIFTS_KEY, -LIFTS_MAX, -1)
     .pexpire(LIFTS_KEY, LIFTS_TTL_MS)
     .exec();
-  return results !== null && results.every(([error]) => error === null);
+  return results?.every(([error]) => error === null) ?? false;
 }
 
 /** Removes the oldest note of {@link noteLift}, and returns it. */
