@@ -13,7 +13,8 @@ import {
   type SubjectState,
   snapshotOf,
 } from '../src/algorithm/subject-state.ts';
-import { readDecision, readSnapshot } from '../src/redis/redis-limiter.ts';
+import { readSnapshot } from '../src/redis/read-snapshot.ts';
+import { readDecision } from '../src/redis/redis-limiter.ts';
 import { encodeState } from './support/encode-state.ts';
 import {
   type Arrival,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { checkState, debitState, raiseState, type SubjectState, snapshotOf } from '../src/algorithm/subject-state.ts';
-import { SeenUse } from '../src/fallback/seen-use.ts';
+import { SeenUse } from '../src/fallback/decision-memory.ts';
 import type { RateLimitSubject } from '../src/index.ts';
 import { arrivals, limits, newAddress, newKey, PROPERTY_RUNS, startMs, traffic } from './support/traffic.ts';
 

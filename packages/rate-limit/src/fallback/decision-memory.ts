@@ -1,3 +1,4 @@
+import { STEP_BACK_MAX_MS } from '../algorithm/subject-state.ts';
 import { DAY_WINDOW, MINUTE_WINDOW, type WindowSpec } from '../algorithm/window-log.ts';
 import { bannedDecisionOf } from '../headers.ts';
 import {
@@ -11,11 +12,14 @@ import {
   wholeSecondsUntil,
 } from '../port.ts';
 import type { RateLimitSubject } from '../subject.ts';
-import { SeenUse } from './seen-use.ts';
+import { recallStatus } from './recalled-status.ts';
 import { createSubjectCache } from './subject-cache.ts';
 
 /** How long a process relies on a ban that it remembers: a lifted ban ends everywhere within this time. */
 const BAN_MEMORY_MS = 5_000;
+
+/** How long the day holds what the minute holds: a hit in the minute is at most a minute and a quantum old. */
+const MINUTE_IN_DAY_MS = DAY_WINDOW.lengthMs - MINUTE_WINDOW.lengthMs - MINUTE_WINDOW.quantumMs;
 
 interface RememberedDecision {
   decision: RateLimitDecision;
@@ -135,24 +139,10 @@ export class DecisionMemory {
       : { ...decision, atMs };
   }
 
-  /**
-   * The status by the last decision: no more remaining than it left, until all of it must have left the window. A
-   * subject without one has sent nothing.
-   */
+  /** The status by the last decision. A subject without one has sent nothing. */
   recall(subject: RateLimitSubject): RecalledStatus {
     const last = this.#decisions[subject.type].get(subject.storageKey)?.decision;
-    const atMs = Math.max(this.#nowMs() - this.#clockOffsetMs, last?.atMs ?? 0);
-    const ageMs = last === undefined ? Number.POSITIVE_INFINITY : atMs - last.atMs;
-    const windowOf = (spec: WindowSpec, limit: number, window: WindowStatus | undefined): WindowStatus =>
-      window === undefined || ageMs >= spec.lengthMs + spec.quantumMs
-        ? { limit, remaining: limit, resetAtMs: atMs }
-        : { limit, remaining: Math.min(limit, window.remaining), resetAtMs: Math.max(atMs, window.resetAtMs) };
-    return {
-      outcome: 'recalled',
-      atMs,
-      minute: windowOf(MINUTE_WINDOW, subject.perMinute, last?.minute),
-      day: subject.perDay === undefined ? undefined : windowOf(DAY_WINDOW, subject.perDay, last?.day),
-    };
+    return recallStatus(last, subject, this.#nowMs() - this.#clockOffsetMs);
   }
 }
 
@@ -179,3 +169,85 @@ const banIn = (decision: RateLimitDecision): Ban | undefined =>
 
 const bannedUntilMs = (decision: RateLimitDecision | undefined): number | undefined =>
   decision?.outcome === 'api_key_banned' ? decision.bannedUntilMs : undefined;
+
+/** Use of one window that must be in it until `resetAtMs`, because nothing leaves before. */
+class SeenWindow {
+  used = 0;
+  resetAtMs = 0;
+
+  /** @returns whether less is shown than was seen before */
+  observe({ limit, remaining, resetAtMs }: WindowStatus, atMs: number, admittedCost: number): boolean {
+    const shown = limit - remaining;
+    if (atMs >= this.resetAtMs || shown - admittedCost >= this.used) {
+      this.used = shown;
+      this.resetAtMs = resetAtMs;
+      return false;
+    }
+    // A limit that was lowered and is used up shows no more than itself.
+    if (remaining === 0 && admittedCost === 0) return false;
+    this.used += admittedCost;
+    return true;
+  }
+
+  add({ lengthMs }: WindowSpec, units: number, atMs: number): void {
+    if (atMs >= this.resetAtMs) {
+      this.used = 0;
+      this.resetAtMs = atMs + lengthMs;
+    }
+    this.used += units;
+  }
+
+  usedAt(atMs: number): number {
+    return atMs < this.resetAtMs ? this.used : 0;
+  }
+}
+
+/**
+ * What a subject has certainly used, by the replies of Redis on it: so a reply that shows less proves that Redis has
+ * forgotten some. The replies are observed in the order in which Redis decided, which is that of a connection.
+ *
+ * @internal exported for its tests
+ */
+export class SeenUse {
+  readonly #minute = new SeenWindow();
+  readonly #day = new SeenWindow();
+  /** The latest time of a reply. */
+  #atMs = 0;
+
+  /**
+   * @param admittedCost what this request itself has added
+   * @returns whether Redis has forgotten some of the use
+   */
+  observe({ atMs, minute, day }: RateLimitStatus, admittedCost: number): boolean {
+    if (this.#atMs - atMs > STEP_BACK_MAX_MS) this.#forget();
+    // Past its reset it is not known what has left the day: but not what was in the minute.
+    const dayHoldsUntilMs = this.#atMs + MINUTE_IN_DAY_MS;
+    if (atMs >= this.#day.resetAtMs && atMs < dayHoldsUntilMs) {
+      this.#day.used = this.#minute.used;
+      this.#day.resetAtMs = dayHoldsUntilMs;
+    }
+    if (atMs > this.#atMs) this.#atMs = atMs;
+    const isMinuteLess = this.#minute.observe(minute, atMs, admittedCost);
+    const isDayLess = day !== undefined && this.#day.observe(day, atMs, admittedCost);
+    return isMinuteLess || isDayLess;
+  }
+
+  /** Adds what was debited. */
+  add(use: RateLimitUse, atMs: number): void {
+    this.#minute.add(MINUTE_WINDOW, use.minute, atMs);
+    this.#day.add(DAY_WINDOW, use.day, atMs);
+  }
+
+  /** At least so much is in the windows at the time of the last reply. */
+  get use(): RateLimitUse {
+    const minute = this.#minute.usedAt(this.#atMs);
+    return { minute, day: Math.max(minute, this.#day.usedAt(this.#atMs)) };
+  }
+
+  /** After a long step of the clock, which drops the minute and moves the day. */
+  #forget(): void {
+    this.#atMs = 0;
+    this.#minute.resetAtMs = 0;
+    this.#day.resetAtMs = 0;
+  }
+}

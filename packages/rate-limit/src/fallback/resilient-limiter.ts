@@ -11,10 +11,10 @@ import {
   type RateLimitUse,
   type ServingLimiter,
 } from '../port.ts';
-import { connectionTroubleOf, shortReason } from '../redis/connection-trouble.ts';
 import { CALL_TIMEOUT_MS, RedisLimiter } from '../redis/redis-limiter.ts';
 import { RedisUnavailableError } from '../redis/redis-unavailable-error.ts';
 import { assertCost, clientAddressSubject, type RateLimitSubject } from '../subject.ts';
+import { AwayReport } from './away-report.ts';
 import type { DecisionMemory } from './decision-memory.ts';
 import { LocalFallback } from './local-fallback.ts';
 import { RedisSync } from './redis-sync.ts';
@@ -74,7 +74,7 @@ export class ResilientLimiter implements ServingLimiter {
   readonly #fallback: LocalFallback;
   readonly #memory: DecisionMemory;
   readonly #sync: RedisSync;
-  readonly #onStateChange: ResilientLimiterOptions['onStateChange'];
+  readonly #away: AwayReport;
   readonly #observer: LimiterObserver | undefined;
   readonly #started = Promise.withResolvers<void>();
   readonly #probeTimer: NodeJS.Timeout;
@@ -83,16 +83,13 @@ export class ResilientLimiter implements ServingLimiter {
   #probeSubject: RateLimitSubject = clientAddressSubject('probe');
   #isProbing = false;
   #failedProbes = 0;
-  #awayReason: string | undefined;
-  #isAwayReported = false;
-  #isClosed = false;
 
   constructor(options: ResilientLimiterOptions, master: RedisMaster) {
     const { redis, timeoutMs, instances = 1, onStateChange, observer, nowMs } = options;
     this.#master = master;
     this.#connection = redis;
     this.#memory = master.memory;
-    this.#onStateChange = onStateChange;
+    this.#away = new AwayReport({ connection: redis, master: master.name, onStateChange });
     this.#observer = observer;
     this.#redis = new RedisLimiter({ redis, timeoutMs, nowMs, observer });
     this.#fallback = new LocalFallback({ instances, nowMs: nowMs ?? Date.now, memory: master.memory, observer });
@@ -122,7 +119,7 @@ export class ResilientLimiter implements ServingLimiter {
   }
 
   get awayReason(): string | undefined {
-    return this.isDegraded ? (this.#awayReason ?? this.#connectionTrouble()) : undefined;
+    return this.isDegraded ? this.#away.reason : undefined;
   }
 
   check(subject: RateLimitSubject, cost: number): RateLimitDecision | Promise<RateLimitDecision> {
@@ -164,7 +161,7 @@ export class ResilientLimiter implements ServingLimiter {
     clearInterval(this.#probeTimer);
     clearTimeout(this.#startTimer);
     this.#connection.off('ready', this.probe);
-    this.#isClosed = true;
+    this.#away.close();
     this.#started.resolve();
   }
 
@@ -215,27 +212,9 @@ export class ResilientLimiter implements ServingLimiter {
   #noteFailure(subject: RateLimitSubject, error: unknown): RedisUnavailableError {
     if (!(error instanceof RedisUnavailableError)) throw error;
     this.#probeSubject = subject;
-    this.#awayReason = this.#explain(error);
-    if (this.isDegraded) this.#reportAway(this.#awayReason ?? error.message);
+    this.#away.note(error);
+    if (this.isDegraded) this.#away.report(error.message);
     return error;
-  }
-
-  /** What Redis replied, or else why there is no connection. A call that was never sent knows no more than before. */
-  #explain({ cause, message, mayHaveRun }: RedisUnavailableError): string | undefined {
-    if (cause instanceof Error && cause.name === 'ReplyError') return shortReason(message);
-    const isUnsent = cause !== undefined && !mayHaveRun;
-    return this.#connectionTrouble() ?? (isUnsent ? this.#awayReason : shortReason(message));
-  }
-
-  #connectionTrouble(): string | undefined {
-    return connectionTroubleOf(this.#connection)?.reasonOf(this.#master.name);
-  }
-
-  /** Once, until Redis is back. */
-  #reportAway(reason: string): void {
-    if (this.#isAwayReported || this.#isClosed) return;
-    this.#isAwayReported = true;
-    this.#onStateChange?.({ countedIn: 'process', shard: this.#master.name, reason });
   }
 
   async #probe(): Promise<void> {
@@ -245,7 +224,7 @@ export class ResilientLimiter implements ServingLimiter {
   }
 
   readonly #renewConnection = (error: unknown): void => {
-    if (error instanceof RedisUnavailableError) this.#awayReason = this.#explain(error);
+    if (error instanceof RedisUnavailableError) this.#away.note(error);
     this.#failedProbes += 1;
     if (this.#connection instanceof Cluster) this.#connection.refreshSlotsCache();
     else if (this.#failedProbes % SILENT_PROBES_MAX === 0 && ['ready', 'connect'].includes(this.#connection.status)) {
@@ -256,12 +235,8 @@ export class ResilientLimiter implements ServingLimiter {
   readonly #comeBack = (): void => {
     this.#redis.breaker.close();
     this.#failedProbes = 0;
-    this.#awayReason = undefined;
     this.#started.resolve();
-    if (this.#isAwayReported) {
-      this.#isAwayReported = false;
-      this.#onStateChange?.({ countedIn: 'redis', shard: this.#master.name, reason: 'Redis responds' });
-    }
+    this.#away.end();
     void this.#sync.sendAll(() => this.isDegraded); // never rejects
   };
 
@@ -274,7 +249,7 @@ export class ResilientLimiter implements ServingLimiter {
     for (let step = 0; step < timeoutMs / START_STEP_MS && this.isDegraded; step++) {
       await sleep(START_STEP_MS, undefined, { ref: false });
     }
-    if (this.isDegraded) this.#reportAway(this.awayReason ?? `no response within ${START_MS} ms of the start`);
+    if (this.isDegraded) this.#away.report(`no response within ${START_MS} ms of the start`);
     this.#started.resolve();
   }
 }

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { Cluster, type Redis } from 'ioredis';
 import {
   type Ban,
@@ -13,6 +12,8 @@ import {
 } from '../port.ts';
 import type { ApiKeySubject, RateLimitSubject } from '../subject.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
+import { defineScript, type ScriptedRedis } from './define-script.ts';
+import { readSnapshot } from './read-snapshot.ts';
 import { invalidReply, RedisUnavailableError, toUnavailableError } from './redis-unavailable-error.ts';
 import { writeTogether } from './write-together.ts';
 
@@ -25,12 +26,6 @@ export interface RedisLimiterOptions {
   readonly nowMs?: (() => number) | undefined;
   readonly observer?: Pick<LimiterObserver, 'onRedisCall'> | undefined;
 }
-
-/** A connection that the script is defined on. */
-export type ScriptedRedis = (Redis | Cluster) & {
-  /** See check.lua. The keys come first. */
-  rateLimitCheckBuffer(keyCount: number, parameters: readonly (string | number)[]): Promise<unknown>;
-};
 
 /** A request that waits for the script call of its tick. */
 interface Entry {
@@ -62,12 +57,6 @@ const RESULT_BYTES = 29;
 const CODE_MAX = 6;
 /** Beyond it there is no date. */
 const TIME_MAX_MS = 8.64e15;
-
-/** The script is sent once per connection, then called by its hash; after SCRIPT FLUSH it is sent again. */
-function defineScript(redis: Redis | Cluster): ScriptedRedis {
-  redis.defineCommand('rateLimitCheck', { lua: readFileSync(new URL('./check.lua', import.meta.url), 'utf8') });
-  return redis as ScriptedRedis; // defineCommand has just added it, which its types do not show
-}
 
 /**
  * Counts in Redis, by its clock. Requests of one tick share a script call, which halves the work of Redis and takes most
@@ -287,28 +276,3 @@ const readWindow = (reply: Buffer, offset: number, limit: number, atMs: number):
   remaining: reply.readUInt32LE(offset),
   resetAtMs: atMs + reply.readUInt32LE(offset + 4),
 });
-
-/**
- * Reads the result of a peek from a reply of check.lua.
- *
- * @internal exported for its tests
- */
-export function readSnapshot(reply: Buffer, offset: number, subject: RateLimitSubject): RateLimitSnapshot {
-  const atMs = reply.readDoubleLE();
-  const [minuteUsed, dayUsed] = [reply.readUInt32LE(offset + 1), reply.readUInt32LE(offset + 9)];
-  const windowOf = (limit: number, used: number, at: number): WindowStatus => ({
-    limit,
-    remaining: Math.max(0, limit - used),
-    resetAtMs: atMs + reply.readUInt32LE(at),
-  });
-  const banMs = reply.readUInt32LE(offset + 25);
-  return {
-    outcome: 'snapshot',
-    atMs,
-    minute: windowOf(subject.perMinute, minuteUsed, offset + 5),
-    day: subject.perDay === undefined ? undefined : windowOf(subject.perDay, dayUsed, offset + 13),
-    used: { minute: minuteUsed, day: subject.perDay === undefined ? undefined : dayUsed },
-    strikes: reply.readUInt32LE(offset + 17),
-    ban: banMs === 0 ? undefined : { untilMs: atMs + banMs, level: reply.readUInt32LE(offset + 21) },
-  };
-}
