@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { STATEMENT_TIMEOUT_MS } from '../connection-config.ts';
+import type { IdReservation } from './import-rows.ts';
 
 /** The generator behind `orders.id`. */
 export const ORDER_ID_SEQUENCE = 'orders_id_seq';
@@ -68,7 +69,7 @@ const POLL_MS = 5;
  *
  * Moving takes effect at once and is no part of the transaction, so `release` follows in either outcome.
  */
-export class OrderIdReservation {
+export class OrderIdReservation implements IdReservation {
   readonly #client: pg.Client;
   /** The first id that is surely free without the import; unknown until the generator is this transaction's. */
   #free: bigint | undefined;
