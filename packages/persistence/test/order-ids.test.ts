@@ -2,7 +2,7 @@ import { INT64_MAX, INT64_MIN, type Order, petId } from '@petstore/domain';
 import pg from 'pg';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { openPersistence } from '../src/index.ts';
-import { importOrders, listedOrders, NOW, newOrder, pendingOrder, useTestStore } from './support.ts';
+import { importOrders, listedOrders, NOW, newOrder, numbered, pendingOrder, useTestStore } from './support.ts';
 
 const store = useTestStore();
 beforeEach(() => store.clear());
@@ -45,20 +45,49 @@ describe('ids that were imported are kept, and never given again', () => {
     expect((await listedOrders(store)).at(-1)?.id).toBe(10_001n);
   });
 
-  test('gaps between imported ids are filled', async () => {
-    await importIds(1n, 2n, 4n, 5n, 8n);
-    const ids = [];
-    for (let i = 0; i < 5; i++) ids.push((await insert()).id);
-    expect(ids).toEqual([3n, 6n, 7n, 9n, 10n]);
+  test('new ids follow the largest of all imports', async () => {
+    await importIds(1n, 5n, 8n, 2n);
+    expect((await insert()).id).toBe(9n);
+    await importIds(4n);
+    expect((await insert()).id).toBe(10n);
+    await importIds(...Array.from({ length: 2_500 }, (_, i) => 10_000n - BigInt(i)));
+    expect((await insert()).id).toBe(10_001n);
+  });
+
+  test('new ids follow the largest id that was inserted past the generator, in a step or two', async () => {
+    await store.query(`insert into orders (id, pet_id, quantity, status, complete, placed_at)
+      select g, 1, 1, 'pending', false, now() from generate_series(1, 100000) g`);
+    const sent = vi.spyOn(pg.Client.prototype, 'query');
+    expect((await insert()).id).toBe(100_001n);
+    expect(sent.mock.calls.length).toBeLessThan(10);
+    sent.mockRestore();
+  });
+
+  test.each(['refused', 'broken off'])('an import that is %s moves nothing', async (end) => {
+    await importIds(5n);
+    async function* source() {
+      yield* numbered([pendingOrder(70n), pendingOrder(end === 'refused' ? 5n : 71n)]);
+      if (end === 'broken off') throw new RangeError('the file ends in the middle of a line');
+    }
+    const outcome = store.persistence.orders.importOrders(source());
+    if (end === 'refused') expect((await outcome).insertedCount).toBe(0);
+    else await expect(outcome).rejects.toThrow(RangeError);
+    expect((await insert()).id).toBe(6n);
   });
 
   test('ids at both ends of the range exhaust nothing', async () => {
-    await importIds(INT64_MIN, -1n, 0n, 1n, INT64_MAX - 1n, INT64_MAX);
+    await importIds(INT64_MIN, -1n, 0n, 1n, 2n ** 53n, INT64_MAX - 1n, INT64_MAX);
     expect((await insert()).id).toBe(2n);
     expect(await store.persistence.orders.generateOrders({ count: 3, seed: 1, now: NOW })).toBe(3);
     expect((await listedOrders(store)).map(({ id }) => id)).toEqual([
-      INT64_MIN, -1n, 0n, 1n, 2n, 3n, 4n, 5n, INT64_MAX - 1n, INT64_MAX,
+      INT64_MIN, -1n, 0n, 1n, 2n, 3n, 4n, 5n, 2n ** 53n, INT64_MAX - 1n, INT64_MAX,
     ]); // biome-ignore format: one list
+  });
+
+  test('ids around 2^53 leave room behind them', async () => {
+    const edge = 2n ** 53n;
+    await importIds(edge - 1n, ...Array.from({ length: 1_000 }, (_, i) => edge + BigInt(i)), INT64_MAX);
+    expect((await insert()).id).toBe(edge + 1_000n);
   });
 
   test('many processes at once never give one id twice', async () => {
@@ -73,6 +102,90 @@ describe('ids that were imported are kept, and never given again', () => {
     const kept = new Map((await listedOrders(store)).map((order) => [order.id, order]));
     for (const order of placed) expect(kept.get(order.id)).toEqual(order);
     expect(kept.size).toBe(500);
+  });
+});
+
+describe('while an import is open', () => {
+  /** What an import has taken in before it is told to go on. */
+  const FIRST = 4_500;
+
+  async function withOpenImport(last: bigint, work: () => Promise<void>) {
+    const arrived = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    async function* source() {
+      // Whole batches only, so that all of them are inserted.
+      yield* numbered(Array.from({ length: 6_000 }, (_, i) => pendingOrder(BigInt(i + 1))));
+      await goOn.promise;
+      yield { line: 6_001, value: pendingOrder(last) };
+    }
+    const onProgress = (count: number) => count > FIRST && arrived.resolve();
+    const outcome = store.persistence.orders.importOrders(source(), { onProgress });
+    try {
+      await Promise.race([arrived.promise, outcome]);
+      await work();
+    } finally {
+      goOn.resolve();
+    }
+    return outcome;
+  }
+
+  test('orders are placed without waiting, under ids that the import does not bring', async () => {
+    const placed: Order[] = [];
+    const { insertedCount } = await withOpenImport(6_001n, async () => {
+      const began = performance.now();
+      for (let i = 0; i < 20; i++) placed.push(await insert());
+      expect(performance.now() - began).toBeLessThan(2_000); // where one waits for a lock, it fails after that time
+    });
+    expect(insertedCount).toBe(6_001);
+    expect(placed.every(({ id }) => id > 6_001n)).toBe(true);
+    const { id } = await insert();
+    expect(id).toBe((placed.at(-1)?.id ?? 0n) + 1n);
+    expect(await listedOrders(store)).toHaveLength(6_022);
+  });
+
+  test('an id far beyond those before it is brought all the same', async () => {
+    const last = 5_000_000_000_000n;
+    const { insertedCount } = await withOpenImport(last, async () => void (await insert()));
+    expect(insertedCount).toBe(6_001);
+    expect((await insert()).id).toBe(last + 1n);
+  });
+
+  test('another import and the making of orders wait until it is done', async () => {
+    const ends: string[] = [];
+    let others: Promise<unknown> | undefined;
+    await withOpenImport(6_001n, async () => {
+      const note = (name: string) => () => ends.push(name);
+      others = Promise.all([
+        importIds(7_000n).then(note('imported')),
+        store.persistence.orders.generateOrders({ count: 10, seed: 1, now: NOW }).then(note('generated')),
+      ]);
+      await vi.waitFor(async () => {
+        const { rows } = await store.query(`select from pg_locks where locktype = 'advisory' and not granted`);
+        expect(rows).toHaveLength(2);
+      }, 10_000);
+      expect(ends).toEqual([]);
+    });
+    await others;
+    expect(ends).toHaveLength(2);
+    expect(await listedOrders(store)).toHaveLength(6_012);
+  });
+
+  test('an order that drew its id just before keeps it', async () => {
+    await using other = openPersistence({ databaseUrl: store.url });
+    const place = async () => (await store.query('select last_value from orders_id_seq')).rows;
+    await store.query('begin');
+    await store.query('lock table orders in row exclusive mode'); // as an insert does before it draws
+    expect((await store.query(`select nextval('orders_id_seq')`)).rows).toEqual([['1']]);
+    const outcome = other.orders.importOrders(numbered([pendingOrder(3n), pendingOrder(1n)]), { skipBad: true });
+    await vi.waitFor(async () => expect(await place()).not.toEqual([['1']]));
+    await store.query(`insert into orders (id, pet_id, quantity, status, complete, placed_at)
+      values (1, 1, 1, 'pending', false, now())`);
+    await store.query('commit');
+    expect(await outcome).toEqual({
+      insertedCount: 1,
+      rejected: [{ line: 2, reason: 'an order with the id 1 exists already' }],
+    });
+    expect((await insert()).id).toBe(4n);
   });
 });
 

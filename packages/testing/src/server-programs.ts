@@ -8,6 +8,7 @@ import {
   findUnprivilegedUser,
   initialiseCluster,
   POSTGRES_USER,
+  type PostgresBinaries,
   type PostgresCluster,
   type PostgresParameters,
   type RunningRedis,
@@ -31,6 +32,15 @@ export const TEST_POSTGRES_PARAMETERS: PostgresParameters = {
   timezone: 'UTC',
 };
 
+/** The folder with the programs of another PostgreSQL, of version 15 or newer. @default the embedded one */
+// biome-ignore lint/style/noProcessEnv: a run's choice, which reaches this process however it is started
+const POSTGRES_FOLDER = process.env['PETSTORE_TEST_POSTGRES'] || undefined;
+
+const findTestedPostgres = async (): Promise<PostgresBinaries> =>
+  POSTGRES_FOLDER === undefined
+    ? findPostgresBinaries()
+    : { initdb: join(POSTGRES_FOLDER, 'initdb'), postgres: join(POSTGRES_FOLDER, 'postgres') };
+
 export interface TestCluster {
   readonly cluster: PostgresCluster;
   /** The superuser's address of the database `postgres`. */
@@ -47,13 +57,13 @@ export async function createTestCluster(folder: string): Promise<TestCluster> {
   writeFileSync(passwordFile, password, { mode: 0o600 });
   if (user !== undefined) chownSync(passwordFile, user.uid, user.gid);
   const cluster: PostgresCluster = {
-    binaries: await findPostgresBinaries(),
+    binaries: await findTestedPostgres(),
     folder: join(folder, 'data'),
     logFile: join(folder, 'postgres.log'),
     passwordFile,
     user,
   };
-  await initialiseCluster(cluster, { flush: false });
+  await initialiseCluster(cluster, { flush: false, ...(POSTGRES_FOLDER && { localeProvider: 'libc' }) });
   return { cluster, urlAt: (port) => `postgres://${POSTGRES_USER}:${password}@127.0.0.1:${port}/postgres` };
 }
 

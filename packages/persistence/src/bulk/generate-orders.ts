@@ -1,5 +1,5 @@
 import { withTransaction } from './import-rows.ts';
-import { ORDER_ID_SEQUENCE, SKIP_TAKEN_IDS } from './order-ids.ts';
+import { LOCK_GENERATOR, ORDER_ID_SEQUENCE, SKIP_TAKEN_IDS } from './order-ids.ts';
 
 export interface GenerateOptions {
   /** How many, 1 or more. */
@@ -39,6 +39,7 @@ export function generateOrders(
   { count, seed, now, onProgress }: GenerateOptions,
 ): Promise<number> {
   return withTransaction(databaseUrl, async (client) => {
+    await client.query(LOCK_GENERATOR); // an import beside it might want the ids that it has drawn
     await client.query('select setseed($1::double precision)', [seed / (SEED_MAX + 1)]);
     let insertedCount = 0;
     while (insertedCount < count) {

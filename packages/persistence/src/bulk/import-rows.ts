@@ -31,6 +31,12 @@ export interface ImportResult {
   readonly rejected: readonly RejectedRecord[];
 }
 
+/** Ids that nothing but the import uses, from before they are inserted. */
+export interface IdReservation {
+  include(ids: Iterable<bigint>): Promise<void>;
+  release(outcome: { readonly isImported: boolean }): Promise<void>;
+}
+
 /** How records go into a table: their columns, each with its type, and a value's texts in the same order. */
 export interface ImportTarget<Value> {
   readonly table: string;
@@ -39,6 +45,8 @@ export interface ImportTarget<Value> {
   /** The first one is `id`. */
   readonly columns: readonly { readonly name: string; readonly type: string }[];
   readonly idOf: (value: Value) => bigint;
+  /** Where ids are also generated: keeps the two apart. */
+  readonly reserveIds?: (client: pg.Client) => IdReservation;
   readonly textsOf: (value: Value) => readonly (string | null)[];
 }
 
@@ -55,24 +63,34 @@ export async function importRows<Value>(
   records: AsyncIterable<ImportRecord<Value>>,
   { skipBad = false, onProgress, hasUnreadable = () => false }: ImportOptions,
 ): Promise<ImportResult> {
-  return withTransaction(databaseUrl, async (client) => {
+  let reservation: IdReservation | undefined;
+  const importAll = async (client: pg.Client) => {
+    reservation = target.reserveIds?.(client);
     const rejected: RejectedRecord[] = [];
     let insertedCount = 0;
     for await (const batch of batchesOf(records)) {
+      await reservation?.include(batch.map(({ value }) => target.idOf(value)));
       const rejects = await insertBatch(client, target, batch);
       rejected.push(...rejects);
       insertedCount += batch.length - rejects.length;
       onProgress?.(insertedCount);
     }
     const keep = skipBad || (rejected.length === 0 && !hasUnreadable());
+    if (keep) await reservation?.release({ isImported: true });
     return { commit: keep, value: { insertedCount: keep ? insertedCount : 0, rejected } };
-  });
+  };
+  return withTransaction(databaseUrl, importAll, async () => reservation?.release({ isImported: false }));
 }
 
-/** Runs work in a transaction on a connection of its own. What the source throws comes through as it is. */
+/**
+ * Runs work in a transaction on a connection of its own. What the source throws comes through as it is.
+ *
+ * @param afterRollback undoes what no transaction undoes, where the connection still stands
+ */
 export async function withTransaction<Value>(
   databaseUrl: string,
   work: (client: pg.Client) => Promise<{ readonly commit: boolean; readonly value: Value }>,
+  afterRollback: () => Promise<void> = async () => {},
 ): Promise<Value> {
   const client = new pg.Client(connectionConfig(databaseUrl, 0));
   client.on('error', () => {}); // the pending query rejects, too
@@ -81,14 +99,21 @@ export async function withTransaction<Value>(
   } catch (error) {
     throw storageUnavailable(error);
   }
+  let isCommitted = false;
   try {
     await client.query('begin');
     const { commit, value } = await work(client);
-    await client.query(commit ? 'commit' : 'rollback');
+    if (commit) await client.query('commit');
+    isCommitted = commit;
     return value;
   } catch (error) {
     throw toStorageError(error);
   } finally {
+    if (!isCommitted)
+      await client
+        .query('rollback')
+        .then(afterRollback)
+        .catch(() => {}); // the failure that led here counts
     await client.end().catch(() => {}); // an open transaction ends with its connection
   }
 }

@@ -1,5 +1,6 @@
 import type { Order, Pet } from '@petstore/domain';
 import type { ImportTarget } from './import-rows.ts';
+import { OrderIdReservation } from './order-ids.ts';
 
 const timeText = (time: Date | undefined): string | null => time?.toISOString() ?? null;
 
@@ -19,6 +20,7 @@ export const ORDER_TARGET: ImportTarget<Order> = {
     { name: 'cancelled_at', type: 'timestamptz' },
   ],
   idOf: (order) => order.id,
+  reserveIds: (client) => new OrderIdReservation(client),
   textsOf: (order) => [
     order.id.toString(),
     order.petId.toString(),

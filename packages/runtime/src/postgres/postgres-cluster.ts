@@ -60,14 +60,25 @@ export interface InitialiseOptions {
   readonly flush: boolean;
   /** Breaks it off. The next attempt begins anew. */
   readonly signal?: AbortSignal | undefined;
+  /** What compares text by its bytes. PostgreSQL before 17 has libc only. @default 'builtin' */
+  readonly localeProvider?: keyof typeof LOCALE_ARGUMENTS;
 }
+
+/** Byte order, whichever locales the machine has. */
+const LOCALE_ARGUMENTS = {
+  builtin: ['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
+  libc: ['--locale=C', '--locale-provider=libc'],
+} as const;
 
 /**
  * Makes the data folder. Byte order sorts text, so that no update of the machine's locales can break an index.
  *
  * @throws RuntimeError with the last words of initdb when it fails
  */
-export async function initialiseCluster(cluster: PostgresCluster, { flush, signal }: InitialiseOptions): Promise<void> {
+export async function initialiseCluster(
+  cluster: PostgresCluster,
+  { flush, signal, localeProvider = 'builtin' }: InitialiseOptions,
+): Promise<void> {
   const { binaries, folder, passwordFile, user } = cluster;
   // Half a folder is left where an earlier attempt was cut off; PG_VERSION was not yet there, so nor is any data.
   rmSync(folder, { recursive: true, force: true });
@@ -81,9 +92,7 @@ export async function initialiseCluster(cluster: PostgresCluster, { flush, signa
       `--pwfile=${passwordFile}`,
       '--auth=scram-sha-256',
       '--encoding=UTF8',
-      '--locale=C',
-      '--locale-provider=builtin',
-      '--builtin-locale=C.UTF-8',
+      ...LOCALE_ARGUMENTS[localeProvider],
       '--no-instructions',
       ...(flush ? [] : ['--no-sync']),
     ],
