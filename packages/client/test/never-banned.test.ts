@@ -164,9 +164,15 @@ const anyLoad = fc.array(
   fc.record({
     startMs: fc.integer({ min: 0, max: 4 * MINUTE_MS }),
     size: fc.oneof(
-      fc.record({ programs: fc.integer({ min: 1, max: 4 }), batchSize: fc.constantFrom(0, 1, 3, 7, 20) }),
-      fc.record({ programs: fc.integer({ min: 50, max: 200 }), batchSize: fc.constant(0) }),
-      fc.record({ programs: fc.integer({ min: 320, max: 600 }), batchSize: fc.constant(0) }),
+      {
+        weight: 4,
+        arbitrary: fc.record({
+          programs: fc.integer({ min: 1, max: 4 }),
+          batchSize: fc.constantFrom(0, 1, 3, 7, 20),
+        }),
+      },
+      { weight: 4, arbitrary: fc.record({ programs: fc.integer({ min: 50, max: 200 }), batchSize: fc.constant(0) }) },
+      { weight: 1, arbitrary: fc.record({ programs: fc.integer({ min: 320, max: 600 }), batchSize: fc.constant(0) }) },
     ),
     pauseMs: fc.oneof(fc.integer({ min: 50, max: 500 }), fc.integer({ min: 1_000, max: 100_000 })),
     lastsMs: fc.constantFrom(0, 5_000, 70_000, 3 * MINUTE_MS),

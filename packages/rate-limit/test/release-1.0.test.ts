@@ -76,8 +76,8 @@ describe('beside servers of release 1.0', () => {
         }
       }
     });
-    await fc.assert(property, { numRuns: Math.ceil(PROPERTY_RUNS / 10) });
-    expect(Math.min(seen.admitted, seen.refused)).toBeGreaterThan(PROPERTY_RUNS);
+    await fc.assert(property, { numRuns: Math.ceil(PROPERTY_RUNS / 25) });
+    expect(Math.min(seen.admitted, seen.refused)).toBeGreaterThan(PROPERTY_RUNS / 4);
   });
 
   test('a ban that either sets holds for both, with its level', async () => {
