@@ -151,7 +151,7 @@ const anyWorld = fc.record({
   maxRetries: fc.integer({ min: 0, max: 4 }),
   maxRetryAfterSeconds: fc.constantFrom(0, 1, 10, 60, 60, 300, 100_000),
   latenciesMs: fc.array(fc.integer({ min: 1, max: 900 }), { minLength: 1, maxLength: 7 }),
-  lossEvery: fc.constantFrom(0, 0, 2, 7),
+  lossEvery: fc.constantFrom(0, 0, 7, 20),
   usedBefore: fc.array(
     fc.record({ cost: fc.integer({ min: 1, max: 60 }), agoMs: fc.integer({ min: 0, max: 2 * MINUTE_MS }) }),
     { maxLength: 4 },

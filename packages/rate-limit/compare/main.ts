@@ -7,7 +7,7 @@ import { renderPicture } from './picture.ts';
 import { openRedis } from './redis-servers.ts';
 import { renderMarkdown, renderText } from './tables.ts';
 
-const DOCUMENT = new URL('../../../docs/rate-limiting-compared.md', import.meta.url);
+const DOCUMENT = new URL('../../../docs/rate-limiting.md', import.meta.url);
 const PICTURE = new URL('../../../docs/rate-limiting-compared.svg', import.meta.url);
 const GENERATED = /(?<=<!-- generated -->\n).*(?=<!-- \/generated -->)/s;
 

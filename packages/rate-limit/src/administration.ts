@@ -17,6 +17,12 @@ const BANS_LISTED_MAX = 10_000;
 /** A ban does not depend on the limits of its key. */
 const ANY_LIMITS = { perMinute: 1, perDay: 1 };
 
+/** A ban that was in force. */
+export interface LiftedBan extends Ban {
+  /** Whether a running server will log it. */
+  readonly isNoted: boolean;
+}
+
 /** Limits and bans for operators. Running servers follow within 5 s, for which they remember a ban. */
 export class RateLimitAdministration implements AsyncDisposable {
   readonly #redis: Redis | Cluster;
@@ -51,18 +57,18 @@ export class RateLimitAdministration implements AsyncDisposable {
   /**
    * Lifts the ban of a key. Its refusals and its level are dropped, too; what it has used is not.
    *
-   * A running server logs it.
+   * A running server logs it, if Redis has taken a note of it.
    *
    * @returns the ban that was lifted; `undefined` where the key was not banned
    * @throws RedisUnavailableError where Redis does not respond
    */
-  async liftBan(keyId: ApiKeyId): Promise<Ban | undefined> {
+  async liftBan(keyId: ApiKeyId): Promise<LiftedBan | undefined> {
     const subject = apiKeySubject(keyId, ANY_LIMITS);
     // Sent together, and decided in this order.
     const [{ ban }] = await Promise.all([this.#limiter.peek(subject), this.#limiter.pardon(subject)]);
-    if (ban !== undefined) await noteLift(this.#redis, { keyId, ...ban });
+    const isNoted = ban !== undefined && (await noteLift(this.#redis, { keyId, ...ban }));
     await forgetBans(this.#redis, [apiKeyStorageKey(keyId)]);
-    return ban;
+    return ban && { ...ban, isNoted };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -59,7 +59,7 @@ describe('an operator', () => {
     const listed = { keyId: idOf(subject), untilMs: inForce?.untilMs, level: 1 };
     await eventually(async () => expect(await administration.listBans()).toEqual([listed]));
 
-    expect(await administration.liftBan(idOf(subject))).toEqual(inForce);
+    expect(await administration.liftBan(idOf(subject))).toEqual({ ...inForce, isNoted: true });
     expect(await administration.listBans()).toEqual([]);
     expect(await administration.readStatus(subject)).toMatchObject({
       used: { minute: 3 },
@@ -90,6 +90,15 @@ describe('an operator', () => {
     expect(await banLengthMs()).toBeLessThanOrEqual(60_000); // a first one again
     await administration.liftBan(idOf(subject));
     other.close();
+  });
+
+  test('learns that no server will log a lift, where Redis refuses the note', async () => {
+    const subject = newKey(3, 1_000);
+    await hammer(limiter, subject);
+    await redis.set('rl:lifts', 'of another type');
+    expect(await administration.liftBan(idOf(subject))).toMatchObject({ isNoted: false });
+    await redis.del('rl:lifts');
+    expect(await administration.readStatus(subject)).toMatchObject({ ban: undefined });
   });
 
   test('lifts nothing from a key that is not banned, or that was never used', async () => {

@@ -70,6 +70,7 @@ async function liftBan({ withSession, output }: CommandContext, id: ApiKeyId, { 
   } else {
     output.message(`Ban ${ban.level} of ${id}, until ${formatTime(ban.untilMs)}, is lifted.`);
   }
+  if (ban?.isNoted === false) output.message('Redis has refused the note for the log of the servers.');
 }
 
 /** @throws CommandError where no limits are shared over Redis, or Redis does not respond */

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { CountedDecision, DecisionMetrics, LimitedCaller } from '../../src/http/app-options.ts';
 import { createKey, planOf } from '../support/keys.ts';
 import { sendRaw } from './support/raw-http.ts';
-import { createBannedKey, useTestApp } from './support/test-app.ts';
+import { createKeyBeforeBan, useTestApp } from './support/test-app.ts';
 import { query } from './support/trpc-calls.ts';
 
 const ORIGIN = 'https://shop.example';
@@ -44,8 +44,9 @@ describe('one decision is counted for each request', () => {
   });
 
   test('of a banned key, whatever it calls', async () => {
-    const key = await createBannedKey(app);
-    expect(taken().at(-1)).toBe('enterprise api_key_banned');
+    const key = await createKeyBeforeBan(app);
+    await app.fetch('/v1/pets/1', { key });
+    expect(taken()).toEqual(['enterprise api_key_banned']);
     await app.fetch('/v1/pets/1', { key });
     await query(app, 'limits.current', undefined, { key });
     await app.fetch('/trpc/limits.current,limits.current?batch=1&input=%7B%7D', { key });

@@ -4,7 +4,7 @@ const REFUSAL_MEMORY_MS = 61_000;
 const IN_FLIGHT_MAX = 200;
 
 /**
- * Holds requests back after a refusal (429), so that the key is never banned, however many calls are made.
+ * Holds requests back after a refusal (429), so that this client never gets its key banned, however many calls are made.
  *
  * Each refusal names a time to return at, and with it permits one request. Until those times have passed, one request
  * goes for each, when its time has come. Until a minute has passed, requests then go one at a time: no second one is

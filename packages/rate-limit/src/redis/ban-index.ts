@@ -37,14 +37,19 @@ export async function countNotedBans(redis: Redis | Cluster): Promise<number> {
   return redis.zcount(BAN_INDEX_KEY, `(${Number(seconds) * 1_000 + Number(microseconds) / 1_000}`, '+inf');
 }
 
-/** Leaves a note that a ban was lifted, which one of the running servers takes. */
-export async function noteLift(redis: Redis | Cluster, { keyId, level, untilMs }: KeyBan): Promise<void> {
-  await redis
+/**
+ * Leaves a note that a ban was lifted, which one of the running servers takes.
+ *
+ * @returns whether Redis has taken it
+ */
+export async function noteLift(redis: Redis | Cluster, { keyId, level, untilMs }: KeyBan): Promise<boolean> {
+  const results = await redis
     .pipeline()
     .rpush(LIFTS_KEY, `${keyId} ${level} ${untilMs}`)
     .ltrim(LIFTS_KEY, -LIFTS_MAX, -1)
     .pexpire(LIFTS_KEY, LIFTS_TTL_MS)
     .exec();
+  return results !== null && results.every(([error]) => error === null);
 }
 
 /** Removes the oldest note of {@link noteLift}, and returns it. */

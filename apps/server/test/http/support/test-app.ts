@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { appRouter, createAuthenticator, petsSunset, restRoutes } from '@petstore/api';
 import type { ApiKeyId, ApiKeyStore, Clock, OrderRepository, PetRepository } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
-import type { RateLimiter } from '@petstore/rate-limit';
+import { apiKeySubject, type RateLimiter } from '@petstore/rate-limit';
 import { createTestRedis } from '@petstore/testing';
 import pino from 'pino';
 import { afterAll } from 'vitest';
@@ -11,7 +11,7 @@ import { type App, createApp } from '../../../src/http/app.ts';
 import type { AppOptions } from '../../../src/http/app-options.ts';
 import { renderDocument } from '../../../src/http/render-document.ts';
 import { watchResponses } from '../../conformance/watch-responses.ts';
-import { createKey, KEYS, planOf } from '../../support/keys.ts';
+import { createKey, KEYS } from '../../support/keys.ts';
 import { overriding } from '../../support/overriding.ts';
 import { createServerDatabase } from '../../support/template-database.ts';
 import { openTestLimiter } from './test-limiter.ts';
@@ -57,6 +57,7 @@ export interface TestApp extends AsyncDisposable {
   readonly logLines: readonly LogLine[];
   readonly observed: readonly { operation: string; status: number; durationSeconds: number }[];
   readonly deprecatedUse: readonly { operation: string; keyId: ApiKeyId | undefined }[];
+  readonly limiter: RateLimiter;
   /** Moves the clock of the rate limits on. */
   advanceLimiterClock(milliseconds: number): void;
   /** Makes the authenticator forget what it knows. */
@@ -132,6 +133,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     },
     observed,
     deprecatedUse,
+    limiter: limiter.limiter,
     advanceLimiterClock: limiter.advanceClock,
     forgetKey: (id) => authenticator.forget(id),
     fetch(path, { key: ownKey = KEYS.unlimited.text, headers, ...init } = {}) {
@@ -159,13 +161,21 @@ export function failing(error: Error): TestAppOptions {
   return { wrap: { orders: (orders) => overriding(rejecting(orders), { listOrders }), pets: rejecting } };
 }
 
-/** One is admitted; more than 250 refusals at once are a ban. */
-export const REQUESTS_FOR_A_BAN = 252;
+/** More refusals at once than these are a ban of a key with the least limit. */
+const REFUSALS_MAX = 250;
 
-/** A key whose next request is refused with `api_key_banned`. Its limit is one request a minute. */
-export async function createBannedKey(app: TestApp): Promise<string> {
-  const { text: key } = await createKey(app.persistence, { plan: planOf(1) });
-  const request = async () => (await app.fetch('/v1/pets/1', { key })).text();
-  for (let i = 0; i < REQUESTS_FOR_A_BAN; i++) if ((await request()).includes('api_key_banned')) return key;
-  throw new Error(`${REQUESTS_FOR_A_BAN} requests at once should have banned the key`);
+/** A key that had one request admitted, which is all that it may send in a minute, and then some refused. */
+async function createRefusedKey(app: TestApp, refusals: number): Promise<string> {
+  const limits = { perMinute: 1, perDay: 1_000_000 };
+  const { id, text } = await createKey(app.persistence, { plan: { name: 'enterprise', limits } });
+  const subject = apiKeySubject(id, limits);
+  const decisions = await Promise.all(Array.from({ length: 1 + refusals }, () => app.limiter.check(subject, 1)));
+  if (decisions.filter(({ outcome }) => outcome === 'admitted').length !== 1) throw new Error('1 should have fit');
+  return text;
 }
+
+/** A key whose next request is the first one to be refused with `api_key_banned`. */
+export const createKeyBeforeBan = (app: TestApp): Promise<string> => createRefusedKey(app, REFUSALS_MAX);
+
+/** A key whose next request is refused with `api_key_banned`. */
+export const createBannedKey = (app: TestApp): Promise<string> => createRefusedKey(app, REFUSALS_MAX + 1);
