@@ -4,8 +4,8 @@ import { openApiKeyAdministration } from './administration/open-api-key-administ
 import { withSessionOptions } from './connection-config.ts';
 import { createMigrations, type Migrations } from './schema/create-migrations.ts';
 import { createApiKeyStore } from './statements/api-key-store.ts';
-import { COMMAND_SESSION } from './statements/order-commands.ts';
 import { createOrderStore, type OrderStore } from './statements/order-store.ts';
+import { COMMAND_SESSION } from './statements/order-transitions.ts';
 import { createPetStore, type PetStore } from './statements/pet-store.ts';
 import { type ConnectionPools, PipelinedConnections } from './statements/pipelined-connections.ts';
 import { assertDriverFits, prepareStatement, runStatement } from './statements/pipelined-query.ts';

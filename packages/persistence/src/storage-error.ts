@@ -1,4 +1,5 @@
 import { StorageUnavailableError } from '@petstore/domain';
+import pg from 'pg';
 
 /** System errors of a connection that cannot be made, or broke. */
 const CONNECTION_ERRNOS = new Set([
@@ -38,18 +39,16 @@ function isUnavailable(error: Error): boolean {
   return CONNECTION_MESSAGES.test(error.message);
 }
 
-/** The server has given one statement up, undone all of it, and goes on with the next. */
-const ROLLED_BACK_STATES = new Set([
-  '40001', // serialization failure
-  '40P01', // deadlock
-  '55P03', // lock timeout
-  '57014', // statement timeout
-]);
+/** With these the session ends, or its end is at hand: what became of the statement is not known. */
+const SESSION_LOST = /^(?:08|40003|57P|25P0[34])/;
 
-/** Whether a statement surely had no effect, and the same may be tried again in smaller parts. */
+/**
+ * Whether the server has given one statement up, undone all of it, and goes on with the next: then the same may be tried
+ * again in smaller parts.
+ */
 export function isRolledBack(error: unknown): boolean {
   const cause = error instanceof StorageUnavailableError ? error.cause : error;
-  return cause instanceof Error && 'code' in cause && ROLLED_BACK_STATES.has(String(cause.code));
+  return cause instanceof pg.DatabaseError && cause.code !== undefined && !SESSION_LOST.test(cause.code);
 }
 
 /**

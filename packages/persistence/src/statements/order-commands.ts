@@ -1,66 +1,36 @@
-import {
-  decideOrder,
-  ORDER_TRANSITIONS,
-  type OrderCommand,
-  type OrderId,
-  type OrderTransition,
-} from '@petstore/domain';
+import { decideOrder, type OrderCommand, type OrderId, type OrderTransition } from '@petstore/domain';
 import { isRolledBack } from '../storage-error.ts';
-import { COLUMN_OF_FIELD, ORDER_COLUMNS, type OrderRow, orderOfRow } from './order-rows.ts';
-import { type PreparedStatement, prepareStatement, type QuerySender, runStatement } from './pipelined-query.ts';
-
-/** How long a command waits for an order that another transaction holds locked, in milliseconds. */
-const LOCK_TIMEOUT_MS = 2_000;
-
-/**
- * What the statements of {@link OrderCommands} rely on: rows are found, and locked, in the order of their ids, so that
- * two statements with several orders in common never deadlock; and a plan made while the table was small stays good when
- * it has grown.
- */
-export const COMMAND_SESSION = `-c enable_seqscan=off -c enable_bitmapscan=off -c plan_cache_mode=force_generic_plan -c jit=off -c lock_timeout=${LOCK_TIMEOUT_MS}`;
-
-type TransitionRow = readonly [applied: 't' | 'f', ...OrderRow];
-
-/**
- * A command as one conditional update. Returns each row as changed or, where the condition does not hold, as it was: one
- * round trip for either outcome.
- */
-function transitionStatement(command: OrderCommand, name: string, isWanted: string) {
-  const { from, to, stamp } = ORDER_TRANSITIONS[command];
-  return prepareStatement<TransitionRow>(
-    name,
-    `with changed as (
-       update orders set status = '${to.status}', complete = ${to.complete}, ${COLUMN_OF_FIELD[stamp]} = $2
-       where ${isWanted} and status = '${from.status}' and complete = ${from.complete}
-       returning ${ORDER_COLUMNS}
-     )
-     select true, ${ORDER_COLUMNS} from changed
-     union all
-     select false, ${ORDER_COLUMNS} from orders where ${isWanted} and id not in (select id from changed)`,
-  );
-}
-
-const statementsOf = (command: OrderCommand) => ({
-  one: transitionStatement(command, `${command}-order`, 'id = $1'),
-  several: transitionStatement(command, `${command}-orders`, 'id = any($1::bigint[])'),
-});
-
-const STATEMENTS = {
-  cancel: statementsOf('cancel'),
-  ship: statementsOf('ship'),
-  complete: statementsOf('complete'),
-} satisfies Record<OrderCommand, { one: PreparedStatement<TransitionRow>; several: PreparedStatement<TransitionRow> }>;
+import { LOCK_WAIT_MS, LockedOrders, lockedError } from './locked-orders.ts';
+import { orderOfRow } from './order-rows.ts';
+import { STATEMENTS, type TransitionRow } from './order-transitions.ts';
+import { type QuerySender, runStatement } from './pipelined-query.ts';
 
 /** A larger statement would keep its rows locked for longer than a millisecond or two. */
 const BATCH_MAX = 64;
 
-interface Entry {
+/** How many commands of a group that failed are tried one by one at a time. */
+const APART_MAX = 8;
+
+/** How often a command is tried that the rules allow, that finds its order free, and that does not change it. */
+const TRIES_MAX = 3;
+
+interface Caller {
   readonly resolve: (transition: OrderTransition) => void;
   readonly reject: (error: unknown) => void;
+  /** When the command is given up where it has to wait, by `performance.now()`. */
+  readonly deadlineMs: number;
+}
+
+interface Entry extends Caller {
+  countCallers(): number;
+  /** Rejects the callers who have waited for as long as they may; the others go on. */
+  expire(): void;
+  /** How often the command found its order free and did not change it. */
+  keptCount: number;
 }
 
 /** A command that waits until the one before it, for the same order, is done. */
-interface QueuedCommand extends Entry {
+interface QueuedCommand extends Caller {
   readonly command: OrderCommand;
   readonly now: Date;
 }
@@ -69,6 +39,8 @@ interface QueuedCommand extends Entry {
 interface Batch {
   readonly command: OrderCommand;
   readonly now: Date;
+  /** Whether the orders seem to be locked, or were: see `marked`. */
+  readonly areMarked: boolean;
   readonly entries: Map<OrderId, Entry>;
 }
 
@@ -77,11 +49,12 @@ interface Batch {
  * third of the work. Each order has an outcome of its own all the same.
  *
  * Of the commands for one order only one is in flight at a time. Equal ones that were given meanwhile share the next
- * statement, and at most one of them is applied. So an order that many callers want costs little, and one that another
- * transaction holds locked occupies one connection.
+ * statement, and at most one of them is applied. So an order that many callers want costs little. One that another
+ * transaction holds locked is waited for in {@link LockedOrders}, and holds up no other.
  */
 export class OrderCommands {
   readonly #writes: QuerySender;
+  readonly #locked: LockedOrders;
   readonly #flush = (): void => this.#sendAll();
   /** By the orders for which a command is in flight. */
   readonly #queues = new Map<OrderId, QueuedCommand[]>();
@@ -89,14 +62,16 @@ export class OrderCommands {
 
   constructor(writes: QuerySender) {
     this.#writes = writes;
+    this.#locked = new LockedOrders(writes);
   }
 
   readonly apply = (id: OrderId, command: OrderCommand, now: Date): Promise<OrderTransition> =>
     new Promise((resolve, reject) => {
-      const queued: QueuedCommand = { command, now, resolve, reject };
+      const queued: QueuedCommand = { command, now, resolve, reject, deadlineMs: performance.now() + LOCK_WAIT_MS };
       const queue = this.#queues.get(id);
       if (queue !== undefined) {
-        queue.push(queued);
+        if (this.#locked.isFullFor(id)) reject(lockedError());
+        else queue.push(queued);
         return;
       }
       this.#queues.set(id, []);
@@ -105,19 +80,39 @@ export class OrderCommands {
 
   /** @param others equal commands, which cannot be applied after the first one */
   #begin(id: OrderId, first: QueuedCommand, others: readonly QueuedCommand[]): void {
-    this.#enqueue(id, first.command, first.now, {
-      resolve: (transition) => {
-        this.#beginNext(id);
-        first.resolve(transition);
-        for (const other of others) other.resolve({ applied: false, order: transition.order });
+    this.#enqueue(
+      id,
+      { command: first.command, now: first.now, areMarked: false },
+      {
+        resolve: (transition) => {
+          this.#beginNext(id);
+          first.resolve(transition);
+          for (const other of others) other.resolve({ applied: false, order: transition.order });
+        },
+        reject: (error) => {
+          // A failed command rejects all queued ones: they would wait for the same lock.
+          const all = [first, ...others, ...(this.#queues.get(id) ?? [])];
+          this.#queues.delete(id);
+          for (const { reject } of all) reject(error);
+        },
+        deadlineMs: first.deadlineMs,
+        expire: () => this.#expire(id, [first, ...others]),
+        countCallers: () => 1 + others.length + (this.#queues.get(id)?.length ?? 0),
+        keptCount: 0,
       },
-      reject: (error) => {
-        // A failed command rejects all queued ones: they would wait for the same lock.
-        const all = [first, ...others, ...(this.#queues.get(id) ?? [])];
-        this.#queues.delete(id);
-        for (const { reject } of all) reject(error);
-      },
-    });
+    );
+  }
+
+  #expire(id: OrderId, begun: readonly QueuedCommand[]): void {
+    const nowMs = performance.now();
+    const all = [...begun, ...(this.#queues.get(id) ?? [])];
+    const hasExpired = ({ deadlineMs }: QueuedCommand) => nowMs >= deadlineMs;
+    this.#queues.set(
+      id,
+      all.filter((queued) => !hasExpired(queued)),
+    );
+    this.#beginNext(id);
+    for (const { reject } of all.filter(hasExpired)) reject(lockedError());
   }
 
   #beginNext(id: OrderId): void {
@@ -134,18 +129,22 @@ export class OrderCommands {
     this.#begin(id, first, others.filter(isEqual));
   }
 
-  #enqueue(id: OrderId, command: OrderCommand, now: Date, entry: Entry): void {
+  #enqueue(id: OrderId, what: Pick<Batch, 'command' | 'now' | 'areMarked'>, entry: Entry): void {
     // Runs once all that the event loop has at hand was read.
     if (this.#batches.length === 0) setImmediate(this.#flush);
-    this.#batchFor(command, now).entries.set(id, entry);
+    this.#batchFor(what).entries.set(id, entry);
   }
 
-  #batchFor(command: OrderCommand, now: Date): Batch {
+  #batchFor({ command, now, areMarked }: Pick<Batch, 'command' | 'now' | 'areMarked'>): Batch {
     const open = this.#batches.find(
-      (batch) => batch.command === command && batch.now.getTime() === now.getTime() && batch.entries.size < BATCH_MAX,
+      (batch) =>
+        batch.command === command &&
+        batch.now.getTime() === now.getTime() &&
+        batch.areMarked === areMarked &&
+        batch.entries.size < BATCH_MAX,
     );
     if (open !== undefined) return open;
-    const batch: Batch = { command, now, entries: new Map() };
+    const batch: Batch = { command, now, areMarked, entries: new Map() };
     this.#batches.push(batch);
     return batch;
   }
@@ -153,61 +152,57 @@ export class OrderCommands {
   #sendAll(): void {
     const batches = this.#batches;
     this.#batches = [];
-    for (const batch of batches) {
-      if (batch.entries.size === 1) this.#applyEach(batch);
-      else void this.#applyTogether(batch).catch((error: unknown) => rejectAll(batch, error));
-    }
+    for (const batch of batches) void this.#apply(batch);
   }
 
-  async #applyTogether(batch: Batch): Promise<void> {
-    const { command, now, entries } = batch;
-    const values = [`{${Array.from(entries.keys()).join()}}`, now.toISOString()];
+  async #apply(batch: Batch): Promise<void> {
+    const { command, now, areMarked, entries } = batch;
+    const ids = Array.from(entries.keys()).join();
+    const { one, several, marked } = STATEMENTS[command];
+    const isAlone = entries.size === 1 && !areMarked;
+    const [statement, wanted] = isAlone ? [one, ids] : [areMarked ? marked : several, `{${ids}}`];
     let rows: readonly TransitionRow[];
     try {
-      rows = await runStatement(this.#writes, STATEMENTS[command].several, values);
+      rows = await runStatement(this.#writes, statement, [wanted, now.toISOString()]);
     } catch (error) {
-      // One order that is locked for long must not fail the others.
-      if (isRolledBack(error)) return this.#applyEach(batch);
-      throw error;
+      // What made it fail concerns one order, perhaps; the others must not fail with it.
+      if (entries.size > 1 && isRolledBack(error)) await this.#applyEach(batch, error);
+      else for (const { reject } of entries.values()) reject(error);
+      return;
     }
-    const again = new Map<OrderId, Entry>();
-    for (const { id, transition } of rows.map((row) => readTransition(row, command, now))) {
-      const entry = entries.get(id);
-      entries.delete(id);
+    for (const [outcome, ...row] of rows) {
+      const order = orderOfRow(row);
+      const entry = entries.get(order.id);
+      entries.delete(order.id);
       if (entry === undefined) continue;
-      if (transition === undefined) again.set(id, entry);
-      else entry.resolve(transition);
+      if (outcome === 'changed') entry.resolve({ applied: true, order });
+      else if (!decideOrder(order, command, now).ok) entry.resolve({ applied: false, order });
+      else this.#applyLater(order.id, batch, entry, outcome);
     }
     for (const { resolve } of entries.values()) resolve({ applied: false, order: undefined });
-    this.#applyEach({ command, now, entries: again });
   }
 
-  #applyEach({ command, now, entries }: Batch): void {
-    for (const [id, { resolve, reject }] of entries) this.#applyOne(id, command, now).then(resolve, reject);
+  /** A few at a time, so that not all of them wait where the reason was not one of the orders. */
+  async #applyEach({ entries, ...what }: Batch, groupError: unknown): Promise<void> {
+    const left = entries.entries();
+    const takeTurns = async () => {
+      for (const [id, entry] of left) {
+        if (performance.now() >= entry.deadlineMs) entry.reject(groupError);
+        else await this.#apply({ ...what, entries: new Map([[id, entry]]) });
+      }
+    };
+    await Promise.all(Array.from({ length: APART_MAX }, takeTurns));
   }
 
-  async #applyOne(id: OrderId, command: OrderCommand, now: Date): Promise<OrderTransition> {
-    const values = [id.toString(), now.toISOString()];
-    for (;;) {
-      const [row] = await runStatement(this.#writes, STATEMENTS[command].one, values);
-      if (row === undefined) return { applied: false, order: undefined };
-      const { transition } = readTransition(row, command, now);
-      if (transition !== undefined) return transition; // else look again; no state is entered twice, so this ends
-    }
+  /** The rules allow the command, by the order as the statement saw it: it is locked or marked, or was changed since. */
+  #applyLater(id: OrderId, { command, now, areMarked }: Batch, entry: Entry, outcome: 'kept' | 'seen'): void {
+    const tryAgain = () => this.#enqueue(id, { command, now, areMarked: true }, entry);
+    if (!areMarked) tryAgain();
+    else if (outcome === 'seen') this.#locked.add(id, { ...entry, tryAgain });
+    else if (++entry.keptCount < TRIES_MAX) tryAgain();
+    else
+      entry.reject(
+        new Error(`PostgreSQL did not ${command} order ${id}, which may be: does a trigger keep it as it is?`),
+      );
   }
-}
-
-function rejectAll({ entries }: Batch, error: unknown): void {
-  for (const { reject } of entries.values()) reject(error);
-}
-
-/**
- * The outcome that a row shows. It shows none where the statement found it locked and, after the wait, changed: then it is
- * as it was when the statement began, and the command still seems to apply.
- */
-function readTransition([applied, ...row]: TransitionRow, command: OrderCommand, now: Date) {
-  const order = orderOfRow(row);
-  const isOvertaken = applied === 'f' && decideOrder(order, command, now).ok;
-  const transition: OrderTransition | undefined = isOvertaken ? undefined : { applied: applied === 't', order };
-  return { id: order.id, transition };
 }

@@ -27,6 +27,11 @@ class PipelinedConnection {
     this.#client = client;
   }
 
+  /** How many of its queries are under way. */
+  get owedCount(): number {
+    return this.#sentCount - this.#answeredCount;
+  }
+
   send(query: PipelinedQuery): void {
     query.onAnswered = this.#onAnswered;
     this.#sentCount++;
@@ -35,7 +40,7 @@ class PipelinedConnection {
 
   /** To be called every second. Closes a connection whose server hangs. */
   checkSilence(): void {
-    const isSilent = this.#sentCount !== this.#answeredCount && this.#answeredCount === this.#answeredCountBefore;
+    const isSilent = this.owedCount > 0 && this.#answeredCount === this.#answeredCountBefore;
     this.#silentSeconds = isSilent ? this.#silentSeconds + 1 : 0;
     this.#answeredCountBefore = this.#answeredCount;
     if (this.#silentSeconds >= SILENCE_LIMIT_SECONDS) this.#destroy();
@@ -68,7 +73,8 @@ interface Slot {
 
 /**
  * A fixed number of connections, opened when they are first needed and again after they were lost. Statements are sent
- * without waiting for the results of those before, because waking another process for each statement costs most.
+ * without waiting for the results of those before, because waking another process for each statement costs most. Each
+ * goes to the connection that owes the fewest results, so few wait behind one that takes long.
  *
  * Each statement is a transaction of its own.
  */
@@ -90,9 +96,14 @@ export class PipelinedConnections implements QuerySender {
 
   send(query: PipelinedQuery): void {
     const slot = this.#nextSlot();
-    const connection = slot.connection ?? this.#insteadOf(slot);
-    if (connection !== undefined) connection.send(query);
-    else void this.#sendWhenConnected(slot, query);
+    const connection = this.#leastOwing();
+    // While a connection is being opened, the others serve.
+    if (connection === undefined) {
+      void this.#sendWhenConnected(slot, query);
+      return;
+    }
+    if (slot.connection === undefined && slot.retryAt <= performance.now()) this.#connect(slot).catch(() => {});
+    connection.send(query);
   }
 
   async close(): Promise<void> {
@@ -106,11 +117,16 @@ export class PipelinedConnections implements QuerySender {
     );
   }
 
-  /** While a connection is being opened, any other one serves. */
-  #insteadOf(slot: Slot): PipelinedConnection | undefined {
-    const other = this.#slots.find(({ connection }) => connection !== undefined);
-    if (other !== undefined && slot.retryAt <= performance.now()) this.#connect(slot).catch(() => {});
-    return other?.connection;
+  /** Of several that owe the same, the next in turn. */
+  #leastOwing(): PipelinedConnection | undefined {
+    let least: PipelinedConnection | undefined;
+    for (let i = 0; i < this.#slots.length; i++) {
+      const { connection } = this.#slots[(this.#nextIndex + i) % this.#slots.length] as Slot; // within the array
+      if (connection === undefined) continue;
+      if (connection.owedCount === 0) return connection;
+      if (least === undefined || connection.owedCount < least.owedCount) least = connection;
+    }
+    return least;
   }
 
   async #sendWhenConnected(slot: Slot, query: PipelinedQuery): Promise<void> {

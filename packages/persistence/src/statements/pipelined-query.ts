@@ -98,7 +98,7 @@ export function runStatement<Row extends readonly Field[]>(
 
 class StatementQuery<Row extends readonly Field[]> extends PipelinedQuery {
   // pg's client keeps account of what is parsed by these two.
-  readonly name: string;
+  name: string;
   readonly text: string;
   readonly #values: readonly StatementValue[];
   readonly #resolve: (rows: readonly Row[]) => void;
@@ -119,14 +119,18 @@ class StatementQuery<Row extends readonly Field[]> extends PipelinedQuery {
     this.#reject = reject;
   }
 
+  /**
+   * While the statement is on its way to be parsed, each query brings the text itself, without the name: none counts on
+   * what may fail for another.
+   */
   protected override write(connection: WireConnection): void {
-    const { name, text } = this;
+    const { text } = this;
+    const isParsed = connection.parsedStatements[this.name] !== undefined;
+    if (!isParsed && connection.submittedNamedStatements[this.name] !== undefined) this.name = '';
     connection.stream.cork(); // one packet
-    if (connection.parsedStatements[name] === undefined && connection.submittedNamedStatements[name] === undefined) {
-      connection.parse({ name, text });
-      connection.submittedNamedStatements[name] = text;
-    }
-    connection.bind({ statement: name, values: this.#values });
+    if (!isParsed) connection.parse({ name: this.name, text });
+    if (!isParsed && this.name !== '') connection.submittedNamedStatements[this.name] = text;
+    connection.bind({ statement: this.name, values: this.#values });
     connection.execute();
     connection.sync();
     connection.stream.uncork();
