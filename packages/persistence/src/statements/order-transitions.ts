@@ -25,7 +25,7 @@ const SEVERAL = 'id = any($1::bigint[])';
  * round trip for either outcome. None waits for an order that is locked: it is returned as it is.
  *
  * `one` and `several` pass over what carries the mark of another transaction (`xmax`), which costs nothing to see, but
- * stays when that has ended. `marked` tries to lock first, which is up to a fifth more work.
+ * stays when that has ended. `marked` tries to lock first, which is more work.
  */
 function statementsOf(command: OrderCommand) {
   const { from, to, stamp } = ORDER_TRANSITIONS[command];
