@@ -101,11 +101,12 @@ export class DecisionMemory {
   /**
    * Adds what was debited in Redis, or may have been: it is counted there after all once it turns out to be missing.
    *
+   * @param atMs no later than it was logged there, by the clock of that Redis
    * @returns whether the subject is remembered
    */
-  addDebit(subject: RateLimitSubject, use: RateLimitUse): boolean {
+  addDebit(subject: RateLimitSubject, use: RateLimitUse, atMs: number): boolean {
     const known = this.#decisions[subject.type].peek(subject.storageKey);
-    known?.seen.add(use, this.#nowMs() - this.#clockOffsetMs);
+    known?.seen.add(use, atMs);
     return known !== undefined;
   }
 

@@ -30,8 +30,6 @@ interface UnsyncedUsage {
   readonly subject: RateLimitSubject;
   /** Its logs hold the usage, as if it were all that the subject has sent. */
   state: SubjectState | undefined;
-  /** What Redis has counted of it after all, at the same times: so it leaves the windows with the usage itself. */
-  discounted: SubjectState | undefined;
 }
 
 /** What Redis has to be sent on one subject. */
@@ -59,9 +57,15 @@ export class LocalFallback {
   }
 
   check(subject: RateLimitSubject, cost: number): RateLimitDecision {
-    const decision = this.#limiter.check(this.#shareOf(subject, cost), cost);
+    const decision = this.decide(subject, cost);
     if (decision.outcome === 'admitted') this.record(subject, { minute: cost, day: cost });
-    else if (decision.outcome === 'api_key_banned' && decision.isNew) {
+    return decision;
+  }
+
+  /** Checks a request of which it is not known yet whether it has to be debited. */
+  decide(subject: RateLimitSubject, cost: number): RateLimitDecision {
+    const decision = this.#limiter.check(this.#shareOf(subject, cost), cost);
+    if (decision.outcome === 'api_key_banned' && decision.isNew) {
       this.recordBan(subject, { untilMs: decision.bannedUntilMs, level: decision.level });
     }
     return decision;
@@ -75,21 +79,17 @@ export class LocalFallback {
     return this.#limiter.recall(this.#shareOf(subject, 1));
   }
 
-  /** Keeps usage that has to be debited. */
-  record(subject: RateLimitSubject, use: RateLimitUse): void {
-    this.#change(subject, (state, nowMs) => debitState(state, subject, use, nowMs));
+  /** Keeps usage that has to be debited, of that time or of now. */
+  record(subject: RateLimitSubject, use: RateLimitUse, atMs?: number): void {
+    this.#change(subject, (state, nowMs) => {
+      const hasLeftMinute = atMs !== undefined && nowMs - atMs >= MINUTE_WINDOW.lengthMs;
+      return debitState(state, subject, hasLeftMinute ? { ...use, minute: 0 } : use, nowMs);
+    });
   }
 
   /** Keeps a ban that has to be set. */
   recordBan(subject: RateLimitSubject, ban: Ban): void {
     this.#change(subject, (state, nowMs) => banState(state, ban, nowMs));
-  }
-
-  /** Takes units that were admitted here at that time off the unsynced usage of a subject, if it has any. */
-  discount(subject: RateLimitSubject, cost: number, admittedAtMs: number): void {
-    const unsynced = this.#usageOf(subject);
-    if (unsynced === undefined) return;
-    unsynced.discounted = debitState(unsynced.discounted, subject, { minute: cost, day: cost }, admittedAtMs);
   }
 
   /** Removes the unsynced usage of a subject and returns it; `undefined` where there is none. */
@@ -99,8 +99,8 @@ export class LocalFallback {
     this.#unsynced[subject.type].delete(subject.storageKey);
     this.hasUnsyncedUsage = this.#unsynced['api-key'].size + this.#unsynced['client-address'].size > 0;
     const nowMs = this.#options.nowMs();
-    const use = usedAt(unsynced, nowMs);
-    const { ban } = snapshotOf(unsynced.state, subject, nowMs);
+    const { used, ban } = snapshotOf(unsynced.state, subject, nowMs);
+    const use = { minute: used.minute, day: used.day ?? 0 };
     return use.minute + use.day === 0 && ban === undefined ? undefined : { use, ban };
   }
 
@@ -111,7 +111,7 @@ export class LocalFallback {
   }
 
   #change(subject: RateLimitSubject, change: (state: SubjectState | undefined, nowMs: number) => SubjectState): void {
-    const unsynced = this.#usageOf(subject) ?? { subject, state: undefined, discounted: undefined };
+    const unsynced = this.#usageOf(subject) ?? { subject, state: undefined };
     unsynced.state = change(unsynced.state, this.#options.nowMs());
     this.#unsynced[subject.type].set(subject.storageKey, unsynced);
     this.hasUnsyncedUsage = true;
@@ -137,7 +137,9 @@ export class LocalFallback {
     if (kept !== undefined && (decision === undefined || decision.atMs <= kept.atMs)) return kept;
     const state = decision && this.#stateAfter(decision, share);
     const unsynced = this.#usageOf(share);
-    return unsynced === undefined ? state : debitState(state, share, usedAt(unsynced, nowMs), nowMs);
+    if (unsynced === undefined) return state;
+    const { used } = snapshotOf(unsynced.state, share, nowMs);
+    return debitState(state, share, { minute: used.minute, day: used.day ?? 0 }, nowMs);
   }
 
   #stateAfter(decision: RateLimitDecision, share: RateLimitSubject): SubjectState {
@@ -163,10 +165,4 @@ export class LocalFallback {
     // The entry takes no more hits, which would keep it in the window.
     return { closed: [], openBeginMs: atMs - quantumMs, openLastMs: atMs, openCount: used, total: used };
   }
-}
-
-function usedAt({ subject, state, discounted }: UnsyncedUsage, nowMs: number): RateLimitUse {
-  const { used } = snapshotOf(state, subject, nowMs);
-  const { used: less } = snapshotOf(discounted, subject, nowMs);
-  return { minute: Math.max(0, used.minute - less.minute), day: Math.max(0, (used.day ?? 0) - (less.day ?? 0)) };
 }
