@@ -8,11 +8,11 @@ import type {
   RateLimitRecall,
   RateLimitSnapshot,
   RateLimitUse,
-  WindowStatus,
 } from '../port.ts';
 import type { RateLimitSubject } from '../subject.ts';
 import type { DecisionMemory } from './decision-memory.ts';
 import { InProcessLimiter, type RestoreState } from './in-process-limiter.ts';
+import type { LastUse } from './recalled-status.ts';
 import { createSubjectCache } from './subject-cache.ts';
 
 export interface LocalFallbackOptions {
@@ -52,8 +52,14 @@ export class LocalFallback {
 
   constructor(options: LocalFallbackOptions) {
     this.#options = options;
-    const restore: RestoreState = (kept, share, nowMs) => this.#restore(kept, share, nowMs);
-    this.#limiter = new InProcessLimiter({ nowMs: options.nowMs, restore, observer: options.observer });
+    const { nowMs, observer } = options;
+    const restore: RestoreState = (kept, subject, share, atMs) => this.#restore(kept, subject, share, atMs);
+    this.#limiter = new InProcessLimiter({
+      nowMs,
+      restore,
+      shareOf: (subject, cost) => this.#shareOf(subject, cost),
+      observer,
+    });
   }
 
   check(subject: RateLimitSubject, cost: number): RateLimitDecision {
@@ -64,7 +70,7 @@ export class LocalFallback {
 
   /** Checks a request of which it is not known yet whether it has to be debited. */
   decide(subject: RateLimitSubject, cost: number): RateLimitDecision {
-    const decision = this.#limiter.check(this.#shareOf(subject, cost), cost);
+    const decision = this.#limiter.check(subject, cost);
     if (decision.outcome === 'api_key_banned' && decision.isNew) {
       this.recordBan(subject, { untilMs: decision.bannedUntilMs, level: decision.level });
     }
@@ -72,11 +78,11 @@ export class LocalFallback {
   }
 
   peek(subject: RateLimitSubject): Promise<RateLimitSnapshot> {
-    return this.#limiter.peek(this.#shareOf(subject, 1));
+    return this.#limiter.peek(subject);
   }
 
   recall(subject: RateLimitSubject): RateLimitRecall {
-    return this.#limiter.recall(this.#shareOf(subject, 1));
+    return this.#limiter.recall(subject);
   }
 
   /** Keeps usage that has to be debited, of that time or of now. */
@@ -132,25 +138,34 @@ export class LocalFallback {
   }
 
   /** The state that is kept here; where Redis decided later than that, its decision with what is not synced yet. */
-  #restore(kept: SubjectState | undefined, share: RateLimitSubject, nowMs: number): SubjectState | undefined {
-    const decision = this.#options.memory.lastDecision(share);
-    if (kept !== undefined && (decision === undefined || decision.atMs <= kept.atMs)) return kept;
-    const state = decision && this.#stateAfter(decision, share);
-    const unsynced = this.#usageOf(share);
+  #restore(
+    kept: SubjectState | undefined,
+    subject: RateLimitSubject,
+    share: RateLimitSubject,
+    nowMs: number,
+  ): SubjectState | undefined {
+    const last = this.#options.memory.lastDecision(subject);
+    if (kept !== undefined && (last === undefined || last.decision.atMs <= kept.atMs)) return kept;
+    const state = last && this.#stateAfter(last, subject, share);
+    const unsynced = this.#usageOf(subject);
     if (unsynced === undefined) return state;
-    const { used } = snapshotOf(unsynced.state, share, nowMs);
-    return debitState(state, share, { minute: used.minute, day: used.day ?? 0 }, nowMs);
+    const { used } = snapshotOf(unsynced.state, subject, nowMs);
+    return debitState(state, subject, { minute: used.minute, day: used.day ?? 0 }, nowMs);
   }
 
-  #stateAfter(decision: RateLimitDecision, share: RateLimitSubject): SubjectState {
-    const { atMs, minute, day } = decision;
+  #stateAfter(
+    { decision, use }: LastUse<RateLimitDecision>,
+    { perMinute, perDay }: RateLimitSubject,
+    share: RateLimitSubject,
+  ): SubjectState {
+    const { atMs } = decision;
     return {
       atMs,
-      minute: this.#logAfter(MINUTE_WINDOW, share.perMinute, minute, atMs),
+      minute: this.#logAfter(MINUTE_WINDOW, perMinute - use.minute, share.perMinute, atMs),
       day:
-        share.perDay === undefined || day === undefined
+        perDay === undefined || share.perDay === undefined
           ? EMPTY_LOG
-          : this.#logAfter(DAY_WINDOW, share.perDay, day, atMs),
+          : this.#logAfter(DAY_WINDOW, perDay - use.day, share.perDay, atMs),
       penalty:
         decision.outcome === 'api_key_banned'
           ? { ...NO_PENALTY, banUntilMs: decision.bannedUntilMs, banLevel: decision.level }
@@ -158,9 +173,9 @@ export class LocalFallback {
     };
   }
 
-  /** As many hits as leave this instance's share of what remained, all at the time of the decision. */
-  #logAfter({ quantumMs }: WindowSpec, limit: number, { remaining }: WindowStatus, atMs: number): WindowLog {
-    const used = limit - Math.min(limit, Math.floor(remaining / this.#options.instances));
+  /** As many hits as leave this instance's share of what remains of the whole limit, all at the time of the decision. */
+  #logAfter({ quantumMs }: WindowSpec, remaining: number, shareLimit: number, atMs: number): WindowLog {
+    const used = shareLimit - Math.min(shareLimit, Math.max(0, Math.floor(remaining / this.#options.instances)));
     if (used === 0) return EMPTY_LOG;
     // The entry takes no more hits, which would keep it in the window.
     return { closed: [], openBeginMs: atMs - quantumMs, openLastMs: atMs, openCount: used, total: used };
