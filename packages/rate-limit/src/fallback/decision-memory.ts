@@ -84,12 +84,17 @@ export class DecisionMemory {
   }
 
   /**
-   * Takes notice of a status that is no decision.
+   * Takes notice of a status without a ban: one that was remembered is over, or was lifted, unless it is missing with use.
    *
    * @returns whether Redis has forgotten some of what was seen
    */
   observe(subject: RateLimitSubject, status: RateLimitStatus): boolean {
-    return this.#decisions[subject.type].peek(subject.storageKey)?.seen.observe(status, 0) === true;
+    const known = this.#decisions[subject.type].peek(subject.storageKey);
+    if (known === undefined) return false;
+    if (known.seen.observe(status, 0)) return true;
+    const { atMs, minute, day } = status;
+    if (known.decision.outcome === 'api_key_banned') known.decision = { outcome: 'admitted', atMs, minute, day };
+    return false;
   }
 
   /** What Redis must hold of a subject; `undefined` where it was not seen. */
