@@ -221,6 +221,21 @@ describe('a ban', () => {
     expect((await limiter.peek(subject)).ban).toBeUndefined();
   });
 
+  test('that was lifted, as a status alone shows, does not come back with the use', async () => {
+    await using scenario = await openScenario(PATIENT);
+    const { limiter, server } = scenario;
+    const subject = newKey(3, 1_000);
+    await hammer(limiter, subject);
+    await using administration = await connectToAdministrate(locationAt(server.port));
+    await administration.liftBan(apiKeyIdOf(subject.storageKey));
+    expect((await limiter.peek(subject)).ban).toBeUndefined();
+    expect(limiter.recall(subject)).toMatchObject({ outcome: 'recalled', minute: { remaining: 0 } });
+    await scenario.command('FLUSHALL');
+    await limiter.peek(subject); // shows that the use is missing
+    await eventually(async () => expect((await limiter.peek(subject)).used).toEqual({ minute: 3, day: 3 }));
+    expect((await limiter.peek(subject)).ban).toBeUndefined();
+  });
+
   test('that is decided on while Redis is away holds when it is back', async () => {
     await using scenario = await openScenario(PATIENT);
     const { limiter, server } = scenario;

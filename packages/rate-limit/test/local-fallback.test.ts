@@ -5,14 +5,16 @@ import { newKey } from './support/traffic.ts';
 
 const T0 = 1_700_000_000_000;
 
-test('what Redis has counted after all is not debited, and takes nothing off what was admitted later', () => {
+test('what turns out later to have been admitted here alone is debited by the time at which it was', () => {
   let nowMs = T0;
   const fallback = new LocalFallback({ instances: 1, nowMs: () => nowMs, memory: new DecisionMemory(() => nowMs) });
   const subject = newKey(60, 1_000);
-  fallback.check(subject, 5);
-  fallback.discount(subject, 3, T0);
-  nowMs += 60_000; // the first five have left the minute
-  fallback.check(subject, 4);
-  expect(fallback.drain(subject)).toEqual({ use: { minute: 4, day: 6 }, ban: undefined });
+  fallback.decide(subject, 5);
+  expect(fallback.hasUnsyncedUsage).toBe(false);
+  nowMs += 59_999;
+  fallback.record(subject, { minute: 3, day: 3 }, T0);
+  nowMs += 1; // the first five have left the minute
+  fallback.record(subject, { minute: 2, day: 2 }, T0);
+  expect(fallback.drain(subject)).toEqual({ use: { minute: 3, day: 5 }, ban: undefined });
   expect(fallback.hasUnsyncedUsage).toBe(false);
 });

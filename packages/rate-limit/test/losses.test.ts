@@ -88,11 +88,9 @@ async function run(subject: ApiKeySubject, all: readonly Round[]) {
       isDuring ? lose(loss) : undefined,
     ]);
     for (const [j, { outcome }] of decisions.entries()) if (outcome === 'admitted') admitted += costs[j] ?? 1;
-    // One request of each process may pass: the next one where this one came before the loss.
-    const passing = [
-      ...(loss === undefined ? [] : costs),
-      ...(loss !== undefined && isDuring ? (all[i + 1]?.costs ?? []) : []),
-    ];
+    // One request of each process may pass. The next one does where this one came before the loss, or where it comes
+    // before another process, which had seen more, has said what that was.
+    const passing = loss === undefined ? [] : [...costs, ...(all[i + 1]?.costs ?? [])];
     mayPass += passing.reduce((sum, cost) => sum + cost, 0);
   }
   return { admitted, mayPass };

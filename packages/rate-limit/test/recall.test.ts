@@ -139,9 +139,10 @@ describe('a status from memory', () => {
     });
     time.nowMs = T0 + 61_000;
     expect(memory.recall(key)).toMatchObject({ minute: { remaining: 60 }, day: { remaining: 995 } });
-    // A plan that was lowered since.
+    // Another plan since.
     time.nowMs = T0;
-    expect(memory.recall({ ...key, perMinute: 10 })).toMatchObject({ minute: { limit: 10, remaining: 10 } });
+    expect(memory.recall({ ...key, perMinute: 10 })).toMatchObject({ minute: { limit: 10, remaining: 5 } });
+    expect(memory.recall({ ...key, perMinute: 80 })).toMatchObject({ minute: { limit: 80, remaining: 75 } });
   });
 
   test('is that of the process while Redis is away', async () => {
@@ -164,7 +165,7 @@ describe('a status from memory', () => {
     const { memory, time } = openMemory();
     memory.remember(key, checkState(undefined, key, 5, T0 - 7_200_000).decision, 5, 7_200_000);
     expect(memory.recall(key)).toMatchObject({ atMs: T0 - 7_200_000, minute: { remaining: 55 } });
-    expect(memory.lastDecision(key)).toMatchObject({ atMs: T0 });
+    expect(memory.lastDecision(key)).toMatchObject({ decision: { atMs: T0 } });
     time.nowMs += 61_000;
     expect(memory.recall(key)).toMatchObject({ minute: { remaining: 60 } });
   });

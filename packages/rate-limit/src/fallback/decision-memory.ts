@@ -12,7 +12,7 @@ import {
   wholeSecondsUntil,
 } from '../port.ts';
 import type { RateLimitSubject } from '../subject.ts';
-import { recallStatus } from './recalled-status.ts';
+import { type LastUse, recallStatus } from './recalled-status.ts';
 import { createSubjectCache } from './subject-cache.ts';
 
 /** How long a process relies on a ban that it remembers: a lifted ban ends everywhere within this time. */
@@ -84,12 +84,17 @@ export class DecisionMemory {
   }
 
   /**
-   * Takes notice of a status that is no decision.
+   * Takes notice of a status without a ban: one that was remembered is over, or was lifted, unless it is missing with use.
    *
    * @returns whether Redis has forgotten some of what was seen
    */
   observe(subject: RateLimitSubject, status: RateLimitStatus): boolean {
-    return this.#decisions[subject.type].peek(subject.storageKey)?.seen.observe(status, 0) === true;
+    const known = this.#decisions[subject.type].peek(subject.storageKey);
+    if (known === undefined) return false;
+    if (known.seen.observe(status, 0)) return true;
+    const { atMs, minute, day } = status;
+    if (known.decision.outcome === 'api_key_banned') known.decision = { outcome: 'admitted', atMs, minute, day };
+    return false;
   }
 
   /** What Redis must hold of a subject; `undefined` where it was not seen. */
@@ -101,11 +106,12 @@ export class DecisionMemory {
   /**
    * Adds what was debited in Redis, or may have been: it is counted there after all once it turns out to be missing.
    *
+   * @param atMs no later than it was logged there, by the clock of that Redis
    * @returns whether the subject is remembered
    */
-  addDebit(subject: RateLimitSubject, use: RateLimitUse): boolean {
+  addDebit(subject: RateLimitSubject, use: RateLimitUse, atMs: number): boolean {
     const known = this.#decisions[subject.type].peek(subject.storageKey);
-    known?.seen.add(use, this.#nowMs() - this.#clockOffsetMs);
+    known?.seen.add(use, atMs);
     return known !== undefined;
   }
 
@@ -130,20 +136,33 @@ export class DecisionMemory {
   }
 
   /** The last decision, in the time of this process. */
-  lastDecision(subject: RateLimitSubject): RateLimitDecision | undefined {
-    const decision = this.#decisions[subject.type].get(subject.storageKey)?.decision;
-    if (decision === undefined) return undefined;
+  lastDecision(subject: RateLimitSubject): LastUse<RateLimitDecision> | undefined {
+    const last = lastUse(this.#decisions[subject.type].get(subject.storageKey));
+    if (last === undefined) return undefined;
+    const { decision, use } = last;
     const atMs = decision.atMs + this.#clockOffsetMs;
     return decision.outcome === 'api_key_banned'
-      ? { ...decision, atMs, bannedUntilMs: decision.bannedUntilMs + this.#clockOffsetMs }
-      : { ...decision, atMs };
+      ? { decision: { ...decision, atMs, bannedUntilMs: decision.bannedUntilMs + this.#clockOffsetMs }, use }
+      : { decision: { ...decision, atMs }, use };
   }
 
   /** The status by the last decision. A subject without one has sent nothing. */
   recall(subject: RateLimitSubject): RecalledStatus {
-    const last = this.#decisions[subject.type].get(subject.storageKey)?.decision;
+    const last = lastUse(this.#decisions[subject.type].get(subject.storageKey));
     return recallStatus(last, subject, this.#nowMs() - this.#clockOffsetMs);
   }
+}
+
+/** By the limits of then, which may have changed since. A limit that was lowered shows no more than itself. */
+function lastUse(known: RememberedDecision | undefined): LastUse<RateLimitDecision> | undefined {
+  if (known === undefined) return undefined;
+  const { decision, seen } = known;
+  const { minute, day } = seen.use;
+  const usedOf = (window: WindowStatus | undefined): number => (window ? window.limit - window.remaining : 0);
+  return {
+    decision,
+    use: { minute: Math.max(minute, usedOf(decision.minute)), day: Math.max(day, usedOf(decision.day)) },
+  };
 }
 
 /** A decision of a Redis that has forgotten some of the use, as it would have been without that. */

@@ -18,12 +18,15 @@ export interface InProcessLimiterOptions {
   readonly nowMs: () => number;
   /** Replaces the state that is kept of a subject where a better one is known. @default the state that is kept */
   readonly restore?: RestoreState;
+  /** The part of a subject's limits that is counted here. @default all */
+  readonly shareOf?: (subject: RateLimitSubject, cost: number) => RateLimitSubject;
   readonly observer?: LimiterObserver | undefined;
 }
 
 export type RestoreState = (
   kept: SubjectState | undefined,
   subject: RateLimitSubject,
+  share: RateLimitSubject,
   nowMs: number,
 ) => SubjectState | undefined;
 
@@ -35,18 +38,21 @@ export class InProcessLimiter implements RateLimiter {
   readonly #states = createSubjectCache<SubjectState>();
   readonly #nowMs: () => number;
   readonly #restore: RestoreState;
+  readonly #shareOf: NonNullable<InProcessLimiterOptions['shareOf']>;
   readonly #observer: LimiterObserver | undefined;
 
-  constructor({ nowMs, restore = (kept) => kept, observer }: InProcessLimiterOptions) {
+  constructor({ nowMs, restore = (kept) => kept, shareOf = (subject) => subject, observer }: InProcessLimiterOptions) {
     this.#nowMs = nowMs;
     this.#restore = restore;
+    this.#shareOf = shareOf;
     this.#observer = observer;
   }
 
   check(subject: RateLimitSubject, cost: number): RateLimitDecision {
     assertCost(subject, cost);
     const nowMs = this.#nowMs();
-    const { state, decision } = checkState(this.#stateOf(subject, nowMs), subject, cost, nowMs);
+    const share = this.#shareOf(subject, cost);
+    const { state, decision } = checkState(this.#stateOf(subject, share, nowMs), share, cost, nowMs);
     this.#states[subject.type].set(subject.storageKey, state);
     this.#observer?.onDecision('process');
     if (decision.outcome === 'api_key_banned' && decision.isNew) {
@@ -65,17 +71,19 @@ export class InProcessLimiter implements RateLimiter {
 
   async peek(subject: RateLimitSubject): Promise<RateLimitSnapshot> {
     const nowMs = this.#nowMs();
-    return snapshotOf(this.#stateOf(subject, nowMs), subject, nowMs);
+    const share = this.#shareOf(subject, 1);
+    return snapshotOf(this.#stateOf(subject, share, nowMs), share, nowMs);
   }
 
   recall(subject: RateLimitSubject): RateLimitRecall {
     const nowMs = this.#nowMs();
-    const state = this.#stateOf(subject, nowMs);
-    const snapshot = snapshotOf(state, subject, nowMs);
+    const share = this.#shareOf(subject, 1);
+    const state = this.#stateOf(subject, share, nowMs);
+    const snapshot = snapshotOf(state, share, nowMs);
     const ban = bannedDecisionOf(snapshot);
     if (ban !== undefined) return ban;
     if (subject.type === 'client-address' && snapshot.minute.remaining === 0) {
-      const { decision } = checkState(state, subject, 1, nowMs); // the new state is dropped
+      const { decision } = checkState(state, share, 1, nowMs); // the new state is dropped
       if (decision.outcome === 'rate_limit_exceeded') return decision;
     }
     const { atMs, minute, day } = snapshot;
@@ -84,11 +92,11 @@ export class InProcessLimiter implements RateLimiter {
 
   async debit(subject: RateLimitSubject, use: RateLimitUse): Promise<void> {
     const nowMs = this.#nowMs();
-    const state = debitState(this.#stateOf(subject, nowMs), subject, use, nowMs);
+    const state = debitState(this.#stateOf(subject, this.#shareOf(subject, 1), nowMs), subject, use, nowMs);
     this.#states[subject.type].set(subject.storageKey, state);
   }
 
-  #stateOf(subject: RateLimitSubject, nowMs: number): SubjectState | undefined {
-    return this.#restore(this.#states[subject.type].get(subject.storageKey), subject, nowMs);
+  #stateOf(subject: RateLimitSubject, share: RateLimitSubject, nowMs: number): SubjectState | undefined {
+    return this.#restore(this.#states[subject.type].get(subject.storageKey), subject, share, nowMs);
   }
 }

@@ -8,11 +8,11 @@ import type {
   RateLimitRecall,
   RateLimitSnapshot,
   RateLimitUse,
-  WindowStatus,
 } from '../port.ts';
 import type { RateLimitSubject } from '../subject.ts';
 import type { DecisionMemory } from './decision-memory.ts';
 import { InProcessLimiter, type RestoreState } from './in-process-limiter.ts';
+import type { LastUse } from './recalled-status.ts';
 import { createSubjectCache } from './subject-cache.ts';
 
 export interface LocalFallbackOptions {
@@ -30,8 +30,6 @@ interface UnsyncedUsage {
   readonly subject: RateLimitSubject;
   /** Its logs hold the usage, as if it were all that the subject has sent. */
   state: SubjectState | undefined;
-  /** What Redis has counted of it after all, at the same times: so it leaves the windows with the usage itself. */
-  discounted: SubjectState | undefined;
 }
 
 /** What Redis has to be sent on one subject. */
@@ -54,42 +52,50 @@ export class LocalFallback {
 
   constructor(options: LocalFallbackOptions) {
     this.#options = options;
-    const restore: RestoreState = (kept, share, nowMs) => this.#restore(kept, share, nowMs);
-    this.#limiter = new InProcessLimiter({ nowMs: options.nowMs, restore, observer: options.observer });
+    const { nowMs, observer } = options;
+    const restore: RestoreState = (kept, subject, share, atMs) => this.#restore(kept, subject, share, atMs);
+    this.#limiter = new InProcessLimiter({
+      nowMs,
+      restore,
+      shareOf: (subject, cost) => this.#shareOf(subject, cost),
+      observer,
+    });
   }
 
   check(subject: RateLimitSubject, cost: number): RateLimitDecision {
-    const decision = this.#limiter.check(this.#shareOf(subject, cost), cost);
+    const decision = this.decide(subject, cost);
     if (decision.outcome === 'admitted') this.record(subject, { minute: cost, day: cost });
-    else if (decision.outcome === 'api_key_banned' && decision.isNew) {
+    return decision;
+  }
+
+  /** Checks a request of which it is not known yet whether it has to be debited. */
+  decide(subject: RateLimitSubject, cost: number): RateLimitDecision {
+    const decision = this.#limiter.check(subject, cost);
+    if (decision.outcome === 'api_key_banned' && decision.isNew) {
       this.recordBan(subject, { untilMs: decision.bannedUntilMs, level: decision.level });
     }
     return decision;
   }
 
   peek(subject: RateLimitSubject): Promise<RateLimitSnapshot> {
-    return this.#limiter.peek(this.#shareOf(subject, 1));
+    return this.#limiter.peek(subject);
   }
 
   recall(subject: RateLimitSubject): RateLimitRecall {
-    return this.#limiter.recall(this.#shareOf(subject, 1));
+    return this.#limiter.recall(subject);
   }
 
-  /** Keeps usage that has to be debited. */
-  record(subject: RateLimitSubject, use: RateLimitUse): void {
-    this.#change(subject, (state, nowMs) => debitState(state, subject, use, nowMs));
+  /** Keeps usage that has to be debited, of that time or of now. */
+  record(subject: RateLimitSubject, use: RateLimitUse, atMs?: number): void {
+    this.#change(subject, (state, nowMs) => {
+      const hasLeftMinute = atMs !== undefined && nowMs - atMs >= MINUTE_WINDOW.lengthMs;
+      return debitState(state, subject, hasLeftMinute ? { ...use, minute: 0 } : use, nowMs);
+    });
   }
 
   /** Keeps a ban that has to be set. */
   recordBan(subject: RateLimitSubject, ban: Ban): void {
     this.#change(subject, (state, nowMs) => banState(state, ban, nowMs));
-  }
-
-  /** Takes units that were admitted here at that time off the unsynced usage of a subject, if it has any. */
-  discount(subject: RateLimitSubject, cost: number, admittedAtMs: number): void {
-    const unsynced = this.#usageOf(subject);
-    if (unsynced === undefined) return;
-    unsynced.discounted = debitState(unsynced.discounted, subject, { minute: cost, day: cost }, admittedAtMs);
   }
 
   /** Removes the unsynced usage of a subject and returns it; `undefined` where there is none. */
@@ -99,8 +105,8 @@ export class LocalFallback {
     this.#unsynced[subject.type].delete(subject.storageKey);
     this.hasUnsyncedUsage = this.#unsynced['api-key'].size + this.#unsynced['client-address'].size > 0;
     const nowMs = this.#options.nowMs();
-    const use = usedAt(unsynced, nowMs);
-    const { ban } = snapshotOf(unsynced.state, subject, nowMs);
+    const { used, ban } = snapshotOf(unsynced.state, subject, nowMs);
+    const use = { minute: used.minute, day: used.day ?? 0 };
     return use.minute + use.day === 0 && ban === undefined ? undefined : { use, ban };
   }
 
@@ -111,7 +117,7 @@ export class LocalFallback {
   }
 
   #change(subject: RateLimitSubject, change: (state: SubjectState | undefined, nowMs: number) => SubjectState): void {
-    const unsynced = this.#usageOf(subject) ?? { subject, state: undefined, discounted: undefined };
+    const unsynced = this.#usageOf(subject) ?? { subject, state: undefined };
     unsynced.state = change(unsynced.state, this.#options.nowMs());
     this.#unsynced[subject.type].set(subject.storageKey, unsynced);
     this.hasUnsyncedUsage = true;
@@ -132,23 +138,34 @@ export class LocalFallback {
   }
 
   /** The state that is kept here; where Redis decided later than that, its decision with what is not synced yet. */
-  #restore(kept: SubjectState | undefined, share: RateLimitSubject, nowMs: number): SubjectState | undefined {
-    const decision = this.#options.memory.lastDecision(share);
-    if (kept !== undefined && (decision === undefined || decision.atMs <= kept.atMs)) return kept;
-    const state = decision && this.#stateAfter(decision, share);
-    const unsynced = this.#usageOf(share);
-    return unsynced === undefined ? state : debitState(state, share, usedAt(unsynced, nowMs), nowMs);
+  #restore(
+    kept: SubjectState | undefined,
+    subject: RateLimitSubject,
+    share: RateLimitSubject,
+    nowMs: number,
+  ): SubjectState | undefined {
+    const last = this.#options.memory.lastDecision(subject);
+    if (kept !== undefined && (last === undefined || last.decision.atMs <= kept.atMs)) return kept;
+    const state = last && this.#stateAfter(last, subject, share);
+    const unsynced = this.#usageOf(subject);
+    if (unsynced === undefined) return state;
+    const { used } = snapshotOf(unsynced.state, subject, nowMs);
+    return debitState(state, subject, { minute: used.minute, day: used.day ?? 0 }, nowMs);
   }
 
-  #stateAfter(decision: RateLimitDecision, share: RateLimitSubject): SubjectState {
-    const { atMs, minute, day } = decision;
+  #stateAfter(
+    { decision, use }: LastUse<RateLimitDecision>,
+    { perMinute, perDay }: RateLimitSubject,
+    share: RateLimitSubject,
+  ): SubjectState {
+    const { atMs } = decision;
     return {
       atMs,
-      minute: this.#logAfter(MINUTE_WINDOW, share.perMinute, minute, atMs),
+      minute: this.#logAfter(MINUTE_WINDOW, perMinute - use.minute, share.perMinute, atMs),
       day:
-        share.perDay === undefined || day === undefined
+        perDay === undefined || share.perDay === undefined
           ? EMPTY_LOG
-          : this.#logAfter(DAY_WINDOW, share.perDay, day, atMs),
+          : this.#logAfter(DAY_WINDOW, perDay - use.day, share.perDay, atMs),
       penalty:
         decision.outcome === 'api_key_banned'
           ? { ...NO_PENALTY, banUntilMs: decision.bannedUntilMs, banLevel: decision.level }
@@ -156,17 +173,11 @@ export class LocalFallback {
     };
   }
 
-  /** As many hits as leave this instance's share of what remained, all at the time of the decision. */
-  #logAfter({ quantumMs }: WindowSpec, limit: number, { remaining }: WindowStatus, atMs: number): WindowLog {
-    const used = limit - Math.min(limit, Math.floor(remaining / this.#options.instances));
+  /** As many hits as leave this instance's share of what remains of the whole limit, all at the time of the decision. */
+  #logAfter({ quantumMs }: WindowSpec, remaining: number, shareLimit: number, atMs: number): WindowLog {
+    const used = shareLimit - Math.min(shareLimit, Math.max(0, Math.floor(remaining / this.#options.instances)));
     if (used === 0) return EMPTY_LOG;
     // The entry takes no more hits, which would keep it in the window.
     return { closed: [], openBeginMs: atMs - quantumMs, openLastMs: atMs, openCount: used, total: used };
   }
-}
-
-function usedAt({ subject, state, discounted }: UnsyncedUsage, nowMs: number): RateLimitUse {
-  const { used } = snapshotOf(state, subject, nowMs);
-  const { used: less } = snapshotOf(discounted, subject, nowMs);
-  return { minute: Math.max(0, used.minute - less.minute), day: Math.max(0, (used.day ?? 0) - (less.day ?? 0)) };
 }

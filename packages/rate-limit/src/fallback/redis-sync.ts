@@ -1,8 +1,8 @@
 import type { Cluster, Redis } from 'ioredis';
-import type { Ban } from '../port.ts';
+import type { Ban, RateLimitDecision } from '../port.ts';
 import { noteBan } from '../redis/ban-index.ts';
 import type { RedisLimiter } from '../redis/redis-limiter.ts';
-import type { RedisUnavailableError } from '../redis/redis-unavailable-error.ts';
+import type { RedisUnavailableError, WithoutReply } from '../redis/redis-unavailable-error.ts';
 import type { RateLimitSubject } from '../subject.ts';
 import type { DecisionMemory } from './decision-memory.ts';
 import type { LocalFallback } from './local-fallback.ts';
@@ -14,6 +14,16 @@ export interface RedisSyncOptions {
   readonly fallback: LocalFallback;
   /** Takes notice of a failed call on the subject, and throws what is none. */
   readonly noteFailure: (subject: RateLimitSubject, error: unknown) => RedisUnavailableError;
+}
+
+/** A check that Redis did not decide on in time. */
+interface LateCall {
+  /** That of the process. */
+  readonly decision: RateLimitDecision;
+  /** That of Redis. */
+  readonly late: RateLimitDecision | WithoutReply;
+  /** By the clock of Redis. */
+  readonly sentAtMs: number;
 }
 
 /** Subjects that are debited at once; requests go between. */
@@ -41,18 +51,31 @@ export class RedisSync {
     if (unsynced === undefined) return;
     const { use, ban } = unsynced;
     if (ban !== undefined) void this.#sendBan(subject, ban);
+    const sentAtMs = redis.nowMs;
     try {
       await redis.debit(subject, use);
-      memory.addDebit(subject, use);
+      memory.addDebit(subject, use, redis.nowMs);
     } catch (error) {
       const { mayHaveRun, lateDecision } = noteFailure(subject, error);
       // What may have run is not sent again, unless it turns out that it has not: by the next reply on the subject.
       if (!mayHaveRun) fallback.record(subject, use);
-      else if (!memory.addDebit(subject, use)) {
+      else if (!memory.addDebit(subject, use, sentAtMs)) {
         void lateDecision?.then((late) => {
-          if (late === undefined) fallback.record(subject, use);
+          if (late === 'not run') fallback.record(subject, use);
         });
       }
+    }
+  }
+
+  /**
+   * Keeps what was admitted in the process because Redis was late, now that it is known what became of the call: nothing
+   * where Redis has counted it. Where that is never known, the next reply on the subject shows it.
+   */
+  keepAdmitted(subject: RateLimitSubject, cost: number, { decision, late, sentAtMs }: LateCall): void {
+    if (decision.outcome !== 'admitted') return;
+    if (late === 'unknown') this.#options.memory.addDebit(subject, { minute: cost, day: cost }, sentAtMs);
+    else if (late === 'not run' || late.outcome !== 'admitted') {
+      this.#options.fallback.record(subject, { minute: cost, day: cost }, decision.atMs);
     }
   }
 

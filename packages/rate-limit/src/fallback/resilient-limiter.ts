@@ -171,6 +171,7 @@ export class ResilientLimiter implements ServingLimiter {
   };
 
   async #checkInRedis(subject: RateLimitSubject, cost: number): Promise<RateLimitDecision> {
+    const sentAtMs = this.#redis.nowMs;
     try {
       const decision = await this.#redis.check(subject, cost);
       this.#observer?.onDecision('redis');
@@ -178,18 +179,22 @@ export class ResilientLimiter implements ServingLimiter {
       this.#remember(subject, decision, cost);
       return decision;
     } catch (error) {
-      return this.#fallBack(subject, cost, error);
+      return this.#fallBack(subject, cost, this.#noteFailure(subject, error), sentAtMs);
     }
   }
 
-  #fallBack(subject: RateLimitSubject, cost: number, error: unknown): RateLimitDecision {
-    const { lateDecision } = this.#noteFailure(subject, error);
-    const decision = this.#fallback.check(subject, cost);
+  #fallBack(
+    subject: RateLimitSubject,
+    cost: number,
+    { mayHaveRun, lateDecision }: RedisUnavailableError,
+    sentAtMs: number,
+  ): RateLimitDecision {
+    if (!mayHaveRun) return this.#fallback.check(subject, cost);
+    const decision = this.#fallback.decide(subject, cost);
+    if (lateDecision === undefined) this.#sync.keepAdmitted(subject, cost, { decision, late: 'unknown', sentAtMs });
     void lateDecision?.then((late) => {
-      if (late === undefined) return;
-      this.#reportBan(subject, late);
-      if (late.outcome !== 'admitted' || decision.outcome !== 'admitted') return;
-      this.#fallback.discount(subject, cost, decision.atMs); // counted in Redis after all
+      if (typeof late !== 'string') this.#reportBan(subject, late);
+      this.#sync.keepAdmitted(subject, cost, { decision, late, sentAtMs });
     });
     return decision;
   }

@@ -14,7 +14,12 @@ import type { ApiKeySubject, RateLimitSubject } from '../subject.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { defineScript, type ScriptedRedis } from './define-script.ts';
 import { readSnapshot } from './read-snapshot.ts';
-import { invalidReply, RedisUnavailableError, toUnavailableError } from './redis-unavailable-error.ts';
+import {
+  invalidReply,
+  RedisUnavailableError,
+  toUnavailableError,
+  type WithoutReply,
+} from './redis-unavailable-error.ts';
 import { writeTogether } from './write-together.ts';
 
 export interface RedisLimiterOptions {
@@ -170,13 +175,15 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
     const batch = groups.flat();
     let isWaiting = true;
     const sentAtMs = performance.now();
-    /** What became of the call after it had timed out: its reply, or nothing where it has not run. */
-    let late: PromiseWithResolvers<Buffer | undefined> | undefined;
+    /** What became of the call after it had timed out. */
+    let late: PromiseWithResolvers<Buffer | WithoutReply> | undefined;
     const fail = (error: RedisUnavailableError): void => {
       isWaiting = false;
       this.breaker.recordFailure(performance.now());
       for (const [i, { subject, reject }] of batch.entries()) {
-        const lateDecision = late?.promise.then((reply) => reply && readDecision(reply, offsetOf(i), subject));
+        const lateDecision = late?.promise.then((reply) =>
+          typeof reply === 'string' ? reply : readDecision(reply, offsetOf(i), subject),
+        );
         reject(
           lateDecision === undefined ? error : new RedisUnavailableError(error.message, { ...error, lateDecision }),
         );
@@ -195,7 +202,7 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
       clearTimeout(timer);
       const error = toUnavailableError(cause);
       if (isWaiting) fail(error);
-      else if (!error.mayHaveRun) late?.resolve(undefined);
+      else late?.resolve(error.mayHaveRun ? 'unknown' : 'not run');
     };
     const onReply = (value: unknown): void => {
       const reply = parseReply(value, batch.length);

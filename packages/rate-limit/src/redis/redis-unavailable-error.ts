@@ -4,16 +4,19 @@ interface RedisUnavailableErrorOptions extends ErrorOptions, Pick<RedisUnavailab
   readonly lateDecision?: RedisUnavailableError['lateDecision'];
 }
 
+/** What is known of a call that got no reply: it has not run, or it is never known whether it has. */
+export type WithoutReply = 'not run' | 'unknown';
+
 /** Redis did not respond in time, or with an error, or with an invalid reply. */
 export class RedisUnavailableError extends Error {
   override readonly name = 'RedisUnavailableError';
   /** Whether the call may have taken effect all the same. */
   readonly mayHaveRun: boolean;
   /**
-   * Of a call that timed out: its decision, once it is known, or `undefined` once it is known that it has not run. May
-   * stay pending for ever; never rejects.
+   * Of a call that timed out: its decision, once there is a reply, or what is known once there will be none. Stays pending
+   * for as long as the connection is silent; never rejects.
    */
-  readonly lateDecision: Promise<RateLimitDecision | undefined> | undefined;
+  readonly lateDecision: Promise<RateLimitDecision | WithoutReply> | undefined;
 
   constructor(message: string, { cause, mayHaveRun, lateDecision }: RedisUnavailableErrorOptions) {
     super(message, { cause });
