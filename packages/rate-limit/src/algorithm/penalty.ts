@@ -1,4 +1,4 @@
-import type { WindowName } from '../port.ts';
+import type { Ban, WindowName } from '../port.ts';
 import { MINUTE_WINDOW } from './window-log.ts';
 
 /** How long the 1st, 2nd, 3rd and every later ban in a row lasts, in milliseconds. */
@@ -54,7 +54,7 @@ export const movePenaltyBack = ({ banUntilMs, banLevel }: Penalty, byMs: number)
   orNone({ ...NO_PENALTY, banUntilMs: banLevel > 0 ? banUntilMs - byMs : 0, banLevel });
 
 /** The record with a ban that another record held: it ends no earlier, and the next one is longer. */
-export const restoreBan = (penalty: Penalty, { untilMs, level }: { untilMs: number; level: number }): Penalty => ({
+export const restoreBan = (penalty: Penalty, { untilMs, level }: Ban): Penalty => ({
   ...penalty,
   banUntilMs: Math.max(penalty.banUntilMs, untilMs),
   banLevel: Math.max(penalty.banLevel, level),

@@ -167,12 +167,13 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
   }
 
   #sendInBatches(entries: readonly Entry[]): void {
-    for (let i = 0; i < entries.length; i += BATCH_MAX) this.#send(entries.slice(i, i + BATCH_MAX));
+    if (entries.length <= BATCH_MAX) this.#send(entries);
+    else for (let i = 0; i < entries.length; i += BATCH_MAX) this.#send(entries.slice(i, i + BATCH_MAX));
   }
 
   #send(entries: readonly Entry[]): void {
     const groups = groupBySubject(entries);
-    const batch = groups.flat();
+    const batch = groups.length === 1 ? entries : groups.flat();
     let isWaiting = true;
     const sentAtMs = performance.now();
     /** What became of the call after it had timed out. */
