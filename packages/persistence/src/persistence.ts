@@ -4,6 +4,7 @@ import { openApiKeyAdministration } from './administration/open-api-key-administ
 import { withSessionOptions } from './connection-config.ts';
 import { createMigrations, type Migrations } from './schema/create-migrations.ts';
 import { createApiKeyStore } from './statements/api-key-store.ts';
+import { pipelinedConnectionsTo } from './statements/open-connection.ts';
 import { createOrderStore, type OrderStore } from './statements/order-store.ts';
 import { COMMAND_SESSION } from './statements/order-transitions.ts';
 import { createPetStore, type PetStore } from './statements/pet-store.ts';
@@ -58,11 +59,12 @@ export function openPersistence({
   scanConnections = 2,
 }: PersistenceOptions): Persistence {
   assertDriverFits();
+  const pool = (url: string, size: number) => new PipelinedConnections(pipelinedConnectionsTo(url), size);
   const pools: ConnectionPools = {
-    reads: new PipelinedConnections(databaseUrl, readConnections),
-    writes: new PipelinedConnections(withSessionOptions(databaseUrl, COMMAND_SESSION), writeConnections),
-    batches: new PipelinedConnections(databaseUrl, batchConnections),
-    scans: new PipelinedConnections(withSessionOptions(databaseUrl, SCAN_SESSION), scanConnections),
+    reads: pool(databaseUrl, readConnections),
+    writes: pool(withSessionOptions(databaseUrl, COMMAND_SESSION), writeConnections),
+    batches: pool(databaseUrl, batchConnections),
+    scans: pool(withSessionOptions(databaseUrl, SCAN_SESSION), scanConnections),
   };
   const keyAdministration = openApiKeyAdministration(databaseUrl);
 

@@ -1,6 +1,7 @@
-import pg from 'pg';
-import { connectionConfig, STATEMENT_TIMEOUT_MS } from '../connection-config.ts';
+import type pg from 'pg';
+import { STATEMENT_TIMEOUT_MS } from '../connection-config.ts';
 import { storageUnavailable, toStorageError } from '../storage-error.ts';
+import type { OpenConnection } from './open-connection.ts';
 import type { PipelinedQuery, QuerySender } from './pipelined-query.ts';
 
 /** How long a connection may leave queries unanswered, in seconds; longer than a statement may take. */
@@ -79,15 +80,15 @@ interface Slot {
  * Each statement is a transaction of its own.
  */
 export class PipelinedConnections implements QuerySender {
-  readonly #databaseUrl: string;
+  readonly #openConnection: OpenConnection;
   readonly #slots: readonly Slot[];
   readonly #silenceCheck: NodeJS.Timeout;
   #nextIndex = 0;
   #closed = false;
 
   /** @param size how many connections; those that commit gain from more, because a connection commits one by one */
-  constructor(databaseUrl: string, size: number) {
-    this.#databaseUrl = databaseUrl;
+  constructor(openConnection: OpenConnection, size: number) {
+    this.#openConnection = openConnection;
     this.#slots = Array.from({ length: size }, () => ({ retryAt: 0 }));
     this.#silenceCheck = setInterval(() => {
       for (const { connection } of this.#slots) connection?.checkSilence();
@@ -151,19 +152,16 @@ export class PipelinedConnections implements QuerySender {
 
   async #open(slot: Slot): Promise<PipelinedConnection> {
     if (this.#closed) throw storageUnavailable('this process has closed its connections');
-    const client = new pg.Client({ ...connectionConfig(this.#databaseUrl, STATEMENT_TIMEOUT_MS), pipeline: true });
-    const connection = new PipelinedConnection(client);
+    let connection: PipelinedConnection | undefined;
     // The queries in flight fail by themselves, and the next one opens another connection.
     const forget = () => {
       if (slot.connection === connection) delete slot.connection;
     };
-    client.on('error', forget);
-    client.on('end', forget);
     try {
-      await client.connect();
+      connection = new PipelinedConnection(await this.#openConnection(forget));
     } catch (error) {
       slot.retryAt = performance.now() + RECONNECT_DELAY_MS;
-      throw storageUnavailable(error);
+      throw error;
     }
     slot.connection = connection;
     return connection;
