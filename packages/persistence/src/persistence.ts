@@ -1,7 +1,7 @@
 import type { ApiKeyStore } from '@petstore/domain';
 import type { ApiKeyAdministration } from './administration/api-key-administration.ts';
 import { openApiKeyAdministration } from './administration/open-api-key-administration.ts';
-import { withSessionOptions } from './connection-config.ts';
+import { SHORT_STATEMENT_TIMEOUT_MS, STATEMENT_TIMEOUT_MS, withSessionOptions } from './connection-config.ts';
 import { createMigrations, type Migrations } from './schema/create-migrations.ts';
 import { createApiKeyStore } from './statements/api-key-store.ts';
 import { pipelinedConnectionsTo } from './statements/open-connection.ts';
@@ -9,7 +9,8 @@ import { createOrderStore, type OrderStore } from './statements/order-store.ts';
 import { COMMAND_SESSION } from './statements/order-transitions.ts';
 import { createPetStore, type PetStore } from './statements/pet-store.ts';
 import { type ConnectionPools, PipelinedConnections } from './statements/pipelined-connections.ts';
-import { assertDriverFits, prepareStatement, runStatement } from './statements/pipelined-query.ts';
+import { assertDriverFits, prepareStatement, type QuerySender, runStatement } from './statements/pipelined-query.ts';
+import { ServerPulse } from './statements/server-pulse.ts';
 
 /** Everything that is kept in PostgreSQL. */
 export interface Persistence extends AsyncDisposable {
@@ -19,12 +20,20 @@ export interface Persistence extends AsyncDisposable {
   readonly keyAdministration: ApiKeyAdministration;
   readonly migrations: Migrations;
   /** @throws StorageUnavailableError when PostgreSQL does not respond */
-  ping(): Promise<void>;
+  ping(): Promise<PingResult>;
   close(): Promise<void>;
+}
+
+/** What PostgreSQL says of itself. */
+export interface PingResult {
+  /** Whether it carries out reads alone: a standby, or a server on which somebody has forbidden writes. */
+  readonly isReadOnly: boolean;
 }
 
 export interface PersistenceOptions {
   readonly databaseUrl: string;
+  /** Connections for pings and look-ups of keys. @default 2 */
+  readonly keyConnections?: number;
   /** Connections for short reads. @default 2 */
   readonly readConnections?: number;
   /** Connections for statements that commit. More help, because a connection commits one by one. @default 8 */
@@ -35,10 +44,16 @@ export interface PersistenceOptions {
   readonly scanConnections?: number;
 }
 
-/** A search takes one processor only; and which plan is best depends on how rare the orders are that it looks for. */
-const SCAN_SESSION = '-c max_parallel_workers_per_gather=0 -c jit=off -c plan_cache_mode=force_custom_plan';
+/**
+ * A search takes one processor only; and which plan is best depends on how rare the orders are that it looks for. It may
+ * take longer than others, but not because it waits for a lock.
+ */
+const SCAN_SESSION = `-c max_parallel_workers_per_gather=0 -c jit=off -c plan_cache_mode=force_custom_plan -c lock_timeout=${SHORT_STATEMENT_TIMEOUT_MS}`;
 
-const PING = prepareStatement<readonly []>('ping', 'select');
+/** How long the first of two pings is waited for, in milliseconds. */
+const FIRST_PING_MS = 700;
+
+const PING = prepareStatement<readonly [isReadOnly: string]>('ping', `select current_setting('transaction_read_only')`);
 
 /**
  * Gives access to PostgreSQL. Nothing is connected yet: connections are opened when they are first needed, and again
@@ -53,22 +68,27 @@ const PING = prepareStatement<readonly []>('ping', 'select');
  */
 export function openPersistence({
   databaseUrl,
+  keyConnections = 2,
   readConnections = 2,
   writeConnections = 8,
   batchConnections = 4,
   scanConnections = 2,
 }: PersistenceOptions): Persistence {
   assertDriverFits();
-  const pool = (url: string, size: number) => new PipelinedConnections(pipelinedConnectionsTo(url), size);
+  const pulse = new ServerPulse(() => pingBy({ send: (query) => pools.keys.sendUnasked(query) }));
+  const pool = (url: string, size: number, statementTimeoutMs = SHORT_STATEMENT_TIMEOUT_MS) =>
+    new PipelinedConnections(pipelinedConnectionsTo(url, statementTimeoutMs), { size, statementTimeoutMs, pulse });
   const pools: ConnectionPools = {
+    keys: pool(databaseUrl, keyConnections),
     reads: pool(databaseUrl, readConnections),
     writes: pool(withSessionOptions(databaseUrl, COMMAND_SESSION), writeConnections),
     batches: pool(databaseUrl, batchConnections),
-    scans: pool(withSessionOptions(databaseUrl, SCAN_SESSION), scanConnections),
+    scans: pool(withSessionOptions(databaseUrl, SCAN_SESSION), scanConnections, STATEMENT_TIMEOUT_MS),
   };
   const keyAdministration = openApiKeyAdministration(databaseUrl);
 
   const close = async () => {
+    pulse.close();
     await Promise.all([...Object.values(pools), keyAdministration].map((each) => each.close()));
   };
   return {
@@ -77,10 +97,20 @@ export function openPersistence({
     apiKeys: createApiKeyStore(pools),
     keyAdministration,
     migrations: createMigrations(databaseUrl, pools.reads),
-    ping: async () => {
-      await runStatement(pools.reads, PING, []);
-    },
+    ping: () => ping(pools),
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+async function ping({ keys, writes }: ConnectionPools): Promise<PingResult> {
+  // The first may meet a process of the server that is frozen, which is not the server.
+  const found = await pingBy(keys, FIRST_PING_MS).catch(() => pingBy(keys));
+  // Another server may have taken over meanwhile.
+  return found.isReadOnly ? pingBy(writes).catch(() => found) : found;
+}
+
+async function pingBy(sender: QuerySender, patienceMs?: number): Promise<PingResult> {
+  const [row] = await runStatement(sender, PING, [], patienceMs);
+  return { isReadOnly: row?.[0] === 'on' };
 }

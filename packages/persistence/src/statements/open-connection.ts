@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { connectionConfig, STATEMENT_TIMEOUT_MS } from '../connection-config.ts';
+import { connectionConfig } from '../connection-config.ts';
 import { storageUnavailable } from '../storage-error.ts';
 
 /**
@@ -11,9 +11,9 @@ import { storageUnavailable } from '../storage-error.ts';
 export type OpenConnection = (onLost: () => void) => Promise<pg.Client>;
 
 /** Opens connections on which statements are sent without waiting for the results of those before. */
-export function pipelinedConnectionsTo(databaseUrl: string): OpenConnection {
+export function pipelinedConnectionsTo(databaseUrl: string, statementTimeoutMs: number): OpenConnection {
   return async (onLost) => {
-    const client = new pg.Client({ ...connectionConfig(databaseUrl, STATEMENT_TIMEOUT_MS), pipeline: true });
+    const client = new pg.Client({ ...connectionConfig(databaseUrl, statementTimeoutMs), pipeline: true });
     client.on('error', onLost);
     client.on('end', onLost);
     try {
