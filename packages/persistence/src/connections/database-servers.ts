@@ -177,8 +177,9 @@ export function endConnection(client: pg.Client, timeoutMs = END_TIMEOUT_MS): vo
   void client.end().finally(() => clearTimeout(timer));
 }
 
-/** Of several servers each reason counts. */
-function failureOf([first, ...others]: readonly unknown[]): StorageUnavailableError {
+/** Of several servers each reason counts, once. */
+function failureOf(failures: readonly unknown[]): StorageUnavailableError {
+  const [first, ...others] = new Map(failures.map((failure) => [String(failure), failure])).values();
   if (others.length > 0) return storageUnavailable(new AggregateError([first, ...others].map(causeOf)));
   return first instanceof StorageUnavailableError ? first : storageUnavailable(first);
 }
