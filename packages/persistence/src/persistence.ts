@@ -1,10 +1,12 @@
 import type { ApiKeyStore } from '@petstore/domain';
 import type { ApiKeyAdministration } from './administration/api-key-administration.ts';
 import { openApiKeyAdministration } from './administration/open-api-key-administration.ts';
-import { SHORT_STATEMENT_TIMEOUT_MS, STATEMENT_TIMEOUT_MS, withSessionOptions } from './connection-config.ts';
+import { SHORT_STATEMENT_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from './connection-config.ts';
+import { DatabaseServers } from './connections/database-servers.ts';
+import type { SessionSettings } from './connections/session.ts';
 import { createMigrations, type Migrations } from './schema/create-migrations.ts';
 import { createApiKeyStore } from './statements/api-key-store.ts';
-import { pipelinedConnectionsTo } from './statements/open-connection.ts';
+import { ConnectionOpener } from './statements/open-connection.ts';
 import { createOrderStore, type OrderStore } from './statements/order-store.ts';
 import { COMMAND_SESSION } from './statements/order-transitions.ts';
 import { createPetStore, type PetStore } from './statements/pet-store.ts';
@@ -31,7 +33,8 @@ export interface PingResult {
 }
 
 export interface PersistenceOptions {
-  readonly databaseUrl: string;
+  /** Several are the servers of one database, of which at most one takes writes. */
+  readonly databaseUrl: string | readonly string[];
   /** Connections for pings and look-ups of keys. @default 2 */
   readonly keyConnections?: number;
   /** Connections for short reads. @default 2 */
@@ -48,7 +51,13 @@ export interface PersistenceOptions {
  * A search takes one processor only; and which plan is best depends on how rare the orders are that it looks for. It may
  * take longer than others, but not because it waits for a lock.
  */
-const SCAN_SESSION = `-c max_parallel_workers_per_gather=0 -c jit=off -c plan_cache_mode=force_custom_plan -c lock_timeout=${SHORT_STATEMENT_TIMEOUT_MS}`;
+const SCAN_SESSION: SessionSettings = {
+  statement_timeout: String(STATEMENT_TIMEOUT_MS),
+  lock_timeout: String(SHORT_STATEMENT_TIMEOUT_MS),
+  max_parallel_workers_per_gather: '0',
+  jit: 'off',
+  plan_cache_mode: 'force_custom_plan',
+};
 
 /** How long the first of two pings is waited for, in milliseconds. */
 const FIRST_PING_MS = 700;
@@ -75,28 +84,33 @@ export function openPersistence({
   scanConnections = 2,
 }: PersistenceOptions): Persistence {
   assertDriverFits();
+  const servers = new DatabaseServers(databaseUrl);
+  const opener = new ConnectionOpener(servers);
   const pulse = new ServerPulse(() => pingBy({ send: (query) => pools.keys.sendUnasked(query) }));
-  const pool = (url: string, size: number, statementTimeoutMs = SHORT_STATEMENT_TIMEOUT_MS) =>
-    new PipelinedConnections(pipelinedConnectionsTo(url, statementTimeoutMs), { size, statementTimeoutMs, pulse });
-  const pools: ConnectionPools = {
-    keys: pool(databaseUrl, keyConnections),
-    reads: pool(databaseUrl, readConnections),
-    writes: pool(withSessionOptions(databaseUrl, COMMAND_SESSION), writeConnections),
-    batches: pool(databaseUrl, batchConnections),
-    scans: pool(withSessionOptions(databaseUrl, SCAN_SESSION), scanConnections, STATEMENT_TIMEOUT_MS),
+  const pool = (size: number, settings: SessionSettings, forWrites: boolean) => {
+    const session = { statement_timeout: String(SHORT_STATEMENT_TIMEOUT_MS), ...settings };
+    const statementTimeoutMs = Number(session.statement_timeout);
+    return new PipelinedConnections(opener.pipelined({ session, forWrites }), { size, statementTimeoutMs, pulse });
   };
-  const keyAdministration = openApiKeyAdministration(databaseUrl);
+  const pools: ConnectionPools = {
+    keys: pool(keyConnections, {}, false),
+    reads: pool(readConnections, {}, false),
+    writes: pool(writeConnections, COMMAND_SESSION, true),
+    batches: pool(batchConnections, {}, false),
+    scans: pool(scanConnections, SCAN_SESSION, false),
+  };
+  const keyAdministration = openApiKeyAdministration(servers);
 
   const close = async () => {
     pulse.close();
     await Promise.all([...Object.values(pools), keyAdministration].map((each) => each.close()));
   };
   return {
-    orders: createOrderStore(databaseUrl, pools),
-    pets: createPetStore(databaseUrl, pools),
+    orders: createOrderStore(servers, pools),
+    pets: createPetStore(servers, pools),
     apiKeys: createApiKeyStore(pools),
     keyAdministration,
-    migrations: createMigrations(databaseUrl, pools.reads),
+    migrations: createMigrations(servers, pools.reads),
     ping: () => ping(pools),
     close,
     [Symbol.asyncDispose]: close,

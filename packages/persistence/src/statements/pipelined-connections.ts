@@ -26,8 +26,8 @@ const RECONNECT_DELAY_MS = 250;
 /** How long closing waits for queries in flight, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
-/** Errors after which a connection's prepared statements are not what we think they are. */
-const STALE_STATEMENT_STATES = new Set(['0A000', '26000', '42P05']);
+/** Errors after which a connection's prepared statements, or its server, are not what we think they are. */
+const STALE_STATEMENT_STATES = new Set(['0A000', '25006', '26000', '42P05']);
 
 const TOO_LATE = storageUnavailable('it did not respond in time');
 const ALL_LATE = storageUnavailable('all connections wait for responses');
@@ -141,7 +141,8 @@ export class PipelinedConnections implements QuerySender {
   /** Sends a query although the server hangs, as far as is known. */
   sendUnasked(query: PipelinedQuery): void {
     const inTurn = this.#nextSlot();
-    const slot = this.#leastOwing() ?? (inTurn.client ? this.#slots.find(({ client }) => !client) : inTurn);
+    const mayOpen = (slot: Slot) => slot.client === undefined && !slot.isClogged;
+    const slot = this.#leastOwing() ?? (mayOpen(inTurn) ? inTurn : this.#slots.find(mayOpen));
     if (slot === undefined) {
       query.handleError(ALL_LATE);
       return;
