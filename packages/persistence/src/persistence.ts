@@ -47,13 +47,17 @@ export interface PersistenceOptions {
   readonly scanConnections?: number;
 }
 
+/** How long a search waits for a lock, and how long behind other searches, in milliseconds. */
+const SEARCH_LOCK_TIMEOUT_MS = 1_000;
+const SEARCH_QUEUE_PATIENCE_MS = 1_500;
+
 /**
  * A search takes one processor only; and which plan is best depends on how rare the orders are that it looks for. It may
- * take longer than others, but not because it waits for a lock.
+ * take longer than other statements, but not because it waits for something.
  */
 const SCAN_SESSION: SessionSettings = {
   statement_timeout: String(STATEMENT_TIMEOUT_MS),
-  lock_timeout: String(SHORT_STATEMENT_TIMEOUT_MS),
+  lock_timeout: String(SEARCH_LOCK_TIMEOUT_MS),
   max_parallel_workers_per_gather: '0',
   jit: 'off',
   plan_cache_mode: 'force_custom_plan',
@@ -87,17 +91,23 @@ export function openPersistence({
   const servers = new DatabaseServers(databaseUrl);
   const opener = new ConnectionOpener(servers);
   const pulse = new ServerPulse(() => pingBy({ send: (query) => pools.keys.sendUnasked(query) }));
-  const pool = (size: number, settings: SessionSettings, forWrites: boolean) => {
+  const pool = (
+    size: number,
+    settings: SessionSettings,
+    facts: { forWrites?: boolean; queuePatienceMs?: number } = {},
+  ) => {
+    const { forWrites = false, ...patience } = facts;
     const session = { statement_timeout: String(SHORT_STATEMENT_TIMEOUT_MS), ...settings };
     const statementTimeoutMs = Number(session.statement_timeout);
-    return new PipelinedConnections(opener.pipelined({ session, forWrites }), { size, statementTimeoutMs, pulse });
+    const open = opener.pipelined({ session, forWrites });
+    return new PipelinedConnections(open, { size, statementTimeoutMs, ...patience, pulse });
   };
   const pools: ConnectionPools = {
-    keys: pool(keyConnections, {}, false),
-    reads: pool(readConnections, {}, false),
-    writes: pool(writeConnections, COMMAND_SESSION, true),
-    batches: pool(batchConnections, {}, false),
-    scans: pool(scanConnections, SCAN_SESSION, false),
+    keys: pool(keyConnections, {}),
+    reads: pool(readConnections, {}),
+    writes: pool(writeConnections, COMMAND_SESSION, { forWrites: true }),
+    batches: pool(batchConnections, {}),
+    scans: pool(scanConnections, SCAN_SESSION, { queuePatienceMs: SEARCH_QUEUE_PATIENCE_MS }),
   };
   const keyAdministration = openApiKeyAdministration(servers);
 

@@ -90,23 +90,35 @@ describe('while another transaction holds orders locked', () => {
 });
 
 test('nobody waits for as long as somebody holds all orders locked, however many ask', async () => {
-  const ids = await storeOrders(100);
-  await using persistence = openPersistence({ databaseUrl: store.url, writeConnections: 1 });
-  await persistence.orders.applyCommand(orderId(-1n), 'cancel', NOW); // there is a connection
+  const ids = await storeOrders(60);
+  await using persistence = openPersistence({
+    databaseUrl: store.url,
+    writeConnections: 1,
+    readConnections: 1,
+    scanConnections: 1,
+  });
+  const { orders, apiKeys } = persistence;
   await store.query('begin');
   await store.query('lock table orders in access exclusive mode');
   let done = 0;
   const calls: Promise<unknown>[] = [];
   for (const id of ids) {
-    calls.push(outcomeOf(persistence.orders.applyCommand(id, 'cancel', NOW)).finally(() => done++));
-    await setTimeout(20);
+    const cancelling = outcomeOf(orders.applyCommand(id, 'cancel', NOW));
+    const finding = expect(orders.findOrder(id)).rejects.toThrow(StorageUnavailableError);
+    const searching = expect(orders.findOrders({ filter: { complete: true }, limit: 1 })).rejects.toThrow(
+      StorageUnavailableError,
+    );
+    calls.push(Promise.all([cancelling, finding, searching]).finally(() => done++));
+    await setTimeout(30);
   }
-  // Each of their statements would wait for a second, and one after the other.
+  // Each of their statements would wait for a second or two, and one after the other.
   await Promise.race([Promise.all(calls), setTimeout(20_000)]);
-  expect(done).toBe(100);
+  expect(done).toBe(60);
+  expect(await apiKeys.findSecret(new Uint8Array(32))).toBeUndefined();
   await store.query('rollback');
+  const [first = orderId(0n)] = ids;
   await expect
-    .poll(() => outcomeOf(persistence.orders.applyCommand(orderId(1n), 'cancel', NOW)))
+    .poll(() => outcomeOf(orders.applyCommand(first, 'cancel', NOW)), { timeout: 20_000 })
     .not.toBe('unavailable');
 });
 
