@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { generateApiKeyId, type OrderListing, orderId, petId, StorageUnavailableError } from '@petstore/domain';
 import { createTestDatabase, type PrivateServer, startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openPersistence, type Persistence } from '../src/index.ts';
+import { describeStorageFailure, openPersistence, type Persistence } from '../src/index.ts';
 import { ALL_FIELDS, collect, NOBODY, NOW, newOrder, numbered, pendingOrder } from './support.ts';
 
 type Way = (persistence: Persistence) => Promise<unknown>;
@@ -158,6 +159,13 @@ describe('a PostgreSQL that goes away', () => {
         .map(([, way]) => expect(way(persistence)).rejects.toThrow(StorageUnavailableError)),
     );
     expect(performance.now() - begin).toBeLessThan(30_000);
+    const find = () => persistence.orders.findOrder(orderId(1n)).then(() => 'found', describeStorageFailure);
+    await expect.poll(find, { timeout: 20_000 }).toBe('PostgreSQL is hung (no response)');
+    // From then on no statement is sent, for as long as it lasts.
+    for (let i = 0; i < 50; i++) {
+      expect(await Promise.race([find(), sleep(90, 'it waits')])).toBe('PostgreSQL is hung (no response)');
+      await sleep(100);
+    }
     frozen.resume();
     await expect.poll(() => persistence.ping().then(() => 'answers', String), { timeout: 20_000 }).toBe('answers');
     await useAllConnections();
