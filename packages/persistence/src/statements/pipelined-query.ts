@@ -120,6 +120,16 @@ export function runStatement<Row extends readonly Field[]>(
   });
 }
 
+/** How much longer than to its caller's deadline a statement may take, in milliseconds: it was sent before, perhaps just. */
+const LAST_STATEMENT_MS = 400;
+
+/** How long a statement is waited for by callers that have a deadline by `performance.now()`, in milliseconds. */
+export function patienceUntil(callers: Iterable<{ readonly deadlineMs: number }>): number {
+  let deadlineMs = Number.POSITIVE_INFINITY;
+  for (const caller of callers) deadlineMs = Math.min(deadlineMs, caller.deadlineMs);
+  return deadlineMs + LAST_STATEMENT_MS - performance.now();
+}
+
 class StatementQuery<Row extends readonly Field[]> extends PipelinedQuery {
   // pg's client keeps account of what is parsed by these two.
   name: string;
