@@ -83,8 +83,8 @@ describe('a primary and its standby', () => {
     ['hangs', (server: PrivatePostgres) => server.pause()],
   ])('serve on soon after a failover when the primary %s, and no cancel is lost', async (_, hurt) => {
     await persistence.orders.generateOrders({ count: 5_000, seed: 1, now: NOW });
-    const ids = (await list()).flatMap(({ id, status }) => (status === 'pending' ? [id] : []));
-    await using callers = cancelAll(persistence, ids);
+    const pending = (await list()).flatMap(({ id, status }) => (status === 'pending' ? [id] : []));
+    await using callers = cancelAll(persistence, pending);
     await expect.poll(() => callers.cancelled.length, PATIENTLY).toBeGreaterThan(50);
     await hurt(primary);
     await expect.poll(() => callers.failures.length, PATIENTLY).toBeGreaterThan(0);
