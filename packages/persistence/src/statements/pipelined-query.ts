@@ -84,6 +84,9 @@ export abstract class PipelinedQuery implements pg.Submittable {
   protected abstract fail(error: Error): void;
 }
 
+// From 8.23.1 on, clients in pipeline mode take no other queries. Its constructor would cost more than ours.
+Object.setPrototypeOf(PipelinedQuery.prototype, pg.Query.prototype);
+
 declare const row: unique symbol;
 
 /** A statement that each connection parses and plans once. `Row` is what its columns are, in their order. */
@@ -181,8 +184,7 @@ class StatementQuery<Row extends readonly Field[]> extends PipelinedQuery {
 }
 
 /**
- * Checks that the installed pg offers what queries here use beyond its documented interface. Versions after 8.23.0 refuse
- * query objects of other classes in pipeline mode.
+ * Checks that the installed pg offers what queries here use beyond its documented interface.
  *
  * @throws Error naming what is missing
  */
@@ -200,7 +202,9 @@ export function assertDriverFits(client: object = new pg.Client({ pipeline: true
   const missing = [...functions, ...records].map((name) => `connection.${name}`);
   if (!acceptsQuery(client as pg.Client, queue)) missing.push('queries of other classes in pipeline mode');
   if (missing.length === 0) return;
-  throw new Error(`The installed version of pg lacks ${missing.join(', ')}. This program works with pg 8.23.0.`);
+  throw new Error(
+    `The installed version of pg lacks ${missing.join(', ')}. This program works with pg 8.23.0 and 8.23.1.`,
+  );
 }
 
 /** A client that has not connected only queues what it accepts. */
