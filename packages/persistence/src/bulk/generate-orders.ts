@@ -1,5 +1,5 @@
-import { withTransaction } from './import-rows.ts';
 import { LOCK_GENERATOR, ORDER_ID_SEQUENCE, SKIP_TAKEN_IDS } from './order-ids.ts';
+import { withTransaction } from './transaction.ts';
 
 export interface GenerateOptions {
   /** How many, 1 or more. */
