@@ -2,7 +2,14 @@
 
 export { type ManualClock, manualClock } from './manual-clock.ts';
 export { readMemoryInUse } from './memory-in-use.ts';
-export { type PrivateServer, startPostgresServer, startRedisServer } from './private-server.ts';
+export { type PgBouncerOptions, startPgBouncer } from './pgbouncer.ts';
+export {
+  type PostgresStandby,
+  REPLICATION_PARAMETERS,
+  type StandbyOptions,
+  startPostgresStandby,
+} from './postgres-standby.ts';
+export { type PrivatePostgres, type PrivateServer, startPostgresServer, startRedisServer } from './private-server.ts';
 export type { RedisServerOptions } from './server-programs.ts';
 export { createTemporaryFolder, endWithTestRun, type TemporaryFolder } from './temporary-folder.ts';
 export { createTestDatabase, type DatabaseTemplate, type TestDatabase } from './test-database.ts';

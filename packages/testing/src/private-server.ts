@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import {
+  type PostgresCluster,
   type PostgresParameters,
   type ServerProcess,
   startPostgres,
@@ -16,7 +17,7 @@ import {
   startTestRedis,
   TEST_POSTGRES_PARAMETERS,
 } from './server-programs.ts';
-import { createTemporaryFolder, endWithTestRun } from './temporary-folder.ts';
+import { createTemporaryFolder, endWithTestRun, type TemporaryFolder } from './temporary-folder.ts';
 
 /** A server for one test, which may stop, kill or freeze it. Its port stays the same. Disposing of it ends it and deletes its data. */
 export interface PrivateServer extends AsyncDisposable {
@@ -48,19 +49,41 @@ export async function startRedisServer(options: RedisServerOptions = {}): Promis
   });
 }
 
+/** What a standby is made from. */
+export interface PrivatePostgres extends PrivateServer {
+  readonly cluster: PostgresCluster;
+  readonly parameters: PostgresParameters;
+}
+
 /** Starts a private PostgreSQL server on a port of the loopback interface. It takes about a second. */
-export async function startPostgresServer(parameters: PostgresParameters = {}): Promise<PrivateServer> {
+export async function startPostgresServer(parameters: PostgresParameters = {}): Promise<PrivatePostgres> {
   const folder = createTemporaryFolder();
   const { cluster, urlAt } = await createTestCluster(join(folder.path, 'postgres'));
   const port = await findLastingPort();
-  return runPrivateServer({
+  const all = { ...TEST_POSTGRES_PARAMETERS, ...parameters };
+  return runPrivatePostgres({ cluster, parameters: all, port, url: urlAt(port), folder });
+}
+
+interface PostgresToRun {
+  readonly cluster: PostgresCluster;
+  readonly parameters: PostgresParameters;
+  readonly port: number;
+  readonly url: string;
+  readonly folder: TemporaryFolder;
+}
+
+/** Runs PostgreSQL on a data folder that exists. */
+export async function runPrivatePostgres(options: PostgresToRun): Promise<PrivatePostgres> {
+  const { cluster, parameters, port, url, folder } = options;
+  const server = await runPrivateServer({
     port,
-    url: urlAt(port),
-    start: async () => (await startPostgres(cluster, { ...TEST_POSTGRES_PARAMETERS, ...parameters }, port)).process,
+    url,
+    start: async () => (await startPostgres(cluster, parameters, port)).process,
     stop: stopPostgres,
     register: endWithTestRun,
     removeData: () => folder[Symbol.dispose](),
   });
+  return Object.assign(server, { cluster, parameters });
 }
 
 interface ServerControl {
@@ -73,7 +96,7 @@ interface ServerControl {
   removeData(): void;
 }
 
-async function runPrivateServer(control: ServerControl): Promise<PrivateServer> {
+export async function runPrivateServer(control: ServerControl): Promise<PrivateServer> {
   let server = await control.start();
   let unregister = control.register(server.pid);
 
@@ -120,7 +143,7 @@ const PORT_END = 22_000;
  * A TCP port of the loopback interface that stays free while its server is stopped: the system assigns it to no listener,
  * and to no client, which could become connected to itself.
  */
-async function findLastingPort(): Promise<number> {
+export async function findLastingPort(): Promise<number> {
   for (;;) {
     const port = randomInt(FIRST_PORT, PORT_END);
     if (await isFree(port)) return port;

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import type { DatabaseServers } from '../connections/database-servers.ts';
 import { copyInto } from './copy-into.ts';
 import type { IdReservation, ImportTarget } from './import-target.ts';
 import { REJECTED_LISTED_MAX, type RejectedRecord } from './rejected-record.ts';
@@ -24,7 +25,7 @@ export class ImportConflictError extends Error {
  * rows for one of them, and because looking costs a tenth of `on conflict do nothing`.
  */
 export class BatchInserter implements AsyncDisposable {
-  readonly #databaseUrl: string;
+  readonly #servers: DatabaseServers;
   readonly #client: pg.Client;
   readonly #target: Pick<ImportTarget<never>, 'table' | 'noun' | 'columns'>;
   readonly #reservation: IdReservation;
@@ -35,12 +36,12 @@ export class BatchInserter implements AsyncDisposable {
 
   /** @param client in an open transaction */
   constructor(
-    databaseUrl: string,
+    servers: DatabaseServers,
     client: pg.Client,
     target: Pick<ImportTarget<never>, 'table' | 'noun' | 'columns'>,
     reservation: IdReservation,
   ) {
-    this.#databaseUrl = databaseUrl;
+    this.#servers = servers;
     this.#client = client;
     this.#target = target;
     this.#reservation = reservation;
@@ -126,7 +127,7 @@ export class BatchInserter implements AsyncDisposable {
   /** Which of the ids the database holds without this import, whose own rows no other connection sees before it ends. */
   async #findCommitted(candidates: readonly Row[]): Promise<ReadonlySet<string>> {
     if (candidates.length === 0) return new Set();
-    this.#outside ??= await connect(this.#databaseUrl);
+    this.#outside ??= await connect(this.#servers);
     const { rows } = await this.#outside.query<{ id: string }>(
       `select id from ${this.#target.table} where id = any($1::bigint[])`,
       [arrayText(candidates)],

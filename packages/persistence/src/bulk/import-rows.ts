@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import type { DatabaseServers } from '../connections/database-servers.ts';
 import { BatchInserter, type Row } from './batch-inserter.ts';
 import type { IdReservation, ImportTarget } from './import-target.ts';
 import type { RejectedRecord } from './rejected-record.ts';
@@ -41,7 +42,7 @@ const BATCH = 10_000;
  * @throws StorageUnavailableError, ImportConflictError, and whatever the source throws
  */
 export async function importRows<Value>(
-  databaseUrl: string,
+  servers: DatabaseServers,
   target: ImportTarget<Value>,
   records: ImportSource<Value>,
   { skipBad = false, onProgress, hasUnreadable = () => false }: ImportOptions,
@@ -49,7 +50,7 @@ export async function importRows<Value>(
   let reservation: IdReservation | undefined;
   const importAll = async (client: pg.Client) => {
     reservation = target.reserveIds(client);
-    await using batches = new BatchInserter(databaseUrl, client, target, reservation);
+    await using batches = new BatchInserter(servers, client, target, reservation);
     let earlier = Promise.resolve();
     try {
       for await (const batch of batchesOf(target, records)) {
@@ -65,7 +66,7 @@ export async function importRows<Value>(
     if (keep) await reservation.release({ isImported: true });
     return { commit: keep, value: { insertedCount: keep ? insertedCount : 0, rejected, rejectedCount } };
   };
-  return withTransaction(databaseUrl, importAll, async () => reservation?.release({ isImported: false }));
+  return withTransaction(servers, importAll, async () => reservation?.release({ isImported: false }));
 }
 
 async function* batchesOf<Value>(

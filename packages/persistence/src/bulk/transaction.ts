@@ -1,6 +1,6 @@
-import pg from 'pg';
-import { connectionConfig } from '../connection-config.ts';
-import { storageUnavailable, toStorageError } from '../storage-error.ts';
+import type pg from 'pg';
+import type { DatabaseServers } from '../connections/database-servers.ts';
+import { toStorageError } from '../storage-error.ts';
 
 /**
  * Runs work in a transaction on a connection of its own. What the source throws comes through as it is.
@@ -8,11 +8,11 @@ import { storageUnavailable, toStorageError } from '../storage-error.ts';
  * @param afterRollback undoes what no transaction undoes, where the connection still stands
  */
 export async function withTransaction<Value>(
-  databaseUrl: string,
+  servers: DatabaseServers,
   work: (client: pg.Client) => Promise<{ readonly commit: boolean; readonly value: Value }>,
   afterRollback: () => Promise<void> = async () => {},
 ): Promise<Value> {
-  const client = await connect(databaseUrl);
+  const client = await connect(servers);
   let isCommitted = false;
   try {
     await client.query('begin');
@@ -33,17 +33,11 @@ export async function withTransaction<Value>(
 }
 
 /**
- * Opens a connection on which a statement may take any time.
+ * Opens a connection to the server that takes writes, on which a statement may take any time.
  *
  * @throws StorageUnavailableError
  */
-export async function connect(databaseUrl: string): Promise<pg.Client> {
-  const client = new pg.Client(connectionConfig(databaseUrl, 0));
-  client.on('error', () => {}); // the pending query rejects, too
-  try {
-    await client.connect();
-  } catch (error) {
-    throw storageUnavailable(error);
-  }
+export async function connect(servers: DatabaseServers): Promise<pg.Client> {
+  const { client } = await servers.open({ session: { statement_timeout: '0' }, forWrites: true });
   return client;
 }
