@@ -10,7 +10,7 @@ export type { ImportOptions, ImportRecord, ImportResult, ImportSource } from './
 export { REJECTED_LISTED_MAX, type RejectedRecord } from './bulk/rejected-record.ts';
 export { openPersistence, type Persistence, type PersistenceOptions, type PingResult } from './persistence.ts';
 export type { MigrationStatus, Migrations } from './schema/create-migrations.ts';
-export { SchemaError } from './schema/schema-error.ts';
+export { NewerDatabaseError, SchemaError } from './schema/schema-error.ts';
 export type { OrderStore } from './statements/order-store.ts';
 export type { PetStore } from './statements/pet-store.ts';
 export { describeStorageFailure } from './storage-reason.ts';
