@@ -11,7 +11,7 @@ export {
   stopPostgres,
 } from './postgres/postgres-cluster.ts';
 export { findFreePort } from './process/free-port.ts';
-export type { ServerProcess } from './process/server-process.ts';
+export { type ServerProcess, spawnServer, stopServer } from './process/server-process.ts';
 export { findUnprivilegedUser, type UnprivilegedUser } from './process/unprivileged-user.ts';
 export {
   findRedisProgram,

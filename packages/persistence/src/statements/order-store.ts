@@ -3,6 +3,7 @@ import { type GenerateOptions, generateOrders } from '../bulk/generate-orders.ts
 import { type ImportOptions, type ImportRecord, type ImportResult, importRows } from '../bulk/import-rows.ts';
 import { ORDER_TARGET } from '../bulk/import-targets.ts';
 import { SKIP_TAKEN_IDS } from '../bulk/order-ids.ts';
+import type { DatabaseServers } from '../connections/database-servers.ts';
 import { OrderCommands } from './order-commands.ts';
 import { createOrderListings } from './order-listing.ts';
 import { findOrders } from './order-page.ts';
@@ -37,7 +38,7 @@ const SKIP = prepareStatement<readonly [id: string]>('skip-taken-ids', SKIP_TAKE
 const DRAWS_BEFORE_SKIP = 3;
 
 /** Orders on PostgreSQL, below the ORM: see `openPersistence`. */
-export const createOrderStore = (databaseUrl: string, pools: ConnectionPools): OrderStore => ({
+export const createOrderStore = (servers: DatabaseServers, pools: ConnectionPools): OrderStore => ({
   listOrders: createOrderListings(pools),
   async findOrder(id) {
     const [row] = await runStatement(pools.reads, FIND, [id.toString()]);
@@ -46,8 +47,8 @@ export const createOrderStore = (databaseUrl: string, pools: ConnectionPools): O
   findOrders: (request) => findOrders(pools, request),
   applyCommand: new OrderCommands(pools.writes).apply,
   insertOrder: (order) => insertOrder(pools.writes, order),
-  importOrders: (orders, options = {}) => importRows(databaseUrl, ORDER_TARGET, orders, options),
-  generateOrders: (options) => generateOrders(databaseUrl, options),
+  importOrders: (orders, options = {}) => importRows(servers, ORDER_TARGET, orders, options),
+  generateOrders: (options) => generateOrders(servers, options),
 });
 
 async function insertOrder(writes: QuerySender, order: NewOrder): Promise<Order> {
