@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import type { SeededRandom } from './seeded-random.ts';
+import type { TestedService } from './tested-service.ts';
+
+/** Something that goes wrong, and is well again when it is done. */
+interface Fault {
+  /** How often it is chosen, beside the others. */
+  readonly weight: number;
+  run(service: TestedService, random: SeededRandom): Promise<void>;
+}
+
+export const FAULTS = {
+  'SIGKILL of a server': {
+    weight: 3,
+    async run({ servers }, random) {
+      const server = random.pick(servers);
+      const downMs = random.between(0, 1_000);
+      await server.kill();
+      await sleep(downMs);
+      await server.restart();
+    },
+  },
+  'a server frozen': {
+    weight: 2,
+    async run({ servers }, random) {
+      await frozen(random.pick(servers).pid, random.between(50, 1_500));
+    },
+  },
+  'backends terminated': {
+    weight: 4,
+    async run({ postgres }, random) {
+      const [count, chosen] = random.pick([
+        [1, 0],
+        [2, 0],
+        [2, 1],
+        [5, 3],
+      ] as const);
+      const ofService = await backendPids(postgres.url);
+      const pids = ofService.filter((pid) => pid % count === chosen);
+      await query(postgres.url, 'select pg_terminate_backend(pid) from unnest($1::integer[]) as pid', [pids]);
+    },
+  },
+  'a backend frozen': {
+    weight: 2,
+    async run({ postgres }, random) {
+      const choice = random.next();
+      const forMs = random.between(100, 3_000);
+      const pids = await backendPids(postgres.url);
+      const pid = pids[Math.floor(choice * pids.length)];
+      if (pid !== undefined) await frozen(pid, forMs);
+    },
+  },
+  'PostgreSQL frozen': {
+    weight: 2,
+    async run({ postgres }, random) {
+      const forMs = random.between(100, 4_000);
+      postgres.pause();
+      await sleep(forMs);
+      postgres.resume();
+    },
+  },
+  'PostgreSQL killed and restarted': {
+    weight: 1,
+    async run({ postgres }, random) {
+      const downMs = random.between(0, 1_000);
+      await postgres.kill();
+      await sleep(downMs);
+      await postgres.restart();
+    },
+  },
+  failover: {
+    weight: 0,
+    run: (service) => service.failOver(),
+  },
+} as const satisfies Record<string, Fault>;
+
+export type FaultName = keyof typeof FAULTS;
+
+/** Sessions of the servers, and of no standby. */
+async function backendPids(url: string): Promise<readonly number[]> {
+  const rows = await query(
+    url,
+    `select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid() order by pid`,
+  );
+  return rows.map(({ pid }) => Number(pid));
+}
+
+async function query(url: string, sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(sql, values)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+async function frozen(pid: number, forMs: number): Promise<void> {
+  if (!signal(pid, 'SIGSTOP')) return;
+  await sleep(forMs);
+  signal(pid, 'SIGCONT');
+}
+
+function signal(pid: number, name: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, name);
+  } catch {
+    return false; // it has ended
+  }
+}
