@@ -70,7 +70,7 @@ export const FAULTS = {
     },
   },
   failover: {
-    weight: 0,
+    weight: 1.5,
     run: (service) => service.failOver(),
   },
 } as const satisfies Record<string, Fault>;

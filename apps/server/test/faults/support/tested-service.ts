@@ -49,7 +49,7 @@ export async function startTestedService(): Promise<TestedService> {
   const url = new URL(primary.url);
   const databaseUrl = primary.url.replace(url.host, `127.0.0.1:${primary.port},127.0.0.1:${standby.port}`);
   const environment = {
-    DATABASE_URL: primary.url ?? databaseUrl,
+    DATABASE_URL: databaseUrl,
     REDIS_URL: redis.url,
     LOG_LEVEL: 'warn',
     LOG_FORMAT: 'json',
