@@ -51,7 +51,7 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   await using resources = new AsyncDisposableStack();
   const logger = await createLogger({ level: settings.logLevel, format: settings.logFormat });
   // A port in use is noticed before an embedded database is made for nothing.
-  if (settings.databaseUrl === undefined && !reusePort) await assertPortIsFree({ host, port, setting: 'PORT' });
+  if (settings.databaseUrls === undefined && !reusePort) await assertPortIsFree({ host, port, setting: 'PORT' });
   logRisks(settings, logger);
 
   // Health and metrics come first: a server that waits for PostgreSQL is alive, and not ready.
@@ -73,7 +73,7 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   // Storage: orders and keys in PostgreSQL, limits in Redis.
   const backends = await openBackends(settings, { logger, signal }, resources);
   signal.throwIfAborted();
-  const persistence = resources.use(openPersistence({ databaseUrl: backends.databaseUrl }));
+  const persistence = resources.use(openPersistence({ databaseUrl: backends.databaseUrls }));
   const { apiKeys, orders, pets, migrations } = persistence;
   const onBackgroundError = (err: unknown) => logger.error({ err }, 'a task in the background failed');
   const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError });

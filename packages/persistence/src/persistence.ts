@@ -1,7 +1,7 @@
 import type { ApiKeyStore } from '@petstore/domain';
 import type { ApiKeyAdministration } from './administration/api-key-administration.ts';
 import { openApiKeyAdministration } from './administration/open-api-key-administration.ts';
-import { STATEMENT_TIMEOUT_MS } from './connection-config.ts';
+import { SHORT_STATEMENT_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from './connection-config.ts';
 import { DatabaseServers } from './connections/database-servers.ts';
 import type { SessionSettings } from './connections/session.ts';
 import { createMigrations, type Migrations } from './schema/create-migrations.ts';
@@ -11,7 +11,8 @@ import { createOrderStore, type OrderStore } from './statements/order-store.ts';
 import { COMMAND_SESSION } from './statements/order-transitions.ts';
 import { createPetStore, type PetStore } from './statements/pet-store.ts';
 import { type ConnectionPools, PipelinedConnections } from './statements/pipelined-connections.ts';
-import { assertDriverFits, prepareStatement, runStatement } from './statements/pipelined-query.ts';
+import { assertDriverFits, prepareStatement, type QuerySender, runStatement } from './statements/pipelined-query.ts';
+import { ServerPulse } from './statements/server-pulse.ts';
 
 /** Everything that is kept in PostgreSQL. */
 export interface Persistence extends AsyncDisposable {
@@ -21,13 +22,21 @@ export interface Persistence extends AsyncDisposable {
   readonly keyAdministration: ApiKeyAdministration;
   readonly migrations: Migrations;
   /** @throws StorageUnavailableError when PostgreSQL does not respond */
-  ping(): Promise<void>;
+  ping(): Promise<PingResult>;
   close(): Promise<void>;
+}
+
+/** What PostgreSQL says of itself. */
+export interface PingResult {
+  /** Whether it carries out reads alone: a standby, or a server on which somebody has forbidden writes. */
+  readonly isReadOnly: boolean;
 }
 
 export interface PersistenceOptions {
   /** Several are the servers of one database, of which at most one takes writes. */
   readonly databaseUrl: string | readonly string[];
+  /** Connections for pings and look-ups of keys. @default 2 */
+  readonly keyConnections?: number;
   /** Connections for short reads. @default 2 */
   readonly readConnections?: number;
   /** Connections for statements that commit. More help, because a connection commits one by one. @default 8 */
@@ -38,14 +47,28 @@ export interface PersistenceOptions {
   readonly scanConnections?: number;
 }
 
-/** A search takes one processor only; and which plan is best depends on how rare the orders are that it looks for. */
+/**
+ * A search takes one processor only; and which plan is best depends on how rare the orders are that it looks for. It may
+ * take longer than others, but not because it waits for a lock.
+ */
 const SCAN_SESSION: SessionSettings = {
   max_parallel_workers_per_gather: '0',
   jit: 'off',
   plan_cache_mode: 'force_custom_plan',
+  lock_timeout: String(SHORT_STATEMENT_TIMEOUT_MS),
 };
 
-const PING = prepareStatement<readonly []>('ping', 'select');
+/** What the statements of a pool need of its connections. */
+interface PoolNeeds {
+  readonly settings?: SessionSettings;
+  readonly forWrites?: boolean;
+  readonly timeoutMs?: number;
+}
+
+/** How long the first of two pings is waited for, in milliseconds. */
+const FIRST_PING_MS = 700;
+
+const PING = prepareStatement<readonly [isReadOnly: string]>('ping', `select current_setting('transaction_read_only')`);
 
 /**
  * Gives access to PostgreSQL. Nothing is connected yet: connections are opened when they are first needed, and again
@@ -60,27 +83,35 @@ const PING = prepareStatement<readonly []>('ping', 'select');
  */
 export function openPersistence({
   databaseUrl,
+  keyConnections = 2,
   readConnections = 2,
   writeConnections = 8,
   batchConnections = 4,
   scanConnections = 2,
 }: PersistenceOptions): Persistence {
   assertDriverFits();
+  const pulse = new ServerPulse(() => pingBy({ send: (query) => pools.keys.sendUnasked(query) }));
   const servers = new DatabaseServers(databaseUrl);
   const opener = new ConnectionOpener(servers);
-  const pool = (size: number, settings: SessionSettings, forWrites: boolean) => {
-    const session = { statement_timeout: String(STATEMENT_TIMEOUT_MS), ...settings };
-    return new PipelinedConnections(opener.pipelined({ session, forWrites }), size);
+  const pool = (
+    size: number,
+    { settings = {}, forWrites = false, timeoutMs = SHORT_STATEMENT_TIMEOUT_MS }: PoolNeeds,
+  ) => {
+    const session = { statement_timeout: String(timeoutMs), ...settings };
+    const options = { size, statementTimeoutMs: timeoutMs, pulse };
+    return new PipelinedConnections(opener.pipelined({ session, forWrites }), options);
   };
   const pools: ConnectionPools = {
-    reads: pool(readConnections, {}, false),
-    writes: pool(writeConnections, COMMAND_SESSION, true),
-    batches: pool(batchConnections, {}, false),
-    scans: pool(scanConnections, SCAN_SESSION, false),
+    keys: pool(keyConnections, {}),
+    reads: pool(readConnections, {}),
+    writes: pool(writeConnections, { settings: COMMAND_SESSION, forWrites: true }),
+    batches: pool(batchConnections, {}),
+    scans: pool(scanConnections, { settings: SCAN_SESSION, timeoutMs: STATEMENT_TIMEOUT_MS }),
   };
   const keyAdministration = openApiKeyAdministration(servers);
 
   const close = async () => {
+    pulse.close();
     await Promise.all([...Object.values(pools), keyAdministration].map((each) => each.close()));
   };
   return {
@@ -89,10 +120,20 @@ export function openPersistence({
     apiKeys: createApiKeyStore(pools),
     keyAdministration,
     migrations: createMigrations(servers, pools.reads),
-    ping: async () => {
-      await runStatement(pools.reads, PING, []);
-    },
+    ping: () => ping(pools),
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+async function ping({ keys, writes }: ConnectionPools): Promise<PingResult> {
+  // The first may meet a process of the server that is frozen, which is not the server.
+  const found = await pingBy(keys, FIRST_PING_MS).catch(() => pingBy(keys));
+  // Another server may have taken over meanwhile.
+  return found.isReadOnly ? pingBy(writes).catch(() => found) : found;
+}
+
+async function pingBy(sender: QuerySender, patienceMs?: number): Promise<PingResult> {
+  const [row] = await runStatement(sender, PING, [], patienceMs);
+  return { isReadOnly: row?.[0] === 'on' };
 }
