@@ -5,14 +5,14 @@ import type { TestedService } from './tested-service.ts';
 
 /** Something that goes wrong, and is well again when it is done. */
 interface Fault {
-  /** How often it is chosen, beside the others. */
-  readonly weight: number;
+  /** How often it comes before all faults have come. */
+  readonly share: number;
   run(service: TestedService, random: SeededRandom): Promise<void>;
 }
 
 export const FAULTS = {
   'SIGKILL of a server': {
-    weight: 3,
+    share: 3,
     async run({ servers }, random) {
       const server = random.pick(servers);
       const downMs = random.between(0, 1_000);
@@ -22,13 +22,13 @@ export const FAULTS = {
     },
   },
   'a server frozen': {
-    weight: 2,
+    share: 2,
     async run({ servers }, random) {
       await frozen(random.pick(servers).pid, random.between(50, 1_500));
     },
   },
   'backends terminated': {
-    weight: 4,
+    share: 4,
     async run({ postgres }, random) {
       const [count, chosen] = random.pick([
         [1, 0],
@@ -42,7 +42,7 @@ export const FAULTS = {
     },
   },
   'a backend frozen': {
-    weight: 2,
+    share: 2,
     async run({ postgres }, random) {
       const choice = random.next();
       const forMs = random.between(100, 3_000);
@@ -52,7 +52,7 @@ export const FAULTS = {
     },
   },
   'PostgreSQL frozen': {
-    weight: 2,
+    share: 2,
     async run({ postgres }, random) {
       const forMs = random.between(100, 4_000);
       postgres.pause();
@@ -61,7 +61,7 @@ export const FAULTS = {
     },
   },
   'PostgreSQL killed and restarted': {
-    weight: 1,
+    share: 1,
     async run({ postgres }, random) {
       const downMs = random.between(0, 1_000);
       await postgres.kill();
@@ -70,12 +70,24 @@ export const FAULTS = {
     },
   },
   failover: {
-    weight: 1.5,
+    share: 2,
     run: (service) => service.failOver(),
   },
 } as const satisfies Record<string, Fault>;
 
 export type FaultName = keyof typeof FAULTS;
+
+/** Faults without an end. In a random order, but none comes again before all others have come as often as they should. */
+export function* faultsInTurn(random: SeededRandom): Generator<FaultName, never> {
+  const names = Object.keys(FAULTS) as FaultName[]; // its own keys
+  for (;;) {
+    const left = names.flatMap((name) => Array<FaultName>(FAULTS[name].share).fill(name));
+    while (left.length > 0) {
+      const [name] = left.splice(Math.floor(random.next() * left.length), 1);
+      if (name !== undefined) yield name;
+    }
+  }
+}
 
 /** Sessions of the servers, and of no standby. */
 async function backendPids(url: string): Promise<readonly number[]> {

@@ -3,7 +3,7 @@ import type { PetstoreClient } from '@petstore/client';
 import { KEYS } from '../../support/keys.ts';
 import { checkOrders } from './check-orders.ts';
 import { CALLS, type CallName, createRecordedClient, type SentCall, sendCall } from './client-calls.ts';
-import { FAULTS, type FaultName } from './faults.ts';
+import { FAULTS, type FaultName, faultsInTurn } from './faults.ts';
 import { type OrderCall, type OrderHistory, type OrderOperation, sightingsIn } from './order-history.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { startTestedService, type TestedService } from './tested-service.ts';
@@ -44,7 +44,7 @@ export async function runRound({ seed, seconds }: RoundOptions): Promise<RoundRe
   const findings = [...recorder.wrong, ...verdict.findings];
   const lines = [
     `seed ${seed}, ${seconds} s, ${service.servers.length} servers, ${CALLER_COUNT} clients`,
-    `  calls: ${listCounts(recorder.counts)}`,
+    `  calls: ${listCounts(recorder.sent)}; without a response: ${listCounts(recorder.lost) || 'none'}`,
     `  faults: ${listCounts(faults) || 'none'}`,
     `  longest call ${(recorder.longestMs / 1_000).toFixed(1)} s; ${verdict.orderCount} orders, ${findings.length === 0 ? 'all explained' : `${findings.length} findings`}`,
   ];
@@ -53,21 +53,26 @@ export async function runRound({ seed, seconds }: RoundOptions): Promise<RoundRe
 
 async function makeFaults(service: TestedService, seed: number, endMs: number): Promise<Map<FaultName, number>> {
   const random = new SeededRandom(seed, 'faults');
+  const turns = faultsInTurn(random);
   const counts = new Map<FaultName, number>();
   for (;;) {
     const pauseMs = random.between(300, 2_500);
     if (performance.now() + pauseMs >= endMs) return counts;
     await sleep(pauseMs);
-    const name = random.weighted(FAULTS);
+    const name = turns.next().value;
     await FAULTS[name].run(service, random);
-    counts.set(name, (counts.get(name) ?? 0) + 1);
+    count(counts, name);
   }
+}
+
+function count<Name extends string>(counts: Map<Name, number>, name: Name): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1);
 }
 
 const listCounts = (counts: ReadonlyMap<string, number>): string =>
   [...counts]
     .sort(([a], [b]) => a.localeCompare(b))
-    .map(([name, count]) => `${count} x ${name}`)
+    .map(([name, times]) => `${times} ${name}`)
     .join(', ');
 
 /** Makes calls, and keeps what came of them. */
@@ -76,7 +81,8 @@ class Recorder {
   readonly #operations: OrderOperation[] = [];
   readonly #wanted: bigint[] = [];
   readonly #clients = new Map<string, PetstoreClient>();
-  readonly counts = new Map<string, number>();
+  readonly sent = new Map<CallName, number>();
+  readonly lost = new Map<CallName, number>();
   /** Errors that no fault explains. */
   readonly wrong: string[] = [];
   longestMs = 0;
@@ -126,15 +132,12 @@ class Recorder {
     const sent = await sendCall(client, { name, call, caller: `${caller}, ${serverName}` });
     this.longestMs = Math.max(this.longestMs, performance.now() - sentMs);
     if (sent.type === 'not executed') return sent;
-    this.#count(sent.operation.response === undefined ? `${name} without a response` : name);
+    count(this.sent, name);
+    if (sent.operation.response === undefined) count(this.lost, name);
     this.#operations.push(sent.operation);
     if (call.type === 'place') this.#wanted.push(...sightingsIn(sent.operation).map(({ orderId }) => orderId));
     if (sent.type === 'wrong') this.wrong.push(sent.error);
     return sent;
-  }
-
-  #count(name: string): void {
-    this.counts.set(name, (this.counts.get(name) ?? 0) + 1);
   }
 
   /** Mostly one of those that were placed last; else one beside a seam of a list, or any that was placed. */
