@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openPersistence } from '@petstore/persistence';
 import {
   type PrivatePostgres,
@@ -33,8 +34,12 @@ export interface TestedService extends AsyncDisposable {
   readonly postgres: PrivatePostgres;
   /** The orders that were there before. */
   readonly initial: readonly Sighting[];
-  /** Kills the PostgreSQL that takes writes, and promotes the standby; a new standby takes the place of the killed one. */
-  failOver(): Promise<void>;
+  /**
+   * Kills the PostgreSQL that takes writes, and promotes the standby; a new standby takes the place of the killed one.
+   *
+   * @param awayMs for how long the standby had been away by then: what was written meanwhile is lost
+   */
+  failOver(awayMs: number): Promise<void>;
 }
 
 /** A standby that lost its primary comes back at once. */
@@ -66,9 +71,12 @@ export async function startTestedService(): Promise<TestedService> {
       return primary;
     },
     initial,
-    async failOver() {
+    async failOver(awayMs) {
       const former = primary;
+      if (awayMs > 0) await standby.kill();
+      await sleep(awayMs);
       await former.kill();
+      if (awayMs > 0) await standby.restart();
       await standby.promote();
       primary = standby;
       await former[Symbol.asyncDispose]();
