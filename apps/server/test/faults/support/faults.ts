@@ -71,7 +71,11 @@ export const FAULTS = {
   },
   failover: {
     share: 2,
-    run: (service, random) => service.failOver(Math.max(0, random.between(-1_000, 1_500))),
+    run: (service, random) =>
+      service.failOver({
+        awayMs: Math.max(0, random.between(-1_000, 1_500)),
+        readOnlyMs: Math.max(0, random.between(-1_000, 1_500)),
+      }),
   },
 } as const satisfies Record<string, Fault>;
 

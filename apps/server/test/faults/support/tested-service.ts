@@ -34,12 +34,15 @@ export interface TestedService extends AsyncDisposable {
   readonly postgres: PrivatePostgres;
   /** The orders that were there before. */
   readonly initial: readonly Sighting[];
-  /**
-   * Kills the PostgreSQL that takes writes, and promotes the standby; a new standby takes the place of the killed one.
-   *
-   * @param awayMs for how long the standby had been away by then: what was written meanwhile is lost
-   */
-  failOver(awayMs: number): Promise<void>;
+  /** Kills the PostgreSQL that takes writes, and promotes the standby; a new standby takes the place of the killed one. */
+  failOver(times: FailoverTimes): Promise<void>;
+}
+
+export interface FailoverTimes {
+  /** For how long the standby has been away when the other is killed: what was written meanwhile is lost. */
+  readonly awayMs: number;
+  /** For how long there is only the standby, which takes no writes. */
+  readonly readOnlyMs: number;
 }
 
 /** A standby that lost its primary comes back at once. */
@@ -71,12 +74,13 @@ export async function startTestedService(): Promise<TestedService> {
       return primary;
     },
     initial,
-    async failOver(awayMs) {
+    async failOver({ awayMs, readOnlyMs }) {
       const former = primary;
       if (awayMs > 0) await standby.kill();
       await sleep(awayMs);
       await former.kill();
       if (awayMs > 0) await standby.restart();
+      await sleep(readOnlyMs);
       await standby.promote();
       primary = standby;
       await former[Symbol.asyncDispose]();
