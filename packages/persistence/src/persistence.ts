@@ -47,23 +47,21 @@ export interface PersistenceOptions {
   readonly scanConnections?: number;
 }
 
+/** How long a search waits for a lock, and how long behind other searches, in milliseconds. */
+const SEARCH_LOCK_TIMEOUT_MS = 1_000;
+const SEARCH_QUEUE_PATIENCE_MS = 1_500;
+
 /**
  * A search takes one processor only; and which plan is best depends on how rare the orders are that it looks for. It may
- * take longer than others, but not because it waits for a lock.
+ * take longer than other statements, but not because it waits for something.
  */
 const SCAN_SESSION: SessionSettings = {
+  statement_timeout: String(STATEMENT_TIMEOUT_MS),
+  lock_timeout: String(SEARCH_LOCK_TIMEOUT_MS),
   max_parallel_workers_per_gather: '0',
   jit: 'off',
   plan_cache_mode: 'force_custom_plan',
-  lock_timeout: String(SHORT_STATEMENT_TIMEOUT_MS),
 };
-
-/** What the statements of a pool need of its connections. */
-interface PoolNeeds {
-  readonly settings?: SessionSettings;
-  readonly forWrites?: boolean;
-  readonly timeoutMs?: number;
-}
 
 /** How long the first of two pings is waited for, in milliseconds. */
 const FIRST_PING_MS = 700;
@@ -90,23 +88,26 @@ export function openPersistence({
   scanConnections = 2,
 }: PersistenceOptions): Persistence {
   assertDriverFits();
-  const pulse = new ServerPulse(() => pingBy({ send: (query) => pools.keys.sendUnasked(query) }));
   const servers = new DatabaseServers(databaseUrl);
   const opener = new ConnectionOpener(servers);
+  const pulse = new ServerPulse(() => pingBy({ send: (query) => pools.keys.sendUnasked(query) }));
   const pool = (
     size: number,
-    { settings = {}, forWrites = false, timeoutMs = SHORT_STATEMENT_TIMEOUT_MS }: PoolNeeds,
+    settings: SessionSettings,
+    facts: { forWrites?: boolean; queuePatienceMs?: number } = {},
   ) => {
-    const session = { statement_timeout: String(timeoutMs), ...settings };
-    const options = { size, statementTimeoutMs: timeoutMs, pulse };
-    return new PipelinedConnections(opener.pipelined({ session, forWrites }), options);
+    const { forWrites = false, ...patience } = facts;
+    const session = { statement_timeout: String(SHORT_STATEMENT_TIMEOUT_MS), ...settings };
+    const statementTimeoutMs = Number(session.statement_timeout);
+    const open = opener.pipelined({ session, forWrites });
+    return new PipelinedConnections(open, { size, statementTimeoutMs, ...patience, pulse });
   };
   const pools: ConnectionPools = {
     keys: pool(keyConnections, {}),
     reads: pool(readConnections, {}),
-    writes: pool(writeConnections, { settings: COMMAND_SESSION, forWrites: true }),
+    writes: pool(writeConnections, COMMAND_SESSION, { forWrites: true }),
     batches: pool(batchConnections, {}),
-    scans: pool(scanConnections, { settings: SCAN_SESSION, timeoutMs: STATEMENT_TIMEOUT_MS }),
+    scans: pool(scanConnections, SCAN_SESSION, { queuePatienceMs: SEARCH_QUEUE_PATIENCE_MS }),
   };
   const keyAdministration = openApiKeyAdministration(servers);
 
