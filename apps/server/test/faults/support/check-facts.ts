@@ -1,14 +1,23 @@
-import { type OrderHistory, type OrderOperation, type Sighting, sightingsIn, TIME_FIELDS } from './order-history.ts';
+import {
+  type OrderHistory,
+  type OrderOperation,
+  type Sighting,
+  sightingsIn,
+  TIME_FIELDS,
+  type TimeField,
+} from './order-history.ts';
 
 /** What each response must hold by itself, or beside another, whatever the order of steps was. */
-export function findFalseFacts({ initial, operations }: OrderHistory): readonly string[] {
+export function findFalseFacts(history: OrderHistory): readonly string[] {
+  const { initial, operations } = history;
   const placed = new Map<bigint, OrderOperation>();
   for (const operation of operations) if (operation.call.type === 'place') placed.set(operation.call.petId, operation);
   const facts = new KnownFacts(initial, placed);
+  const times = new KnownTimes(history);
   const findings = new Set<string>();
   for (const operation of operations) {
     for (const sighting of sightingsIn(operation)) {
-      const wrong = facts.check(sighting) ?? wrongOrder(operation, sighting);
+      const wrong = facts.check(sighting) ?? wrongOrder(operation, sighting) ?? times.check(sighting);
       if (wrong !== undefined) findings.add(`${operation.caller} ${operation.call.type}: ${wrong}`);
     }
     const wrong = wrongList(operation);
@@ -33,7 +42,7 @@ class KnownFacts {
 
   /** @returns what contradicts the calls, or what was seen before */
   check(sighting: Sighting): string | undefined {
-    const { orderId, petId, quantity, times } = sighting;
+    const { orderId, petId, quantity } = sighting;
     if (!this.#initialIds.has(orderId)) {
       const call = this.#placed.get(petId)?.call;
       if (call?.type !== 'place') return `order ${orderId} is for pet ${petId}, for which none was placed`;
@@ -46,37 +55,71 @@ class KnownFacts {
     if (known !== undefined && known.petId !== petId)
       return `order ${orderId} is for the pets ${known.petId} and ${petId}`;
     if (known !== undefined && known.quantity !== quantity) return `order ${orderId} has two quantities`;
-    const wrong = times && known?.times && changedTime(known.times, times);
-    if (wrong !== undefined) return `order ${orderId}: ${wrong}`;
-    if (known === undefined || times !== undefined) this.#byId.set(orderId, withTimes(sighting, known));
+    if (known === undefined) this.#byId.set(orderId, sighting);
     return undefined;
   }
 }
 
-type Times = NonNullable<Sighting['times']>;
+/** How far the clock of the service may have been set while a history was recorded. */
+const CLOCK_TOLERANCE_MS = 100;
 
-/** Times once seen stay, even if a response that was sent earlier comes later. */
-function withTimes(sighting: Sighting, known: Sighting | undefined): Sighting {
-  if (sighting.times === undefined || known?.times === undefined) return sighting;
-  const { times } = sighting;
-  const merged = TIME_FIELDS.map((field) => [field, times[field] ?? known.times?.[field]]);
-  return { ...sighting, times: Object.fromEntries(merged) as Times }; // of each of its fields
+/** When each order went through its states. */
+class KnownTimes {
+  readonly #originMs: number;
+  /** By the order, or the pet of a placed one, and the field of the time. */
+  readonly #calls = new Map<string, OrderOperation[]>();
+  readonly #known = new Map<string, number>();
+
+  constructor({ originMs, initial, operations }: OrderHistory) {
+    this.#originMs = originMs;
+    for (const sighting of initial) {
+      for (const field of TIME_FIELDS) this.#remember(sighting.orderId, field, sighting.times?.[field]);
+    }
+    for (const operation of operations) {
+      const { call, response } = operation;
+      if (!(call.type in FIELD_OF_CALL) || response?.outcome.type === 'refused') continue;
+      const field = FIELD_OF_CALL[call.type as keyof typeof FIELD_OF_CALL]; // it is one of them
+      const key = `${call.type === 'place' ? call.petId : 'orderId' in call && call.orderId} ${field}`;
+      this.#calls.set(key, [...(this.#calls.get(key) ?? []), operation]);
+    }
+  }
+
+  #remember(orderId: bigint, field: TimeField, time: number | undefined): void {
+    if (time !== undefined) this.#known.set(`${orderId} ${field}`, time);
+  }
+
+  /** @returns a time that has changed, or at which no call could have changed the order */
+  check({ orderId, petId, times }: Sighting): string | undefined {
+    for (const field of TIME_FIELDS) {
+      const time = times?.[field];
+      const known = this.#known.get(`${orderId} ${field}`);
+      if (time === undefined || time === known) continue;
+      if (known !== undefined) return `order ${orderId}: ${field} was ${text(known)} and is ${text(time)}`;
+      this.#remember(orderId, field, time);
+      const calls = this.#calls.get(`${field === 'placedAt' ? petId : orderId} ${field}`) ?? [];
+      if (!calls.some((call) => this.#mayBeAt(call, time))) {
+        return `order ${orderId}: no call was under way at its ${field}, ${text(time)}`;
+      }
+    }
+    return undefined;
+  }
+
+  #mayBeAt({ calledAtMs, response }: OrderOperation, time: number): boolean {
+    const atMs = time - this.#originMs;
+    const endMs = response?.atMs ?? Number.POSITIVE_INFINITY;
+    return atMs >= calledAtMs - CLOCK_TOLERANCE_MS && atMs <= endMs + CLOCK_TOLERANCE_MS;
+  }
 }
 
-function changedTime(before: Times, now: Times): string | undefined {
-  const field = TIME_FIELDS.find(
-    (each) => before[each] !== undefined && now[each] !== undefined && before[each] !== now[each],
-  );
-  return field && `${field} was ${text(before[field])} and is ${text(now[field])}`;
-}
+const FIELD_OF_CALL = {
+  place: 'placedAt',
+  ship: 'shippedAt',
+  complete: 'completedAt',
+  cancel: 'cancelledAt',
+} as const;
 
-function wrongOrder({ call }: OrderOperation, { orderId, times }: Sighting): string | undefined {
-  if ('orderId' in call && call.orderId !== orderId) return `order ${orderId} in place of ${call.orderId}`;
-  if (times === undefined) return undefined;
-  const known = TIME_FIELDS.map((field) => times[field]).filter((time) => time !== undefined);
-  const isAscending = known.every((time, i) => time >= (known[i - 1] ?? time));
-  return isAscending ? undefined : `order ${orderId} went through its states at ${known.map(text).join(', ')}`;
-}
+const wrongOrder = ({ call }: OrderOperation, { orderId }: Sighting): string | undefined =>
+  'orderId' in call && call.orderId !== orderId ? `order ${orderId} in place of ${call.orderId}` : undefined;
 
 function wrongList({ response }: OrderOperation): string | undefined {
   if (response?.outcome.type !== 'listed') return undefined;
@@ -85,4 +128,4 @@ function wrongList({ response }: OrderOperation): string | undefined {
   return at < 1 ? undefined : `order ${orders[at]?.orderId} comes behind order ${orders[at - 1]?.orderId}`;
 }
 
-const text = (time: number | undefined): string => (time === undefined ? 'unknown' : new Date(time).toISOString());
+const text = (time: number): string => new Date(time).toISOString();

@@ -53,21 +53,11 @@ export const FAULTS = {
   },
   'PostgreSQL frozen': {
     share: 2,
-    async run({ postgres }, random) {
-      const forMs = random.between(100, 4_000);
-      postgres.pause();
-      await sleep(forMs);
-      postgres.resume();
-    },
+    run: (service, random) => service.freezePostgres(random.between(100, 4_000)),
   },
   'PostgreSQL killed and restarted': {
     share: 1,
-    async run({ postgres }, random) {
-      const downMs = random.between(0, 1_000);
-      await postgres.kill();
-      await sleep(downMs);
-      await postgres.restart();
-    },
+    run: (service, random) => service.crashPostgres(random.between(0, 1_000)),
   },
   failover: {
     share: 2,

@@ -34,12 +34,15 @@ export interface Sighting {
   readonly times?: OrderTimes;
 }
 
-export type OrderTimes = Readonly<Record<(typeof TIME_FIELDS)[number], number | undefined>>;
+export type OrderTimes = Readonly<Record<TimeField, number | undefined>>;
 
-/** In the order in which they may happen. */
+export type TimeField = (typeof TIME_FIELDS)[number];
+
 export const TIME_FIELDS = ['placedAt', 'shippedAt', 'completedAt', 'cancelledAt'] as const;
 
 export interface OrderHistory {
+  /** The time of 0 ms, in milliseconds since 1970, by the clock that the service has, too. */
+  readonly originMs: number;
   /** Orders that were there before. */
   readonly initial: readonly Sighting[];
   readonly operations: readonly OrderOperation[];

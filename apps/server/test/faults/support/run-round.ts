@@ -93,7 +93,7 @@ class Recorder {
   }
 
   get history(): OrderHistory {
-    return { initial: this.#service.initial, operations: this.#operations };
+    return { originMs: performance.timeOrigin, initial: this.#service.initial, operations: this.#operations };
   }
 
   async callUntil(endMs: number, seed: number, caller: string): Promise<void> {

@@ -119,7 +119,7 @@ export function simulate(Service: SimulatedService, seed: number): OrderHistory 
     world.later(random.between(0, 10), () => call(CALLS_OF_CLIENT));
   }
   world.run();
-  return { initial: [], operations };
+  return { originMs: FIRST_TIME, initial: [], operations };
 }
 
 type Call = OrderOperation['call'];

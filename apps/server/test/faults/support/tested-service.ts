@@ -34,6 +34,10 @@ export interface TestedService extends AsyncDisposable {
   readonly postgres: PrivatePostgres;
   /** The orders that were there before. */
   readonly initial: readonly Sighting[];
+  /** Freezes PostgreSQL, the standby too. */
+  freezePostgres(forMs: number): Promise<void>;
+  /** Kills PostgreSQL, the standby too, and starts it again. */
+  crashPostgres(downMs: number): Promise<void>;
   /** Kills the PostgreSQL that takes writes, and promotes the standby; a new standby takes the place of the killed one. */
   failOver(times: FailoverTimes): Promise<void>;
 }
@@ -45,13 +49,19 @@ export interface FailoverTimes {
   readonly readOnlyMs: number;
 }
 
+/**
+ * A commit is acknowledged when it can be read from the standby, too. The servers read from it while it is the only one
+ * there is; what was only written there, and not applied yet, would be missing then.
+ */
+const PRIMARY = { ...REPLICATION_PARAMETERS, synchronous_commit: 'remote_apply', max_connections: 200 } as const;
+
 /** A standby that lost its primary comes back at once. */
 const STANDBY = { synchronous: true, parameters: { wal_retrieve_retry_interval: '200ms' } } as const;
 
 export async function startTestedService(): Promise<TestedService> {
   await using resources = new AsyncDisposableStack();
   const redis = resources.use(await startRedisServer());
-  let primary = resources.use(await startPostgresServer({ ...REPLICATION_PARAMETERS, max_connections: 200 }));
+  let primary = resources.use(await startPostgresServer(PRIMARY));
   const initial = await prepareOrders(primary.url);
   let standby = resources.use(await startPostgresStandby(primary, STANDBY));
   const url = new URL(primary.url);
@@ -74,6 +84,20 @@ export async function startTestedService(): Promise<TestedService> {
       return primary;
     },
     initial,
+    async freezePostgres(forMs) {
+      standby.pause();
+      primary.pause();
+      await sleep(forMs);
+      primary.resume();
+      standby.resume();
+    },
+    async crashPostgres(downMs) {
+      await standby.kill();
+      await primary.kill();
+      await sleep(downMs);
+      await primary.restart();
+      await standby.restart();
+    },
     async failOver({ awayMs, readOnlyMs }) {
       const former = primary;
       if (awayMs > 0) await standby.kill();
