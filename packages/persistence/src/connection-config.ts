@@ -13,6 +13,5 @@ export const SHORT_STATEMENT_TIMEOUT_MS = 2_000;
 export const connectionConfig = (url: string): ClientConfig => ({
   connectionString: url,
   fallback_application_name: 'petstore',
-  connectionTimeoutMillis: OPEN_TIMEOUT_MS,
   keepAlive: true,
 });

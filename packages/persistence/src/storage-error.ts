@@ -20,7 +20,11 @@ const CONNECTION_ERRNOS = new Set([
 /** SQLSTATE classes that tell of the server's state, not of the statement: connection, resources, operator, system. */
 const UNAVAILABLE_CLASSES = new Set(['08', '53', '57', '58']);
 
+/** What a server undid because of another transaction, and carries out when it is tried again, most likely. */
+const CONFLICTS = ['40001', '40P01'];
+
 const UNAVAILABLE_STATES = new Set([
+  ...CONFLICTS,
   '25006', // read-only: a standby, or a failover in progress
   '55P03', // another session holds the lock
   '42P01', // no such table: nothing has been migrated yet
@@ -51,11 +55,10 @@ export function isRolledBack(error: unknown): boolean {
   return cause instanceof pg.DatabaseError && cause.code !== undefined && !SESSION_LOST.test(cause.code);
 }
 
-/** What a server undid because of another transaction, and carries out when it is tried again, most likely. */
-const CONFLICTS = new Set(['40001', '40P01']);
-
+/** Whether the server has undone a statement because of another transaction: then the same may be tried again. */
 export function isConflict(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && CONFLICTS.has(error.code ?? '');
+  const cause = error instanceof StorageUnavailableError ? error.cause : error;
+  return cause instanceof pg.DatabaseError && CONFLICTS.includes(cause.code ?? '');
 }
 
 /**

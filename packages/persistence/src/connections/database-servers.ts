@@ -7,6 +7,9 @@ import { assertSessionStays, lookAtSession, type SessionFacts, type SessionSetti
 /** How long a server has before the next one is tried beside it, in milliseconds. */
 const NEXT_SERVER_AFTER_MS = 300;
 
+/** In which steps the time is counted that opening takes, in milliseconds. */
+const OPEN_STEP_MS = 100;
+
 /** How long a connection that is not needed any more has for its end, in milliseconds. */
 const END_TIMEOUT_MS = 1_000;
 
@@ -161,13 +164,19 @@ async function checkPooler(client: pg.Client, config: pg.ClientConfig): Promise<
 /** Lets a client that has not connected yet connect to another server. */
 export const moveTo = (client: pg.Client, { host, port }: Address): pg.Client => Object.assign(client, { host, port });
 
-/** Breaks the connection off where opening takes too long. */
+/**
+ * Breaks the connection off where opening takes too long. Time is counted in steps, so a process that stood still reads
+ * first what has come meanwhile.
+ */
 export async function withinTimeout<Value>(client: pg.Client, opening: () => Promise<Value>): Promise<Value> {
-  const timer = setTimeout(() => client.connection.stream.destroy(new Error('timeout expired')), OPEN_TIMEOUT_MS);
+  let stepsLeft = OPEN_TIMEOUT_MS / OPEN_STEP_MS;
+  const timer = setInterval(() => {
+    if (--stepsLeft === 0) client.connection.stream.destroy(new Error('timeout expired'));
+  }, OPEN_STEP_MS);
   try {
     return await opening();
   } finally {
-    clearTimeout(timer);
+    clearInterval(timer);
   }
 }
 
