@@ -47,15 +47,19 @@ export interface PersistenceOptions {
   readonly scanConnections?: number;
 }
 
+/** How long a search waits for a lock, and how long behind other searches, in milliseconds. */
+const SEARCH_LOCK_TIMEOUT_MS = 1_000;
+const SEARCH_QUEUE_PATIENCE_MS = 1_500;
+
 /**
  * A search takes one processor only; and which plan is best depends on how rare the orders are that it looks for. It may
- * take longer than others, but not because it waits for a lock.
+ * take longer than other statements, but not because it waits for something.
  */
 const SCAN_SESSION: SessionSettings = {
   max_parallel_workers_per_gather: '0',
   jit: 'off',
   plan_cache_mode: 'force_custom_plan',
-  lock_timeout: String(SHORT_STATEMENT_TIMEOUT_MS),
+  lock_timeout: String(SEARCH_LOCK_TIMEOUT_MS),
 };
 
 /** What the statements of a pool need of its connections. */
@@ -63,6 +67,7 @@ interface PoolNeeds {
   readonly settings?: SessionSettings;
   readonly forWrites?: boolean;
   readonly timeoutMs?: number;
+  readonly queuePatienceMs?: number;
 }
 
 /** How long the first of two pings is waited for, in milliseconds. */
@@ -95,10 +100,10 @@ export function openPersistence({
   const opener = new ConnectionOpener(servers);
   const pool = (
     size: number,
-    { settings = {}, forWrites = false, timeoutMs = SHORT_STATEMENT_TIMEOUT_MS }: PoolNeeds,
+    { settings = {}, forWrites = false, timeoutMs = SHORT_STATEMENT_TIMEOUT_MS, ...patience }: PoolNeeds,
   ) => {
     const session = { statement_timeout: String(timeoutMs), ...settings };
-    const options = { size, statementTimeoutMs: timeoutMs, pulse };
+    const options = { size, statementTimeoutMs: timeoutMs, ...patience, pulse };
     return new PipelinedConnections(opener.pipelined({ session, forWrites }), options);
   };
   const pools: ConnectionPools = {
@@ -106,7 +111,11 @@ export function openPersistence({
     reads: pool(readConnections, {}),
     writes: pool(writeConnections, { settings: COMMAND_SESSION, forWrites: true }),
     batches: pool(batchConnections, {}),
-    scans: pool(scanConnections, { settings: SCAN_SESSION, timeoutMs: STATEMENT_TIMEOUT_MS }),
+    scans: pool(scanConnections, {
+      settings: SCAN_SESSION,
+      timeoutMs: STATEMENT_TIMEOUT_MS,
+      queuePatienceMs: SEARCH_QUEUE_PATIENCE_MS,
+    }),
   };
   const keyAdministration = openApiKeyAdministration(servers);
 
