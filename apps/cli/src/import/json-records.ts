@@ -17,7 +17,8 @@ export function parseJsonRecord({ line, text }: NumberedText): RawRecord {
     throw new FieldError('this is not a JSON object');
   }
   const fields = new Map<string, Field>();
-  for (const [name, field] of Object.entries(value)) fields.set(name, fieldOf(field));
+  const record = value as Readonly<Record<string, unknown>>; // as any object is
+  for (const name of Object.keys(record)) fields.set(name, fieldOf(record[name]));
   if (text.match(NAME_END)?.length !== fields.size) rejectRepeated(text);
   return { line, fields };
 }
