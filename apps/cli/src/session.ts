@@ -1,7 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { openPersistence, type Persistence } from '@petstore/persistence';
-import { type DatabaseUrls, openEmbeddedPostgres, openPrivateRedis, type RedisTarget, type StorageSettings } from '@petstore/runtime';
+import {
+  type DatabaseUrls,
+  openEmbeddedPostgres,
+  openPrivateRedis,
+  type RedisTarget,
+  type StorageSettings,
+} from '@petstore/runtime';
 
 /** What a command works with, the same as a server with these settings. */
 export interface Session extends AsyncDisposable {

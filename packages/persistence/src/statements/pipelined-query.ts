@@ -202,7 +202,9 @@ export function assertDriverFits(client: object = new pg.Client({ pipeline: true
   const missing = [...functions, ...records].map((name) => `connection.${name}`);
   if (!acceptsQuery(client as pg.Client, queue)) missing.push('queries of other classes in pipeline mode');
   if (missing.length === 0) return;
-  throw new Error(`The installed version of pg lacks ${missing.join(', ')}. This program works with pg 8.23.0 and 8.23.1.`);
+  throw new Error(
+    `The installed version of pg lacks ${missing.join(', ')}. This program works with pg 8.23.0 and 8.23.1.`,
+  );
 }
 
 /** A client that has not connected only queues what it accepts. */
