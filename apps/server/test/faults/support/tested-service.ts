@@ -18,7 +18,7 @@ const SERVER_COUNT = 3;
 const ORDERS_BEFORE = 2_300;
 
 /** One of the servers. After a restart it is another process on another port. */
-export interface ServerSlot {
+interface ServerSlot {
   readonly name: string;
   readonly url: string;
   readonly pid: number;
@@ -43,7 +43,7 @@ export interface TestedService extends AsyncDisposable {
   failOver(times: FailoverTimes): Promise<void>;
 }
 
-export interface FailoverTimes {
+interface FailoverTimes {
   /** For how long the standby has been away when the other is killed: what was written meanwhile is lost. */
   readonly awayMs: number;
   /** For how long there is only the standby, which takes no writes. */
