@@ -56,12 +56,19 @@ const SEARCH_QUEUE_PATIENCE_MS = 1_500;
  * take longer than other statements, but not because it waits for something.
  */
 const SCAN_SESSION: SessionSettings = {
-  statement_timeout: String(STATEMENT_TIMEOUT_MS),
-  lock_timeout: String(SEARCH_LOCK_TIMEOUT_MS),
   max_parallel_workers_per_gather: '0',
   jit: 'off',
   plan_cache_mode: 'force_custom_plan',
+  lock_timeout: String(SEARCH_LOCK_TIMEOUT_MS),
 };
+
+/** What the statements of a pool need of its connections. */
+interface PoolNeeds {
+  readonly settings?: SessionSettings;
+  readonly forWrites?: boolean;
+  readonly timeoutMs?: number;
+  readonly queuePatienceMs?: number;
+}
 
 /** How long the first of two pings is waited for, in milliseconds. */
 const FIRST_PING_MS = 700;
@@ -88,26 +95,27 @@ export function openPersistence({
   scanConnections = 2,
 }: PersistenceOptions): Persistence {
   assertDriverFits();
+  const pulse = new ServerPulse(() => pingBy({ send: (query) => pools.keys.sendUnasked(query) }));
   const servers = new DatabaseServers(databaseUrl);
   const opener = new ConnectionOpener(servers);
-  const pulse = new ServerPulse(() => pingBy({ send: (query) => pools.keys.sendUnasked(query) }));
   const pool = (
     size: number,
-    settings: SessionSettings,
-    facts: { forWrites?: boolean; queuePatienceMs?: number } = {},
+    { settings = {}, forWrites = false, timeoutMs = SHORT_STATEMENT_TIMEOUT_MS, ...patience }: PoolNeeds,
   ) => {
-    const { forWrites = false, ...patience } = facts;
-    const session = { statement_timeout: String(SHORT_STATEMENT_TIMEOUT_MS), ...settings };
-    const statementTimeoutMs = Number(session.statement_timeout);
-    const open = opener.pipelined({ session, forWrites });
-    return new PipelinedConnections(open, { size, statementTimeoutMs, ...patience, pulse });
+    const session = { statement_timeout: String(timeoutMs), ...settings };
+    const options = { size, statementTimeoutMs: timeoutMs, ...patience, pulse };
+    return new PipelinedConnections(opener.pipelined({ session, forWrites }), options);
   };
   const pools: ConnectionPools = {
     keys: pool(keyConnections, {}),
     reads: pool(readConnections, {}),
-    writes: pool(writeConnections, COMMAND_SESSION, { forWrites: true }),
+    writes: pool(writeConnections, { settings: COMMAND_SESSION, forWrites: true }),
     batches: pool(batchConnections, {}),
-    scans: pool(scanConnections, SCAN_SESSION, { queuePatienceMs: SEARCH_QUEUE_PATIENCE_MS }),
+    scans: pool(scanConnections, {
+      settings: SCAN_SESSION,
+      timeoutMs: STATEMENT_TIMEOUT_MS,
+      queuePatienceMs: SEARCH_QUEUE_PATIENCE_MS,
+    }),
   };
   const keyAdministration = openApiKeyAdministration(servers);
 
