@@ -18,7 +18,7 @@ interface CallKind {
   send(client: PetstoreClient, call: OrderCall): Promise<OrderOutcome>;
 }
 
-export interface CallChooser {
+interface CallChooser {
   readonly random: SeededRandom;
   /** An order that exists or may exist: most often one that others want, too. */
   order(): bigint;

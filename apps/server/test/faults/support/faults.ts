@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
+import { query } from './query.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import type { TestedService } from './tested-service.ts';
 
@@ -90,16 +90,6 @@ async function backendPids(url: string): Promise<readonly number[]> {
     `select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid() order by pid`,
   );
   return rows.map(({ pid }) => Number(pid));
-}
-
-async function query(url: string, sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return (await client.query(sql, values)).rows;
-  } finally {
-    await client.end();
-  }
 }
 
 async function frozen(pid: number, forMs: number): Promise<void> {

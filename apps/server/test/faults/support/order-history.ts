@@ -34,7 +34,7 @@ export interface Sighting {
   readonly times?: OrderTimes;
 }
 
-export type OrderTimes = Readonly<Record<TimeField, number | undefined>>;
+type OrderTimes = Readonly<Record<TimeField, number | undefined>>;
 
 export type TimeField = (typeof TIME_FIELDS)[number];
 

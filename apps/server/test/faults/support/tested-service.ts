@@ -9,7 +9,8 @@ import {
 } from '@petstore/testing';
 import { SpawnedServer, useDataFolder } from '../../process/support/spawned-server.ts';
 import { prepareServerDatabase } from '../../support/template-database.ts';
-import { type Sighting, sightingOf } from './order-history.ts';
+import type { Sighting } from './order-history.ts';
+import { query } from './query.ts';
 
 const SERVER_COUNT = 3;
 
@@ -17,7 +18,7 @@ const SERVER_COUNT = 3;
 const ORDERS_BEFORE = 2_300;
 
 /** One of the servers. After a restart it is another process on another port. */
-export interface ServerSlot {
+interface ServerSlot {
   readonly name: string;
   readonly url: string;
   readonly pid: number;
@@ -42,7 +43,7 @@ export interface TestedService extends AsyncDisposable {
   failOver(times: FailoverTimes): Promise<void>;
 }
 
-export interface FailoverTimes {
+interface FailoverTimes {
   /** For how long the standby has been away when the other is killed: what was written meanwhile is lost. */
   readonly awayMs: number;
   /** For how long there is only the standby, which takes no writes. */
@@ -118,9 +119,20 @@ async function prepareOrders(databaseUrl: string): Promise<readonly Sighting[]> 
   await prepareServerDatabase(databaseUrl);
   await using persistence = openPersistence({ databaseUrl });
   await persistence.orders.generateOrders({ count: ORDERS_BEFORE, seed: 1, now: new Date() });
-  const initial: Sighting[] = [];
-  for await (const orders of persistence.orders.listOrders()) initial.push(...orders.map(sightingOf));
-  return initial;
+  // Not by the service's own list, which may be what is wrong.
+  const rows = await query(databaseUrl, 'select id, pet_id, quantity, placed_at from orders order by id');
+  return rows.map((row) => ({
+    orderId: BigInt(String(row['id'])),
+    petId: BigInt(String(row['pet_id'])),
+    quantity: Number(row['quantity']),
+    states: ['pending'],
+    times: {
+      placedAt: Number(row['placed_at']),
+      shippedAt: undefined,
+      completedAt: undefined,
+      cancelledAt: undefined,
+    },
+  }));
 }
 
 async function startSlot(name: string, environment: Record<string, string>): Promise<ServerSlot & AsyncDisposable> {
