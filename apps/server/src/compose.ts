@@ -15,6 +15,7 @@ import { createLogger } from './operations/logger.ts';
 import { LimitCounts, RequestCounts } from './operations/metrics.ts';
 import { createProcessMetrics } from './operations/process-metrics.ts';
 import { renderMetrics } from './operations/render-metrics.ts';
+import { logReplicaChanges, ReplicaReads } from './operations/replica-reads.ts';
 import { renderSecurityText } from './operations/security-text.ts';
 import { logChanges, StorageWatch } from './operations/storage-watch.ts';
 import type { Settings } from './settings.ts';
@@ -58,13 +59,14 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   const health = new Health();
   const requestCounts = new RequestCounts();
   const limitCounts = new LimitCounts();
+  const replicaReads = new ReplicaReads();
   const processMetrics = createProcessMetrics(health);
   const adminUrl = await openAdminListener(
     {
       host: settings.adminHost,
       port: settings.adminPort,
       readiness: () => health.report(),
-      metrics: async () => renderMetrics(requestCounts, limitCounts) + (await processMetrics()),
+      metrics: async () => renderMetrics(requestCounts, limitCounts) + replicaReads.render() + (await processMetrics()),
       logger,
     },
     resources,
@@ -73,7 +75,10 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   // Storage: orders and keys in PostgreSQL, limits in Redis.
   const backends = await openBackends(settings, { logger, signal }, resources);
   signal.throwIfAborted();
-  const persistence = resources.use(openPersistence({ databaseUrl: backends.databaseUrl }));
+  const { databaseReplicaUrl } = settings;
+  const replica = databaseReplicaUrl ? { url: databaseReplicaUrl, onChange: logReplicaChanges(logger) } : undefined;
+  const persistence = resources.use(openPersistence({ databaseUrl: backends.databaseUrl, replica }));
+  replicaReads.observe(persistence.replica);
   const { apiKeys, orders, pets, migrations } = persistence;
   const onBackgroundError = (err: unknown) => logger.error({ err }, 'a task in the background failed');
   const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError });

@@ -10,6 +10,7 @@ import { COMMAND_SESSION } from './statements/order-transitions.ts';
 import { createPetStore, type PetStore } from './statements/pet-store.ts';
 import { type ConnectionPools, PipelinedConnections } from './statements/pipelined-connections.ts';
 import { assertDriverFits, prepareStatement, runStatement } from './statements/pipelined-query.ts';
+import { Replica, type ReplicaReport, type ReplicaState } from './statements/replica.ts';
 
 /** Everything that is kept in PostgreSQL. */
 export interface Persistence extends AsyncDisposable {
@@ -18,6 +19,8 @@ export interface Persistence extends AsyncDisposable {
   readonly apiKeys: ApiKeyStore;
   readonly keyAdministration: ApiKeyAdministration;
   readonly migrations: Migrations;
+  /** Where long lists have been read; `undefined` where there is no replica. */
+  readonly replica: { readonly report: ReplicaReport } | undefined;
   /** @throws StorageUnavailableError when PostgreSQL does not respond */
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -25,6 +28,8 @@ export interface Persistence extends AsyncDisposable {
 
 export interface PersistenceOptions {
   readonly databaseUrl: string;
+  /** A standby of that database, to read long lists from. */
+  readonly replica?: { readonly url: string; onChange?(state: ReplicaState): void } | undefined;
   /** Connections for short reads. @default 2 */
   readonly readConnections?: number;
   /** Connections for statements that commit. More help, because a connection commits one by one. @default 8 */
@@ -53,6 +58,7 @@ const PING = prepareStatement<readonly []>('ping', 'select');
  */
 export function openPersistence({
   databaseUrl,
+  replica: replicaOptions,
   readConnections = 2,
   writeConnections = 8,
   batchConnections = 4,
@@ -66,13 +72,25 @@ export function openPersistence({
     batches: pool(databaseUrl, batchConnections),
     scans: pool(withSessionOptions(databaseUrl, SCAN_SESSION), scanConnections),
   };
+  const replica =
+    replicaOptions &&
+    new Replica({
+      primary: pools.reads,
+      pools: {
+        batches: pool(replicaOptions.url, batchConnections),
+        scans: pool(withSessionOptions(replicaOptions.url, SCAN_SESSION), scanConnections),
+      },
+      onChange: replicaOptions.onChange?.bind(replicaOptions),
+    });
   const keyAdministration = openApiKeyAdministration(databaseUrl);
 
   const close = async () => {
-    await Promise.all([...Object.values(pools), keyAdministration].map((each) => each.close()));
+    await Promise.all(
+      [...Object.values(pools), ...(replica ? [replica] : []), keyAdministration].map((each) => each.close()),
+    );
   };
   return {
-    orders: createOrderStore(databaseUrl, pools),
+    orders: createOrderStore(databaseUrl, pools, replica),
     pets: createPetStore(databaseUrl, pools),
     apiKeys: createApiKeyStore(pools),
     keyAdministration,
@@ -80,6 +98,7 @@ export function openPersistence({
     ping: async () => {
       await runStatement(pools.reads, PING, []);
     },
+    replica,
     close,
     [Symbol.asyncDispose]: close,
   };
