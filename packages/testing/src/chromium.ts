@@ -57,7 +57,10 @@ export async function openWatchedPage(
       offences.push(`asked for ${request.url()}`);
     }
   });
-  context.on('requestfailed', (request) => void offences.push(`no response from ${request.url()}`));
+  context.on('requestfailed', (request) => {
+    // Leaving a page aborts what it still loads.
+    if (request.failure()?.errorText !== 'net::ERR_ABORTED') offences.push(`no response from ${request.url()}`);
+  });
   context.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) offences.push(message.text());
   });

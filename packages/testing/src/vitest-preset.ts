@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { findMemoryFolder } from '@petstore/runtime/servers';
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 
 interface PackageTestOptions {
@@ -21,6 +22,11 @@ const TASKS = {
     fileParallelism: false,
   },
 } satisfies Record<NonNullable<PackageTestOptions['task']>, object>;
+
+// Read by `tmpdir()` here, in the processes of the tests, and in the programs that these start.
+const memoryFolder = findMemoryFolder();
+// biome-ignore lint/style/noProcessEnv: the system's own variable
+if (memoryFolder !== undefined) process.env['TMPDIR'] ??= memoryFolder;
 
 /** The vitest configuration of every package: real servers, a report that the root's test command reads, no retries. */
 export function definePackageTests({ servers = true, task = 'test' }: PackageTestOptions = {}): ViteUserConfig {

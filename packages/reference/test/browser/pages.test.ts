@@ -25,7 +25,6 @@ describe('on a phone', () => {
     expect(phone.offences).toEqual([]);
   });
 
-  // References last: leaving one aborts what it still loads, which is an offence.
   test.each(['/docs/v2-preview', '/docs/errors/overloaded', '/docs', '/docs/v2'])(
     'the header shows that %s is where one is',
     async (path) => {

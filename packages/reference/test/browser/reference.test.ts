@@ -5,7 +5,6 @@ import {
   PHONE,
   useSiteBrowser,
   waitForReference,
-  waitUntilLoaded,
   widthOf,
 } from '../support/site-browser.ts';
 
@@ -92,7 +91,6 @@ describe('the reference', () => {
   });
 
   test('leads from a response to the page of its error code', async () => {
-    await waitUntilLoaded(reference.page);
     await reference.page.getByRole('link', { name: 'order_not_found' }).first().click();
     await reference.page.waitForURL('**/docs/errors/order_not_found');
     expect(reference.offences).toEqual([]);

@@ -1,6 +1,6 @@
 import type { Page, WatchedPage } from '@petstore/testing/chromium';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually, PHONE, useSiteBrowser, waitUntilLoaded, widthOf } from '../support/site-browser.ts';
+import { eventually, PHONE, useSiteBrowser, widthOf } from '../support/site-browser.ts';
 
 const { origin, visit, visitReference } = await useSiteBrowser();
 
@@ -65,7 +65,6 @@ describe('on the reference', () => {
   });
 
   test('leads with Enter from the reference to a section of a guide', async () => {
-    await waitUntilLoaded(reference.page);
     await reference.page.keyboard.press('Control+k');
     const { first } = await searchFor(reference.page, 'strike');
     await eventually(() => first.textContent()).toContain('Bans');

@@ -48,9 +48,6 @@ export const PHONE: BrowserContextOptions = { viewport: { width: 390, height: 84
 export const waitForReference = (page: Page): Promise<void> =>
   page.getByRole('heading', { name: 'List all orders' }).waitFor({ state: 'attached' });
 
-/** Call it before leaving a page whose offences are checked: a request that leaving aborts would be one. */
-export const waitUntilLoaded = (page: Page): Promise<void> => page.waitForLoadState('networkidle');
-
 /** Polls what the page is about to show. */
 export const eventually = <Value>(read: () => Value) => expect.poll(read, { timeout: 25_000 });
 
