@@ -1,32 +1,15 @@
 import type { ClientConfig } from 'pg';
 
-/** How long a connection may take from the first packet until it is ready for statements, in milliseconds. */
-const CONNECT_TIMEOUT_MS = 2_000;
+/** How long opening may take from the first packet until the session is ready for statements, in milliseconds. */
+export const OPEN_TIMEOUT_MS = 2_000;
 
 /** How long the server works on one statement of a request, in milliseconds, before it gives the statement up. */
 export const STATEMENT_TIMEOUT_MS = 5_000;
 
-/** What every session is set to: the text of times is parsed, and the conditional updates count on READ COMMITTED. */
-const SESSION = '-c TimeZone=UTC -c DateStyle=ISO -c default_transaction_isolation=read\\ committed';
-
-/**
- * The configuration of a connection to the database.
- *
- * @param statementTimeoutMs when the server gives a statement up; 0 never
- */
-export function connectionConfig(databaseUrl: string, statementTimeoutMs: number): ClientConfig {
-  return {
-    connectionString: withSessionOptions(databaseUrl, `${SESSION} -c statement_timeout=${statementTimeoutMs}`),
-    fallback_application_name: 'petstore',
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    keepAlive: true,
-  };
-}
-
-/** Options in the URL would replace those given beside it, so ours are put behind them. */
-export function withSessionOptions(databaseUrl: string, options: string): string {
-  const url = new URL(databaseUrl);
-  const own = url.searchParams.get('options');
-  url.searchParams.set('options', own === null ? options : `${own} ${options}`);
-  return url.href;
-}
+/** The configuration of a connection to a server. What its session is to be follows by a statement. */
+export const connectionConfig = (url: string): ClientConfig => ({
+  connectionString: url,
+  fallback_application_name: 'petstore',
+  connectionTimeoutMillis: OPEN_TIMEOUT_MS,
+  keepAlive: true,
+});

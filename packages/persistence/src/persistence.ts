@@ -1,10 +1,12 @@
 import type { ApiKeyStore } from '@petstore/domain';
 import type { ApiKeyAdministration } from './administration/api-key-administration.ts';
 import { openApiKeyAdministration } from './administration/open-api-key-administration.ts';
-import { withSessionOptions } from './connection-config.ts';
+import { STATEMENT_TIMEOUT_MS } from './connection-config.ts';
+import { DatabaseServers } from './connections/database-servers.ts';
+import type { SessionSettings } from './connections/session.ts';
 import { createMigrations, type Migrations } from './schema/create-migrations.ts';
 import { createApiKeyStore } from './statements/api-key-store.ts';
-import { pipelinedConnectionsTo } from './statements/open-connection.ts';
+import { ConnectionOpener, pipelinedToReplica } from './statements/open-connection.ts';
 import { createOrderStore, type OrderStore } from './statements/order-store.ts';
 import { COMMAND_SESSION } from './statements/order-transitions.ts';
 import { createPetStore, type PetStore } from './statements/pet-store.ts';
@@ -27,9 +29,10 @@ export interface Persistence extends AsyncDisposable {
 }
 
 export interface PersistenceOptions {
-  readonly databaseUrl: string;
+  /** Several are the servers of one database, of which at most one takes writes. */
+  readonly databaseUrl: string | readonly string[];
   /** A standby of that database, to read long lists from. */
-  readonly replica?: { readonly url: string; onChange?(state: ReplicaState): void } | undefined;
+  readonly replica?: { readonly url: string; readonly onChange?: (state: ReplicaState) => void } | undefined;
   /** Connections for short reads. @default 2 */
   readonly readConnections?: number;
   /** Connections for statements that commit. More help, because a connection commits one by one. @default 8 */
@@ -41,7 +44,11 @@ export interface PersistenceOptions {
 }
 
 /** A search takes one processor only; and which plan is best depends on how rare the orders are that it looks for. */
-const SCAN_SESSION = '-c max_parallel_workers_per_gather=0 -c jit=off -c plan_cache_mode=force_custom_plan';
+const SCAN_SESSION: SessionSettings = {
+  max_parallel_workers_per_gather: '0',
+  jit: 'off',
+  plan_cache_mode: 'force_custom_plan',
+};
 
 const PING = prepareStatement<readonly []>('ping', 'select');
 
@@ -65,24 +72,19 @@ export function openPersistence({
   scanConnections = 2,
 }: PersistenceOptions): Persistence {
   assertDriverFits();
-  const pool = (url: string, size: number) => new PipelinedConnections(pipelinedConnectionsTo(url), size);
-  const pools: ConnectionPools = {
-    reads: pool(databaseUrl, readConnections),
-    writes: pool(withSessionOptions(databaseUrl, COMMAND_SESSION), writeConnections),
-    batches: pool(databaseUrl, batchConnections),
-    scans: pool(withSessionOptions(databaseUrl, SCAN_SESSION), scanConnections),
+  const servers = new DatabaseServers(databaseUrl);
+  const opener = new ConnectionOpener(servers);
+  const pool = (size: number, settings: SessionSettings, forWrites: boolean) => {
+    return new PipelinedConnections(opener.pipelined({ session: sessionOf(settings), forWrites }), size);
   };
-  const replica =
-    replicaOptions &&
-    new Replica({
-      primary: pools.reads,
-      pools: {
-        batches: pool(replicaOptions.url, batchConnections),
-        scans: pool(withSessionOptions(replicaOptions.url, SCAN_SESSION), scanConnections),
-      },
-      onChange: replicaOptions.onChange?.bind(replicaOptions),
-    });
-  const keyAdministration = openApiKeyAdministration(databaseUrl);
+  const pools: ConnectionPools = {
+    reads: pool(readConnections, {}, false),
+    writes: pool(writeConnections, COMMAND_SESSION, true),
+    batches: pool(batchConnections, {}, false),
+    scans: pool(scanConnections, SCAN_SESSION, false),
+  };
+  const replica = replicaOptions && openReplica(replicaOptions, pools, { batchConnections, scanConnections });
+  const keyAdministration = openApiKeyAdministration(servers);
 
   const close = async () => {
     await Promise.all(
@@ -90,11 +92,11 @@ export function openPersistence({
     );
   };
   return {
-    orders: createOrderStore(databaseUrl, pools, replica),
-    pets: createPetStore(databaseUrl, pools),
+    orders: createOrderStore(servers, pools, replica),
+    pets: createPetStore(servers, pools),
     apiKeys: createApiKeyStore(pools),
     keyAdministration,
-    migrations: createMigrations(databaseUrl, pools.reads),
+    migrations: createMigrations(servers, pools.reads),
     ping: async () => {
       await runStatement(pools.reads, PING, []);
     },
@@ -102,4 +104,24 @@ export function openPersistence({
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+const sessionOf = (settings: SessionSettings): SessionSettings => ({
+  statement_timeout: String(STATEMENT_TIMEOUT_MS),
+  ...settings,
+});
+
+function openReplica(
+  { url, onChange }: NonNullable<PersistenceOptions['replica']>,
+  { reads }: ConnectionPools,
+  { batchConnections, scanConnections }: { readonly batchConnections: number; readonly scanConnections: number },
+): Replica {
+  const servers = new DatabaseServers(url);
+  const pool = (size: number, settings: SessionSettings) =>
+    new PipelinedConnections(pipelinedToReplica(servers, sessionOf(settings)), size);
+  return new Replica({
+    primary: reads,
+    pools: { batches: pool(batchConnections, {}), scans: pool(scanConnections, SCAN_SESSION) },
+    onChange,
+  });
 }

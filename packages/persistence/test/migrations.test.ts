@@ -3,6 +3,7 @@ import { type ApiKeyId, generateApiKeyId, generateApiKeyText, hashApiKeyText } f
 import { createTestDatabase } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';
+import { DatabaseServers } from '../src/connections/database-servers.ts';
 import { openPersistence, SchemaError } from '../src/index.ts';
 import { MIGRATION_NAMES, type MigrationName } from '../src/schema/migration-names.ts';
 import { createOrm } from '../src/schema/orm.ts';
@@ -152,6 +153,7 @@ describe('a database that is up to date', () => {
   const store = useTestStore();
 
   test('costs one query', async () => {
+    await Promise.all([store.persistence.ping(), store.persistence.ping()]); // connected
     const sent = vi.spyOn(pg.Client.prototype, 'query');
     expect(await store.persistence.migrations.migrate()).toEqual([]);
     expect(sent).toHaveBeenCalledTimes(1);
@@ -179,7 +181,7 @@ async function query(url: string, text: string): Promise<void> {
 async function migrateTo(databaseUrl: string, last: MigrationName): Promise<void> {
   const names = MIGRATION_NAMES.slice(0, MIGRATION_NAMES.indexOf(last) + 1);
   const migrations = names.map((name) => ({ name, class: MIGRATIONS[name] }));
-  const orm = createOrm(databaseUrl, { statementTimeoutMs: 0, migrations });
+  const orm = createOrm(new DatabaseServers(databaseUrl), { statementTimeoutMs: 0, migrations });
   await orm.migrator.up().finally(() => orm.close());
 }
 

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { DatabaseServers } from '../src/connections/database-servers.ts';
 import { createOrm } from '../src/schema/orm.ts';
 import { useTestStore } from './support.ts';
 
 const store = useTestStore();
 
 test('the entities and the migrations describe one schema', async () => {
-  const orm = createOrm(store.url, { statementTimeoutMs: 10_000 });
+  const orm = createOrm(new DatabaseServers(store.url), { statementTimeoutMs: 10_000 });
   try {
     expect(await orm.schema.getUpdateSchemaSQL({ wrap: false, dropTables: false })).toBe('');
   } finally {

@@ -12,7 +12,7 @@ export {
 } from './postgres/postgres-cluster.ts';
 export { findFreePort } from './process/free-port.ts';
 export { findMemoryFolder } from './process/memory-folder.ts';
-export type { ServerProcess } from './process/server-process.ts';
+export { type ServerProcess, spawnServer, stopServer } from './process/server-process.ts';
 export { findUnprivilegedUser, type UnprivilegedUser } from './process/unprivileged-user.ts';
 export {
   findRedisProgram,

@@ -2,6 +2,7 @@
 
 export { type ManualClock, manualClock } from './manual-clock.ts';
 export { readMemoryInUse } from './memory-in-use.ts';
+export { type PgBouncerOptions, startPgBouncer } from './pgbouncer.ts';
 export {
   type PostgresStandby,
   REPLICATION_PARAMETERS,

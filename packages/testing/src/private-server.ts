@@ -96,7 +96,7 @@ interface ServerControl {
   removeData(): void;
 }
 
-async function runPrivateServer(control: ServerControl): Promise<PrivateServer> {
+export async function runPrivateServer(control: ServerControl): Promise<PrivateServer> {
   let server = await control.start();
   let unregister = control.register(server.pid);
 

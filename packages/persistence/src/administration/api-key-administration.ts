@@ -2,6 +2,7 @@ import type { InferEntity } from '@mikro-orm/core';
 import { LockMode } from '@mikro-orm/core';
 import type { EntityManager, MikroORM } from '@mikro-orm/postgresql';
 import type { ApiKey, ApiKeyId, KeyPlans, Plan, Result, TemporaryPlan } from '@petstore/domain';
+import type { DatabaseServers } from '../connections/database-servers.ts';
 import { ApiKeyEntity, ApiKeySecretEntity } from '../schema/entities.ts';
 import { createOrm } from '../schema/orm.ts';
 import { columnsOfLastingPlan, columnsOfTemporaryPlan, plansOfColumns } from '../statements/plan-columns.ts';
@@ -46,8 +47,8 @@ type ApiKeyRow = InferEntity<typeof ApiKeyEntity>;
 export class OrmApiKeyAdministration implements ApiKeyAdministration {
   readonly #orm: MikroORM;
 
-  constructor(databaseUrl: string) {
-    this.#orm = createOrm(databaseUrl, { statementTimeoutMs: STATEMENT_TIMEOUT_MS });
+  constructor(servers: DatabaseServers) {
+    this.#orm = createOrm(servers, { statementTimeoutMs: STATEMENT_TIMEOUT_MS });
   }
 
   close(): Promise<void> {

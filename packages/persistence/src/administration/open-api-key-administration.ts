@@ -1,10 +1,11 @@
+import type { DatabaseServers } from '../connections/database-servers.ts';
 import type { ApiKeyAdministration, OrmApiKeyAdministration } from './api-key-administration.ts';
 
 /** The administration of keys, whose module, with the ORM, is loaded by the first call. */
-export function openApiKeyAdministration(databaseUrl: string): ApiKeyAdministration & { close(): Promise<void> } {
+export function openApiKeyAdministration(servers: DatabaseServers): ApiKeyAdministration & { close(): Promise<void> } {
   let loading: Promise<OrmApiKeyAdministration> | undefined;
   const load = () => {
-    loading ??= import('./api-key-administration.ts').then((module) => new module.OrmApiKeyAdministration(databaseUrl));
+    loading ??= import('./api-key-administration.ts').then((module) => new module.OrmApiKeyAdministration(servers));
     return loading;
   };
   return {

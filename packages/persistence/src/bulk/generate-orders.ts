@@ -1,3 +1,4 @@
+import type { DatabaseServers } from '../connections/database-servers.ts';
 import { withTransaction } from './import-rows.ts';
 import { LOCK_GENERATOR, ORDER_ID_SEQUENCE, SKIP_TAKEN_IDS } from './order-ids.ts';
 
@@ -35,10 +36,10 @@ const INSERT_BATCH = `
  * @throws StorageUnavailableError
  */
 export function generateOrders(
-  databaseUrl: string,
+  servers: DatabaseServers,
   { count, seed, now, onProgress }: GenerateOptions,
 ): Promise<number> {
-  return withTransaction(databaseUrl, async (client) => {
+  return withTransaction(servers, async (client) => {
     await client.query(LOCK_GENERATOR); // an import beside it might want the ids that it has drawn
     await client.query('select setseed($1::double precision)', [seed / (SEED_MAX + 1)]);
     let insertedCount = 0;

@@ -1,6 +1,6 @@
-import pg from 'pg';
-import { connectionConfig } from '../connection-config.ts';
-import { storageUnavailable, toStorageError } from '../storage-error.ts';
+import type pg from 'pg';
+import type { DatabaseServers } from '../connections/database-servers.ts';
+import { toStorageError } from '../storage-error.ts';
 
 /** Something to import, and where it stands in its source. */
 export interface ImportRecord<Value> {
@@ -58,7 +58,7 @@ const BATCH = 2_000;
  * @throws StorageUnavailableError, and whatever the source throws
  */
 export async function importRows<Value>(
-  databaseUrl: string,
+  servers: DatabaseServers,
   target: ImportTarget<Value>,
   records: AsyncIterable<ImportRecord<Value>>,
   { skipBad = false, onProgress, hasUnreadable = () => false }: ImportOptions,
@@ -79,7 +79,7 @@ export async function importRows<Value>(
     if (keep) await reservation?.release({ isImported: true });
     return { commit: keep, value: { insertedCount: keep ? insertedCount : 0, rejected } };
   };
-  return withTransaction(databaseUrl, importAll, async () => reservation?.release({ isImported: false }));
+  return withTransaction(servers, importAll, async () => reservation?.release({ isImported: false }));
 }
 
 /**
@@ -88,17 +88,11 @@ export async function importRows<Value>(
  * @param afterRollback undoes what no transaction undoes, where the connection still stands
  */
 export async function withTransaction<Value>(
-  databaseUrl: string,
+  servers: DatabaseServers,
   work: (client: pg.Client) => Promise<{ readonly commit: boolean; readonly value: Value }>,
   afterRollback: () => Promise<void> = async () => {},
 ): Promise<Value> {
-  const client = new pg.Client(connectionConfig(databaseUrl, 0));
-  client.on('error', () => {}); // the pending query rejects, too
-  try {
-    await client.connect();
-  } catch (error) {
-    throw storageUnavailable(error);
-  }
+  const { client } = await servers.open({ session: { statement_timeout: '0' }, forWrites: true });
   let isCommitted = false;
   try {
     await client.query('begin');

@@ -1,4 +1,5 @@
 import { StorageUnavailableError } from '@petstore/domain';
+import type { DatabaseServers } from '../connections/database-servers.ts';
 import { prepareStatement, type QuerySender, runStatement } from '../statements/pipelined-query.ts';
 import { MIGRATION_NAMES, MIGRATIONS_TABLE } from './migration-names.ts';
 import { LackingMigrationsError, NewerDatabaseError, toSchemaError } from './schema-error.ts';
@@ -41,7 +42,7 @@ const LIST_APPLIED = prepareStatement<readonly [name: string]>(
   `select name from ${MIGRATIONS_TABLE} order by id`,
 );
 
-export function createMigrations(databaseUrl: string, reads: QuerySender): Migrations {
+export function createMigrations(servers: DatabaseServers, reads: QuerySender): Migrations {
   const status = async (): Promise<MigrationStatus> => {
     const applied = await listApplied(reads);
     const known: ReadonlySet<string> = new Set(MIGRATION_NAMES);
@@ -52,7 +53,7 @@ export function createMigrations(databaseUrl: string, reads: QuerySender): Migra
   const migrate = async (): Promise<readonly string[]> => {
     const { pending } = await status();
     if (pending.length === 0) return pending;
-    await applyMigrations(databaseUrl);
+    await applyMigrations(servers);
     await status(); // a newer program may have been first
     return pending;
   };
@@ -68,10 +69,10 @@ export function createMigrations(databaseUrl: string, reads: QuerySender): Migra
   };
 }
 
-async function applyMigrations(databaseUrl: string): Promise<void> {
+async function applyMigrations(servers: DatabaseServers): Promise<void> {
   const { runMigrations } = await import('./run-migrations.ts');
   try {
-    await runMigrations(databaseUrl);
+    await runMigrations(servers);
   } catch (error) {
     throw toSchemaError(error);
   }

@@ -1,7 +1,8 @@
 import type { MigrationObject } from '@mikro-orm/core';
 import { Migrator } from '@mikro-orm/migrations';
 import { MikroORM } from '@mikro-orm/postgresql';
-import { connectionConfig } from '../connection-config.ts';
+import { clientOf } from '../connections/client-of-servers.ts';
+import type { DatabaseServers } from '../connections/database-servers.ts';
 import { ApiKeyEntity, ApiKeySecretEntity, OrderEntity, PetEntity } from './entities.ts';
 import { MIGRATIONS_TABLE } from './migration-names.ts';
 
@@ -15,11 +16,12 @@ interface OrmOptions {
 }
 
 /** Sets the ORM up. It connects when it is first used. */
-export function createOrm(databaseUrl: string, { statementTimeoutMs, migrations = [] }: OrmOptions): MikroORM {
+export function createOrm(servers: DatabaseServers, { statementTimeoutMs, migrations = [] }: OrmOptions): MikroORM {
   return new MikroORM({
-    clientUrl: databaseUrl,
+    clientUrl: servers.config.connectionString ?? '',
     driverOptions: {
-      ...connectionConfig(databaseUrl, statementTimeoutMs),
+      ...servers.config,
+      Client: clientOf(servers, { statement_timeout: String(statementTimeoutMs) }),
       // The server's own limit comes first; this one is for a server that hangs.
       ...(statementTimeoutMs > 0 && { query_timeout: statementTimeoutMs + 2_000 }),
     },

@@ -1,5 +1,6 @@
 import type { Constructor } from '@mikro-orm/core';
 import type { Migration } from '@mikro-orm/migrations';
+import type { DatabaseServers } from '../connections/database-servers.ts';
 import { translatingErrors } from '../storage-error.ts';
 import type { MigrationName } from './migration-names.ts';
 import { MIGRATION_NAMES } from './migration-names.ts';
@@ -22,9 +23,9 @@ const ADVISORY_LOCK = '8099007544119226981';
  * Applies what is pending, all of it or nothing. Of several processes at once the first one works and the others wait;
  * they then find nothing left to do.
  */
-export async function runMigrations(databaseUrl: string): Promise<void> {
+export async function runMigrations(servers: DatabaseServers): Promise<void> {
   const migrations = MIGRATION_NAMES.map((name) => ({ name, class: MIGRATIONS[name] }));
-  const orm = createOrm(databaseUrl, { statementTimeoutMs: 0, migrations });
+  const orm = createOrm(servers, { statementTimeoutMs: 0, migrations });
   try {
     await translatingErrors(() =>
       orm.em.fork().transactional(async (em) => {

@@ -3,6 +3,7 @@ import { type GenerateOptions, generateOrders } from '../bulk/generate-orders.ts
 import { type ImportOptions, type ImportRecord, type ImportResult, importRows } from '../bulk/import-rows.ts';
 import { ORDER_TARGET } from '../bulk/import-targets.ts';
 import { SKIP_TAKEN_IDS } from '../bulk/order-ids.ts';
+import type { DatabaseServers } from '../connections/database-servers.ts';
 import { OrderCommands } from './order-commands.ts';
 import { createOrderListings } from './order-listing.ts';
 import { findOrders } from './order-page.ts';
@@ -39,7 +40,7 @@ const DRAWS_BEFORE_SKIP = 3;
 
 /** Orders on PostgreSQL, below the ORM: see `openPersistence`. */
 export const createOrderStore = (
-  databaseUrl: string,
+  servers: DatabaseServers,
   pools: ConnectionPools,
   replica: Replica | undefined,
 ): OrderStore => ({
@@ -51,8 +52,8 @@ export const createOrderStore = (
   findOrders: (request) => findOrders({ ...pools, replica }, request),
   applyCommand: new OrderCommands(pools.writes).apply,
   insertOrder: (order) => insertOrder(pools.writes, order),
-  importOrders: (orders, options = {}) => importRows(databaseUrl, ORDER_TARGET, orders, options),
-  generateOrders: (options) => generateOrders(databaseUrl, options),
+  importOrders: (orders, options = {}) => importRows(servers, ORDER_TARGET, orders, options),
+  generateOrders: (options) => generateOrders(servers, options),
 });
 
 async function insertOrder(writes: QuerySender, order: NewOrder): Promise<Order> {

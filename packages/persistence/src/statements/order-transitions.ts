@@ -1,4 +1,5 @@
 import { ORDER_TRANSITIONS, type OrderCommand } from '@petstore/domain';
+import type { SessionSettings } from '../connections/session.ts';
 import { LOCK_WAIT_MS } from './locked-orders.ts';
 import { COLUMN_OF_FIELD, ORDER_COLUMNS, type OrderRow } from './order-rows.ts';
 import { type PreparedStatement, prepareStatement } from './pipelined-query.ts';
@@ -10,7 +11,13 @@ import { type PreparedStatement, prepareStatement } from './pipelined-query.ts';
 const LOCK_TIMEOUT_MS = LOCK_WAIT_MS / 2;
 
 /** What the statements of this file rely on: a plan made while the table was small stays good when it has grown. */
-export const COMMAND_SESSION = `-c enable_seqscan=off -c enable_bitmapscan=off -c plan_cache_mode=force_generic_plan -c jit=off -c lock_timeout=${LOCK_TIMEOUT_MS}`;
+export const COMMAND_SESSION: SessionSettings = {
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  plan_cache_mode: 'force_generic_plan',
+  jit: 'off',
+  lock_timeout: String(LOCK_TIMEOUT_MS),
+};
 
 /**
  * `kept` is an order that the statement had locked and did not change all the same: a trigger forbade it, or somebody

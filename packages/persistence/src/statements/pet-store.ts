@@ -1,6 +1,7 @@
 import { type Pet, type PetRepository, petId } from '@petstore/domain';
 import { type ImportOptions, type ImportRecord, type ImportResult, importRows } from '../bulk/import-rows.ts';
 import { PET_TARGET } from '../bulk/import-targets.ts';
+import type { DatabaseServers } from '../connections/database-servers.ts';
 import type { ConnectionPools } from './pipelined-connections.ts';
 import { prepareStatement, runStatement } from './pipelined-query.ts';
 
@@ -15,10 +16,10 @@ const FIND_PET = prepareStatement<readonly [id: string, name: string]>(
 );
 
 /** The pet catalogue on PostgreSQL, below the ORM: see `openPersistence`. */
-export const createPetStore = (databaseUrl: string, { reads }: ConnectionPools): PetStore => ({
+export const createPetStore = (servers: DatabaseServers, { reads }: ConnectionPools): PetStore => ({
   async findPet(id) {
     const [row] = await runStatement(reads, FIND_PET, [id.toString()]);
     return row && { id: petId(BigInt(row[0])), name: row[1] };
   },
-  importPets: (pets, options = {}) => importRows(databaseUrl, PET_TARGET, pets, options),
+  importPets: (pets, options = {}) => importRows(servers, PET_TARGET, pets, options),
 });

@@ -13,8 +13,8 @@ const RECONNECT_DELAY_MS = 250;
 /** How long closing waits for queries in flight, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
-/** Errors after which a connection's prepared statements are not what we think they are. */
-const STALE_STATEMENT_STATES = new Set(['0A000', '26000', '42P05']);
+/** Errors after which a connection's prepared statements, or its server, are not what we think they are. */
+const STALE_STATEMENT_STATES = new Set(['0A000', '25006', '26000', '42P05']);
 
 /** One connection, and how many of its queries are complete. */
 class PipelinedConnection {

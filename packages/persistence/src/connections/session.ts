@@ -1,0 +1,77 @@
+import type pg from 'pg';
+import { storageUnavailable } from '../storage-error.ts';
+
+/** Settings of a session by name, as in postgresql.conf. */
+export type SessionSettings = Readonly<Record<string, string>>;
+
+/** What every session is set to: the text of times is parsed, and the conditional updates count on READ COMMITTED. */
+const EVERY_SESSION = {
+  TimeZone: 'UTC',
+  DateStyle: 'ISO',
+  default_transaction_isolation: 'read committed',
+} as const satisfies SessionSettings;
+
+/** The oldest PostgreSQL that the schema and the statements work with, as `server_version_num` has it. */
+const OLDEST_VERSION = 150_000;
+
+/** What a server says of itself and of the session. */
+export interface SessionFacts {
+  /** The process of the server that ran the statement. */
+  readonly backendPid: number;
+  /** Whether the server is a standby, or for another reason takes no writes. */
+  readonly isReadOnly: boolean;
+}
+
+const LOOK = `select pg_backend_pid(), current_setting('transaction_read_only'),
+  current_setting('server_version_num'), current_setting('server_version')`;
+
+/** @throws StorageUnavailableError where the server is too old */
+export async function lookAtSession(client: pg.ClientBase): Promise<SessionFacts> {
+  const { rows } = await client.query<[number, string, string, string]>({ text: LOOK, rowMode: 'array' });
+  const [[backendPid, readOnly, versionNumber, version]] = rows as [(typeof rows)[number]]; // it always has one
+  if (Number(versionNumber) < OLDEST_VERSION) {
+    throw storageUnavailable(`version ${version} is too old; 15 or newer is needed`);
+  }
+  return { backendPid, isReadOnly: readOnly === 'on' };
+}
+
+/**
+ * Sets a session to what the statements count on. By a statement and not by the options of the connection's start: some
+ * poolers refuse those, and others drop them without a word.
+ */
+export async function setSession(client: pg.ClientBase, settings: SessionSettings): Promise<void> {
+  const all = Object.entries({ ...EVERY_SESSION, ...settings });
+  const calls = all.map((_, i) => `set_config($${2 * i + 1}, $${2 * i + 2}, false)`);
+  await client.query(`select ${calls}`, all.flat());
+}
+
+/** How often the look at both connections is repeated. Other callers of a pooler might otherwise hide what it does. */
+const ROUNDS = 3;
+
+/**
+ * Makes sure that a connection through a pooler keeps its session. Where it does not, each statement may get to another
+ * process of the server, with other settings and other prepared statements.
+ *
+ * @param other a second connection, opened in the same way
+ * @throws StorageUnavailableError where the pooler lends a session for a transaction only
+ */
+export async function assertSessionStays(client: pg.ClientBase, other: pg.ClientBase): Promise<void> {
+  const own = new Set<number>();
+  const others = new Set<number>();
+  for (let round = 0; round < ROUNDS; round++) {
+    // Twice each, as a pooler may lend its sessions in turn or the last one first.
+    for (const [pids, each] of [
+      [own, client],
+      [own, client],
+      [others, other],
+      [others, other],
+    ] as const) {
+      const { rows } = await each.query<[number]>({ text: 'select pg_backend_pid()', rowMode: 'array' });
+      for (const [pid] of rows) pids.add(pid);
+    }
+  }
+  if (own.size === 1 && others.size === 1 && new Set([...own, ...others]).size === 2) return;
+  throw storageUnavailable(
+    'a pooler in transaction mode is in between, and does not keep the session of a connection; session mode is needed',
+  );
+}
