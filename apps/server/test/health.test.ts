@@ -12,16 +12,23 @@ describe('a storage watch', () => {
 
   function createWatch() {
     const events: string[] = [];
-    const state: { failure: Error | undefined; hangs: boolean } = { failure: undefined, hangs: false };
-    const respondingTo = (what: string) => async () => {
+    const state: { failure: Error | undefined; hangs: boolean; isReadOnly: boolean } = {
+      failure: undefined,
+      hangs: false,
+      isReadOnly: false,
+    };
+    const respondingTo = async (what: string) => {
       events.push(what);
       if (state.hangs) await new Promise(() => {});
       if (state.failure) throw state.failure;
     };
     const watch = new StorageWatch({
-      ping: respondingTo('ping'),
-      prepare: respondingTo('prepare'),
-      onChange: (isAvailable) => void events.push(isAvailable ? 'up' : 'down'),
+      async ping() {
+        await respondingTo('ping');
+        return { isReadOnly: state.isReadOnly };
+      },
+      prepare: () => respondingTo('prepare'),
+      onChange: (change) => void events.push(change),
       onFatal: () => void events.push('fatal'),
     });
     return { watch, events, state };
@@ -31,21 +38,21 @@ describe('a storage watch', () => {
     const { watch, events } = createWatch();
     await watch.start();
     expect(watch.isAvailable).toBe(true);
-    await vi.advanceTimersByTimeAsync(2_050);
-    expect(events).toEqual(['prepare', 'up', 'ping', 'ping']);
+    await vi.advanceTimersByTimeAsync(1_050);
+    expect(events).toEqual(['prepare', 'ping', 'up', 'ping', 'ping']);
     watch.stop();
   });
 
-  test('notices an outage within a second and its end within a quarter of a second, and prepares the storage again', async () => {
+  test('notices an outage within half a second and its end within a quarter, and prepares the storage again', async () => {
     const { watch, events, state } = createWatch();
     await watch.start();
     state.failure = AWAY;
-    await vi.advanceTimersByTimeAsync(1_000);
-    expect(watch.isAvailable).toBe(false);
+    await vi.advanceTimersByTimeAsync(500);
+    expect(watch).toMatchObject({ isAvailable: false, awayReason: AWAY });
     state.failure = undefined;
     await vi.advanceTimersByTimeAsync(250);
-    expect(watch.isAvailable).toBe(true);
-    expect(events).toEqual(['prepare', 'up', 'ping', 'down', 'prepare', 'up']);
+    expect(watch).toMatchObject({ isAvailable: true, awayReason: undefined });
+    expect(events).toEqual(['prepare', 'ping', 'up', 'ping', 'away', 'prepare', 'ping', 'up']);
     watch.stop();
   });
 
@@ -53,8 +60,33 @@ describe('a storage watch', () => {
     const { watch, state } = createWatch();
     await watch.start();
     state.hangs = true;
-    await vi.advanceTimersByTimeAsync(3_000);
+    await vi.advanceTimersByTimeAsync(2_500);
     expect(watch.isAvailable).toBe(false);
+    watch.stop();
+  });
+
+  test('says what was seen last where a look takes longer than a quarter of a second', async () => {
+    const { watch, state } = createWatch();
+    await watch.start();
+    state.hangs = true;
+    await vi.advanceTimersByTimeAsync(200);
+    let checked: string | undefined;
+    void watch.check().then((seen) => {
+      checked = seen;
+    });
+    await vi.advanceTimersByTimeAsync(250);
+    expect(checked).toBe('up');
+    watch.stop();
+  });
+
+  test('counts a storage that is read-only as one that can be read', async () => {
+    const { watch, events, state } = createWatch();
+    state.isReadOnly = true;
+    await watch.start();
+    expect(watch).toMatchObject({ isAvailable: true, state: 'read-only' });
+    state.isReadOnly = false;
+    await vi.advanceTimersByTimeAsync(500);
+    expect(events).toEqual(['prepare', 'ping', 'read-only', 'ping', 'up']);
     watch.stop();
   });
 
@@ -69,9 +101,9 @@ describe('a storage watch', () => {
   test('shares one check between concurrent callers', async () => {
     const { watch, events } = createWatch();
     await watch.start();
-    await vi.advanceTimersByTimeAsync(500);
+    await vi.advanceTimersByTimeAsync(400);
     await Promise.all([watch.check(), watch.check(), watch.check()]);
-    expect(events).toEqual(['prepare', 'up', 'ping']);
+    expect(events).toEqual(['prepare', 'ping', 'up', 'ping']);
     watch.stop();
   });
 });

@@ -6,9 +6,10 @@ export type {
 } from './administration/api-key-administration.ts';
 export { type GenerateOptions, SEED_MAX } from './bulk/generate-orders.ts';
 export type { ImportOptions, ImportRecord, ImportResult, RejectedRecord } from './bulk/import-rows.ts';
-export { openPersistence, type Persistence, type PersistenceOptions } from './persistence.ts';
+export { openPersistence, type Persistence, type PersistenceOptions, type PingResult } from './persistence.ts';
 export type { MigrationStatus, Migrations } from './schema/create-migrations.ts';
 export { SchemaError } from './schema/schema-error.ts';
 export type { OrderStore } from './statements/order-store.ts';
 export type { PetStore } from './statements/pet-store.ts';
 export type { ReplicaReport, ReplicaState } from './statements/replica.ts';
+export { describeStorageFailure } from './storage-reason.ts';

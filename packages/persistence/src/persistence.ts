@@ -1,18 +1,19 @@
 import type { ApiKeyStore } from '@petstore/domain';
 import type { ApiKeyAdministration } from './administration/api-key-administration.ts';
 import { openApiKeyAdministration } from './administration/open-api-key-administration.ts';
-import { STATEMENT_TIMEOUT_MS } from './connection-config.ts';
-import { DatabaseServers } from './connections/database-servers.ts';
+import { SHORT_STATEMENT_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from './connection-config.ts';
+import { DatabaseServers, type OpenOptions } from './connections/database-servers.ts';
 import type { SessionSettings } from './connections/session.ts';
 import { createMigrations, type Migrations } from './schema/create-migrations.ts';
 import { createApiKeyStore } from './statements/api-key-store.ts';
-import { ConnectionOpener, pipelinedToReplica } from './statements/open-connection.ts';
+import { ConnectionOpener, type OpenConnection, pipelinedToReplica } from './statements/open-connection.ts';
 import { createOrderStore, type OrderStore } from './statements/order-store.ts';
 import { COMMAND_SESSION } from './statements/order-transitions.ts';
 import { createPetStore, type PetStore } from './statements/pet-store.ts';
 import { type ConnectionPools, PipelinedConnections } from './statements/pipelined-connections.ts';
-import { assertDriverFits, prepareStatement, runStatement } from './statements/pipelined-query.ts';
+import { assertDriverFits, prepareStatement, type QuerySender, runStatement } from './statements/pipelined-query.ts';
 import { Replica, type ReplicaReport, type ReplicaState } from './statements/replica.ts';
+import { ServerPulse } from './statements/server-pulse.ts';
 
 /** Everything that is kept in PostgreSQL. */
 export interface Persistence extends AsyncDisposable {
@@ -24,8 +25,14 @@ export interface Persistence extends AsyncDisposable {
   /** Where long lists have been read; `undefined` where there is no replica. */
   readonly replica: { readonly report: ReplicaReport } | undefined;
   /** @throws StorageUnavailableError when PostgreSQL does not respond */
-  ping(): Promise<void>;
+  ping(): Promise<PingResult>;
   close(): Promise<void>;
+}
+
+/** What PostgreSQL says of itself. */
+export interface PingResult {
+  /** Whether it carries out reads alone: a standby, or a server on which somebody has forbidden writes. */
+  readonly isReadOnly: boolean;
 }
 
 export interface PersistenceOptions {
@@ -33,6 +40,8 @@ export interface PersistenceOptions {
   readonly databaseUrl: string | readonly string[];
   /** A standby of that database, to read long lists from. */
   readonly replica?: { readonly url: string; readonly onChange?: (state: ReplicaState) => void } | undefined;
+  /** Connections for pings and look-ups of keys. @default 2 */
+  readonly keyConnections?: number;
   /** Connections for short reads. @default 2 */
   readonly readConnections?: number;
   /** Connections for statements that commit. More help, because a connection commits one by one. @default 8 */
@@ -43,14 +52,28 @@ export interface PersistenceOptions {
   readonly scanConnections?: number;
 }
 
-/** A search takes one processor only; and which plan is best depends on how rare the orders are that it looks for. */
+/**
+ * A search takes one processor only; and which plan is best depends on how rare the orders are that it looks for. It may
+ * take longer than others, but not because it waits for a lock.
+ */
 const SCAN_SESSION: SessionSettings = {
   max_parallel_workers_per_gather: '0',
   jit: 'off',
   plan_cache_mode: 'force_custom_plan',
+  lock_timeout: String(SHORT_STATEMENT_TIMEOUT_MS),
 };
 
-const PING = prepareStatement<readonly []>('ping', 'select');
+/** What the statements of a pool need of its connections. */
+interface PoolNeeds {
+  readonly settings?: SessionSettings;
+  readonly forWrites?: boolean;
+  readonly timeoutMs?: number;
+}
+
+/** How long the first of two pings is waited for, in milliseconds. */
+const FIRST_PING_MS = 700;
+
+const PING = prepareStatement<readonly [isReadOnly: string]>('ping', `select current_setting('transaction_read_only')`);
 
 /**
  * Gives access to PostgreSQL. Nothing is connected yet: connections are opened when they are first needed, and again
@@ -66,30 +89,31 @@ const PING = prepareStatement<readonly []>('ping', 'select');
 export function openPersistence({
   databaseUrl,
   replica: replicaOptions,
+  keyConnections = 2,
   readConnections = 2,
   writeConnections = 8,
   batchConnections = 4,
   scanConnections = 2,
 }: PersistenceOptions): Persistence {
   assertDriverFits();
+  const pulse = new ServerPulse(() => pingBy({ send: (query) => pools.keys.sendUnasked(query) }));
   const servers = new DatabaseServers(databaseUrl);
   const opener = new ConnectionOpener(servers);
-  const pool = (size: number, settings: SessionSettings, forWrites: boolean) => {
-    return new PipelinedConnections(opener.pipelined({ session: sessionOf(settings), forWrites }), size);
-  };
+  const pool = poolsOn((needs) => opener.pipelined(needs), pulse);
   const pools: ConnectionPools = {
-    reads: pool(readConnections, {}, false),
-    writes: pool(writeConnections, COMMAND_SESSION, true),
-    batches: pool(batchConnections, {}, false),
-    scans: pool(scanConnections, SCAN_SESSION, false),
+    keys: pool(keyConnections, {}),
+    reads: pool(readConnections, {}),
+    writes: pool(writeConnections, { settings: COMMAND_SESSION, forWrites: true }),
+    batches: pool(batchConnections, {}),
+    scans: pool(scanConnections, { settings: SCAN_SESSION, timeoutMs: STATEMENT_TIMEOUT_MS }),
   };
-  const replica = replicaOptions && openReplica(replicaOptions, pools, { batchConnections, scanConnections });
+  const replica =
+    replicaOptions && openReplica({ ...replicaOptions, primary: pools.reads, batchConnections, scanConnections });
   const keyAdministration = openApiKeyAdministration(servers);
 
   const close = async () => {
-    await Promise.all(
-      [...Object.values(pools), ...(replica ? [replica] : []), keyAdministration].map((each) => each.close()),
-    );
+    pulse.close();
+    await Promise.all([...Object.values(pools), keyAdministration, replica].map((each) => each?.close()));
   };
   return {
     orders: createOrderStore(servers, pools, replica),
@@ -97,31 +121,49 @@ export function openPersistence({
     apiKeys: createApiKeyStore(pools),
     keyAdministration,
     migrations: createMigrations(servers, pools.reads),
-    ping: async () => {
-      await runStatement(pools.reads, PING, []);
-    },
     replica,
+    ping: () => ping(pools),
     close,
     [Symbol.asyncDispose]: close,
   };
 }
 
-const sessionOf = (settings: SessionSettings): SessionSettings => ({
-  statement_timeout: String(STATEMENT_TIMEOUT_MS),
-  ...settings,
-});
+/** Makes pools of connections to the same server. */
+function poolsOn(open: (needs: Pick<OpenOptions, 'session' | 'forWrites'>) => OpenConnection, pulse: ServerPulse) {
+  return (
+    size: number,
+    { settings = {}, forWrites = false, timeoutMs = SHORT_STATEMENT_TIMEOUT_MS }: PoolNeeds,
+  ): PipelinedConnections => {
+    const session = { statement_timeout: String(timeoutMs), ...settings };
+    return new PipelinedConnections(open({ session, forWrites }), { size, statementTimeoutMs: timeoutMs, pulse });
+  };
+}
 
-function openReplica(
-  { url, onChange }: NonNullable<PersistenceOptions['replica']>,
-  { reads }: ConnectionPools,
-  { batchConnections, scanConnections }: { readonly batchConnections: number; readonly scanConnections: number },
-): Replica {
+interface ReplicaNeeds extends NonNullable<PersistenceOptions['replica']> {
+  readonly primary: QuerySender;
+  readonly batchConnections: number;
+  readonly scanConnections: number;
+}
+
+function openReplica({ url, onChange, primary, batchConnections, scanConnections }: ReplicaNeeds): Replica {
   const servers = new DatabaseServers(url);
-  const pool = (size: number, settings: SessionSettings) =>
-    new PipelinedConnections(pipelinedToReplica(servers, sessionOf(settings)), size);
-  return new Replica({
-    primary: reads,
-    pools: { batches: pool(batchConnections, {}), scans: pool(scanConnections, SCAN_SESSION) },
-    onChange,
-  });
+  const pulse = new ServerPulse(() => pingBy({ send: (query) => pools.batches.sendUnasked(query) }));
+  const pool = poolsOn(({ session }) => pipelinedToReplica(servers, session), pulse);
+  const pools = {
+    batches: pool(batchConnections, {}),
+    scans: pool(scanConnections, { settings: SCAN_SESSION, timeoutMs: STATEMENT_TIMEOUT_MS }),
+  };
+  return new Replica({ primary, pools, pulse, onChange });
+}
+
+async function ping({ keys, writes }: ConnectionPools): Promise<PingResult> {
+  // The first may meet a process of the server that is frozen, which is not the server.
+  const found = await pingBy(keys, FIRST_PING_MS).catch(() => pingBy(keys));
+  // Another server may have taken over meanwhile.
+  return found.isReadOnly ? pingBy(writes).catch(() => found) : found;
+}
+
+async function pingBy(sender: QuerySender, patienceMs?: number): Promise<PingResult> {
+  const [row] = await runStatement(sender, PING, [], patienceMs);
+  return { isReadOnly: row?.[0] === 'on' };
 }

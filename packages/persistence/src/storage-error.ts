@@ -51,6 +51,13 @@ export function isRolledBack(error: unknown): boolean {
   return cause instanceof pg.DatabaseError && cause.code !== undefined && !SESSION_LOST.test(cause.code);
 }
 
+/** What a server undid because of another transaction, and carries out when it is tried again, most likely. */
+const CONFLICTS = new Set(['40001', '40P01']);
+
+export function isConflict(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && CONFLICTS.has(error.code ?? '');
+}
+
 /**
  * Turns whatever a driver threw into what the ports promise: a {@link StorageUnavailableError} where PostgreSQL could
  * not be reached or cannot work at the moment, the error itself in all other cases.

@@ -27,19 +27,22 @@ describe('while somebody else has all orders locked', () => {
     'a list in a format': (orders) => collect(orders.listOrders().as(ALL_FIELDS)),
   };
 
-  test('reads are given up by the server after 5 s, and writes after 1 s', async () => {
+  test('reads are given up by the server after 2 s, and writes after 1 s', async () => {
     const { orders } = store.persistence;
     const { id } = await orders.insertOrder(newOrder());
     await store.query('begin');
     await store.query('lock table orders in access exclusive mode');
     try {
-      const reads = Object.values(READS).map((read) => waitInVain(read(orders), givenUp('statement')));
+      // A search may take longer than others, but not because of a lock.
+      const reads = Object.entries(READS).map(([name, read]) =>
+        waitInVain(read(orders), givenUp(name === 'a search' ? 'lock' : 'statement')),
+      );
       const writes = [
         waitInVain(orders.insertOrder(newOrder()), givenUp('lock')),
         waitInVain(orders.applyCommand(id, 'cancel', NOW), givenUp('lock')),
       ];
       for (const waitedMs of await Promise.all(reads)) {
-        expect(waitedMs).toBeGreaterThan(4_500);
+        expect(waitedMs).toBeGreaterThan(1_500);
         expect(waitedMs).toBeLessThan(15_000); // of slowness nothing is said here
       }
       for (const waitedMs of await Promise.all(writes)) {
@@ -68,7 +71,7 @@ test('of commands at the same moment no more than 64 share a statement, which ke
 test('statements that come at once, before there is any connection, get one each', async () => {
   const url = new URL(store.url);
   url.searchParams.set('application_name', 'a crowd');
-  await using persistence = openPersistence({ databaseUrl: url.href, readConnections: 4 });
+  await using persistence = openPersistence({ databaseUrl: url.href, keyConnections: 4 });
   await Promise.all(Array.from({ length: 4 }, () => persistence.ping()));
   const { rows } = await store.query(
     `select count(*) from pg_stat_activity where datname = current_database() and application_name = 'a crowd'`,

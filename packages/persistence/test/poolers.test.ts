@@ -1,19 +1,132 @@
-import { orderId, StorageUnavailableError } from '@petstore/domain';
+import { type Order, orderId, StorageUnavailableError } from '@petstore/domain';
 import { createTestDatabase, startPgBouncer } from '@petstore/testing';
+import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import { openPersistence } from '../src/index.ts';
-import { ALL_FIELDS, allFieldsOf, collect, NOBODY, NOW, newOrder, numbered, pendingOrder } from './support.ts';
+import { DatabaseServers } from '../src/connections/database-servers.ts';
+import { openPersistence, type Persistence } from '../src/index.ts';
+import {
+  ALL_FIELDS,
+  allFieldsOf,
+  cancelledOrder,
+  collect,
+  completedOrder,
+  NOBODY,
+  NOW,
+  newOrder,
+  numbered,
+  pendingOrder,
+  runSql,
+  shippedOrder,
+} from './support.ts';
 
-test('probe', async () => {
-  await using database = await createTestDatabase();
-  await using pooler = await startPgBouncer(database.url, { poolMode: 'session' });
-  await using persistence = openPersistence({ databaseUrl: pooler.url });
-  await persistence.migrations.migrate();
-  console.log(await persistence.orders.insertOrder(newOrder({ shipDate: NOW })));
+/** More than the first batch of a list holds, so that the rest comes by COPY. */
+const ORDERS: readonly Order[] = Array.from({ length: 400 }, (_, i) => {
+  const id = BigInt(i + 1);
+  const make = [pendingOrder, shippedOrder, completedOrder, cancelledOrder][i % 4] ?? pendingOrder;
+  return { ...make(id), shipDate: new Date(+NOW + i * 86_400_000) };
 });
-test('probe 2', async () => {
-  await using database = await createTestDatabase();
-  await using pooler = await startPgBouncer(database.url, { poolMode: 'transaction' });
-  await using persistence = openPersistence({ databaseUrl: pooler.url });
-  await persistence.migrations.migrate();
+
+describe('behind a pooler in session mode', () => {
+  test.each([
+    ['as it is', {}],
+    ['that drops the options of a connection', { ignore_startup_parameters: 'options' }],
+  ])('%s everything works, whatever the database is set to', async (_, config) => {
+    await using database = await createTestDatabase();
+    const name = new URL(database.url).pathname.slice(1);
+    for (const setting of [`timezone to 'Asia/Kolkata'`, `datestyle to 'German'`, `jit to on`]) {
+      await runSql(database.url, `alter database ${name} set ${setting}`);
+    }
+    await using pooler = await startPgBouncer(database.url, { poolMode: 'session', config });
+    await using persistence = openPersistence({ databaseUrl: pooler.url });
+    await persistence.migrations.migrate();
+    const { orders } = persistence;
+    expect(await orders.importOrders(numbered(ORDERS))).toMatchObject({ insertedCount: ORDERS.length });
+
+    expect((await collect(orders.listOrders())).flat()).toEqual(ORDERS);
+    expect((await collect(orders.listOrders().as(ALL_FIELDS))).join('')).toBe(allFieldsOf(ORDERS));
+    expect((await orders.findOrders({ filter: { complete: true }, limit: 5 })).orders).toEqual(
+      ORDERS.filter(({ complete }) => complete).slice(0, 5),
+    );
+    const cancelled = await Promise.all(
+      ORDERS.map(({ id }) => orders.applyCommand(id, 'cancel', NOW).then(({ applied }) => applied)),
+    );
+    expect(cancelled).toEqual(ORDERS.map(({ status }) => status === 'pending'));
+    expect(await orders.findOrder(orderId(1n))).toEqual({ ...ORDERS[0], status: 'cancelled', cancelledAt: NOW });
+    const placed = await orders.insertOrder(newOrder({ shipDate: NOW }));
+    expect(await orders.findOrder(placed.id)).toEqual(placed);
+    expect(await persistence.keyAdministration.findKey(NOBODY)).toBeUndefined();
+  });
+
+  test('each connection has the session that it was given', async () => {
+    await using database = await createTestDatabase();
+    await using pooler = await startPgBouncer(database.url, { poolMode: 'session' });
+    const servers = new DatabaseServers(pooler.url);
+    const settings = [{ statement_timeout: '1234', enable_seqscan: 'off' }, { statement_timeout: '4321' }, {}];
+    const opened = await Promise.all(settings.map((session) => servers.open({ session, forWrites: true })));
+    const shown = opened.map(async ({ client }) => {
+      const { rows } = await client.query({
+        text: `select current_setting('statement_timeout'), current_setting('enable_seqscan'), current_setting('TimeZone'),
+          current_setting('default_transaction_isolation')`,
+        rowMode: 'array',
+      });
+      await client.end();
+      return rows[0];
+    });
+    expect(await Promise.all(shown)).toEqual([
+      ['1234ms', 'off', 'UTC', 'read committed'],
+      ['4321ms', 'on', 'UTC', 'read committed'],
+      ['0', 'on', 'UTC', 'read committed'],
+    ]);
+  });
 });
+
+const WAYS: Readonly<Record<string, (persistence: Persistence) => Promise<unknown>>> = {
+  'a ping': ({ ping }) => ping(),
+  'a migration': ({ migrations }) => migrations.migrate(),
+  'a list': ({ orders }) => collect(orders.listOrders()),
+  'a cancel': ({ orders }) => orders.applyCommand(orderId(1n), 'cancel', NOW),
+  'an import': ({ orders }) => orders.importOrders(numbered([pendingOrder(1n)])),
+  'the administration of keys': ({ keyAdministration }) => keyAdministration.listKeys(),
+};
+
+describe.each([
+  ['in transaction mode', { poolMode: 'transaction' }],
+  ['in transaction mode, sessions in turn', { poolMode: 'transaction', config: { server_round_robin: 1 } }],
+  ['in statement mode', { poolMode: 'statement' }],
+] as const)('behind a pooler %s', (_, options) => {
+  test('nothing works, and the reason is told, also while others use it', async () => {
+    await using database = await createTestDatabase();
+    await using pooler = await startPgBouncer(database.url, options);
+    await using others = useAll(pooler.url, 3);
+    for (let start = 0; start < 2; start++) {
+      await using persistence = openPersistence({ databaseUrl: pooler.url });
+      for (const way of Object.values(WAYS)) {
+        const outcome = way(persistence);
+        await expect(outcome).rejects.toThrow(StorageUnavailableError);
+        await expect(outcome).rejects.toThrow('a pooler in transaction mode is in between');
+      }
+    }
+    others.stop();
+  });
+});
+
+/** Clients of somebody else, each of which asks for something again and again. */
+function useAll(url: string, count: number): { stop(): void } & AsyncDisposable {
+  let isStopped = false;
+  const clients = Array.from({ length: count }, async () => {
+    const client = new pg.Client(url);
+    await client.connect();
+    while (!isStopped) await client.query('select pg_sleep(0.01)');
+    await client.end();
+  });
+  const stop = () => {
+    isStopped = true;
+  };
+  return {
+    stop,
+    async [Symbol.asyncDispose]() {
+      stop();
+      await Promise.all(clients);
+    },
+  };
+}

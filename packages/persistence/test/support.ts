@@ -187,3 +187,10 @@ const fieldsOf = (order: Order) => {
 export async function listedText({ persistence }: TestStore, format = ALL_FIELDS): Promise<string> {
   return (await collect(persistence.orders.listOrders().as(format))).join('');
 }
+
+/** Runs a statement on a connection of its own. */
+export async function runSql(url: string, text: string): Promise<void> {
+  const client = new pg.Client(url);
+  await client.connect();
+  await client.query(text).finally(() => client.end());
+}

@@ -1,4 +1,5 @@
-import type { StorageWatch } from './storage-watch.ts';
+import { describeStorageFailure } from '@petstore/persistence';
+import type { StorageState, StorageWatch } from './storage-watch.ts';
 
 /** How limits are counted. */
 export type LimitsMode =
@@ -14,13 +15,13 @@ export interface ReadinessReport {
   readonly status: 'ready' | 'not ready';
   /** Why it is not ready, or what works less well than it should. Empty where all is well. */
   readonly problems: readonly string[];
-  readonly postgres: 'up' | 'down';
+  readonly postgres: 'up' | 'read-only' | 'down';
   readonly limits: LimitsMode | 'unknown';
 }
 
 /** What health is judged by. */
 export interface HealthSources {
-  readonly storage: Pick<StorageWatch, 'isAvailable' | 'check'>;
+  readonly storage: Pick<StorageWatch, 'isAvailable' | 'state' | 'awayReason' | 'check'>;
   readonly limits: {
     mode(): LimitsMode;
     /** Why Redis is away, where it is. */
@@ -64,20 +65,27 @@ export class Health {
     return this.#sources?.limits.modeChanges() ?? 0;
   }
 
-  /** Looks at PostgreSQL anew, unless that was done just now. */
+  /** Looks at PostgreSQL anew, unless that was done just now. Takes a quarter of a second at most. */
   async report(): Promise<ReadinessReport> {
+    const storage = this.#sources?.storage;
     // A server that is stopping is not ready, whatever the database does.
-    const isStorageUp =
-      this.#phase === 'stopping' ? this.isStorageUp : ((await this.#sources?.storage.check()) ?? false);
+    const state = (this.#phase === 'stopping' ? storage?.state : await storage?.check()) ?? 'away';
     const limits = this.limitsMode;
     const problems: string[] = [];
     if (this.#phase === 'starting') problems.push('the server is starting');
     if (this.#phase === 'stopping') problems.push('the server is stopping');
-    if (!isStorageUp) problems.push('PostgreSQL is away');
+    if (state !== 'up') problems.push(describeStorage(state, storage?.awayReason));
     const status = problems.length === 0 ? 'ready' : 'not ready';
     if (limits === 'degraded') problems.push(describeAway(this.#sources?.limits.awayReason()));
-    return { status, problems, postgres: isStorageUp ? 'up' : 'down', limits };
+    return { status, problems, postgres: state === 'away' ? 'down' : state, limits };
   }
+}
+
+function describeStorage(state: Exclude<StorageState, 'up'>, reason: Error | undefined): string {
+  if (state === 'read-only') return 'PostgreSQL is read-only: orders can be read, and not changed';
+  return reason === undefined
+    ? 'PostgreSQL has not been reached, or its schema is not ready'
+    : describeStorageFailure(reason);
 }
 
 const describeAway = (reason: string | undefined): string =>

@@ -1,35 +1,42 @@
 import { StorageUnavailableError } from '@petstore/domain';
+import type { PingResult } from '@petstore/persistence';
 import type { Logger } from 'pino';
+
+/** `read-only`: reads work, and nothing else. */
+export type StorageState = 'up' | 'read-only' | 'away';
 
 export interface StorageWatchOptions {
   /** Whether PostgreSQL responds; rejects with a StorageUnavailableError where not. */
-  ping(): Promise<void>;
+  ping(): Promise<PingResult>;
   /**
    * Called whenever PostgreSQL is there (again), before it counts as available: prepares its schema. Any rejection but a
    * StorageUnavailableError ends the watch.
    */
   prepare(): Promise<void>;
   /** Called at each change, the first one included. */
-  onChange(isAvailable: boolean, reason?: Error): void;
+  onChange(state: StorageState, reason?: Error): void;
   /** Called with what waiting cannot fix, such as a schema of a newer program. The watch has then ended. */
   onFatal(error: Error): void;
 }
 
-/** Between two looks while it is there. */
-const UP_INTERVAL_MS = 1_000;
+/** Between two looks while it is there. With what a ping may take, it decides when a server that hangs is noticed. */
+const UP_INTERVAL_MS = 500;
 /** Between two looks while it is away; also how late its return is noticed. */
 const DOWN_INTERVAL_MS = 250;
 /** No response for so long counts as away. */
 const PING_TIMEOUT_MS = 2_000;
 /** What was seen so recently is not looked at again. */
 const FRESH_MS = 100;
+/** How long a look is waited for where somebody wants to know at once. */
+const CHECK_TIMEOUT_MS = 250;
 
 /** Whether PostgreSQL can be used, by looking again and again. */
 export class StorageWatch {
   readonly #options: StorageWatchOptions;
-  #isAvailable: boolean | undefined;
+  #state: StorageState | undefined;
+  #reason: Error | undefined;
   #checkedAtMs = Number.NEGATIVE_INFINITY;
-  #check: Promise<boolean> | undefined;
+  #look: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
   #fatalError: Error | undefined;
@@ -39,9 +46,19 @@ export class StorageWatch {
     this.#options = options;
   }
 
-  /** Whether it could be used when last looked. */
+  /** What could be done when last looked. */
+  get state(): StorageState {
+    return this.#state ?? 'away';
+  }
+
+  /** Whether it could be read when last looked. */
   get isAvailable(): boolean {
-    return this.#isAvailable === true;
+    return this.state !== 'away';
+  }
+
+  /** Why it is away, where that is known: as seen last. */
+  get awayReason(): Error | undefined {
+    return this.#reason;
   }
 
   /** Resolves when it can be used for the first time. */
@@ -51,7 +68,7 @@ export class StorageWatch {
 
   /** Looks for the first time, and from then on until stopped. @throws what waiting cannot fix */
   async start(): Promise<void> {
-    await this.check();
+    await this.#lookOnce();
     if (this.#fatalError !== undefined) throw this.#fatalError;
   }
 
@@ -60,29 +77,37 @@ export class StorageWatch {
     clearTimeout(this.#timer);
   }
 
-  /** Whether it can be used now. Concurrent calls share one look. */
-  async check(): Promise<boolean> {
-    if (this.#isStopped || performance.now() - this.#checkedAtMs < FRESH_MS) return this.isAvailable;
-    this.#check ??= this.#look().finally(() => {
-      this.#check = undefined;
+  /** What can be done now; as seen last, where looking takes longer than somebody can wait who wants to know at once. */
+  async check(): Promise<StorageState> {
+    if (!this.#isStopped && performance.now() - this.#checkedAtMs >= FRESH_MS) {
+      await settledWithin(this.#lookOnce(), CHECK_TIMEOUT_MS);
+    }
+    return this.state;
+  }
+
+  /** Concurrent calls share one look. */
+  #lookOnce(): Promise<void> {
+    this.#look ??= this.#lookNow().finally(() => {
+      this.#look = undefined;
       this.#checkedAtMs = performance.now();
       this.#lookAgainLater();
     });
-    return this.#check;
+    return this.#look;
   }
 
   #lookAgainLater(): void {
     clearTimeout(this.#timer);
     if (this.#isStopped) return;
     const intervalMs = this.isAvailable ? UP_INTERVAL_MS : DOWN_INTERVAL_MS;
-    this.#timer = setTimeout(() => void this.check(), intervalMs).unref();
+    this.#timer = setTimeout(() => void this.#lookOnce(), intervalMs).unref();
   }
 
-  async #look(): Promise<boolean> {
+  async #lookNow(): Promise<void> {
     try {
       // A migration may take its time; only a ping has to succeed soon.
-      await (this.isAvailable ? withTimeout(this.#options.ping()) : this.#options.prepare());
-      this.#become(true);
+      if (!this.isAvailable) await this.#options.prepare();
+      const { isReadOnly } = await withTimeout(this.#options.ping());
+      this.#become(isReadOnly ? 'read-only' : 'up');
     } catch (error) {
       const reason = error instanceof Error ? error : new Error(String(error));
       if (!this.isAvailable && !(error instanceof StorageUnavailableError)) {
@@ -90,38 +115,47 @@ export class StorageWatch {
         this.#fatalError = reason;
         this.#options.onFatal(reason);
       } else {
-        this.#become(false, reason);
+        this.#become('away', reason);
       }
     }
-    return this.isAvailable;
   }
 
-  #become(isAvailable: boolean, reason?: Error): void {
-    if (this.#isAvailable === isAvailable || this.#isStopped) return;
-    this.#isAvailable = isAvailable;
-    if (isAvailable) this.#firstAvailable.resolve();
-    this.#options.onChange(isAvailable, reason);
+  #become(state: StorageState, reason?: Error): void {
+    if (this.#isStopped) return;
+    this.#reason = reason;
+    if (this.#state === state) return;
+    this.#state = state;
+    if (this.isAvailable) this.#firstAvailable.resolve();
+    this.#options.onChange(state, reason);
   }
 }
 
-async function withTimeout(ping: Promise<void>): Promise<void> {
+async function withTimeout(ping: Promise<PingResult>): Promise<PingResult> {
   const { promise: timeout, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    reject(new StorageUnavailableError(`PostgreSQL did not respond within ${PING_TIMEOUT_MS} ms`));
+    reject(new StorageUnavailableError('PostgreSQL is hung (no response)'));
   }, PING_TIMEOUT_MS);
   try {
-    await Promise.race([ping, timeout]);
+    return await Promise.race([ping, timeout]);
   } finally {
     clearTimeout(timer);
   }
 }
 
+async function settledWithin(work: Promise<void>, timeoutMs: number): Promise<void> {
+  const { promise: timeout, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, timeoutMs);
+  await Promise.race([work, timeout]);
+  clearTimeout(timer);
+}
+
 /** An `onChange` that logs when PostgreSQL goes and comes back. */
 export function logChanges(logger: Logger): StorageWatchOptions['onChange'] {
-  let wasAway = false;
-  return (isAvailable, reason) => {
-    if (!isAvailable) logger.warn({ reason: reason?.message }, 'PostgreSQL is away; waiting for it');
-    else if (wasAway) logger.info('PostgreSQL is back');
-    wasAway = !isAvailable;
+  let before: StorageState = 'up';
+  return (state, reason) => {
+    if (state === 'away') logger.warn({ reason: reason?.message }, 'PostgreSQL is away; waiting for it');
+    else if (state === 'read-only') logger.warn('PostgreSQL is read-only; orders can be read, and not changed');
+    else if (before !== 'up') logger.info('PostgreSQL is back');
+    before = state;
   };
 }

@@ -183,4 +183,5 @@ function failureOf([first, ...others]: readonly unknown[]): StorageUnavailableEr
   return first instanceof StorageUnavailableError ? first : storageUnavailable(first);
 }
 
-const causeOf = (failure: unknown): unknown => (failure instanceof StorageUnavailableError ? failure.cause : failure);
+const causeOf = (failure: unknown): unknown =>
+  failure instanceof StorageUnavailableError && failure.cause instanceof Error ? failure.cause : failure;

@@ -40,9 +40,9 @@ const MARK_USED = prepareStatement<readonly []>(
 );
 
 /** Key look-ups on PostgreSQL, below the ORM: see `openPersistence`. */
-export const createApiKeyStore = ({ reads, writes }: ConnectionPools): ApiKeyStore => ({
+export const createApiKeyStore = ({ keys, writes }: ConnectionPools): ApiKeyStore => ({
   async findSecret(secretHash) {
-    const [row] = await runStatement(reads, FIND_SECRET, [Buffer.from(secretHash)]);
+    const [row] = await runStatement(keys, FIND_SECRET, [Buffer.from(secretHash)]);
     return row && secretOfRow(row);
   },
   async markKeyUsed(id, at) {

@@ -1,5 +1,6 @@
 import type { Order, OrderField, OrderFieldReader, OrderFormat, OrderSink } from '@petstore/domain';
-import { COLUMN_OF_FIELD, type OrderRow, orderOfRow } from './order-rows.ts';
+import { toStorageError } from '../storage-error.ts';
+import { COLUMN_OF_FIELD, notATime, type OrderRow, orderOfRow } from './order-rows.ts';
 import { PipelinedQuery, type QuerySender, type WireConnection } from './pipelined-query.ts';
 import type { PositionGuard } from './replica-position.ts';
 
@@ -30,6 +31,7 @@ export const columnsOf = (fields: readonly OrderField[]): string =>
 
 const TAB = 0x09;
 const NEWLINE = 0x0a;
+const PLUS = 0x2b;
 const DOT = 0x2e;
 const DIGIT_ZERO = 0x30;
 const LETTER_T = 0x54;
@@ -42,6 +44,13 @@ const FALSE = Buffer.from('false');
 const DAY_LENGTH = 10;
 const SECOND_END = 19;
 const RFC_3339_LENGTH = 24;
+
+/** Whether what follows a time's seconds is its zone, UTC, and then the end of the field: a tab or a newline. */
+const isEndInUtc = (bytes: Buffer, i: number): boolean =>
+  bytes[i] === PLUS &&
+  bytes[i + 1] === DIGIT_ZERO &&
+  bytes[i + 2] === DIGIT_ZERO &&
+  (bytes[i + 3] as number) <= NEWLINE; // within the line
 
 /** Reads lines byte by byte: no string, object or number is made on the way. */
 class FormattedLines<Batch> implements LineSink<Batch>, OrderFieldReader {
@@ -91,9 +100,10 @@ class FormattedLines<Batch> implements LineSink<Batch>, OrderFieldReader {
     if (bytes[i] === DOT) {
       for (let digit = bytes[++i] as number; digit >= DIGIT_ZERO; digit = bytes[++i] as number) out[o++] = digit;
     }
+    if (o >= end || !isEndInUtc(bytes, i)) throw notATime(bytes.toString('latin1', start, bytes.indexOf(NEWLINE, i)));
     while (o < end - 1) out[o++] = DIGIT_ZERO;
     out[o] = LETTER_Z;
-    this.#position = i + '+00 '.length; // the zone is UTC; behind it is a tab or a newline
+    this.#position = i + '+00 '.length;
     return end;
   }
 
@@ -167,6 +177,7 @@ class OrderCopy<Batch> extends PipelinedQuery {
   readonly #reject: (error: Error) => void;
   #count = 0;
   #lastId: string | undefined;
+  #failure: Error | undefined;
 
   constructor(
     request: BatchRequest<Batch>,
@@ -188,12 +199,21 @@ class OrderCopy<Batch> extends PipelinedQuery {
 
   /** The server sends a message for each line. */
   override handleCopyData({ chunk }: { readonly chunk: Buffer }): void {
-    this.#sink.addLine(chunk, 0);
+    try {
+      this.#sink.addLine(chunk, 0);
+    } catch (error) {
+      // Nobody else would catch it: this is called when something is read from the socket.
+      this.#failure ??= toStorageError(error);
+    }
     if (++this.#count === this.#request.limit) this.#lastId = chunk.toString('latin1', 0, chunk.indexOf(TAB));
   }
 
   protected override succeed(): void {
     this.#guard?.pass();
+    if (this.#failure !== undefined) {
+      this.#reject(this.#failure);
+      return;
+    }
     const lastId = this.#lastId;
     this.#resolve({ content: this.#sink.finish(lastId === undefined), lastId });
   }

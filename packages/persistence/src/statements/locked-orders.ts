@@ -4,6 +4,9 @@ import { prepareStatement, type QuerySender, runStatement } from './pipelined-qu
 /** How long a command waits for an order that another transaction holds locked, in milliseconds. */
 export const LOCK_WAIT_MS = 2_000;
 
+/** How much longer a statement may take that was sent before the wait was over, in milliseconds. */
+const LAST_STATEMENT_MS = 400;
+
 /** How often the orders that are waited for are looked at, in milliseconds. */
 const LOOK_INTERVAL_MS = 25;
 
@@ -76,8 +79,10 @@ export class LockedOrders {
 
   async #look(): Promise<void> {
     const looked = [...this.#orders];
+    const wanted = `{${looked.map(([id]) => id).join()}}`;
+    const patienceMs = patienceUntil(looked.map(([, { command }]) => command));
     try {
-      const rows = await runStatement(this.#sender, LOOK, [`{${looked.map(([id]) => id).join()}}`]);
+      const rows = await runStatement(this.#sender, LOOK, [wanted], patienceMs);
       this.#sort(looked, new Set(rows.map(([id]) => id)));
     } catch (error) {
       for (const [id, { command }] of looked) {
@@ -114,3 +119,10 @@ export class LockedOrders {
 
 export const lockedError = (): StorageUnavailableError =>
   new StorageUnavailableError('The order is held locked by another transaction.');
+
+/** How long the callers of commands wait for one statement, in milliseconds. */
+export function patienceUntil(commands: Iterable<{ readonly deadlineMs: number }>): number {
+  let deadlineMs = Number.POSITIVE_INFINITY;
+  for (const command of commands) deadlineMs = Math.min(deadlineMs, command.deadlineMs);
+  return deadlineMs + LAST_STATEMENT_MS - performance.now();
+}

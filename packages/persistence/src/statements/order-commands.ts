@@ -1,6 +1,6 @@
 import { decideOrder, type OrderCommand, type OrderId, type OrderTransition } from '@petstore/domain';
-import { isRolledBack } from '../storage-error.ts';
-import { LOCK_WAIT_MS, LockedOrders, lockedError } from './locked-orders.ts';
+import { isConflict, isRolledBack } from '../storage-error.ts';
+import { LOCK_WAIT_MS, LockedOrders, lockedError, patienceUntil } from './locked-orders.ts';
 import { orderOfRow } from './order-rows.ts';
 import { STATEMENTS, type TransitionRow } from './order-transitions.ts';
 import { type QuerySender, runStatement } from './pipelined-query.ts';
@@ -13,6 +13,10 @@ const APART_MAX = 8;
 
 /** How often a command is tried that the rules allow, that finds its order free, and that does not change it. */
 const TRIES_MAX = 3;
+
+/** How often a command is tried that the server undid because of another transaction, and how soon again at most. */
+const CONFLICTS_MAX = 5;
+const CONFLICT_PAUSE_MS = 20;
 
 interface Caller {
   readonly resolve: (transition: OrderTransition) => void;
@@ -27,6 +31,8 @@ interface Entry extends Caller {
   expire(): void;
   /** How often the command found its order free and did not change it. */
   keptCount: number;
+  /** How often the server undid the command alone, because of another transaction. */
+  conflictCount: number;
 }
 
 /** A command that waits until the one before it, for the same order, is done. */
@@ -99,6 +105,7 @@ export class OrderCommands {
         expire: () => this.#expire(id, [first, ...others]),
         countCallers: () => 1 + others.length + (this.#queues.get(id)?.length ?? 0),
         keptCount: 0,
+        conflictCount: 0,
       },
     );
   }
@@ -161,13 +168,12 @@ export class OrderCommands {
     const { one, several, marked } = STATEMENTS[command];
     const isAlone = entries.size === 1 && !areMarked;
     const [statement, wanted] = isAlone ? [one, ids] : [areMarked ? marked : several, `{${ids}}`];
+    const patienceMs = patienceUntil(entries.values());
     let rows: readonly TransitionRow[];
     try {
-      rows = await runStatement(this.#writes, statement, [wanted, now.toISOString()]);
+      rows = await runStatement(this.#writes, statement, [wanted, now.toISOString()], patienceMs);
     } catch (error) {
-      // What made it fail concerns one order, perhaps; the others must not fail with it.
-      if (entries.size > 1 && isRolledBack(error)) await this.#applyEach(batch, error);
-      else for (const { reject } of entries.values()) reject(error);
+      await this.#recover(batch, error);
       return;
     }
     for (const [outcome, ...row] of rows) {
@@ -180,6 +186,21 @@ export class OrderCommands {
       else this.#applyLater(order.id, batch, entry, outcome);
     }
     for (const { resolve } of entries.values()) resolve({ applied: false, order: undefined });
+  }
+
+  async #recover(batch: Batch, error: unknown): Promise<void> {
+    const { entries, ...what } = batch;
+    // What made it fail concerns one order, perhaps; the others must not fail with it.
+    if (entries.size > 1 && isRolledBack(error)) {
+      await this.#applyEach(batch, error);
+      return;
+    }
+    for (const [id, entry] of entries) {
+      const mayTryAgain = isConflict(error) && performance.now() < entry.deadlineMs;
+      if (!mayTryAgain || ++entry.conflictCount >= CONFLICTS_MAX) entry.reject(error);
+      // At once both would meet again.
+      else setTimeout(() => this.#enqueue(id, what, entry), Math.random() * CONFLICT_PAUSE_MS);
+    }
   }
 
   /** A few at a time, so that not all of them wait where the reason was not one of the orders. */

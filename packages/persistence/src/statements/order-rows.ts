@@ -58,5 +58,8 @@ export function orderOfRow(row: OrderRow): Order {
 export function parseTime(text: string): Date {
   const time = new Date(`${text.slice(0, 10)}T${text.slice(11, -3)}Z`);
   if (text.endsWith('+00') && !Number.isNaN(time.getTime())) return time;
-  throw new Error(`not a time as this schema stores it: ${text}`);
+  throw notATime(text);
 }
+
+/** The session has another time zone or style, or the column another type: no time is guessed. */
+export const notATime = (text: string): Error => new Error(`not a time as this schema stores it: ${text}`);

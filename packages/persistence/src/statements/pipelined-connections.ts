@@ -1,11 +1,24 @@
-import type pg from 'pg';
-import { STATEMENT_TIMEOUT_MS } from '../connection-config.ts';
+import pg from 'pg';
 import { storageUnavailable, toStorageError } from '../storage-error.ts';
 import type { OpenConnection } from './open-connection.ts';
 import type { PipelinedQuery, QuerySender } from './pipelined-query.ts';
+import type { ServerPulse } from './server-pulse.ts';
 
-/** How long a connection may leave queries unanswered, in seconds; longer than a statement may take. */
-const SILENCE_LIMIT_SECONDS = STATEMENT_TIMEOUT_MS / 1_000 + 2;
+/**
+ * How often connections are looked at, in milliseconds. Silence is counted in looks: what happens while this process
+ * stands still is no silence of the server's.
+ */
+const LOOK_INTERVAL_MS = 100;
+
+/** A connection that has been silent for so long gets no statement that another one can take. */
+const STALLED_MS = 1_000;
+
+/** Nobody is given up while results come in: those statements wait behind many, and not for a server that hangs. */
+const QUIET_MS = 300;
+
+/** How much longer than for the server's own limit a caller waits, and then how much longer a connection is kept. */
+const PATIENCE_MARGIN_MS = 200;
+const SILENCE_MARGIN_MS = 400;
 
 /** How soon a connection that failed to open is tried again while others serve, in milliseconds. */
 const RECONNECT_DELAY_MS = 250;
@@ -16,60 +29,74 @@ const CLOSE_TIMEOUT_MS = 2_000;
 /** Errors after which a connection's prepared statements, or its server, are not what we think they are. */
 const STALE_STATEMENT_STATES = new Set(['0A000', '25006', '26000', '42P05']);
 
-/** One connection, and how many of its queries are complete. */
-class PipelinedConnection {
-  readonly #client: pg.Client;
-  #sentCount = 0;
-  #answeredCount = 0;
-  #answeredCountBefore = 0;
-  #silentSeconds = 0;
+const TOO_LATE = storageUnavailable('it did not respond in time');
+const ALL_LATE = storageUnavailable('all connections wait for responses');
 
-  constructor(client: pg.Client) {
-    this.#client = client;
-  }
+/** Room for one connection, with the queries that are sent on it. */
+class Slot {
+  connecting: Promise<void> | undefined;
+  retryAtMs = 0;
+  client: pg.Client | undefined;
+  /** In the order in which they were sent; those that wait for the connection included. */
+  readonly #underWay = new Set<PipelinedQuery>();
+  #givenUpCount = 0;
+  #silentSince = 0;
 
-  /** How many of its queries are under way. */
   get owedCount(): number {
-    return this.#sentCount - this.#answeredCount;
+    return this.#underWay.size;
   }
 
-  send(query: PipelinedQuery): void {
-    query.onAnswered = this.#onAnswered;
-    this.#sentCount++;
-    this.#client.query(query);
+  /** Whether it still owes what was given up. More statements behind that would be carried out late, and for nobody. */
+  get isClogged(): boolean {
+    return this.#givenUpCount > 0;
   }
 
-  /** To be called every second. Closes a connection whose server hangs. */
-  checkSilence(): void {
-    const isSilent = this.owedCount > 0 && this.#answeredCount === this.#answeredCountBefore;
-    this.#silentSeconds = isSilent ? this.#silentSeconds + 1 : 0;
-    this.#answeredCountBefore = this.#answeredCount;
-    if (this.#silentSeconds >= SILENCE_LIMIT_SECONDS) this.#destroy();
+  /** How long it has responded to none of its queries. */
+  silentMs(look: number): number {
+    return this.#underWay.size === 0 ? 0 : (look - this.#silentSince) * LOOK_INTERVAL_MS;
+  }
+
+  add(query: PipelinedQuery, look: number): void {
+    if (this.#underWay.size === 0) this.#silentSince = look;
+    query.sentAtLook = look;
+    this.#underWay.add(query);
+  }
+
+  remove(query: PipelinedQuery, look: number): void {
+    this.#silentSince = look;
+    if (this.#underWay.delete(query) && query.isGivenUp) this.#givenUpCount--;
+  }
+
+  giveUp(error: Error, isLate: (query: PipelinedQuery) => boolean): void {
+    for (const query of this.#underWay) {
+      if (query.isGivenUp || !isLate(query)) continue;
+      this.#givenUpCount++;
+      query.giveUp(error);
+    }
+  }
+
+  /** Fails the queries in flight. The next query opens another connection. */
+  destroy(): void {
+    this.client?.connection.stream.destroy();
+    this.client = undefined;
   }
 
   /** Ends once every query is complete, at the latest after {@link CLOSE_TIMEOUT_MS}. */
   async close(): Promise<void> {
-    const deadline = setTimeout(() => this.#destroy(), CLOSE_TIMEOUT_MS);
-    await this.#client.end();
+    await this.connecting?.catch(() => {});
+    const deadline = setTimeout(() => this.destroy(), CLOSE_TIMEOUT_MS);
+    await this.client?.end();
     clearTimeout(deadline);
-  }
-
-  readonly #onAnswered = (error?: Error): void => {
-    this.#answeredCount++;
-    // A migration, for instance, has changed what the connection's statements were prepared for.
-    if (error !== undefined && 'code' in error && STALE_STATEMENT_STATES.has(String(error.code))) this.#destroy();
-  };
-
-  /** Fails the queries in flight. The next query opens another connection. */
-  #destroy(): void {
-    this.#client.connection.stream.destroy();
   }
 }
 
-interface Slot {
-  connection?: PipelinedConnection;
-  connecting?: Promise<PipelinedConnection>;
-  retryAt: number;
+export interface PoolOptions {
+  /** How many connections; those that commit gain from more, because a connection commits one by one. */
+  readonly size: number;
+  /** When the server gives a statement up. */
+  readonly statementTimeoutMs: number;
+  /** What is known of the server by all pools together. */
+  readonly pulse: ServerPulse;
 }
 
 /**
@@ -82,57 +109,116 @@ interface Slot {
 export class PipelinedConnections implements QuerySender {
   readonly #openConnection: OpenConnection;
   readonly #slots: readonly Slot[];
-  readonly #silenceCheck: NodeJS.Timeout;
+  readonly #pulse: ServerPulse;
+  readonly #patienceMs: number;
+  readonly #silenceLimitMs: number;
+  readonly #looking: NodeJS.Timeout;
+  #look = 0;
+  #heardAtLook = Number.NEGATIVE_INFINITY;
   #nextIndex = 0;
   #closed = false;
 
-  /** @param size how many connections; those that commit gain from more, because a connection commits one by one */
-  constructor(openConnection: OpenConnection, size: number) {
+  constructor(openConnection: OpenConnection, { size, statementTimeoutMs, pulse }: PoolOptions) {
     this.#openConnection = openConnection;
-    this.#slots = Array.from({ length: size }, () => ({ retryAt: 0 }));
-    this.#silenceCheck = setInterval(() => {
-      for (const { connection } of this.#slots) connection?.checkSilence();
-    }, 1_000).unref();
+    this.#slots = Array.from({ length: size }, () => new Slot());
+    this.#pulse = pulse;
+    this.#patienceMs = statementTimeoutMs + PATIENCE_MARGIN_MS;
+    this.#silenceLimitMs = statementTimeoutMs + SILENCE_MARGIN_MS;
+    this.#looking = setInterval(() => this.#lookAtAll(), LOOK_INTERVAL_MS).unref();
+    pulse.join(this);
+  }
+
+  /** How long ago the server was last heard of, in milliseconds. */
+  get heardAgoMs(): number {
+    return (this.#look - this.#heardAtLook) * LOOK_INTERVAL_MS;
   }
 
   send(query: PipelinedQuery): void {
-    const slot = this.#nextSlot();
-    const connection = this.#leastOwing();
-    // While a connection is being opened, the others serve.
-    if (connection === undefined) {
+    if (this.#pulse.hung === undefined) this.sendUnasked(query);
+    else query.handleError(this.#pulse.hung);
+  }
+
+  /** Sends a query although the server hangs, as far as is known. */
+  sendUnasked(query: PipelinedQuery): void {
+    const inTurn = this.#nextSlot();
+    const slot = this.#leastOwing() ?? (inTurn.client ? this.#slots.find(({ client }) => !client) : inTurn);
+    if (slot === undefined) {
+      query.handleError(ALL_LATE);
+      return;
+    }
+    query.onAnswered = (answered, error) => this.#onAnswered(slot, answered, error);
+    slot.add(query, this.#look);
+    if (slot.client === undefined) {
       void this.#sendWhenConnected(slot, query);
       return;
     }
-    if (slot.connection === undefined && slot.retryAt <= performance.now()) this.#connect(slot).catch(() => {});
-    connection.send(query);
+    slot.client.query(query);
+    // While a connection is being opened, the others serve.
+    if (inTurn.client === undefined && inTurn.retryAtMs <= performance.now()) this.#connect(inTurn).catch(() => {});
+  }
+
+  /** Fails all queries, and closes all connections. */
+  abandon(error: Error): void {
+    for (const slot of this.#slots) {
+      slot.giveUp(error, () => true);
+      slot.destroy();
+    }
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    clearInterval(this.#silenceCheck);
-    await Promise.all(
-      this.#slots.map(async (slot) => {
-        const connection = slot.connection ?? (await slot.connecting?.catch(() => undefined));
-        await connection?.close();
-      }),
-    );
+    await Promise.all(this.#slots.map((slot) => slot.close()));
+    clearInterval(this.#looking);
   }
 
-  /** Of several that owe the same, the next in turn. */
-  #leastOwing(): PipelinedConnection | undefined {
-    let least: PipelinedConnection | undefined;
+  #lookAtAll(): void {
+    this.#look++;
+    let longestMs = 0;
+    for (const slot of this.#slots) {
+      const silentMs = slot.silentMs(this.#look);
+      if (silentMs >= QUIET_MS) slot.giveUp(TOO_LATE, this.#isLate);
+      if (silentMs >= this.#silenceLimitMs) slot.destroy();
+      longestMs = Math.max(longestMs, silentMs);
+    }
+    if (longestMs >= QUIET_MS) this.#pulse.onSilence(longestMs);
+  }
+
+  readonly #isLate = ({ sentAtLook, patienceMs = this.#patienceMs }: PipelinedQuery): boolean =>
+    (this.#look - sentAtLook) * LOOK_INTERVAL_MS >= patienceMs;
+
+  #onAnswered(slot: Slot, query: PipelinedQuery, error?: Error): void {
+    slot.remove(query, this.#look);
+    if (error === undefined) {
+      this.#heardAtLook = this.#look;
+    } else if (error instanceof pg.DatabaseError) {
+      this.#heardAtLook = this.#look;
+      // A migration, for instance, has changed what the connection's statements were prepared for.
+      if (STALE_STATEMENT_STATES.has(error.code ?? '')) slot.destroy();
+    }
+  }
+
+  /** Of several that owe the same, the next in turn. Those that are silent come last. */
+  #leastOwing(): Slot | undefined {
+    let least: Slot | undefined;
+    let leastOwed = Number.POSITIVE_INFINITY;
     for (let i = 0; i < this.#slots.length; i++) {
-      const { connection } = this.#slots[(this.#nextIndex + i) % this.#slots.length] as Slot; // within the array
-      if (connection === undefined) continue;
-      if (connection.owedCount === 0) return connection;
-      if (least === undefined || connection.owedCount < least.owedCount) least = connection;
+      const slot = this.#slots[(this.#nextIndex + i) % this.#slots.length] as Slot; // within the array
+      if (slot.client === undefined || slot.isClogged) continue;
+      if (slot.owedCount === 0) return slot;
+      const owed = slot.silentMs(this.#look) >= STALLED_MS ? Number.MAX_VALUE : slot.owedCount;
+      if (least !== undefined && owed >= leastOwed) continue;
+      least = slot;
+      leastOwed = owed;
     }
     return least;
   }
 
   async #sendWhenConnected(slot: Slot, query: PipelinedQuery): Promise<void> {
     try {
-      (await this.#connect(slot)).send(query);
+      await this.#connect(slot);
+      if (slot.client === undefined) throw storageUnavailable('the connection was lost');
+      if (query.isGivenUp) slot.remove(query, this.#look);
+      else slot.client.query(query);
     } catch (error) {
       query.handleError(toStorageError(error));
     }
@@ -143,33 +229,35 @@ export class PipelinedConnections implements QuerySender {
     return this.#slots[this.#nextIndex] as Slot; // the index is within the array
   }
 
-  #connect(slot: Slot): Promise<PipelinedConnection> {
+  #connect(slot: Slot): Promise<void> {
     slot.connecting ??= this.#open(slot).finally(() => {
-      delete slot.connecting;
+      slot.connecting = undefined;
     });
     return slot.connecting;
   }
 
-  async #open(slot: Slot): Promise<PipelinedConnection> {
+  async #open(slot: Slot): Promise<void> {
     if (this.#closed) throw storageUnavailable('this process has closed its connections');
-    let connection: PipelinedConnection | undefined;
+    let client: pg.Client | undefined;
     // The queries in flight fail by themselves, and the next one opens another connection.
     const forget = () => {
-      if (slot.connection === connection) delete slot.connection;
+      if (slot.client === client) slot.client = undefined;
     };
     try {
-      connection = new PipelinedConnection(await this.#openConnection(forget));
+      client = await this.#openConnection(forget);
     } catch (error) {
-      slot.retryAt = performance.now() + RECONNECT_DELAY_MS;
+      slot.retryAtMs = performance.now() + RECONNECT_DELAY_MS;
       throw error;
     }
-    slot.connection = connection;
-    return connection;
+    slot.client = client;
+    this.#heardAtLook = this.#look;
   }
 }
 
 /** The connections of a store, by what runs on them, so that short statements never queue behind long ones. */
 export interface ConnectionPools {
+  /** For pings and look-ups of keys, which no lock of orders holds up. */
+  readonly keys: PipelinedConnections;
   /** For short reads. */
   readonly reads: PipelinedConnections;
   /** For statements that commit. */

@@ -36,21 +36,38 @@ export interface QuerySender {
  * @see https://www.postgresql.org/docs/current/protocol-flow.html
  */
 export abstract class PipelinedQuery implements pg.Submittable {
-  /** Called once, when the server has responded. Set by the connection that sends the query. */
-  onAnswered: ((error?: Error) => void) | undefined;
+  /** Called once, when the server has responded or the connection is lost. Set by the connection that sends the query. */
+  onAnswered: ((query: PipelinedQuery, error?: Error) => void) | undefined;
+  /** When it was sent, in the looks of the pool that sends it. */
+  sentAtLook = 0;
+  /** How long its caller waits, in milliseconds. @default as long as the pool says */
+  patienceMs: number | undefined;
+  #isGivenUp = false;
+
+  /** Whether its caller waits no longer. The server may carry it out all the same. */
+  get isGivenUp(): boolean {
+    return this.#isGivenUp;
+  }
 
   submit(connection: pg.Connection): void {
     this.write(connection as unknown as WireConnection); // see WireConnection
   }
 
   handleReadyForQuery(): void {
-    this.onAnswered?.();
-    this.succeed();
+    this.onAnswered?.(this);
+    if (!this.#isGivenUp) this.succeed();
   }
 
   handleError(error: Error): void {
-    this.onAnswered?.(error);
-    this.fail(toStorageError(error));
+    this.onAnswered?.(this, error);
+    if (!this.#isGivenUp) this.fail(toStorageError(error));
+  }
+
+  /** Fails for its caller. What the server still sends for it is passed over. */
+  giveUp(error: Error): void {
+    if (this.#isGivenUp) return;
+    this.#isGivenUp = true;
+    this.fail(error);
   }
 
   // Messages that carry nothing we need.
@@ -84,15 +101,19 @@ export const prepareStatement = <Row extends readonly Field[]>(name: string, tex
 /**
  * Runs a statement in one round trip.
  *
+ * @param patienceMs how long the caller waits, where that is not as long as the sender's callers do
  * @throws StorageUnavailableError
  */
 export function runStatement<Row extends readonly Field[]>(
   sender: QuerySender,
   statement: PreparedStatement<Row>,
   values: readonly StatementValue[],
+  patienceMs?: number,
 ): Promise<readonly Row[]> {
   return new Promise((resolve, reject) => {
-    sender.send(new StatementQuery(statement, values, resolve, reject));
+    const query = new StatementQuery(statement, values, resolve, reject);
+    query.patienceMs = patienceMs;
+    sender.send(query);
   });
 }
 

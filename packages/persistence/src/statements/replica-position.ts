@@ -66,8 +66,9 @@ export async function probeReplica(
   replica: QuerySender,
   position: LogPosition,
   former: LogPosition | undefined,
+  patienceMs: number,
 ): Promise<ReplicaProbe> {
-  const [row] = await runStatement(replica, PROBE, [position.lsn, former?.lsn ?? '0/0']);
+  const [row] = await runStatement(replica, PROBE, [position.lsn, former?.lsn ?? '0/0'], patienceMs);
   if (row === undefined) throw new Error('the replica returned no row');
   const [isStandby, identity, timeline, lag, hasFormer] = row;
   return { problem: problemOf(), lagBytes: Number(lag) };

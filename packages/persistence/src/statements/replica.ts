@@ -11,6 +11,7 @@ import {
   type ReplicaProblem,
   takePosition,
 } from './replica-position.ts';
+import type { ServerPulse } from './server-pulse.ts';
 
 /** Where long lists are read. */
 export type ReplicaState =
@@ -34,6 +35,8 @@ export interface ReplicaPools {
 
 interface ReplicaOptions {
   readonly pools: ReplicaPools;
+  /** That of the pools. */
+  readonly pulse: ServerPulse;
   /** Connections to the primary for short reads. */
   readonly primary: QuerySender;
   /** Called with the first state that is seen, and whenever it changes. */
@@ -135,6 +138,7 @@ export class Replica {
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
+    this.#options.pulse.close();
     this.#giveUpReads();
     await Promise.all(Object.values(this.#options.pools).map((pool) => pool.close()));
   }
@@ -185,8 +189,8 @@ export class Replica {
     let lagBytes: number | undefined;
     try {
       const position = await this.#positionToLookFor();
-      const probe = probeReplica(this.#options.pools.batches, position, this.#formerPosition);
-      ({ problem, lagBytes } = await withTimeout(probe));
+      const { batches } = this.#options.pools;
+      ({ problem, lagBytes } = await probeReplica(batches, position, this.#formerPosition, LOOK_TIMEOUT_MS));
     } catch (error) {
       problem = error instanceof Error ? error.message : String(error);
       this.#giveUpReads();
@@ -210,15 +214,5 @@ export class Replica {
     this.#state = state;
     const isSame = state.readFrom === before.readFrom && before !== FIRST_STATE;
     if (!isSame) this.#options.onChange?.(state);
-  }
-}
-
-async function withTimeout<Value>(work: Promise<Value>): Promise<Value> {
-  const { promise: timeout, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error('it does not respond')), LOOK_TIMEOUT_MS);
-  try {
-    return await Promise.race([work, timeout]);
-  } finally {
-    clearTimeout(timer);
   }
 }
