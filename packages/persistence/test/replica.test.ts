@@ -103,8 +103,8 @@ describe('while the standby follows', () => {
     const { persistence } = opened;
     await persistence.orders.generateOrders({ count: 10_000, seed: 1, now: NOW });
     const list = async () => expect(await idsOf(persistence)).toEqual(upTo(10_000));
-    await expectReads(list, { replica: 5, primary: 0 });
-    await expectReads(() => Promise.all(Array.from({ length: 20 }, list)), { replica: 5, primary: 0 });
+    await expectReads(list, { replica: 3, primary: 0 });
+    await expectReads(() => Promise.all(Array.from({ length: 20 }, list)), { replica: 3, primary: 0 });
     await onPrimary.query('delete from orders where id > 200');
     await expectReads(async () => expect(await idsOf(persistence)).toEqual(upTo(200)), { replica: 0, primary: 0 });
   });
@@ -141,7 +141,7 @@ describe('while the standby follows', () => {
 
   test('a list holds once each what was committed before it began, however far the standby has come', async () => {
     const { persistence } = opened;
-    await persistence.orders.generateOrders({ count: 2_500, seed: 3, now: NOW });
+    await persistence.orders.generateOrders({ count: 5_000, seed: 3, now: NOW });
     const before = readsOf(persistence);
     let isOver = false;
     const hinder = (async () => {
@@ -177,7 +177,7 @@ describe('while the standby follows', () => {
   test('where it stays behind the primary is read, until it has come up', async () => {
     const { persistence, states } = opened;
     await persistence.orders.generateOrders({ count: 3_000, seed: 4, now: NOW });
-    await expectReads(() => idsOf(persistence), { replica: 2, primary: 0 });
+    await expectReads(() => idsOf(persistence), { replica: 1, primary: 0 });
     await pauseReplay();
     await persistence.orders.insertOrder(newOrder());
     expect(await idsOf(persistence)).toEqual(upTo(3_001));
@@ -191,7 +191,7 @@ describe('while the standby follows', () => {
     expect(readsOf(persistence).replica).toBe(before.replica);
     await onStandby.query('select pg_wal_replay_resume()');
     await opened.readFrom('replica');
-    await expectReads(async () => expect(await idsOf(persistence)).toEqual(upTo(3_001)), { replica: 2, primary: 0 });
+    await expectReads(async () => expect(await idsOf(persistence)).toEqual(upTo(3_001)), { replica: 1, primary: 0 });
   });
 
   test('a list that began while the log stands at the end of a page is read from it', async () => {
@@ -212,7 +212,7 @@ describe('while the standby follows', () => {
     // The server may write something of its own at any time, but hardly in each of these attempts.
     let reads = 0;
     for (let attempt = 0; attempt < 10 && reads === 0; attempt++) reads = await listAtEndOfPage();
-    expect(reads).toBe(2);
+    expect(reads).toBe(1);
   });
 
   test('it is read by a role without any privileges on the server', async () => {
@@ -232,7 +232,7 @@ describe('while the standby follows', () => {
       await using wrong = openOn(primary.url, url);
       await expect.poll(() => wrong.states, { timeout: 30_000 }).toHaveLength(1);
       expect(await idsOf(wrong.persistence)).toEqual(upTo(3_000));
-      expect(readsOf(wrong.persistence)).toEqual({ replica: 0, primary: 2 });
+      expect(readsOf(wrong.persistence)).toEqual({ replica: 0, primary: 1 });
       const problem = url === other.url ? 'it is not a copy of the database in DATABASE_URL' : 'it is no standby';
       expect(wrong.states).toEqual([{ readFrom: 'primary', problem }]);
     }
@@ -247,7 +247,7 @@ test('a server that still follows a former primary is never read, however much i
   await after.persistence.orders.insertOrder(newOrder());
   const expected = await idsOf(after.persistence);
   await opened.persistence.orders.generateOrders({ count: 20_000, seed: 9, now: NOW });
-  await expectReads(() => idsOf(opened.persistence), { replica: 12, primary: 0 });
+  await expectReads(() => idsOf(opened.persistence), { replica: 6, primary: 0 });
   await after.readFrom('primary');
   expect(after.states).toEqual([{ readFrom: 'primary', problem: 'it is on timeline 1, the primary on 2' }]);
   expect(await idsOf(after.persistence)).toEqual(expected);
@@ -270,7 +270,7 @@ async function listAround(persistence: Persistence, event: () => Promise<void> |
 }
 
 describe('a list goes on from the primary when, in the middle of it,', () => {
-  const COUNT = 30_000;
+  const COUNT = 60_000;
   test.each([
     { event: 'the standby hangs', begin: () => standby.pause(), end: () => standby.resume() },
     { event: 'the standby is killed', begin: () => standby.kill(), end: () => standby.restart() },

@@ -22,8 +22,8 @@ import type { LogPosition } from './replica-position.ts';
 
 /** Orders in the first batch: a short list is one prepared statement, and a long one begins at once. */
 const FIRST_BATCH = 250;
-/** Orders in every other batch: some 200 kB of text, of which a listing holds two at most. */
-const BATCH = 2_000;
+/** Orders in every other batch: some 400 kB of text, of which a listing holds two at most. */
+const BATCH = 4_000;
 
 /** Where a batch begins. */
 interface Place {
