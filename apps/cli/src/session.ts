@@ -1,7 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { openPersistence, type Persistence } from '@petstore/persistence';
-import { openEmbeddedPostgres, openPrivateRedis, type RedisTarget, type StorageSettings } from '@petstore/runtime';
+import {
+  type DatabaseUrls,
+  openEmbeddedPostgres,
+  openPrivateRedis,
+  type RedisTarget,
+  type StorageSettings,
+} from '@petstore/runtime';
 
 /** What a command works with, the same as a server with these settings. */
 export interface Session extends AsyncDisposable {
@@ -14,7 +20,7 @@ export interface Session extends AsyncDisposable {
 /** Connects to the database of the settings: the embedded one is found where a server runs it, and run by us otherwise. */
 export async function openSession(settings: StorageSettings): Promise<Session> {
   await using resources = new AsyncDisposableStack();
-  let { databaseUrl } = settings;
+  let databaseUrl: string | DatabaseUrls | undefined = settings.databaseUrls;
   if (databaseUrl === undefined) {
     const embedded = await openEmbeddedPostgres(settings.dataFolder);
     resources.defer(() => embedded.release());

@@ -52,7 +52,7 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   await using resources = new AsyncDisposableStack();
   const logger = await createLogger({ level: settings.logLevel, format: settings.logFormat });
   // A port in use is noticed before an embedded database is made for nothing.
-  if (settings.databaseUrl === undefined && !reusePort) await assertPortIsFree({ host, port, setting: 'PORT' });
+  if (settings.databaseUrls === undefined && !reusePort) await assertPortIsFree({ host, port, setting: 'PORT' });
   logRisks(settings, logger);
 
   // Health and metrics come first: a server that waits for PostgreSQL is alive, and not ready.
@@ -75,9 +75,9 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   // Storage: orders and keys in PostgreSQL, limits in Redis.
   const backends = await openBackends(settings, { logger, signal }, resources);
   signal.throwIfAborted();
-  const { databaseReplicaUrl } = settings;
-  const replica = databaseReplicaUrl ? { url: databaseReplicaUrl, onChange: logReplicaChanges(logger) } : undefined;
-  const persistence = resources.use(openPersistence({ databaseUrl: backends.databaseUrl, replica }));
+  const { databaseReplicaUrls: urls } = settings;
+  const replica = urls ? { urls, onChange: logReplicaChanges(logger) } : undefined;
+  const persistence = resources.use(openPersistence({ databaseUrl: backends.databaseUrls, replica }));
   replicaReads.observe(persistence.replica);
   const { apiKeys, orders, pets, migrations } = persistence;
   const onBackgroundError = (err: unknown) => logger.error({ err }, 'a task in the background failed');

@@ -12,8 +12,8 @@ import { z } from 'zod';
 
 /** What the environment sets of the server. */
 export interface Settings extends StorageSettings {
-  /** A standby of the database, where long lists are read. */
-  readonly databaseReplicaUrl?: string | undefined;
+  /** A standby of the database, where long lists are read; of several the first one that can be reached. */
+  readonly databaseReplicaUrls?: readonly string[] | undefined;
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
@@ -125,7 +125,7 @@ export function readSettings(environment: Environment, { workingFolder, isTermin
   const { PORT: port } = values;
   return {
     ...toStorageSettings(values, workingFolder),
-    databaseReplicaUrl: values.DATABASE_REPLICA_URL,
+    databaseReplicaUrls: values.DATABASE_REPLICA_URL,
     host: values.HOST,
     port,
     reusePort: values.REUSE_PORT,

@@ -39,7 +39,9 @@ export interface PersistenceOptions {
   /** Several are the servers of one database, of which at most one takes writes. */
   readonly databaseUrl: string | readonly string[];
   /** A standby of that database, to read long lists from. */
-  readonly replica?: { readonly url: string; readonly onChange?: (state: ReplicaState) => void } | undefined;
+  readonly replica?:
+    | { readonly urls: readonly string[]; readonly onChange?: (state: ReplicaState) => void }
+    | undefined;
   /** Connections for pings and look-ups of keys. @default 2 */
   readonly keyConnections?: number;
   /** Connections for short reads. @default 2 */
@@ -52,23 +54,21 @@ export interface PersistenceOptions {
   readonly scanConnections?: number;
 }
 
+/** How long a search waits for a lock, and how long behind other searches, in milliseconds. */
+const SEARCH_LOCK_TIMEOUT_MS = 1_000;
+const SEARCH_QUEUE_PATIENCE_MS = 1_500;
+
 /**
  * A search takes one processor only; and which plan is best depends on how rare the orders are that it looks for. It may
- * take longer than others, but not because it waits for a lock.
+ * take longer than other statements, but not because it waits for something.
  */
 const SCAN_SESSION: SessionSettings = {
+  statement_timeout: String(STATEMENT_TIMEOUT_MS),
+  lock_timeout: String(SEARCH_LOCK_TIMEOUT_MS),
   max_parallel_workers_per_gather: '0',
   jit: 'off',
   plan_cache_mode: 'force_custom_plan',
-  lock_timeout: String(SHORT_STATEMENT_TIMEOUT_MS),
 };
-
-/** What the statements of a pool need of its connections. */
-interface PoolNeeds {
-  readonly settings?: SessionSettings;
-  readonly forWrites?: boolean;
-  readonly timeoutMs?: number;
-}
 
 /** How long the first of two pings is waited for, in milliseconds. */
 const FIRST_PING_MS = 700;
@@ -96,16 +96,16 @@ export function openPersistence({
   scanConnections = 2,
 }: PersistenceOptions): Persistence {
   assertDriverFits();
-  const pulse = new ServerPulse(() => pingBy({ send: (query) => pools.keys.sendUnasked(query) }));
   const servers = new DatabaseServers(databaseUrl);
   const opener = new ConnectionOpener(servers);
+  const pulse = new ServerPulse(() => pingBy({ send: (query) => pools.keys.sendUnasked(query) }));
   const pool = poolsOn((needs) => opener.pipelined(needs), pulse);
   const pools: ConnectionPools = {
     keys: pool(keyConnections, {}),
     reads: pool(readConnections, {}),
-    writes: pool(writeConnections, { settings: COMMAND_SESSION, forWrites: true }),
+    writes: pool(writeConnections, COMMAND_SESSION, { forWrites: true }),
     batches: pool(batchConnections, {}),
-    scans: pool(scanConnections, { settings: SCAN_SESSION, timeoutMs: STATEMENT_TIMEOUT_MS }),
+    scans: pool(scanConnections, SCAN_SESSION, { queuePatienceMs: SEARCH_QUEUE_PATIENCE_MS }),
   };
   const replica =
     replicaOptions && openReplica({ ...replicaOptions, primary: pools.reads, batchConnections, scanConnections });
@@ -128,14 +128,22 @@ export function openPersistence({
   };
 }
 
+/** What the statements of a pool need besides the settings of its sessions. */
+interface PoolNeeds {
+  readonly forWrites?: boolean;
+  readonly queuePatienceMs?: number;
+}
+
 /** Makes pools of connections to the same server. */
 function poolsOn(open: (needs: Pick<OpenOptions, 'session' | 'forWrites'>) => OpenConnection, pulse: ServerPulse) {
   return (
     size: number,
-    { settings = {}, forWrites = false, timeoutMs = SHORT_STATEMENT_TIMEOUT_MS }: PoolNeeds,
+    settings: SessionSettings,
+    { forWrites = false, ...patience }: PoolNeeds = {},
   ): PipelinedConnections => {
-    const session = { statement_timeout: String(timeoutMs), ...settings };
-    return new PipelinedConnections(open({ session, forWrites }), { size, statementTimeoutMs: timeoutMs, pulse });
+    const session = { statement_timeout: String(SHORT_STATEMENT_TIMEOUT_MS), ...settings };
+    const statementTimeoutMs = Number(session.statement_timeout);
+    return new PipelinedConnections(open({ session, forWrites }), { size, statementTimeoutMs, ...patience, pulse });
   };
 }
 
@@ -145,13 +153,13 @@ interface ReplicaNeeds extends NonNullable<PersistenceOptions['replica']> {
   readonly scanConnections: number;
 }
 
-function openReplica({ url, onChange, primary, batchConnections, scanConnections }: ReplicaNeeds): Replica {
-  const servers = new DatabaseServers(url);
+function openReplica({ urls, onChange, primary, batchConnections, scanConnections }: ReplicaNeeds): Replica {
+  const servers = new DatabaseServers(urls);
   const pulse = new ServerPulse(() => pingBy({ send: (query) => pools.batches.sendUnasked(query) }));
   const pool = poolsOn(({ session }) => pipelinedToReplica(servers, session), pulse);
   const pools = {
     batches: pool(batchConnections, {}),
-    scans: pool(scanConnections, { settings: SCAN_SESSION, timeoutMs: STATEMENT_TIMEOUT_MS }),
+    scans: pool(scanConnections, SCAN_SESSION, { queuePatienceMs: SEARCH_QUEUE_PATIENCE_MS }),
   };
   return new Replica({ primary, pools, pulse, onChange });
 }

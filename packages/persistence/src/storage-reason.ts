@@ -28,6 +28,7 @@ const PHRASES: Readonly<Record<string, string>> = {
 const WORDS: readonly (readonly [RegExp, string])[] = [
   [/timeout|did not respond/i, 'PostgreSQL is hung (no response)'],
   [/^Connection terminated|not queryable/, 'PostgreSQL is away (the connection was lost)'],
+  [/read-only/, 'PostgreSQL is read-only'],
   [/password/i, 'PostgreSQL refuses the login (no password, or one that cannot be used)'],
   [/SSL/, 'PostgreSQL does not offer TLS, which the settings want'],
 ];
@@ -43,7 +44,8 @@ const URL_LIKE = /\b[a-z][a-z\d+.-]*:\/\/\S+/gi;
  * codes are repeated: their messages may name users and addresses.
  */
 export function describeStorageFailure(error: unknown): string {
-  if (error instanceof AggregateError) return describeStorageFailure(error.errors[0]);
+  // Of several servers, or several addresses of one.
+  if (error instanceof AggregateError) return [...new Set(error.errors.map(describeStorageFailure))].join('; ');
   if (error instanceof StorageUnavailableError && error.cause instanceof Error)
     return describeStorageFailure(error.cause);
   if (error instanceof StorageUnavailableError) return error.message.replace(URL_LIKE, '***');

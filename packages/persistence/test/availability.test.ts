@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { generateApiKeyId, type OrderListing, orderId, petId, StorageUnavailableError } from '@petstore/domain';
 import { createTestDatabase, type PrivateServer, startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openPersistence, type Persistence } from '../src/index.ts';
+import { describeStorageFailure, openPersistence, type Persistence } from '../src/index.ts';
 import { ALL_FIELDS, collect, NOBODY, NOW, newOrder, numbered, pendingOrder } from './support.ts';
 
 type Way = (persistence: Persistence) => Promise<unknown>;
@@ -74,6 +75,20 @@ describe.concurrent('a PostgreSQL that accepts connections and says nothing', ()
     const begin = performance.now();
     await expect(way(persistence)).rejects.toThrow(StorageUnavailableError);
     expect(performance.now() - begin).toBeLessThan(5_500); // a connection that was made is given up after seven
+  });
+
+  test('is sent nothing once that is known', async () => {
+    await using silent = await startSilentServer();
+    await using persistence = openPersistence({
+      databaseUrl: `postgres://petstore@127.0.0.1:${silent.port}/petstore`,
+      keyConnections: 1,
+    });
+    const find = () => persistence.orders.findOrder(orderId(1n)).then(() => 'found', describeStorageFailure);
+    expect(await find()).toBe('PostgreSQL is hung (no response)');
+    for (let i = 0; i < 40; i++) {
+      expect(await Promise.race([find(), sleep(90, 'it waits')])).toBe('PostgreSQL is hung (no response)');
+      await sleep(100);
+    }
   });
 });
 

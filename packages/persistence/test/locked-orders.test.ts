@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { type OrderId, orderId, StorageUnavailableError } from '@petstore/domain';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openPersistence } from '../src/index.ts';
 import { importOrders, NOW, newOrder, pendingOrder, useTestStore } from './support.ts';
 
 const store = useTestStore();
@@ -85,6 +86,67 @@ describe('while another transaction holds orders locked', () => {
     await setTimeout(100);
     await store.query('commit');
     expect(await cancelling).toEqual({ applied: false, order: undefined });
+  });
+});
+
+test('nobody waits for as long as somebody holds all orders locked, however many ask', async () => {
+  const ids = await storeOrders(60);
+  await using persistence = openPersistence({
+    databaseUrl: store.url,
+    writeConnections: 1,
+    readConnections: 1,
+    scanConnections: 1,
+  });
+  const { orders, apiKeys } = persistence;
+  await store.query('begin');
+  await store.query('lock table orders in access exclusive mode');
+  let done = 0;
+  const calls: Promise<unknown>[] = [];
+  for (const id of ids) {
+    const cancelling = outcomeOf(orders.applyCommand(id, 'cancel', NOW));
+    const finding = expect(orders.findOrder(id)).rejects.toThrow(StorageUnavailableError);
+    const searching = expect(orders.findOrders({ filter: { complete: true }, limit: 1 })).rejects.toThrow(
+      StorageUnavailableError,
+    );
+    calls.push(Promise.all([cancelling, finding, searching]).finally(() => done++));
+    await setTimeout(30);
+  }
+  // Each of their statements would wait for a second or two, and one after the other.
+  await Promise.race([Promise.all(calls), setTimeout(20_000)]);
+  expect(done).toBe(60);
+  expect(await apiKeys.findSecret(new Uint8Array(32))).toBeUndefined();
+  await store.query('rollback');
+  const [first = orderId(0n)] = ids;
+  await expect
+    .poll(() => outcomeOf(orders.applyCommand(first, 'cancel', NOW)), { timeout: 20_000 })
+    .not.toBe('unavailable');
+});
+
+describe.each(['40001', '40P01'])('a command that PostgreSQL undoes because of another transaction (%s)', (state) => {
+  const loseTimes = (times: number) =>
+    store.query(
+      `create sequence losses;
+       create function lose() returns trigger language plpgsql as $$ begin
+         if nextval('losses') <= ${times} then raise exception 'lost' using errcode = '${state}'; end if;
+         return new;
+       end $$;
+       create trigger lose before update on orders for each row execute function lose()`,
+    );
+  afterEach(() => store.query('drop trigger lose on orders; drop function lose; drop sequence losses'));
+
+  test('is tried again', async () => {
+    await loseTimes(3);
+    const ids = await storeOrders(3);
+    const transitions = await Promise.all(ids.map(cancel));
+    expect(transitions.map(({ applied }) => applied)).toEqual([true, true, true]);
+  });
+
+  test('is not tried for ever', async () => {
+    await loseTimes(1_000_000);
+    const [id = orderId(0n)] = await storeOrders(1);
+    await expect(cancel(id)).rejects.toThrow('lost');
+    const { rows } = await store.query('select last_value from losses');
+    expect(Number(rows[0]?.[0])).toBeLessThanOrEqual(5);
   });
 });
 

@@ -23,7 +23,7 @@ function openOn(primary: string, replica: string) {
   const states: ReplicaState[] = [];
   const persistence = openPersistence({
     databaseUrl: primary,
-    replica: { url: replica, onChange: (state) => states.push(state) },
+    replica: { urls: [replica], onChange: (state) => states.push(state) },
   });
   return {
     persistence,

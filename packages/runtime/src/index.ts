@@ -5,6 +5,7 @@ export type { EmbeddedServer, UseOptions } from './embedded/shared-server.ts';
 export { describeFileError } from './file-errors.ts';
 export { findExecutable } from './process/unprivileged-user.ts';
 export { RuntimeError } from './runtime-error.ts';
+export type { DatabaseUrls } from './settings/database-urls.ts';
 export {
   describeProblem,
   type Environment,

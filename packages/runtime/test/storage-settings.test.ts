@@ -4,7 +4,7 @@ import { readStorageSettings, SettingsError } from '../src/index.ts';
 test('of the environment only what says where data is kept is read', () => {
   const environment = { DATABASE_URL: 'postgres://db/x', MIGRATE: 'off', CORS_ORIGINS: 'bogus/x', PORT: 'http' };
   expect(readStorageSettings(environment, '/srv/shop')).toEqual({
-    databaseUrl: 'postgres://db/x',
+    databaseUrls: ['postgres://db/x'],
     redisPrefix: '',
     dataFolder: '/srv/shop/.data',
     migrate: false,

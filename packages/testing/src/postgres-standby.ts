@@ -53,6 +53,7 @@ export async function startPostgresStandby(
   const all = {
     ...primary.parameters,
     primary_conninfo: `host=127.0.0.1 port=${primary.port} user=${source.username} password=${source.password} application_name=${name}`,
+    wal_retrieve_retry_interval: '100ms', // how soon it is back when the primary is
     ...parameters,
   };
   const url = new URL(primary.url);

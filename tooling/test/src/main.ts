@@ -1,5 +1,5 @@
 /**
- * The test command: makes sure that a Redis server, a browser and curl are there, runs one turbo task in every package that
+ * The test command: makes sure that a Redis server, a browser, curl and PgBouncer are there, runs one turbo task in every package that
  * has it, and ends with the sum of all packages. The task is `test`, or that of `--task=NAME` as the first argument. Other
  * arguments are turbo's, as in `pnpm test --filter=@petstore/domain` or `pnpm test --force`.
  */

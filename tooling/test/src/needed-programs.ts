@@ -37,7 +37,24 @@ const NEEDED: readonly NeededProgram[] = [
     debianPackage: 'curl',
     elsewhere: 'https://curl.se/download.html',
   },
+  {
+    name: 'PgBouncer',
+    programs: ['pgbouncer'],
+    debianPackage: 'pgbouncer',
+    elsewhere: '"brew install pgbouncer" (macOS)',
+  },
 ];
+
+/** The PostgreSQL to test with, where one is named. Each version has a package and a folder of its own on Debian. */
+const testedPostgres = (folder: string): NeededProgram => ({
+  name: `the PostgreSQL of PETSTORE_TEST_POSTGRES, ${folder}`,
+  programs: [`${folder}/postgres`],
+  debianPackage: `postgresql-${/\/(\d+)\//.exec(folder)?.[1] ?? '15'}`,
+  elsewhere: 'https://www.postgresql.org/download/',
+});
+
+const POSTGRES_FOLDER = process.env['PETSTORE_TEST_POSTGRES'];
+const ALL_NEEDED = POSTGRES_FOLDER ? [...NEEDED, testedPostgres(POSTGRES_FOLDER)] : NEEDED;
 
 /**
  * Makes sure that the programs are there that the tests run. Missing ones are installed from Debian's packages, where that
@@ -65,7 +82,7 @@ export function ensureNeededPrograms(folders: readonly string[] = FOLDERS): stri
 const FOLDERS = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/bin', '/usr/sbin', '/usr/local/bin'];
 
 const findMissing = (folders: readonly string[]) =>
-  NEEDED.filter(({ programs }) => !programs.some((program) => isIn(folders, program)));
+  ALL_NEEDED.filter(({ programs }) => !programs.some((program) => isIn(folders, program)));
 
 const isIn = (folders: readonly string[], program: string) =>
   program.includes('/') ? existsSync(program) : folders.some((folder) => existsSync(join(folder, program)));

@@ -12,19 +12,19 @@ function lookAmong(...programs: string[]): string | undefined {
 }
 
 describe('the programs that tests need', () => {
-  test.each([[['redis-server', 'chromium', 'curl']], [['valkey-server', 'google-chrome', 'curl']]])(
-    'are there: %j',
-    (programs) => {
-      expect(lookAmong(...programs)).toBeUndefined();
-    },
-  );
+  test.each([
+    [['redis-server', 'chromium', 'curl', 'pgbouncer']],
+    [['valkey-server', 'google-chrome', 'curl', 'pgbouncer']],
+  ])('are there: %j', (programs) => {
+    expect(lookAmong(...programs)).toBeUndefined();
+  });
 
   test('are each named with how to install them, where one is missing and cannot be installed', () => {
-    expect(lookAmong('curl', 'chromium')).toBe(
+    expect(lookAmong('curl', 'chromium', 'pgbouncer')).toBe(
       'The tests need a Redis server, and none of redis-server, valkey-server is on PATH or could be installed.\n' +
         'Install one: "sudo apt-get install redis-server" (Debian), "brew install redis" (macOS).',
     );
-    const both = lookAmong('chromium') ?? '';
+    const both = lookAmong('chromium', 'pgbouncer') ?? '';
     expect([...both.matchAll(/The tests need (.*), and none/g)].map(([, name]) => name)).toEqual([
       'a Redis server',
       'curl',

@@ -1,5 +1,6 @@
 import {
   claimDataFolder,
+  type DatabaseUrls,
   openEmbeddedPostgres,
   openPrivateRedis,
   prepareDataFolder,
@@ -10,7 +11,7 @@ import type { Settings } from '../settings.ts';
 
 /** Where the data and the limits are kept. */
 export interface Backends {
-  readonly databaseUrl: string;
+  readonly databaseUrls: readonly string[];
   readonly isDatabaseEmbedded: boolean;
   /** `undefined`: there is no Redis. */
   readonly redis: RedisTarget | undefined;
@@ -30,8 +31,8 @@ export async function openBackends(
   { logger, signal }: { readonly logger: Logger; readonly signal: AbortSignal },
   resources: AsyncDisposableStack,
 ): Promise<Backends> {
-  const { dataFolder, databaseUrl, redis, reusePort } = settings;
-  const isDatabaseEmbedded = databaseUrl === undefined;
+  const { dataFolder, databaseUrls, redis, reusePort } = settings;
+  const isDatabaseEmbedded = databaseUrls === undefined;
   if (isDatabaseEmbedded) {
     prepareDataFolder(dataFolder);
     const claim = claimDataFolder(dataFolder, reusePort ? 'shared' : 'exclusive');
@@ -48,11 +49,11 @@ export async function openBackends(
   if (redisResult.status === 'rejected') throw redisResult.reason;
   const privateRedis = redisResult.value?.address;
   return {
-    databaseUrl: postgresResult.value?.address ?? databaseUrl ?? '',
+    databaseUrls: databaseUrls ?? [postgresResult.value?.address ?? ''],
     isDatabaseEmbedded,
     redis: redis ?? privateRedis,
     description: {
-      database: isDatabaseEmbedded ? `embedded PostgreSQL in ${dataFolder}` : describeDatabase(databaseUrl),
+      database: isDatabaseEmbedded ? `embedded PostgreSQL in ${dataFolder}` : describeDatabase(databaseUrls),
       limits: describeLimits(redis ?? privateRedis, dataFolder),
     },
   };
@@ -65,9 +66,9 @@ const logRestarts = (logger: Logger, name: string) => ({
   },
 });
 
-function describeDatabase(databaseUrl: string): string {
-  const { host, pathname } = new URL(databaseUrl);
-  return `PostgreSQL at ${host}${pathname}`;
+function describeDatabase(databaseUrls: DatabaseUrls): string {
+  const hosts = databaseUrls.map((text) => new URL(text)).map((url) => url.searchParams.get('host') ?? url.host);
+  return `PostgreSQL at ${hosts.join(',')}${new URL(databaseUrls[0]).pathname}`;
 }
 
 function describeLimits(target: RedisTarget | undefined, dataFolder: string): string {

@@ -23,7 +23,7 @@ export interface ServingFacts {
 export function announce(facts: ServingFacts, settings: Settings, logger: Logger): void {
   const { listenUrl, demoKeys: _, ...rest } = facts;
   // With an external database the log is taken to be read by programs: it stays JSON.
-  if (settings.logFormat === 'pretty' || settings.databaseUrl === undefined) {
+  if (settings.logFormat === 'pretty' || settings.databaseUrls === undefined) {
     process.stdout.write(renderBanner(facts, settings.dataFolder));
   } else {
     // At every level: whatever started the server waits for this line, and reads the port from it.

@@ -1,4 +1,5 @@
 import { startPostgresServer, startRedisServer } from '@petstore/testing';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { KEYS } from '../support/keys.ts';
 import { prepareServerDatabase } from '../support/template-database.ts';
@@ -68,19 +69,57 @@ describe('PostgreSQL', () => {
     );
   });
 
-  test('that hangs makes the server not ready, but not hang', async () => {
-    const { text } = KEYS.unlimited;
+  test('may become read-only: lists are served, orders cannot be changed, and the server is not ready', async () => {
     const url = await server.url();
-    expect((await list(url, text)).status).toBe(200);
-    postgres.pause();
-    expect(await timeUntil(async () => (await server.readiness()).status === 503)).toBeLessThan(10_000);
-    expect((await fetch(`${await server.adminUrl()}/livez`)).status).toBe(200);
-    expect((await list(url, text, { signal: AbortSignal.timeout(20_000) })).status).toBe(503);
-    postgres.resume();
-    expect(await timeUntil(async () => (await server.readiness()).status === 200)).toBeLessThan(10_000);
-    expect((await list(url, text)).status).toBe(200);
+    const { text } = KEYS.unlimited;
+    const request = async (path: string, method: string) =>
+      (await fetch(`${url}/v1/store/orders${path}`, { method, headers: { authorization: `Bearer ${text}` } })).status;
+    await changeDatabase(postgres.url, 'alter database postgres set default_transaction_read_only = on');
+    await vi.waitFor(async () => expect(await readOnlyReport(server)).toMatch(/^PostgreSQL is read-only/), PATIENTLY);
+    expect(await request('', 'GET')).toBe(200);
+    expect(await request('/1', 'DELETE')).toBe(503);
+    await changeDatabase(postgres.url, 'alter database postgres reset default_transaction_read_only');
+    await vi.waitFor(async () => expect((await server.readiness()).status).toBe(200), PATIENTLY);
+    await vi.waitFor(async () => expect(await request('/1', 'DELETE')).toBe(404), PATIENTLY);
+  });
+
+  test('that refuses the password is named as the reason, without it', async () => {
+    const url = new URL(postgres.url);
+    url.password = 'a-wrong-password';
+    await using started = await startServer({ DATABASE_URL: url.href });
+    await vi.waitFor(
+      async () =>
+        expect(await started.server.readiness()).toEqual({
+          status: 503,
+          report: {
+            status: 'not ready',
+            problems: ['the server is starting', 'PostgreSQL refuses the login (wrong password)'],
+            postgres: 'down',
+            limits: 'redis',
+          },
+        }),
+      PATIENTLY,
+    );
   });
 });
+
+async function readOnlyReport(server: SpawnedServer): Promise<string> {
+  const { status, report } = await server.readiness();
+  return status === 503 && report['postgres'] === 'read-only' ? String(report['problems']) : 'ready';
+}
+
+/** Changes a setting for new sessions, and ends those that there are. */
+async function changeDatabase(databaseUrl: string, statement: string): Promise<void> {
+  const client = new pg.Client(databaseUrl);
+  await client.connect();
+  await client.query('begin read write');
+  await client.query(statement);
+  await client.query('commit');
+  await client.query(
+    'select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()',
+  );
+  await client.end();
+}
 
 describe('Redis', () => {
   const resources = new AsyncDisposableStack();

@@ -22,7 +22,7 @@ export function clientOf(servers: DatabaseServers, session: SessionSettings): ty
           await servers.begin(this, session);
         });
       } catch (error) {
-        endConnection(this);
+        void endConnection(this);
         throw error;
       }
       return this;

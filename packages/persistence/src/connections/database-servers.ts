@@ -7,7 +7,7 @@ import { assertSessionStays, lookAtSession, type SessionFacts, type SessionSetti
 /** How long a server has before the next one is tried beside it, in milliseconds. */
 const NEXT_SERVER_AFTER_MS = 300;
 
-/** How long a connection that is not needed has for its end, in milliseconds. */
+/** How long a connection that is not needed any more has for its end, in milliseconds. */
 const END_TIMEOUT_MS = 1_000;
 
 export interface OpenOptions {
@@ -66,7 +66,7 @@ export class DatabaseServers {
         readOnly = opened;
       } else {
         if (opened.isReadOnly) failures.push(new Error('it is read-only'));
-        endConnection(opened.client);
+        void endConnection(opened.client);
       }
     };
     const tryNext = async (): Promise<void> => {
@@ -82,7 +82,7 @@ export class DatabaseServers {
       clearTimeout(nextTimer);
       void tryNext();
       if (isDone) {
-        if (readOnly !== undefined) endConnection(readOnly.client);
+        if (readOnly !== undefined) void endConnection(readOnly.client);
         readOnly = undefined;
       } else if (openingCount === 0) {
         isDone = true;
@@ -98,7 +98,7 @@ export class DatabaseServers {
   async locate({ forWrites }: Pick<OpenOptions, 'forWrites'>): Promise<Address> {
     if (this.#urls.length === 1) return new pg.Client(this.config);
     const { client } = await this.open({ forWrites, session: {} });
-    endConnection(client);
+    void endConnection(client);
     return client;
   }
 
@@ -126,7 +126,7 @@ export class DatabaseServers {
       });
       return { client, isReadOnly };
     } catch (error) {
-      endConnection(client);
+      void endConnection(client);
       throw error;
     }
   }
@@ -154,7 +154,7 @@ async function checkPooler(client: pg.Client, config: pg.ClientConfig): Promise<
       await assertSessionStays(client, other);
     });
   } finally {
-    endConnection(other);
+    void endConnection(other);
   }
 }
 
@@ -172,13 +172,14 @@ export async function withinTimeout<Value>(client: pg.Client, opening: () => Pro
 }
 
 /** Ends a connection when what is under way on it is complete, or the time is over. */
-export function endConnection(client: pg.Client, timeoutMs = END_TIMEOUT_MS): void {
-  const timer = setTimeout(() => client.connection.stream.destroy(), timeoutMs).unref();
-  void client.end().finally(() => clearTimeout(timer));
+export async function endConnection(client: pg.Client): Promise<void> {
+  const timer = setTimeout(() => client.connection.stream.destroy(), END_TIMEOUT_MS).unref();
+  await client.end().finally(() => clearTimeout(timer));
 }
 
-/** Of several servers each reason counts. */
-function failureOf([first, ...others]: readonly unknown[]): StorageUnavailableError {
+/** Of several servers each reason counts, once. */
+function failureOf(failures: readonly unknown[]): StorageUnavailableError {
+  const [first, ...others] = new Map(failures.map((failure) => [String(failure), failure])).values();
   if (others.length > 0) return storageUnavailable(new AggregateError([first, ...others].map(causeOf)));
   return first instanceof StorageUnavailableError ? first : storageUnavailable(first);
 }

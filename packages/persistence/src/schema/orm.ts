@@ -22,6 +22,7 @@ export function createOrm(servers: DatabaseServers, { statementTimeoutMs, migrat
     driverOptions: {
       ...servers.config,
       Client: clientOf(servers, { statement_timeout: String(statementTimeoutMs) }),
+      maxUses: 1, // later the server may be another, and a connection on which nothing begins is never given back
       // The server's own limit comes first; this one is for a server that hangs.
       ...(statementTimeoutMs > 0 && { query_timeout: statementTimeoutMs + 2_000 }),
     },

@@ -1,11 +1,8 @@
 import { type OrderId, StorageUnavailableError } from '@petstore/domain';
-import { prepareStatement, type QuerySender, runStatement } from './pipelined-query.ts';
+import { patienceUntil, prepareStatement, type QuerySender, runStatement } from './pipelined-query.ts';
 
 /** How long a command waits for an order that another transaction holds locked, in milliseconds. */
 export const LOCK_WAIT_MS = 2_000;
-
-/** How much longer a statement may take that was sent before the wait was over, in milliseconds. */
-const LAST_STATEMENT_MS = 400;
 
 /** How often the orders that are waited for are looked at, in milliseconds. */
 const LOOK_INTERVAL_MS = 25;
@@ -119,10 +116,3 @@ export class LockedOrders {
 
 export const lockedError = (): StorageUnavailableError =>
   new StorageUnavailableError('The order is held locked by another transaction.');
-
-/** How long the callers of commands wait for one statement, in milliseconds. */
-export function patienceUntil(commands: Iterable<{ readonly deadlineMs: number }>): number {
-  let deadlineMs = Number.POSITIVE_INFINITY;
-  for (const command of commands) deadlineMs = Math.min(deadlineMs, command.deadlineMs);
-  return deadlineMs + LAST_STATEMENT_MS - performance.now();
-}

@@ -10,23 +10,25 @@ import type { SessionSettings } from '../connections/session.ts';
  */
 export type OpenConnection = (onLost: () => void) => Promise<pg.Client>;
 
-/** How long what is under way on a connection that is not to be used any more may take, in milliseconds. */
-const RETIRE_TIMEOUT_MS = 7_000;
-
 /** How often a server that takes writes is looked for while none was found, in milliseconds. */
 const LOOK_INTERVAL_MS = 1_000;
 
 /** What a server reports of itself when it changes. */
 const READ_ONLY_PARAMETERS = new Set(['in_hot_standby', 'default_transaction_read_only']);
 
+/** Lets no further statement onto a connection. Done when those under way are complete or cut off. */
+type Retire = () => Promise<void>;
+
 /**
- * Opens the connections of a store's pools. A connection ends when its server turns out not to be the one that takes
- * writes: what is read from another may be older than what was acknowledged.
+ * Opens the connections of a store's pools. All of them lead to a server that takes writes or, where none was found, none
+ * of them does: what is read from a standby may be older than what was acknowledged.
  */
 export class ConnectionOpener {
   readonly #servers: DatabaseServers;
-  /** What ends each connection to a server that takes no writes. */
-  readonly #readOnly = new Set<() => void>();
+  readonly #writable = new Set<Retire>();
+  readonly #readOnly = new Set<Retire>();
+  /** How often a server that takes writes was found. */
+  #foundCount = 0;
   #lookTimer: NodeJS.Timeout | undefined;
 
   constructor(servers: DatabaseServers) {
@@ -36,41 +38,43 @@ export class ConnectionOpener {
   /** For connections on which statements are sent without waiting for the results of those before. */
   pipelined(options: Pick<OpenOptions, 'session' | 'forWrites'>): OpenConnection {
     return async (onLost) => {
-      const { client, isReadOnly } = await this.#servers.open({ ...options, pipeline: true });
-      const retire = (): void => {
-        onLost();
-        endConnection(client, RETIRE_TIMEOUT_MS);
-      };
-      const forget = (): void => {
-        this.#readOnly.delete(retire);
-        onLost();
-      };
-      client.on('error', forget);
-      client.on('end', forget);
-      if (isReadOnly) this.#useReadOnly(retire);
-      else retireWhenReadOnly(client, retire);
-      return client;
+      for (;;) {
+        const foundCount = this.#foundCount;
+        const { client, isReadOnly } = await this.#servers.open({ ...options, pipeline: true });
+        if (!isReadOnly) {
+          this.#foundCount++;
+          void retireAll(this.#readOnly);
+          const retire = hold(client, this.#writable, onLost);
+          onReadOnly(client, () => void retire());
+          return client;
+        }
+        // Those that were opened before may take writes, or will find out that they do not.
+        await retireAll(this.#writable);
+        if (this.#foundCount === foundCount) {
+          hold(client, this.#readOnly, onLost);
+          this.#lookTimer ??= this.#lookLater();
+          return client;
+        }
+        void endConnection(client); // what takes writes was found meanwhile
+      }
     };
   }
 
-  #useReadOnly(retire: () => void): void {
-    this.#readOnly.add(retire);
-    this.#lookTimer ??= setTimeout(() => void this.#lookForWritable(), LOOK_INTERVAL_MS).unref();
+  #lookLater(): NodeJS.Timeout {
+    return setTimeout(async () => {
+      if (this.#readOnly.size > 0 && (await this.#hasWritable())) void retireAll(this.#readOnly);
+      this.#lookTimer = this.#readOnly.size > 0 ? this.#lookLater() : undefined;
+    }, LOOK_INTERVAL_MS).unref();
   }
 
-  async #lookForWritable(): Promise<void> {
-    if (this.#readOnly.size > 0) {
-      await this.#servers.open({ session: {}, forWrites: true }).then(
-        ({ client }) => {
-          endConnection(client);
-          for (const retire of this.#readOnly) retire();
-          this.#readOnly.clear();
-        },
-        () => {}, // there is none yet
-      );
+  async #hasWritable(): Promise<boolean> {
+    try {
+      const { client } = await this.#servers.open({ session: {}, forWrites: true });
+      void endConnection(client);
+      return true;
+    } catch {
+      return false;
     }
-    const isDone = this.#readOnly.size === 0;
-    this.#lookTimer = isDone ? undefined : setTimeout(() => void this.#lookForWritable(), LOOK_INTERVAL_MS).unref();
   }
 }
 
@@ -84,8 +88,26 @@ export const pipelinedToReplica =
     return client;
   };
 
-function retireWhenReadOnly(client: pg.Client, retire: () => void): void {
+/** Keeps account of a connection until it ends. */
+function hold(client: pg.Client, held: Set<Retire>, onLost: () => void): Retire {
+  const forget = (): void => {
+    held.delete(retire);
+    onLost();
+  };
+  const retire = (): Promise<void> => {
+    forget();
+    return endConnection(client);
+  };
+  held.add(retire);
+  client.on('error', forget);
+  client.on('end', forget);
+  return retire;
+}
+
+const retireAll = (held: ReadonlySet<Retire>): Promise<unknown> => Promise.all([...held].map((retire) => retire()));
+
+function onReadOnly(client: pg.Client, act: () => void): void {
   client.connection.on('parameterStatus', (report: { parameterName: string; parameterValue: string }) => {
-    if (READ_ONLY_PARAMETERS.has(report.parameterName) && report.parameterValue === 'on') retire();
+    if (READ_ONLY_PARAMETERS.has(report.parameterName) && report.parameterValue === 'on') act();
   });
 }

@@ -1,9 +1,9 @@
 import { decideOrder, type OrderCommand, type OrderId, type OrderTransition } from '@petstore/domain';
 import { isConflict, isRolledBack } from '../storage-error.ts';
-import { LOCK_WAIT_MS, LockedOrders, lockedError, patienceUntil } from './locked-orders.ts';
+import { LOCK_WAIT_MS, LockedOrders, lockedError } from './locked-orders.ts';
 import { orderOfRow } from './order-rows.ts';
 import { STATEMENTS, type TransitionRow } from './order-transitions.ts';
-import { type QuerySender, runStatement } from './pipelined-query.ts';
+import { patienceUntil, type QuerySender, runStatement } from './pipelined-query.ts';
 
 /** A larger statement would keep its rows locked for longer than a millisecond or two. */
 const BATCH_MAX = 64;

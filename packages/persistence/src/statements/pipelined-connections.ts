@@ -67,11 +67,15 @@ class Slot {
     if (this.#underWay.delete(query) && query.isGivenUp) this.#givenUpCount--;
   }
 
-  giveUp(error: Error, isLate: (query: PipelinedQuery) => boolean): void {
+  /** @param isLate is told which of the queries is the first, which the server works on */
+  giveUp(error: Error, isLate: (query: PipelinedQuery, isFirst: boolean) => boolean): void {
+    let isFirst = true;
     for (const query of this.#underWay) {
-      if (query.isGivenUp || !isLate(query)) continue;
-      this.#givenUpCount++;
-      query.giveUp(error);
+      if (!query.isGivenUp && isLate(query, isFirst)) {
+        this.#givenUpCount++;
+        query.giveUp(error);
+      }
+      isFirst = false;
     }
   }
 
@@ -95,6 +99,8 @@ export interface PoolOptions {
   readonly size: number;
   /** When the server gives a statement up. */
   readonly statementTimeoutMs: number;
+  /** How long a statement may wait behind others, in milliseconds. @default as long as its caller waits at all */
+  readonly queuePatienceMs?: number;
   /** What is known of the server by all pools together. */
   readonly pulse: ServerPulse;
 }
@@ -111,6 +117,7 @@ export class PipelinedConnections implements QuerySender {
   readonly #slots: readonly Slot[];
   readonly #pulse: ServerPulse;
   readonly #patienceMs: number;
+  readonly #queuePatienceMs: number;
   readonly #silenceLimitMs: number;
   readonly #looking: NodeJS.Timeout;
   #look = 0;
@@ -118,11 +125,13 @@ export class PipelinedConnections implements QuerySender {
   #nextIndex = 0;
   #closed = false;
 
-  constructor(openConnection: OpenConnection, { size, statementTimeoutMs, pulse }: PoolOptions) {
+  constructor(openConnection: OpenConnection, options: PoolOptions) {
+    const { size, statementTimeoutMs, queuePatienceMs = Number.POSITIVE_INFINITY, pulse } = options;
     this.#openConnection = openConnection;
     this.#slots = Array.from({ length: size }, () => new Slot());
     this.#pulse = pulse;
     this.#patienceMs = statementTimeoutMs + PATIENCE_MARGIN_MS;
+    this.#queuePatienceMs = queuePatienceMs;
     this.#silenceLimitMs = statementTimeoutMs + SILENCE_MARGIN_MS;
     this.#looking = setInterval(() => this.#lookAtAll(), LOOK_INTERVAL_MS).unref();
     pulse.join(this);
@@ -141,7 +150,8 @@ export class PipelinedConnections implements QuerySender {
   /** Sends a query although the server hangs, as far as is known. */
   sendUnasked(query: PipelinedQuery): void {
     const inTurn = this.#nextSlot();
-    const slot = this.#leastOwing() ?? (inTurn.client ? this.#slots.find(({ client }) => !client) : inTurn);
+    const mayOpen = (slot: Slot) => slot.client === undefined && !slot.isClogged;
+    const slot = this.#leastOwing() ?? (mayOpen(inTurn) ? inTurn : this.#slots.find(mayOpen));
     if (slot === undefined) {
       query.handleError(ALL_LATE);
       return;
@@ -183,8 +193,9 @@ export class PipelinedConnections implements QuerySender {
     if (longestMs >= QUIET_MS) this.#pulse.onSilence(longestMs);
   }
 
-  readonly #isLate = ({ sentAtLook, patienceMs = this.#patienceMs }: PipelinedQuery): boolean =>
-    (this.#look - sentAtLook) * LOOK_INTERVAL_MS >= patienceMs;
+  readonly #isLate = ({ sentAtLook, patienceMs = this.#patienceMs }: PipelinedQuery, isFirst: boolean): boolean =>
+    (this.#look - sentAtLook) * LOOK_INTERVAL_MS >=
+    (isFirst ? patienceMs : Math.min(patienceMs, this.#queuePatienceMs));
 
   #onAnswered(slot: Slot, query: PipelinedQuery, error?: Error): void {
     slot.remove(query, this.#look);

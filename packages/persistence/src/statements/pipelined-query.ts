@@ -84,6 +84,9 @@ export abstract class PipelinedQuery implements pg.Submittable {
   protected abstract fail(error: Error): void;
 }
 
+// From 8.23.1 on, clients in pipeline mode take no other queries. Its constructor would cost more than ours.
+Object.setPrototypeOf(PipelinedQuery.prototype, pg.Query.prototype);
+
 declare const row: unique symbol;
 
 /** A statement that each connection parses and plans once. `Row` is what its columns are, in their order. */
@@ -115,6 +118,16 @@ export function runStatement<Row extends readonly Field[]>(
     query.patienceMs = patienceMs;
     sender.send(query);
   });
+}
+
+/** How much longer than to its caller's deadline a statement may take, in milliseconds: it was sent before, perhaps just. */
+const LAST_STATEMENT_MS = 400;
+
+/** How long a statement is waited for by callers that have a deadline by `performance.now()`, in milliseconds. */
+export function patienceUntil(callers: Iterable<{ readonly deadlineMs: number }>): number {
+  let deadlineMs = Number.POSITIVE_INFINITY;
+  for (const caller of callers) deadlineMs = Math.min(deadlineMs, caller.deadlineMs);
+  return deadlineMs + LAST_STATEMENT_MS - performance.now();
 }
 
 class StatementQuery<Row extends readonly Field[]> extends PipelinedQuery {
@@ -171,8 +184,7 @@ class StatementQuery<Row extends readonly Field[]> extends PipelinedQuery {
 }
 
 /**
- * Checks that the installed pg offers what queries here use beyond its documented interface. Versions after 8.23.0 refuse
- * query objects of other classes in pipeline mode.
+ * Checks that the installed pg offers what queries here use beyond its documented interface.
  *
  * @throws Error naming what is missing
  */
@@ -190,7 +202,9 @@ export function assertDriverFits(client: object = new pg.Client({ pipeline: true
   const missing = [...functions, ...records].map((name) => `connection.${name}`);
   if (!acceptsQuery(client as pg.Client, queue)) missing.push('queries of other classes in pipeline mode');
   if (missing.length === 0) return;
-  throw new Error(`The installed version of pg lacks ${missing.join(', ')}. This program works with pg 8.23.0.`);
+  throw new Error(
+    `The installed version of pg lacks ${missing.join(', ')}. This program works with pg 8.23.0 and 8.23.1.`,
+  );
 }
 
 /** A client that has not connected only queues what it accepts. */

@@ -64,7 +64,7 @@ export class ServerPulse {
       const begin = performance.now();
       const isHeard = await this.#ping().then(
         () => true,
-        () => performance.now() - begin < PROMPT_MS,
+        (error: unknown) => isFromOutside(error) && performance.now() - begin < PROMPT_MS,
       );
       if (isHeard) break;
       await new Promise((resolve) => setTimeout(resolve, ASK_INTERVAL_MS).unref());
@@ -83,4 +83,11 @@ export class ServerPulse {
       });
     return this.#asking;
   }
+}
+
+/** Whether the server or the system has refused something. What we refuse ourselves is no sign of life, nor is a time-out. */
+function isFromOutside(error: unknown): boolean {
+  const cause = error instanceof StorageUnavailableError ? error.cause : error;
+  if (cause instanceof AggregateError) return cause.errors.every(isFromOutside);
+  return cause instanceof Error && 'code' in cause && typeof cause.code === 'string';
 }

@@ -1,12 +1,13 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { type DatabaseUrls, parseDatabaseUrls } from './database-urls.ts';
 import { type Environment, onOrOff, parsedBy, readVariables, type VariableValues } from './read-variables.ts';
 import { parseRedisTarget, type RedisTarget } from './redis-target.ts';
 
 /** Where the data and the limits are kept: what the server and the command line both read. */
 export interface StorageSettings {
   /** `undefined`: embedded PostgreSQL in {@link dataFolder}. */
-  readonly databaseUrl?: string | undefined;
+  readonly databaseUrls?: DatabaseUrls | undefined;
   /** `undefined`: a private Redis in {@link dataFolder}, if the machine has the program. */
   readonly redis?: RedisTarget | undefined;
   /** Begins the name of every key in Redis, so that two deployments can share one. */
@@ -18,10 +19,14 @@ export interface StorageSettings {
 }
 
 export const STORAGE_VARIABLES = {
-  DATABASE_URL: parsedBy(parseDatabaseUrl).optional().meta({
-    description: 'the address of a PostgreSQL database, postgres://user:password@host:5432/database',
-    secret: true,
-  }),
+  DATABASE_URL: parsedBy(parseDatabaseUrls)
+    .optional()
+    .meta({
+      description:
+        'the address of a PostgreSQL database, postgres://user:password@host:5432/database (several hosts separated by ' +
+        'commas where it has standbys, without target_session_attrs or with read-write)',
+      secret: true,
+    }),
   REDIS_URL: parsedBy(parseRedisTarget)
     .optional()
     .meta({
@@ -50,13 +55,9 @@ export const toStorageSettings = (
   { DATABASE_URL, REDIS_URL, REDIS_PREFIX, DATA_DIR, MIGRATE }: VariableValues<typeof STORAGE_VARIABLES>,
   workingFolder: string,
 ): StorageSettings => ({
-  databaseUrl: DATABASE_URL,
+  databaseUrls: DATABASE_URL,
   redis: REDIS_URL,
   redisPrefix: REDIS_PREFIX,
   dataFolder: resolve(workingFolder, DATA_DIR),
   migrate: MIGRATE,
 });
-
-function parseDatabaseUrl(text: string): string | undefined {
-  return /^postgres(?:ql)?:\/\//.test(text) && URL.canParse(text) ? text : undefined;
-}

@@ -1,0 +1,160 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { generateApiKeyId, generateApiKeyText } from '@petstore/domain';
+import { openPersistence } from '@petstore/persistence';
+import { type PrivateServer, startPostgresServer } from '@petstore/testing';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { KEYS } from '../support/keys.ts';
+import { prepareServerDatabase } from '../support/template-database.ts';
+import type { SpawnedServer } from './support/spawned-server.ts';
+import { startServer } from './support/start-server.ts';
+
+// What is measured here takes 2.4 s at most when PostgreSQL begins to hang, and a few milliseconds later on. The limits
+// leave room for a machine that does much else.
+const AT_ONCE_MS = 2_000;
+const IN_TIME_MS = 12_000;
+
+const resources = new AsyncDisposableStack();
+let postgres: PrivateServer;
+let server: SpawnedServer;
+let url: string;
+let nextOrder = 1;
+
+beforeAll(async () => {
+  postgres = resources.use(await startPostgresServer());
+  await prepareServerDatabase(postgres.url);
+  await using persistence = openPersistence({ databaseUrl: postgres.url });
+  await persistence.orders.generateOrders({ count: 60_000, seed: 1, now: new Date() });
+  ({ server } = resources.use(await startServer({ DATABASE_URL: postgres.url })));
+  url = await server.url();
+});
+afterAll(() => resources.disposeAsync());
+
+const withKey = (path: string, key: string, method = 'GET') =>
+  fetch(url + path, { method, headers: { authorization: `Bearer ${key}` } });
+const unknownKey = () => generateApiKeyText('test', generateApiKeyId(randomBytes), randomBytes);
+const input = encodeURIComponent(JSON.stringify({ json: { orderId: '1' }, meta: { values: { orderId: ['bigint'] } } }));
+
+/** Requests by every way to PostgreSQL that a request takes. */
+const REQUESTS = {
+  page: () => withKey('/v2/store/orders?limit=5', KEYS.unlimited.text),
+  search: () => withKey('/v2/store/orders?limit=5&complete=true', KEYS.unlimited.text),
+  list: () => withKey('/v1/store/orders', KEYS.unlimited.text),
+  cancel: () => withKey(`/v1/store/orders/${nextOrder++}`, KEYS.unlimited.text, 'DELETE'),
+  'unknown key': () => withKey('/v2/store/orders', unknownKey()),
+  tRPC: () => withKey(`/trpc/orders.get?input=${input}`, KEYS.internal.text),
+};
+
+/** What each way gives, and how long the slowest took. */
+async function sendAll(): Promise<{ readonly statuses: Record<string, number>; readonly longestMs: number }> {
+  const begin = performance.now();
+  const responses = await Promise.all(
+    Object.entries(REQUESTS).map(async ([name, send]) => {
+      const response = await send();
+      await response.arrayBuffer();
+      return [name, response.status] as const;
+    }),
+  );
+  return { statuses: Object.fromEntries(responses), longestMs: performance.now() - begin };
+}
+
+const SERVED = { page: 200, search: 200, list: 200, cancel: 204, 'unknown key': 401, tRPC: 200 };
+const UNAVAILABLE = Object.fromEntries(Object.keys(REQUESTS).map((name) => [name, 503]));
+
+/** Waits for what holds soon. */
+const eventually = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 30_000, interval: 100 });
+
+test('while PostgreSQL hangs no request waits for it, and soon none even begins to', async () => {
+  await eventually(async () => expect((await sendAll()).statuses).toEqual(SERVED));
+  postgres.pause();
+  const early = await sendAll();
+  expect(early.statuses).toEqual(UNAVAILABLE);
+  expect(early.longestMs).toBeLessThan(IN_TIME_MS);
+  await eventually(async () =>
+    expect(await server.readiness()).toMatchObject({
+      status: 503,
+      report: { problems: ['PostgreSQL is hung (no response)'], postgres: 'down' },
+    }),
+  );
+  for (let i = 0; i < 3; i++) {
+    const late = await sendAll();
+    expect(late.statuses).toEqual(UNAVAILABLE);
+    expect(late.longestMs).toBeLessThan(AT_ONCE_MS);
+    const begin = performance.now();
+    expect((await server.readiness()).status).toBe(503);
+    expect(performance.now() - begin).toBeLessThan(AT_ONCE_MS);
+  }
+  postgres.resume();
+  await eventually(async () => expect((await sendAll()).statuses).toEqual(SERVED));
+  await eventually(async () => expect((await server.readiness()).status).toBe(200));
+});
+
+test('it notices a PostgreSQL that hangs while nobody asks for anything', async () => {
+  postgres.pause();
+  await sleep(4_000);
+  const { statuses, longestMs } = await sendAll();
+  expect(statuses).toEqual(UNAVAILABLE);
+  expect(longestMs).toBeLessThan(AT_ONCE_MS);
+  postgres.resume();
+  await eventually(async () => expect((await sendAll()).statuses).toEqual(SERVED));
+});
+
+test('a list that is under way when PostgreSQL begins to hang is cut, not ended', async () => {
+  const response = await withKey('/v1/store/orders', KEYS.unlimited.text);
+  const reader = response.body?.getReader();
+  await reader?.read();
+  postgres.pause();
+  const readOn = async () => {
+    for (;;) if ((await reader?.read())?.done !== false) return;
+  };
+  await expect(readOn()).rejects.toThrow();
+  postgres.resume();
+  await eventually(async () => expect((await sendAll()).statuses).toEqual(SERVED));
+});
+
+describe('one process of PostgreSQL that is frozen', () => {
+  async function withFrozen(kind: 'cancel' | 'ping', work: () => Promise<void>): Promise<void> {
+    const client = new pg.Client(postgres.url);
+    await client.connect();
+    const { rows } = await client.query<{ pid: number }>(
+      `select pid from pg_stat_activity where application_name = 'petstore' and state = 'idle' and query like $1 limit 1`,
+      [kind === 'cancel' ? '%update orders%' : '%transaction_read_only%'],
+    );
+    await client.end();
+    const pid = rows[0]?.pid;
+    if (pid === undefined) throw new Error(`no session has been used to ${kind}`);
+    process.kill(pid, 'SIGSTOP');
+    try {
+      await work();
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
+  }
+
+  test('costs a few cancels, none of which waits long', async () => {
+    for (let i = 0; i < 30; i++) await REQUESTS.cancel();
+    await withFrozen('cancel', async () => {
+      const begin = performance.now();
+      const cancels: Promise<number>[] = [];
+      while (performance.now() - begin < 4_000) {
+        cancels.push(REQUESTS.cancel().then(({ status }) => status));
+        await sleep(20);
+      }
+      const statuses = await Promise.all(cancels);
+      expect(performance.now() - begin).toBeLessThan(IN_TIME_MS + 4_000);
+      expect(statuses.filter((status) => status !== 204 && status !== 503)).toEqual([]);
+      expect(statuses.filter((status) => status === 503).length).toBeLessThan(statuses.length / 4);
+    });
+  });
+
+  test('does not make the server not ready, even if pings meet it', async () => {
+    await withFrozen('ping', async () => {
+      const statuses: number[] = [];
+      for (const begin = performance.now(); performance.now() - begin < 4_000; await sleep(100)) {
+        statuses.push((await server.readiness()).status);
+      }
+      expect(statuses.filter((status) => status === 200).length).toBeGreaterThan(statuses.length * 0.9);
+    });
+  });
+});

@@ -1,0 +1,132 @@
+import { type Order, type OrderId, StorageUnavailableError } from '@petstore/domain';
+import {
+  type PostgresStandby,
+  type PrivatePostgres,
+  REPLICATION_PARAMETERS,
+  startPostgresServer,
+  startPostgresStandby,
+} from '@petstore/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openPersistence, type Persistence } from '../src/index.ts';
+import { collect, NOBODY, NOW, newOrder, runSql } from './support.ts';
+
+/** Long enough for a busy machine; five seconds are promised, and a fifth of one is usual. */
+const PATIENTLY = { timeout: 25_000, interval: 20 };
+
+// Each test leaves a primary, and a standby that has all that the primary acknowledges.
+describe('a primary and its standby', () => {
+  let primary: PrivatePostgres;
+  let standby: PostgresStandby;
+  let persistence: Persistence;
+
+  beforeAll(async () => {
+    primary = await startPostgresServer(REPLICATION_PARAMETERS);
+    standby = await startPostgresStandby(primary, { synchronous: true });
+    persistence = openPersistence({ databaseUrl: [standby.url, primary.url] });
+    await persistence.migrations.migrate();
+  });
+  afterAll(async () => {
+    await persistence.close();
+    await Promise.all([primary, standby].map((server) => server[Symbol.asyncDispose]()));
+  });
+
+  const place = () => persistence.orders.insertOrder(newOrder());
+  const list = async (): Promise<readonly Order[]> => (await collect(persistence.orders.listOrders())).flat();
+  const untilPlaced = () => expect.poll(() => place().catch(() => undefined), PATIENTLY).toBeDefined();
+  const outcomeOfPlacing = () => place().then(() => 'placed', String);
+
+  async function expectAllToWork(): Promise<void> {
+    const { id } = await place();
+    expect((await list()).at(-1)?.id).toBe(id);
+    expect(await persistence.ping()).toEqual({ isReadOnly: false });
+    expect(await persistence.keyAdministration.findKey(NOBODY)).toBeUndefined();
+    expect(await persistence.orders.generateOrders({ count: 1, seed: 1, now: NOW })).toBe(1);
+  }
+
+  test('are told apart: what is read is what was just written, although the standby is named first', async () => {
+    for (let count = 0; count < 20; count++) {
+      const { id } = await place();
+      expect((await list()).at(-1)?.id).toBe(id); // the standby might not show it yet
+    }
+    await expectAllToWork();
+  });
+
+  test('are one for reading while the primary is away, and both again when it is back', async () => {
+    const orders = await list();
+    await primary.kill();
+    await expect.poll(() => list().catch(String), PATIENTLY).toEqual(orders);
+    await expect.poll(outcomeOfPlacing, PATIENTLY).toContain('read-only');
+    await expect(place()).rejects.toThrow(StorageUnavailableError);
+    expect(await persistence.ping()).toEqual({ isReadOnly: true });
+    await primary.restart();
+    await untilPlaced();
+    await expect.poll(() => persistence.ping(), PATIENTLY).toEqual({ isReadOnly: false });
+    await expectAllToWork();
+  });
+
+  test('are both read-only while somebody has forbidden writes at the primary', async () => {
+    const { length } = await list();
+    await runSql(primary.url, 'alter system set default_transaction_read_only = on');
+    await runSql(primary.url, 'select pg_reload_conf()');
+    await expect.poll(outcomeOfPlacing, PATIENTLY).toContain('read-only');
+    await expect.poll(() => persistence.ping(), PATIENTLY).toEqual({ isReadOnly: true });
+    expect((await list()).length).toBeGreaterThanOrEqual(length);
+    await runSql(primary.url, 'alter system reset default_transaction_read_only');
+    await runSql(primary.url, 'select pg_reload_conf()');
+    await untilPlaced();
+    await expect.poll(() => persistence.ping(), PATIENTLY).toEqual({ isReadOnly: false });
+    await expectAllToWork();
+  });
+
+  test.each([
+    ['dies', (server: PrivatePostgres) => server.kill()],
+    ['hangs', (server: PrivatePostgres) => server.pause()],
+  ])('serve on soon after a failover when the primary %s, and no cancel is lost', async (_, hurt) => {
+    await persistence.orders.generateOrders({ count: 5_000, seed: 1, now: NOW });
+    const pending = (await list()).flatMap(({ id, status }) => (status === 'pending' ? [id] : []));
+    await using callers = cancelAll(persistence, pending);
+    await expect.poll(() => callers.cancelled.length, PATIENTLY).toBeGreaterThan(50);
+    await hurt(primary);
+    await expect.poll(() => callers.failures.length, PATIENTLY).toBeGreaterThan(0);
+    await standby.promote();
+    const countThen = callers.cancelled.length;
+    await expect.poll(() => callers.cancelled.length, PATIENTLY).toBeGreaterThan(countThen);
+    await callers[Symbol.asyncDispose]();
+
+    expect(callers.failures.filter((error) => !(error instanceof StorageUnavailableError))).toEqual([]);
+    const statuses = new Map((await list()).map(({ id, status }) => [id, status]));
+    expect(callers.cancelled.filter((id) => statuses.get(id) !== 'cancelled')).toEqual([]);
+    await expectAllToWork();
+    await primary[Symbol.asyncDispose]();
+    const { port } = primary;
+    primary = standby;
+    standby = await startPostgresStandby(primary, { port, synchronous: true });
+  });
+});
+
+/** Eight callers that cancel one order after the other, whatever comes of it. */
+function cancelAll({ orders }: Persistence, ids: readonly OrderId[]) {
+  const cancelled: OrderId[] = [];
+  const failures: unknown[] = [];
+  const waiting = [...ids];
+  const callers = Array.from({ length: 8 }, async () => {
+    for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
+      const begin = performance.now();
+      const order = id;
+      await orders.applyCommand(order, 'cancel', NOW).then(
+        ({ applied }) => applied && cancelled.push(order),
+        (error: unknown) => failures.push(error),
+      );
+      // So that there is something left to cancel when the servers are back.
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, begin + 10 - performance.now())));
+    }
+  });
+  return {
+    cancelled,
+    failures,
+    async [Symbol.asyncDispose]() {
+      waiting.length = 0;
+      await Promise.all(callers);
+    },
+  };
+}

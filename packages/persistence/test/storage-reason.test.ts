@@ -1,0 +1,85 @@
+import { once } from 'node:events';
+import { chownSync, statSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { type PrivatePostgres, startPostgresServer } from '@petstore/testing';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { describeStorageFailure, openPersistence } from '../src/index.ts';
+import { SELF_SIGNED } from './self-signed.ts';
+
+let server: PrivatePostgres;
+
+beforeAll(async () => {
+  server = await startPostgresServer();
+  const { uid, gid } = statSync(server.cluster.folder);
+  for (const [name, content] of [
+    ['server.key', SELF_SIGNED.key],
+    ['server.crt', SELF_SIGNED.cert],
+  ] as const) {
+    const file = join(server.cluster.folder, name);
+    writeFileSync(file, content, { mode: 0o600 });
+    chownSync(file, uid, gid);
+  }
+  await sql('alter system set ssl = on', 'select pg_reload_conf()', 'create role guest login', 'create database idle');
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+async function sql(...statements: readonly string[]): Promise<void> {
+  const client = new pg.Client(server.url);
+  await client.connect();
+  for (const statement of statements) await client.query(statement);
+  await client.end();
+}
+
+/** Why a ping of PostgreSQL fails. */
+async function reasonAt(change: (url: URL) => void): Promise<string> {
+  const url = new URL(server.url);
+  change(url);
+  await using persistence = openPersistence({ databaseUrl: url.href });
+  const reason = await persistence.ping().then(() => 'none', describeStorageFailure);
+  for (const secret of [url.password, url.username, 'secret']) expect(reason).not.toContain(secret);
+  return reason;
+}
+
+test.each<[string, (url: URL) => void]>([
+  ['PostgreSQL is away (the connection is refused)', (url) => Object.assign(url, { port: '1' })],
+  ['PostgreSQL refuses the login (wrong password)', (url) => Object.assign(url, { password: 'secret' })],
+  ['PostgreSQL refuses the login (wrong password)', (url) => Object.assign(url, { username: 'secret-user' })],
+  ['PostgreSQL has no such database', (url) => Object.assign(url, { pathname: '/secret' })],
+  [
+    'PostgreSQL is not trusted (its certificate: DEPTH_ZERO_SELF_SIGNED_CERT)',
+    (url) => url.searchParams.set('sslmode', 'verify-full'),
+  ],
+])('says in a phrase, and without a secret: %s', async (phrase, change) => {
+  expect(await reasonAt(change)).toBe(phrase);
+});
+
+test('says that PostgreSQL is hung where it accepts a connection and no more', async () => {
+  const silent = createServer(() => {}).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port } = silent.address() as AddressInfo; // what a TCP server that listens has
+  expect(await reasonAt((url) => Object.assign(url, { port: String(port) }))).toBe('PostgreSQL is hung (no response)');
+  silent.close();
+});
+
+test('says what the server says when it lets no more connections in', async () => {
+  await sql('alter database idle connection limit 0');
+  const asGuest = (url: URL) => Object.assign(url, { username: 'guest', pathname: '/idle' });
+  await sql(`alter role guest password 'guessed'`);
+  expect(await reasonAt((url) => Object.assign(asGuest(url), { password: 'guessed' }))).toBe(
+    'PostgreSQL has no room for another connection',
+  );
+});
+
+test('knows a server that is read-only, and repeats what was written for people', async () => {
+  await sql('alter database idle connection limit -1', 'alter database idle set default_transaction_read_only = on');
+  const url = new URL(server.url);
+  url.pathname = '/idle';
+  await using persistence = openPersistence({ databaseUrl: url.href });
+  expect(await persistence.ping()).toEqual({ isReadOnly: true });
+  const failure = await persistence.orders
+    .generateOrders({ count: 1, seed: 1, now: new Date() })
+    .catch((error) => error);
+  expect(describeStorageFailure(failure)).toMatch(/^PostgreSQL (?:is read-only|lacks the schema)/);
+});
