@@ -28,7 +28,7 @@ export interface ReplicaReport {
 }
 
 /** The connections to a replica, by what runs on them. */
-export interface ReplicaPools {
+interface ReplicaPools {
   readonly batches: PipelinedConnections;
   readonly scans: PipelinedConnections;
 }
