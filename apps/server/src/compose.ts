@@ -16,6 +16,7 @@ import { LimitCounts, RequestCounts } from './operations/metrics.ts';
 import { schemaPreparer } from './operations/prepare-schema.ts';
 import { createProcessMetrics } from './operations/process-metrics.ts';
 import { renderMetrics } from './operations/render-metrics.ts';
+import { logReplicaChanges, ReplicaReads } from './operations/replica-reads.ts';
 import { renderSecurityText } from './operations/security-text.ts';
 import { logChanges, StorageWatch } from './operations/storage-watch.ts';
 import type { Settings } from './settings.ts';
@@ -59,13 +60,14 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   const health = new Health();
   const requestCounts = new RequestCounts();
   const limitCounts = new LimitCounts();
+  const replicaReads = new ReplicaReads();
   const processMetrics = createProcessMetrics(health);
   const adminUrl = await openAdminListener(
     {
       host: settings.adminHost,
       port: settings.adminPort,
       readiness: () => health.report(),
-      metrics: async () => renderMetrics(requestCounts, limitCounts) + (await processMetrics()),
+      metrics: async () => renderMetrics(requestCounts, limitCounts) + replicaReads.render() + (await processMetrics()),
       logger,
     },
     resources,
@@ -74,7 +76,10 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   // Storage: orders and keys in PostgreSQL, limits in Redis.
   const backends = await openBackends(settings, { logger, signal }, resources);
   signal.throwIfAborted();
-  const persistence = resources.use(openPersistence({ databaseUrl: backends.databaseUrls }));
+  const { databaseReplicaUrls: urls } = settings;
+  const replica = urls ? { urls, onChange: logReplicaChanges(logger) } : undefined;
+  const persistence = resources.use(openPersistence({ databaseUrl: backends.databaseUrls, replica }));
+  replicaReads.observe(persistence.replica);
   const { apiKeys, orders, pets, migrations } = persistence;
   const onBackgroundError = (err: unknown) => logger.error({ err }, 'a task in the background failed');
   const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError });

@@ -12,6 +12,8 @@ import { z } from 'zod';
 
 /** What the environment sets of the server. */
 export interface Settings extends StorageSettings {
+  /** A standby of the database, where long lists are read; of several the first one that can be reached. */
+  readonly databaseReplicaUrls?: readonly string[] | undefined;
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
@@ -67,6 +69,11 @@ const VARIABLES = {
   ),
   ADMIN_PORT: integer(0, 65_535).optional().describe('a port, 0 to 65535 (0 takes a free one), other than PORT'),
   ...STORAGE_VARIABLES,
+  DATABASE_REPLICA_URL: STORAGE_VARIABLES.DATABASE_URL.meta({
+    description:
+      'the address of a standby of the database in DATABASE_URL, such as postgres://user:password@host/database',
+    secret: true,
+  }),
   PUBLIC_BASE_URL: baseUrl,
   STAGING_BASE_URL: baseUrl,
   CORS_ORIGINS: parsedBy(parseOrigins)
@@ -103,16 +110,22 @@ export interface SettingsOptions {
 
 /** @throws SettingsError that names every variable whose value is wrong, what it is, and what would be right */
 export function readSettings(environment: Environment, { workingFolder, isTerminal }: SettingsOptions): Settings {
-  const values = readVariables(environment, VARIABLES, ({ PORT, ADMIN_PORT }) => {
+  const values = readVariables(environment, VARIABLES, ({ PORT, ADMIN_PORT, DATABASE_REPLICA_URL }) => {
+    const problems: string[] = [];
+    if (DATABASE_REPLICA_URL !== undefined && !environment['DATABASE_URL']?.trim()) {
+      problems.push('DATABASE_REPLICA_URL is set, and DATABASE_URL is not; set both');
+    }
     if (PORT === 65_535 && ADMIN_PORT === undefined) {
-      return ['ADMIN_PORT is not set, and PORT + 1 is not a valid port; set ADMIN_PORT'];
+      problems.push('ADMIN_PORT is not set, and PORT + 1 is not a valid port; set ADMIN_PORT');
     }
     const isTaken = PORT !== undefined && PORT !== 0 && PORT === ADMIN_PORT;
-    return isTaken ? [describeProblem('ADMIN_PORT', String(PORT), VARIABLES.ADMIN_PORT)] : [];
+    if (isTaken) problems.push(describeProblem('ADMIN_PORT', String(PORT), VARIABLES.ADMIN_PORT));
+    return problems;
   });
   const { PORT: port } = values;
   return {
     ...toStorageSettings(values, workingFolder),
+    databaseReplicaUrls: values.DATABASE_REPLICA_URL,
     host: values.HOST,
     port,
     reusePort: values.REUSE_PORT,

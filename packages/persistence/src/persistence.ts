@@ -2,16 +2,17 @@ import type { ApiKeyStore } from '@petstore/domain';
 import type { ApiKeyAdministration } from './administration/api-key-administration.ts';
 import { openApiKeyAdministration } from './administration/open-api-key-administration.ts';
 import { SHORT_STATEMENT_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from './connection-config.ts';
-import { DatabaseServers } from './connections/database-servers.ts';
+import { DatabaseServers, type OpenOptions } from './connections/database-servers.ts';
 import type { SessionSettings } from './connections/session.ts';
 import { createMigrations, type Migrations } from './schema/create-migrations.ts';
 import { createApiKeyStore } from './statements/api-key-store.ts';
-import { ConnectionOpener } from './statements/open-connection.ts';
+import { ConnectionOpener, type OpenConnection, pipelinedToReplica } from './statements/open-connection.ts';
 import { createOrderStore, type OrderStore } from './statements/order-store.ts';
 import { COMMAND_SESSION } from './statements/order-transitions.ts';
 import { createPetStore, type PetStore } from './statements/pet-store.ts';
 import { type ConnectionPools, PipelinedConnections } from './statements/pipelined-connections.ts';
 import { assertDriverFits, prepareStatement, type QuerySender, runStatement } from './statements/pipelined-query.ts';
+import { Replica, type ReplicaReport, type ReplicaState } from './statements/replica.ts';
 import { ServerPulse } from './statements/server-pulse.ts';
 
 /** Everything that is kept in PostgreSQL. */
@@ -21,6 +22,8 @@ export interface Persistence extends AsyncDisposable {
   readonly apiKeys: ApiKeyStore;
   readonly keyAdministration: ApiKeyAdministration;
   readonly migrations: Migrations;
+  /** Where long lists have been read; `undefined` where there is no replica. */
+  readonly replica: { readonly report: ReplicaReport } | undefined;
   /** @throws StorageUnavailableError when PostgreSQL does not respond */
   ping(): Promise<PingResult>;
   close(): Promise<void>;
@@ -35,6 +38,10 @@ export interface PingResult {
 export interface PersistenceOptions {
   /** Several are the servers of one database, of which at most one takes writes. */
   readonly databaseUrl: string | readonly string[];
+  /** A standby of that database, to read long lists from. */
+  readonly replica?:
+    | { readonly urls: readonly string[]; readonly onChange?: (state: ReplicaState) => void }
+    | undefined;
   /** Connections for pings and look-ups of keys. @default 2 */
   readonly keyConnections?: number;
   /** Connections for short reads. @default 2 */
@@ -55,20 +62,16 @@ const SEARCH_QUEUE_PATIENCE_MS = 1_500;
  * A search takes one processor only; and which plan is best depends on how rare the orders are that it looks for. It may
  * take longer than other statements, but not because it waits for something.
  */
-const SCAN_SESSION: SessionSettings = {
-  max_parallel_workers_per_gather: '0',
-  jit: 'off',
-  plan_cache_mode: 'force_custom_plan',
-  lock_timeout: String(SEARCH_LOCK_TIMEOUT_MS),
+const SCANS: PoolNeeds = {
+  settings: {
+    max_parallel_workers_per_gather: '0',
+    jit: 'off',
+    plan_cache_mode: 'force_custom_plan',
+    lock_timeout: String(SEARCH_LOCK_TIMEOUT_MS),
+  },
+  timeoutMs: STATEMENT_TIMEOUT_MS,
+  queuePatienceMs: SEARCH_QUEUE_PATIENCE_MS,
 };
-
-/** What the statements of a pool need of its connections. */
-interface PoolNeeds {
-  readonly settings?: SessionSettings;
-  readonly forWrites?: boolean;
-  readonly timeoutMs?: number;
-  readonly queuePatienceMs?: number;
-}
 
 /** How long the first of two pings is waited for, in milliseconds. */
 const FIRST_PING_MS = 700;
@@ -88,6 +91,7 @@ const PING = prepareStatement<readonly [isReadOnly: string]>('ping', `select cur
  */
 export function openPersistence({
   databaseUrl,
+  replica: replicaOptions,
   keyConnections = 2,
   readConnections = 2,
   writeConnections = 8,
@@ -98,41 +102,74 @@ export function openPersistence({
   const pulse = new ServerPulse(() => pingBy({ send: (query) => pools.keys.sendUnasked(query) }));
   const servers = new DatabaseServers(databaseUrl);
   const opener = new ConnectionOpener(servers);
-  const pool = (
-    size: number,
-    { settings = {}, forWrites = false, timeoutMs = SHORT_STATEMENT_TIMEOUT_MS, ...patience }: PoolNeeds,
-  ) => {
-    const session = { statement_timeout: String(timeoutMs), ...settings };
-    const options = { size, statementTimeoutMs: timeoutMs, ...patience, pulse };
-    return new PipelinedConnections(opener.pipelined({ session, forWrites }), options);
-  };
+  const pool = poolsOn((needs) => opener.pipelined(needs), pulse);
   const pools: ConnectionPools = {
     keys: pool(keyConnections, {}),
     reads: pool(readConnections, {}),
     writes: pool(writeConnections, { settings: COMMAND_SESSION, forWrites: true }),
     batches: pool(batchConnections, {}),
-    scans: pool(scanConnections, {
-      settings: SCAN_SESSION,
-      timeoutMs: STATEMENT_TIMEOUT_MS,
-      queuePatienceMs: SEARCH_QUEUE_PATIENCE_MS,
-    }),
+    scans: pool(scanConnections, SCANS),
   };
+  const replica =
+    replicaOptions && openReplica({ ...replicaOptions, primary: pools.reads, batchConnections, scanConnections });
   const keyAdministration = openApiKeyAdministration(servers);
 
   const close = async () => {
     pulse.close();
-    await Promise.all([...Object.values(pools), keyAdministration].map((each) => each.close()));
+    await Promise.all([...Object.values(pools), keyAdministration, replica].map((each) => each?.close()));
   };
   return {
-    orders: createOrderStore(servers, pools),
+    orders: createOrderStore(servers, pools, replica),
     pets: createPetStore(servers, pools),
     apiKeys: createApiKeyStore(pools),
     keyAdministration,
     migrations: createMigrations(servers, pools.reads),
+    replica,
     ping: () => ping(pools),
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** What the statements of a pool need of its connections. */
+interface PoolNeeds {
+  readonly settings?: SessionSettings;
+  readonly forWrites?: boolean;
+  readonly timeoutMs?: number;
+  readonly queuePatienceMs?: number;
+}
+
+/** Makes pools of connections to the same server. */
+function poolsOn(open: (needs: Pick<OpenOptions, 'session' | 'forWrites'>) => OpenConnection, pulse: ServerPulse) {
+  return (
+    size: number,
+    { settings = {}, forWrites = false, timeoutMs = SHORT_STATEMENT_TIMEOUT_MS, ...patience }: PoolNeeds,
+  ): PipelinedConnections => {
+    const session = { statement_timeout: String(timeoutMs), ...settings };
+    return new PipelinedConnections(open({ session, forWrites }), {
+      size,
+      statementTimeoutMs: timeoutMs,
+      ...patience,
+      pulse,
+    });
+  };
+}
+
+interface ReplicaNeeds extends NonNullable<PersistenceOptions['replica']> {
+  readonly primary: QuerySender;
+  readonly batchConnections: number;
+  readonly scanConnections: number;
+}
+
+function openReplica({ urls, onChange, primary, batchConnections, scanConnections }: ReplicaNeeds): Replica {
+  const servers = new DatabaseServers(urls);
+  const pulse = new ServerPulse(() => pingBy({ send: (query) => pools.batches.sendUnasked(query) }));
+  const pool = poolsOn(({ session }) => pipelinedToReplica(servers, session), pulse);
+  const pools = {
+    batches: pool(batchConnections, {}),
+    scans: pool(scanConnections, SCANS),
+  };
+  return new Replica({ primary, pools, pulse, onChange });
 }
 
 async function ping({ keys, writes }: ConnectionPools): Promise<PingResult> {

@@ -44,8 +44,8 @@ test('orders of every state stay listed, as they are', async () => {
   expect(await listedText(store)).toEqual(allFieldsOf(orders));
 });
 
-// One below, at and above each border between two batches: 250 in the first, then 2,000.
-test.each([1, 249, 250, 251, 2_249, 2_250, 2_251, 4_251])(
+// One below, at and above each border between two batches: 250 in the first, then 4,000.
+test.each([1, 249, 250, 251, 4_249, 4_250, 4_251, 8_251])(
   '%i orders are listed once each, ascending by id',
   async (count) => {
     await store.persistence.orders.generateOrders({ count, seed: 1, now: NOW });
@@ -193,7 +193,7 @@ describe('lists that are asked for at once', () => {
     const texts: string[] = [];
     const lists: (readonly Order[])[] = [];
     const one = await statementsOf(() => listedText(store));
-    expect(one).toBe(6); // 250 orders, then 2,000 in each batch
+    expect(one).toBe(4); // 250 orders, then 4,000 in each batch
     const many = (list: () => Promise<unknown>) => () => Promise.all(Array.from({ length: 20 }, list));
     expect(await statementsOf(many(async () => texts.push(await listedText(store))))).toBe(one);
     expect(await statementsOf(many(async () => lists.push(await listedOrders(store))))).toBe(one);
@@ -229,7 +229,7 @@ describe('a listing that is abandoned', () => {
   });
 
   test('fetches at most one batch ahead', async () => {
-    await store.persistence.orders.generateOrders({ count: 15_000, seed: 5, now: NOW });
+    await store.persistence.orders.generateOrders({ count: 28_000, seed: 5, now: NOW });
     const sent = vi.spyOn(pg.Client.prototype, 'query');
     const listing = store.persistence.orders.listOrders().as(ALL_FIELDS)[Symbol.asyncIterator]();
     for (let taken = 1; taken <= 5; taken++) {

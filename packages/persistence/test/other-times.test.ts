@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { copyOrders, linesOf, ORDER_OBJECTS } from '../src/statements/copy-orders.ts';
+import { behindId, copyOrders, linesOf, ORDER_OBJECTS } from '../src/statements/copy-orders.ts';
 import { ALL_FIELDS, collect, importOrders, NOW, pendingOrder, useTestStore } from './support.ts';
 
 const store = useTestStore();
@@ -17,7 +17,7 @@ test.each([
   await client.query(setting);
   const sender = { send: (query: pg.Submittable) => void client.query(query) };
   for (const format of [ORDER_OBJECTS, linesOf(ALL_FIELDS)]) {
-    const batch = copyOrders<unknown>(sender, { format, afterId: '0', limit: 10 });
+    const batch = copyOrders<unknown>(sender, { format, where: behindId('0'), limit: 10 });
     await expect(batch).rejects.toThrow('not a time as this schema stores it');
   }
   await client.end();

@@ -77,11 +77,11 @@ describe('a long list over tRPC', () => {
       count += batch.length;
       if (++batches !== 3) continue;
       // The operating system buffers a few megabytes between two sockets.
-      expect(await batchesTakenAtRest()).toBeLessThan(120);
+      expect(await batchesTakenAtRest()).toBeLessThan(60);
       expect((await readMemoryInUse()) - before).toBeLessThan(LITTLE_BYTES);
     }
     expect(count).toBe(COUNT);
-    expect(batchesTaken).toBe(1 + Math.ceil((COUNT - 250) / 2_000));
+    expect(batchesTaken).toBe(1 + Math.ceil((COUNT - 250) / 4_000));
   });
 
   test('that its client does not begin to read waits, and ends when it is returned', async () => {
@@ -89,7 +89,7 @@ describe('a long list over tRPC', () => {
     batchesTaken = 0;
     endedListings = 0;
     const list = (await clientOf(app).orders.list.query())[Symbol.asyncIterator]();
-    expect(await batchesTakenAtRest()).toBeLessThan(120);
+    expect(await batchesTakenAtRest()).toBeLessThan(60);
     expect((await readMemoryInUse()) - before).toBeLessThan(LITTLE_BYTES);
     expect(endedListings).toBe(0);
     await list.return?.();

@@ -2,6 +2,7 @@ import type { Order, OrderField, OrderFieldReader, OrderFormat, OrderSink } from
 import { toStorageError } from '../storage-error.ts';
 import { COLUMN_OF_FIELD, notATime, type OrderRow, orderOfRow } from './order-rows.ts';
 import { PipelinedQuery, type QuerySender, type WireConnection } from './pipelined-query.ts';
+import type { PositionGuard } from './replica-position.ts';
 
 /** Some of the orders of a listing. */
 export interface OrderBatch<Batch> {
@@ -140,27 +141,37 @@ export const ORDER_OBJECTS: LineFormat<readonly Order[]> = {
 };
 
 /** Which orders a batch holds. */
-interface BatchRequest<Batch> {
+export interface BatchRequest<Batch> {
   readonly format: LineFormat<Batch>;
-  /** They come behind this id: digits of an int64, from the database itself. */
-  readonly afterId: string;
+  /** A condition in SQL with its values in it: COPY takes no parameters. */
+  readonly where: string;
   /** How many orders at most. */
   readonly limit: number;
 }
 
-/** Reads a batch by COPY, in its text format. */
-export const copyOrders = <Batch>(sender: QuerySender, request: BatchRequest<Batch>): Promise<OrderBatch<Batch>> =>
+/** The quotes keep -2^63 a bigint: without them it is the negation of a numeric. */
+export const behindId = (id: string): string => `id > '${id}'::bigint`;
+
+/**
+ * Reads a batch by COPY, in its text format.
+ *
+ * @param guard holds the server to having replayed enough
+ */
+export const copyOrders = <Batch>(
+  sender: QuerySender,
+  request: BatchRequest<Batch>,
+  guard?: PositionGuard,
+): Promise<OrderBatch<Batch>> =>
   new Promise((resolve, reject) => {
-    sender.send(new OrderCopy(request, resolve, reject));
+    sender.send(new OrderCopy(request, guard, resolve, reject));
   });
 
-/** COPY takes no parameters. The quotes keep -2^63 a bigint: without them it is the negation of a numeric. */
-const copyStatement = ({ format, afterId, limit }: BatchRequest<unknown>): string =>
-  `copy (select ${columnsOf(format.fields)} from orders where id > '${afterId}'::bigint order by id limit ${limit}) ` +
-  `to stdout (null '')`;
+const copyStatement = ({ format, where, limit }: BatchRequest<unknown>): string =>
+  `copy (select ${columnsOf(format.fields)} from orders where ${where} order by id limit ${limit}) to stdout (null '')`;
 
 class OrderCopy<Batch> extends PipelinedQuery {
   readonly #request: BatchRequest<Batch>;
+  readonly #guard: PositionGuard | undefined;
   readonly #sink: LineSink<Batch>;
   readonly #resolve: (batch: OrderBatch<Batch>) => void;
   readonly #reject: (error: Error) => void;
@@ -170,18 +181,20 @@ class OrderCopy<Batch> extends PipelinedQuery {
 
   constructor(
     request: BatchRequest<Batch>,
+    guard: PositionGuard | undefined,
     resolve: (batch: OrderBatch<Batch>) => void,
     reject: (error: Error) => void,
   ) {
     super();
     this.#request = request;
+    this.#guard = guard;
     this.#sink = request.format.createSink(request.limit, false);
     this.#resolve = resolve;
     this.#reject = reject;
   }
 
   protected override write(connection: WireConnection): void {
-    connection.query(copyStatement(this.#request));
+    connection.query((this.#guard?.statementFor(connection) ?? '') + copyStatement(this.#request));
   }
 
   /** The server sends a message for each line. */
@@ -196,6 +209,7 @@ class OrderCopy<Batch> extends PipelinedQuery {
   }
 
   protected override succeed(): void {
+    this.#guard?.pass();
     if (this.#failure !== undefined) {
       this.#reject(this.#failure);
       return;

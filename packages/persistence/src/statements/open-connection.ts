@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { type DatabaseServers, endConnection, type OpenOptions } from '../connections/database-servers.ts';
+import type { SessionSettings } from '../connections/session.ts';
 
 /**
  * Opens one connection of a pool, ready for statements.
@@ -76,6 +77,16 @@ export class ConnectionOpener {
     }
   }
 }
+
+/** For connections to a standby, which stay when it is promoted: each read looks what its server is. */
+export const pipelinedToReplica =
+  (servers: DatabaseServers, session: SessionSettings): OpenConnection =>
+  async (onLost) => {
+    const { client } = await servers.open({ session, forWrites: false, pipeline: true });
+    client.on('error', onLost);
+    client.on('end', onLost);
+    return client;
+  };
 
 /** Keeps account of a connection until it ends. */
 function hold(client: pg.Client, held: Set<Retire>, onLost: () => void): Retire {

@@ -1,5 +1,14 @@
 import type { OrderListing } from '@petstore/domain';
-import { columnsOf, copyOrders, type LineFormat, linesOf, ORDER_OBJECTS, type OrderBatch } from './copy-orders.ts';
+import { coalescePerTick } from './coalesce-per-tick.ts';
+import {
+  behindId,
+  columnsOf,
+  copyOrders,
+  type LineFormat,
+  linesOf,
+  ORDER_OBJECTS,
+  type OrderBatch,
+} from './copy-orders.ts';
 import type { ConnectionPools } from './pipelined-connections.ts';
 import {
   type Field,
@@ -8,11 +17,25 @@ import {
   type QuerySender,
   runStatement,
 } from './pipelined-query.ts';
+import type { Replica } from './replica.ts';
+import type { LogPosition } from './replica-position.ts';
 
 /** Orders in the first batch: a short list is one prepared statement, and a long one begins at once. */
 const FIRST_BATCH = 250;
-/** Orders in every other batch: some 200 kB of text, of which a listing holds two at most. */
-const BATCH = 2_000;
+/** Orders in every other batch: some 400 kB of text, of which a listing holds two at most. */
+const BATCH = 4_000;
+
+/** Where a batch begins. */
+interface Place {
+  readonly lastId: string;
+  /** What a replica must have replayed. */
+  readonly position: LogPosition | undefined;
+}
+
+interface ListingSources extends Pick<ConnectionPools, 'reads' | 'batches'> {
+  /** Where all but the first batch is read while it holds enough. */
+  readonly replica: Replica | undefined;
+}
 
 /**
  * Lists all orders by id in batches, each a statement that begins behind the last id of the one before. Orders never
@@ -21,13 +44,13 @@ const BATCH = 2_000;
  *
  * Listings of one format that want the same batch in the same tick share it: many callers often cost what one does.
  */
-export function createOrderListings(pools: Pick<ConnectionPools, 'reads' | 'batches'>): () => OrderListing {
+export function createOrderListings(sources: ListingSources): () => OrderListing {
   const listings = new WeakMap<object, () => AsyncGenerator<unknown, void, void>>();
   /** @param key of the format */
   function list<Batch>(key: object, createFormat: () => LineFormat<Batch>): AsyncGenerator<Batch, void, void> {
     let begin = listings.get(key);
     if (begin === undefined) {
-      begin = createListing(pools, createFormat());
+      begin = createListing(sources, createFormat());
       listings.set(key, begin);
     }
     return begin() as AsyncGenerator<Batch, void, void>; // made of the same format
@@ -39,28 +62,36 @@ export function createOrderListings(pools: Pick<ConnectionPools, 'reads' | 'batc
 }
 
 function createListing<Batch>(
-  { reads, batches }: Pick<ConnectionPools, 'reads' | 'batches'>,
+  { reads, batches, replica }: ListingSources,
   format: LineFormat<Batch>,
 ): () => AsyncGenerator<Batch, void, void> {
   const statement: PreparedStatement<readonly Field[]> = prepareStatement(
     `list-orders-${format.name}`,
     `select ${columnsOf(format.fields)} from orders order by id limit ${FIRST_BATCH}`,
   );
-  const firstBatch = coalescePerTick(() => readFirstBatch(reads, statement, format));
-  const batchAfter = coalescePerTick((lastId: string) =>
-    copyOrders(batches, { format, afterId: lastId, limit: BATCH }),
+  const firstBatch = coalescePerTick(
+    () => '',
+    () => readFirstBatch(reads, statement, format),
   );
-  const fetchAhead = (lastId: string | undefined) => {
-    const ahead = lastId === undefined ? undefined : batchAfter(lastId);
+  const batchAfter = coalescePerTick(
+    ({ lastId, position }: Place) => `${lastId} ${position?.lsn}`,
+    async ({ lastId, position }) => {
+      const request = { format, where: behindId(lastId), limit: BATCH };
+      return (await replica?.readBatch(request, position)) ?? copyOrders(batches, request);
+    },
+  );
+  const fetchAhead = (lastId: string | undefined, position: LogPosition | undefined) => {
+    const ahead = lastId === undefined ? undefined : batchAfter({ lastId, position });
     // It may fail while its reader is busy with another batch, or gone: a reader learns of it when it asks.
     ahead?.catch(() => {});
     return ahead;
   };
 
   return async function* readBatches() {
-    let batch: OrderBatch<Batch> | undefined = await firstBatch(undefined);
+    let batch: OrderBatch<Batch> | undefined = await firstBatch({});
+    const position = batch.lastId === undefined ? undefined : await replica?.position();
     while (batch !== undefined) {
-      const next = fetchAhead(batch.lastId);
+      const next = fetchAhead(batch.lastId, position);
       if (batch.content !== undefined) yield batch.content;
       batch = await next;
     }
@@ -78,23 +109,4 @@ async function readFirstBatch<Batch>(
   for (let start = 0; start < lines.length; ) start = sink.addLine(lines, start);
   const lastId = rows.length < FIRST_BATCH ? undefined : (rows.at(-1)?.[0] ?? undefined);
   return { content: sink.finish(lastId === undefined), lastId };
-}
-
-/**
- * Makes calls with the same key in the same tick share one run of `work`. It begins once all that the event loop has at
- * hand was read, so after the last of those calls: each sees what was committed before it was made.
- */
-function coalescePerTick<Key, Value>(work: (key: Key) => Promise<Value>): (key: Key) => Promise<Value> {
-  let waiting = new Map<Key, PromiseWithResolvers<Value>>();
-  const begin = (): void => {
-    const begun = waiting;
-    waiting = new Map();
-    for (const [key, { resolve }] of begun) resolve(work(key));
-  };
-  return (key) => {
-    if (waiting.size === 0) setImmediate(begin);
-    const shared = waiting.get(key) ?? Promise.withResolvers<Value>();
-    waiting.set(key, shared);
-    return shared.promise;
-  };
 }

@@ -1,7 +1,10 @@
-import type { OrderFilter, OrderPage, OrderPageRequest } from '@petstore/domain';
+import type { Order, OrderFilter, OrderPage, OrderPageRequest } from '@petstore/domain';
+import pg from 'pg';
+import { ORDER_OBJECTS } from './copy-orders.ts';
 import { ORDER_COLUMNS, type OrderRow, orderOfRow } from './order-rows.ts';
 import type { ConnectionPools } from './pipelined-connections.ts';
 import { type PreparedStatement, prepareStatement, runStatement, type StatementValue } from './pipelined-query.ts';
+import type { Replica } from './replica.ts';
 
 /** What a page may depend on, each as a condition and its value; `matchesFilter` in SQL. */
 type Condition = readonly [name: string, condition: (place: string) => string, value: string];
@@ -43,14 +46,33 @@ function statementFor(conditions: readonly Condition[]): PreparedStatement<Order
 const needsScan = ({ statuses, complete, shipDateFrom, shipDateTo }: OrderFilter): boolean =>
   statuses !== undefined || complete !== undefined || shipDateFrom !== undefined || shipDateTo !== undefined;
 
+interface PageSources extends Pick<ConnectionPools, 'batches' | 'scans'> {
+  /** Where scans run while it holds enough. */
+  readonly replica: Replica | undefined;
+}
+
 /** Reads one page, and one order more, which shows whether there is another page. */
-export async function findOrders({ batches, scans }: ConnectionPools, request: OrderPageRequest): Promise<OrderPage> {
-  const { limit, filter } = request;
-  const conditions = conditionsOf(request);
-  const values: StatementValue[] = [String(limit + 1), ...conditions.map(([, , value]) => value)];
-  const rows = await runStatement(needsScan(filter) ? scans : batches, statementFor(conditions), values);
-  if (rows.length <= limit) return { orders: rows.map(orderOfRow) };
-  const orders = rows.slice(0, limit).map(orderOfRow);
+export async function findOrders(sources: PageSources, request: OrderPageRequest): Promise<OrderPage> {
+  const { limit } = request;
+  const found = await readOrders(sources, request, limit + 1);
+  if (found.length <= limit) return { orders: found };
+  const orders = found.slice(0, limit);
   const last = orders.at(-1);
   return last === undefined ? { orders } : { orders, nextAfterId: last.id };
+}
+
+async function readOrders(
+  { batches, scans, replica }: PageSources,
+  request: OrderPageRequest,
+  count: number,
+): Promise<readonly Order[]> {
+  const conditions = conditionsOf(request);
+  const isScan = needsScan(request.filter);
+  if (isScan && replica !== undefined) {
+    const where = conditions.map(([, condition, value]) => condition(pg.escapeLiteral(value))).join(' and ');
+    const batch = await replica.search({ format: ORDER_OBJECTS, where, limit: count });
+    if (batch !== undefined) return batch.content ?? [];
+  }
+  const values: StatementValue[] = [String(count), ...conditions.map(([, , value]) => value)];
+  return (await runStatement(isScan ? scans : batches, statementFor(conditions), values)).map(orderOfRow);
 }

@@ -10,6 +10,7 @@ import { findOrders } from './order-page.ts';
 import { ORDER_COLUMNS, type OrderRow, orderOfRow } from './order-rows.ts';
 import type { ConnectionPools } from './pipelined-connections.ts';
 import { prepareStatement, type QuerySender, runStatement } from './pipelined-query.ts';
+import type { Replica } from './replica.ts';
 
 export interface OrderStore extends OrderRepository {
   /**
@@ -38,13 +39,17 @@ const SKIP = prepareStatement<readonly [id: string]>('skip-taken-ids', SKIP_TAKE
 const DRAWS_BEFORE_SKIP = 3;
 
 /** Orders on PostgreSQL, below the ORM: see `openPersistence`. */
-export const createOrderStore = (servers: DatabaseServers, pools: ConnectionPools): OrderStore => ({
-  listOrders: createOrderListings(pools),
+export const createOrderStore = (
+  servers: DatabaseServers,
+  pools: ConnectionPools,
+  replica: Replica | undefined,
+): OrderStore => ({
+  listOrders: createOrderListings({ ...pools, replica }),
   async findOrder(id) {
     const [row] = await runStatement(pools.reads, FIND, [id.toString()]);
     return row && orderOfRow(row);
   },
-  findOrders: (request) => findOrders(pools, request),
+  findOrders: (request) => findOrders({ ...pools, replica }, request),
   applyCommand: new OrderCommands(pools.writes).apply,
   insertOrder: (order) => insertOrder(pools.writes, order),
   importOrders: (orders, options = {}) => importRows(servers, ORDER_TARGET, orders, options),

@@ -58,7 +58,7 @@ function statementsOf(command: OrderCommand) {
       `${command}-marked-orders`,
       `found as materialized (
          select ctid as place, id as found_id from orders where ${SEVERAL} and ${isAllowed} for no key update skip locked
-       ), changed as (${update} from found where orders.ctid = found.place returning ${ORDER_COLUMNS})`,
+       ), changed as (${update} from found where orders.ctid = found.place and orders.id = found.found_id returning ${ORDER_COLUMNS})`,
       otherThanChanged,
       `case when id in (select found_id from found) then 'kept' else 'seen' end`,
     ),
