@@ -1,12 +1,6 @@
 import type { Page, WatchedPage } from '@petstore/testing/chromium';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  eventually,
-  PHONE,
-  useSiteBrowser,
-  waitForReference,
-  widthOf,
-} from '../support/site-browser.ts';
+import { eventually, PHONE, useSiteBrowser, waitForReference, widthOf } from '../support/site-browser.ts';
 
 const { openPage, origin, visit, visitReference } = await useSiteBrowser();
 

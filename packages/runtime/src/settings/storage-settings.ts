@@ -19,12 +19,14 @@ export interface StorageSettings {
 }
 
 export const STORAGE_VARIABLES = {
-  DATABASE_URL: parsedBy(parseDatabaseUrls).optional().meta({
-    description:
-      'the address of a PostgreSQL database, postgres://user:password@host:5432/database (several hosts separated by ' +
-      'commas where it has standbys, without target_session_attrs or with read-write)',
-    secret: true,
-  }),
+  DATABASE_URL: parsedBy(parseDatabaseUrls)
+    .optional()
+    .meta({
+      description:
+        'the address of a PostgreSQL database, postgres://user:password@host:5432/database (several hosts separated by ' +
+        'commas where it has standbys, without target_session_attrs or with read-write)',
+      secret: true,
+    }),
   REDIS_URL: parsedBy(parseRedisTarget)
     .optional()
     .meta({
