@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { StorageUnavailableError } from '@petstore/domain';
-import { SchemaError } from '@petstore/persistence';
+import { ImportConflictError, SchemaError } from '@petstore/persistence';
 import { type Environment, RuntimeError, readStorageSettings, SettingsError } from '@petstore/runtime';
 import { CommanderError } from 'commander';
 import { ImportRejectedError } from './commands/import-command.ts';
@@ -88,7 +88,14 @@ function reportError(error: unknown, output: Output): ExitCode {
   return 1;
 }
 
-const EXPECTED = [CommandError, RuntimeError, SchemaError, StorageUnavailableError, UnreadableInputError];
+const EXPECTED = [
+  CommandError,
+  ImportConflictError,
+  RuntimeError,
+  SchemaError,
+  StorageUnavailableError,
+  UnreadableInputError,
+];
 
 const isExpected = (error: unknown): error is Error => EXPECTED.some((kind) => error instanceof kind);
 

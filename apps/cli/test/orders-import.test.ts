@@ -1,8 +1,10 @@
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Order } from '@petstore/domain';
-import { beforeEach, describe, expect, test } from 'vitest';
-import { type CallOptions, parseExactly, useTestCommandLine } from './support.ts';
+import { type Order, petId } from '@petstore/domain';
+import pg from 'pg';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { type CallOptions, parseExactly, spawnPetstore, useTestCommandLine } from './support.ts';
 
 const commandLine = useTestCommandLine();
 beforeEach(() => commandLine.clear());
@@ -257,6 +259,36 @@ describe('all or nothing', () => {
     expect([code, report]).toMatchObject([1, { inserted: 0 }]);
     expect(await listedIds()).toEqual([5n]);
   });
+});
+
+test('of a file in which every line is wrong the first thousand are listed, and the others counted', async () => {
+  const good = '{"id":1,"petId":1,"quantity":1}';
+  const { code, report } = await importText([good, ...Array(1_500).fill('{}'), ...Array(1_500).fill(good)].join('\n'));
+  expect(code).toBe(1);
+  expect(report).toEqual({ read: 3_001, inserted: 0, rejected: expect.any(Array), notListed: 2_000 });
+  const { rejected } = report as { rejected: readonly { line: number }[] }; // as has just been seen
+  expect(rejected.map(({ line }) => line)).toEqual(Array.from({ length: 1_000 }, (_, i) => i + 2));
+});
+
+test('an import that is killed leaves no order, and new ones can be placed', async () => {
+  await using client = Object.assign(new pg.Client(commandLine.url), { [Symbol.asyncDispose]: () => client.end() });
+  await client.connect();
+  const child = spawnPetstore(['orders', 'import', '-'], { environment: commandLine.environment });
+  const closed = once(child, 'close');
+  for (let id = 1; id <= 30_000; id++) child.stdin.write(`{"id":${id},"petId":1,"quantity":1}\n`);
+  const sizeOf = async () => (await client.query(`select pg_relation_size('orders')::integer as size`)).rows[0].size;
+  await vi.waitFor(async () => expect(await sizeOf()).toBeGreaterThan(0), { timeout: 30_000, interval: 20 });
+  child.kill('SIGKILL');
+  await closed;
+  expect(await listedIds()).toEqual([]);
+  const order = await commandLine.persistence.orders.insertOrder({
+    petId: petId(1n),
+    quantity: 1,
+    status: 'pending',
+    complete: false,
+    placedAt: new Date(),
+  });
+  expect(await listedIds()).toEqual([order.id]);
 });
 
 describe('what a person sees', () => {

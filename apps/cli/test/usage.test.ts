@@ -185,6 +185,37 @@ describe('migrate', () => {
     });
   });
 
+  test('--status says where the tables are not as they should be', async () => {
+    await withEmptyDatabase(async (environment, client) => {
+      await petstore(['migrate'], { environment });
+      await client.query('alter table orders alter ship_date type timestamptz');
+      await client.query('drop index orders_pet_id_id_index');
+      const drift = [
+        'orders.ship_date is timestamptz(6), not timestamptz(3)',
+        'orders lacks the index orders_pet_id_id_index',
+      ];
+      const call = await petstore(['migrate', '--status'], { environment });
+      expect([call.code, call.stderr]).toEqual([0, '']);
+      expect(call.stdout).toContain(drift.map((line) => `drift    ${line}\n`).join(''));
+      const { stdout } = await petstore(['migrate', '--status', '--json'], { environment });
+      expect(JSON.parse(stdout)).toMatchObject({ pending: [], drift });
+    });
+  });
+
+  test('goes on beside a newer migration that lets this release run, and --status names it', async () => {
+    await withEmptyDatabase(async (environment, client) => {
+      await petstore(['migrate'], { environment });
+      await client.query(`insert into schema_migrations (name, oldest_release)
+        values ('9999-from-the-future', '0003-temporary-plans')`);
+      expect((await petstore(['orders', 'list'], { environment })).code).toBe(0);
+      const { code, stdout } = await petstore(['migrate', '--status'], { environment });
+      expect(code).toBe(0);
+      expect(stdout).toContain('applied  9999-from-the-future, of a newer version beside which this one may run\n');
+      const { stdout: json } = await petstore(['migrate', '--status', '--json'], { environment });
+      expect(JSON.parse(json)).toMatchObject({ pending: [], newer: ['9999-from-the-future'] });
+    });
+  });
+
   test('runs with the other commands too', async () => {
     await withEmptyDatabase(async (environment) => {
       const { code, stdout } = await petstore(['orders', 'list', '--json'], { environment });

@@ -13,6 +13,7 @@ import { openLimits } from './operations/limits.ts';
 import { assertPortIsFree, explainListenError, portOf, reachableHost, urlOf } from './operations/listen.ts';
 import { createLogger } from './operations/logger.ts';
 import { LimitCounts, RequestCounts } from './operations/metrics.ts';
+import { schemaPreparer } from './operations/prepare-schema.ts';
 import { createProcessMetrics } from './operations/process-metrics.ts';
 import { renderMetrics } from './operations/render-metrics.ts';
 import { logReplicaChanges, ReplicaReads } from './operations/replica-reads.ts';
@@ -87,11 +88,11 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   const limitsOptions = { redisPrefix, instances, reusePort, logger, counts: limitCounts, onKeyChanged };
   const limits = openLimits(backends.redis, limitsOptions, resources);
   let demoKeys: readonly DemoKey[] = [];
+  const prepareSchema = schemaPreparer({ migrations, mayMigrate: settings.migrate, logger });
   const storage = new StorageWatch({
     ping: () => persistence.ping(),
     async prepare() {
-      const applied = await migrations.prepare({ mayMigrate: settings.migrate });
-      if (applied.length > 0) logger.info({ applied }, 'the database was migrated');
+      await prepareSchema();
       if (backends.isDatabaseEmbedded) demoKeys = await seedDemo(persistence, { dataFolder, host, clock, logger });
     },
     onChange: logChanges(logger),

@@ -6,6 +6,19 @@ const RFC_3339 = /^(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:[Zz]|
  * @returns `undefined` where the text is none, or names a day or an hour that does not exist (2026-02-30, 24:00:00)
  */
 export function parseRfc3339(text: string): Date | undefined {
+  return readOwnForm(text) ?? readAnyForm(text);
+}
+
+/** What we write ourselves, which is most of what is read, in a third of the time. */
+function readOwnForm(text: string): Date | undefined {
+  if (text.length !== OWN_LENGTH) return undefined;
+  const date = new Date(text);
+  return Number.isNaN(date.getTime()) || date.toISOString() !== text ? undefined : date;
+}
+
+const OWN_LENGTH = '2026-01-02T03:04:05.678Z'.length;
+
+function readAnyForm(text: string): Date | undefined {
   const match = RFC_3339.exec(text);
   if (match === null) return undefined;
   const [, day, time, decimals = '', sign, hours = '00', minutes = '00'] = match;

@@ -4,11 +4,13 @@ export type {
   KeyRotation,
   NewApiKey,
 } from './administration/api-key-administration.ts';
+export { ImportConflictError } from './bulk/batch-inserter.ts';
 export { type GenerateOptions, SEED_MAX } from './bulk/generate-orders.ts';
-export type { ImportOptions, ImportRecord, ImportResult, RejectedRecord } from './bulk/import-rows.ts';
+export type { ImportOptions, ImportRecord, ImportResult, ImportSource } from './bulk/import-rows.ts';
+export { REJECTED_LISTED_MAX, type RejectedRecord } from './bulk/rejected-record.ts';
 export { openPersistence, type Persistence, type PersistenceOptions, type PingResult } from './persistence.ts';
 export type { MigrationStatus, Migrations } from './schema/create-migrations.ts';
-export { SchemaError } from './schema/schema-error.ts';
+export { NewerDatabaseError, SchemaError } from './schema/schema-error.ts';
 export type { OrderStore } from './statements/order-store.ts';
 export type { PetStore } from './statements/pet-store.ts';
 export type { ReplicaReport, ReplicaState } from './statements/replica.ts';

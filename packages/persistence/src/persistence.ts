@@ -63,11 +63,24 @@ const SEARCH_QUEUE_PATIENCE_MS = 1_500;
  * take longer than other statements, but not because it waits for something.
  */
 const SCAN_SESSION: SessionSettings = {
-  statement_timeout: String(STATEMENT_TIMEOUT_MS),
-  lock_timeout: String(SEARCH_LOCK_TIMEOUT_MS),
   max_parallel_workers_per_gather: '0',
   jit: 'off',
   plan_cache_mode: 'force_custom_plan',
+  lock_timeout: String(SEARCH_LOCK_TIMEOUT_MS),
+};
+
+/** What the statements of a pool need of its connections. */
+interface PoolNeeds {
+  readonly settings?: SessionSettings;
+  readonly forWrites?: boolean;
+  readonly timeoutMs?: number;
+  readonly queuePatienceMs?: number;
+}
+
+const SEARCHES: PoolNeeds = {
+  settings: SCAN_SESSION,
+  timeoutMs: STATEMENT_TIMEOUT_MS,
+  queuePatienceMs: SEARCH_QUEUE_PATIENCE_MS,
 };
 
 /** How long the first of two pings is waited for, in milliseconds. */
@@ -96,16 +109,16 @@ export function openPersistence({
   scanConnections = 2,
 }: PersistenceOptions): Persistence {
   assertDriverFits();
+  const pulse = new ServerPulse(() => pingBy({ send: (query) => pools.keys.sendUnasked(query) }));
   const servers = new DatabaseServers(databaseUrl);
   const opener = new ConnectionOpener(servers);
-  const pulse = new ServerPulse(() => pingBy({ send: (query) => pools.keys.sendUnasked(query) }));
   const pool = poolsOn((needs) => opener.pipelined(needs), pulse);
   const pools: ConnectionPools = {
     keys: pool(keyConnections, {}),
     reads: pool(readConnections, {}),
-    writes: pool(writeConnections, COMMAND_SESSION, { forWrites: true }),
+    writes: pool(writeConnections, { settings: COMMAND_SESSION, forWrites: true }),
     batches: pool(batchConnections, {}),
-    scans: pool(scanConnections, SCAN_SESSION, { queuePatienceMs: SEARCH_QUEUE_PATIENCE_MS }),
+    scans: pool(scanConnections, SEARCHES),
   };
   const replica =
     replicaOptions && openReplica({ ...replicaOptions, primary: pools.reads, batchConnections, scanConnections });
@@ -128,22 +141,15 @@ export function openPersistence({
   };
 }
 
-/** What the statements of a pool need besides the settings of its sessions. */
-interface PoolNeeds {
-  readonly forWrites?: boolean;
-  readonly queuePatienceMs?: number;
-}
-
 /** Makes pools of connections to the same server. */
 function poolsOn(open: (needs: Pick<OpenOptions, 'session' | 'forWrites'>) => OpenConnection, pulse: ServerPulse) {
   return (
     size: number,
-    settings: SessionSettings,
-    { forWrites = false, ...patience }: PoolNeeds = {},
+    { settings = {}, forWrites = false, timeoutMs = SHORT_STATEMENT_TIMEOUT_MS, ...patience }: PoolNeeds,
   ): PipelinedConnections => {
-    const session = { statement_timeout: String(SHORT_STATEMENT_TIMEOUT_MS), ...settings };
-    const statementTimeoutMs = Number(session.statement_timeout);
-    return new PipelinedConnections(open({ session, forWrites }), { size, statementTimeoutMs, ...patience, pulse });
+    const session = { statement_timeout: String(timeoutMs), ...settings };
+    const options = { size, statementTimeoutMs: timeoutMs, ...patience, pulse };
+    return new PipelinedConnections(open({ session, forWrites }), options);
   };
 }
 
@@ -159,7 +165,7 @@ function openReplica({ urls, onChange, primary, batchConnections, scanConnection
   const pool = poolsOn(({ session }) => pipelinedToReplica(servers, session), pulse);
   const pools = {
     batches: pool(batchConnections, {}),
-    scans: pool(scanConnections, SCAN_SESSION, { queuePatienceMs: SEARCH_QUEUE_PATIENCE_MS }),
+    scans: pool(scanConnections, SEARCHES),
   };
   return new Replica({ primary, pools, pulse, onChange });
 }

@@ -22,6 +22,7 @@ type WayName = {
 const WAYS = {
   ping: ({ ping }) => ping(),
   'migrations.status': ({ migrations }) => migrations.status(),
+  'migrations.drift': ({ migrations }) => migrations.drift(),
   'migrations.prepare': ({ migrations }) => migrations.prepare({ mayMigrate: false }),
   'migrations.migrate': ({ migrations }) => migrations.migrate(),
   'orders.applyCommand': ({ orders }) => orders.applyCommand(orderId(1n), 'cancel', NOW),

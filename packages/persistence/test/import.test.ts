@@ -1,6 +1,6 @@
 import { INT64_MAX, INT64_MIN, type Order, type Pet, petId } from '@petstore/domain';
-import { beforeEach, describe, expect, test } from 'vitest';
-import type { ImportRecord } from '../src/index.ts';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { ImportConflictError, type ImportRecord } from '../src/index.ts';
 import {
   cancelledOrder,
   completedOrder,
@@ -16,16 +16,19 @@ beforeEach(() => store.clear());
 
 const importAll = (orders: Iterable<Order>, options = {}) =>
   store.persistence.orders.importOrders(numbered(orders), options);
+const waiting = async () =>
+  (await store.query(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`))
+    .rows;
 const listedIds = async () => (await listedOrders(store)).map(({ id }) => id);
 
 test('orders of every state come in as they are', async () => {
   const orders = [pendingOrder(INT64_MIN), shippedOrder(-5n), completedOrder(0n), cancelledOrder(INT64_MAX)];
-  expect(await importAll(orders)).toEqual({ insertedCount: 4, rejected: [] });
+  expect(await importAll(orders)).toEqual({ insertedCount: 4, rejected: [], rejectedCount: 0 });
   expect(await listedOrders(store)).toEqual(orders);
 });
 
 test('an import of nothing is fine', async () => {
-  expect(await importAll([])).toEqual({ insertedCount: 0, rejected: [] });
+  expect(await importAll([])).toEqual({ insertedCount: 0, rejected: [], rejectedCount: 0 });
 });
 
 describe('an id that is taken', () => {
@@ -36,6 +39,7 @@ describe('an id that is taken', () => {
     expect(await importAll([pendingOrder(4n), pendingOrder(5n), pendingOrder(6n)])).toEqual({
       insertedCount: 0,
       rejected: [{ line: 2, reason: 'an order with the id 5 exists already' }],
+      rejectedCount: 1,
     });
     expect(await listedIds()).toEqual([5n]);
   });
@@ -45,35 +49,59 @@ describe('an id that is taken', () => {
     expect(await importAll([pendingOrder(4n), pendingOrder(5n), pendingOrder(6n)], { skipBad: true })).toEqual({
       insertedCount: 2,
       rejected: [{ line: 2, reason: 'an order with the id 5 exists already' }],
+      rejectedCount: 1,
     });
     expect(await listedOrders(store)).toEqual([pendingOrder(4n), shippedOrder(5n), pendingOrder(6n)]);
   });
 
   test('within one file keeps its first line, near or far', async () => {
-    // 5,000 orders between: the two lines come in different batches.
-    const orders = [shippedOrder(1n), pendingOrder(1n), ...many(10, 5_000), pendingOrder(1n), pendingOrder(9n)];
+    // 10,000 orders between: the two lines come in different batches.
+    const orders = [shippedOrder(1n), pendingOrder(1n), ...many(10, 10_000), pendingOrder(1n), pendingOrder(9n)];
     expect(await importAll(orders, { skipBad: true })).toEqual({
-      insertedCount: 5_002,
+      insertedCount: 10_002,
       rejected: [
         { line: 2, reason: 'the id 1 is repeated from an earlier line' },
-        { line: 5_003, reason: 'the id 1 is repeated from an earlier line' },
+        { line: 10_003, reason: 'the id 1 is repeated from an earlier line' },
       ],
+      rejectedCount: 2,
     });
     expect((await listedOrders(store))[0]).toEqual(shippedOrder(1n));
   });
 
-  test('is told for each of many, in the order of the lines', async () => {
+  test('is told for the first thousand, in the order of the lines, and counted for all', async () => {
     await importAll(many(0, 3_000));
-    const { insertedCount, rejected } = await importAll(many(-10, 3_020));
+    const { insertedCount, rejected, rejectedCount } = await importAll(many(-10, 3_020));
     expect(insertedCount).toBe(0);
-    expect(rejected.map(({ line }) => line)).toEqual(Array.from({ length: 3_000 }, (_, i) => 11 + i));
+    expect(rejected.map(({ line }) => line)).toEqual(Array.from({ length: 1_000 }, (_, i) => 11 + i));
+    expect(rejectedCount).toBe(3_000);
     expect(await listedIds()).toHaveLength(3_000);
+  });
+
+  test('by another program in the moment of the import ends it, and leaves nothing of it', async () => {
+    const goOn = Promise.withResolvers<void>();
+    async function* source() {
+      yield* numbered(many(1, 10_000));
+      await goOn.promise;
+      yield { line: 10_001, value: pendingOrder(70_000n) };
+    }
+    const begun = Promise.withResolvers<void>();
+    const outcome = store.persistence.orders.importOrders(source(), { onProgress: () => begun.resolve() });
+    await Promise.race([begun.promise, outcome]);
+    await store.query('begin');
+    await store.query(`insert into orders (id, pet_id, quantity, status, complete, placed_at)
+      values (70000, 1, 1, 'pending', false, now())`);
+    goOn.resolve();
+    await vi.waitFor(async () => expect(await waiting()).not.toEqual([]), 20_000);
+    await store.query('commit');
+    await expect(outcome).rejects.toThrow(ImportConflictError);
+    await expect(outcome).rejects.toThrow('Key (id)=(70000) already exists. Nothing is imported; run it again');
+    expect(await listedIds()).toEqual([70_000n]);
   });
 });
 
 test('a source that fails leaves nothing behind, and its own error comes through', async () => {
   async function* failing(): AsyncGenerator<ImportRecord<Order>> {
-    for (let line = 1; line <= 5_000; line++) yield { line, value: pendingOrder(BigInt(line)) };
+    for (let line = 1; line <= 15_000; line++) yield { line, value: pendingOrder(BigInt(line)) };
     throw new RangeError('the file ends in the middle of a line');
   }
   await expect(store.persistence.orders.importOrders(failing())).rejects.toThrow(RangeError);
@@ -84,20 +112,21 @@ test('unreadable records count against all or nothing', async () => {
   expect(await importAll([pendingOrder(1n)], { hasUnreadable: () => true })).toEqual({
     insertedCount: 0,
     rejected: [],
+    rejectedCount: 0,
   });
   expect(await listedIds()).toEqual([]);
   const options = { hasUnreadable: () => true, skipBad: true };
-  expect(await importAll([pendingOrder(1n)], options)).toEqual({ insertedCount: 1, rejected: [] });
+  expect(await importAll([pendingOrder(1n)], options)).toEqual({ insertedCount: 1, rejected: [], rejectedCount: 0 });
   expect(await listedIds()).toEqual([1n]);
 });
 
 test('progress is told batch by batch', async () => {
   const steps: number[] = [];
   await importAll(
-    Array.from({ length: 4_500 }, (_, i) => pendingOrder(BigInt(i))),
+    Array.from({ length: 22_500 }, (_, i) => pendingOrder(BigInt(i))),
     { onProgress: (count: number) => steps.push(count) },
   );
-  expect(steps).toEqual([2_000, 4_000, 4_500]);
+  expect(steps).toEqual([10_000, 20_000, 22_500]);
 });
 
 test('pets come in, are found, and are never overwritten', async () => {
@@ -107,11 +136,12 @@ test('pets come in, are found, and are never overwritten', async () => {
     { id: petId(0n), name: '\\N "quoted", {braced} \t tab' },
     { id: petId(INT64_MAX), name: '🐈' },
   ];
-  expect(await pets.importPets(numbered(all))).toEqual({ insertedCount: 3, rejected: [] });
+  expect(await pets.importPets(numbered(all))).toEqual({ insertedCount: 3, rejected: [], rejectedCount: 0 });
   for (const pet of all) expect(await pets.findPet(pet.id)).toEqual(pet);
   expect(await pets.findPet(petId(1n))).toBeUndefined();
   expect(await pets.importPets(numbered([{ id: petId(0n), name: 'Other' }]))).toEqual({
     insertedCount: 0,
     rejected: [{ line: 1, reason: 'a pet with the id 0 exists already' }],
+    rejectedCount: 1,
   });
 });

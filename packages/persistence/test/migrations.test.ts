@@ -1,24 +1,23 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { type ApiKeyId, generateApiKeyId, generateApiKeyText, hashApiKeyText } from '@petstore/domain';
+import { type ApiKeyId, generateApiKeyId, generateApiKeyText, hashApiKeyText, orderId } from '@petstore/domain';
 import { createTestDatabase } from '@petstore/testing';
 import pg from 'pg';
-import { describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { DatabaseServers } from '../src/connections/database-servers.ts';
 import { openPersistence, SchemaError } from '../src/index.ts';
 import { MIGRATION_NAMES, type MigrationName } from '../src/schema/migration-names.ts';
-import { createOrm } from '../src/schema/orm.ts';
-import { MIGRATIONS } from '../src/schema/run-migrations.ts';
+import { runMigrations } from '../src/schema/run-migrations.ts';
 import { NewerDatabaseError, toSchemaError } from '../src/schema/schema-error.ts';
-import { NOW, newOrder, useTestStore } from './support.ts';
+import { importOrders, NOW, newOrder, pendingOrder, useTestStore } from './support.ts';
 
 describe('an empty database', () => {
   test('has everything pending, and nothing after migrating', async () => {
     await using database = await createTestDatabase();
     await using persistence = openPersistence({ databaseUrl: database.url });
     const { migrations, orders } = persistence;
-    expect(await migrations.status()).toEqual({ applied: [], pending: MIGRATION_NAMES });
+    expect(await migrations.status()).toEqual({ applied: [], pending: MIGRATION_NAMES, newer: [] });
     expect(await migrations.migrate()).toEqual(MIGRATION_NAMES);
-    expect(await migrations.status()).toEqual({ applied: MIGRATION_NAMES, pending: [] });
+    expect(await migrations.status()).toEqual({ applied: MIGRATION_NAMES, pending: [], newer: [] });
     expect(await migrations.migrate()).toEqual([]);
     expect(await orders.insertOrder(newOrder())).toMatchObject({ id: 1n });
   });
@@ -28,7 +27,7 @@ describe('an empty database', () => {
     await using persistence = openPersistence({ databaseUrl: database.url });
     await persistence.migrations.status();
     await expect(persistence.orders.insertOrder(newOrder())).rejects.toMatchObject({ name: 'StorageUnavailableError' });
-    expect(await persistence.migrations.status()).toEqual({ applied: [], pending: MIGRATION_NAMES });
+    expect(await persistence.migrations.status()).toEqual({ applied: [], pending: MIGRATION_NAMES, newer: [] });
   });
 
   test('is migrated once when many instances start at once', async () => {
@@ -36,7 +35,7 @@ describe('an empty database', () => {
     const instances = Array.from({ length: 12 }, () => openPersistence({ databaseUrl: database.url }));
     await Promise.all(instances.map(({ migrations }) => migrations.migrate()));
     const statuses = await Promise.all(instances.map(({ migrations }) => migrations.status()));
-    for (const status of statuses) expect(status).toEqual({ applied: MIGRATION_NAMES, pending: [] });
+    for (const status of statuses) expect(status).toEqual({ applied: MIGRATION_NAMES, pending: [], newer: [] });
     await Promise.all(instances.map((instance) => instance.close()));
   });
 
@@ -49,7 +48,7 @@ describe('an empty database', () => {
     await expect(refusal).rejects.toThrow(
       'the database lacks migrations (0001-initial-schema, 0002-orders-of-a-pet, 0003-temporary-plans), and MIGRATE is off; set MIGRATE=on to apply them',
     );
-    expect(await migrations.status()).toEqual({ applied: [], pending: MIGRATION_NAMES });
+    expect(await migrations.status()).toEqual({ applied: [], pending: MIGRATION_NAMES, newer: [] });
     expect(await migrations.prepare({ mayMigrate: true })).toEqual(MIGRATION_NAMES);
     expect(await migrations.prepare({ mayMigrate: false })).toEqual([]);
   });
@@ -153,24 +152,121 @@ describe('a database that is up to date', () => {
   const store = useTestStore();
 
   test('costs one query', async () => {
-    const { migrations } = store.persistence;
-    await Promise.all([migrations.status(), migrations.status()]); // connected
+    await Promise.all([store.persistence.migrations.status(), store.persistence.migrations.status()]); // connected
     const sent = vi.spyOn(pg.Client.prototype, 'query');
     expect(await store.persistence.migrations.migrate()).toEqual([]);
     expect(sent).toHaveBeenCalledTimes(1);
     sent.mockRestore();
   });
 
-  test('is refused once a newer program has migrated it', async () => {
-    await store.query(`insert into schema_migrations (name) values ('9999-from-the-future')`);
+  test.each([
+    ['does not say which releases go on', null],
+    ['says that only its own release goes on', '9999-from-the-future'],
+    ['says that a release after this one goes on', '9998-also-from-the-future'],
+  ])('is refused once a newer program has migrated it and %s', async (_, oldestRelease) => {
+    await migrateAsNewer(oldestRelease);
     const { migrations } = store.persistence;
-    for (const call of [migrations.status, migrations.migrate]) {
+    for (const call of [migrations.status, migrations.migrate, () => migrations.prepare({ mayMigrate: false })]) {
       const refusal = call();
       await expect(refusal).rejects.toThrow(NewerDatabaseError);
       await expect(refusal).rejects.toMatchObject({ unknownMigrations: ['9999-from-the-future'] });
     }
   });
+
+  test.each(MIGRATION_NAMES)('is used on once a newer program says that releases from %s on may', async (release) => {
+    await migrateAsNewer(release);
+    const { migrations } = store.persistence;
+    const newer = ['9999-from-the-future'];
+    expect(await migrations.status()).toEqual({ applied: [...MIGRATION_NAMES, ...newer], pending: [], newer });
+    expect(await migrations.migrate()).toEqual([]);
+    expect(await migrations.prepare({ mayMigrate: false })).toEqual([]);
+  });
+
+  test('names for each migration the oldest release that goes on', async () => {
+    const { rows } = await store.query('select name, oldest_release from schema_migrations order by id');
+    expect(rows).toEqual([
+      ['0001-initial-schema', '0001-initial-schema'],
+      ['0002-orders-of-a-pet', '0001-initial-schema'],
+      ['0003-temporary-plans', '0002-orders-of-a-pet'],
+    ]);
+  });
+
+  test('works without that column, as an earlier release left it, until something is migrated', async () => {
+    await store.query('alter table schema_migrations drop column oldest_release');
+    const { migrations } = store.persistence;
+    expect(await migrations.status()).toEqual({ applied: MIGRATION_NAMES, pending: [], newer: [] });
+    await store.query(`delete from schema_migrations where name = '0002-orders-of-a-pet'`);
+    expect(await migrations.migrate()).toEqual(['0002-orders-of-a-pet']);
+    expect((await store.query('select from schema_migrations where oldest_release is null')).rows).toEqual([]);
+  });
+
+  beforeEach(() => store.query(`delete from schema_migrations where name > '9'`));
+  const migrateAsNewer = (oldestRelease: string | null) =>
+    store.query('insert into schema_migrations (name, oldest_release) values ($1, $2)', [
+      '9999-from-the-future',
+      oldestRelease,
+    ]);
 });
+
+describe('while others use the database', () => {
+  const store = useTestStore();
+  beforeEach(() => store.clear());
+  const cancel = (id: bigint) => store.persistence.orders.applyCommand(orderId(id), 'cancel', NOW);
+
+  test('an index is built beside a transaction that has written, which holds up no command', async () => {
+    await importOrders(store, [1n, 2n, 3n].map(pendingOrder));
+    await store.query('drop index orders_pet_id_id_index');
+    await store.query(`delete from schema_migrations where name = '0002-orders-of-a-pet'`);
+    await using stranger = await openClient(store.url);
+    await stranger.query('begin');
+    await stranger.query('update orders set quantity = 2 where id = 1');
+    const migration = migrateTo(store.url, '0003-temporary-plans');
+    await vi.waitFor(async () => expect(await waitingStatements()).toContain('create index concurrently'), WAIT);
+    expect(await cancel(2n)).toMatchObject({ applied: true });
+    expect(await cancel(3n)).toMatchObject({ applied: true });
+    expect(await waitingStatements()).toContain('create index concurrently');
+    await stranger.query('commit');
+    await migration;
+    const valid = `select indisvalid from pg_index where indexrelid = 'orders_pet_id_id_index'::regclass`;
+    expect((await store.query(valid)).rows).toEqual([['t']]);
+  });
+
+  test('a table that is in use is locked for moments only, until it is free', async () => {
+    await using database = await createTestDatabase();
+    await migrateTo(database.url, '0002-orders-of-a-pet');
+    await using stranger = await openClient(database.url);
+    await stranger.query('begin');
+    await stranger.query('select from api_keys');
+    const given = migrateTo(database.url, '0003-temporary-plans', { lockPatienceMs: 0 });
+    await expect(given).rejects.toThrow('the migration 0003-temporary-plans waits: other sessions keep a table locked');
+    await expect(given).rejects.toMatchObject({ name: 'StorageUnavailableError' });
+    const migration = migrateTo(database.url, '0003-temporary-plans', { lockPatienceMs: 60_000 });
+    await using reader = await openClient(database.url);
+    for (let i = 0; i < 5; i++) await reader.query(`set statement_timeout = '10s'; select from api_keys`);
+    await stranger.query('commit');
+    await migration;
+  });
+
+  async function waitingStatements(): Promise<string> {
+    const { rows } = await store.query(
+      `select query from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    return rows.flat().join('\n');
+  }
+});
+
+test('an index that was not finished is built anew', async () => {
+  await using database = await createTestDatabase();
+  await migrateTo(database.url, '0001-initial-schema');
+  await query(database.url, 'create index orders_pet_id_id_index on orders (pet_id)');
+  await migrateTo(database.url, '0002-orders-of-a-pet');
+  await using client = await openClient(database.url);
+  const { rows } = await client.query(`select pg_get_indexdef('orders_pet_id_id_index'::regclass) as definition`);
+  expect(rows[0].definition).toContain('(pet_id, id)');
+});
+
+/** Time for what takes milliseconds on a machine that does nothing else. */
+const WAIT = { timeout: 30_000, interval: 20 };
 
 async function query(url: string, text: string): Promise<void> {
   const client = new pg.Client(url);
@@ -179,12 +275,8 @@ async function query(url: string, text: string): Promise<void> {
 }
 
 /** Applies the migrations of an earlier release, up to its last. */
-async function migrateTo(databaseUrl: string, last: MigrationName): Promise<void> {
-  const names = MIGRATION_NAMES.slice(0, MIGRATION_NAMES.indexOf(last) + 1);
-  const migrations = names.map((name) => ({ name, class: MIGRATIONS[name] }));
-  const orm = createOrm(new DatabaseServers(databaseUrl), { statementTimeoutMs: 0, migrations });
-  await orm.migrator.up().finally(() => orm.close());
-}
+const migrateTo = (databaseUrl: string, last: MigrationName, options = {}) =>
+  runMigrations(new DatabaseServers(databaseUrl), { last, ...options });
 
 /** What the release before temporary plans sent, its look-up prepared on a connection that lives on. */
 async function prepareFormerRelease(databaseUrl: string) {

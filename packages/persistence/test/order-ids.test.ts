@@ -107,16 +107,16 @@ describe('ids that were imported are kept, and never given again', () => {
 
 describe('while an import is open', () => {
   /** What an import has taken in before it is told to go on. */
-  const FIRST = 4_500;
+  const FIRST = 15_000;
 
   async function withOpenImport(last: bigint, work: () => Promise<void>) {
     const arrived = Promise.withResolvers<void>();
     const goOn = Promise.withResolvers<void>();
     async function* source() {
       // Whole batches only, so that all of them are inserted.
-      yield* numbered(Array.from({ length: 6_000 }, (_, i) => pendingOrder(BigInt(i + 1))));
+      yield* numbered(Array.from({ length: 20_000 }, (_, i) => pendingOrder(BigInt(i + 1))));
       await goOn.promise;
-      yield { line: 6_001, value: pendingOrder(last) };
+      yield { line: 20_001, value: pendingOrder(last) };
     }
     const onProgress = (count: number) => count > FIRST && arrived.resolve();
     const outcome = store.persistence.orders.importOrders(source(), { onProgress });
@@ -131,32 +131,32 @@ describe('while an import is open', () => {
 
   test('orders are placed without waiting, under ids that the import does not bring', async () => {
     const placed: Order[] = [];
-    const { insertedCount } = await withOpenImport(6_001n, async () => {
+    const { insertedCount } = await withOpenImport(20_001n, async () => {
       const began = performance.now();
       for (let i = 0; i < 20; i++) placed.push(await insert());
       expect(performance.now() - began).toBeLessThan(2_000); // where one waits for a lock, it fails after that time
     });
-    expect(insertedCount).toBe(6_001);
-    expect(placed.every(({ id }) => id > 6_001n)).toBe(true);
+    expect(insertedCount).toBe(20_001);
+    expect(placed.every(({ id }) => id > 20_001n)).toBe(true);
     const { id } = await insert();
     expect(id).toBe((placed.at(-1)?.id ?? 0n) + 1n);
-    expect(await listedOrders(store)).toHaveLength(6_022);
+    expect(await listedOrders(store)).toHaveLength(20_022);
   });
 
   test('an id far beyond those before it is brought all the same', async () => {
     const last = 5_000_000_000_000n;
     const { insertedCount } = await withOpenImport(last, async () => void (await insert()));
-    expect(insertedCount).toBe(6_001);
+    expect(insertedCount).toBe(20_001);
     expect((await insert()).id).toBe(last + 1n);
   });
 
   test('another import and the making of orders wait until it is done', async () => {
     const ends: string[] = [];
     let others: Promise<unknown> | undefined;
-    await withOpenImport(6_001n, async () => {
+    await withOpenImport(20_001n, async () => {
       const note = (name: string) => () => ends.push(name);
       others = Promise.all([
-        importIds(7_000n).then(note('imported')),
+        importIds(30_000n).then(note('imported')),
         store.persistence.orders.generateOrders({ count: 10, seed: 1, now: NOW }).then(note('generated')),
       ]);
       await vi.waitFor(async () => {
@@ -167,7 +167,7 @@ describe('while an import is open', () => {
     });
     await others;
     expect(ends).toHaveLength(2);
-    expect(await listedOrders(store)).toHaveLength(6_012);
+    expect(await listedOrders(store)).toHaveLength(20_012);
   });
 
   test('an order that drew its id just before keeps it', async () => {
@@ -184,6 +184,7 @@ describe('while an import is open', () => {
     expect(await outcome).toEqual({
       insertedCount: 1,
       rejected: [{ line: 2, reason: 'an order with the id 1 exists already' }],
+      rejectedCount: 1,
     });
     expect((await insert()).id).toBe(4n);
   });

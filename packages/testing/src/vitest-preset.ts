@@ -8,9 +8,10 @@ interface PackageTestOptions {
   readonly servers?: boolean;
   /**
    * The script that runs them. `test:abuse` are files `test/abuse/*.abuse.ts`, one after the other: they measure what
-   * heavy use does to a server. @default 'test'
+   * heavy use does to a server. `test:faults` are files `test/faults/*.faults.ts`: what callers see while parts of the
+   * service fail. @default 'test'
    */
-  readonly task?: 'test' | 'test:abuse';
+  readonly task?: 'test' | 'test:abuse' | 'test:faults';
 }
 
 const TASKS = {
@@ -18,6 +19,12 @@ const TASKS = {
   'test:abuse': {
     include: ['test/abuse/**/*.abuse.ts'],
     reports: 'test-abuse-report.json',
+    timeoutMs: 600_000,
+    fileParallelism: false,
+  },
+  'test:faults': {
+    include: ['test/faults/**/*.faults.ts'],
+    reports: 'test-faults-report.json',
     timeoutMs: 600_000,
     fileParallelism: false,
   },

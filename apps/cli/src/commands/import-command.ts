@@ -11,7 +11,7 @@ export interface ImportFlags extends JsonFlag {
   readonly skipBad?: true;
 }
 
-/** Rejected lines that are shown without `--json`, which has them all. */
+/** Rejected lines that are shown without `--json`, which has more of them. */
 const REJECTED_SHOWN_MAX = 20;
 
 /** Thrown after the report has been printed. */
@@ -37,8 +37,8 @@ export async function runImport<Value>(
       onProgress: (readCount) => output.progress(`${readCount.toLocaleString('en')} read`),
     }),
   );
-  const isRejected = report.rejected.length > 0 && !skipBad;
-  if (flags.json) await output.writeJson(report);
+  const isRejected = report.rejectedCount > 0 && !skipBad;
+  if (flags.json) await output.writeJson(jsonOf(report));
   else {
     showRejected(output, report);
     const summary = `${report.inserted.toLocaleString('en')} of ${report.read.toLocaleString('en')} imported`;
@@ -48,10 +48,18 @@ export async function runImport<Value>(
   if (isRejected) throw new ImportRejectedError();
 }
 
-function showRejected({ message }: CommandContext['output'], { rejected }: ImportReport): void {
+/** `notListed` is how many were rejected beyond those that are listed; it is there only where there are any. */
+function jsonOf({ read, inserted, rejected, rejectedCount }: ImportReport) {
+  const notListed = rejectedCount - rejected.length;
+  return { read, inserted, rejected, ...(notListed > 0 && { notListed }) };
+}
+
+function showRejected({ message }: CommandContext['output'], { rejected, rejectedCount }: ImportReport): void {
   for (const { line, reason } of rejected.slice(0, REJECTED_SHOWN_MAX)) message(`line ${line}: ${reason}`);
-  const more = rejected.length - REJECTED_SHOWN_MAX;
-  if (more > 0) message(`and ${more.toLocaleString('en')} more; --json lists them all`);
+  const more = rejectedCount - REJECTED_SHOWN_MAX;
+  if (more <= 0) return;
+  const which = rejectedCount === rejected.length ? 'them all' : `the first ${rejected.length.toLocaleString('en')}`;
+  message(`and ${more.toLocaleString('en')} more; --json lists ${which}`);
 }
 
 async function* readFile(path: string): AsyncGenerator<Uint8Array> {

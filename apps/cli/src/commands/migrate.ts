@@ -12,15 +12,32 @@ export function addMigrateCommand(program: Command, context: CommandContext): vo
   program
     .command('migrate')
     .description('bring the database up to date')
-    .option('--status', 'only show which migrations are applied and which are pending')
+    .option(
+      '--status',
+      'only show which migrations are applied and pending, and where the tables are not as they should be',
+    )
     .action((flags: MigrateFlags) => (flags.status === true ? showStatus(context, flags) : migrate(context, flags)));
 }
 
 async function showStatus({ withUnpreparedSession, output }: CommandContext, { json }: MigrateFlags) {
-  const { applied, pending } = await withUnpreparedSession(({ persistence }) => persistence.migrations.status());
-  if (json) return output.writeJson({ applied, pending });
-  const lines = [...applied.map((name) => `applied  ${name}\n`), ...pending.map((name) => `pending  ${name}\n`)];
-  await output.write(lines.join(''));
+  const { applied, pending, newer, drift } = await withUnpreparedSession(async ({ persistence: { migrations } }) => {
+    const status = await migrations.status();
+    // Another release's database differs because it is another release's.
+    const isOurs = status.pending.length === 0 && status.newer.length === 0;
+    return { ...status, drift: isOurs ? await migrations.drift() : [] };
+  });
+  if (json) {
+    const rest = { ...(newer.length > 0 && { newer }), ...(drift.length > 0 && { drift }) };
+    return output.writeJson({ applied, pending, ...rest });
+  }
+  const lines = [
+    ...applied.map(
+      (name) => `applied  ${name}${newer.includes(name) ? ', of a newer version beside which this one may run' : ''}`,
+    ),
+    ...pending.map((name) => `pending  ${name}`),
+    ...drift.map((difference) => `drift    ${difference}`),
+  ];
+  await output.write(lines.map((line) => `${line}\n`).join(''));
 }
 
 async function migrate({ withUnpreparedSession, output }: CommandContext, { json }: MigrateFlags) {

@@ -1,5 +1,11 @@
-import type { ImportOptions, ImportRecord, ImportResult, RejectedRecord } from '@petstore/persistence';
-import { type Fields, orReason } from './fields.ts';
+import {
+  type ImportOptions,
+  type ImportRecord,
+  type ImportResult,
+  REJECTED_LISTED_MAX,
+  type RejectedRecord,
+} from '@petstore/persistence';
+import { type Fields, orReason, type RawRecord } from './fields.ts';
 import { type RecordShape, readRecords } from './read-records.ts';
 
 /** The result of an import. */
@@ -7,7 +13,10 @@ export interface ImportReport {
   /** Number of records, good and bad, without the header and blank lines. */
   readonly read: number;
   readonly inserted: number;
+  /** The first ones, {@link REJECTED_LISTED_MAX} at most. */
   readonly rejected: readonly RejectedRecord[];
+  /** All of them. */
+  readonly rejectedCount: number;
 }
 
 /** How one kind of record is read and stored. */
@@ -15,7 +24,10 @@ export interface ImportKind<Value> {
   readonly shape: RecordShape;
   /** @throws FieldError */
   readonly read: (fields: Fields) => Value;
-  readonly store: (records: AsyncIterable<ImportRecord<Value>>, options: ImportOptions) => Promise<ImportResult>;
+  readonly store: (
+    records: AsyncIterable<Iterable<ImportRecord<Value>>>,
+    options: ImportOptions,
+  ) => Promise<ImportResult>;
 }
 
 export interface ImportFileOptions {
@@ -34,25 +46,34 @@ export async function importFile<Value>(
   { skipBad, onProgress }: ImportFileOptions,
 ): Promise<ImportReport> {
   const unreadable: RejectedRecord[] = [];
+  let unreadableCount = 0;
   let readCount = 0;
 
-  async function* goodRecords(): AsyncGenerator<ImportRecord<Value>> {
+  async function* goodBatches(): AsyncGenerator<Iterable<ImportRecord<Value>>> {
     for await (const batch of readRecords(bytes, shape)) {
-      readCount += batch.length;
-      for (const item of batch) {
-        const record =
-          'reason' in item ? item : orReason(item.line, () => ({ line: item.line, value: read(item.fields) }));
-        if ('reason' in record) unreadable.push(record);
-        else yield record;
-      }
+      yield goodRecords(batch);
       onProgress(readCount);
     }
   }
 
-  const { insertedCount, rejected } = await store(goodRecords(), {
+  function* goodRecords(batch: Iterable<RawRecord | RejectedRecord>): Generator<ImportRecord<Value>> {
+    for (const item of batch) {
+      readCount++;
+      const record =
+        'reason' in item ? item : orReason(item.line, () => ({ line: item.line, value: read(item.fields) }));
+      if (!('reason' in record)) yield record;
+      else if (++unreadableCount <= REJECTED_LISTED_MAX) unreadable.push(record);
+    }
+  }
+
+  const result = await store(goodBatches(), {
     skipBad,
-    hasUnreadable: () => unreadable.length > 0,
+    hasUnreadable: () => unreadableCount > 0,
   });
-  const all = [...unreadable, ...rejected].sort((a, b) => a.line - b.line);
-  return { read: readCount, inserted: insertedCount, rejected: all };
+  return {
+    read: readCount,
+    inserted: result.insertedCount,
+    rejected: [...unreadable, ...result.rejected].sort((a, b) => a.line - b.line).slice(0, REJECTED_LISTED_MAX),
+    rejectedCount: unreadableCount + result.rejectedCount,
+  };
 }

@@ -9,17 +9,24 @@ import type { NumberedText } from './split-lines.ts';
 export function parseJsonRecord({ line, text }: NumberedText): RawRecord {
   let value: unknown;
   try {
-    value = JSON.parse(text, keepDigits);
+    value = NEEDS_DIGITS.test(text) ? JSON.parse(text, keepDigits) : JSON.parse(text);
   } catch {
     throw new FieldError(text.trim() === '' ? 'there is no record here' : 'this is not valid JSON');
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof JsonNumber) {
     throw new FieldError('this is not a JSON object');
   }
-  const fields = new Map(Object.entries(value).map(([name, field]) => [name, fieldOf(field)]));
+  const fields = new Map<string, Field>();
+  for (const [name, field] of Object.entries(value)) fields.set(name, fieldOf(field));
   if (text.match(NAME_END)?.length !== fields.size) rejectRepeated(text);
   return { line, fields };
 }
+
+/**
+ * Finds a field whose value a double might not keep digit by digit, or an array or object that may hold one. Looking for
+ * it first is worth it: reading with the digits takes several times as long.
+ */
+const NEEDS_DIGITS = /"\s*:(?!\s*(?:["tfn]|(?:0|-?[1-9]\d{0,14})\s*[,}]))/;
 
 /** Ends each name; may also match within a string, but never misses a name. */
 const NAME_END = /"\s*:/g;
@@ -59,8 +66,9 @@ const keepDigits = (_key: string, value: unknown, context?: { readonly source?: 
   typeof value === 'number' ? new JsonNumber(context?.source ?? String(value)) : value;
 
 function fieldOf(value: unknown): Field {
-  if (value instanceof JsonNumber) return { type: 'number', text: value.digits };
   if (typeof value === 'string') return { type: 'text', text: value };
+  if (typeof value === 'number') return { type: 'number', text: String(value) };
+  if (value instanceof JsonNumber) return { type: 'number', text: value.digits };
   if (typeof value === 'boolean') return { type: 'boolean', text: String(value) };
   if (value === null) return { type: 'null', text: 'null' };
   return { type: 'other', text: Array.isArray(value) ? '[' : '{' };

@@ -12,7 +12,8 @@ export interface RecordShape {
   readonly required: readonly string[];
 }
 
-type Records = AsyncGenerator<readonly (RawRecord | RejectedRecord)[]>;
+/** A batch is parsed as it is gone through, so that no record outlives the next. */
+type Records = AsyncGenerator<Iterable<RawRecord | RejectedRecord>>;
 
 /**
  * Reads the records of a file, a batch at a time. The first character determines the format: a brace begins NDJSON, a
@@ -35,23 +36,33 @@ export async function* readRecords(bytes: AsyncIterable<Uint8Array>, shape: Reco
 }
 
 async function* readJson(batches: AsyncIterable<readonly (NumberedText | RejectedRecord)[]>): Records {
-  for await (const batch of batches) {
-    yield batch
-      .filter((item) => 'reason' in item || item.text.trim() !== '')
-      .map((item) => ('reason' in item ? item : orReason(item.line, () => parseJsonRecord(rejectBrokenText(item)))));
+  for await (const batch of batches) yield parseJson(batch);
+}
+
+function* parseJson(batch: readonly (NumberedText | RejectedRecord)[]): Generator<RawRecord | RejectedRecord> {
+  for (const item of batch) {
+    if ('reason' in item) yield item;
+    else if (item.text.trim() !== '') yield orReason(item.line, () => parseJsonRecord(rejectBrokenText(item)));
   }
 }
 
 async function* readCsv(batches: AsyncIterable<readonly (CsvRow | RejectedRecord)[]>, shape: RecordShape): Records {
   let header: readonly string[] | undefined;
   for await (const batch of batches) {
-    const [first, ...others] = batch;
-    if (header !== undefined) yield batch.map((row) => recordOfRow(row, header ?? []));
+    const [first] = batch;
+    if (header !== undefined) yield parseRows(batch, header);
     else if (first !== undefined) {
       header = readHeader(first, shape);
-      yield others.map((row) => recordOfRow(row, header ?? []));
+      yield parseRows(batch.slice(1), header);
     }
   }
+}
+
+function* parseRows(
+  rows: readonly (CsvRow | RejectedRecord)[],
+  header: readonly string[],
+): Generator<RawRecord | RejectedRecord> {
+  for (const row of rows) yield recordOfRow(row, header);
 }
 
 /** @throws UnreadableInputError where the header is wrong: no row can be read without it */

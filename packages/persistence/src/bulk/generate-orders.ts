@@ -1,6 +1,6 @@
 import type { DatabaseServers } from '../connections/database-servers.ts';
-import { withTransaction } from './import-rows.ts';
 import { LOCK_GENERATOR, ORDER_ID_SEQUENCE, SKIP_TAKEN_IDS } from './order-ids.ts';
+import { withTransaction } from './transaction.ts';
 
 export interface GenerateOptions {
   /** How many, 1 or more. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { STATEMENT_TIMEOUT_MS } from '../connection-config.ts';
-import type { IdReservation } from './import-rows.ts';
+import type { IdReservation } from './import-target.ts';
 
 /** The generator behind `orders.id`. */
 export const ORDER_ID_SEQUENCE = 'orders_id_seq';

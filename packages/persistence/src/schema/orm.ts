@@ -6,8 +6,8 @@ import type { DatabaseServers } from '../connections/database-servers.ts';
 import { ApiKeyEntity, ApiKeySecretEntity, OrderEntity, PetEntity } from './entities.ts';
 import { MIGRATIONS_TABLE } from './migration-names.ts';
 
-/** Connections that the ORM may hold; it does the rare things. */
-const POOL_SIZE = 2;
+/** Connections that the ORM may hold: for the turn of a migration, its transaction, and what must not be in one. */
+const POOL_SIZE = 3;
 
 interface OrmOptions {
   /** When the server gives a statement up, in milliseconds; 0 never. */

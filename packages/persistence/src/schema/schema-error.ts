@@ -8,7 +8,7 @@ export class SchemaError extends Error {
   override readonly name: string = 'SchemaError';
 }
 
-/** The database holds migrations that this program does not know: a newer one has been here. */
+/** A newer program has changed the schema in a way with which this one cannot run. */
 export class NewerDatabaseError extends SchemaError {
   override readonly name = 'NewerDatabaseError';
   readonly unknownMigrations: readonly string[];

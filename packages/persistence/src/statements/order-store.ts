@@ -1,6 +1,6 @@
 import { type NewOrder, type Order, type OrderRepository, orderId } from '@petstore/domain';
 import { type GenerateOptions, generateOrders } from '../bulk/generate-orders.ts';
-import { type ImportOptions, type ImportRecord, type ImportResult, importRows } from '../bulk/import-rows.ts';
+import { type ImportOptions, type ImportResult, type ImportSource, importRows } from '../bulk/import-rows.ts';
 import { ORDER_TARGET } from '../bulk/import-targets.ts';
 import { SKIP_TAKEN_IDS } from '../bulk/order-ids.ts';
 import type { DatabaseServers } from '../connections/database-servers.ts';
@@ -18,7 +18,7 @@ export interface OrderStore extends OrderRepository {
    *
    * @throws StorageUnavailableError, and whatever the source throws; nothing is imported then
    */
-  importOrders(orders: AsyncIterable<ImportRecord<Order>>, options?: ImportOptions): Promise<ImportResult>;
+  importOrders(orders: ImportSource<Order>, options?: ImportOptions): Promise<ImportResult>;
   /** @returns how many orders were added */
   generateOrders(options: GenerateOptions): Promise<number>;
 }

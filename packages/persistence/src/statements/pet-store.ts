@@ -1,5 +1,5 @@
 import { type Pet, type PetRepository, petId } from '@petstore/domain';
-import { type ImportOptions, type ImportRecord, type ImportResult, importRows } from '../bulk/import-rows.ts';
+import { type ImportOptions, type ImportResult, type ImportSource, importRows } from '../bulk/import-rows.ts';
 import { PET_TARGET } from '../bulk/import-targets.ts';
 import type { DatabaseServers } from '../connections/database-servers.ts';
 import type { ConnectionPools } from './pipelined-connections.ts';
@@ -7,7 +7,7 @@ import { prepareStatement, runStatement } from './pipelined-query.ts';
 
 export interface PetStore extends PetRepository {
   /** As `OrderStore.importOrders`. */
-  importPets(pets: AsyncIterable<ImportRecord<Pet>>, options?: ImportOptions): Promise<ImportResult>;
+  importPets(pets: ImportSource<Pet>, options?: ImportOptions): Promise<ImportResult>;
 }
 
 const FIND_PET = prepareStatement<readonly [id: string, name: string]>(

@@ -1,10 +1,12 @@
-import { Migration } from '@mikro-orm/migrations';
+import { SchemaChange } from '../schema-change.ts';
 
 /**
  * Orders, the pet catalogue, and API keys with their secrets. The constraints refuse every row that the domain's types
  * cannot express, whoever writes it.
  */
-export class InitialSchema extends Migration {
+export class InitialSchema extends SchemaChange {
+  override readonly oldestRelease = '0001-initial-schema';
+
   override up(): void {
     this.addSql(`
       create table orders (

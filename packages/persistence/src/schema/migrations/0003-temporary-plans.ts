@@ -1,11 +1,13 @@
-import { Migration } from '@mikro-orm/migrations';
+import { SchemaChange } from '../schema-change.ts';
 
 /**
  * The temporary plan of a key, and why it has one. The columns are null in every row there is, so no row is written;
  * look-ups of keys wait while the rows are checked, less than half a second for a million of them. The former release
  * reads and writes columns by name, so it goes on with the lasting plan.
  */
-export class TemporaryPlans extends Migration {
+export class TemporaryPlans extends SchemaChange {
+  override readonly oldestRelease = '0002-orders-of-a-pet';
+
   override up(): void {
     this.addSql(`
       alter table api_keys

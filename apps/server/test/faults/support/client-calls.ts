@@ -1,0 +1,159 @@
+import { createPetstoreClient, type PetstoreClient, petstoreErrorOf } from '@petstore/client';
+import { type CommandReason, type OrderCommand, QUANTITY_MAX } from '@petstore/domain';
+import {
+  type OrderCall,
+  type OrderOperation,
+  type OrderOutcome,
+  type Sighting,
+  sightingOf,
+  sightingOfV1,
+} from './order-history.ts';
+import type { SeededRandom } from './seeded-random.ts';
+
+/** A call as it is made. */
+interface CallKind {
+  /** How often it is chosen, beside the others. */
+  readonly weight: number;
+  choose(chooser: CallChooser): OrderCall;
+  send(client: PetstoreClient, call: OrderCall): Promise<OrderOutcome>;
+}
+
+export interface CallChooser {
+  readonly random: SeededRandom;
+  /** An order that exists or may exist: most often one that others want, too. */
+  order(): bigint;
+  /** A pet for which nobody else places an order. */
+  newPet(): bigint;
+}
+
+const done = (order?: Sighting): OrderOutcome => ({ type: 'done', order });
+type Procedures = PetstoreClient['orders'];
+
+/** A call that concerns one order. */
+const about = (
+  weight: number,
+  type: OrderCommand | 'get',
+  send: (client: PetstoreClient, orderId: bigint) => Promise<OrderOutcome>,
+): CallKind => ({
+  weight,
+  choose: (chooser) => ({ type, orderId: chooser.order() }),
+  send: (client, call) => ('orderId' in call ? send(client, call.orderId) : Promise.reject(new TypeError(call.type))),
+});
+
+const changing = (weight: number, type: 'ship' | 'complete'): CallKind =>
+  about(weight, type, async ({ orders }: { orders: Procedures }, orderId) =>
+    done(sightingOf(await orders[type].mutate({ orderId }))),
+  );
+
+const listing = (weight: number, read: (client: PetstoreClient, seen: Sighting[]) => Promise<void>): CallKind => ({
+  weight,
+  choose: () => ({ type: 'list' }),
+  async send(client) {
+    const orders: Sighting[] = [];
+    try {
+      await read(client, orders);
+    } catch (error) {
+      // What came before a list broke off holds all the same.
+      if (orders.length === 0) throw error;
+      return { type: 'listed', orders, isWhole: false };
+    }
+    return { type: 'listed', orders, isWhole: true };
+  },
+});
+
+/** All calls that clients make. */
+export const CALLS = {
+  place: {
+    weight: 10,
+    choose: ({ random, newPet }) => ({
+      type: 'place',
+      petId: newPet(),
+      quantity: 1 + Math.floor(random.next() * QUANTITY_MAX),
+    }),
+    async send({ orders }, call) {
+      if (call.type !== 'place') throw new TypeError(call.type);
+      return done(sightingOf(await orders.place.mutate({ petId: call.petId, quantity: call.quantity })));
+    },
+  },
+  ship: changing(14, 'ship'),
+  complete: changing(12, 'complete'),
+  cancel: about(8, 'cancel', async ({ orders }, orderId) => {
+    await orders.cancel.mutate({ orderId });
+    return done();
+  }),
+  'cancel by REST': about(8, 'cancel', async ({ rest }, orderId) => {
+    await rest.cancelOrder({ orderId });
+    return done();
+  }),
+  get: about(24, 'get', async ({ orders }, orderId) => done(sightingOf(await orders.get.query({ orderId })))),
+  list: listing(0.7, async ({ orders }, seen) => {
+    for await (const batch of await orders.list.query()) seen.push(...batch.map(sightingOf));
+  }),
+  'list by REST': listing(0.7, async ({ rest }, seen) => {
+    // The document requires no field; one that is missing is a false fact.
+    for await (const { id = 0n, petId = 0n, quantity = 0, complete = false } of rest.listOrders()) {
+      seen.push(sightingOfV1({ id: BigInt(id), petId: BigInt(petId), quantity, complete }));
+    }
+  }),
+} as const satisfies Record<string, CallKind>;
+
+export type CallName = keyof typeof CALLS;
+
+/** What came of a call that was made. */
+export type SentCall =
+  | { readonly type: 'recorded'; readonly operation: OrderOperation }
+  /** The server was not there, or had no capacity: nothing can have happened. */
+  | { readonly type: 'not executed' }
+  /** An error that no fault explains. */
+  | { readonly type: 'wrong'; readonly operation: OrderOperation; readonly error: string };
+
+const REASONS: ReadonlySet<string> = new Set<CommandReason>([
+  'order_not_found',
+  'order_already_shipped',
+  'order_already_cancelled',
+  'order_not_shipped',
+  'order_already_completed',
+]);
+
+/** Errors after which it is not known what became of a call. */
+const LOST: ReadonlySet<string> = new Set([
+  'service_unavailable',
+  'connection_failed',
+  'timed_out',
+  'unexpected_response', // cut short
+]);
+
+/** Each attempt is a call of its own: nothing is tried again below what is recorded. */
+export const createRecordedClient = (baseUrl: string, apiKey: string): PetstoreClient =>
+  createPetstoreClient({ baseUrl, apiKey, maxRetries: 0, timeoutMs: 15_000 });
+
+export async function sendCall(
+  client: PetstoreClient,
+  { name, call, caller }: { readonly name: CallName; readonly call: OrderCall; readonly caller: string },
+): Promise<SentCall> {
+  const kind: CallKind = CALLS[name];
+  const calledAtMs = performance.now();
+  const recorded = (outcome: OrderOutcome | undefined): OrderOperation => ({
+    caller,
+    call,
+    calledAtMs,
+    response: outcome && { atMs: performance.now(), outcome },
+  });
+  try {
+    return { type: 'recorded', operation: recorded(await kind.send(client, call)) };
+  } catch (error) {
+    const code = petstoreErrorOf(error)?.code;
+    if (code !== undefined && REASONS.has(code)) {
+      return { type: 'recorded', operation: recorded({ type: 'refused', reason: code as CommandReason }) }; // one of them
+    }
+    if (code === 'overloaded' || causes(error).some((cause) => 'code' in cause && cause.code === 'ECONNREFUSED')) {
+      return { type: 'not executed' };
+    }
+    if (code !== undefined && LOST.has(code)) return { type: 'recorded', operation: recorded(undefined) };
+    return { type: 'wrong', operation: recorded(undefined), error: `${caller} ${name}: ${code ?? error}` };
+  }
+}
+
+function causes(error: unknown): readonly Error[] {
+  return error instanceof Error ? [error, ...causes(error.cause)] : [];
+}

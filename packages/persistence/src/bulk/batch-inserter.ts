@@ -1,0 +1,141 @@
+import pg from 'pg';
+import type { DatabaseServers } from '../connections/database-servers.ts';
+import { copyInto } from './copy-into.ts';
+import type { IdReservation, ImportTarget } from './import-target.ts';
+import { REJECTED_LISTED_MAX, type RejectedRecord } from './rejected-record.ts';
+import { connect } from './transaction.ts';
+
+/** A record as it is written. */
+export interface Row {
+  readonly id: bigint;
+  /** The same as PostgreSQL writes it, by which ids are compared faster than as numbers. */
+  readonly idText: string;
+  readonly line: number;
+  /** As COPY reads it, with its line end. */
+  readonly text: string;
+}
+
+/** Another program has brought an id between the look at it and the insert. The message is one line for the user. */
+export class ImportConflictError extends Error {
+  override readonly name = 'ImportConflictError';
+}
+
+/**
+ * Puts rows into a table, but for those whose id is taken. Looks for taken ids first, because COPY refuses all of its
+ * rows for one of them, and because looking costs a tenth of `on conflict do nothing`.
+ */
+export class BatchInserter implements AsyncDisposable {
+  readonly #servers: DatabaseServers;
+  readonly #client: pg.Client;
+  readonly #target: Pick<ImportTarget<never>, 'table' | 'noun' | 'columns'>;
+  readonly #reservation: IdReservation;
+  readonly #rejected: RejectedRecord[] = [];
+  #rejectedCount = 0;
+  #insertedCount = 0;
+  #outside: pg.Client | undefined;
+
+  /** @param client in an open transaction */
+  constructor(
+    servers: DatabaseServers,
+    client: pg.Client,
+    target: Pick<ImportTarget<never>, 'table' | 'noun' | 'columns'>,
+    reservation: IdReservation,
+  ) {
+    this.#servers = servers;
+    this.#client = client;
+    this.#target = target;
+    this.#reservation = reservation;
+  }
+
+  get insertedCount(): number {
+    return this.#insertedCount;
+  }
+
+  /** Those that were rejected, the first ones of them. */
+  get rejected(): readonly RejectedRecord[] {
+    return this.#rejected;
+  }
+
+  get rejectedCount(): number {
+    return this.#rejectedCount;
+  }
+
+  /** @throws ImportConflictError */
+  async insert(batch: readonly Row[]): Promise<void> {
+    await this.#reservation.include(batch.map(({ id }) => id));
+    const taken = await this.#findTaken(batch);
+    const brought = new Set<string>();
+    const rejected: Row[] = [];
+    let text = '';
+    for (const row of batch) {
+      if (taken.has(row.idText) || brought.has(row.idText)) rejected.push(row);
+      else {
+        brought.add(row.idText);
+        text += row.text;
+      }
+    }
+    await this.#copy(text);
+    this.#insertedCount += brought.size;
+    if (rejected.length > 0) await this.#reject(rejected, brought);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#outside?.end().catch(() => {}); // it only read
+  }
+
+  async #findTaken(batch: readonly Row[]): Promise<ReadonlySet<string>> {
+    const { table } = this.#target;
+    let [least, largest] = [batch[0], batch[0]];
+    for (const row of batch) {
+      if (least !== undefined && row.id < least.id) least = row;
+      if (largest !== undefined && row.id > largest.id) largest = row;
+    }
+    // Most often no id of the whole range is taken, which is seen in one step.
+    const { rows } = await this.#client.query<{ id: string }>(
+      `select id from ${table}
+       where id = any($1::bigint[]) and exists (select from ${table} where id between $2 and $3)`,
+      [arrayText(batch), least?.idText, largest?.idText],
+    );
+    return new Set(rows.map(({ id }) => id));
+  }
+
+  async #copy(text: string): Promise<void> {
+    const { table, noun, columns } = this.#target;
+    if (text === '') return;
+    try {
+      await copyInto(this.#client, `${table} (${columns.join(', ')})`, text);
+    } catch (error) {
+      if (!(error instanceof pg.DatabaseError && error.code === UNIQUE_VIOLATION)) throw error;
+      const what = `another program has brought ${noun} of the same id while the import ran`;
+      throw new ImportConflictError(`${what}. ${error.detail} Nothing is imported; run it again`, { cause: error });
+    }
+  }
+
+  async #reject(rejected: readonly Row[], brought: ReadonlySet<string>): Promise<void> {
+    this.#rejectedCount += rejected.length;
+    const listed = rejected.slice(0, REJECTED_LISTED_MAX - this.#rejected.length);
+    if (listed.length === 0) return;
+    const committed = await this.#findCommitted(listed.filter(({ idText }) => !brought.has(idText)));
+    for (const { line, idText } of listed) {
+      const reason = committed.has(idText)
+        ? `${this.#target.noun} with the id ${idText} exists already`
+        : `the id ${idText} is repeated from an earlier line`;
+      this.#rejected.push({ line, reason });
+    }
+  }
+
+  /** Which of the ids the database holds without this import, whose own rows no other connection sees before it ends. */
+  async #findCommitted(candidates: readonly Row[]): Promise<ReadonlySet<string>> {
+    if (candidates.length === 0) return new Set();
+    this.#outside ??= await connect(this.#servers);
+    const { rows } = await this.#outside.query<{ id: string }>(
+      `select id from ${this.#target.table} where id = any($1::bigint[])`,
+      [arrayText(candidates)],
+    );
+    return new Set(rows.map(({ id }) => id));
+  }
+}
+
+const UNIQUE_VIOLATION = '23505';
+
+const arrayText = (rows: readonly Row[]): string => `{${rows.map(({ idText }) => idText).join(',')}}`;
