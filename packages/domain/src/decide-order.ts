@@ -13,6 +13,8 @@ interface Transition {
   readonly to: OrderState;
   /** The field that records when it happened. */
   readonly stamp: 'cancelledAt' | 'shippedAt' | 'completedAt';
+  /** The field that records what came before: no order's times go back, although the clocks of servers differ. */
+  readonly after: 'placedAt' | 'shippedAt';
 }
 
 /** Every change of an order there is. Storage derives its statements from this table. */
@@ -21,16 +23,19 @@ export const ORDER_TRANSITIONS = {
     from: { status: 'pending', complete: false },
     to: { status: 'cancelled', complete: false },
     stamp: 'cancelledAt',
+    after: 'placedAt',
   },
   ship: {
     from: { status: 'pending', complete: false },
     to: { status: 'shipped', complete: false },
     stamp: 'shippedAt',
+    after: 'placedAt',
   },
   complete: {
     from: { status: 'shipped', complete: false },
     to: { status: 'shipped', complete: true },
     stamp: 'completedAt',
+    after: 'shippedAt',
   },
 } as const satisfies Record<OrderCommand, Transition>;
 
@@ -46,13 +51,14 @@ export type CommandReason =
  * Decides what becomes of an order: the order after the command, or the reason why it stays as it is.
  *
  * @param order `undefined` where there is none with the id that was given
- * @param now the time of the transition
+ * @param now the time of the transition, unless what came before is later by another clock
  */
 export function decideOrder(order: Order | undefined, command: OrderCommand, now: Date): Result<Order, CommandReason> {
   if (order === undefined) return err('order_not_found');
-  const { from, to, stamp } = ORDER_TRANSITIONS[command];
+  const { from, to, stamp, after } = ORDER_TRANSITIONS[command];
   if (order.status !== from.status || order.complete !== from.complete) return err(reasonAgainst(order, command));
-  return ok({ ...order, ...to, [stamp]: now } as Order); // each transition sets what its state has
+  const before = after === 'shippedAt' && order.status === 'shipped' ? order.shippedAt : order.placedAt;
+  return ok({ ...order, ...to, [stamp]: before > now ? before : now } as Order); // each transition sets what its state has
 }
 
 function reasonAgainst(order: Order, command: OrderCommand): CommandReason {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import {
   type CommandReason,
   decideOrder,
+  ORDER_TRANSITIONS,
   type Order,
   type OrderCommand,
   orderId,
@@ -53,6 +54,16 @@ describe('decideOrder: every state and command', () => {
   it.each(COMMANDS)('given no order, when asked to %s, it refuses with order_not_found', (command) => {
     expect(decideOrder(undefined, command, NOW)).toEqual({ ok: false, reason: 'order_not_found' });
   });
+
+  it.each(['cancel', 'ship', 'complete'] as const)(
+    'given a clock that is behind, %s happens when what was before did',
+    (command) => {
+      const state = command === 'complete' ? 'shipped' : 'pending';
+      const { stamp } = ORDER_TRANSITIONS[command];
+      const early = new Date(PLACED_AT.getTime() - 5);
+      expect(decideOrder(GIVEN[state], command, early)).toMatchObject({ ok: true, value: { [stamp]: PLACED_AT } });
+    },
+  );
 
   it('names every pair of state and command once', () => {
     const pairs = [...accepted, ...refused].map(([state, command]) => `${state} ${command}`);

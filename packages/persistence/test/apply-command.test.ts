@@ -45,12 +45,15 @@ async function stored(make: (id: bigint) => Order): Promise<Order> {
 
 describe('the condition in SQL and the decision of the domain are one', () => {
   const cases = Object.entries(ORDERS).flatMap(([state, make]) =>
-    COMMANDS.map((command) => ({ state, command, make })),
+    COMMANDS.flatMap((command) => [
+      { state, command, make, clock: 'right', at: AT },
+      { state, command, make, clock: 'behind that of the server before', at: new Date(0) },
+    ]),
   );
-  test.each(cases)('$command on an order that is $state', async ({ make, command }) => {
+  test.each(cases)('$command on an order that is $state, by a clock that is $clock', async ({ make, command, at }) => {
     const order = await stored(make);
-    const decision = decideOrder(order, command, AT);
-    const transition = await store.persistence.orders.applyCommand(order.id, command, AT);
+    const decision = decideOrder(order, command, at);
+    const transition = await store.persistence.orders.applyCommand(order.id, command, at);
     expect(transition).toEqual(decision.ok ? { applied: true, order: decision.value } : { applied: false, order });
     const kept = (await listedOrders(store)).find(({ id }) => id === order.id);
     expect(kept).toEqual(decision.ok ? decision.value : order);

@@ -35,9 +35,10 @@ const SEVERAL = 'id = any($1::bigint[])';
  * stays when that has ended. `marked` tries to lock first, which is more work.
  */
 function statementsOf(command: OrderCommand) {
-  const { from, to, stamp } = ORDER_TRANSITIONS[command];
+  const { from, to, stamp, after } = ORDER_TRANSITIONS[command];
   const isAllowed = `status = '${from.status}' and complete = ${from.complete}`;
-  const update = `update orders set status = '${to.status}', complete = ${to.complete}, ${COLUMN_OF_FIELD[stamp]} = $2`;
+  const at = `greatest($2, ${COLUMN_OF_FIELD[after]})`;
+  const update = `update orders set status = '${to.status}', complete = ${to.complete}, ${COLUMN_OF_FIELD[stamp]} = ${at}`;
   const unmarked = (isWanted: string) =>
     `changed as (${update} where ${isWanted} and ${isAllowed} and xmax = 0 returning ${ORDER_COLUMNS})`;
   const statement = (name: string, changed: string, others: string, outcome = `'seen'`) =>

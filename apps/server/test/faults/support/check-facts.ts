@@ -17,7 +17,8 @@ export function findFalseFacts(history: OrderHistory): readonly string[] {
   const findings = new Set<string>();
   for (const operation of operations) {
     for (const sighting of sightingsIn(operation)) {
-      const wrong = facts.check(sighting) ?? wrongOrder(operation, sighting) ?? times.check(sighting);
+      const wrong =
+        facts.check(sighting) ?? wrongOrder(operation, sighting) ?? times.check(sighting) ?? reversedTimes(sighting);
       if (wrong !== undefined) findings.add(`${operation.caller} ${operation.call.type}: ${wrong}`);
     }
     const wrong = wrongList(operation);
@@ -117,6 +118,14 @@ const FIELD_OF_CALL = {
   complete: 'completedAt',
   cancel: 'cancelledAt',
 } as const;
+
+/** Whatever the clocks of the servers say, an order is placed, shipped and completed in this order. */
+function reversedTimes({ orderId, times }: Sighting): string | undefined {
+  if (times === undefined) return undefined;
+  const { placedAt = 0, shippedAt = placedAt, completedAt = shippedAt, cancelledAt = placedAt } = times;
+  if (placedAt <= shippedAt && shippedAt <= completedAt && placedAt <= cancelledAt) return undefined;
+  return `order ${orderId}: its times go back, ${JSON.stringify(times)}`;
+}
 
 const wrongOrder = ({ call }: OrderOperation, { orderId }: Sighting): string | undefined =>
   'orderId' in call && call.orderId !== orderId ? `order ${orderId} in place of ${call.orderId}` : undefined;

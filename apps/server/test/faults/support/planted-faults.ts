@@ -121,6 +121,15 @@ const OF_COMMANDS: Readonly<Record<string, SimulatedService>> = {
       return result;
     }
   },
+  'a server whose clock is a little behind completes': class extends SimulatedOrders {
+    override command(id: bigint, command: OrderCommand) {
+      const result = super.command(id, command);
+      if (!isOrder(result) || result.status !== 'shipped' || !result.complete) return result;
+      const early: Order = { ...result, completedAt: new Date(result.shippedAt.getTime() - 5) };
+      this.orders.set(id, early);
+      return early;
+    }
+  },
   'a server whose clock is behind ships': class extends SimulatedOrders {
     override command(id: bigint, command: OrderCommand) {
       const result = super.command(id, command);
