@@ -75,7 +75,7 @@ describe.concurrent('a PostgreSQL that accepts connections and says nothing', ()
     await using persistence = openPersistence({ databaseUrl: `postgres://petstore@127.0.0.1:${silent.port}/petstore` });
     const begin = performance.now();
     await expect(way(persistence)).rejects.toThrow(StorageUnavailableError);
-    expect(performance.now() - begin).toBeLessThan(5_500); // a connection that was made is given up after seven
+    expect(performance.now() - begin).toBeLessThan(5_500); // a statement is given up after two
   });
 
   test('is sent nothing once that is known', async () => {
@@ -186,7 +186,7 @@ describe('a PostgreSQL that goes away', () => {
     const unanswered = expect(ending.ping()).rejects.toThrow(StorageUnavailableError);
     const begin = performance.now();
     await ending.close();
-    expect(performance.now() - begin).toBeLessThan(4_500); // a statement is given up after five seconds
+    expect(performance.now() - begin).toBeLessThan(4_500); // likewise
     await unanswered;
     frozen.resume();
   });

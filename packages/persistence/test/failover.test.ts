@@ -64,6 +64,44 @@ describe('a primary and its standby', () => {
     await expectAllToWork();
   });
 
+  test('are one for reading while the primary hangs, and those that want to write learn so at once', async () => {
+    const orders = await list();
+    primary.pause();
+    await expect.poll(outcomeOfPlacing, PATIENTLY).toContain('read-only');
+    await expect.poll(() => list().catch(String), PATIENTLY).toEqual(orders);
+    const begin = performance.now();
+    for (let i = 0; i < 10; i++) expect(await outcomeOfPlacing()).toContain('read-only');
+    expect(await persistence.ping()).toEqual({ isReadOnly: true });
+    expect(performance.now() - begin).toBeLessThan(10_000); // each would wait for two seconds to be connected
+    primary.resume();
+    await untilPlaced();
+    await expect.poll(() => persistence.ping(), PATIENTLY).toEqual({ isReadOnly: false });
+    await expectAllToWork();
+  });
+
+  test('are not left for the standby while the primary serves, and only accepts no further connection', async () => {
+    const { pid } = primary;
+    await persistence.orders.generateOrders({ count: 500, seed: 1, now: NOW }); // a list of several batches
+    const orders = (await list()).length;
+    await place();
+    process.kill(pid, 'SIGSTOP'); // the one that accepts connections; those that there are go on
+    try {
+      // More lists at once than connections that are open.
+      const lists = Array.from({ length: 8 }, () =>
+        list().then(
+          ({ length }) => length,
+          () => orders + 1,
+        ),
+      );
+      expect(await place()).toBeDefined();
+      expect(await Promise.all(lists)).not.toContain(orders);
+      expect(await place()).toBeDefined();
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
+    await expectAllToWork();
+  });
+
   test('are both read-only while somebody has forbidden writes at the primary', async () => {
     const { length } = await list();
     await runSql(primary.url, 'alter system set default_transaction_read_only = on');

@@ -31,7 +31,7 @@ describe('while another transaction holds orders locked', () => {
   afterEach(() => store.query('rollback'));
 
   test('commands for others go on, and no session of the database waits', async () => {
-    const ids = await storeOrders(130);
+    const ids = await storeOrders(40);
     const locked = ids.slice(0, 30);
     await lock(locked);
     let done = 0;

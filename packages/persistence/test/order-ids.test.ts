@@ -25,6 +25,20 @@ test('ids are counted up from 1', async () => {
   expect([(await insert()).id, (await insert()).id, (await insert()).id]).toEqual([1n, 2n, 3n]);
 });
 
+test('orders that a trigger suppresses are an error, and not tried for ever', async () => {
+  await store.query(
+    `create function suppress() returns trigger language plpgsql as $$ begin return null; end $$;
+     create trigger suppress before insert on orders for each row execute function suppress()`,
+  );
+  try {
+    await expect(insert()).rejects.toThrow('does a trigger suppress it?');
+    const generated = store.persistence.orders.generateOrders({ count: 2, seed: 1, now: NOW });
+    await expect(generated).rejects.toThrow('does a trigger suppress it?');
+  } finally {
+    await store.query('drop trigger suppress on orders; drop function suppress');
+  }
+});
+
 describe('ids that were imported are kept, and never given again', () => {
   test('an id just ahead is skipped', async () => {
     await insert();

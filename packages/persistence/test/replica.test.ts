@@ -222,7 +222,9 @@ describe('while the standby follows', () => {
     await using app = openOn(asApp(primary.url), asApp(standby.url));
     await app.readFrom('replica');
     expect(await idsOf(app.persistence)).toEqual(upTo(3_000));
-    await expect.poll(() => idsOf(app.persistence).then(() => readsOf(app.persistence).replica)).toBeGreaterThan(0);
+    await expect
+      .poll(() => idsOf(app.persistence).then(() => readsOf(app.persistence).replica), { timeout: 30_000 })
+      .toBeGreaterThan(0);
   });
 
   test('a server that is no standby of the primary is never read', async () => {

@@ -17,14 +17,14 @@ test('a standby follows a running server, can be read from, and takes its place'
   await query(primary.url, 'create table pets as select 1 as id');
   await using standby = await startPostgresStandby(primary);
   await query(primary.url, 'insert into pets values (2)');
-  await expect.poll(() => query(standby.url, 'select id from pets')).toEqual([{ id: 1 }, { id: 2 }]);
+  await expect.poll(() => query(standby.url, 'select id from pets'), { timeout: 30_000 }).toEqual([{ id: 1 }, { id: 2 }]);
   await expect(query(standby.url, 'insert into pets values (3)')).rejects.toThrow('read-only');
   await primary.kill();
   await standby.promote();
   await query(standby.url, 'insert into pets values (3)');
 
   await using next = await startPostgresStandby(standby, { port: primary.port });
-  await expect.poll(() => query(next.url, 'select id from pets')).toHaveLength(3);
+  await expect.poll(() => query(next.url, 'select id from pets'), { timeout: 30_000 }).toHaveLength(3);
 });
 
 test('a synchronous standby has all that was acknowledged when the primary dies', async () => {

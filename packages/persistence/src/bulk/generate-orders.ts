@@ -43,11 +43,15 @@ export function generateOrders(
     await client.query(LOCK_GENERATOR); // an import beside it might want the ids that it has drawn
     await client.query('select setseed($1::double precision)', [seed / (SEED_MAX + 1)]);
     let insertedCount = 0;
+    let wasInVain = false;
     while (insertedCount < count) {
       const wanted = Math.min(BATCH, count - insertedCount);
       const { rowCount } = await client.query(INSERT_BATCH, [wanted, now.toISOString()]);
       const inserted = rowCount ?? 0;
       insertedCount += inserted;
+      // Where ids were taken the generator was moved behind all of them.
+      if (inserted === 0 && wasInVain) throw new Error('PostgreSQL inserts no order: does a trigger suppress it?');
+      wasInVain = inserted === 0;
       if (inserted < wanted) await client.query(SKIP_TAKEN_IDS);
       onProgress?.(insertedCount);
     }

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { type DatabaseServers, endConnection, type OpenOptions } from '../connections/database-servers.ts';
 import type { SessionSettings } from '../connections/session.ts';
+import { storageUnavailable } from '../storage-error.ts';
 
 /**
  * Opens one connection of a pool, ready for statements.
@@ -25,8 +26,9 @@ type Retire = () => Promise<void>;
  */
 export class ConnectionOpener {
   readonly #servers: DatabaseServers;
-  readonly #writable = new Set<Retire>();
-  readonly #readOnly = new Set<Retire>();
+  /** With the server that each leads to, by host and port. */
+  readonly #writable = new Map<Retire, string>();
+  readonly #readOnly = new Map<Retire, string>();
   /** How often a server that takes writes was found. */
   #foundCount = 0;
   #lookTimer: NodeJS.Timeout | undefined;
@@ -38,6 +40,8 @@ export class ConnectionOpener {
   /** For connections on which statements are sent without waiting for the results of those before. */
   pipelined(options: Pick<OpenOptions, 'session' | 'forWrites'>): OpenConnection {
     return async (onLost) => {
+      // One that takes writes is looked for meanwhile. To find none may take seconds, which no caller has.
+      if (options.forWrites && this.#readOnly.size > 0) throw storageUnavailable('it is read-only');
       for (;;) {
         const foundCount = this.#foundCount;
         const { client, isReadOnly } = await this.#servers.open({ ...options, pipeline: true });
@@ -48,7 +52,11 @@ export class ConnectionOpener {
           onReadOnly(client, () => void retire());
           return client;
         }
-        // Those that were opened before may take writes, or will find out that they do not.
+        // Those at another server still take writes, or lose their connections when it does not any more.
+        if ([...this.#writable.values()].some((server) => server !== serverOf(client))) {
+          void endConnection(client);
+          throw storageUnavailable('the server that takes writes accepts no further connection');
+        }
         await retireAll(this.#writable);
         if (this.#foundCount === foundCount) {
           hold(client, this.#readOnly, onLost);
@@ -89,7 +97,7 @@ export const pipelinedToReplica =
   };
 
 /** Keeps account of a connection until it ends. */
-function hold(client: pg.Client, held: Set<Retire>, onLost: () => void): Retire {
+function hold(client: pg.Client, held: Map<Retire, string>, onLost: () => void): Retire {
   const forget = (): void => {
     held.delete(retire);
     onLost();
@@ -98,13 +106,16 @@ function hold(client: pg.Client, held: Set<Retire>, onLost: () => void): Retire 
     forget();
     return endConnection(client);
   };
-  held.add(retire);
+  held.set(retire, serverOf(client));
   client.on('error', forget);
   client.on('end', forget);
   return retire;
 }
 
-const retireAll = (held: ReadonlySet<Retire>): Promise<unknown> => Promise.all([...held].map((retire) => retire()));
+const serverOf = ({ host, port }: pg.Client): string => `${host}:${port}`;
+
+const retireAll = (held: ReadonlyMap<Retire, string>): Promise<unknown> =>
+  Promise.all([...held.keys()].map((retire) => retire()));
 
 function onReadOnly(client: pg.Client, act: () => void): void {
   client.connection.on('parameterStatus', (report: { parameterName: string; parameterValue: string }) => {

@@ -38,6 +38,9 @@ const SKIP = prepareStatement<readonly [id: string]>('skip-taken-ids', SKIP_TAKE
 /** Ids drawn in vain before the generator is moved: most often a single one was taken. */
 const DRAWS_BEFORE_SKIP = 3;
 
+/** Ids drawn in vain, the generator having been moved in between, before something else must be the reason. */
+const DRAWS_MAX = 12;
+
 /** Orders on PostgreSQL, below the ORM: see `openPersistence`. */
 export const createOrderStore = (
   servers: DatabaseServers,
@@ -63,10 +66,11 @@ async function insertOrder(writes: QuerySender, order: NewOrder): Promise<Order>
     order.shipDate?.toISOString() ?? null,
     order.placedAt.toISOString(),
   ];
-  for (let draws = 1; ; draws++) {
+  for (let draws = 1; draws <= DRAWS_MAX; draws++) {
     const [row] = await runStatement(writes, INSERT, values);
     if (row !== undefined) return { ...order, id: orderId(BigInt(row[0])) };
     // The id that was drawn had been imported; after a few in a row there may be any number of them ahead.
     if (draws % DRAWS_BEFORE_SKIP === 0) await runStatement(writes, SKIP, []);
   }
+  throw new Error(`PostgreSQL inserted no order, with ${DRAWS_MAX} ids in turn: does a trigger suppress it?`);
 }

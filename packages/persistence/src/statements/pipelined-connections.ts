@@ -23,6 +23,12 @@ const SILENCE_MARGIN_MS = 400;
 /** How soon a connection that failed to open is tried again while others serve, in milliseconds. */
 const RECONNECT_DELAY_MS = 250;
 
+/**
+ * How soon a connection is opened in place of one that was silent while the server responded to others. What it waited
+ * for, such as a standby, goes on holding its process of the server, and each new one might join it.
+ */
+const REPLACE_DELAY_MS = 5_000;
+
 /** How long closing waits for queries in flight, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
@@ -36,6 +42,7 @@ const ALL_LATE = storageUnavailable('all connections wait for responses');
 class Slot {
   connecting: Promise<void> | undefined;
   retryAtMs = 0;
+  replaceAtMs = 0;
   client: pg.Client | undefined;
   /** In the order in which they were sent; those that wait for the connection included. */
   readonly #underWay = new Set<PipelinedQuery>();
@@ -150,7 +157,8 @@ export class PipelinedConnections implements QuerySender {
   /** Sends a query although the server hangs, as far as is known. */
   sendUnasked(query: PipelinedQuery): void {
     const inTurn = this.#nextSlot();
-    const mayOpen = (slot: Slot) => slot.client === undefined && !slot.isClogged;
+    const nowMs = performance.now();
+    const mayOpen = (slot: Slot) => slot.client === undefined && !slot.isClogged && slot.replaceAtMs <= nowMs;
     const slot = this.#leastOwing() ?? (mayOpen(inTurn) ? inTurn : this.#slots.find(mayOpen));
     if (slot === undefined) {
       query.handleError(ALL_LATE);
@@ -164,7 +172,7 @@ export class PipelinedConnections implements QuerySender {
     }
     slot.client.query(query);
     // While a connection is being opened, the others serve.
-    if (inTurn.client === undefined && inTurn.retryAtMs <= performance.now()) this.#connect(inTurn).catch(() => {});
+    if (mayOpen(inTurn) && inTurn.retryAtMs <= nowMs) this.#connect(inTurn).catch(() => {});
   }
 
   /** Fails all queries, and closes all connections. */
@@ -187,7 +195,10 @@ export class PipelinedConnections implements QuerySender {
     for (const slot of this.#slots) {
       const silentMs = slot.silentMs(this.#look);
       if (silentMs >= QUIET_MS) slot.giveUp(TOO_LATE, this.#isLate);
-      if (silentMs >= this.#silenceLimitMs) slot.destroy();
+      if (silentMs >= this.#silenceLimitMs && slot.client !== undefined) {
+        slot.replaceAtMs = performance.now() + REPLACE_DELAY_MS;
+        slot.destroy();
+      }
       longestMs = Math.max(longestMs, silentMs);
     }
     if (longestMs >= QUIET_MS) this.#pulse.onSilence(longestMs);

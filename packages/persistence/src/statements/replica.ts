@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isTimedOut } from '../storage-error.ts';
 import { coalescePerTick } from './coalesce-per-tick.ts';
 import { type BatchRequest, copyOrders, type OrderBatch } from './copy-orders.ts';
 import type { PipelinedConnections } from './pipelined-connections.ts';
@@ -150,7 +151,7 @@ export class Replica {
     position: LogPosition,
   ): Promise<OrderBatch<Batch> | 'not replayed' | undefined> {
     if (this.#state.readFrom === 'primary') return Promise.resolve(undefined);
-    const { promise, resolve } = Promise.withResolvers<OrderBatch<Batch> | 'not replayed' | undefined>();
+    const { promise, resolve, reject } = Promise.withResolvers<OrderBatch<Batch> | 'not replayed' | undefined>();
     const giveUp = () => resolve(undefined);
     const slow = setTimeout(() => this.#lookNow(), SLOW_READ_MS).unref();
     this.#reads.add(giveUp);
@@ -159,7 +160,9 @@ export class Replica {
         if (isNotReplayed(error)) this.#retryAt = performance.now() + RETRY_MS;
         // A promoted replica has "not replayed" either; the next look finds out.
         else this.#lookNow();
-        resolve(isNotReplayed(error) ? 'not replayed' : undefined);
+        // A search that takes too long here would take the primary as long.
+        if (pool === this.#options.pools.scans && isTimedOut(error)) reject(error);
+        else resolve(isNotReplayed(error) ? 'not replayed' : undefined);
       })
       .finally(() => {
         clearTimeout(slow);

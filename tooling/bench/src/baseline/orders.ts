@@ -16,7 +16,7 @@ const CANCEL = {
 };
 const FIND = { name: 'find', text: 'select status from orders where id = $1' };
 
-const PAGE_ROWS = 2_000;
+const PAGE_ROWS = 4_000;
 const LOWEST_ID = '-9223372036854775808';
 /** PostgreSQL writes the JSON of a page, which is less work than sending and parsing its values. */
 const LIST_PAGE = {

@@ -144,7 +144,7 @@ class Recorder {
   #chooseOrder(random: SeededRandom): bigint {
     const [kind, which] = [random.next(), random.next()];
     const { initial } = this.#service;
-    const atSeams = [...initial.slice(245, 256), ...initial.slice(2_245, 2_256)].map(({ orderId }) => orderId);
+    const atSeams = [...initial.slice(245, 256), ...initial.slice(4_245, 4_256)].map(({ orderId }) => orderId);
     const recent = this.#wanted.slice(-WANTED_COUNT);
     const choices = kind < 0.8 ? recent : kind < 0.9 ? atSeams : this.#wanted;
     return choices[Math.floor(which * choices.length)] ?? atSeams[0] ?? 1n;

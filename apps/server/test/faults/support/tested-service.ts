@@ -14,8 +14,8 @@ import { query } from './query.ts';
 
 const SERVER_COUNT = 3;
 
-/** So many that a list goes over two seams of batches, at 250 and at 2,250 orders, before those that clients place. */
-const ORDERS_BEFORE = 2_300;
+/** So many that a list goes over two seams of batches, at 250 and at 4,250 orders, before those that clients place. */
+const ORDERS_BEFORE = 4_300;
 
 /** One of the servers. After a restart it is another process on another port. */
 interface ServerSlot {
