@@ -17,7 +17,9 @@ test('a standby follows a running server, can be read from, and takes its place'
   await query(primary.url, 'create table pets as select 1 as id');
   await using standby = await startPostgresStandby(primary);
   await query(primary.url, 'insert into pets values (2)');
-  await expect.poll(() => query(standby.url, 'select id from pets'), { timeout: 30_000 }).toEqual([{ id: 1 }, { id: 2 }]);
+  await expect
+    .poll(() => query(standby.url, 'select id from pets'), { timeout: 30_000 })
+    .toEqual([{ id: 1 }, { id: 2 }]);
   await expect(query(standby.url, 'insert into pets values (3)')).rejects.toThrow('read-only');
   await primary.kill();
   await standby.promote();
