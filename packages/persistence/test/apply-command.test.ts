@@ -20,6 +20,7 @@ import {
   newOrder,
   pendingOrder,
   shippedOrder,
+  statementsIn,
   useTestStore,
 } from './support.ts';
 
@@ -139,7 +140,7 @@ describe('commands given at once', () => {
     await importOrders(store, orders);
     const sent = vi.spyOn(pg.Client.prototype, 'query');
     const transitions = await applyAll([...orders.map(({ id }) => id), orderId(-404n), orderId(-405n)]);
-    expect(sent).toHaveBeenCalledTimes(1);
+    expect(statementsIn(sent)).toHaveLength(1);
     sent.mockRestore();
     const expected = [...orders, undefined, undefined].map((order) => {
       const decision = decideOrder(order, 'cancel', AT);
@@ -295,6 +296,6 @@ test('success, refusal and a missing order alike take one statement', async () =
   await orders.applyCommand(id, 'cancel', AT);
   await orders.applyCommand(id, 'cancel', AT);
   await orders.applyCommand(orderId(-404n), 'cancel', AT);
-  expect(sent).toHaveBeenCalledTimes(3);
+  expect(statementsIn(sent)).toHaveLength(3);
   sent.mockRestore();
 });

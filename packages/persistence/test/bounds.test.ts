@@ -3,7 +3,17 @@ import { generateApiKeyId, type OrderId, orderId, StorageUnavailableError } from
 import pg from 'pg';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
-import { ALL_FIELDS, collect, importOrders, NOBODY, NOW, newOrder, pendingOrder, useTestStore } from './support.ts';
+import {
+  ALL_FIELDS,
+  collect,
+  importOrders,
+  NOBODY,
+  NOW,
+  newOrder,
+  pendingOrder,
+  statementsIn,
+  useTestStore,
+} from './support.ts';
 
 const store = useTestStore();
 beforeEach(() => store.clear());
@@ -61,7 +71,7 @@ test('of commands at the same moment no more than 64 share a statement, which ke
   const sent = vi.spyOn(pg.Client.prototype, 'query');
   const transitions = await Promise.all(ids.map((id) => orders.applyCommand(id, 'cancel', NOW)));
   expect(transitions.every(({ applied }) => applied)).toBe(true);
-  expect(sent).toHaveBeenCalledTimes(4); // 64, 64, 64 and 8
+  expect(statementsIn(sent)).toHaveLength(4); // 64, 64, 64 and 8
   sent.mockRestore();
 });
 

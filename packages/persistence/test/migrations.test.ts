@@ -8,7 +8,7 @@ import { openPersistence, SchemaError } from '../src/index.ts';
 import { MIGRATION_NAMES, type MigrationName } from '../src/schema/migration-names.ts';
 import { runMigrations } from '../src/schema/run-migrations.ts';
 import { NewerDatabaseError, toSchemaError } from '../src/schema/schema-error.ts';
-import { importOrders, NOW, newOrder, pendingOrder, useTestStore } from './support.ts';
+import { importOrders, NOW, newOrder, pendingOrder, statementsIn, useTestStore } from './support.ts';
 
 describe('an empty database', () => {
   test('has everything pending, and nothing after migrating', async () => {
@@ -155,7 +155,7 @@ describe('a database that is up to date', () => {
     await Promise.all([store.persistence.migrations.status(), store.persistence.migrations.status()]); // connected
     const sent = vi.spyOn(pg.Client.prototype, 'query');
     expect(await store.persistence.migrations.migrate()).toEqual([]);
-    expect(sent).toHaveBeenCalledTimes(1);
+    expect(statementsIn(sent)).toHaveLength(1);
     sent.mockRestore();
   });
 

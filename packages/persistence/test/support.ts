@@ -194,3 +194,12 @@ export async function runSql(url: string, text: string): Promise<void> {
   await client.connect();
   await client.query(text).finally(() => client.end());
 }
+
+/** What a spy on pg's `query` saw of statements: sessions are set and servers pinged at any moment, which is none of them. */
+export const statementsIn = (sent: { readonly mock: { readonly calls: readonly (readonly unknown[])[] } }): unknown[] =>
+  sent.mock.calls
+    .map(([query]) => query)
+    .filter((query) => {
+      if (typeof query !== 'object' || query === null || !('onAnswered' in query)) return false;
+      return !('text' in query && String(query.text).includes('transaction_read_only'));
+    });
