@@ -2,11 +2,10 @@ import { once } from 'node:events';
 import { chownSync, statSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { type PrivatePostgres, startPostgresServer } from '@petstore/testing';
+import { type PrivatePostgres, SELF_SIGNED, startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeStorageFailure, openPersistence } from '../src/index.ts';
-import { SELF_SIGNED } from './self-signed.ts';
 
 let server: PrivatePostgres;
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:tls';
-import { startRedisServer } from '@petstore/testing';
+import { SELF_SIGNED, startRedisServer } from '@petstore/testing';
 import { afterAll, describe, expect, test } from 'vitest';
 import {
   connectRedis,
@@ -12,7 +12,6 @@ import {
 } from '../src/index.ts';
 import { shortReason } from '../src/redis/connection-trouble.ts';
 import { ask, PATIENT, untilInUse } from './support/fault-scenario.ts';
-import { SELF_SIGNED } from './support/self-signed.ts';
 import { newKey } from './support/traffic.ts';
 
 const WRONG_PASSWORD = 'hunter2';

@@ -27,7 +27,7 @@ const RECONNECT_DELAY_MS = 250;
  * How soon a connection is opened in place of one that was silent while the server responded to others. What it waited
  * for, such as a standby, goes on holding its process of the server, and each new one might join it.
  */
-const REPLACE_DELAY_MS = 5_000;
+const REPLACE_DELAY_MS = 3_000;
 
 /** How long closing waits for queries in flight, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 2_000;
