@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Order, petId } from '@petstore/domain';
+import { type Order, petId, SERVICE_ORIGIN } from '@petstore/domain';
 import pg from 'pg';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { type CallOptions, parseExactly, spawnPetstore, useTestCommandLine } from './support.ts';
@@ -281,13 +281,16 @@ test('an import that is killed leaves no order, and new ones can be placed', asy
   child.kill('SIGKILL');
   await closed;
   expect(await listedIds()).toEqual([]);
-  const order = await commandLine.persistence.orders.insertOrder({
-    petId: petId(1n),
-    quantity: 1,
-    status: 'pending',
-    complete: false,
-    placedAt: new Date(),
-  });
+  const order = await commandLine.persistence.orders.insertOrder(
+    {
+      petId: petId(1n),
+      quantity: 1,
+      status: 'pending',
+      complete: false,
+      placedAt: new Date(),
+    },
+    SERVICE_ORIGIN,
+  );
   expect(await listedIds()).toEqual([order.id]);
 });
 

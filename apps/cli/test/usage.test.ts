@@ -169,7 +169,7 @@ describe('migrate', () => {
   }
 
   test('brings an empty database up to date, and --status does not', async () => {
-    const names = ['0001-initial-schema', '0002-orders-of-a-pet', '0003-temporary-plans'];
+    const names = ['0001-initial-schema', '0002-orders-of-a-pet', '0003-temporary-plans', '0004-events'];
     await withEmptyDatabase(async (environment) => {
       const json = async (...args: string[]): Promise<unknown> => {
         const { code, stdout } = await petstore([...args, '--json'], { environment });

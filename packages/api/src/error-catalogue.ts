@@ -37,7 +37,17 @@ export const ERROR_CATALOGUE = {
   order_already_cancelled: { status: 409, trpcCode: 'CONFLICT', message: 'The order has already been cancelled.' },
   order_not_shipped: { status: 409, trpcCode: 'CONFLICT', message: 'The order has not shipped yet.' },
   order_already_completed: { status: 409, trpcCode: 'CONFLICT', message: 'The order is already complete.' },
+  idempotency_key_reused: {
+    status: 409,
+    trpcCode: 'CONFLICT',
+    message: 'The idempotency key was used for another call. Make a new key for each call, and repeat it unchanged.',
+  },
   operation_sunset: { status: 410, trpcCode: 'NOT_FOUND', message: 'This operation is past its sunset date.' },
+  events_expired: {
+    status: 410,
+    trpcCode: 'NOT_FOUND',
+    message: 'Events after this position have been deleted. Read the orders anew, and follow events from now on.',
+  },
   payload_too_large: { status: 413, trpcCode: 'PAYLOAD_TOO_LARGE', message: 'The request body is too large.' },
   unsupported_media_type: {
     status: 415,

@@ -14,6 +14,7 @@ export {
   type VersionDescription,
 } from './openapi/versions.ts';
 export { type ProcedureMeta, versionsOf } from './procedure-meta.ts';
+export { restShapeOf } from './procedures/input-object.ts';
 export { petsSunset } from './procedures/pets/get-pet.contract.ts';
 export type { RestBinding } from './rest/rest-binding.ts';
 export type { RestResult, RestRoute } from './rest/rest-route.ts';

@@ -10,13 +10,14 @@ type Outputs = inferRouterOutputs<AppRouter>;
 
 // Ids come as plain bigints and go as branded ones.
 expectTypeOf<Inputs['orders']['list']>().toEqualTypeOf<void>();
-expectTypeOf<Inputs['orders']['cancel']>().toEqualTypeOf<{ orderId: bigint }>();
-expectTypeOf<Inputs['orders']['ship']>().toEqualTypeOf<{ orderId: bigint }>();
-expectTypeOf<Inputs['orders']['complete']>().toEqualTypeOf<{ orderId: bigint }>();
+expectTypeOf<Inputs['orders']['cancel']>().toEqualTypeOf<{ orderId: bigint; idempotencyKey?: string | undefined }>();
+expectTypeOf<Inputs['orders']['ship']>().toEqualTypeOf<{ orderId: bigint; idempotencyKey?: string | undefined }>();
+expectTypeOf<Inputs['orders']['complete']>().toEqualTypeOf<{ orderId: bigint; idempotencyKey?: string | undefined }>();
 expectTypeOf<Inputs['orders']['place']>().toEqualTypeOf<{
   petId: bigint;
   quantity: number;
   shipDate?: Date | undefined;
+  idempotencyKey?: string | undefined;
 }>();
 expectTypeOf<Inputs['pets']['get']>().toEqualTypeOf<{ petId: bigint }>();
 expectTypeOf<OrderId>().toExtend<bigint>();

@@ -1,4 +1,5 @@
 import { isQuantity, isShipDate, type Order, type PendingOrder } from './order.ts';
+import type { OrderEventType } from './order-event.ts';
 import { err, ok, type Result } from './result.ts';
 
 /** Changes of an order that was placed. */
@@ -15,6 +16,8 @@ interface Transition {
   readonly stamp: 'cancelledAt' | 'shippedAt' | 'completedAt';
   /** The field that records what came before: no order's times go back, although the clocks of servers differ. */
   readonly after: 'placedAt' | 'shippedAt';
+  /** What the log of events calls it. */
+  readonly event: OrderEventType;
 }
 
 /** Every change of an order there is. Storage derives its statements from this table. */
@@ -24,18 +27,21 @@ export const ORDER_TRANSITIONS = {
     to: { status: 'cancelled', complete: false },
     stamp: 'cancelledAt',
     after: 'placedAt',
+    event: 'order.cancelled',
   },
   ship: {
     from: { status: 'pending', complete: false },
     to: { status: 'shipped', complete: false },
     stamp: 'shippedAt',
     after: 'placedAt',
+    event: 'order.shipped',
   },
   complete: {
     from: { status: 'shipped', complete: false },
     to: { status: 'shipped', complete: true },
     stamp: 'completedAt',
     after: 'shippedAt',
+    event: 'order.completed',
   },
 } as const satisfies Record<OrderCommand, Transition>;
 

@@ -1,4 +1,5 @@
 import type { ApiKeyId, ApiKeySecret } from './api-key.ts';
+import type { ChangeOrigin } from './change-origin.ts';
 import type { NewOrder, OrderCommand } from './decide-order.ts';
 import type { OrderId, PetId } from './ids.ts';
 import type { Order } from './order.ts';
@@ -19,9 +20,19 @@ export interface OrderRepository {
   findOrder(id: OrderId): Promise<Order | undefined>;
   /** One statement. Ids never change, so pages that follow one another hold no order twice. */
   findOrders(request: OrderPageRequest): Promise<OrderPage>;
-  /** One conditional statement: of any number at once on one order exactly one is applied. */
-  applyCommand(id: OrderId, command: OrderCommand, now: Date): Promise<OrderTransition>;
-  insertOrder(order: NewOrder): Promise<Order>;
+  /**
+   * One conditional statement, which records the change: of any number at once on one order exactly one is applied. The
+   * same call under the same idempotency key is answered as it was before.
+   *
+   * @throws IdempotencyKeyReusedError
+   */
+  applyCommand(id: OrderId, command: OrderCommand, now: Date, origin: ChangeOrigin): Promise<OrderTransition>;
+  /**
+   * One statement, which records the change; the same call under the same idempotency key is answered as it was before.
+   *
+   * @throws IdempotencyKeyReusedError
+   */
+  insertOrder(order: NewOrder, origin: ChangeOrigin): Promise<Order>;
 }
 
 export interface Pet {

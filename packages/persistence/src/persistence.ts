@@ -4,6 +4,7 @@ import { openApiKeyAdministration } from './administration/open-api-key-administ
 import { SHORT_STATEMENT_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from './connection-config.ts';
 import { DatabaseServers, type OpenOptions } from './connections/database-servers.ts';
 import type { SessionSettings } from './connections/session.ts';
+import { createOrderEventStore, type OrderEventStore } from './events/order-events.ts';
 import { createMigrations, type Migrations } from './schema/create-migrations.ts';
 import { createApiKeyStore } from './statements/api-key-store.ts';
 import { ConnectionOpener, type OpenConnection, pipelinedToReplica } from './statements/open-connection.ts';
@@ -19,6 +20,7 @@ import { ServerPulse } from './statements/server-pulse.ts';
 export interface Persistence extends AsyncDisposable {
   readonly orders: OrderStore;
   readonly pets: PetStore;
+  readonly events: OrderEventStore;
   readonly apiKeys: ApiKeyStore;
   readonly keyAdministration: ApiKeyAdministration;
   readonly migrations: Migrations;
@@ -73,6 +75,9 @@ const SCANS: PoolNeeds = {
   queuePatienceMs: SEARCH_QUEUE_PATIENCE_MS,
 };
 
+/** Connections to read the log of events, whoever follows it: one for what is new, one for what lies further back. */
+const EVENT_CONNECTIONS = 2;
+
 /** How long the first of two pings is waited for, in milliseconds. */
 const FIRST_PING_MS = 700;
 
@@ -113,14 +118,18 @@ export function openPersistence({
   const replica =
     replicaOptions && openReplica({ ...replicaOptions, primary: pools.reads, batchConnections, scanConnections });
   const keyAdministration = openApiKeyAdministration(servers);
+  const eventReads = pool(EVENT_CONNECTIONS, { forWrites: true });
+  const events = createOrderEventStore(eventReads);
 
   const close = async () => {
     pulse.close();
-    await Promise.all([...Object.values(pools), keyAdministration, replica].map((each) => each?.close()));
+    events.close();
+    await Promise.all([...Object.values(pools), eventReads, keyAdministration, replica].map((each) => each?.close()));
   };
   return {
     orders: createOrderStore(servers, pools, replica),
     pets: createPetStore(servers, pools),
+    events,
     apiKeys: createApiKeyStore(pools),
     keyAdministration,
     migrations: createMigrations(servers, pools.reads),

@@ -55,10 +55,13 @@ export function isRolledBack(error: unknown): boolean {
   return cause instanceof pg.DatabaseError && cause.code !== undefined && !SESSION_LOST.test(cause.code);
 }
 
+/** Another call with the same idempotency key was first. Tried again, this one finds what is remembered of it. */
+const KEY_TAKEN = 'idempotency_keys_pkey';
+
 /** Whether the server has undone a statement because of another transaction: then the same may be tried again. */
 export function isConflict(error: unknown): boolean {
   const cause = error instanceof StorageUnavailableError ? error.cause : error;
-  return cause instanceof pg.DatabaseError && CONFLICTS.includes(cause.code ?? '');
+  return cause instanceof pg.DatabaseError && (CONFLICTS.includes(cause.code ?? '') || cause.constraint === KEY_TAKEN);
 }
 
 /** Whether the server has given the statement up because it took too long. */

@@ -7,6 +7,7 @@ import {
   type OrderCommand,
   type OrderId,
   orderId,
+  SERVICE_ORIGIN,
   StorageUnavailableError,
 } from '@petstore/domain';
 import pg from 'pg';
@@ -54,14 +55,14 @@ describe('the condition in SQL and the decision of the domain are one', () => {
   test.each(cases)('$command on an order that is $state, by a clock that is $clock', async ({ make, command, at }) => {
     const order = await stored(make);
     const decision = decideOrder(order, command, at);
-    const transition = await store.persistence.orders.applyCommand(order.id, command, at);
+    const transition = await store.persistence.orders.applyCommand(order.id, command, at, SERVICE_ORIGIN);
     expect(transition).toEqual(decision.ok ? { applied: true, order: decision.value } : { applied: false, order });
     const kept = (await listedOrders(store)).find(({ id }) => id === order.id);
     expect(kept).toEqual(decision.ok ? decision.value : order);
   });
 
   test.each(COMMANDS)('%s on an order that does not exist', async (command) => {
-    const transition = await store.persistence.orders.applyCommand(orderId(-404n), command, AT);
+    const transition = await store.persistence.orders.applyCommand(orderId(-404n), command, AT, SERVICE_ORIGIN);
     expect(transition).toEqual({ applied: false, order: undefined });
   });
 });
@@ -81,7 +82,7 @@ describe('of any number at once exactly one is applied', () => {
       Array.from({ length: COUNT }, async (_, i) => {
         const command = commands(i);
         const { orders } = doors[i % doors.length] as Persistence; // the index is within the array
-        return { command, ...(await orders.applyCommand(order.id, command, AT)) };
+        return { command, ...(await orders.applyCommand(order.id, command, AT, SERVICE_ORIGIN)) };
       }),
     );
     return { order, outcomes, winners: outcomes.filter(({ applied }) => applied) };
@@ -106,7 +107,7 @@ describe('of any number at once exactly one is applied', () => {
     const order = await stored(pendingOrder);
     await store.query('begin');
     await store.query(`update orders set status = 'shipped', shipped_at = now() where id = $1`, [order.id.toString()]);
-    const cancelling = store.persistence.orders.applyCommand(order.id, 'cancel', AT);
+    const cancelling = store.persistence.orders.applyCommand(order.id, 'cancel', AT, SERVICE_ORIGIN);
     expect(await Promise.race([cancelling, setTimeout(200, 'waits')])).toBe('waits');
     await store.query('commit');
     expect(await cancelling).toMatchObject({ applied: false, order: { status: 'shipped' } });
@@ -116,7 +117,7 @@ describe('of any number at once exactly one is applied', () => {
     const order = await stored(pendingOrder);
     await store.query('begin');
     await store.query(`update orders set status = 'shipped', shipped_at = now() where id = $1`, [order.id.toString()]);
-    const cancelling = store.persistence.orders.applyCommand(order.id, 'cancel', AT);
+    const cancelling = store.persistence.orders.applyCommand(order.id, 'cancel', AT, SERVICE_ORIGIN);
     expect(await Promise.race([cancelling, setTimeout(200, 'waits')])).toBe('waits');
     await store.query('rollback');
     expect(await cancelling).toMatchObject({ applied: true, order: { status: 'cancelled' } });
@@ -126,14 +127,14 @@ describe('of any number at once exactly one is applied', () => {
 test('ids at both ends of the 64-bit range are met exactly', async () => {
   await importOrders(store, [pendingOrder(INT64_MIN), pendingOrder(INT64_MAX), pendingOrder(-1n), pendingOrder(0n)]);
   for (const id of [INT64_MIN, INT64_MAX, -1n, 0n]) {
-    const transition = await store.persistence.orders.applyCommand(orderId(id), 'cancel', AT);
+    const transition = await store.persistence.orders.applyCommand(orderId(id), 'cancel', AT, SERVICE_ORIGIN);
     expect(transition).toMatchObject({ applied: true, order: { id, status: 'cancelled' } });
   }
 });
 
 describe('commands given at once', () => {
   const applyAll = (ids: readonly OrderId[], command: OrderCommand = 'cancel') =>
-    Promise.all(ids.map((id) => store.persistence.orders.applyCommand(id, command, AT)));
+    Promise.all(ids.map((id) => store.persistence.orders.applyCommand(id, command, AT, SERVICE_ORIGIN)));
 
   test('go as one statement, and each order has an outcome of its own', async () => {
     const orders = Object.values(ORDERS).flatMap((make) => [make(nextId++), make(nextId++)]);
@@ -154,9 +155,9 @@ describe('commands given at once', () => {
     const later = new Date(AT.getTime() + 1);
     const { orders } = store.persistence;
     const transitions = await Promise.all([
-      orders.applyCommand(first.id, 'cancel', AT),
-      orders.applyCommand(second.id, 'cancel', later),
-      orders.applyCommand(third.id, 'ship', AT),
+      orders.applyCommand(first.id, 'cancel', AT, SERVICE_ORIGIN),
+      orders.applyCommand(second.id, 'cancel', later, SERVICE_ORIGIN),
+      orders.applyCommand(third.id, 'ship', AT, SERVICE_ORIGIN),
     ]);
     expect(transitions).toMatchObject([
       { applied: true, order: { id: first.id, cancelledAt: AT } },
@@ -170,7 +171,9 @@ describe('commands given at once', () => {
     await store.query('begin');
     await store.query('select from orders where id = $1 for update', [String(orders[2]?.id)]);
     try {
-      const transitions = orders.map(({ id }) => store.persistence.orders.applyCommand(id, 'cancel', AT));
+      const transitions = orders.map(({ id }) =>
+        store.persistence.orders.applyCommand(id, 'cancel', AT, SERVICE_ORIGIN),
+      );
       await expect(transitions[2]).rejects.toThrow(StorageUnavailableError);
       transitions.splice(2, 1);
       for (const transition of transitions) expect(await transition).toMatchObject({ applied: true });
@@ -193,10 +196,10 @@ describe('commands given at once', () => {
     const order = await stored(pendingOrder);
     const { orders } = store.persistence;
     const transitions = await Promise.all([
-      orders.applyCommand(order.id, 'complete', AT),
-      orders.applyCommand(order.id, 'ship', AT),
-      orders.applyCommand(order.id, 'cancel', AT),
-      orders.applyCommand(order.id, 'ship', AT),
+      orders.applyCommand(order.id, 'complete', AT, SERVICE_ORIGIN),
+      orders.applyCommand(order.id, 'ship', AT, SERVICE_ORIGIN),
+      orders.applyCommand(order.id, 'cancel', AT, SERVICE_ORIGIN),
+      orders.applyCommand(order.id, 'ship', AT, SERVICE_ORIGIN),
     ]);
     expect(transitions).toMatchObject([
       { applied: false, order: { status: 'pending' } },
@@ -223,7 +226,7 @@ describe('commands given at once', () => {
     url.searchParams.set('application_name', 'a door');
     const door = openPersistence({ databaseUrl: url.href, writeConnections: 8 });
     const countSessions = async () => {
-      for (let i = 0; i < 8; i++) await door.orders.applyCommand(orderId(-404n), 'cancel', AT);
+      for (let i = 0; i < 8; i++) await door.orders.applyCommand(orderId(-404n), 'cancel', AT, SERVICE_ORIGIN);
       const { rows } = await store.query(
         `select count(*) from pg_stat_activity where datname = current_database() and application_name = 'a door'`,
       );
@@ -236,7 +239,7 @@ describe('commands given at once', () => {
   test('for an order that is held locked fail together, and let others pass', async () => {
     const [locked, ...others] = await Promise.all(Array.from({ length: 41 }, () => stored(pendingOrder)));
     await using door = await openEveryWriteConnection();
-    const cancel = (id: OrderId) => door.orders.applyCommand(id, 'cancel', AT);
+    const cancel = (id: OrderId) => door.orders.applyCommand(id, 'cancel', AT, SERVICE_ORIGIN);
     await store.query('begin');
     await store.query('select from orders where id = $1 for update', [String(locked?.id)]);
     try {
@@ -281,7 +284,9 @@ describe('commands given at once', () => {
         const shuffled = orders.map((_order, j) => orders[(shift + j * (i % 2 === 0 ? 1 : 39)) % 40] ?? orders[0]);
         await setImmediate();
         return Promise.all(
-          shuffled.map((order) => doors[i % 2]?.applyCommand(order?.id ?? orderId(0n), 'cancel', new Date(+AT + i))),
+          shuffled.map((order) =>
+            doors[i % 2]?.applyCommand(order?.id ?? orderId(0n), 'cancel', new Date(+AT + i), SERVICE_ORIGIN),
+          ),
         );
       }),
     );
@@ -291,11 +296,11 @@ describe('commands given at once', () => {
 
 test('success, refusal and a missing order alike take one statement', async () => {
   const { orders } = store.persistence;
-  const { id } = await orders.insertOrder(newOrder());
+  const { id } = await orders.insertOrder(newOrder(), SERVICE_ORIGIN);
   const sent = vi.spyOn(pg.Client.prototype, 'query');
-  await orders.applyCommand(id, 'cancel', AT);
-  await orders.applyCommand(id, 'cancel', AT);
-  await orders.applyCommand(orderId(-404n), 'cancel', AT);
+  await orders.applyCommand(id, 'cancel', AT, SERVICE_ORIGIN);
+  await orders.applyCommand(id, 'cancel', AT, SERVICE_ORIGIN);
+  await orders.applyCommand(orderId(-404n), 'cancel', AT, SERVICE_ORIGIN);
   expect(statementsIn(sent)).toHaveLength(3);
   sent.mockRestore();
 });

@@ -2,7 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { generateApiKeyId, type OrderListing, orderId, petId, StorageUnavailableError } from '@petstore/domain';
+import {
+  generateApiKeyId,
+  type OrderListing,
+  orderId,
+  petId,
+  SERVICE_ORIGIN,
+  StorageUnavailableError,
+} from '@petstore/domain';
 import { createTestDatabase, type PrivateServer, startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -12,11 +19,14 @@ import { ALL_FIELDS, collect, NOBODY, NOW, newOrder, numbered, pendingOrder } fr
 type Way = (persistence: Persistence) => Promise<unknown>;
 
 /** `ping`, and `orders.insertOrder`, for all that the door offers. */
-type WayName = {
-  [Part in Exclude<keyof Persistence & string, 'close'>]: Persistence[Part] extends (...args: never[]) => unknown
-    ? Part
-    : `${Part}.${keyof Persistence[Part] & string}`;
-}[Exclude<keyof Persistence & string, 'close'>];
+type WayName = Exclude<
+  {
+    [Part in Exclude<keyof Persistence & string, 'close'>]: Persistence[Part] extends (...args: never[]) => unknown
+      ? Part
+      : `${Part}.${keyof Persistence[Part] & string}`;
+  }[Exclude<keyof Persistence & string, 'close'>],
+  'events.followerCount' | 'events.wakeFollowers' | 'events.close' // which ask nothing of PostgreSQL
+>;
 
 /** Every way to PostgreSQL there is: a new one does not compile until it is here, too. */
 const WAYS = {
@@ -25,8 +35,8 @@ const WAYS = {
   'migrations.drift': ({ migrations }) => migrations.drift(),
   'migrations.prepare': ({ migrations }) => migrations.prepare({ mayMigrate: false }),
   'migrations.migrate': ({ migrations }) => migrations.migrate(),
-  'orders.applyCommand': ({ orders }) => orders.applyCommand(orderId(1n), 'cancel', NOW),
-  'orders.insertOrder': ({ orders }) => orders.insertOrder(newOrder()),
+  'orders.applyCommand': ({ orders }) => orders.applyCommand(orderId(1n), 'cancel', NOW, SERVICE_ORIGIN),
+  'orders.insertOrder': ({ orders }) => orders.insertOrder(newOrder(), SERVICE_ORIGIN),
   'orders.findOrder': ({ orders }) => orders.findOrder(orderId(1n)),
   'orders.findOrders': ({ orders }) => orders.findOrders({ filter: {}, limit: 1 }),
   'orders.findOrders, a search': ({ orders }) => orders.findOrders({ filter: { complete: true }, limit: 1 }),
@@ -51,6 +61,12 @@ const WAYS = {
   'keyAdministration.setPlan': ({ keyAdministration }) => keyAdministration.setPlan(NOBODY, { name: 'pro' }),
   'keyAdministration.setTemporaryPlan': ({ keyAdministration }) =>
     keyAdministration.setTemporaryPlan(NOBODY, { plan: { name: 'pro' }, until: NOW }),
+  'events.followEvents': async ({ events }) => {
+    const stop = new AbortController();
+    await events.followEvents('now', stop.signal);
+    stop.abort();
+  },
+  'events.deleteExpired': ({ events }) => events.deleteExpired(NOW, NOW, new AbortController().signal),
 } satisfies Record<WayName | `orders.listOrders().${keyof OrderListing & string}` | 'orders.findOrders, a search', Way>;
 const ways = Object.entries<Way>(WAYS);
 
@@ -108,7 +124,7 @@ test('options in the URL stay, and the session is what the statements count on',
   url.searchParams.set('options', '-c work_mem=5MB -c TimeZone=Asia/Tokyo -c DateStyle=German');
   await using persistence = openPersistence({ databaseUrl: url.href });
   await persistence.migrations.migrate();
-  const order = await persistence.orders.insertOrder(newOrder({ shipDate: NOW }));
+  const order = await persistence.orders.insertOrder(newOrder({ shipDate: NOW }), SERVICE_ORIGIN);
   expect((await collect(persistence.orders.listOrders())).flat()).toEqual([order]);
 });
 
@@ -130,7 +146,7 @@ describe('a PostgreSQL that goes away', () => {
   const useAllConnections = () =>
     Promise.all(
       Array.from({ length: 40 }, (_, i) =>
-        i % 2 === 0 ? persistence.ping() : persistence.orders.applyCommand(orderId(-1n), 'cancel', NOW),
+        i % 2 === 0 ? persistence.ping() : persistence.orders.applyCommand(orderId(-1n), 'cancel', NOW, SERVICE_ORIGIN),
       ),
     );
 

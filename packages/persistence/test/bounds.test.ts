@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { generateApiKeyId, type OrderId, orderId, StorageUnavailableError } from '@petstore/domain';
+import { generateApiKeyId, type OrderId, orderId, SERVICE_ORIGIN, StorageUnavailableError } from '@petstore/domain';
 import pg from 'pg';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
@@ -38,15 +38,15 @@ describe('while somebody else has all orders locked', () => {
 
   test('reads are given up by the server after 2 s, searches and writes after 1 s', async () => {
     const { orders } = store.persistence;
-    const { id } = await orders.insertOrder(newOrder());
+    const { id } = await orders.insertOrder(newOrder(), SERVICE_ORIGIN);
     await store.query('begin');
     await store.query('lock table orders in access exclusive mode');
     try {
       const reads = Object.values(READS).map((read) => waitInVain(read(orders), givenUp('statement')));
       const others = [
         waitInVain(orders.findOrders({ filter: { complete: true }, limit: 1 }), givenUp('lock')),
-        waitInVain(orders.insertOrder(newOrder()), givenUp('lock')),
-        waitInVain(orders.applyCommand(id, 'cancel', NOW), givenUp('lock')),
+        waitInVain(orders.insertOrder(newOrder(), SERVICE_ORIGIN), givenUp('lock')),
+        waitInVain(orders.applyCommand(id, 'cancel', NOW, SERVICE_ORIGIN), givenUp('lock')),
       ];
       for (const waitedMs of await Promise.all(reads)) {
         expect(waitedMs).toBeGreaterThan(1_500);
@@ -59,7 +59,7 @@ describe('while somebody else has all orders locked', () => {
     } finally {
       await store.query('rollback');
     }
-    await expect(orders.applyCommand(id, 'cancel', NOW)).resolves.toMatchObject({ applied: true });
+    await expect(orders.applyCommand(id, 'cancel', NOW, SERVICE_ORIGIN)).resolves.toMatchObject({ applied: true });
   });
 });
 
@@ -67,9 +67,9 @@ test('of commands at the same moment no more than 64 share a statement, which ke
   const ids: OrderId[] = Array.from({ length: 200 }, (_, i) => orderId(BigInt(i + 1)));
   await importOrders(store, ids.map(pendingOrder));
   const { orders } = store.persistence;
-  await orders.applyCommand(orderId(-404n), 'cancel', NOW); // there is a connection
+  await orders.applyCommand(orderId(-404n), 'cancel', NOW, SERVICE_ORIGIN); // there is a connection
   const sent = vi.spyOn(pg.Client.prototype, 'query');
-  const transitions = await Promise.all(ids.map((id) => orders.applyCommand(id, 'cancel', NOW)));
+  const transitions = await Promise.all(ids.map((id) => orders.applyCommand(id, 'cancel', NOW, SERVICE_ORIGIN)));
   expect(transitions.every(({ applied }) => applied)).toBe(true);
   expect(statementsIn(sent)).toHaveLength(4); // 64, 64, 64 and 8
   sent.mockRestore();
@@ -103,7 +103,7 @@ test('statements pass one that waits, by the connections that owe less', async (
   const waiting = waitInVain(apiKeys.markKeyUsed(id, NOW), givenUp('lock')).finally(() => {
     isWaiting = false;
   });
-  for (let i = 1n; i <= 20n; i++) await orders.applyCommand(orderId(i), 'cancel', NOW);
+  for (let i = 1n; i <= 20n; i++) await orders.applyCommand(orderId(i), 'cancel', NOW, SERVICE_ORIGIN);
   expect(isWaiting).toBe(true);
   await waiting;
   await store.query('rollback');

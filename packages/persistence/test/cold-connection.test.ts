@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { orderId } from '@petstore/domain';
+import { orderId, SERVICE_ORIGIN } from '@petstore/domain';
 import { expect, test } from 'vitest';
 import { openPersistence } from '../src/index.ts';
 import { importOrders, NOBODY, NOW, pendingOrder, useTestStore } from './support.ts';
@@ -16,7 +16,7 @@ test('statements that cannot be parsed fail alone, and their connections stay', 
   await cold.apiKeys.markKeyUsed(NOBODY, NOW);
   await store.query('begin');
   await store.query('lock table orders in access exclusive mode');
-  const calls = ids.map((id, i) => cold.orders.applyCommand(id, 'cancel', new Date(+NOW + i)));
+  const calls = ids.map((id, i) => cold.orders.applyCommand(id, 'cancel', new Date(+NOW + i), SERVICE_ORIGIN));
   const outcomes = Promise.allSettled(calls);
   await setTimeout(1_500); // the first has failed, the others were sent behind it
   await store.query('rollback');

@@ -1,4 +1,4 @@
-import { type Order, type OrderId, StorageUnavailableError } from '@petstore/domain';
+import { type Order, type OrderId, SERVICE_ORIGIN, StorageUnavailableError } from '@petstore/domain';
 import {
   type PostgresStandby,
   type PrivatePostgres,
@@ -30,7 +30,7 @@ describe('a primary and its standby', () => {
     await Promise.all([primary, standby].map((server) => server[Symbol.asyncDispose]()));
   });
 
-  const place = () => persistence.orders.insertOrder(newOrder());
+  const place = () => persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN);
   const list = async (): Promise<readonly Order[]> => (await collect(persistence.orders.listOrders())).flat();
   const untilPlaced = () => expect.poll(() => place().catch(() => undefined), PATIENTLY).toBeDefined();
   const outcomeOfPlacing = () => place().then(() => 'placed', String);
@@ -151,7 +151,7 @@ function cancelAll({ orders }: Persistence, ids: readonly OrderId[]) {
     for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
       const begin = performance.now();
       const order = id;
-      await orders.applyCommand(order, 'cancel', NOW).then(
+      await orders.applyCommand(order, 'cancel', NOW, SERVICE_ORIGIN).then(
         ({ applied }) => applied && cancelled.push(order),
         (error: unknown) => failures.push(error),
       );

@@ -8,6 +8,7 @@ import {
   type OrderId,
   orderId,
   petId,
+  SERVICE_ORIGIN,
   SHIP_DATE_MAX,
   SHIP_DATE_MIN,
 } from '@petstore/domain';
@@ -135,9 +136,9 @@ describe('while others write', () => {
         [(turn * 7) % 3_000, -turn],
       );
     const command = (name: 'cancel' | 'ship' | 'complete', step: number) => (turn: number) =>
-      orders.applyCommand(orderId(BigInt((turn * step) % 3_000)), name, NOW);
+      orders.applyCommand(orderId(BigInt((turn * step) % 3_000)), name, NOW, SERVICE_ORIGIN);
     const writers = Promise.all([
-      repeat(() => orders.insertOrder(newOrder()), 10_000), // a reader that is slower comes to an end, too
+      repeat(() => orders.insertOrder(newOrder(), SERVICE_ORIGIN), 10_000), // a reader that is slower comes to an end, too
       repeat(insert),
       repeat(command('cancel', 11)),
       repeat(command('ship', 13)),

@@ -1,5 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { INT64_MAX, INT64_MIN, type Order, orderId, petId, SHIP_DATE_MAX, SHIP_DATE_MIN } from '@petstore/domain';
+import {
+  INT64_MAX,
+  INT64_MIN,
+  type Order,
+  orderId,
+  petId,
+  SERVICE_ORIGIN,
+  SHIP_DATE_MAX,
+  SHIP_DATE_MIN,
+} from '@petstore/domain';
 import { readMemoryInUse } from '@petstore/testing';
 import fc from 'fast-check';
 import pg from 'pg';
@@ -132,14 +141,14 @@ describe('while others write', () => {
     let writing = true;
     const writers = Promise.all([
       (async () => {
-        while (writing) await orders.insertOrder(newOrder());
+        while (writing) await orders.insertOrder(newOrder(), SERVICE_ORIGIN);
       })(),
       (async () => {
         for (let id = 7n; writing && id < 10_000n; id += 7n)
           await importOrders(store, [pendingOrder(id), pendingOrder(-id)]);
       })(),
       (async () => {
-        for (let id = 1n; writing; id += 3n) await orders.applyCommand(orderId(id), 'cancel', NOW);
+        for (let id = 1n; writing; id += 3n) await orders.applyCommand(orderId(id), 'cancel', NOW, SERVICE_ORIGIN);
       })(),
     ]);
     for (let round = 0; round < 5; round++) {
@@ -207,7 +216,7 @@ describe('lists that are asked for at once', () => {
     const others: Promise<string>[] = [];
     for (let round = 0; round < 100; round++) {
       others.push(listedText(store));
-      const { id } = await orders.insertOrder(newOrder());
+      const { id } = await orders.insertOrder(newOrder(), SERVICE_ORIGIN);
       others.push(listedText(store));
       expect(await listedText(store)).toMatch(new RegExp(`^${id} `, 'm'));
     }

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { type OrderId, orderId, StorageUnavailableError } from '@petstore/domain';
+import { type OrderId, orderId, SERVICE_ORIGIN, StorageUnavailableError } from '@petstore/domain';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openPersistence } from '../src/index.ts';
 import { importOrders, NOW, newOrder, pendingOrder, useTestStore } from './support.ts';
@@ -7,7 +7,7 @@ import { importOrders, NOW, newOrder, pendingOrder, useTestStore } from './suppo
 const store = useTestStore();
 beforeEach(() => store.clear());
 
-const cancel = (id: OrderId) => store.persistence.orders.applyCommand(id, 'cancel', NOW);
+const cancel = (id: OrderId) => store.persistence.orders.applyCommand(id, 'cancel', NOW, SERVICE_ORIGIN);
 
 async function storeOrders(count: number): Promise<readonly OrderId[]> {
   const ids = Array.from({ length: count }, (_, i) => orderId(BigInt(i + 1)));
@@ -38,7 +38,7 @@ describe('while another transaction holds orders locked', () => {
     const calls = locked.map((id) => outcomeOf(cancel(id)).finally(() => done++));
     await setTimeout(150); // all have found theirs locked
     for (const id of ids.slice(30)) expect(await cancel(id)).toMatchObject({ applied: true });
-    expect(await store.persistence.orders.insertOrder(newOrder())).toMatchObject({ status: 'pending' });
+    expect(await store.persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN)).toMatchObject({ status: 'pending' });
     const { rows } = await store.query(
       `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
     );
@@ -103,7 +103,7 @@ test('nobody waits for as long as somebody holds all orders locked, however many
   let done = 0;
   const calls: Promise<unknown>[] = [];
   for (const id of ids) {
-    const cancelling = outcomeOf(orders.applyCommand(id, 'cancel', NOW));
+    const cancelling = outcomeOf(orders.applyCommand(id, 'cancel', NOW, SERVICE_ORIGIN));
     const finding = expect(orders.findOrder(id)).rejects.toThrow(StorageUnavailableError);
     const searching = expect(orders.findOrders({ filter: { complete: true }, limit: 1 })).rejects.toThrow(
       StorageUnavailableError,
@@ -118,7 +118,7 @@ test('nobody waits for as long as somebody holds all orders locked, however many
   await store.query('rollback');
   const [first = orderId(0n)] = ids;
   await expect
-    .poll(() => outcomeOf(orders.applyCommand(first, 'cancel', NOW)), { timeout: 20_000 })
+    .poll(() => outcomeOf(orders.applyCommand(first, 'cancel', NOW, SERVICE_ORIGIN)), { timeout: 20_000 })
     .not.toBe('unavailable');
 });
 

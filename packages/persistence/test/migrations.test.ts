@@ -1,5 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { type ApiKeyId, generateApiKeyId, generateApiKeyText, hashApiKeyText, orderId } from '@petstore/domain';
+import {
+  type ApiKeyId,
+  generateApiKeyId,
+  generateApiKeyText,
+  hashApiKeyText,
+  orderId,
+  SERVICE_ORIGIN,
+} from '@petstore/domain';
 import { createTestDatabase } from '@petstore/testing';
 import pg from 'pg';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
@@ -19,14 +26,16 @@ describe('an empty database', () => {
     expect(await migrations.migrate()).toEqual(MIGRATION_NAMES);
     expect(await migrations.status()).toEqual({ applied: MIGRATION_NAMES, pending: [], newer: [] });
     expect(await migrations.migrate()).toEqual([]);
-    expect(await orders.insertOrder(newOrder())).toMatchObject({ id: 1n });
+    expect(await orders.insertOrder(newOrder(), SERVICE_ORIGIN)).toMatchObject({ id: 1n });
   });
 
   test('is not touched by looking at it', async () => {
     await using database = await createTestDatabase();
     await using persistence = openPersistence({ databaseUrl: database.url });
     await persistence.migrations.status();
-    await expect(persistence.orders.insertOrder(newOrder())).rejects.toMatchObject({ name: 'StorageUnavailableError' });
+    await expect(persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN)).rejects.toMatchObject({
+      name: 'StorageUnavailableError',
+    });
     expect(await persistence.migrations.status()).toEqual({ applied: [], pending: MIGRATION_NAMES, newer: [] });
   });
 
@@ -46,7 +55,7 @@ describe('an empty database', () => {
     const refusal = migrations.prepare({ mayMigrate: false });
     await expect(refusal).rejects.toThrow(SchemaError);
     await expect(refusal).rejects.toThrow(
-      'the database lacks migrations (0001-initial-schema, 0002-orders-of-a-pet, 0003-temporary-plans), and MIGRATE is off; set MIGRATE=on to apply them',
+      'the database lacks migrations (0001-initial-schema, 0002-orders-of-a-pet, 0003-temporary-plans, 0004-events), and MIGRATE is off; set MIGRATE=on to apply them',
     );
     expect(await migrations.status()).toEqual({ applied: [], pending: MIGRATION_NAMES, newer: [] });
     expect(await migrations.prepare({ mayMigrate: true })).toEqual(MIGRATION_NAMES);
@@ -133,7 +142,7 @@ describe('a database of the release before temporary plans', () => {
 
     await using persistence = openPersistence({ databaseUrl: database.url });
     const { keyAdministration, migrations } = persistence;
-    expect(await migrations.migrate()).toEqual(['0003-temporary-plans']);
+    expect(await migrations.migrate()).toEqual(['0003-temporary-plans', '0004-events']);
     const lastingPlan = { name: 'enterprise', limits: { perMinute: 5, perDay: 9 } } as const;
     const key = { id, name: 'before', kind: 'internal', lastingPlan, createdAt: NOW } as const;
     expect(await persistence.apiKeys.findSecret(secretHash)).toEqual({ key });
@@ -188,6 +197,7 @@ describe('a database that is up to date', () => {
       ['0001-initial-schema', '0001-initial-schema'],
       ['0002-orders-of-a-pet', '0001-initial-schema'],
       ['0003-temporary-plans', '0002-orders-of-a-pet'],
+      ['0004-events', '0003-temporary-plans'],
     ]);
   });
 
@@ -211,7 +221,7 @@ describe('a database that is up to date', () => {
 describe('while others use the database', () => {
   const store = useTestStore();
   beforeEach(() => store.clear());
-  const cancel = (id: bigint) => store.persistence.orders.applyCommand(orderId(id), 'cancel', NOW);
+  const cancel = (id: bigint) => store.persistence.orders.applyCommand(orderId(id), 'cancel', NOW, SERVICE_ORIGIN);
 
   test('an index is built beside a transaction that has written, which holds up no command', async () => {
     await importOrders(store, [1n, 2n, 3n].map(pendingOrder));

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { orderId, petId } from '@petstore/domain';
+import { orderId, petId, SERVICE_ORIGIN } from '@petstore/domain';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { collect, importOrders, listedOrders, NOW, newOrder, pendingOrder, useTestStore } from './support.ts';
 
@@ -24,7 +24,7 @@ const planOf = async (statement: string) => {
 };
 
 test('orders keep their ids, and new ones follow them', async () => {
-  expect((await store.persistence.orders.insertOrder(newOrder())).id).toBe(201n);
+  expect((await store.persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN)).id).toBe(201n);
 });
 
 test('lists and pages cross the borders in the order of ids', async () => {
@@ -52,7 +52,7 @@ test('commands change the orders that they are for, and no others in the same pl
   // Leaves its mark on an order in each partition: another statement is for those.
   for (const id of [1, 300, 2_000]) await store.query('select from orders where id = $1 for update', [id]);
   const wanted = [1n, 2n, 301n, 2_000n].map(orderId);
-  await Promise.all(wanted.map((id) => orders.applyCommand(id, 'cancel', NOW)));
+  await Promise.all(wanted.map((id) => orders.applyCommand(id, 'cancel', NOW, SERVICE_ORIGIN)));
   const cancelled = (await listedOrders(store)).filter(({ status }) => status === 'cancelled');
   expect(cancelled.map(({ id }) => id)).toEqual(wanted);
 });

@@ -1,4 +1,4 @@
-import { type Order, orderId, StorageUnavailableError } from '@petstore/domain';
+import { type Order, orderId, SERVICE_ORIGIN, StorageUnavailableError } from '@petstore/domain';
 import { createTestDatabase, startPgBouncer } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
@@ -48,11 +48,11 @@ describe('behind a pooler in session mode', () => {
       ORDERS.filter(({ complete }) => complete).slice(0, 5),
     );
     const cancelled = await Promise.all(
-      ORDERS.map(({ id }) => orders.applyCommand(id, 'cancel', NOW).then(({ applied }) => applied)),
+      ORDERS.map(({ id }) => orders.applyCommand(id, 'cancel', NOW, SERVICE_ORIGIN).then(({ applied }) => applied)),
     );
     expect(cancelled).toEqual(ORDERS.map(({ status }) => status === 'pending'));
     expect(await orders.findOrder(orderId(1n))).toEqual({ ...ORDERS[0], status: 'cancelled', cancelledAt: NOW });
-    const placed = await orders.insertOrder(newOrder({ shipDate: NOW }));
+    const placed = await orders.insertOrder(newOrder({ shipDate: NOW }), SERVICE_ORIGIN);
     expect(await orders.findOrder(placed.id)).toEqual(placed);
     expect(await persistence.keyAdministration.findKey(NOBODY)).toBeUndefined();
   });
@@ -84,7 +84,7 @@ const WAYS: Readonly<Record<string, (persistence: Persistence) => Promise<unknow
   'a ping': ({ ping }) => ping(),
   'a migration': ({ migrations }) => migrations.migrate(),
   'a list': ({ orders }) => collect(orders.listOrders()),
-  'a cancel': ({ orders }) => orders.applyCommand(orderId(1n), 'cancel', NOW),
+  'a cancel': ({ orders }) => orders.applyCommand(orderId(1n), 'cancel', NOW, SERVICE_ORIGIN),
   'an import': ({ orders }) => orders.importOrders(numbered([pendingOrder(1n)])),
   'the administration of keys': ({ keyAdministration }) => keyAdministration.listKeys(),
 };

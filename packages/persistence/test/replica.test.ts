@@ -1,4 +1,4 @@
-import { type OrderFilter, orderId, petId } from '@petstore/domain';
+import { type OrderFilter, orderId, petId, SERVICE_ORIGIN } from '@petstore/domain';
 import {
   type PostgresStandby,
   type PrivatePostgres,
@@ -154,7 +154,7 @@ describe('while the standby follows', () => {
     })();
     await onPrimary.query('set synchronous_commit = off'); // committed before it is flushed
     for (let round = 0; round < 25; round++) {
-      const { id } = await persistence.orders.insertOrder(newOrder());
+      const { id } = await persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN);
       const { rows } = await onPrimary.query<{ id: string }>(
         `insert into orders (pet_id, quantity, status, complete, placed_at)
          values (1, 1, 'pending', false, now()) returning id`,
@@ -179,7 +179,7 @@ describe('while the standby follows', () => {
     await persistence.orders.generateOrders({ count: 3_000, seed: 4, now: NOW });
     await expectReads(() => idsOf(persistence), { replica: 1, primary: 0 });
     await pauseReplay();
-    await persistence.orders.insertOrder(newOrder());
+    await persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN);
     expect(await idsOf(persistence)).toEqual(upTo(3_001));
     const search = await persistence.orders.findOrders({ filter: { complete: false }, limit: 1 });
     expect(search.orders).toHaveLength(1);
@@ -246,7 +246,7 @@ test('a server that still follows a former primary is never read, however much i
   await using promoted = await startPostgresStandby(primary);
   await promoted.promote();
   await using after = openOn(promoted.url, standby.url);
-  await after.persistence.orders.insertOrder(newOrder());
+  await after.persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN);
   const expected = await idsOf(after.persistence);
   await opened.persistence.orders.generateOrders({ count: 20_000, seed: 9, now: NOW });
   await expectReads(() => idsOf(opened.persistence), { replica: 6, primary: 0 });

@@ -47,7 +47,8 @@ async function openTestStore(): Promise<TestStore> {
     persistence,
     query: (text, values) => client.query<string[]>({ text, rowMode: 'array', ...(values && { values }) }),
     async clear() {
-      await client.query('truncate orders, pets restart identity');
+      await client.query('truncate orders, pets, order_events, idempotency_keys restart identity');
+      await client.query('update order_events_deleted set through_id = 0');
     },
     async [Symbol.asyncDispose]() {
       await client.end();

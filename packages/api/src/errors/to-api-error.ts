@@ -1,4 +1,9 @@
-import { StorageUnavailableError } from '@petstore/domain';
+import {
+  IdempotencyKeyReusedError,
+  OrderEventsExpiredError,
+  StorageUnavailableError,
+  UnknownPositionError,
+} from '@petstore/domain';
 import { type TRPC_ERROR_CODE_KEY, TRPCError } from '@trpc/server';
 import { ZodError } from 'zod';
 import { ApiError } from '../api-error.ts';
@@ -50,12 +55,12 @@ const TRPC_MESSAGES: readonly (readonly [start: string, message: string])[] = [
  * @returns an error of the catalogue; what it does not cover is `internal_error`, with the original as its `cause`
  */
 export function toApiError(error: unknown): ApiError {
+  if (!(error instanceof TRPCError)) return ofPorts(error) ?? new ApiError('internal_error', undefined, error);
   if (error instanceof ApiError) return error;
-  if (error instanceof StorageUnavailableError) return new ApiError('service_unavailable', undefined, error);
-  if (!(error instanceof TRPCError)) return new ApiError('internal_error', undefined, error);
   const { cause } = error;
   if (cause instanceof ApiError) return cause;
-  if (cause instanceof StorageUnavailableError) return new ApiError('service_unavailable', undefined, cause);
+  const known = ofPorts(cause);
+  if (known !== undefined) return known;
   if (error.code === 'BAD_REQUEST') {
     if (cause instanceof ZodError) return new ApiError('invalid_request', describeIssues(cause.issues), error);
     if (cause instanceof SyntaxError) return new ApiError('malformed_json', undefined, error);
@@ -63,6 +68,17 @@ export function toApiError(error: unknown): ApiError {
   const ownWords = TRPC_MESSAGES.find(([start]) => error.message.startsWith(start))?.[1];
   return new ApiError(CODE_OF_TRPC_CODE[error.code], ownWords, cause ?? error);
 }
+
+/** What storage throws for its callers to know. */
+function ofPorts(error: unknown): ApiError | undefined {
+  if (error instanceof StorageUnavailableError) return new ApiError('service_unavailable', undefined, error);
+  if (error instanceof IdempotencyKeyReusedError) return new ApiError('idempotency_key_reused');
+  if (error instanceof OrderEventsExpiredError) return new ApiError('events_expired');
+  if (error instanceof UnknownPositionError) return new ApiError('invalid_request', UNKNOWN_POSITION);
+  return undefined;
+}
+
+const UNKNOWN_POSITION = 'after: no event has been given this id yet. Use the id of an event, or 0 for the beginning.';
 
 /** What an operator must hear of. */
 export interface Failure {

@@ -2,6 +2,7 @@ import pg from 'pg';
 import type { DatabaseServers } from '../connections/database-servers.ts';
 import { copyInto } from './copy-into.ts';
 import type { IdReservation, ImportTarget } from './import-target.ts';
+import type { ImportedEvents } from './imported-events.ts';
 import { REJECTED_LISTED_MAX, type RejectedRecord } from './rejected-record.ts';
 import { connect } from './transaction.ts';
 
@@ -29,6 +30,7 @@ export class BatchInserter implements AsyncDisposable {
   readonly #client: pg.Client;
   readonly #target: Pick<ImportTarget<never>, 'table' | 'noun' | 'columns'>;
   readonly #reservation: IdReservation;
+  readonly #events: ImportedEvents | undefined;
   readonly #rejected: RejectedRecord[] = [];
   #rejectedCount = 0;
   #insertedCount = 0;
@@ -39,12 +41,13 @@ export class BatchInserter implements AsyncDisposable {
     servers: DatabaseServers,
     client: pg.Client,
     target: Pick<ImportTarget<never>, 'table' | 'noun' | 'columns'>,
-    reservation: IdReservation,
+    { reservation, events }: { readonly reservation: IdReservation; readonly events: ImportedEvents | undefined },
   ) {
     this.#servers = servers;
     this.#client = client;
     this.#target = target;
     this.#reservation = reservation;
+    this.#events = events;
   }
 
   get insertedCount(): number {
@@ -75,6 +78,7 @@ export class BatchInserter implements AsyncDisposable {
       }
     }
     await this.#copy(text);
+    if (brought.size > 0) await this.#events?.add(Array.from(brought, (id) => `${id}\n`).join(''));
     this.#insertedCount += brought.size;
     if (rejected.length > 0) await this.#reject(rejected, brought);
   }

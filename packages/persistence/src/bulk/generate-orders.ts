@@ -1,4 +1,6 @@
+import type { ChangeOrigin } from '@petstore/domain';
 import type { DatabaseServers } from '../connections/database-servers.ts';
+import { ADD_INSERTED, ImportedEvents } from './imported-events.ts';
 import { LOCK_GENERATOR, ORDER_ID_SEQUENCE, SKIP_TAKEN_IDS } from './order-ids.ts';
 import { withTransaction } from './transaction.ts';
 
@@ -9,6 +11,8 @@ export interface GenerateOptions {
   readonly seed: number;
   /** When they are placed. */
   readonly now: Date;
+  /** On whose behalf. @default the service's */
+  readonly origin?: ChangeOrigin;
   /** Called after each batch with how many there are. */
   readonly onProgress?: (insertedCount: number) => void;
 }
@@ -20,15 +24,19 @@ const BATCH = 50_000;
 /** Draws ids until so many are found that no import has taken, and makes an order for each of them. */
 const INSERT_BATCH = `
   with drawn as materialized (select nextval('${ORDER_ID_SEQUENCE}') as id from generate_series(1, $1::integer)),
-    free as (select id from drawn where not exists (select from orders where orders.id = drawn.id) order by id)
-  insert into orders (id, pet_id, quantity, ship_date, status, complete, placed_at)
-  select id, 1 + floor(random() * 1000), 1 + floor(random() * 9),
-    case when random() < 0.9 then
-      date_trunc('milliseconds', timestamptz '2026-01-01T00:00:00Z' + random() * interval '365 days')
-    end,
-    'pending', false, $2::timestamptz
-  from free
-  on conflict (id) do nothing`;
+    free as (select id from drawn where not exists (select from orders where orders.id = drawn.id) order by id),
+    inserted as (
+      insert into orders (id, pet_id, quantity, ship_date, status, complete, placed_at)
+      select id, 1 + floor(random() * 1000), 1 + floor(random() * 9),
+        case when random() < 0.9 then
+          date_trunc('milliseconds', timestamptz '2026-01-01T00:00:00Z' + random() * interval '365 days')
+        end,
+        'pending', false, $2::timestamptz
+      from free
+      on conflict (id) do nothing
+      returning id
+    )
+  ${ADD_INSERTED}`;
 
 /**
  * Makes pending orders within PostgreSQL, all of them or none.
@@ -37,10 +45,11 @@ const INSERT_BATCH = `
  */
 export function generateOrders(
   servers: DatabaseServers,
-  { count, seed, now, onProgress }: GenerateOptions,
+  { count, seed, now, origin, onProgress }: GenerateOptions,
 ): Promise<number> {
   return withTransaction(servers, async (client) => {
     await client.query(LOCK_GENERATOR); // an import beside it might want the ids that it has drawn
+    const events = await ImportedEvents.begin(client);
     await client.query('select setseed($1::double precision)', [seed / (SEED_MAX + 1)]);
     let insertedCount = 0;
     let wasInVain = false;
@@ -55,6 +64,7 @@ export function generateOrders(
       if (inserted < wanted) await client.query(SKIP_TAKEN_IDS);
       onProgress?.(insertedCount);
     }
+    await events.record(origin);
     return { commit: true, value: insertedCount };
   });
 }

@@ -1,3 +1,4 @@
+import type { ChangeOrigin } from '@petstore/domain';
 import type pg from 'pg';
 import type { DatabaseServers } from '../connections/database-servers.ts';
 import { BatchInserter, type Row } from './batch-inserter.ts';
@@ -16,6 +17,8 @@ export interface ImportRecord<Value> {
 export type ImportSource<Value> = AsyncIterable<ImportRecord<Value> | Iterable<ImportRecord<Value>>>;
 
 export interface ImportOptions {
+  /** On whose behalf. @default the service's */
+  readonly origin?: ChangeOrigin;
   /** Whether the good records stay when others are rejected. @default false, all or nothing */
   readonly skipBad?: boolean;
   /** Called after each batch with how many records have been taken in. */
@@ -45,12 +48,13 @@ export async function importRows<Value>(
   servers: DatabaseServers,
   target: ImportTarget<Value>,
   records: ImportSource<Value>,
-  { skipBad = false, onProgress, hasUnreadable = () => false }: ImportOptions,
+  { origin, skipBad = false, onProgress, hasUnreadable = () => false }: ImportOptions,
 ): Promise<ImportResult> {
   let reservation: IdReservation | undefined;
   const importAll = async (client: pg.Client) => {
     reservation = target.reserveIds(client);
-    await using batches = new BatchInserter(servers, client, target, reservation);
+    const events = await target.beginEvents?.(client);
+    await using batches = new BatchInserter(servers, client, target, { reservation, events });
     let earlier = Promise.resolve();
     try {
       for await (const batch of batchesOf(target, records)) {
@@ -63,7 +67,10 @@ export async function importRows<Value>(
     }
     const { insertedCount, rejected, rejectedCount } = batches;
     const keep = skipBad || (rejectedCount === 0 && !hasUnreadable());
-    if (keep) await reservation.release({ isImported: true });
+    if (keep) {
+      await events?.record(origin);
+      await reservation.release({ isImported: true });
+    }
     return { commit: keep, value: { insertedCount: keep ? insertedCount : 0, rejected, rejectedCount } };
   };
   return withTransaction(servers, importAll, async () => reservation?.release({ isImported: false }));

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import type { ImportedEvents } from './imported-events.ts';
 
 /** Ids that nothing but the import uses, from before they are inserted. */
 export interface IdReservation {
@@ -16,6 +17,8 @@ export interface ImportTarget<Value> {
   readonly idOf: (value: Value) => bigint;
   /** Keeps apart from the import whatever else brings ids. */
   readonly reserveIds: (client: pg.Client) => IdReservation;
+  /** Begins to record what is imported in the log of events; left out where none tells of it. */
+  readonly beginEvents?: (client: pg.Client) => Promise<ImportedEvents>;
   /** As COPY reads it, with its line end. */
   readonly rowOf: (value: Value) => string;
 }

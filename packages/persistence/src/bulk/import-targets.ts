@@ -2,6 +2,7 @@ import type { Order, Pet } from '@petstore/domain';
 import type pg from 'pg';
 import { COPY_NULL, copyText } from './copy-into.ts';
 import type { IdReservation, ImportTarget } from './import-target.ts';
+import { ImportedEvents } from './imported-events.ts';
 import { OrderIdReservation } from './order-ids.ts';
 
 export const ORDER_TARGET: ImportTarget<Order> = {
@@ -21,6 +22,7 @@ export const ORDER_TARGET: ImportTarget<Order> = {
   ],
   idOf: (order) => order.id,
   reserveIds: (client) => new OrderIdReservation(client),
+  beginEvents: (client) => ImportedEvents.begin(client),
   rowOf: (order) => {
     const facts = `${order.id}\t${order.petId}\t${order.quantity}\t${order.shipDate?.toISOString() ?? COPY_NULL}`;
     const shippedAt = transitionText(order.status === 'shipped' ? order.shippedAt : undefined);

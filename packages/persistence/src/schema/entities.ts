@@ -1,10 +1,18 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import {
+  type Actor,
   type ApiKeyId,
   type ApiKeyKind,
   hasFixedLimits,
+  type IdempotencyKey,
+  KEY_EVENT_ACTIONS,
+  type KeyEventAction,
   LIMIT_MAX,
   LIMIT_MIN,
+  ORDER_EVENT_TYPES,
+  type OrderEventId,
+  type OrderEventType,
+  type OrderId,
   type OrderStatus,
   PLAN_NAMES,
   PLAN_REASON_LENGTH_MAX,
@@ -43,20 +51,25 @@ const haveLimits = (plan: string, perMinute: string, perDay: string) => `
     else ${perMinute} is null and ${perDay} is null
   end`;
 
+/** What there is of an order besides its id. */
+const orderFacts = () => ({
+  petId: p.bigint('bigint'),
+  quantity: p.integer(),
+  shipDate: time().nullable(),
+  status: p.text().$type<OrderStatus>(),
+  complete: p.boolean(),
+  placedAt: time(),
+  shippedAt: time().nullable(),
+  completedAt: time().nullable(),
+  cancelledAt: time().nullable(),
+});
+
 export const OrderEntity = defineEntity({
   name: 'Order',
   tableName: 'orders',
   properties: {
     id: p.bigint('bigint').primary().generated('by default as identity'),
-    petId: p.bigint('bigint'),
-    quantity: p.integer(),
-    shipDate: time().nullable(),
-    status: p.text().$type<OrderStatus>(),
-    complete: p.boolean(),
-    placedAt: time(),
-    shippedAt: time().nullable(),
-    completedAt: time().nullable(),
-    cancelledAt: time().nullable(),
+    ...orderFacts(),
   },
   // Of what may change nothing is indexed: an update that changes an indexed column writes to every index.
   indexes: [{ name: 'orders_pet_id_id_index', properties: ['petId', 'id'] }],
@@ -148,4 +161,78 @@ export const ApiKeySecretEntity = defineEntity({
     { name: 'api_key_secrets_hash_check', expression: 'octet_length(hash) = 32' },
     timesCheck('api_key_secrets', 'created_at', 'expires_at'),
   ],
+});
+
+/** Who changes something: see `Actor`. */
+const isActor = (column: string) => `split_part(${column}, ':', 1) in ('key', 'operator', 'service')`;
+
+/**
+ * A row for each change of an order, written by the statement that makes the change. It holds what the table `orders`
+ * was checked to hold, so nothing is checked again.
+ */
+export const OrderEventEntity = defineEntity({
+  name: 'OrderEvent',
+  tableName: 'order_events',
+  properties: {
+    id: p.bigint('bigint').$type<OrderEventId>().primary().generated('by default as identity'),
+    type: p.text().$type<OrderEventType>(),
+    at: time(),
+    actor: p.text().$type<Actor>(),
+    requestId: p.text().nullable(),
+    orderId: p.bigint('bigint').$type<OrderId>(),
+    ...orderFacts(),
+  },
+  indexes: [{ name: 'order_events_order_id_index', properties: ['orderId'] }],
+  checks: [
+    { name: 'order_events_type_check', expression: `type in (${textList(ORDER_EVENT_TYPES)})` },
+    { name: 'order_events_actor_check', expression: isActor('actor') },
+    timesCheck('order_events', 'at'),
+  ],
+});
+
+/** One row: up to where the log was deleted because it was kept for long enough. */
+export const DeletedOrderEventsEntity = defineEntity({
+  name: 'DeletedOrderEvents',
+  tableName: 'order_events_deleted',
+  properties: {
+    id: p.boolean().primary(),
+    throughId: p.bigint('bigint').$type<OrderEventId>(),
+  },
+  checks: [{ name: 'order_events_deleted_id_check', expression: 'id' }],
+});
+
+/** A row for each change of a key, and for each ban that an operator lifts. */
+export const KeyEventEntity = defineEntity({
+  name: 'KeyEvent',
+  tableName: 'key_events',
+  properties: {
+    id: p.bigint('bigint').primary().generated('by default as identity'),
+    action: p.text().$type<KeyEventAction>(),
+    at: time(),
+    actor: p.text().$type<Actor>(),
+    // No foreign key: a ban may concern a key that this database has never held.
+    keyId: p.text().$type<ApiKeyId>(),
+  },
+  checks: [
+    { name: 'key_events_action_check', expression: `action in (${textList(KEY_EVENT_ACTIONS)})` },
+    { name: 'key_events_actor_check', expression: isActor('actor') },
+    timesCheck('key_events', 'at'),
+  ],
+});
+
+/** The calls that succeeded, by the keys that their callers gave them, with the order that was the answer. */
+export const IdempotencyKeyEntity = defineEntity({
+  name: 'IdempotencyKey',
+  tableName: 'idempotency_keys',
+  properties: {
+    actor: p.text().$type<Actor>().primary(),
+    idempotencyKey: p.text().$type<IdempotencyKey>().primary(),
+    /** The procedure and its input. */
+    call: p.text(),
+    rememberedAt: time(),
+    orderId: p.bigint('bigint').$type<OrderId>(),
+    ...orderFacts(),
+  },
+  indexes: [{ name: 'idempotency_keys_remembered_at_index', properties: ['rememberedAt'] }],
+  checks: [timesCheck('idempotency_keys', 'remembered_at')],
 });

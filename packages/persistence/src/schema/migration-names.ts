@@ -2,7 +2,12 @@
 // not cost the loading of the ORM.
 
 /** Every migration, in order. Names are kept for ever; there is no way back. */
-export const MIGRATION_NAMES = ['0001-initial-schema', '0002-orders-of-a-pet', '0003-temporary-plans'] as const;
+export const MIGRATION_NAMES = [
+  '0001-initial-schema',
+  '0002-orders-of-a-pet',
+  '0003-temporary-plans',
+  '0004-events',
+] as const;
 
 export type MigrationName = (typeof MIGRATION_NAMES)[number];
 

@@ -3,7 +3,16 @@ import { Migrator } from '@mikro-orm/migrations';
 import { MikroORM } from '@mikro-orm/postgresql';
 import { clientOf } from '../connections/client-of-servers.ts';
 import type { DatabaseServers } from '../connections/database-servers.ts';
-import { ApiKeyEntity, ApiKeySecretEntity, OrderEntity, PetEntity } from './entities.ts';
+import {
+  ApiKeyEntity,
+  ApiKeySecretEntity,
+  DeletedOrderEventsEntity,
+  IdempotencyKeyEntity,
+  KeyEventEntity,
+  OrderEntity,
+  OrderEventEntity,
+  PetEntity,
+} from './entities.ts';
 import { MIGRATIONS_TABLE } from './migration-names.ts';
 
 /** Connections that the ORM may hold: for the turn of a migration, its transaction, and what must not be in one. */
@@ -27,7 +36,16 @@ export function createOrm(servers: DatabaseServers, { statementTimeoutMs, migrat
       ...(statementTimeoutMs > 0 && { query_timeout: statementTimeoutMs + 2_000 }),
     },
     pool: { min: 0, max: POOL_SIZE },
-    entities: [OrderEntity, PetEntity, ApiKeyEntity, ApiKeySecretEntity],
+    entities: [
+      OrderEntity,
+      PetEntity,
+      ApiKeyEntity,
+      ApiKeySecretEntity,
+      OrderEventEntity,
+      DeletedOrderEventsEntity,
+      KeyEventEntity,
+      IdempotencyKeyEntity,
+    ],
     extensions: [Migrator],
     migrations: { tableName: MIGRATIONS_TABLE, migrationsList: migrations, snapshot: false, silent: true },
     forceUtcTimezone: true,

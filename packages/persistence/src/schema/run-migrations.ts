@@ -8,6 +8,7 @@ import { MIGRATION_NAMES, MIGRATIONS_TABLE, type MigrationName } from './migrati
 import { InitialSchema } from './migrations/0001-initial-schema.ts';
 import { OrdersOfAPet } from './migrations/0002-orders-of-a-pet.ts';
 import { TemporaryPlans } from './migrations/0003-temporary-plans.ts';
+import { Events } from './migrations/0004-events.ts';
 import { createOrm } from './orm.ts';
 import { ConcurrentSchemaChange, type SchemaChange } from './schema-change.ts';
 
@@ -16,6 +17,7 @@ export const MIGRATIONS = {
   '0001-initial-schema': InitialSchema,
   '0002-orders-of-a-pet': OrdersOfAPet,
   '0003-temporary-plans': TemporaryPlans,
+  '0004-events': Events,
 } as const satisfies Record<MigrationName, Constructor<SchemaChange>>;
 
 /** Any number that nothing else in the database locks: the first eight bytes of "petstore" as an integer. */

@@ -1,6 +1,14 @@
-import { decideOrder, type OrderCommand, type OrderId, type OrderTransition } from '@petstore/domain';
+import {
+  type ChangeOrigin,
+  decideOrder,
+  IdempotencyKeyReusedError,
+  type OrderCommand,
+  type OrderId,
+  type OrderTransition,
+} from '@petstore/domain';
 import { isConflict, isRolledBack } from '../storage-error.ts';
 import { LOCK_WAIT_MS, LockedOrders, lockedError } from './locked-orders.ts';
+import { FORGET_KEY, keysExpiredAt, textArray } from './order-records.ts';
 import { orderOfRow } from './order-rows.ts';
 import { STATEMENTS, type TransitionRow } from './order-transitions.ts';
 import { patienceUntil, type QuerySender, runStatement } from './pipelined-query.ts';
@@ -18,8 +26,12 @@ const TRIES_MAX = 3;
 const CONFLICTS_MAX = 5;
 const CONFLICT_PAUSE_MS = 20;
 
+/** What came of a command, or that its caller has used the idempotency key for another one. */
+type CommandOutcome = OrderTransition | IdempotencyKeyReusedError;
+
 interface Caller {
-  readonly resolve: (transition: OrderTransition) => void;
+  readonly origin: ChangeOrigin;
+  readonly resolve: (outcome: CommandOutcome) => void;
   readonly reject: (error: unknown) => void;
   /** When the command is given up where it has to wait, by `performance.now()`. */
   readonly deadlineMs: number;
@@ -47,8 +59,12 @@ interface Batch {
   readonly now: Date;
   /** Whether the orders seem to be locked, or were: see `marked`. */
   readonly areMarked: boolean;
+  /** Whether the calls have idempotency keys. */
+  readonly areKeyed: boolean;
   readonly entries: Map<OrderId, Entry>;
 }
+
+type BatchKind = Omit<Batch, 'entries'>;
 
 /**
  * Cancels, ships and completes orders. Commands of one tick share a statement, which commits once: under load that is a
@@ -71,9 +87,11 @@ export class OrderCommands {
     this.#locked = new LockedOrders(writes);
   }
 
-  readonly apply = (id: OrderId, command: OrderCommand, now: Date): Promise<OrderTransition> =>
+  readonly apply = (id: OrderId, command: OrderCommand, now: Date, origin: ChangeOrigin): Promise<OrderTransition> =>
     new Promise((resolve, reject) => {
-      const queued: QueuedCommand = { command, now, resolve, reject, deadlineMs: performance.now() + LOCK_WAIT_MS };
+      const deadlineMs = performance.now() + LOCK_WAIT_MS;
+      const settle = (outcome: CommandOutcome) => (outcome instanceof Error ? reject(outcome) : resolve(outcome));
+      const queued: QueuedCommand = { command, now, origin, resolve: settle, reject, deadlineMs };
       const queue = this.#queues.get(id);
       if (queue !== undefined) {
         if (this.#locked.isFullFor(id)) reject(lockedError());
@@ -88,12 +106,14 @@ export class OrderCommands {
   #begin(id: OrderId, first: QueuedCommand, others: readonly QueuedCommand[]): void {
     this.#enqueue(
       id,
-      { command: first.command, now: first.now, areMarked: false },
+      { command: first.command, now: first.now, areMarked: false, areKeyed: isKeyed(first) },
       {
-        resolve: (transition) => {
+        origin: first.origin,
+        resolve: (outcome) => {
           this.#beginNext(id);
-          first.resolve(transition);
-          for (const other of others) other.resolve({ applied: false, order: transition.order });
+          first.resolve(outcome);
+          if (outcome instanceof Error) return; // of a keyed call, which has no others
+          for (const other of others) other.resolve({ applied: false, order: outcome.order });
         },
         reject: (error) => {
           // A failed command rejects all queued ones: they would wait for the same lock.
@@ -128,7 +148,8 @@ export class OrderCommands {
       this.#queues.delete(id);
       return;
     }
-    const isEqual = ({ command }: QueuedCommand) => command === first.command;
+    // One with a key may have been carried out before.
+    const isEqual = (other: QueuedCommand) => other.command === first.command && !isKeyed(first) && !isKeyed(other);
     this.#queues.set(
       id,
       others.filter((other) => !isEqual(other)),
@@ -136,22 +157,23 @@ export class OrderCommands {
     this.#begin(id, first, others.filter(isEqual));
   }
 
-  #enqueue(id: OrderId, what: Pick<Batch, 'command' | 'now' | 'areMarked'>, entry: Entry): void {
+  #enqueue(id: OrderId, kind: BatchKind, entry: Entry): void {
     // Runs once all that the event loop has at hand was read.
     if (this.#batches.length === 0) setImmediate(this.#flush);
-    this.#batchFor(what).entries.set(id, entry);
+    this.#batchFor(kind).entries.set(id, entry);
   }
 
-  #batchFor({ command, now, areMarked }: Pick<Batch, 'command' | 'now' | 'areMarked'>): Batch {
+  #batchFor(kind: BatchKind): Batch {
     const open = this.#batches.find(
       (batch) =>
-        batch.command === command &&
-        batch.now.getTime() === now.getTime() &&
-        batch.areMarked === areMarked &&
+        batch.command === kind.command &&
+        batch.now.getTime() === kind.now.getTime() &&
+        batch.areMarked === kind.areMarked &&
+        batch.areKeyed === kind.areKeyed &&
         batch.entries.size < BATCH_MAX,
     );
     if (open !== undefined) return open;
-    const batch: Batch = { command, now, areMarked, entries: new Map() };
+    const batch: Batch = { ...kind, entries: new Map() };
     this.#batches.push(batch);
     return batch;
   }
@@ -163,33 +185,59 @@ export class OrderCommands {
   }
 
   async #apply(batch: Batch): Promise<void> {
-    const { command, now, areMarked, entries } = batch;
-    const ids = Array.from(entries.keys()).join();
-    const { one, several, marked } = STATEMENTS[command];
-    const isAlone = entries.size === 1 && !areMarked;
-    const [statement, wanted] = isAlone ? [one, ids] : [areMarked ? marked : several, `{${ids}}`];
-    const patienceMs = patienceUntil(entries.values());
+    const { entries } = batch;
     let rows: readonly TransitionRow[];
     try {
-      rows = await runStatement(this.#writes, statement, [wanted, now.toISOString()], patienceMs);
+      rows = await sendBatch(this.#writes, batch);
     } catch (error) {
       await this.#recover(batch, error);
       return;
     }
-    for (const [outcome, ...row] of rows) {
-      const order = orderOfRow(row);
-      const entry = entries.get(order.id);
-      entries.delete(order.id);
-      if (entry === undefined) continue;
-      if (outcome === 'changed') entry.resolve({ applied: true, order });
-      else if (!decideOrder(order, command, now).ok) entry.resolve({ applied: false, order });
-      else this.#applyLater(order.id, batch, entry, outcome);
+    for (const row of rows) {
+      const id = BigInt(row[1]) as OrderId; // one of those that were sent
+      const entry = entries.get(id);
+      entries.delete(id);
+      if (entry !== undefined) this.#settle(id, batch, entry, row);
     }
     for (const { resolve } of entries.values()) resolve({ applied: false, order: undefined });
   }
 
+  #settle(id: OrderId, batch: Batch, entry: Entry, [outcome, ...row]: TransitionRow): void {
+    switch (outcome) {
+      case 'changed':
+      case 'remembered':
+        entry.resolve({ applied: true, order: orderOfRow(row) });
+        return;
+      case 'reused':
+        entry.resolve(new IdempotencyKeyReusedError('the idempotency key was used for another call'));
+        return;
+      case 'expired':
+        void this.#forgetKey(id, batch, entry);
+        return;
+      case 'kept':
+      case 'seen': {
+        const order = orderOfRow(row);
+        if (!decideOrder(order, batch.command, batch.now).ok) entry.resolve({ applied: false, order });
+        else this.#applyLater(id, batch, entry, outcome);
+        return;
+      }
+      default:
+        outcome satisfies never;
+    }
+  }
+
+  async #forgetKey(id: OrderId, { entries: _, ...kind }: Batch, entry: Entry): Promise<void> {
+    const { actor, idempotencyKey = null } = entry.origin;
+    try {
+      await runStatement(this.#writes, FORGET_KEY, [actor, idempotencyKey, keysExpiredAt(kind.now)]);
+      this.#enqueue(id, kind, entry);
+    } catch (error) {
+      entry.reject(error);
+    }
+  }
+
   async #recover(batch: Batch, error: unknown): Promise<void> {
-    const { entries, ...what } = batch;
+    const { entries, ...kind } = batch;
     // What made it fail concerns one order, perhaps; the others must not fail with it.
     if (entries.size > 1 && isRolledBack(error)) {
       await this.#applyEach(batch, error);
@@ -199,31 +247,54 @@ export class OrderCommands {
       const mayTryAgain = isConflict(error) && performance.now() < entry.deadlineMs;
       if (!mayTryAgain || ++entry.conflictCount >= CONFLICTS_MAX) entry.reject(error);
       // At once both would meet again.
-      else setTimeout(() => this.#enqueue(id, what, entry), Math.random() * CONFLICT_PAUSE_MS);
+      else setTimeout(() => this.#enqueue(id, kind, entry), Math.random() * CONFLICT_PAUSE_MS);
     }
   }
 
   /** A few at a time, so that not all of them wait where the reason was not one of the orders. */
-  async #applyEach({ entries, ...what }: Batch, groupError: unknown): Promise<void> {
+  async #applyEach({ entries, ...kind }: Batch, groupError: unknown): Promise<void> {
     const left = entries.entries();
     const takeTurns = async () => {
       for (const [id, entry] of left) {
         if (performance.now() >= entry.deadlineMs) entry.reject(groupError);
-        else await this.#apply({ ...what, entries: new Map([[id, entry]]) });
+        else await this.#apply({ ...kind, entries: new Map([[id, entry]]) });
       }
     };
     await Promise.all(Array.from({ length: APART_MAX }, takeTurns));
   }
 
   /** The rules allow the command, by the order as the statement saw it: it is locked or marked, or was changed since. */
-  #applyLater(id: OrderId, { command, now, areMarked }: Batch, entry: Entry, outcome: 'kept' | 'seen'): void {
-    const tryAgain = () => this.#enqueue(id, { command, now, areMarked: true }, entry);
-    if (!areMarked) tryAgain();
+  #applyLater(id: OrderId, { entries: _, ...kind }: Batch, entry: Entry, outcome: 'kept' | 'seen'): void {
+    const tryAgain = () => this.#enqueue(id, { ...kind, areMarked: true }, entry);
+    if (!kind.areMarked) tryAgain();
     else if (outcome === 'seen') this.#locked.add(id, { ...entry, tryAgain });
     else if (++entry.keptCount < TRIES_MAX) tryAgain();
     else
       entry.reject(
-        new Error(`PostgreSQL did not ${command} order ${id}, which may be: does a trigger keep it as it is?`),
+        new Error(`PostgreSQL did not ${kind.command} order ${id}, which may be: does a trigger keep it as it is?`),
       );
   }
+}
+
+const isKeyed = ({ origin }: Caller): boolean => origin.idempotencyKey !== undefined;
+
+function sendBatch(writes: QuerySender, { command, now, areMarked, areKeyed, entries }: Batch) {
+  const { one, several, marked, keyed, keyedMarked } = STATEMENTS[command];
+  const ids = Array.from(entries.keys()).join();
+  const origins = Array.from(entries.values(), ({ origin }) => origin);
+  const patienceMs = patienceUntil(entries.values());
+  const [first] = origins;
+  if (first !== undefined && origins.length === 1 && !areMarked && !areKeyed) {
+    const { actor, requestId = null } = first;
+    return runStatement(writes, one, [ids, now.toISOString(), actor, requestId], patienceMs);
+  }
+  const values = [
+    `{${ids}}`,
+    now.toISOString(),
+    textArray(origins.map(({ actor }) => actor)),
+    textArray(origins.map(({ requestId }) => requestId)),
+  ];
+  if (!areKeyed) return runStatement(writes, areMarked ? marked : several, values, patienceMs);
+  values.push(textArray(origins.map(({ idempotencyKey }) => idempotencyKey)), keysExpiredAt(now));
+  return runStatement(writes, areMarked ? keyedMarked : keyed, values, patienceMs);
 }

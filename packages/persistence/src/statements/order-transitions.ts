@@ -1,7 +1,8 @@
 import { ORDER_TRANSITIONS, type OrderCommand } from '@petstore/domain';
 import type { SessionSettings } from '../connections/session.ts';
 import { LOCK_WAIT_MS } from './locked-orders.ts';
-import { COLUMN_OF_FIELD, ORDER_COLUMNS, type OrderRow } from './order-rows.ts';
+import { type KeyOutcome, keyOutcome, recordEvents, rememberCalls } from './order-records.ts';
+import { COLUMN_OF_FIELD, FACT_COLUMNS, ORDER_COLUMNS, type OrderRow } from './order-rows.ts';
 import { type PreparedStatement, prepareStatement } from './pipelined-query.ts';
 
 /**
@@ -21,53 +22,103 @@ export const COMMAND_SESSION: SessionSettings = {
 
 /**
  * `kept` is an order that the statement had locked and did not change all the same: a trigger forbade it, or somebody
- * else changed it a moment before. `seen` is any other that it did not change.
+ * else changed it a moment before. `seen` is any other that it did not change. The rest concern calls with a key.
  */
-export type TransitionRow = readonly [outcome: 'changed' | 'kept' | 'seen', ...OrderRow];
+type TransitionOutcome = 'changed' | 'kept' | 'seen' | KeyOutcome;
+
+export type TransitionRow = readonly [outcome: TransitionOutcome, ...OrderRow];
 
 const SEVERAL = 'id = any($1::bigint[])';
 
+/** From arrays that belong to that of the ids. Looking an order's place up costs less than joining a table of them. */
+const ofOrder = (parameter: string) => `(${parameter}::text[])[array_position($1::bigint[], id)]`;
+
 /**
  * A command as conditional updates. Each returns each row as changed or, where the condition does not hold, as it was: one
- * round trip for either outcome. None waits for an order that is locked: it is returned as it is.
+ * round trip for either outcome. What is changed is recorded in the log of events. None waits for an order that is
+ * locked: it is returned as it is. Parameters: the id or ids, now, who acts, by which request.
  *
  * `one` and `several` pass over what carries the mark of another transaction (`xmax`), which costs nothing to see, but
- * stays when that has ended. `marked` tries to lock first, which is more work.
+ * stays when that has ended. `marked` tries to lock first, which is more work. The `keyed` ones are for calls with
+ * idempotency keys, two parameters more: the keys, and until when keys were used that are no longer remembered.
  */
 function statementsOf(command: OrderCommand) {
-  const { from, to, stamp, after } = ORDER_TRANSITIONS[command];
+  const { from, to, stamp, after, event } = ORDER_TRANSITIONS[command];
   const isAllowed = `status = '${from.status}' and complete = ${from.complete}`;
   const at = `greatest($2, ${COLUMN_OF_FIELD[after]})`;
   const update = `update orders set status = '${to.status}', complete = ${to.complete}, ${COLUMN_OF_FIELD[stamp]} = ${at}`;
   const unmarked = (isWanted: string) =>
     `changed as (${update} where ${isWanted} and ${isAllowed} and xmax = 0 returning ${ORDER_COLUMNS})`;
-  const statement = (name: string, changed: string, others: string, outcome = `'seen'`) =>
-    prepareStatement<TransitionRow>(
-      name,
-      `with ${changed}
-       select 'changed', ${ORDER_COLUMNS} from changed
-       union all
-       select ${outcome}, ${ORDER_COLUMNS} from orders where ${others}`,
-    );
+  const marked = (isWanted: string) => `
+    found as materialized (
+      select ctid as place, id as found_id from orders where ${isWanted} and ${isAllowed} for no key update skip locked
+    ), changed as (
+      ${update} from found where orders.ctid = found.place and orders.id = found.found_id returning ${ORDER_COLUMNS}
+    )`;
+  const keptOrSeen = `case when id in (select found_id from found) then 'kept' else 'seen' end`;
+  const several = { actor: ofOrder('$3'), requestId: ofOrder('$4') };
+
+  const textOf = ({ changed, others, outcome = `'seen'`, origin = several }: Parts) =>
+    `with ${changed}, recorded as (
+       ${recordEvents('changed', { type: event, at: COLUMN_OF_FIELD[stamp], ...origin })}
+     )
+     select 'changed', ${ORDER_COLUMNS} from changed
+     union all
+     select ${outcome}, ${ORDER_COLUMNS} from orders where ${others}`;
   // No row is looked for twice where all of them were changed.
   const otherThanChanged = `${SEVERAL} and (select count(*) from changed) < cardinality($1::bigint[])
     and id not in (select id from changed)`;
+
+  const isUnused = 'id not in (select wanted_id from used)';
+  const keyedTextOf = ({ changed, ...rest }: Omit<Parts, 'others'>) => {
+    const call = (id: string) => `'${command} ' || ${id}`;
+    const remember = { ...several, idempotencyKey: ofOrder('$5'), call: call('id'), at: '$2' };
+    const used = `used as materialized (
+      select wanted.id as wanted_id, ${keyOutcome(call('wanted.id'), '$6')} as outcome, ${FACT_COLUMNS}
+      from unnest($1::bigint[], $3::text[], $5::text[]) as wanted (id, actor, idempotency_key)
+      join idempotency_keys using (actor, idempotency_key)
+    )`;
+    const remembered = `remembered as (${rememberCalls('changed', remember)})`;
+    const others = `${otherThanChanged} and ${isUnused}`;
+    return `${textOf({ changed: `${used}, ${changed}, ${remembered}`, others, ...rest })}
+      union all
+      select outcome, wanted_id, ${FACT_COLUMNS} from used`;
+  };
+  const prepare = (name: string, text: string) => prepareStatement<TransitionRow>(name, text);
+  const alone = { others: 'id = $1 and not exists (select from changed)', origin: { actor: '$3', requestId: '$4' } };
+  const unused = `${SEVERAL} and ${isUnused}`;
   return {
-    one: statement(`${command}-order`, unmarked('id = $1'), 'id = $1 and not exists (select from changed)'),
-    several: statement(`${command}-orders`, unmarked(SEVERAL), otherThanChanged),
-    marked: statement(
+    one: prepare(`${command}-order`, textOf({ changed: unmarked('id = $1'), ...alone })),
+    several: prepare(`${command}-orders`, textOf({ changed: unmarked(SEVERAL), others: otherThanChanged })),
+    marked: prepare(
       `${command}-marked-orders`,
-      `found as materialized (
-         select ctid as place, id as found_id from orders where ${SEVERAL} and ${isAllowed} for no key update skip locked
-       ), changed as (${update} from found where orders.ctid = found.place and orders.id = found.found_id returning ${ORDER_COLUMNS})`,
-      otherThanChanged,
-      `case when id in (select found_id from found) then 'kept' else 'seen' end`,
+      textOf({ changed: marked(SEVERAL), others: otherThanChanged, outcome: keptOrSeen }),
+    ),
+    keyed: prepare(`${command}-orders-once`, keyedTextOf({ changed: unmarked(unused) })),
+    keyedMarked: prepare(
+      `${command}-marked-orders-once`,
+      keyedTextOf({ changed: marked(unused), outcome: keptOrSeen }),
     ),
   };
 }
+
+/** What the statements of a command differ in. */
+interface Parts {
+  /** `with` queries, of which `changed` is the orders that it has changed. */
+  readonly changed: string;
+  /** Which orders are returned besides, and with which outcome. */
+  readonly others: string;
+  readonly outcome?: string;
+  /** Who acts, and by which request: of the order that an event is about. */
+  readonly origin?: { readonly actor: string; readonly requestId: string };
+}
+
+type Statements = Readonly<
+  Record<'one' | 'several' | 'marked' | 'keyed' | 'keyedMarked', PreparedStatement<TransitionRow>>
+>;
 
 export const STATEMENTS = {
   cancel: statementsOf('cancel'),
   ship: statementsOf('ship'),
   complete: statementsOf('complete'),
-} satisfies Record<OrderCommand, Record<'one' | 'several' | 'marked', PreparedStatement<TransitionRow>>>;
+} satisfies Record<OrderCommand, Statements>;

@@ -1,4 +1,12 @@
-import { type Order, type OrderCommand, orderId, type PendingOrder, type Pet, petId } from '@petstore/domain';
+import {
+  type Order,
+  type OrderCommand,
+  orderId,
+  type PendingOrder,
+  type Pet,
+  petId,
+  SERVICE_ORIGIN,
+} from '@petstore/domain';
 import type { Persistence } from '@petstore/persistence';
 
 const PLACED_AT = new Date('2026-03-04T05:06:07.089Z');
@@ -36,13 +44,16 @@ export async function importPets({ pets }: Persistence, values: readonly PetFact
 
 /** Places a pending order, and applies commands to it. */
 export async function placeOrder({ orders }: Persistence, ...commands: OrderCommand[]): Promise<Order> {
-  const order = await orders.insertOrder({
-    petId: petId(7n),
-    quantity: 1,
-    placedAt: PLACED_AT,
-    status: 'pending',
-    complete: false,
-  });
-  for (const command of commands) await orders.applyCommand(order.id, command, PLACED_AT);
+  const order = await orders.insertOrder(
+    {
+      petId: petId(7n),
+      quantity: 1,
+      placedAt: PLACED_AT,
+      status: 'pending',
+      complete: false,
+    },
+    SERVICE_ORIGIN,
+  );
+  for (const command of commands) await orders.applyCommand(order.id, command, PLACED_AT, SERVICE_ORIGIN);
   return order;
 }

@@ -1,6 +1,7 @@
 import { type CommandReason, decideOrder, type Order, type OrderCommand, orderId } from '@petstore/domain';
 import { ApiError } from '../../api-error.ts';
-import type { Services } from '../../context.ts';
+import type { Context } from '../../context.ts';
+import { type KeyedCall, originOf } from './origin-of.ts';
 
 /** Every reason of the domain, as callers see it. Made once: these are ordinary results, as frequent as success. */
 const ERROR_OF_REASON = {
@@ -11,15 +12,24 @@ const ERROR_OF_REASON = {
   order_already_completed: new ApiError('order_already_completed'),
 } as const satisfies Record<CommandReason, ApiError>;
 
+interface CommandInput extends KeyedCall {
+  readonly orderId: bigint;
+}
+
 /**
  * Cancels, ships or completes an order.
  *
  * @returns the order as it now is
  * @throws ApiError with the reason, where the order does not allow it
  */
-export async function applyOrderCommand(services: Services, id: bigint, command: OrderCommand): Promise<Order> {
-  const now = services.clock();
-  const transition = await services.orders.applyCommand(orderId(id), command, now);
+export async function applyOrderCommand(
+  ctx: Pick<Context, 'services' | 'principal' | 'requestId'>,
+  { orderId: id, ...call }: CommandInput,
+  command: OrderCommand,
+): Promise<Order> {
+  const { orders, clock } = ctx.services;
+  const now = clock();
+  const transition = await orders.applyCommand(orderId(id), command, now, originOf(ctx, call));
   if (transition.applied) return transition.order;
   const decision = decideOrder(transition.order, command, now);
   if (!decision.ok) throw ERROR_OF_REASON[decision.reason];

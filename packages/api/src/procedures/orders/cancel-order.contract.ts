@@ -1,8 +1,10 @@
 import type { ProcedureMeta } from '../../procedure-meta.ts';
 import { inputObject, int64, int64Complaint } from '../input-object.ts';
+import { idempotencyKey } from './idempotency-key.ts';
 
 export const CancelOrderInput = inputObject({
   orderId: int64('Identifier of the order to cancel.').meta({ examples: [1] }),
+  idempotencyKey,
 });
 
 export const cancelOrderMeta = {

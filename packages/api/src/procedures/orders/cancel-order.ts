@@ -6,5 +6,5 @@ export const cancelOrder = procedure
   .meta(cancelOrderMeta)
   .input(CancelOrderInput)
   .mutation(async ({ ctx, input }): Promise<void> => {
-    await applyOrderCommand(ctx.services, input.orderId, 'cancel');
+    await applyOrderCommand(ctx, input, 'cancel');
   });

@@ -1,3 +1,7 @@
 import { inputObject, int64 } from '../input-object.ts';
+import { idempotencyKey } from './idempotency-key.ts';
 
-export const CompleteOrderInput = inputObject({ orderId: int64('Identifier of the order to complete.') });
+export const CompleteOrderInput = inputObject({
+  orderId: int64('Identifier of the order to complete.'),
+  idempotencyKey,
+});

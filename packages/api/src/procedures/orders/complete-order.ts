@@ -4,4 +4,4 @@ import { CompleteOrderInput } from './complete-order.contract.ts';
 
 export const completeOrder = internalProcedure
   .input(CompleteOrderInput)
-  .mutation(({ ctx, input }) => applyOrderCommand(ctx.services, input.orderId, 'complete'));
+  .mutation(({ ctx, input }) => applyOrderCommand(ctx, input, 'complete'));

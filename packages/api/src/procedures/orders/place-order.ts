@@ -1,6 +1,7 @@
 import { placeOrder as decidePlacement, type PlacementReason, petId } from '@petstore/domain';
 import { ApiError } from '../../api-error.ts';
 import { internalProcedure } from '../../trpc/trpc.ts';
+import { originOf } from './origin-of.ts';
 import { PlaceOrderInput } from './place-order.contract.ts';
 
 /** The contract refuses these before the domain sees them, so that they are said here once more for safety alone. */
@@ -15,5 +16,5 @@ export const placeOrder = internalProcedure.input(PlaceOrderInput).mutation(({ c
   const request = { petId: petId(input.petId), quantity: input.quantity };
   const decision = decidePlacement(shipDate === undefined ? request : { ...request, shipDate }, clock());
   if (!decision.ok) throw new ApiError('invalid_request', MESSAGE_OF_REASON[decision.reason]);
-  return orders.insertOrder(decision.value);
+  return orders.insertOrder(decision.value, originOf(ctx, input));
 });

@@ -4,4 +4,4 @@ import { ShipOrderInput } from './ship-order.contract.ts';
 
 export const shipOrder = internalProcedure
   .input(ShipOrderInput)
-  .mutation(({ ctx, input }) => applyOrderCommand(ctx.services, input.orderId, 'ship'));
+  .mutation(({ ctx, input }) => applyOrderCommand(ctx, input, 'ship'));

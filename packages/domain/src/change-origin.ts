@@ -1,0 +1,59 @@
+import type { ApiKeyId } from './api-key.ts';
+import type { Brand } from './ids.ts';
+import type { Principal } from './principal.ts';
+
+/** Who changed something, as it is recorded: `key:ID`, `operator:NAME` or `service`. */
+export type Actor = Brand<string, 'Actor'>;
+
+/** What the service does of its own accord. */
+export const SERVICE_ACTOR = 'service' as Actor; // of the right form
+
+export const keyActor = (id: ApiKeyId): Actor => `key:${id}` as Actor; // of the right form
+
+/** @param name of the operator, or of the program that calls procedures in its own process */
+export const operatorActor = (name: string): Actor => `operator:${name}` as Actor; // of the right form
+
+export const actorOf = (principal: Principal): Actor =>
+  principal.type === 'api-key' ? keyActor(principal.keyId) : operatorActor(principal.name);
+
+/** A text by which a caller names one call, so that the same call made again is not carried out twice. */
+export type IdempotencyKey = Brand<string, 'IdempotencyKey'>;
+
+export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
+
+const PRINTABLE_ASCII = /^[ -~]+$/;
+
+/** @returns the key, or `undefined` where the text is not 1 to {@link IDEMPOTENCY_KEY_LENGTH_MAX} printable ASCII characters */
+export const parseIdempotencyKey = (text: string): IdempotencyKey | undefined =>
+  text.length <= IDEMPOTENCY_KEY_LENGTH_MAX && PRINTABLE_ASCII.test(text) ? (text as IdempotencyKey) : undefined; // it was checked
+
+/** For how long a call is remembered by its key, in milliseconds. */
+export const IDEMPOTENCY_KEY_TTL_MS = 24 * 60 * 60_000;
+
+/** On whose behalf an order is changed, and by which request. Recorded with the change. */
+export interface ChangeOrigin {
+  readonly actor: Actor;
+  readonly requestId?: string | undefined;
+  /** Of one call of this actor. A call that succeeded is answered again and not carried out again. */
+  readonly idempotencyKey?: IdempotencyKey | undefined;
+}
+
+/** A change that no caller asked for. */
+export const SERVICE_ORIGIN: ChangeOrigin = { actor: SERVICE_ACTOR };
+
+/** Thrown where an idempotency key was used for another call. */
+export class IdempotencyKeyReusedError extends Error {
+  override readonly name = 'IdempotencyKeyReusedError';
+}
+
+/** What happens to API keys, as it is recorded. */
+export const KEY_EVENT_ACTIONS = [
+  'key.created',
+  'key.rotated',
+  'key.revoked',
+  'key.plan_changed',
+  'ban.set',
+  'ban.lifted',
+] as const;
+
+export type KeyEventAction = (typeof KEY_EVENT_ACTIONS)[number];

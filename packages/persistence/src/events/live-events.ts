@@ -1,0 +1,159 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  BEGINNING_OF_EVENTS,
+  type OrderEvent,
+  type OrderEventId,
+  StorageUnavailableError,
+  UnknownPositionError,
+} from '@petstore/domain';
+import type { QuerySender } from '../statements/pipelined-query.ts';
+import { storageUnavailable } from '../storage-error.ts';
+import { findLatestEvent } from './event-pages.ts';
+import { EventWalk } from './event-walk.ts';
+
+/** How often the log is read while nobody says that there is something new, in milliseconds. */
+const POLL_MS = 100;
+
+/** How soon it is tried again after PostgreSQL did not respond, in milliseconds. */
+const RETRY_MS = 500;
+
+/** How many events are kept for those who are a little behind. */
+const RECENT_MAX = 4_096;
+
+/** Told that the reader has read more, or of an error after which following begins anew, if at all. */
+export type OnNews = (error?: unknown) => void;
+
+/** Where the reader stands, and what it has read last. */
+export interface Readings {
+  /** All events up to here have been committed or never will be. */
+  readonly position: OrderEventId;
+  /** The latest events, ascending and without a gap between them and the position. */
+  readonly recent: readonly OrderEvent[];
+  /** Behind which event they follow. */
+  readonly recentAfter: OrderEventId;
+}
+
+/**
+ * Reads new events once for all followers of this process, for as long as there is one.
+ *
+ * What it has read is kept in memory for a while, so that followers who keep up cost PostgreSQL nothing.
+ */
+export class LiveEvents {
+  readonly #sender: QuerySender;
+  readonly #followers = new Set<OnNews>();
+  #reading: { readonly stop: AbortController; readonly begun: Promise<void> } | undefined;
+  #readings: Readings = { position: BEGINNING_OF_EVENTS, recent: [], recentAfter: BEGINNING_OF_EVENTS };
+  #call: (() => void) | undefined;
+
+  constructor(sender: QuerySender) {
+    this.#sender = sender;
+  }
+
+  get followerCount(): number {
+    return this.#followers.size;
+  }
+
+  get readings(): Readings {
+    return this.#readings;
+  }
+
+  /**
+   * Begins to read where nobody has yet. The caller leaves at its end.
+   *
+   * @throws StorageUnavailableError where it cannot begin
+   */
+  async join(onNews: OnNews): Promise<void> {
+    this.#followers.add(onNews);
+    if (this.#reading === undefined) {
+      const stop = new AbortController();
+      this.#reading = { stop, begun: this.#begin(stop.signal) };
+    }
+    const reading = this.#reading;
+    try {
+      await reading.begun;
+    } catch (error) {
+      if (this.#reading === reading) this.#end();
+      this.leave(onNews);
+      throw error;
+    }
+  }
+
+  leave(onNews: OnNews): void {
+    if (this.#followers.delete(onNews) && this.#followers.size === 0) this.#end();
+  }
+
+  /** Says that something was committed, most likely. */
+  wake(): void {
+    this.#call?.();
+  }
+
+  /** Ends whoever still follows. */
+  close(): void {
+    this.#fail(storageUnavailable('closed'));
+  }
+
+  #end(): void {
+    this.#reading?.stop.abort();
+    this.#reading = undefined;
+  }
+
+  async #begin(signal: AbortSignal): Promise<void> {
+    const walk = await EventWalk.beginAtEnd(this.#sender, signal);
+    this.#readings = { position: walk.position, recent: [], recentAfter: walk.position };
+    void this.#read(walk, signal).catch((error: unknown) => {
+      if (!signal.aborted) this.#fail(error);
+    });
+  }
+
+  #fail(error: unknown): void {
+    this.#end();
+    const followers = [...this.#followers];
+    this.#followers.clear();
+    for (const onNews of followers) onNews(error);
+  }
+
+  async #read(walk: EventWalk, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        const events = await walk.next(signal);
+        if (signal.aborted) return;
+        if (walk.position > this.#readings.position) this.#publish(events, walk.position);
+        else await this.#untilCalled(signal);
+      } catch (error) {
+        if (!(error instanceof StorageUnavailableError)) throw error;
+        await this.#untilBack(walk.position, signal);
+      }
+    }
+  }
+
+  #publish(events: readonly OrderEvent[], position: OrderEventId): void {
+    const all = this.#readings.recent.concat(events);
+    const recent = all.slice(-RECENT_MAX);
+    const lastDropped = all[all.length - recent.length - 1];
+    this.#readings = { position, recent, recentAfter: lastDropped?.id ?? this.#readings.recentAfter };
+    for (const onNews of this.#followers) onNews();
+  }
+
+  async #untilCalled(signal: AbortSignal): Promise<void> {
+    const called = Promise.withResolvers<void>();
+    this.#call = called.resolve;
+    const timer = setTimeout(called.resolve, POLL_MS);
+    signal.addEventListener('abort', () => called.resolve(), { once: true });
+    await called.promise;
+    clearTimeout(timer);
+    this.#call = undefined;
+  }
+
+  /** @throws UnknownPositionError where what was read is lost: another server has taken over which lacks it */
+  async #untilBack(position: OrderEventId, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await sleep(RETRY_MS, undefined, { signal });
+      try {
+        if ((await findLatestEvent(this.#sender)) >= position) return;
+        throw new UnknownPositionError('the database has lost events that were read before');
+      } catch (error) {
+        if (!(error instanceof StorageUnavailableError)) throw error;
+      }
+    }
+  }
+}

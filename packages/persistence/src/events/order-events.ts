@@ -1,0 +1,41 @@
+import type { OrderEventLog } from '@petstore/domain';
+import type { QuerySender } from '../statements/pipelined-query.ts';
+import { deleteExpired } from './expired-events.ts';
+import { Follower } from './follower.ts';
+import { LiveEvents } from './live-events.ts';
+
+/** The log of events in PostgreSQL. */
+export interface OrderEventStore extends OrderEventLog {
+  /** How many follow it in this process. */
+  readonly followerCount: number;
+  /** Says that something was committed, so that followers need not wait until it is looked. */
+  wakeFollowers(): void;
+  /**
+   * Deletes the oldest events that happened before a moment, and forgets idempotency keys that have expired. Each step is
+   * short; where another process does the same nothing is done.
+   *
+   * @returns how many events were deleted
+   * @throws StorageUnavailableError, and the signal's reason
+   */
+  deleteExpired(before: Date, now: Date, signal: AbortSignal): Promise<number>;
+  /** Ends whoever still follows. */
+  close(): void;
+}
+
+/** @param sender on the server that takes writes: a standby may lack what was delivered before */
+export function createOrderEventStore(sender: QuerySender): OrderEventStore {
+  const live = new LiveEvents(sender);
+  return {
+    get followerCount() {
+      return live.followerCount;
+    },
+    wakeFollowers: () => live.wake(),
+    close: () => live.close(),
+    deleteExpired: (before, now, signal) => deleteExpired(sender, { before, now, signal }),
+    async followEvents(after, signal) {
+      const follower = new Follower(sender, live, signal);
+      await follower.begin(after);
+      return follower.events();
+    },
+  };
+}
