@@ -1,4 +1,4 @@
-import { orderId, petId } from '@petstore/domain';
+import { orderId, petId, SERVICE_ORIGIN } from '@petstore/domain';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createPetstoreClient, errorCodeOf, type PetstoreClient } from '../src/index.ts';
 import { scaledClock } from './support/scaled-clock.ts';
@@ -25,7 +25,7 @@ const NOW = new Date('2026-11-20T12:00:00.000Z');
 
 async function placeOrder(): Promise<bigint> {
   const facts = { petId: petId(7n), quantity: 2, placedAt: NOW, status: 'pending', complete: false } as const;
-  const { id } = await service.persistence.orders.insertOrder(facts);
+  const { id } = await service.persistence.orders.insertOrder(facts, SERVICE_ORIGIN);
   return id;
 }
 
@@ -88,23 +88,16 @@ describe.each(Object.entries(CANCEL))('cancelling an order over %s', (_, cancel)
 
   test('that was cancelled before is a conflict, whatever was asked of it since', async () => {
     const id = await placeOrder();
-    await service.persistence.orders.applyCommand(orderId(id), 'cancel', NOW);
+    await service.persistence.orders.applyCommand(orderId(id), 'cancel', NOW, SERVICE_ORIGIN);
     expect(await codeOf(cancel(id))).toBe('order_already_cancelled');
     service.faults.push('overloaded');
     expect(await codeOf(cancel(id)), 'the first attempt was refused at the door').toBe('order_already_cancelled');
     expect(service.requests).toHaveLength(3);
   });
 
-  test('of which an attempt may have been handled is a success when it is found cancelled', async () => {
-    const id = await placeOrder();
-    await service.persistence.orders.applyCommand(orderId(id), 'cancel', NOW);
-    service.faults.push('unavailable');
-    expect(await codeOf(cancel(id))).toBeUndefined();
-  });
-
   test('that has shipped is a conflict, although an answer was lost', async () => {
     const id = await placeOrder();
-    await service.persistence.orders.applyCommand(orderId(id), 'ship', NOW);
+    await service.persistence.orders.applyCommand(orderId(id), 'ship', NOW, SERVICE_ORIGIN);
     service.faults.push('lose-answer');
     expect(await codeOf(cancel(id))).toBe('order_already_shipped');
   });
@@ -117,29 +110,44 @@ describe.each(Object.entries(CANCEL))('cancelling an order over %s', (_, cancel)
   });
 });
 
-describe('a change that cannot be told from its repetition', () => {
+test('over REST a cancel that may have been handled is a success when the order is found cancelled', async () => {
+  const id = await placeOrder();
+  await service.persistence.orders.applyCommand(orderId(id), 'cancel', NOW, SERVICE_ORIGIN);
+  service.faults.push('unavailable');
+  expect(await codeOf(CANCEL.REST(id))).toBeUndefined();
+  service.faults.push('unavailable');
+  expect(await codeOf(CANCEL.tRPC(id)), 'the service knows the call by its key').toBe('order_already_cancelled');
+});
+
+describe('a change over tRPC is sent again with its idempotency key, and made once', () => {
   const countOrders = async () => (await client.rest.listOrders().toArray()).length;
 
-  test('is not made twice: placing an order whose answer is lost fails', async () => {
+  test.each<Fault>(['unavailable', 'lose-answer', 'overloaded'])('placing an order, after %s', async (fault) => {
     const before = await countOrders();
     service.requests.length = 0;
-    service.faults.push('lose-answer');
-    await expect(client.orders.place.mutate({ petId: 1n, quantity: 1 })).rejects.toThrow();
-    expect(service.requests).toHaveLength(1);
-    expect(await countOrders()).toBe(before + 1);
-  });
-
-  test.each<Fault>(['unavailable', 'lose-answer'])('is not repeated after %s', async (fault) => {
-    const id = await placeOrder();
     service.faults.push(fault);
-    await expect(client.orders.ship.mutate({ orderId: id })).rejects.toThrow();
-    expect(service.requests).toHaveLength(1);
+    const placed = await client.orders.place.mutate({ petId: 1n, quantity: 1 });
+    expect(service.requests).toHaveLength(2);
+    expect(await orderOf(placed.id)).toEqual(placed);
+    expect(await countOrders()).toBe(before + 1);
   });
 
-  test('is repeated where it was refused at the door', async () => {
+  test('shipping and completing an order whose answers are lost', async () => {
+    const id = await placeOrder();
+    service.faults.push('lose-answer', 'lose-answer');
+    expect(await client.orders.ship.mutate({ orderId: id })).toMatchObject({ status: 'shipped', complete: false });
+    service.faults.push('lose-answer');
+    expect(await client.orders.complete.mutate({ orderId: id })).toMatchObject({ complete: true });
+    expect(service.requests).toHaveLength(5);
+  });
+
+  test('but two calls are two orders, unless their caller gives them one key', async () => {
     const before = await countOrders();
-    service.faults.push('overloaded');
-    await client.orders.place.mutate({ petId: 1n, quantity: 1 });
-    expect(await countOrders()).toBe(before + 1);
+    const order = { petId: 1n, quantity: 1 };
+    await Promise.all([client.orders.place.mutate(order), client.orders.place.mutate(order)]);
+    const keyed = { ...order, idempotencyKey: 'order 7 of the till' };
+    const first = await client.orders.place.mutate(keyed);
+    expect(await client.orders.place.mutate(keyed)).toEqual(first);
+    expect(await countOrders()).toBe(before + 3);
   });
 });

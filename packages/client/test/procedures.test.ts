@@ -18,8 +18,8 @@ describe('what the client knows of a procedure', () => {
   });
 
   test.each(PROCEDURES)('is what the service says: %s', (name, { _def: { type, meta } }) => {
-    const { isFree = false, doneCode } = traitsOf(name);
+    const { isFree = false, takesKey } = traitsOf(name);
     expect(isFree).toBe(meta?.cost === 'free');
-    if (doneCode !== undefined) expect(type).toBe('mutation');
+    if (takesKey !== undefined) expect(type).toBe('mutation');
   });
 });

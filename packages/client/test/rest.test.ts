@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Order as DomainOrder, INT64_MAX, INT64_MIN, orderId, petId } from '@petstore/domain';
+import { type Order as DomainOrder, INT64_MAX, INT64_MIN, orderId, petId, SERVICE_ORIGIN } from '@petstore/domain';
 import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
 import {
   AuthenticationError,
@@ -29,13 +29,16 @@ const NOW = new Date('2026-11-20T12:00:00.000Z');
 
 /** A pending order with an id of the test's own choice, or any. */
 async function placeOrder(): Promise<bigint> {
-  const order = await service.persistence.orders.insertOrder({
-    petId: petId(7n),
-    quantity: 2,
-    placedAt: NOW,
-    status: 'pending',
-    complete: false,
-  });
+  const order = await service.persistence.orders.insertOrder(
+    {
+      petId: petId(7n),
+      quantity: 2,
+      placedAt: NOW,
+      status: 'pending',
+      complete: false,
+    },
+    SERVICE_ORIGIN,
+  );
   return order.id;
 }
 
@@ -178,7 +181,7 @@ describe('cancelOrder', () => {
 
   test('tells an order that has shipped from one that is not there', async () => {
     const id = await placeOrder();
-    await service.persistence.orders.applyCommand(orderId(id), 'ship', NOW);
+    await service.persistence.orders.applyCommand(orderId(id), 'ship', NOW, SERVICE_ORIGIN);
     expect(await failureOf(clientOf().cancelOrder({ orderId: id }))).toMatchObject({ code: 'order_already_shipped' });
     const missing = await failureOf(clientOf().cancelOrder({ orderId: INT64_MAX }));
     expect(missing).toBeInstanceOf(NotFoundError);

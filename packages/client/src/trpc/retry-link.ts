@@ -15,20 +15,20 @@ export function createRetryLink({ retries }: Connection): TRPCLink<AppRouter> {
     ({ op, next }) =>
       observable((observer) => {
         const { type, path } = op;
-        const { doneCode } = traitsOf(path);
+        const { takesKey = false } = traitsOf(path);
+        const keyed = takesKey ? { ...op, input: withKey(op.input) } : op;
         const signal = op.signal ?? undefined;
         // A batch ends when all of its calls are aborted; each call ends at once.
         const attempt = () =>
           untilAborted(
             signal,
-            new Promise<Envelope>((resolve, reject) => next(op).subscribe({ next: resolve, error: reject })),
+            new Promise<Envelope>((resolve, reject) => next(keyed).subscribe({ next: resolve, error: reject })),
           );
         retries
           .run({
             attempt,
             signal,
-            isRepeatable: type === 'query' || doneCode !== undefined,
-            done: doneCode && { code: doneCode, result: { result: { type: 'data', data: undefined } } },
+            isRepeatable: type === 'query' || takesKey,
             readFailure,
           })
           .then(
@@ -41,6 +41,16 @@ export function createRetryLink({ retries }: Connection): TRPCLink<AppRouter> {
         return () => {};
       });
 }
+
+/** With an idempotency key, so that the service carries out once what is sent twice; one that the caller made stays. */
+function withKey(input: unknown): unknown {
+  if (typeof input !== 'object' || input === null || 'idempotencyKey' in input) return input;
+  return { ...input, idempotencyKey: newKey() };
+}
+
+/** 128 random bits. `crypto.randomUUID` is missing on pages that came without TLS. */
+const newKey = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 /** Calls of one batch fail together: they share the error of their request, or its response. */
 function readFailure(error: unknown): AttemptFailure | undefined {
