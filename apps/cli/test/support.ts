@@ -133,7 +133,7 @@ async function openTestCommandLine(): Promise<TestCommandLine> {
     run: call,
     runProcess: (args, options) => petstoreProcess(args, withEnvironment(options)),
     async clear() {
-      await client.query('truncate orders, pets restart identity');
+      await client.query('truncate orders, pets, order_events, idempotency_keys restart identity');
     },
     async json(args, options) {
       const { code, stdout, stderr } = await call([...args, '--json'], options);

@@ -8,6 +8,9 @@ import { seedDemo } from './embedded/seed-demo.ts';
 import { renderDocument } from './http/render-document.ts';
 import { openAdminListener } from './operations/admin-listener.ts';
 import { announce, logRisks } from './operations/announce.ts';
+import { openAnnouncements } from './operations/announcements.ts';
+import { EventMetrics } from './operations/event-metrics.ts';
+import { keepEventsUp } from './operations/event-upkeep.ts';
 import { Health } from './operations/health.ts';
 import { openLimits } from './operations/limits.ts';
 import { assertPortIsFree, explainListenError, portOf, reachableHost, urlOf } from './operations/listen.ts';
@@ -36,6 +39,9 @@ export interface StartOptions {
 /** How long requests in flight may take once the server is to end; then they are cut off. */
 const DRAIN_TIMEOUT_MS = 5_000;
 
+/** How often it is announced at most that events were recorded, in milliseconds. */
+const ANNOUNCEMENT_INTERVAL_MS = 20;
+
 const clock: Clock = () => new Date();
 
 /**
@@ -62,12 +68,17 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   const limitCounts = new LimitCounts();
   const replicaReads = new ReplicaReads();
   const processMetrics = createProcessMetrics(health);
+  const eventMetrics = new EventMetrics(clock);
   const adminUrl = await openAdminListener(
     {
       host: settings.adminHost,
       port: settings.adminPort,
       readiness: () => health.report(),
-      metrics: async () => renderMetrics(requestCounts, limitCounts) + replicaReads.render() + (await processMetrics()),
+      metrics: async () =>
+        renderMetrics(requestCounts, limitCounts) +
+        replicaReads.render() +
+        eventMetrics.render() +
+        (await processMetrics()),
       logger,
     },
     resources,
@@ -78,15 +89,32 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   signal.throwIfAborted();
   const { databaseReplicaUrls: urls } = settings;
   const replica = urls ? { urls, onChange: logReplicaChanges(logger) } : undefined;
-  const persistence = resources.use(openPersistence({ databaseUrl: backends.databaseUrls, replica }));
+  let announcing: NodeJS.Timeout | undefined;
+  // A little later: no response waits until others are told of its change.
+  const onEventsRecorded = (count: number) => {
+    eventMetrics.recordedCount += count;
+    announcing ??= setTimeout(() => {
+      announcing = undefined;
+      announceEvents();
+    }, ANNOUNCEMENT_INTERVAL_MS);
+  };
+  const persistence = resources.use(openPersistence({ databaseUrl: backends.databaseUrls, replica, onEventsRecorded }));
+  resources.defer(() => clearTimeout(announcing));
   replicaReads.observe(persistence.replica);
-  const { apiKeys, orders, pets, migrations } = persistence;
+  const { apiKeys, orders, pets, events, migrations } = persistence;
   const onBackgroundError = (err: unknown) => logger.error({ err }, 'a task in the background failed');
   const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError });
   const { instances, redisPrefix } = settings;
-  const onKeyChanged = authenticator.forget.bind(authenticator);
-  const limitsOptions = { redisPrefix, instances, reusePort, logger, counts: limitCounts, onKeyChanged };
+  const limitsOptions = { redisPrefix, instances, reusePort, logger, counts: limitCounts };
   const limits = openLimits(backends.redis, limitsOptions, resources);
+  const announcementHandlers = {
+    onKeyChanged: authenticator.forget.bind(authenticator),
+    onEvents: events.wakeFollowers,
+  };
+  const announceEvents = openAnnouncements(backends.redis, announcementHandlers, resources);
+  eventMetrics.observe(events);
+  const { eventsRetentionMs: retentionMs } = settings;
+  resources.defer(keepEventsUp({ events, retentionMs, clock, onError: onBackgroundError }));
   let demoKeys: readonly DemoKey[] = [];
   const prepareSchema = schemaPreparer({ migrations, mayMigrate: settings.migrate, logger });
   const storage = new StorageWatch({
@@ -107,7 +135,14 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   const app = createApp({
     router: appRouter,
     restRoutes,
-    services: { orders, pets, limiter: limits.limiter, clock, sunsetOverrides: petsSunset(settings.petsSunsetAt) },
+    services: {
+      orders,
+      pets,
+      events,
+      limiter: limits.limiter,
+      clock,
+      sunsetOverrides: petsSunset(settings.petsSunsetAt),
+    },
     authenticator,
     limiter: limits.limiter,
     logger,

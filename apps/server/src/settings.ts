@@ -33,6 +33,8 @@ export interface Settings extends StorageSettings {
   readonly trustProxy: TrustProxy;
   /** How many servers share the limits while Redis is away. */
   readonly instances: number;
+  /** How long events can be read again. */
+  readonly eventsRetentionMs: number;
   /** From then on deprecated operations are 410. */
   readonly petsSunsetAt: Date;
   readonly logLevel: LogLevel;
@@ -89,6 +91,9 @@ const VARIABLES = {
     .optional()
     .describe('where to report a weakness, such as mailto:security@shop.example or https://shop.example/security'),
   INSTANCES: integer(1, 10_000).prefault('1').describe('a whole number, 1 to 10000'),
+  EVENTS_RETENTION: parsedBy(parseRetention)
+    .prefault('30d')
+    .describe('a duration of 1s to 36500d, such as 30s, 15m, 24h or 30d'),
   PETS_SUNSET_AT: z
     .union([z.iso.date(), z.iso.datetime({ offset: true })])
     .prefault('2027-06-30')
@@ -137,10 +142,22 @@ export function readSettings(environment: Environment, { workingFolder, isTermin
     corsOrigins: values.CORS_ORIGINS,
     trustProxy: values.TRUST_PROXY,
     instances: values.INSTANCES,
+    eventsRetentionMs: values.EVENTS_RETENTION,
     petsSunsetAt: values.PETS_SUNSET_AT,
     logLevel: values.LOG_LEVEL,
     logFormat: values.LOG_FORMAT ?? (isTerminal ? 'pretty' : 'json'),
   };
+}
+
+const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** A hundred years: a longer time ago may be before all years that PostgreSQL is given. */
+const RETENTION_MAX_MS = 36_500 * UNITS_MS.d;
+
+function parseRetention(text: string): number | undefined {
+  const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
+  const durationMs = Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS]; // by the pattern
+  return durationMs >= 1_000 && durationMs <= RETENTION_MAX_MS ? durationMs : undefined;
 }
 
 function parseBaseUrl(text: string): string | undefined {

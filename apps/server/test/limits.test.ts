@@ -13,7 +13,6 @@ const optionsWith = (options: Partial<LimitsOptions>): LimitsOptions => ({
   reusePort: false,
   logger: pino({ level: 'silent' }),
   counts: new LimitCounts(),
-  onKeyChanged() {},
   ...options,
 });
 

@@ -1,10 +1,11 @@
-import type { Clock, OrderRepository, PetRepository, Principal } from '@petstore/domain';
+import type { Clock, OrderEventLog, OrderRepository, PetRepository, Principal } from '@petstore/domain';
 import type { RateLimiter, RateLimitSnapshot } from '@petstore/rate-limit';
 import type { SunsetOverrides } from './rest/sunset.ts';
 
 /** What procedures work with, the same for every call: built once at start. */
 export interface Services {
   readonly orders: OrderRepository;
+  readonly events: OrderEventLog;
   readonly pets: PetRepository;
   /** Reads the status of a caller; requests are counted on admission. */
   readonly limiter: Pick<RateLimiter, 'peek'>;
@@ -26,6 +27,8 @@ export interface Context {
    * @throws ApiError (as a rejection) `rate_limit_exceeded` where the list is long, and its caller has too many in flight
    */
   readonly beginList?: <Batch>(batches: AsyncIterable<Batch>) => Promise<AsyncIterable<Batch>>;
+  /** Told the id of the event behind which a subscription begins, before its first event. */
+  readonly onEventsBegin?: (after: string) => void;
   /** Whether the caller reads long lists packed, as `acceptsPackedOrders` finds in its request. @default false */
   readonly acceptsPackedOrders?: boolean;
 }

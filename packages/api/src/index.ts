@@ -15,6 +15,7 @@ export {
 } from './openapi/versions.ts';
 export { type ProcedureMeta, versionsOf } from './procedure-meta.ts';
 export { restShapeOf } from './procedures/input-object.ts';
+export type { FollowedOrderEvent } from './procedures/orders/follow-order-events.ts';
 export { petsSunset } from './procedures/pets/get-pet.contract.ts';
 export type { RestBinding } from './rest/rest-binding.ts';
 export type { RestResult, RestRoute } from './rest/rest-route.ts';

@@ -1,6 +1,7 @@
 import { getCurrentLimits } from './procedures/limits/get-current-limits.ts';
 import { cancelOrder } from './procedures/orders/cancel-order.ts';
 import { completeOrder } from './procedures/orders/complete-order.ts';
+import { followOrderEvents } from './procedures/orders/follow-order-events.ts';
 import { getOrder } from './procedures/orders/get-order.ts';
 import { listOrders } from './procedures/orders/list-orders.ts';
 import { placeOrder } from './procedures/orders/place-order.ts';
@@ -18,6 +19,7 @@ export const appRouter = router({
     place: placeOrder,
     ship: shipOrder,
     complete: completeOrder,
+    events: followOrderEvents,
   }),
   limits: router({
     current: getCurrentLimits,

@@ -47,9 +47,9 @@ export async function startTestApi(): Promise<TestApi> {
   const database = await createTestDatabase({ template: MIGRATED });
   const persistence = openPersistence({ databaseUrl: database.url });
   const clock = manualClock('2026-11-20T12:00:00.000Z');
-  const { orders, pets } = persistence;
+  const { orders, pets, events } = persistence;
   const limiter = new InProcessLimiter({ nowMs: () => clock().getTime() });
-  const services: Services = { orders, pets, limiter, clock, sunsetOverrides: petsSunset(PETS_SUNSET_AT) };
+  const services: Services = { orders, pets, events, limiter, clock, sunsetOverrides: petsSunset(PETS_SUNSET_AT) };
   const contextOf = (who: Principal): Context => ({ services, principal: who, requestId: 'test-request' });
   return {
     persistence,

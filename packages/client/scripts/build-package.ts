@@ -73,6 +73,7 @@ async function bundleServiceTypes(emitted: string): Promise<string> {
     [
       "export type { AppRouter } from './api/src/router.ts';",
       "export type { ErrorCode } from './api/src/error-catalogue.ts';",
+      "export type { TrpcErrorShape } from './api/src/trpc/format-error.ts';",
       "export { PACKED_ORDERS_TYPE, unpackOrders } from './api/src/trpc/packed-orders.ts';",
     ].join('\n'),
   );

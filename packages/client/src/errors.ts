@@ -77,6 +77,11 @@ export class OperationSunsetError extends PetstoreError {
   override readonly name = 'OperationSunsetError';
 }
 
+/** 410: events behind the position have been deleted. Read the orders anew, and follow events from now on. */
+export class EventsExpiredError extends PetstoreError {
+  override readonly name = 'EventsExpiredError';
+}
+
 /** 429: the limits of the key's plan are used up, or the key is banned for a while. */
 export class RateLimitError extends PetstoreError {
   override readonly name = 'RateLimitError';
@@ -113,6 +118,7 @@ export function createResponseError(
   details: PetstoreErrorDetails & { status: number },
 ): PetstoreError {
   const { status } = details;
-  const ErrorClass = CLASS_OF_STATUS[status] ?? (status >= 400 && status < 500 ? InvalidRequestError : ServiceError);
+  const ofStatus = details.code === 'events_expired' ? EventsExpiredError : CLASS_OF_STATUS[status];
+  const ErrorClass = ofStatus ?? (status >= 400 && status < 500 ? InvalidRequestError : ServiceError);
   return new ErrorClass(message, details);
 }

@@ -1,20 +1,4 @@
-import type { ApiKeyId } from './api-key.ts';
-import type { Brand } from './ids.ts';
-import type { Principal } from './principal.ts';
-
-/** Who changed something, as it is recorded: `key:ID`, `operator:NAME` or `service`. */
-export type Actor = Brand<string, 'Actor'>;
-
-/** What the service does of its own accord. */
-export const SERVICE_ACTOR = 'service' as Actor; // of the right form
-
-export const keyActor = (id: ApiKeyId): Actor => `key:${id}` as Actor; // of the right form
-
-/** @param name of the operator, or of the program that calls procedures in its own process */
-export const operatorActor = (name: string): Actor => `operator:${name}` as Actor; // of the right form
-
-export const actorOf = (principal: Principal): Actor =>
-  principal.type === 'api-key' ? keyActor(principal.keyId) : operatorActor(principal.name);
+import { type Actor, type Brand, SERVICE_ACTOR } from './ids.ts';
 
 /** A text by which a caller names one call, so that the same call made again is not carried out twice. */
 export type IdempotencyKey = Brand<string, 'IdempotencyKey'>;

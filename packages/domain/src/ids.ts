@@ -40,3 +40,12 @@ export function petId(value: bigint): PetId {
   if (!isInt64(value)) throw new RangeError(`a pet id is a 64-bit integer, not ${value}`);
   return value as PetId; // it was checked
 }
+
+/** Who changed something, as it is recorded: `key:ID`, `operator:NAME` or `service`. */
+export type Actor = Brand<string, 'Actor'>;
+
+/** @param name the id of an API key, or what an operator or a program that calls procedures by itself is called */
+export const actor = (kind: 'key' | 'operator', name: string): Actor => `${kind}:${name}` as Actor; // of the right form
+
+/** What the service does of its own accord. */
+export const SERVICE_ACTOR = 'service' as Actor; // of the right form

@@ -51,7 +51,13 @@ export interface OrderEventLog {
    * @throws OrderEventsExpiredError where events behind the position have been deleted; also later, to a slow reader
    * @throws StorageUnavailableError
    */
-  followEvents(after: EventPosition, signal: AbortSignal): Promise<AsyncIterable<readonly OrderEvent[]>>;
+  followEvents(after: EventPosition, signal: AbortSignal): Promise<FollowedEvents>;
+}
+
+/** Events as they come, some at a time. To be iterated over once. */
+export interface FollowedEvents extends AsyncIterable<readonly OrderEvent[]> {
+  /** Where it begins: behind this event. */
+  readonly position: OrderEventId;
 }
 
 /** Thrown for a position beyond the latest event. */
@@ -63,3 +69,6 @@ export class UnknownPositionError extends Error {
 export class OrderEventsExpiredError extends Error {
   override readonly name = 'OrderEventsExpiredError';
 }
+
+/** The Redis channel on which it is said that events were recorded: all processes then look for them. */
+export const ORDER_EVENTS_CHANNEL = 'petstore:order-events';

@@ -8,7 +8,7 @@ export { ImportConflictError } from './bulk/batch-inserter.ts';
 export { type GenerateOptions, SEED_MAX } from './bulk/generate-orders.ts';
 export type { ImportOptions, ImportRecord, ImportResult, ImportSource } from './bulk/import-rows.ts';
 export { REJECTED_LISTED_MAX, type RejectedRecord } from './bulk/rejected-record.ts';
-export type { OrderEventStore } from './events/order-events.ts';
+export type { OrderEventObserver, OrderEventStore } from './events/order-events.ts';
 export { openPersistence, type Persistence, type PersistenceOptions, type PingResult } from './persistence.ts';
 export type { MigrationStatus, Migrations } from './schema/create-migrations.ts';
 export { NewerDatabaseError, SchemaError } from './schema/schema-error.ts';

@@ -54,6 +54,8 @@ export interface PersistenceOptions {
   readonly batchConnections?: number;
   /** Connections for searches through all orders, each of which may keep a processor of the database busy. @default 2 */
   readonly scanConnections?: number;
+  /** Told how many events requests to this process have just recorded. Must be cheap and never throw. */
+  readonly onEventsRecorded?: (count: number) => void;
 }
 
 /** How long a search waits for a lock, and how long behind other searches, in milliseconds. */
@@ -102,6 +104,7 @@ export function openPersistence({
   writeConnections = 8,
   batchConnections = 4,
   scanConnections = 2,
+  onEventsRecorded: onRecorded = () => {},
 }: PersistenceOptions): Persistence {
   assertDriverFits();
   const pulse = new ServerPulse(() => pingBy({ send: (query) => pools.keys.sendUnasked(query) }));
@@ -127,7 +130,7 @@ export function openPersistence({
     await Promise.all([...Object.values(pools), eventReads, keyAdministration, replica].map((each) => each?.close()));
   };
   return {
-    orders: createOrderStore(servers, pools, replica),
+    orders: createOrderStore(servers, pools, { replica, onRecorded }),
     pets: createPetStore(servers, pools),
     events,
     apiKeys: createApiKeyStore(pools),

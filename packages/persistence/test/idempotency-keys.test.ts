@@ -1,10 +1,10 @@
 import {
   type Actor,
+  actor,
   type ChangeOrigin,
   generateApiKeyId,
   IDEMPOTENCY_KEY_TTL_MS,
   IdempotencyKeyReusedError,
-  keyActor,
   orderId,
   parseIdempotencyKey,
   petId,
@@ -21,8 +21,12 @@ afterEach(() => vi.restoreAllMocks());
 
 const LATER = new Date(NOW.getTime() + 60_000);
 
-const actor = (name: number): Actor => keyActor(generateApiKeyId((count) => new Uint8Array(count).fill(name)));
-const calling = (text: string, who = actor(1)): ChangeOrigin => {
+const keyOf = (name: number): Actor =>
+  actor(
+    'key',
+    generateApiKeyId((count) => new Uint8Array(count).fill(name)),
+  );
+const calling = (text: string, who = keyOf(1)): ChangeOrigin => {
   const idempotencyKey = parseIdempotencyKey(text);
   if (idempotencyKey === undefined) throw new Error(`not a key: ${text}`);
   return { actor: who, requestId: `request of ${text}`, idempotencyKey };
@@ -54,7 +58,7 @@ describe('an order that is placed again with the same key', () => {
   });
 
   test('is another order to another caller, and where the key differs', async () => {
-    const ids = [await place(calling('a')), await place(calling('a', actor(2))), await place(calling('A'))];
+    const ids = [await place(calling('a')), await place(calling('a', keyOf(2))), await place(calling('A'))];
     expect(new Set(ids.map(({ id }) => id)).size).toBe(3);
   });
 
@@ -179,7 +183,7 @@ describe('a command that is given again with the same key', () => {
       `insert into idempotency_keys
        select $1, 'a', 'cancel 1', $2, id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at,
          completed_at, cancelled_at from orders where id = 1`,
-      [actor(1), NOW],
+      [keyOf(1), NOW],
     );
     const again = cancel(1n, calling('a'), LATER);
     await new Promise((resolve) => setTimeout(resolve, 200));

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
+  actor,
   type EventPosition,
-  keyActor,
   type OrderEvent,
   type OrderEventId,
   OrderEventsExpiredError,
@@ -31,7 +31,7 @@ afterEach(() => vi.restoreAllMocks());
 
 const BEGINNING = 0n as OrderEventId;
 const AT = new Date(NOW.getTime() + 1_000);
-const ORIGIN = { actor: keyActor(NOBODY), requestId: 'request-1' };
+const ORIGIN = { actor: actor('key', NOBODY), requestId: 'request-1' };
 
 /** Follows until it has seen so many events. */
 async function take(persistence: Persistence, after: EventPosition, count: number): Promise<readonly OrderEvent[]> {

@@ -57,6 +57,8 @@ export const DEFAULT_BOUNDS = {
   maxRequestsInFlight: 5_000,
   /** Lists being sent in pieces at once, each of which holds up to two batches; more are 503 `overloaded`. */
   maxStreams: 200,
+  /** Subscriptions at once, besides the requests in flight; more are 503 `overloaded`. */
+  maxSubscriptions: 5_000,
   /** Open connections at once; more are closed as they come. */
   maxConnections: 10_000,
   /** Of these, from one address (IPv6: one /64) that is no trusted proxy. */

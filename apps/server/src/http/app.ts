@@ -16,6 +16,7 @@ import { restRoutesOf } from './rest.ts';
 import { UNMATCHED_REST } from './route-info.ts';
 import { type Route, Router, refuseUnknown } from './router.ts';
 import { Streams } from './streams.ts';
+import { Subscriptions } from './subscriptions.ts';
 import { trpcRoutes } from './trpc.ts';
 
 interface ListenOptions {
@@ -45,6 +46,8 @@ export function createApp(options: AppOptions): App {
   const load = new LoadShedder(bounds.maxRequestsInFlight);
   const cors = createCorsPolicy(options.corsOrigins);
   const streams = new Streams({ logger, bounds });
+  const { maxSubscriptions, maxBodyBytes } = bounds;
+  const subscriptions = new Subscriptions({ streams, authenticator, maxSubscriptions });
   const host: ExchangeHost = { logger, metrics, cors, load, newRequestId };
   const clientAddress = createClientAddress(options.trustedProxies);
   const nowMs = () => services.clock().getTime();
@@ -60,7 +63,7 @@ export function createApp(options: AppOptions): App {
   });
   const routes = [
     ...restRoutesOf(options.restRoutes, { services, streams }),
-    ...trpcRoutes({ router: options.router, services, streams, maxBodyBytes: bounds.maxBodyBytes }),
+    ...trpcRoutes({ router: options.router, services, streams, subscriptions, maxBodyBytes }),
     ...documentRoutes(options),
     ...unmatchedRoutes(),
   ];
@@ -80,6 +83,7 @@ export function createApp(options: AppOptions): App {
       await once(server, 'listening');
     },
     close() {
+      subscriptions.close();
       closing ??= close(server, load, bounds.closingGraceMs);
       return closing;
     },

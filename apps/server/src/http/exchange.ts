@@ -59,6 +59,7 @@ export class Exchange {
   readonly #host: ExchangeHost;
   readonly #startedAtMs: number;
   #isOver = false;
+  #isCounted = false;
 
   constructor(host: ExchangeHost, request: IncomingMessage, response: ServerResponse, route: RouteInfo) {
     this.#host = host;
@@ -159,6 +160,12 @@ export class Exchange {
     this.#writeHead(status);
   }
 
+  /** The same for a body that goes on for as long as its reader wants: the request is counted as served. */
+  beginLastingBody(status: number, contentType: string): void {
+    this.beginBody(status, contentType);
+    this.#count(status);
+  }
+
   endBody(): void {
     this.response.end();
     this.#end(this.response.statusCode);
@@ -206,15 +213,21 @@ export class Exchange {
 
   #end(status: number): void {
     this.#isOver = true;
-    const { load, metrics, logger } = this.#host;
-    load.end();
     this.held.release();
-    const durationMs = performance.now() - this.#startedAtMs;
-    metrics.observeRequest(this.operation, status, durationMs / 1000);
-    if (this.route.deprecation !== undefined) this.#countDeprecatedUse(this.route.deprecation);
+    if (!this.#isCounted) this.#count(status);
+    const { logger } = this.#host;
     if (!logger.isLevelEnabled('debug')) return;
+    const durationMs = performance.now() - this.#startedAtMs;
     const { requestId, operation, keyId } = this;
     logger.debug({ requestId, operation, status, durationMs, keyId }, 'request answered');
+  }
+
+  #count(status: number): void {
+    this.#isCounted = true;
+    const { load, metrics } = this.#host;
+    load.end();
+    metrics.observeRequest(this.operation, status, (performance.now() - this.#startedAtMs) / 1000);
+    if (this.route.deprecation !== undefined) this.#countDeprecatedUse(this.route.deprecation);
   }
 
   #countDeprecatedUse({ operation, methods }: Deprecation): void {

@@ -76,6 +76,18 @@ export class Streams {
       return false;
     }
     exchange.beginBody(status, contentType);
+    await this.#sendBody(exchange, iterator, requested);
+    return true;
+  }
+
+  /** Sends a response that goes on for as long as its reader wants, each chunk as it comes. */
+  async sendLasting(exchange: Exchange, contentType: string, iterator: Chunks): Promise<void> {
+    exchange.beginLastingBody(200, contentType);
+    await this.#sendBody(exchange, iterator, []);
+  }
+
+  async #sendBody(exchange: Exchange, iterator: Chunks, requested: readonly Result[]): Promise<void> {
+    const { response } = exchange;
     try {
       const isTaken = await this.#write(exchange, iterator, requested);
       if (isTaken || response.destroyed) exchange.endBody();
@@ -88,7 +100,6 @@ export class Streams {
         exchange.cutBody();
       }
     }
-    return true;
   }
 
   /** @returns whether the client took all of it */

@@ -16,12 +16,14 @@ import { JSON_TYPE } from './response-headers.ts';
 import { UNMATCHED_TRPC } from './route-info.ts';
 import { type PathParams, type Route, refuseUnknown, respondToOptions } from './router.ts';
 import type { Streams } from './streams.ts';
+import type { Subscriptions } from './subscriptions.ts';
 import { TrpcLists } from './trpc-lists.ts';
 
 export interface TrpcOptions {
   readonly router: AppRouter;
   readonly services: Services;
   readonly streams: Streams;
+  readonly subscriptions: Subscriptions;
   readonly maxBodyBytes: number;
 }
 
@@ -41,7 +43,11 @@ function readTrpcCall(path: string, url: string): TrpcCall {
   return { path, names: isBatch ? path.split(',') : [path], isBatch };
 }
 
-const METHODS_OF = { query: 'GET, HEAD, OPTIONS', mutation: 'POST, OPTIONS' } as const;
+const METHODS_OF = {
+  query: 'GET, HEAD, OPTIONS',
+  subscription: 'GET, HEAD, OPTIONS',
+  mutation: 'POST, OPTIONS',
+} as const;
 const ANY_METHODS = 'GET, HEAD, POST, OPTIONS';
 
 /** What concerns HTTP of a procedure. */
@@ -50,10 +56,11 @@ interface ProcedureFacts {
   readonly isFree: boolean;
   /** Whether its response may be a long list. */
   readonly streams: boolean;
+  readonly isSubscription: boolean;
 }
 
-/** In which callers say that they read a response in pieces. */
-const ACCEPT_HEADERS = ['accept', 'trpc-accept'] as const;
+/** What tRPC reads: how a caller reads a response in pieces, and where a subscription goes on. */
+const READ_HEADERS = ['accept', 'trpc-accept', 'last-event-id'] as const;
 
 /** The procedures over tRPC's HTTP protocol. */
 export function trpcRoutes(options: TrpcOptions): readonly Route[] {
@@ -107,6 +114,7 @@ class TrpcHandler {
     if (method === 'OPTIONS') return respondToOptions(exchange);
     if (!allow.split(', ').includes(method)) return exchange.refuse('method_not_allowed');
     if (method === 'POST' && !isPlainJson(request.headers)) return exchange.refuse('unsupported_media_type');
+    if (!call.isBatch && this.#procedures.get(call.path)?.isSubscription === true) return this.#follow(exchange, call);
     try {
       await this.#respond(exchange, call);
     } catch (error) {
@@ -150,6 +158,20 @@ class TrpcHandler {
     await this.#send(exchange, trpcResponse, lists);
   }
 
+  #follow(exchange: Exchange, call: TrpcCall): Promise<void> {
+    const { router, services, subscriptions } = this.#options;
+    return subscriptions.send(exchange, (onEventsBegin) =>
+      resolveResponse({
+        router,
+        req: requestForTrpc(exchange.request, undefined),
+        path: encodeURIComponent(call.path),
+        error: null,
+        createContext: async () => ({ ...contextOf(exchange, services, undefined), onEventsBegin }),
+        onError: ({ error }) => exchange.logFailure(error),
+      }),
+    );
+  }
+
   async #send(exchange: Exchange, response: Response, lists: TrpcLists): Promise<void> {
     let contentType = '';
     let isStream = false;
@@ -173,9 +195,9 @@ function proceduresOf(router: AnyTRPCRouter): ReadonlyMap<string, ProcedureFacts
   const procedures: Record<string, AnyTRPCProcedure> = router._def.procedures;
   return new Map(
     Object.entries(procedures).map(([name, { _def }]) => {
-      if (_def.type === 'subscription') throw new Error(`${name}: subscriptions are not served.`);
+      const isSubscription = _def.type === 'subscription';
       const { cost, streams = false } = (_def.meta ?? {}) as ProcedureMeta; // its router's metadata
-      return [name, { methods: METHODS_OF[_def.type], isFree: cost === 'free', streams }];
+      return [name, { methods: METHODS_OF[_def.type], isFree: cost === 'free', streams, isSubscription }];
     }),
   );
 }
@@ -206,7 +228,7 @@ function isStreamed({ headers }: Request): boolean {
 function requestForTrpc(request: IncomingMessage, body: string | undefined): Request {
   const headers = new Headers();
   if (body !== undefined) headers.set('content-type', JSON_TYPE);
-  for (const name of ACCEPT_HEADERS) {
+  for (const name of READ_HEADERS) {
     const value = request.headers[name];
     if (typeof value === 'string') headers.set(name, value);
   }

@@ -1,4 +1,3 @@
-import { API_KEY_CHANGED_CHANNEL, type ApiKeyId } from '@petstore/domain';
 import {
   BanWatch,
   connectRedis,
@@ -36,8 +35,6 @@ export interface LimitsOptions {
   readonly reusePort: boolean;
   readonly logger: Logger;
   readonly counts: LimitCounts;
-  /** Called when a key was changed anywhere, which Redis publishes. */
-  readonly onKeyChanged: (id: ApiKeyId) => void;
 }
 
 const NO_SHARED_REDIS =
@@ -56,7 +53,7 @@ const EVICTION_RISKS: Readonly<Record<string, string>> = {
  */
 export function openLimits(
   target: RedisTarget | undefined,
-  { redisPrefix, instances, reusePort, logger, counts, onKeyChanged }: LimitsOptions,
+  { redisPrefix, instances, reusePort, logger, counts }: LimitsOptions,
   resources: AsyncDisposableStack,
 ): Limits {
   const observer = createObserver(logger, counts);
@@ -98,7 +95,6 @@ export function openLimits(
   };
   const bans = resources.use(new BanWatch({ redis, onLift }));
   counts.sources = { bannedKeys: () => bans.bannedKeys, degradedSeconds: () => awayTime.seconds };
-  resources.defer(listenToKeyChanges(target, onKeyChanged));
   return {
     limiter,
     started: limiter.started,
@@ -124,13 +120,3 @@ const describeBan = ({ keyId, level, untilMs }: KeyBan) => ({
   banLevel: level,
   until: new Date(untilMs).toISOString(),
 });
-
-/** A connection that has subscribed can do nothing else. What it misses while it is lost takes effect within seconds. */
-function listenToKeyChanges(target: RedisTarget, onKeyChanged: (id: ApiKeyId) => void): () => void {
-  const subscriber = connectRedis(target);
-  subscriber.on('ready', () => {
-    subscriber.subscribe(API_KEY_CHANGED_CHANNEL).catch(() => {}); // lost again; it subscribes when it is back
-  });
-  subscriber.on('message', (_, id: string) => onKeyChanged(id as ApiKeyId)); // what the channel carries
-  return () => subscriber.disconnect();
-}

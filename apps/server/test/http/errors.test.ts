@@ -155,7 +155,7 @@ const ROWS: readonly Row[] = [
   },
 ];
 
-/** These need a body, or a procedure that REST does not offer; see trpc.test.ts. */
+/** These need a body, or a procedure that REST does not offer; see trpc.test.ts and events.test.ts. */
 const OVER_TRPC_ONLY: readonly ErrorCode[] = [
   'malformed_json',
   'payload_too_large',
@@ -163,6 +163,8 @@ const OVER_TRPC_ONLY: readonly ErrorCode[] = [
   'unsupported_media_type',
   'order_not_shipped',
   'order_already_completed',
+  'idempotency_key_reused',
+  'events_expired',
 ];
 
 describe.concurrent('every failure over REST is an Error object with rate limit headers', async () => {

@@ -49,7 +49,8 @@ async function resetDatabase(url: string): Promise<boolean> {
       await sleep(10); // connections that have just been closed
     }
     await client.query(`
-      TRUNCATE orders, pets RESTART IDENTITY;
+      TRUNCATE orders, pets, order_events, idempotency_keys RESTART IDENTITY;
+      UPDATE order_events_deleted SET through_id = 0;
       DELETE FROM api_key_secrets WHERE key_id NOT IN (${KEY_IDS});
       DELETE FROM api_keys WHERE id NOT IN (${KEY_IDS});
       UPDATE api_keys SET last_used_at = NULL`);

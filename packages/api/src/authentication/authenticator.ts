@@ -31,6 +31,12 @@ export interface Authenticator {
    * @param authorization the header as it came, or `undefined` where none came
    */
   identify(authorization: string | undefined): Authentication | KeyLookUp;
+  /**
+   * Looks a key up whatever is cached, for what goes on for longer than that. Once for any number of callers at a time.
+   *
+   * @throws StorageUnavailableError, ApiError (as a rejection) as {@link KeyLookUp.lookUp}
+   */
+  identifyAnew(authorization: string | undefined): Promise<Authentication>;
   /** Forgets what is known of a key, so that a revocation or change of plan holds from the next request on. */
   forget(keyId: ApiKeyId): void;
 }

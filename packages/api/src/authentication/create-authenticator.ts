@@ -94,6 +94,12 @@ class CachingAuthenticator implements Authenticator {
     return this.#identifyKey(text, now);
   }
 
+  async identifyAnew(authorization = ''): Promise<Authentication> {
+    const text = BEARER.exec(authorization)?.[1];
+    if (text === undefined) return MISSING;
+    return isApiKeyText(text) ? this.#authenticateByStore(`Bearer ${text}`, text) : INVALID;
+  }
+
   forget(keyId: ApiKeyId): void {
     this.#timesForgotten++;
     this.#unknownUntilMs.clear();

@@ -41,6 +41,7 @@ const TRPC_MESSAGES: readonly (readonly [start: string, message: string])[] = [
   ['Streaming requests must be batched', 'A streaming request must be a batch, if only of one call: add batch=1.'],
   ['"input" needs to be an object', 'The input of a batch must be an object keyed by the number of the call.'],
   ['Batch call exceeds maximum size', 'The batch holds too many calls.'],
+  ['Cannot batch subscription calls', 'A subscription must not be in a batch.'],
   ['Invalid URL-encoding', 'The path is not percent-encoded correctly.'],
   [
     'Cannot use stream-like response',

@@ -6,12 +6,23 @@ import type { ProcedureMeta } from '../procedure-meta.ts';
 import { formatTrpcError } from './format-error.ts';
 import { transformer } from './transformer.ts';
 
-const t = initTRPC.context<Context>().meta<ProcedureMeta>().create({
-  transformer,
-  errorFormatter: formatTrpcError,
-  // No stack ever leaves, whatever NODE_ENV says.
-  isDev: false,
-});
+/** How often a subscription on which nothing happens says that it is there, in milliseconds. */
+const PING_INTERVAL_MS = 15_000;
+
+const t = initTRPC
+  .context<Context>()
+  .meta<ProcedureMeta>()
+  .create({
+    transformer,
+    errorFormatter: formatTrpcError,
+    sse: {
+      // Often enough for proxies that close a connection on which nothing comes for a minute.
+      ping: { enabled: true, intervalMs: PING_INTERVAL_MS },
+      client: { reconnectAfterInactivityMs: 3 * PING_INTERVAL_MS },
+    },
+    // No stack ever leaves, whatever NODE_ENV says.
+    isDev: false,
+  });
 
 export const { router, createCallerFactory } = t;
 

@@ -81,6 +81,28 @@ export class RetryLoop {
   }
 
   /**
+   * Waits before another attempt of what is to go on for ever.
+   *
+   * @param failure `undefined` where it ended without one
+   * @param failures how many attempts have failed in a row
+   * @returns false where another attempt would not help
+   * @throws the signal's reason when it aborts
+   */
+  async backOff(failure: unknown, failures: number, signal: AbortSignal | undefined): Promise<boolean> {
+    signal?.throwIfAborted();
+    const error = failure ?? new ConnectionError('The response ended.', { code: 'connection_failed' });
+    if (!(error instanceof PetstoreError)) return false;
+    const policy = {
+      ...this.#policy,
+      maxRetries: Number.POSITIVE_INFINITY,
+      maxRetryAfterSeconds: Number.POSITIVE_INFINITY,
+    };
+    const delayMs = retryDelayMs(error, failures, policy);
+    if (delayMs !== undefined) await this.#pause(error, delayMs, signal);
+    return delayMs !== undefined;
+  }
+
+  /**
    * Calls that failed together wait together, for as long as the first of them has to, and resume in the same tick, so that
    * tRPC sends them as one request again: as many refusals as calls would look like clients that ignore `Retry-After`.
    */

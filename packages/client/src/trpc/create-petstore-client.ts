@@ -1,7 +1,9 @@
 import { createTRPCClient, httpBatchLink, httpLink, splitLink, type TRPCClient } from '@trpc/client';
 import { createConnection, type PetstoreClientOptions } from '../options.ts';
 import { type PetstoreRestClient, restClientOn } from '../rest/create-petstore-rest-client.ts';
+import { createEventsLink } from './events-link.ts';
 import { createListLink } from './list-link.ts';
+import { type FollowEventsOptions, followOrderEvents, type OrderEvent } from './order-events.ts';
 import { traitsOf } from './procedures.ts';
 import { createRetryLink } from './retry-link.ts';
 import type { AppRouter } from './router.ts';
@@ -12,7 +14,11 @@ import { createTrpcFetch } from './trpc-fetch.ts';
  * Calls every procedure by its name, with its types: `client.orders.cancel.mutate({ orderId: 1n })`. `client.rest` is the
  * documented REST interface, with the same key and the same throttle.
  */
-export type PetstoreClient = TRPCClient<AppRouter> & { readonly rest: PetstoreRestClient };
+export type PetstoreClient = TRPCClient<AppRouter> & {
+  readonly rest: PetstoreRestClient;
+  /** Follows the changes of orders: see {@link followOrderEvents}. It takes an internal key. */
+  events(options?: FollowEventsOptions): AsyncGenerator<OrderEvent, void, undefined>;
+};
 
 /** A batch is admitted whole or not at all, so a large one would wait long until the limits have room for it. */
 const BATCH_MAX = 20;
@@ -32,19 +38,26 @@ export function createPetstoreClient(options: PetstoreClientOptions): PetstoreCl
     links: [
       createRetryLink(connection),
       splitLink({
-        condition: ({ path }) => traitsOf(path).streams === true,
-        true: createListLink(connection),
+        condition: ({ type }) => type === 'subscription',
+        true: createEventsLink(connection),
         false: splitLink({
-          condition: ({ path }) => traitsOf(path).isFree === true,
-          true: httpLink({ ...link, fetch: createTrpcFetch(connection, { isFree: true }) }),
-          false: httpBatchLink({ ...link, maxItems: BATCH_MAX, maxURLLength: URL_MAX_LENGTH }),
+          condition: ({ path }) => traitsOf(path).streams === true,
+          true: createListLink(connection),
+          false: splitLink({
+            condition: ({ path }) => traitsOf(path).isFree === true,
+            true: httpLink({ ...link, fetch: createTrpcFetch(connection, { isFree: true }) }),
+            false: httpBatchLink({ ...link, maxItems: BATCH_MAX, maxURLLength: URL_MAX_LENGTH }),
+          }),
         }),
       }),
     ],
   });
-  const rest = restClientOn(connection);
-  // tRPC's client is a proxy that takes every name for a procedure. The type cannot show the name that is added here.
+  const added: Readonly<Record<PropertyKey, unknown>> = {
+    rest: restClientOn(connection),
+    events: (eventsOptions?: FollowEventsOptions) => followOrderEvents(connection, eventsOptions),
+  };
+  // tRPC's client is a proxy that takes every name for a procedure. The type cannot show the names that are added here.
   return new Proxy(procedures, {
-    get: (target, name, receiver) => (name === 'rest' ? rest : Reflect.get(target, name, receiver)),
+    get: (target, name, receiver) => (Object.hasOwn(added, name) ? added[name] : Reflect.get(target, name, receiver)),
   }) as PetstoreClient;
 }

@@ -1,4 +1,9 @@
-import type { AnyTRPCProcedure, inferProcedureInput, inferProcedureOutput } from '@trpc/server';
+import type {
+  AnyTRPCProcedure,
+  AnyTRPCSubscriptionProcedure,
+  inferProcedureInput,
+  inferProcedureOutput,
+} from '@trpc/server';
 import type { AppRouter } from './router.ts';
 
 /** What the client has to know of a procedure in order to call it. */
@@ -14,13 +19,15 @@ export interface ProcedureTraits {
   readonly takesKey?: true;
 }
 
-/** The full names of all procedures whose output is of some type. */
+/** The full names of all procedures whose output is of some type, but for subscriptions. */
 type NamesOf<Procedures, Output = unknown, Prefix extends string = ''> = {
-  [Name in keyof Procedures & string]: Procedures[Name] extends AnyTRPCProcedure
-    ? inferProcedureOutput<Procedures[Name]> extends Output
-      ? `${Prefix}${Name}`
-      : never
-    : NamesOf<Procedures[Name], Output, `${Prefix}${Name}.`>;
+  [Name in keyof Procedures & string]: Procedures[Name] extends AnyTRPCSubscriptionProcedure
+    ? never
+    : Procedures[Name] extends AnyTRPCProcedure
+      ? inferProcedureOutput<Procedures[Name]> extends Output
+        ? `${Prefix}${Name}`
+        : never
+      : NamesOf<Procedures[Name], Output, `${Prefix}${Name}.`>;
 }[keyof Procedures & string];
 /** The full names of all procedures that take an idempotency key. */
 type NamesOfKeyed<Procedures, Prefix extends string = ''> = {

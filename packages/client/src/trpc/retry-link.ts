@@ -15,6 +15,7 @@ export function createRetryLink({ retries }: Connection): TRPCLink<AppRouter> {
     ({ op, next }) =>
       observable((observer) => {
         const { type, path } = op;
+        if (type === 'subscription') return next(op).subscribe(observer); // it comes back by itself
         const { takesKey = false } = traitsOf(path);
         const keyed = takesKey ? { ...op, input: withKey(op.input) } : op;
         const signal = op.signal ?? undefined;

@@ -105,8 +105,8 @@ export async function startTestService({
   };
 }
 
-function createHandler({ orders, pets }: Persistence, limiter: InProcessLimiter, limits: RequestLimits) {
-  const services = { orders, pets, limiter, clock: () => new Date(), sunsetOverrides: petsSunset(NEVER) };
+function createHandler({ orders, pets, events }: Persistence, limiter: InProcessLimiter, limits: RequestLimits) {
+  const services = { orders, pets, events, limiter, clock: () => new Date(), sunsetOverrides: petsSunset(NEVER) };
   const plan = { name: 'enterprise', limits } as const;
   const contextOf = ({ headers, url }: IncomingMessage): Context => {
     const kind = KEYS[headers.authorization ?? ''] ?? 'external';

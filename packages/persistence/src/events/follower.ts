@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   BEGINNING_OF_EVENTS,
   type EventPosition,
+  type FollowedEvents,
   type OrderEvent,
   type OrderEventId,
   OrderEventsExpiredError,
@@ -15,41 +16,51 @@ import type { LiveEvents } from './live-events.ts';
 /** How soon a follower reads again after PostgreSQL did not respond, in milliseconds. */
 const RETRY_MS = 500;
 
+export interface FollowerOptions {
+  readonly signal: AbortSignal;
+  readonly onDelivered: (count: number) => void;
+}
+
 /** One who follows the log: what all have in common is read once, what lies further back by itself. */
 export class Follower {
   readonly #sender: QuerySender;
   readonly #live: LiveEvents;
   readonly #signal: AbortSignal;
+  readonly #onDelivered: (count: number) => void;
   #position: OrderEventId = BEGINNING_OF_EVENTS;
   #failure: unknown;
   #wakeUp: (() => void) | undefined;
 
-  constructor(sender: QuerySender, live: LiveEvents, signal: AbortSignal) {
+  constructor(sender: QuerySender, live: LiveEvents, { signal, onDelivered }: FollowerOptions) {
     this.#sender = sender;
     this.#live = live;
     this.#signal = signal;
+    this.#onDelivered = onDelivered;
   }
 
   /** @throws UnknownPositionError, OrderEventsExpiredError, StorageUnavailableError, and the signal's reason */
-  async begin(after: EventPosition): Promise<void> {
+  async begin(after: EventPosition): Promise<FollowedEvents> {
     this.#signal.throwIfAborted();
     this.#signal.addEventListener('abort', this.#leave, { once: true });
     await this.#live.join(this.#onNews);
     try {
       this.#signal.throwIfAborted();
       this.#position = after === 'now' ? this.#live.readings.position : await this.#check(after);
+      return { position: this.#position, [Symbol.asyncIterator]: () => this.#follow() };
     } catch (error) {
       this.#leave();
       throw error;
     }
   }
 
-  async *events(): AsyncGenerator<readonly OrderEvent[]> {
+  async *#follow(): AsyncGenerator<readonly OrderEvent[]> {
     try {
       while (!this.#signal.aborted) {
         if (this.#failure !== undefined) throw this.#failure;
         const events = await this.#next();
-        if (events.length > 0) yield events;
+        if (events.length === 0) continue;
+        this.#onDelivered(events.length);
+        yield events;
       }
     } finally {
       this.#leave();

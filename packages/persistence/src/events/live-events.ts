@@ -40,13 +40,15 @@ export interface Readings {
  */
 export class LiveEvents {
   readonly #sender: QuerySender;
+  readonly #onRead: (events: readonly OrderEvent[]) => void;
   readonly #followers = new Set<OnNews>();
   #reading: { readonly stop: AbortController; readonly begun: Promise<void> } | undefined;
   #readings: Readings = { position: BEGINNING_OF_EVENTS, recent: [], recentAfter: BEGINNING_OF_EVENTS };
   #call: (() => void) | undefined;
 
-  constructor(sender: QuerySender) {
+  constructor(sender: QuerySender, onRead: (events: readonly OrderEvent[]) => void) {
     this.#sender = sender;
+    this.#onRead = onRead;
   }
 
   get followerCount(): number {
@@ -131,16 +133,19 @@ export class LiveEvents {
     const recent = all.slice(-RECENT_MAX);
     const lastDropped = all[all.length - recent.length - 1];
     this.#readings = { position, recent, recentAfter: lastDropped?.id ?? this.#readings.recentAfter };
+    this.#onRead(events);
     for (const onNews of this.#followers) onNews();
   }
 
   async #untilCalled(signal: AbortSignal): Promise<void> {
-    const called = Promise.withResolvers<void>();
-    this.#call = called.resolve;
-    const timer = setTimeout(called.resolve, POLL_MS);
-    signal.addEventListener('abort', () => called.resolve(), { once: true });
-    await called.promise;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const call = () => resolve();
+    this.#call = call;
+    const timer = setTimeout(call, POLL_MS);
+    signal.addEventListener('abort', call);
+    await promise;
     clearTimeout(timer);
+    signal.removeEventListener('abort', call);
     this.#call = undefined;
   }
 

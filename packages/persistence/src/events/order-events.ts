@@ -1,11 +1,21 @@
-import type { OrderEventLog } from '@petstore/domain';
+import type { OrderEvent, OrderEventLog } from '@petstore/domain';
 import type { QuerySender } from '../statements/pipelined-query.ts';
 import { deleteExpired } from './expired-events.ts';
 import { Follower } from './follower.ts';
 import { LiveEvents } from './live-events.ts';
 
+/** Told what goes on, to be counted. Must be cheap and never throw. */
+export interface OrderEventObserver {
+  /** Called with what was read, once for all followers. */
+  onRead(events: readonly OrderEvent[]): void;
+  /** Called with how many events one of the followers was given. */
+  onDelivered(count: number): void;
+}
+
 /** The log of events in PostgreSQL. */
 export interface OrderEventStore extends OrderEventLog {
+  /** Replaces the observer. */
+  observe(observer: OrderEventObserver): void;
   /** How many follow it in this process. */
   readonly followerCount: number;
   /** Says that something was committed, so that followers need not wait until it is looked. */
@@ -24,18 +34,19 @@ export interface OrderEventStore extends OrderEventLog {
 
 /** @param sender on the server that takes writes: a standby may lack what was delivered before */
 export function createOrderEventStore(sender: QuerySender): OrderEventStore {
-  const live = new LiveEvents(sender);
+  let observer: OrderEventObserver | undefined;
+  const live = new LiveEvents(sender, (events) => observer?.onRead(events));
   return {
+    observe(given) {
+      observer = given;
+    },
     get followerCount() {
       return live.followerCount;
     },
     wakeFollowers: () => live.wake(),
     close: () => live.close(),
     deleteExpired: (before, now, signal) => deleteExpired(sender, { before, now, signal }),
-    async followEvents(after, signal) {
-      const follower = new Follower(sender, live, signal);
-      await follower.begin(after);
-      return follower.events();
-    },
+    followEvents: (after, signal) =>
+      new Follower(sender, live, { signal, onDelivered: (count) => observer?.onDelivered(count) }).begin(after),
   };
 }

@@ -76,14 +76,17 @@ type BatchKind = Omit<Batch, 'entries'>;
  */
 export class OrderCommands {
   readonly #writes: QuerySender;
+  readonly #onRecorded: (count: number) => void;
   readonly #locked: LockedOrders;
   readonly #flush = (): void => this.#sendAll();
   /** By the orders for which a command is in flight. */
   readonly #queues = new Map<OrderId, QueuedCommand[]>();
   #batches: Batch[] = [];
 
-  constructor(writes: QuerySender) {
+  /** @param onRecorded told how many events were recorded */
+  constructor(writes: QuerySender, onRecorded: (count: number) => void) {
     this.#writes = writes;
+    this.#onRecorded = onRecorded;
     this.#locked = new LockedOrders(writes);
   }
 
@@ -205,6 +208,9 @@ export class OrderCommands {
   #settle(id: OrderId, batch: Batch, entry: Entry, [outcome, ...row]: TransitionRow): void {
     switch (outcome) {
       case 'changed':
+        this.#onRecorded(1);
+        entry.resolve({ applied: true, order: orderOfRow(row) });
+        return;
       case 'remembered':
         entry.resolve({ applied: true, order: orderOfRow(row) });
         return;

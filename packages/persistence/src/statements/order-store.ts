@@ -25,11 +25,17 @@ export interface OrderStore extends OrderRepository {
 
 const FIND = prepareStatement<OrderRow>('find-order', `select ${ORDER_COLUMNS} from orders where id = $1`);
 
+interface OrderStoreOptions {
+  readonly replica: Replica | undefined;
+  /** Told how many events were recorded. */
+  readonly onRecorded: (count: number) => void;
+}
+
 /** Orders on PostgreSQL, below the ORM: see `openPersistence`. */
 export const createOrderStore = (
   servers: DatabaseServers,
   pools: ConnectionPools,
-  replica: Replica | undefined,
+  { replica, onRecorded }: OrderStoreOptions,
 ): OrderStore => ({
   listOrders: createOrderListings({ ...pools, replica }),
   async findOrder(id) {
@@ -37,8 +43,8 @@ export const createOrderStore = (
     return row && orderOfRow(row);
   },
   findOrders: (request) => findOrders({ ...pools, replica }, request),
-  applyCommand: new OrderCommands(pools.writes).apply,
-  insertOrder: (order, origin) => insertOrder(pools.writes, order, origin),
+  applyCommand: new OrderCommands(pools.writes, onRecorded).apply,
+  insertOrder: (order, origin) => insertOrder(pools.writes, order, { origin, onRecorded }),
   importOrders: (orders, options = {}) => importRows(servers, ORDER_TARGET, orders, options),
   generateOrders: (options) => generateOrders(servers, options),
 });

@@ -57,8 +57,18 @@ const DRAWS_MAX = 12;
 /** How often an order is placed again whose idempotency key another call has used at the same time. */
 const CONFLICTS_MAX = 5;
 
+export interface PlacementOptions {
+  readonly origin: ChangeOrigin;
+  /** Told how many events were recorded. */
+  readonly onRecorded: (count: number) => void;
+}
+
 /** @throws IdempotencyKeyReusedError */
-export async function insertOrder(writes: QuerySender, order: NewOrder, origin: ChangeOrigin): Promise<Order> {
+export async function insertOrder(
+  writes: QuerySender,
+  order: NewOrder,
+  { origin, onRecorded }: PlacementOptions,
+): Promise<Order> {
   let conflictCount = 0;
   for (let draws = 1; draws <= DRAWS_MAX; draws++) {
     const row = await place(writes, order, origin).catch((error: unknown) => {
@@ -69,6 +79,7 @@ export async function insertOrder(writes: QuerySender, order: NewOrder, origin: 
     if (row !== undefined) {
       const [outcome, ...placed] = row;
       if (outcome === 'reused') throw new IdempotencyKeyReusedError('the idempotency key was used for another call');
+      if (outcome === 'placed') onRecorded(1);
       if (outcome !== 'expired') return orderOfRow(placed);
       await runStatement(writes, FORGET_KEY, [
         origin.actor,

@@ -92,6 +92,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     services: {
       orders: options.wrap?.orders?.(persistence.orders) ?? persistence.orders,
       pets: options.wrap?.pets?.(persistence.pets) ?? persistence.pets,
+      events: persistence.events,
       limiter: counting,
       clock,
       sunsetOverrides: petsSunset(petsSunsetAt),

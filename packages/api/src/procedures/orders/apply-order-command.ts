@@ -1,7 +1,14 @@
-import { type CommandReason, decideOrder, type Order, type OrderCommand, orderId } from '@petstore/domain';
+import {
+  actor,
+  type ChangeOrigin,
+  type CommandReason,
+  decideOrder,
+  type Order,
+  type OrderCommand,
+  orderId,
+} from '@petstore/domain';
 import { ApiError } from '../../api-error.ts';
 import type { Context } from '../../context.ts';
-import { type KeyedCall, originOf } from './origin-of.ts';
 
 /** Every reason of the domain, as callers see it. Made once: these are ordinary results, as frequent as success. */
 const ERROR_OF_REASON = {
@@ -12,7 +19,17 @@ const ERROR_OF_REASON = {
   order_already_completed: new ApiError('order_already_completed'),
 } as const satisfies Record<CommandReason, ApiError>;
 
-interface CommandInput extends KeyedCall {
+/** Who changes an order, and by which call. */
+export const originOf = (
+  { principal, requestId }: Pick<Context, 'principal' | 'requestId'>,
+  { idempotencyKey }: Pick<ChangeOrigin, 'idempotencyKey'>,
+): ChangeOrigin => ({
+  actor: principal.type === 'api-key' ? actor('key', principal.keyId) : actor('operator', principal.name),
+  requestId,
+  idempotencyKey,
+});
+
+interface CommandInput extends Pick<ChangeOrigin, 'idempotencyKey'> {
   readonly orderId: bigint;
 }
 

@@ -1,7 +1,7 @@
 import { placeOrder as decidePlacement, type PlacementReason, petId } from '@petstore/domain';
 import { ApiError } from '../../api-error.ts';
 import { internalProcedure } from '../../trpc/trpc.ts';
-import { originOf } from './origin-of.ts';
+import { originOf } from './apply-order-command.ts';
 import { PlaceOrderInput } from './place-order.contract.ts';
 
 /** The contract refuses these before the domain sees them, so that they are said here once more for safety alone. */

@@ -1,0 +1,43 @@
+import { API_KEY_CHANGED_CHANNEL, type ApiKeyId, ORDER_EVENTS_CHANNEL } from '@petstore/domain';
+import { connectRedis } from '@petstore/rate-limit';
+import type { RedisTarget } from '@petstore/runtime';
+
+export interface AnnouncementHandlers {
+  /** Called when a key was changed anywhere. */
+  readonly onKeyChanged: (id: ApiKeyId) => void;
+  /** Called when events were recorded anywhere. */
+  readonly onEvents: () => void;
+}
+
+/**
+ * What processes tell each other by Redis. Nothing depends on it: what is missed while Redis is away is found within
+ * seconds all the same.
+ *
+ * @param target `undefined` where there is no Redis: this process then hears itself alone
+ * @returns announces that events were recorded
+ */
+export function openAnnouncements(
+  target: RedisTarget | undefined,
+  { onKeyChanged, onEvents }: AnnouncementHandlers,
+  resources: AsyncDisposableStack,
+): () => void {
+  if (target === undefined) return onEvents;
+  // A connection that has subscribed can do nothing else.
+  const [subscriber, publisher] = [connectRedis(target), connectRedis(target)];
+  resources.defer(() => {
+    subscriber.disconnect();
+    publisher.disconnect();
+  });
+  subscriber.on('ready', () => {
+    subscriber.subscribe(API_KEY_CHANGED_CHANNEL, ORDER_EVENTS_CHANNEL).catch(() => {}); // lost again; when it is back
+  });
+  subscriber.on('message', (channel: string, text: string) => {
+    if (channel === API_KEY_CHANGED_CHANNEL)
+      onKeyChanged(text as ApiKeyId); // what the channel carries
+    else onEvents();
+  });
+  return () => {
+    onEvents();
+    publisher.publish(ORDER_EVENTS_CHANNEL, '').catch(() => {}); // others look by themselves
+  };
+}

@@ -1,0 +1,42 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Clock, StorageUnavailableError } from '@petstore/domain';
+import type { OrderEventStore } from '@petstore/persistence';
+
+/** The oldest events go within a tenth of the time that they are kept, and within these bounds, in milliseconds. */
+const INTERVAL_MIN_MS = 500;
+const INTERVAL_MAX_MS = 600_000;
+
+export interface EventUpkeepOptions {
+  readonly events: OrderEventStore;
+  readonly retentionMs: number;
+  readonly clock: Clock;
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * Deletes events that were kept for long enough, and idempotency keys that have expired, again and again.
+ *
+ * @returns ends it
+ */
+export function keepEventsUp({ events, retentionMs, clock, onError }: EventUpkeepOptions): () => Promise<void> {
+  const ending = new AbortController();
+  const { signal } = ending;
+  const intervalMs = Math.min(Math.max(retentionMs / 10, INTERVAL_MIN_MS), INTERVAL_MAX_MS);
+  const run = async () => {
+    for (;;) {
+      await sleep(intervalMs, undefined, { signal, ref: false });
+      const now = clock();
+      try {
+        await events.deleteExpired(new Date(now.getTime() - retentionMs), now, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof StorageUnavailableError)) onError(error); // else it is logged elsewhere, and tried again
+      }
+    }
+  };
+  const ended = run().catch(() => {}); // it ends by the signal
+  return () => {
+    ending.abort();
+    return ended;
+  };
+}

@@ -1,0 +1,192 @@
+import { openPersistence } from '@petstore/persistence';
+import { describe, expect, test, vi } from 'vitest';
+import { createKey, planOf } from '../support/keys.ts';
+import { createServerDatabase } from '../support/template-database.ts';
+import { placeOrder } from './support/orders.ts';
+import { readMessages, subscribe } from './support/subscription.ts';
+import { startTestApp, useTestApp } from './support/test-app.ts';
+import { mutate, query } from './support/trpc-calls.ts';
+
+const shared = await useTestApp();
+
+describe('orders.events', () => {
+  test('sends every change of an order, with the order as it then was, as tRPC tracks events', async () => {
+    await using app = await startTestApp();
+    await using following = await subscribe(app);
+    expect(following.status).toBe(200);
+    expect(following.headers['content-type']).toBe('text/event-stream');
+    expect(following.headers['cache-control']).toContain('no-cache');
+    const options = { key: app.internalKey };
+    const { data: placed } = await mutate(app, 'orders.place', { petId: 2n ** 62n, quantity: 2 }, options);
+    const { id: orderId } = placed as { id: bigint };
+    const { data: shipped } = await mutate(app, 'orders.ship', { orderId }, options);
+    const { shippedAt } = shipped as { shippedAt: Date };
+    expect(await following.next()).toEqual({
+      event: undefined,
+      id: '1',
+      data: { id: '1', type: 'order.placed', orderId, at: (placed as { placedAt: Date }).placedAt, order: placed },
+    });
+    expect(await following.next()).toEqual({
+      event: undefined,
+      id: '2',
+      data: { id: '2', type: 'order.shipped', orderId, at: shippedAt, order: shipped },
+    });
+  });
+
+  test('begins with a position, so that who loses the connection before the first event misses none', async () => {
+    await using app = await startTestApp();
+    await placeOrder(app.persistence, 'cancel');
+    const response = await app.fetch('/trpc/orders.events', { key: app.internalKey });
+    const messages = readMessages(response.body as AsyncIterable<Uint8Array>); // of a response with a body
+    expect((await messages.next()).value).toMatchObject({ event: 'connected' });
+    expect((await messages.next()).value).toEqual({ event: 'ping', data: '', id: '2' });
+    await messages.return(undefined);
+    await placeOrder(app.persistence);
+    await using following = await subscribe(app, undefined, { headers: { 'last-event-id': '2' } });
+    expect(await following.take(1)).toEqual(['3 order.placed']);
+  });
+
+  test('goes on behind `after`, and Last-Event-ID wins', async () => {
+    await using app = await startTestApp();
+    await placeOrder(app.persistence, 'ship', 'complete');
+    await using all = await subscribe(app, { after: '0' });
+    expect(await all.take(3)).toEqual(['1 order.placed', '2 order.shipped', '3 order.completed']);
+    await using last = await subscribe(app, { after: '0' }, { headers: { 'last-event-id': '2' } });
+    expect(await last.take(1)).toEqual(['3 order.completed']);
+  });
+
+  test('tells what other instances do', async () => {
+    await using database = await createServerDatabase();
+    await using app = await startTestApp({ databaseUrl: database.url });
+    await using following = await subscribe(app);
+    await using other = openPersistence({ databaseUrl: database.url });
+    await other.orders.generateOrders({ count: 2, seed: 1, now: new Date() });
+    expect((await following.take(2)).map((line) => line.split(' ')[1])).toEqual(['order.imported', 'order.imported']);
+  });
+
+  test.each([
+    ['no id', { after: 'abc' }, 'invalid_request'],
+    ['a negative id', { after: '-1' }, 'invalid_request'],
+    ['an id beyond the latest', { after: '9223372036854775807' }, 'invalid_request'],
+    ['a number', { after: 1 }, 'invalid_request'],
+    ['what is no field', { before: '1' }, 'invalid_request'],
+  ])('refuses %s', async (_, input, errorCode) => {
+    await using following = await subscribe(shared, input as { after: string });
+    expect(await following.next()).toMatchObject({ event: 'serialized-error', data: { data: { errorCode } } });
+    expect(await following.next()).toBeUndefined();
+  });
+
+  test('says where events behind a position have been deleted', async () => {
+    await using app = await startTestApp();
+    await placeOrder(app.persistence, 'cancel');
+    await app.persistence.events.deleteExpired(new Date(Date.now() + 1_000), new Date(), new AbortController().signal);
+    await using following = await subscribe(app, { after: '1' });
+    expect(await following.next()).toMatchObject({ data: { data: { errorCode: 'events_expired', httpStatus: 410 } } });
+    await using next = await subscribe(app, { after: '2' });
+    await placeOrder(app.persistence);
+    expect(await next.take(1)).toEqual(['3 order.placed']);
+  });
+
+  test('is for internal keys, over GET and by itself', async () => {
+    await using external = await subscribe(shared, undefined, { key: shared.key });
+    expect(await external.next()).toMatchObject({ data: { data: { errorCode: 'insufficient_scope' } } });
+    const post = await mutate(shared, 'orders.events', {}, { key: shared.internalKey });
+    expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
+    const batch = await query(shared, 'orders.events,orders.get', {}, { key: shared.internalKey });
+    expect(batch.status).toBe(404);
+    const inBatch = await shared.fetch('/trpc/orders.events?batch=1', { key: shared.internalKey });
+    expect([inBatch.status, await inBatch.text()]).toEqual([400, expect.stringContaining('must not be in a batch')]);
+    const head = await shared.fetch('/trpc/orders.events', { method: 'HEAD', key: shared.internalKey });
+    expect([head.status, head.headers.get('content-type')]).toEqual([200, 'text/event-stream']);
+    await vi.waitFor(() => expect(shared.persistence.events.followerCount).toBe(0));
+  });
+});
+
+describe('a subscription', () => {
+  test('costs one call, and counts with the long lists of its key until it ends', async () => {
+    const { text: key } = await createKey(shared.persistence, { kind: 'internal', plan: { name: 'free' } });
+    const open = await Promise.all([1, 2, 3, 4].map(() => subscribe(shared, undefined, { key })));
+    expect(open.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    await using crowded = await subscribe(shared, undefined, { key });
+    expect(crowded.status).toBe(429);
+    expect(crowded.headers['retry-after']).toBe('1');
+    expect(Number(crowded.headers['x-ratelimit-remaining'])).toBe(55);
+    await open[0]?.[Symbol.asyncDispose]();
+    await vi.waitFor(async () => {
+      await using again = await subscribe(shared, undefined, { key });
+      expect(again.status).toBe(200);
+    });
+    for (const each of open.slice(1)) await each[Symbol.asyncDispose]();
+  });
+
+  test('takes no room of requests, and has a bound of its own', async () => {
+    await using app = await startTestApp({ bounds: { maxSubscriptions: 3, maxRequestsInFlight: 2 } });
+    const plan = { kind: 'internal', plan: planOf(100) } as const;
+    const { text: key } = await createKey(app.persistence, plan);
+    const open = [];
+    for (let i = 0; i < 3; i++) open.push(await subscribe(app, undefined, { key }));
+    expect((await app.fetch('/v1/store/orders')).status).toBe(200);
+    await using further = await subscribe(app, undefined, { key });
+    expect(further.status).toBe(503);
+    for (const each of open) await each[Symbol.asyncDispose]();
+  });
+
+  test('ends within 5 s of the revocation of its key, and others go on', async () => {
+    await using app = await startTestApp();
+    const { id, text: key } = await createKey(app.persistence, { kind: 'internal', plan: planOf(100) });
+    await using revoked = await subscribe(app, undefined, { key });
+    await using other = await subscribe(app);
+    await app.persistence.keyAdministration.revokeKey(id, new Date());
+    const begin = performance.now();
+    expect(await revoked.rest()).toEqual([]);
+    expect(performance.now() - begin).toBeLessThan(5_000);
+    await placeOrder(app.persistence);
+    expect(await other.take(1)).toEqual(['1 order.placed']);
+    expect(app.persistence.events.followerCount).toBe(1);
+  });
+
+  test('ends without a word when the server ends, so that its client goes on elsewhere', async () => {
+    const app = await startTestApp();
+    const following = await subscribe(app);
+    await vi.waitFor(() => expect(app.persistence.events.followerCount).toBe(1));
+    const begin = performance.now();
+    const closed = app.app.close();
+    expect(await following.rest()).toEqual([]);
+    await closed;
+    expect(performance.now() - begin).toBeLessThan(3_000);
+    expect(app.persistence.events.followerCount).toBe(0);
+    await app[Symbol.asyncDispose]();
+  });
+
+  test('whose client is gone is left', async () => {
+    await using app = await startTestApp();
+    const following = await subscribe(app);
+    await vi.waitFor(() => expect(app.persistence.events.followerCount).toBe(1));
+    await following[Symbol.asyncDispose]();
+    await vi.waitFor(() => expect(app.persistence.events.followerCount).toBe(0));
+  });
+
+  test('whose client does not read is cut, and goes on later where it was', async () => {
+    await using app = await startTestApp({ bounds: { idleReaderMs: 500 } });
+    await app.persistence.orders.generateOrders({ count: 60_000, seed: 1, now: new Date() });
+    const idle = await subscribe(app, { after: '0' });
+    await vi.waitFor(() => expect(app.persistence.events.followerCount).toBe(0), { timeout: 20_000, interval: 100 });
+    await idle[Symbol.asyncDispose]();
+    expect(app.logLines.map(({ msg }) => msg)).toContain('a response was cut: its reader was too slow');
+    await using later = await subscribe(app, { after: '59999' });
+    expect(await later.take(1)).toEqual(['60000 order.imported']);
+  });
+
+  test('is sent what others are sent, however many follow', async () => {
+    await using app = await startTestApp();
+    const plan = planOf(1_000_000);
+    const keys = await Promise.all([1, 2, 3].map(() => createKey(app.persistence, { kind: 'internal', plan })));
+    const all = await Promise.all(
+      keys.flatMap(({ text: key }) => Array.from({ length: 16 }, () => subscribe(app, undefined, { key }))),
+    );
+    await placeOrder(app.persistence);
+    const taken = await Promise.all(all.map((each) => each.take(1)));
+    expect(new Set(taken.flat())).toEqual(new Set(['1 order.placed']));
+    for (const each of all) await each[Symbol.asyncDispose]();
+  });
+});
