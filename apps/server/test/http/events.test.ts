@@ -1,3 +1,4 @@
+import { createPetstoreClient } from '@petstore/client';
 import { openPersistence } from '@petstore/persistence';
 import { describe, expect, test, vi } from 'vitest';
 import { createKey, planOf } from '../support/keys.ts';
@@ -156,6 +157,24 @@ describe('a subscription', () => {
     expect(performance.now() - begin).toBeLessThan(3_000);
     expect(app.persistence.events.followerCount).toBe(0);
     await app[Symbol.asyncDispose]();
+  });
+
+  test('of the client package goes on at the next server, and misses nothing of what happened in between', async () => {
+    await using database = await createServerDatabase();
+    const first = await startTestApp({ databaseUrl: database.url });
+    const { port, origin, internalKey } = first;
+    const events = createPetstoreClient({ baseUrl: origin, apiKey: internalKey }).events();
+    const next = events.next();
+    await vi.waitFor(() => expect(first.persistence.events.followerCount).toBe(1));
+    await first[Symbol.asyncDispose]();
+    await using between = openPersistence({ databaseUrl: database.url });
+    await placeOrder(between, 'ship');
+    await using second = await startTestApp({ databaseUrl: database.url, port });
+    expect((await next).value).toMatchObject({ id: '1', type: 'order.placed' });
+    expect((await events.next()).value).toMatchObject({ id: '2', type: 'order.shipped' });
+    await placeOrder(second.persistence);
+    expect((await events.next()).value).toMatchObject({ id: '3', type: 'order.placed' });
+    await events.return();
   });
 
   test('whose client is gone is left', async () => {

@@ -1,5 +1,5 @@
 import { isTRPCClientError, type TRPCClientError } from '@trpc/client';
-import { createResponseError, PetstoreError, RateLimitError } from '../errors.ts';
+import { createResponseError, PetstoreError } from '../errors.ts';
 import { readRetryAfterSeconds } from '../transport/service-response.ts';
 import type { AppRouter, ErrorCode } from './router.ts';
 import type { TrpcResponse } from './trpc-fetch.ts';
@@ -11,10 +11,13 @@ import type { TrpcResponse } from './trpc-fetch.ts';
  * @returns `undefined` where there was no response: the service could not be reached, or the call was aborted
  */
 export function errorCodeOf(error: unknown): ErrorCode | undefined {
-  if (!isTRPCClientError<AppRouter>(error)) return undefined;
-  // Calls that are not sent, because the service has asked to wait, have no response.
-  return error.data?.errorCode ?? (error.cause instanceof RateLimitError ? 'rate_limit_exceeded' : undefined);
+  const { data, cause = error } = isTRPCClientError<AppRouter>(error) ? error : {};
+  // Subscriptions, and calls that are not sent because the service has asked to wait, have no response of tRPC's.
+  return data?.errorCode ?? (cause instanceof PetstoreError ? serviceCodeOf(cause) : undefined);
 }
+
+const serviceCodeOf = ({ status, code }: PetstoreError): ErrorCode | undefined =>
+  status === undefined || code === 'unexpected_response' ? undefined : (code as ErrorCode); // the service's own
 
 /**
  * The same failure as the REST client throws it, with `code`, `status`, `requestId` and `retryAfterSeconds`.

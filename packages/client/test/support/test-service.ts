@@ -35,6 +35,8 @@ export interface TestService extends AsyncDisposable {
   readonly persistence: Persistence;
   /** What came: method and URL, in order. */
   readonly requests: string[];
+  /** Breaks every connection. */
+  endConnections(): void;
   /** How many responses are neither complete nor cut off. */
   openResponses(): number;
   /** What becomes of the next requests, one for each; when there is none, all goes well. */
@@ -93,6 +95,7 @@ export async function startTestService({
     origin: `http://127.0.0.1:${port}`,
     persistence,
     requests,
+    endConnections: () => server.closeAllConnections(),
     openResponses: () => openResponses,
     faults,
     async [Symbol.asyncDispose]() {

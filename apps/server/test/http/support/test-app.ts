@@ -27,6 +27,8 @@ export interface TestAppOptions
   readonly orders?: number;
   /** Of a database that is as `prepareServerDatabase` leaves it. @default a new one */
   readonly databaseUrl?: string;
+  /** @default any that is free */
+  readonly port?: number;
   /** Puts a proxy between the server and PostgreSQL or Redis. @returns its address */
   readonly through?: (name: 'postgres' | 'redis', url: string) => Promise<string>;
   /** In place of the real parts, to make them fail or wait. */
@@ -118,7 +120,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     if (wrong.length > 0) throw new Error(`Answers were not as documented:\n${wrong.join('\n')}`);
   });
   resources.defer(() => app.close());
-  await app.listen({ port: 0, host: '127.0.0.1' });
+  await app.listen({ port: options.port ?? 0, host: '127.0.0.1' });
   const { port } = app.server.address() as AddressInfo; // a TCP listener
   origin = `http://127.0.0.1:${port}`;
   const held = resources.move();

@@ -1,5 +1,7 @@
 import { type OrderEvent, type OrderEventType, type OrderId, parseOrderEventId } from '@petstore/domain';
-import { tracked } from '@trpc/server';
+import { type TRPCSubscriptionProcedure, type TrackedEnvelope, tracked } from '@trpc/server';
+import type { ProcedureMeta } from '../../procedure-meta.ts';
+import type { TrpcErrorShape } from '../../trpc/format-error.ts';
 import { internalProcedure } from '../../trpc/trpc.ts';
 import { FollowOrderEventsInput } from './follow-order-events.contract.ts';
 
@@ -15,7 +17,13 @@ export interface FollowedOrderEvent {
 }
 
 /** Follows the changes of orders. It begins when nothing that is committed from then on is missed. */
-export const followOrderEvents = internalProcedure
+// The type is written out, because the inferred one would name an internal module of tRPC in the client's declarations.
+export const followOrderEvents: TRPCSubscriptionProcedure<{
+  input: { after?: string | undefined; lastEventId?: string | undefined } | undefined;
+  output: AsyncIterable<{ readonly id: string; readonly data: FollowedOrderEvent }, void>;
+  meta: ProcedureMeta;
+  errorShape: TrpcErrorShape;
+}> = internalProcedure
   .input(FollowOrderEventsInput)
   .subscription(async ({ ctx, input, signal = new AbortController().signal }) => {
     const after = parseOrderEventId(input?.lastEventId ?? input?.after ?? '') ?? 'now';
@@ -24,7 +32,9 @@ export const followOrderEvents = internalProcedure
     return track(events);
   });
 
-async function* track(batches: AsyncIterable<readonly OrderEvent[]>) {
+async function* track(
+  batches: AsyncIterable<readonly OrderEvent[]>,
+): AsyncGenerator<TrackedEnvelope<FollowedOrderEvent>, void> {
   for await (const batch of batches) {
     for (const event of batch) {
       const followed = followedOf(event);

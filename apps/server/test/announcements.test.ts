@@ -1,0 +1,42 @@
+import { once } from 'node:events';
+import { API_KEY_CHANGED_CHANNEL, type ApiKeyId } from '@petstore/domain';
+import { connectRedis } from '@petstore/rate-limit';
+import type { RedisTarget } from '@petstore/runtime';
+import { startRedisServer } from '@petstore/testing';
+import { expect, test, vi } from 'vitest';
+import { openAnnouncements } from '../src/operations/announcements.ts';
+
+const handlers = () => ({ onKeyChanged: vi.fn<(id: ApiKeyId) => void>(), onEvents: vi.fn<() => void>() });
+
+test('without a Redis a process hears itself', () => {
+  const own = handlers();
+  openAnnouncements(undefined, own, new AsyncDisposableStack())();
+  expect(own.onEvents).toHaveBeenCalledOnce();
+});
+
+test('processes hear each other and what the command line says, and again when Redis was away', async () => {
+  await using resources = new AsyncDisposableStack();
+  const { port } = resources.use(await startRedisServer());
+  const target: RedisTarget = { type: 'single', host: '127.0.0.1', port, database: 0, tls: false };
+  const [own, other] = [handlers(), handlers()];
+  const announce = openAnnouncements(target, own, resources);
+  openAnnouncements(target, other, resources);
+  await vi.waitFor(() => {
+    announce();
+    expect(other.onEvents).toHaveBeenCalled();
+  });
+  expect(own.onEvents).toHaveBeenCalled();
+  const redis = connectRedis(target);
+  resources.defer(() => redis.disconnect());
+  await once(redis, 'ready');
+  await redis.publish(API_KEY_CHANGED_CHANNEL, 'abcd1234');
+  await vi.waitFor(() =>
+    expect([own, other].map(({ onKeyChanged }) => onKeyChanged.mock.calls)).toEqual([[['abcd1234']], [['abcd1234']]]),
+  );
+  await redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+  other.onEvents.mockClear();
+  await vi.waitFor(() => {
+    announce();
+    expect(other.onEvents).toHaveBeenCalled();
+  });
+});

@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, expectTypeOf, test, vi } from 'vitest';
+import {
+  createPetstoreClient,
+  EventsExpiredError,
+  errorCodeOf,
+  InvalidRequestError,
+  type OrderEvent,
+  PermissionError,
+} from '../src/index.ts';
+import { scaledClock } from './support/scaled-clock.ts';
+import { type Fault, startTestService, type TestService } from './support/test-service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service[Symbol.asyncDispose]());
+beforeEach(() => {
+  service.requests.length = 0;
+  service.faults.length = 0;
+});
+
+/** Waits take a twentieth of their time. */
+const clientOf = ({ origin }: TestService, apiKey = 'internal') =>
+  createPetstoreClient({ baseUrl: origin, apiKey, clock: scaledClock(20), timeoutMs: 1_000_000 });
+
+/** Records as many events. */
+const generate = ({ persistence }: TestService, count: number) =>
+  persistence.orders.generateOrders({ count, seed: 1, now: new Date() });
+
+/** The ids of the next so many events. */
+async function takeIds(events: AsyncIterator<OrderEvent>, count: number): Promise<string[]> {
+  const ids: string[] = [];
+  while (ids.length < count) {
+    const { done, value } = await events.next();
+    if (done === true) throw new Error(`It ended after ${ids.length} events.`);
+    ids.push(value.id);
+  }
+  return ids;
+}
+
+const isFollowed = ({ persistence }: TestService, count = 1) =>
+  vi.waitFor(() => expect(persistence.events.followerCount).toBe(count));
+
+describe('client.events()', () => {
+  test('gives each change of an order, typed, with the order as it then was', async () => {
+    await using fresh = await startTestService();
+    const client = clientOf(fresh);
+    const events = client.events();
+    const first = events.next();
+    await isFollowed(fresh);
+    const placed = await client.orders.place.mutate({ petId: 2n ** 62n, quantity: 2 });
+    const shipped = await client.orders.ship.mutate({ orderId: placed.id });
+    expect((await first).value).toEqual({
+      id: '1',
+      type: 'order.placed',
+      orderId: placed.id,
+      at: placed.placedAt,
+      order: placed,
+    });
+    expect((await events.next()).value).toMatchObject({ id: '2', type: 'order.shipped', order: shipped });
+    expectTypeOf<OrderEvent['at']>().toEqualTypeOf<Date>();
+    expectTypeOf<OrderEvent['orderId']>().toExtend<bigint>();
+    await events.return();
+  });
+
+  test('begins behind `after`', async () => {
+    await using fresh = await startTestService();
+    await generate(fresh, 5);
+    const client = clientOf(fresh);
+    const all = client.events({ after: '0' });
+    expect(await takeIds(all, 5)).toEqual(['1', '2', '3', '4', '5']);
+    const rest = client.events({ after: '3' });
+    expect(await takeIds(rest, 2)).toEqual(['4', '5']);
+    await Promise.all([all.return(), rest.return()]);
+  });
+
+  test.each<[string, readonly Fault[]]>([
+    ['breaks off', ['cut-answer', 'cut-answer', 'cut-answer']],
+    ['is refused for a while', ['unavailable', 'overloaded', 'unavailable', 'overloaded']],
+  ])('misses nothing where its connection %s', async (_, faults) => {
+    await using fresh = await startTestService();
+    await generate(fresh, 20);
+    fresh.faults.push(...faults);
+    const events = clientOf(fresh).events({ after: '0' });
+    const ids = await takeIds(events, 12);
+    fresh.endConnections();
+    await generate(fresh, 5);
+    ids.push(...(await takeIds(events, 13)));
+    expect(ids).toEqual(Array.from({ length: 25 }, (__, index) => String(index + 1)));
+    expect(fresh.requests.length).toBeGreaterThan(faults.length + 1);
+    await events.return();
+  });
+
+  test('ends its request when its reader leaves the loop', async () => {
+    const follow = async () => {
+      for await (const { id } of clientOf(service).events()) {
+        expect(id).toMatch(/^\d+$/);
+        break;
+      }
+    };
+    const left = follow();
+    await isFollowed(service);
+    await generate(service, 3);
+    await left;
+    await isFollowed(service, 0);
+    expect(service.requests).toHaveLength(1);
+  });
+
+  test.each([
+    ['while it waits for an event', []],
+    ['while it waits to try again', ['overloaded', 'overloaded', 'overloaded', 'overloaded', 'overloaded']],
+  ] as const)('ends with the reason of its signal %s', async (_, faults) => {
+    service.faults.push(...faults);
+    const stop = new AbortController();
+    const ended = clientOf(service).events({ signal: stop.signal }).next();
+    await vi.waitUntil(() => service.requests.length > Math.min(faults.length, 2));
+    stop.abort(new Error('enough'));
+    await expect(ended).rejects.toThrow('enough');
+    await isFollowed(service, 0);
+  });
+
+  test('fails where trying again would not help', async () => {
+    await using fresh = await startTestService();
+    await generate(fresh, 2);
+    await fresh.persistence.events.deleteExpired(new Date(Date.now() + 1_000), new Date(), AbortSignal.timeout(10_000));
+    const next = (after: string, apiKey?: string) => clientOf(fresh, apiKey).events({ after }).next();
+    const expired = next('1');
+    await expect(expired).rejects.toThrow(EventsExpiredError);
+    await expect(expired).rejects.toMatchObject({ code: 'events_expired', status: 410, requestId: 'request-1' });
+    expect(errorCodeOf(await expired.catch((error: unknown) => error))).toBe('events_expired');
+    await expect(next('x')).rejects.toThrow(InvalidRequestError);
+    await expect(next('99')).rejects.toThrow(InvalidRequestError);
+    await expect(next('0', 'external')).rejects.toThrow(PermissionError);
+    await expect(next('0', 'nobody')).rejects.toMatchObject({ code: 'invalid_api_key', status: 401 });
+    expect(fresh.requests).toHaveLength(5);
+  });
+
+  test('reads only as fast as its reader', async () => {
+    await using fresh = await startTestService();
+    const count = 100_000;
+    await generate(fresh, count);
+    let delivered = 0;
+    const onDelivered = (part: number) => {
+      delivered += part;
+    };
+    fresh.persistence.events.observe({ onRead() {}, onDelivered });
+    const events = clientOf(fresh).events({ after: '0' });
+    await takeIds(events, 1);
+    let before = -1;
+    // Until all that is on the way between both is full.
+    await vi.waitFor(
+      () => {
+        const isStill = delivered === before;
+        before = delivered;
+        expect(isStill).toBe(true);
+      },
+      { interval: 1_000, timeout: 20_000 },
+    );
+    expect(delivered).toBeLessThan(count / 2);
+    expect((await takeIds(events, count - 1)).at(-1)).toBe(String(count));
+    await events.return();
+  });
+});
+
+describe('client.orders.events', () => {
+  test('gives the same to who subscribes, until the subscription is left', async () => {
+    await using fresh = await startTestService();
+    await generate(fresh, 2);
+    const ids: string[] = [];
+    fresh.faults.push('cut-answer');
+    const subscription = clientOf(fresh).orders.events.subscribe(
+      { after: '0' },
+      {
+        onData({ id, data }) {
+          expectTypeOf(data).toEqualTypeOf<OrderEvent>();
+          expect(data.id).toBe(id);
+          ids.push(id);
+        },
+      },
+    );
+    await vi.waitFor(() => expect(ids).toEqual(['1', '2']));
+    subscription.unsubscribe();
+    await isFollowed(fresh, 0);
+  });
+
+  test('tells who subscribes of an error', async () => {
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    clientOf(service, 'external').orders.events.subscribe(undefined, { onError: resolve });
+    expect(errorCodeOf(await promise)).toBe('insufficient_scope');
+  });
+});
