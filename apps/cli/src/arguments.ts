@@ -1,15 +1,20 @@
 import {
+  type Actor,
   type ApiKeyId,
+  actor,
   describeLimits,
   hasFixedLimits,
   isApiKeyText,
   LIMIT_MAX,
   LIMIT_MIN,
+  type OrderId,
+  orderId,
   PLAN_NAMES,
   PLAN_REASON_LENGTH_MAX,
   PLANS,
   type Plan,
   type PlanName,
+  parseInt64,
   parsePlanReason,
   parseRfc3339,
   type TemporaryPlan,
@@ -21,6 +26,28 @@ import { UsageError } from './errors.ts';
 export interface JsonFlag {
   readonly json?: true;
 }
+
+/** The option of commands that change orders or keys. */
+export interface ActorFlag {
+  readonly as?: Actor;
+}
+
+const OPERATOR_NAME = /^[^\p{Cc}\p{Zl}\p{Zp}]{1,100}$/u;
+
+/** @throws UsageError */
+function parseOperator(text: string): Actor {
+  const name = text.trim();
+  if (!OPERATOR_NAME.test(name)) throw new UsageError('--as must be one line of 1 to 100 printable characters');
+  return actor('operator', name);
+}
+
+/** Adds the option of {@link ActorFlag}. */
+export const addActorOption = (command: Command): Command =>
+  command.option(
+    '--as <name>',
+    'who does it, for the audit; you, by the name of your account, unless told',
+    parseOperator,
+  );
 
 /** Parses the text of an option. @throws UsageError */
 type OptionParser<Value> = (text: string) => Value;
@@ -112,6 +139,13 @@ export function parseApiKeyId(text: string): ApiKeyId {
   throw new UsageError(`ID must be the eight letters and digits that "keys list" shows${hint}`);
 }
 
+/** @throws UsageError */
+export function parseOrderId(text: string): OrderId {
+  const id = parseInt64(text);
+  if (id === undefined) throw new UsageError('--order must be the id of an order: a whole number of 64 bits');
+  return orderId(id);
+}
+
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 /**
@@ -120,17 +154,34 @@ const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
  * @throws UsageError where it is neither, or not between now and the year 10000
  */
 export function parseTime(option: string, text: string, now: Date, { allowNow = false } = {}): Date {
+  const time = readTime(option, text, now.getTime(), 1);
+  if (time < now || (time.getTime() === now.getTime() && !allowNow)) {
+    throw new UsageError(`${option} must be in the future`);
+  }
+  if (time.getUTCFullYear() > 9999) throw new UsageError(`${option} must be before the year 10000`);
+  return time;
+}
+
+/**
+ * Parses a duration that has passed (`30s`, `15m`, `24h`, `90d`), or a date-time of RFC 3339.
+ *
+ * @throws UsageError where it is neither
+ */
+export function parsePastTime(option: string, text: string, now: Date): Date {
+  const time = readTime(option, text, now.getTime(), -1);
+  if (time > now) throw new UsageError(`${option} must be in the past`);
+  if (time.getUTCFullYear() < 1) throw new UsageError(`${option} must be after the year 0`);
+  return time;
+}
+
+function readTime(option: string, text: string, nowMs: number, direction: 1 | -1): Date {
   const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
   const unitMs = UNITS_MS[unit as keyof typeof UNITS_MS]; // by the pattern
-  const time = count === undefined ? parseRfc3339(text) : new Date(now.getTime() + Number(count) * unitMs);
+  const time = count === undefined ? parseRfc3339(text) : new Date(nowMs + direction * Number(count) * unitMs);
   if (time === undefined || Number.isNaN(time.getTime())) {
     throw new UsageError(
       `${option} must be a duration such as 30s, 15m, 24h or 90d, or a date-time such as 2027-01-31T00:00:00Z`,
     );
   }
-  if (time < now || (time.getTime() === now.getTime() && !allowNow)) {
-    throw new UsageError(`${option} must be in the future`);
-  }
-  if (time.getUTCFullYear() > 9999) throw new UsageError(`${option} must be before the year 10000`);
   return time;
 }

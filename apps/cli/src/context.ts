@@ -1,4 +1,4 @@
-import type { Clock, RandomBytes } from '@petstore/domain';
+import type { Actor, Clock, RandomBytes } from '@petstore/domain';
 import type { Output } from './output.ts';
 import type { Session } from './session.ts';
 
@@ -10,6 +10,8 @@ export interface CommandContext {
   readonly userFolder: string;
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
+  /** The user of this machine. */
+  readonly operator: () => Actor;
   /** Runs work on a database that is up to date. */
   readonly withSession: <Value>(work: (session: Session) => Promise<Value>) => Promise<Value>;
   /** Runs work on the database as it is, migrated or not. */

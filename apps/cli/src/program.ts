@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { addAuditCommand } from './commands/audit.ts';
 import { addKeysCommands } from './commands/keys.ts';
 import { addLimitsCommands } from './commands/limits.ts';
 import { addMigrateCommand } from './commands/migrate.ts';
@@ -27,6 +28,7 @@ export function createProgram(context: CommandContext, { writeHelp, writeUsage }
   addLimitsCommands(program, context);
   addOrdersCommands(program, context);
   addPetsCommands(program, context);
+  addAuditCommand(program, context);
   addMigrateCommand(program, context);
   addJsonFlag(program);
   return program;

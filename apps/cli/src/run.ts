@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { StorageUnavailableError } from '@petstore/domain';
+import { userInfo } from 'node:os';
+import { type Actor, actor, StorageUnavailableError } from '@petstore/domain';
 import { ImportConflictError, SchemaError } from '@petstore/persistence';
 import { type Environment, RuntimeError, readStorageSettings, SettingsError } from '@petstore/runtime';
 import { CommanderError } from 'commander';
@@ -61,6 +62,7 @@ function createContext(invocation: Invocation, output: Output): CommandContext {
     userFolder: userFolderOf(environment, workingFolder),
     clock: () => new Date(),
     randomBytes,
+    operator: findOperator,
     withUnpreparedSession,
     withSession: (work) =>
       withUnpreparedSession(async (session) => {
@@ -74,6 +76,15 @@ function createContext(invocation: Invocation, output: Output): CommandContext {
 function userFolderOf(environment: Environment, workingFolder: string): string {
   const isScript = environment['npm_lifecycle_event'] === 'petstore';
   return (isScript ? environment['INIT_CWD'] : undefined) ?? workingFolder;
+}
+
+/** A container may run as a user that has no name. */
+function findOperator(): Actor {
+  try {
+    return actor('operator', userInfo().username);
+  } catch {
+    return actor('operator', `uid ${process.getuid?.()}`);
+  }
 }
 
 function reportError(error: unknown, output: Output): ExitCode {

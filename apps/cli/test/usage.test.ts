@@ -54,6 +54,15 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
     ['orders export', "missing required argument 'FILE'"],
     ['orders export - --format xml', 'Allowed choices are ndjson, csv'],
     ['pets import', "missing required argument 'FILE'"],
+    ['audit --order x', '--order must be the id of an order'],
+    ['audit --order 9223372036854775808', '--order must be the id of an order'],
+    ['audit --key abc', 'ID must be the eight letters and digits'],
+    ['audit --since yesterday', '--since must be a duration such as'],
+    ['audit --since 2099-01-01T00:00:00Z', '--since must be in the past'],
+    ['audit --since 999999999d', '--since must be'],
+    ['audit --limit 0', '--limit must be a whole number from 1'],
+    ['orders generate --count 1 --as a\u001bb', '--as must be one line of 1 to 100 printable characters'],
+    [`keys revoke abcdEFGH --as ${'n'.repeat(101)}`, '--as must be one line'],
     ['migrate --back', "unknown option '--back'"],
   ])('petstore %s', async (line, complaint) => {
     const { code, stdout, stderr } = await commandLine.run(line.split(' ').filter((word) => word !== ''));

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { appRouter, createAuthenticator, petsSunset, restRoutes } from '@petstore/api';
-import type { Clock } from '@petstore/domain';
+import { type ApiKeyId, type Clock, SERVICE_ACTOR } from '@petstore/domain';
 import { openPersistence } from '@petstore/persistence';
 import type { DemoKey } from './embedded/demo-keys.ts';
 import { openBackends } from './embedded/open-backends.ts';
@@ -101,11 +101,14 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   const persistence = resources.use(openPersistence({ databaseUrl: backends.databaseUrls, replica, onEventsRecorded }));
   resources.defer(() => clearTimeout(announcing));
   replicaReads.observe(persistence.replica);
-  const { apiKeys, orders, pets, events, migrations } = persistence;
+  const { apiKeys, orders, pets, events, audit, migrations } = persistence;
   const onBackgroundError = (err: unknown) => logger.error({ err }, 'a task in the background failed');
   const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError });
   const { instances, redisPrefix } = settings;
-  const limitsOptions = { redisPrefix, instances, reusePort, logger, counts: limitCounts };
+  const onBan = (keyId: ApiKeyId) => {
+    audit.recordBan({ action: 'ban.set', at: clock(), actor: SERVICE_ACTOR, keyId }).catch(onBackgroundError);
+  };
+  const limitsOptions = { redisPrefix, instances, reusePort, logger, counts: limitCounts, onBan };
   const limits = openLimits(backends.redis, limitsOptions, resources);
   const announcementHandlers = {
     onKeyChanged: authenticator.forget.bind(authenticator),

@@ -2,7 +2,7 @@ import type { ApiKeyId } from '@petstore/domain';
 import { apiKeySubject } from '@petstore/rate-limit';
 import { startRedisServer } from '@petstore/testing';
 import pino from 'pino';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { type LimitsOptions, openLimits } from '../src/operations/limits.ts';
 import { LimitCounts, RequestCounts } from '../src/operations/metrics.ts';
 import { renderMetrics } from '../src/operations/render-metrics.ts';
@@ -13,6 +13,7 @@ const optionsWith = (options: Partial<LimitsOptions>): LimitsOptions => ({
   reusePort: false,
   logger: pino({ level: 'silent' }),
   counts: new LimitCounts(),
+  onBan() {},
   ...options,
 });
 
@@ -31,13 +32,15 @@ test('without a Redis a ban is logged once, counted by level, and one of the key
   const lines: string[] = [];
   const counts = new LimitCounts();
   const logger = pino({ base: null }, { write: (line: string) => void lines.push(line) });
-  const { limiter } = openLimits(undefined, optionsWith({ logger, counts }), resources);
+  const onBan = vi.fn<(keyId: ApiKeyId) => void>();
+  const { limiter } = openLimits(undefined, optionsWith({ logger, counts, onBan }), resources);
   const keyId = 'aaaaaaaa' as ApiKeyId; // as a generated one
   const subject = apiKeySubject(keyId, { perMinute: 1, perDay: 1_000 });
   for (let i = 0; i < 300; i++) await limiter.check(subject, 1);
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([
     { level: 40, keyId, banLevel: 1, countedIn: 'process', msg: 'a key was banned' },
   ]);
+  expect(onBan.mock.calls).toEqual([[keyId]]);
   const text = renderMetrics(new RequestCounts(), counts);
   expect(text).toContain('\npetstore_bans_set_total{level="1"} 1\npetstore_bans_set_total{level="2"} 0\n');
   expect(text).toContain('\npetstore_keys_banned 1\n');

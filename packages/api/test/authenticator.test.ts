@@ -124,10 +124,14 @@ describe('a temporary plan', () => {
     const fixture = await openTestAuthenticator();
     const { id, text } = await fixture.createKey();
     const raise = (ms: number) =>
-      fixture.persistence.keyAdministration.setTemporaryPlan(id, {
-        plan: { name: 'business' },
-        until: new Date(fixture.clock().getTime() + ms),
-      });
+      fixture.persistence.keyAdministration.setTemporaryPlan(
+        id,
+        {
+          plan: { name: 'business' },
+          until: new Date(fixture.clock().getTime() + ms),
+        },
+        fixture.clock(),
+      );
     return { fixture, id, raise, authenticate: () => fixture.authenticator.authenticate(`Bearer ${text}`) };
   }
 

@@ -29,13 +29,13 @@ describe('a call that is made again with its idempotency key', () => {
   test('is refused as another call where its input differs, or its procedure', async () => {
     const { id } = await internal().place({ ...order, idempotencyKey: 'once' });
     const others = [
-      internal().place({ ...order, quantity: 3, idempotencyKey: 'once' }),
-      internal().place({ ...order, shipDate: new Date(0), idempotencyKey: 'once' }),
-      internal().cancel({ orderId: id, idempotencyKey: 'once' }),
-      internal().ship({ orderId: id, idempotencyKey: 'once' }),
+      () => internal().place({ ...order, quantity: 3, idempotencyKey: 'once' }),
+      () => internal().place({ ...order, shipDate: new Date(0), idempotencyKey: 'once' }),
+      () => internal().cancel({ orderId: id, idempotencyKey: 'once' }),
+      () => internal().ship({ orderId: id, idempotencyKey: 'once' }),
     ];
     for (const other of others) {
-      await expect(other).rejects.toMatchObject({
+      await expect(other()).rejects.toMatchObject({
         cause: { name: 'IdempotencyKeyReusedError' },
       });
     }

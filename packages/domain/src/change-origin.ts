@@ -29,15 +29,3 @@ export const SERVICE_ORIGIN: ChangeOrigin = { actor: SERVICE_ACTOR };
 export class IdempotencyKeyReusedError extends Error {
   override readonly name = 'IdempotencyKeyReusedError';
 }
-
-/** What happens to API keys, as it is recorded. */
-export const KEY_EVENT_ACTIONS = [
-  'key.created',
-  'key.rotated',
-  'key.revoked',
-  'key.plan_changed',
-  'ban.set',
-  'ban.lifted',
-] as const;
-
-export type KeyEventAction = (typeof KEY_EVENT_ACTIONS)[number];

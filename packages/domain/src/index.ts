@@ -1,4 +1,5 @@
 export * from './api-key.ts';
+export * from './audit.ts';
 export * from './change-origin.ts';
 export * from './decide-order.ts';
 export * from './ids.ts';

@@ -4,6 +4,7 @@ export type {
   KeyRotation,
   NewApiKey,
 } from './administration/api-key-administration.ts';
+export type { AuditTrail, BanEvent } from './administration/audit-trail.ts';
 export { ImportConflictError } from './bulk/batch-inserter.ts';
 export { type GenerateOptions, SEED_MAX } from './bulk/generate-orders.ts';
 export type { ImportOptions, ImportRecord, ImportResult, ImportSource } from './bulk/import-rows.ts';

@@ -1,5 +1,6 @@
 import type { ApiKeyStore } from '@petstore/domain';
 import type { ApiKeyAdministration } from './administration/api-key-administration.ts';
+import { type AuditTrail, createAuditTrail } from './administration/audit-trail.ts';
 import { openApiKeyAdministration } from './administration/open-api-key-administration.ts';
 import { SHORT_STATEMENT_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from './connection-config.ts';
 import { DatabaseServers, type OpenOptions } from './connections/database-servers.ts';
@@ -23,6 +24,7 @@ export interface Persistence extends AsyncDisposable {
   readonly events: OrderEventStore;
   readonly apiKeys: ApiKeyStore;
   readonly keyAdministration: ApiKeyAdministration;
+  readonly audit: AuditTrail;
   readonly migrations: Migrations;
   /** Where long lists have been read; `undefined` where there is no replica. */
   readonly replica: { readonly report: ReplicaReport } | undefined;
@@ -135,6 +137,7 @@ export function openPersistence({
     events,
     apiKeys: createApiKeyStore(pools),
     keyAdministration,
+    audit: createAuditTrail(servers, pools.writes),
     migrations: createMigrations(servers, pools.reads),
     replica,
     ping: () => ping(pools),

@@ -97,16 +97,16 @@ describe('a change of plan', () => {
   test('brings the new limits, and takes the old ones away', async () => {
     const { id, secret } = await createKey({ plan: ENTERPRISE });
     const { keyAdministration } = store.persistence;
-    expect(await keyAdministration.setPlan(id, { name: 'pro' })).toMatchObject({ lastingPlan: { name: 'pro' } });
+    expect(await keyAdministration.setPlan(id, { name: 'pro' }, NOW)).toMatchObject({ lastingPlan: { name: 'pro' } });
     expect((await find(secret))?.key.lastingPlan).toEqual({ name: 'pro' });
-    expect(await keyAdministration.setPlan(id, ENTERPRISE)).toMatchObject({ lastingPlan: ENTERPRISE });
+    expect(await keyAdministration.setPlan(id, ENTERPRISE, NOW)).toMatchObject({ lastingPlan: ENTERPRISE });
     expect((await find(secret))?.key.lastingPlan).toEqual(ENTERPRISE);
   });
 
   test('on a key that does not exist tells so', async () => {
     const { keyAdministration } = store.persistence;
-    expect(await keyAdministration.setPlan(NOBODY, { name: 'pro' })).toBeUndefined();
-    expect(await keyAdministration.setTemporaryPlan(NOBODY, SALE)).toBeUndefined();
+    expect(await keyAdministration.setPlan(NOBODY, { name: 'pro' }, NOW)).toBeUndefined();
+    expect(await keyAdministration.setTemporaryPlan(NOBODY, SALE, NOW)).toBeUndefined();
   });
 
   test.each<TemporaryPlan>([
@@ -117,7 +117,7 @@ describe('a change of plan', () => {
     const { id, secret, key } = await createKey({ plan: { name: 'pro' } });
     const { keyAdministration } = store.persistence;
     const raised = { ...key, temporaryPlan };
-    expect(await keyAdministration.setTemporaryPlan(id, temporaryPlan)).toEqual(raised);
+    expect(await keyAdministration.setTemporaryPlan(id, temporaryPlan, NOW)).toEqual(raised);
     expect(await find(secret)).toEqual({ key: raised });
     expect(await keyAdministration.findKey(id)).toEqual(raised);
     expect(await keyAdministration.listKeys()).toContainEqual(raised);
@@ -126,16 +126,16 @@ describe('a change of plan', () => {
   test('that is temporary replaces another such plan, limits and reason too', async () => {
     const { id, secret, key } = await createKey({ plan: ENTERPRISE });
     const { keyAdministration } = store.persistence;
-    await keyAdministration.setTemporaryPlan(id, { plan: ENTERPRISE, until: after(1), reason: reason('a sale') });
-    await keyAdministration.setTemporaryPlan(id, SALE);
+    await keyAdministration.setTemporaryPlan(id, { plan: ENTERPRISE, until: after(1), reason: reason('a sale') }, NOW);
+    await keyAdministration.setTemporaryPlan(id, SALE, NOW);
     expect(await find(secret)).toEqual({ key: { ...key, temporaryPlan: SALE } });
   });
 
   test('that lasts ends a temporary one', async () => {
     const { id, secret, key } = await createKey();
     const { keyAdministration } = store.persistence;
-    await keyAdministration.setTemporaryPlan(id, { plan: ENTERPRISE, until: after(1), reason: reason('a sale') });
-    expect(await keyAdministration.setPlan(id, { name: 'pro' })).toEqual({ ...key, lastingPlan: { name: 'pro' } });
+    await keyAdministration.setTemporaryPlan(id, { plan: ENTERPRISE, until: after(1), reason: reason('a sale') }, NOW);
+    expect(await keyAdministration.setPlan(id, { name: 'pro' }, NOW)).toEqual({ ...key, lastingPlan: { name: 'pro' } });
     expect(await find(secret)).toEqual({ key: { ...key, lastingPlan: { name: 'pro' } } });
   });
 });
@@ -146,7 +146,7 @@ describe('rotating', () => {
 
   test('keeps a temporary plan', async () => {
     const { id, key } = await createKey();
-    await store.persistence.keyAdministration.setTemporaryPlan(id, SALE);
+    await store.persistence.keyAdministration.setTemporaryPlan(id, SALE, NOW);
     const fresh = newSecret(id);
     const raised = { ...key, temporaryPlan: SALE };
     expect(await rotate(id, fresh, after(10), after(HOUR_MS))).toEqual({ ok: true, value: raised });

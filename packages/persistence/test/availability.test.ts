@@ -7,6 +7,7 @@ import {
   type OrderListing,
   orderId,
   petId,
+  SERVICE_ACTOR,
   SERVICE_ORIGIN,
   StorageUnavailableError,
 } from '@petstore/domain';
@@ -58,9 +59,12 @@ const WAYS = {
   'keyAdministration.rotateKey': ({ keyAdministration }) =>
     keyAdministration.rotateKey(NOBODY, { secretHash: randomBytes(32), now: NOW, overlapEndsAt: NOW }),
   'keyAdministration.revokeKey': ({ keyAdministration }) => keyAdministration.revokeKey(NOBODY, NOW),
-  'keyAdministration.setPlan': ({ keyAdministration }) => keyAdministration.setPlan(NOBODY, { name: 'pro' }),
+  'keyAdministration.setPlan': ({ keyAdministration }) => keyAdministration.setPlan(NOBODY, { name: 'pro' }, NOW),
   'keyAdministration.setTemporaryPlan': ({ keyAdministration }) =>
-    keyAdministration.setTemporaryPlan(NOBODY, { plan: { name: 'pro' }, until: NOW }),
+    keyAdministration.setTemporaryPlan(NOBODY, { plan: { name: 'pro' }, until: NOW }, NOW),
+  'audit.recordBan': ({ audit }) =>
+    audit.recordBan({ action: 'ban.set', at: NOW, actor: SERVICE_ACTOR, keyId: NOBODY }),
+  'audit.read': ({ audit }) => audit.read({ limit: 1 }),
   'events.followEvents': async ({ events }) => {
     const stop = new AbortController();
     await events.followEvents('now', stop.signal);

@@ -148,7 +148,7 @@ describe('a database of the release before temporary plans', () => {
     expect(await persistence.apiKeys.findSecret(secretHash)).toEqual({ key });
 
     const temporaryPlan = { plan: { name: 'business' }, until: new Date(NOW.getTime() + 1) } as const;
-    await keyAdministration.setTemporaryPlan(id, temporaryPlan);
+    await keyAdministration.setTemporaryPlan(id, temporaryPlan, NOW);
     expect(await former.findSecret(secretHash)).toEqual(before);
     await former.setPlan(id, 'pro');
     expect(await persistence.apiKeys.findSecret(secretHash)).toEqual({

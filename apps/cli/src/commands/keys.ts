@@ -10,6 +10,8 @@ import {
 } from '@petstore/domain';
 import type { Command } from 'commander';
 import {
+  type ActorFlag,
+  addActorOption,
   addPlanOptions,
   type JsonFlag,
   type PlanFlags,
@@ -25,24 +27,26 @@ import { type Output, renderTable } from '../output.ts';
 import type { Session } from '../session.ts';
 import { announceKeyChange, findKey, rejectKey } from './stored-key.ts';
 
-interface CreateFlags extends PlanFlags, JsonFlag {
+interface CreateFlags extends PlanFlags, ActorFlag, JsonFlag {
   readonly name: string;
   readonly internal?: true;
   readonly expires?: string;
 }
 
-interface RotateFlags extends JsonFlag {
+interface RotateFlags extends ActorFlag, JsonFlag {
   readonly overlap: string;
 }
 
-interface SetPlanFlags extends PlanFlags, TemporaryPlanFlags, JsonFlag {}
+interface RevokeFlags extends ActorFlag, JsonFlag {}
+
+interface SetPlanFlags extends PlanFlags, TemporaryPlanFlags, ActorFlag, JsonFlag {}
 
 const NAME_LENGTH_MAX = 200;
 
 /** `petstore keys`: who may call, and how much. */
 export function addKeysCommands(program: Command, context: CommandContext): void {
   const keys = program.command('keys').description('create, show, rotate and revoke API keys');
-  addPlanOptions(keys.command('create').description('create a key; it is shown only once'))
+  addActorOption(addPlanOptions(keys.command('create').description('create a key; it is shown only once')))
     .option('--name <name>', 'what the key is for', '')
     .option('--internal', 'let it place, ship and complete orders over tRPC')
     .option('--expires <when>', 'when it expires: 90d, or a date-time')
@@ -56,25 +60,25 @@ export function addKeysCommands(program: Command, context: CommandContext): void
     .description('show a key')
     .argument('<ID>', '', parseApiKeyId)
     .action((id: ApiKeyId, flags: JsonFlag) => showKey(context, id, flags));
-  keys
-    .command('rotate')
+  addActorOption(keys.command('rotate'))
     .description('replace the secret of a key; the old one stays valid for a while')
     .argument('<ID>', '', parseApiKeyId)
     .option('--overlap <duration>', 'how long the old secret stays valid: 24h, or a date-time', '24h')
     .action((id: ApiKeyId, flags: RotateFlags) => rotateKey(context, id, flags));
-  keys
-    .command('revoke')
+  addActorOption(keys.command('revoke'))
     .description('revoke a key permanently, on all servers')
     .argument('<ID>', '', parseApiKeyId)
-    .action((id: ApiKeyId, flags: JsonFlag) => revokeKey(context, id, flags));
-  addPlanOptions(keys.command('set-plan').description('change the plan of a key, permanently or temporarily'))
+    .action((id: ApiKeyId, flags: RevokeFlags) => revokeKey(context, id, flags));
+  addActorOption(addPlanOptions(keys.command('set-plan')))
+    .description('change the plan of a key, permanently or temporarily')
     .argument('<ID>', '', parseApiKeyId)
     .option('--until <when>', 'when the key is back on its lasting plan: 24h, or a date-time')
     .option('--reason <text>', 'why the plan is temporary, for operators to read')
     .action((id: ApiKeyId, flags: SetPlanFlags) => setPlan(context, id, flags));
 }
 
-async function createKey({ clock, randomBytes, withSession, output }: CommandContext, flags: CreateFlags) {
+async function createKey(context: CommandContext, flags: CreateFlags) {
+  const { clock, randomBytes, operator, withSession, output } = context;
   const plan = parsePlan(flags);
   if (flags.name.length > NAME_LENGTH_MAX) {
     throw new UsageError(`--name must have at most ${NAME_LENGTH_MAX} characters`);
@@ -86,19 +90,19 @@ async function createKey({ clock, randomBytes, withSession, output }: CommandCon
   const kind = flags.internal === true ? 'internal' : 'external';
   const newKey = { id, name: flags.name, kind, plan, createdAt, ...(expiresAt && { expiresAt }) } as const;
   const key = await withSession(({ persistence }) =>
-    persistence.keyAdministration.createKey(newKey, hashApiKeyText(text)),
+    persistence.keyAdministration.createKey(newKey, hashApiKeyText(text), flags.as ?? operator()),
   );
   await printKeyText(output, keyRow(key, createdAt), text, flags);
 }
 
 async function rotateKey(context: CommandContext, id: ApiKeyId, flags: RotateFlags) {
-  const { clock, randomBytes, withSession, output } = context;
+  const { clock, randomBytes, operator, withSession, output } = context;
   const now = clock();
   const overlapEndsAt = parseTime('--overlap', flags.overlap, now, { allowNow: true });
   const text = generateApiKeyText('live', id, randomBytes); // whether it was live or test is not stored
   const key = await withSession(async (session) => {
     const rotation = { secretHash: hashApiKeyText(text), now, overlapEndsAt };
-    const decision = await session.persistence.keyAdministration.rotateKey(id, rotation);
+    const decision = await session.persistence.keyAdministration.rotateKey(id, rotation, flags.as ?? operator());
     if (!decision.ok) rejectKey(decision.reason, id);
     await announceKeyChange(session, id, output);
     return decision.value;
@@ -119,16 +123,20 @@ async function listKeys({ clock, withSession, output }: CommandContext, { json }
 const showKey = (context: CommandContext, id: ApiKeyId, flags: JsonFlag) =>
   printKey(context, flags, (session) => findKey(session, id));
 
-const revokeKey = (context: CommandContext, id: ApiKeyId, flags: JsonFlag) =>
-  changeKey(context, id, flags, ({ persistence }) => persistence.keyAdministration.revokeKey(id, context.clock()));
+const revokeKey = (context: CommandContext, id: ApiKeyId, flags: RevokeFlags) =>
+  changeKey(context, id, flags, ({ persistence }) =>
+    persistence.keyAdministration.revokeKey(id, context.clock(), flags.as ?? context.operator()),
+  );
 
 function setPlan(context: CommandContext, id: ApiKeyId, flags: SetPlanFlags) {
   const plan = parsePlan(flags);
-  const temporaryPlan = parseTemporaryPlan(plan, flags, context.clock());
+  const now = context.clock();
+  const temporaryPlan = parseTemporaryPlan(plan, flags, now);
+  const actor = flags.as ?? context.operator();
   return changeKey(context, id, flags, ({ persistence: { keyAdministration } }) =>
     temporaryPlan === undefined
-      ? keyAdministration.setPlan(id, plan)
-      : keyAdministration.setTemporaryPlan(id, temporaryPlan),
+      ? keyAdministration.setPlan(id, plan, now, actor)
+      : keyAdministration.setTemporaryPlan(id, temporaryPlan, now, actor),
   );
 }
 

@@ -8,12 +8,14 @@ import {
   type WindowStatus,
 } from '@petstore/rate-limit';
 import type { Command } from 'commander';
-import { type JsonFlag, parseApiKeyId } from '../arguments.ts';
+import { type ActorFlag, addActorOption, type JsonFlag, parseApiKeyId } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { CommandError } from '../errors.ts';
 import { renderTable } from '../output.ts';
 import type { Session } from '../session.ts';
 import { findKey } from './stored-key.ts';
+
+interface LiftFlags extends ActorFlag, JsonFlag {}
 
 /** `petstore limits` and `petstore bans`: what keys have used, and which are banned. */
 export function addLimitsCommands(program: Command, context: CommandContext): void {
@@ -28,11 +30,10 @@ export function addLimitsCommands(program: Command, context: CommandContext): vo
     .command('list')
     .description('show the banned keys, those with the longest wait first')
     .action((flags: JsonFlag) => listBans(context, flags));
-  bans
-    .command('lift')
+  addActorOption(bans.command('lift'))
     .description('lift the ban of a key and forget its refusals; running servers follow within 5 s')
     .argument('<ID>', '', parseApiKeyId)
-    .action((id: ApiKeyId, flags: JsonFlag) => liftBan(context, id, flags));
+    .action((id: ApiKeyId, flags: LiftFlags) => liftBan(context, id, flags));
 }
 
 async function showLimits({ clock, withSession, output }: CommandContext, id: ApiKeyId, { json }: JsonFlag) {
@@ -57,10 +58,14 @@ async function listBans({ withSession, output }: CommandContext, { json }: JsonF
   else await output.write(renderTable(rows));
 }
 
-async function liftBan({ withSession, output }: CommandContext, id: ApiKeyId, { json }: JsonFlag) {
+async function liftBan(context: CommandContext, id: ApiKeyId, { json, as: actor = context.operator() }: LiftFlags) {
+  const { clock, withSession, output } = context;
   const ban = await withSession(async (session) => {
     await findKey(session, id);
-    return withLimits(session, (limits) => limits.liftBan(id));
+    const lifted = await withLimits(session, (limits) => limits.liftBan(id));
+    const event = { action: 'ban.lifted', at: clock(), actor, keyId: id } as const;
+    if (lifted !== undefined) await session.persistence.audit.recordBan(event);
+    return lifted;
   });
   if (json) {
     const lifted = ban !== undefined;

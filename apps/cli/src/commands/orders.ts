@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { ORDER_STATUSES, type Order, type OrderStatus } from '@petstore/domain';
 import { SEED_MAX } from '@petstore/persistence';
 import { type Command, Option } from 'commander';
-import { integerParser, type JsonFlag } from '../arguments.ts';
+import { type ActorFlag, addActorOption, integerParser, type JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { type OrderFormatName, writeOrders } from '../export/order-formats.ts';
 import { replaceFile } from '../export/output-file.ts';
@@ -13,7 +13,9 @@ import { type ImportFlags, runImport } from './import-command.ts';
 const COUNT_MAX = 1_000_000_000;
 const parseSeed = integerParser('--seed', 0, SEED_MAX);
 
-interface GenerateFlags extends JsonFlag {
+interface ImportOrdersFlags extends ImportFlags, ActorFlag {}
+
+interface GenerateFlags extends ActorFlag, JsonFlag {
   readonly count: number;
   readonly seed?: number;
 }
@@ -31,13 +33,11 @@ const statusOption = () => new Option('--status <status>', 'only orders of this 
 /** `petstore orders`: many orders at once. */
 export function addOrdersCommands(program: Command, context: CommandContext): void {
   const orders = program.command('orders').description('import, export, list and generate orders');
-  orders
-    .command('import <FILE>')
+  addActorOption(orders.command('import <FILE>'))
     .description('import orders from NDJSON, a JSON array or CSV with a header; - reads standard input')
     .option('--skip-bad', 'import the valid lines when others are invalid')
-    .action((file: string, flags: ImportFlags) => importOrders(context, file, flags));
-  orders
-    .command('generate')
+    .action((file: string, flags: ImportOrdersFlags) => importOrders(context, file, flags));
+  addActorOption(orders.command('generate'))
     .description('create pending orders')
     .requiredOption('--count <n>', 'how many', integerParser('--count', 1, COUNT_MAX))
     .option('--seed <s>', `a whole number from 0 to ${SEED_MAX}: the same seed gives the same orders`, parseSeed)
@@ -55,20 +55,24 @@ export function addOrdersCommands(program: Command, context: CommandContext): vo
     .action((file: string, flags: ExportFlags) => exportOrders(context, file, flags));
 }
 
-function importOrders(context: CommandContext, file: string, flags: ImportFlags) {
+function importOrders(context: CommandContext, file: string, flags: ImportOrdersFlags) {
   const now = context.clock();
+  const origin = { actor: flags.as ?? context.operator() };
   return runImport<Order>(context, file, flags, ({ persistence }) => ({
     shape: { fields: ORDER_FIELDS, required: REQUIRED_ORDER_FIELDS },
     read: (fields) => readOrder(fields, now),
-    store: (records, options) => persistence.orders.importOrders(records, options),
+    store: (records, options) => persistence.orders.importOrders(records, { ...options, origin }),
   }));
 }
 
-async function generateOrders({ clock, withSession, output }: CommandContext, { count, seed, json }: GenerateFlags) {
+async function generateOrders(context: CommandContext, flags: GenerateFlags) {
+  const { clock, operator, withSession, output } = context;
+  const { count, seed, as: actor = operator(), json } = flags;
   const options = {
     count,
     seed: seed ?? randomInt(SEED_MAX),
     now: clock(),
+    origin: { actor },
     onProgress: (done: number) => output.progress(`${done.toLocaleString('en')} of ${count} generated`),
   };
   const inserted = await withSession(({ persistence }) => persistence.orders.generateOrders(options));

@@ -1,3 +1,4 @@
+import type { ApiKeyId } from '@petstore/domain';
 import {
   BanWatch,
   connectRedis,
@@ -35,6 +36,8 @@ export interface LimitsOptions {
   readonly reusePort: boolean;
   readonly logger: Logger;
   readonly counts: LimitCounts;
+  /** Told of each ban of a key once, among all servers. */
+  readonly onBan: (keyId: ApiKeyId) => void;
 }
 
 const NO_SHARED_REDIS =
@@ -53,10 +56,10 @@ const EVICTION_RISKS: Readonly<Record<string, string>> = {
  */
 export function openLimits(
   target: RedisTarget | undefined,
-  { redisPrefix, instances, reusePort, logger, counts }: LimitsOptions,
+  { redisPrefix, instances, reusePort, logger, counts, onBan }: LimitsOptions,
   resources: AsyncDisposableStack,
 ): Limits {
-  const observer = createObserver(logger, counts);
+  const observer = createObserver({ logger, counts, onBan });
   if (target === undefined) {
     if (reusePort) throw new RuntimeError(NO_SHARED_REDIS);
     const limiter = new InProcessLimiter({ nowMs: Date.now, observer });
@@ -105,12 +108,17 @@ export function openLimits(
 }
 
 /** Counts what the limiter does, and logs each ban once. */
-const createObserver = (logger: Logger, counts: LimitCounts): LimiterObserver => ({
+const createObserver = ({
+  logger,
+  counts,
+  onBan,
+}: Pick<LimitsOptions, 'logger' | 'counts' | 'onBan'>): LimiterObserver => ({
   onDecision: counts.countCheck.bind(counts),
   onRedisCall: counts.observeRedisCall.bind(counts),
   onBan({ countedIn, ...ban }) {
     counts.countBan(ban.level);
     logger.warn({ ...describeBan(ban), countedIn }, 'a key was banned');
+    onBan(ban.keyId);
   },
 });
 

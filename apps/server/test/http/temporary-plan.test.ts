@@ -14,10 +14,14 @@ const look = (app: TestApp, key: string) => app.fetch('/v1/pets/1', { key });
 const limitPerMinute = (app: TestApp, key: string) => query(app, 'limits.current', undefined, { key });
 
 const raise = (app: TestApp, id: Awaited<ReturnType<typeof createKey>>['id'], clock: ManualClock) =>
-  app.persistence.keyAdministration.setTemporaryPlan(id, {
-    plan: { name: 'business' },
-    until: new Date(clock().getTime() + HOUR_MS),
-  });
+  app.persistence.keyAdministration.setTemporaryPlan(
+    id,
+    {
+      plan: { name: 'business' },
+      until: new Date(clock().getTime() + HOUR_MS),
+    },
+    clock(),
+  );
 
 describe('a temporary plan', () => {
   test('raises the limits within 5 s, and takes them back at its end, in headers and in limits.current', async () => {
@@ -67,10 +71,14 @@ describe('a temporary plan', () => {
     const list = () => app.fetch('/v1/store/orders', { key });
     const lists = await Promise.all(Array.from({ length: 4 }, list));
     await expectError(await list(), 'rate_limit_exceeded');
-    await app.persistence.keyAdministration.setTemporaryPlan(id, {
-      plan: planOf(1_000),
-      until: new Date(Date.now() + HOUR_MS),
-    });
+    await app.persistence.keyAdministration.setTemporaryPlan(
+      id,
+      {
+        plan: planOf(1_000),
+        until: new Date(Date.now() + HOUR_MS),
+      },
+      new Date(),
+    );
     app.forgetKey(id);
     lists.push(...(await Promise.all(Array.from({ length: 12 }, list))));
     const statuses = lists.map(({ status }) => status);

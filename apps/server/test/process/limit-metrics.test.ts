@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { SERVICE_ACTOR } from '@petstore/domain';
+import { openPersistence } from '@petstore/persistence';
 import { connectToAdministrate } from '@petstore/rate-limit';
 import { startRedisServer } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -98,6 +100,9 @@ describe('two servers on one Redis', () => {
       },
     ]);
     expect(await total('petstore_bans_set_total{level="1"}')).toBe(1);
+    await using persistence = openPersistence({ databaseUrl: database.url });
+    const audited = () => persistence.audit.read({ keyId: id, limit: 1 });
+    await expect.poll(audited).toEqual([{ at: expect.any(Date), action: 'ban.set', keyId: id, actor: SERVICE_ACTOR }]);
     await vi.waitFor(async () => expect(await total('petstore_keys_banned')).toBe(2), PATIENTLY);
     for (const { stdout } of servers) expect(stdout).not.toContain(text.slice(-20));
   });

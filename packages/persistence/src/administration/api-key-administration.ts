@@ -1,9 +1,20 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { InferEntity } from '@mikro-orm/core';
 import { LockMode } from '@mikro-orm/core';
 import type { EntityManager, MikroORM } from '@mikro-orm/postgresql';
-import type { ApiKey, ApiKeyId, KeyPlans, Plan, Result, TemporaryPlan } from '@petstore/domain';
+import {
+  type Actor,
+  type ApiKey,
+  type ApiKeyId,
+  type KeyEventAction,
+  type KeyPlans,
+  type Plan,
+  type Result,
+  SERVICE_ACTOR,
+  type TemporaryPlan,
+} from '@petstore/domain';
 import type { DatabaseServers } from '../connections/database-servers.ts';
-import { ApiKeyEntity, ApiKeySecretEntity } from '../schema/entities.ts';
+import { ApiKeyEntity, ApiKeySecretEntity, KeyEventEntity } from '../schema/entities.ts';
 import { createOrm } from '../schema/orm.ts';
 import { columnsOfLastingPlan, columnsOfTemporaryPlan, plansOfColumns } from '../statements/plan-columns.ts';
 import { translatingErrors } from '../storage-error.ts';
@@ -22,20 +33,23 @@ export interface KeyRotation {
   readonly overlapEndsAt: Date;
 }
 
-/** What operators do with keys. The text of a key never comes here, only its hash. */
+/**
+ * What operators do with keys. The text of a key never comes here, only its hash. Each change is recorded with its actor,
+ * the service unless told.
+ */
 export interface ApiKeyAdministration {
-  createKey(key: NewApiKey, secretHash: Uint8Array): Promise<ApiKey>;
+  createKey(key: NewApiKey, secretHash: Uint8Array, actor?: Actor): Promise<ApiKey>;
   /** Newest first. */
   listKeys(): Promise<readonly ApiKey[]>;
   findKey(id: ApiKeyId): Promise<ApiKey | undefined>;
   /** Adds a secret to a key. Limits, refusals and bans belong to the id, which stays. */
-  rotateKey(id: ApiKeyId, rotation: KeyRotation): Promise<Result<ApiKey, ApiKeyReason>>;
+  rotateKey(id: ApiKeyId, rotation: KeyRotation, actor?: Actor): Promise<Result<ApiKey, ApiKeyReason>>;
   /** For good. Revoking once more changes nothing. */
-  revokeKey(id: ApiKeyId, now: Date): Promise<ApiKey | undefined>;
+  revokeKey(id: ApiKeyId, now: Date, actor?: Actor): Promise<ApiKey | undefined>;
   /** Sets the lasting plan, and ends a temporary one. */
-  setPlan(id: ApiKeyId, plan: Plan): Promise<ApiKey | undefined>;
+  setPlan(id: ApiKeyId, plan: Plan, now: Date, actor?: Actor): Promise<ApiKey | undefined>;
   /** Replaces the temporary plan. The lasting one stays, and is in force again when this one ends. */
-  setTemporaryPlan(id: ApiKeyId, temporaryPlan: TemporaryPlan): Promise<ApiKey | undefined>;
+  setTemporaryPlan(id: ApiKeyId, temporaryPlan: TemporaryPlan, now: Date, actor?: Actor): Promise<ApiKey | undefined>;
 }
 
 /** When the server gives a statement of the administration up, in milliseconds. */
@@ -55,11 +69,12 @@ export class OrmApiKeyAdministration implements ApiKeyAdministration {
     return this.#orm.close();
   }
 
-  createKey(key: NewApiKey, secretHash: Uint8Array): Promise<ApiKey> {
+  createKey(key: NewApiKey, secretHash: Uint8Array, actor: Actor = SERVICE_ACTOR): Promise<ApiKey> {
     return this.#transaction(async (em) => {
       const { plan, expiresAt, ...facts } = key;
       const row = em.create(ApiKeyEntity, { ...facts, expiresAt, ...columnsOfLastingPlan(plan) });
       em.create(ApiKeySecretEntity, { hash: Buffer.from(secretHash), key: row, createdAt: key.createdAt });
+      record(em, row, { action: 'key.created', at: key.createdAt, actor });
       await em.flush();
       return keyOfRow(row);
     });
@@ -79,7 +94,11 @@ export class OrmApiKeyAdministration implements ApiKeyAdministration {
     });
   }
 
-  rotateKey(id: ApiKeyId, { secretHash, now, overlapEndsAt }: KeyRotation): Promise<Result<ApiKey, ApiKeyReason>> {
+  rotateKey(
+    id: ApiKeyId,
+    { secretHash, now, overlapEndsAt }: KeyRotation,
+    actor: Actor = SERVICE_ACTOR,
+  ): Promise<Result<ApiKey, ApiKeyReason>> {
     return this.#transaction(async (em) => {
       const row = await lockKey(em, id);
       if (row === null) return { ok: false, reason: 'key_not_found' };
@@ -93,36 +112,46 @@ export class OrmApiKeyAdministration implements ApiKeyAdministration {
         { expiresAt: overlapEndsAt },
       );
       em.create(ApiKeySecretEntity, { hash: Buffer.from(secretHash), key: row, createdAt: now });
+      record(em, row, { action: 'key.rotated', at: now, actor });
       await em.flush();
       return { ok: true, value: key };
     });
   }
 
-  revokeKey(id: ApiKeyId, now: Date): Promise<ApiKey | undefined> {
-    return this.#change(id, (row) => {
+  revokeKey(id: ApiKeyId, now: Date, actor: Actor = SERVICE_ACTOR): Promise<ApiKey | undefined> {
+    return this.#change(id, { action: 'key.revoked', at: now, actor }, (row) => {
       row.revokedAt ??= now;
     });
   }
 
-  setPlan(id: ApiKeyId, plan: Plan): Promise<ApiKey | undefined> {
-    return this.#change(id, (row) => {
+  setPlan(id: ApiKeyId, plan: Plan, now: Date, actor: Actor = SERVICE_ACTOR): Promise<ApiKey | undefined> {
+    return this.#change(id, { action: 'key.plan_changed', at: now, actor }, (row) => {
       Object.assign(row, columnsOfLastingPlan(plan));
     });
   }
 
-  setTemporaryPlan(id: ApiKeyId, temporaryPlan: TemporaryPlan): Promise<ApiKey | undefined> {
-    return this.#change(id, (row) => {
+  setTemporaryPlan(
+    id: ApiKeyId,
+    temporaryPlan: TemporaryPlan,
+    now: Date,
+    actor: Actor = SERVICE_ACTOR,
+  ): Promise<ApiKey | undefined> {
+    return this.#change(id, { action: 'key.plan_changed', at: now, actor }, (row) => {
       Object.assign(row, columnsOfTemporaryPlan(temporaryPlan));
     });
   }
 
-  #change(id: ApiKeyId, change: (row: ApiKeyRow) => void): Promise<ApiKey | undefined> {
+  /** Records the event where something is different afterwards. */
+  #change(id: ApiKeyId, event: KeyEvent, change: (row: ApiKeyRow) => void): Promise<ApiKey | undefined> {
     return this.#transaction(async (em) => {
       const row = await lockKey(em, id);
       if (row === null) return undefined;
+      const before = keyOfRow(row);
       change(row);
+      const after = keyOfRow(row);
+      if (!isDeepStrictEqual(before, after)) record(em, row, event);
       await em.flush();
-      return keyOfRow(row);
+      return after;
     });
   }
 
@@ -130,6 +159,15 @@ export class OrmApiKeyAdministration implements ApiKeyAdministration {
     return translatingErrors(() => this.#orm.em.fork().transactional(work));
   }
 }
+
+interface KeyEvent {
+  readonly action: KeyEventAction;
+  readonly at: Date;
+  readonly actor: Actor;
+}
+
+const record = (em: EntityManager, { id }: ApiKeyRow, event: KeyEvent) =>
+  em.create(KeyEventEntity, { keyId: id, ...event });
 
 const lockKey = (em: EntityManager, id: ApiKeyId) =>
   em.findOne(ApiKeyEntity, id, { lockMode: LockMode.PESSIMISTIC_WRITE });

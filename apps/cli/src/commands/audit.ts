@@ -1,0 +1,50 @@
+import type { ApiKeyId, AuditEntry, OrderId } from '@petstore/domain';
+import type { Command } from 'commander';
+import { integerParser, type JsonFlag, parseApiKeyId, parseOrderId, parsePastTime } from '../arguments.ts';
+import type { CommandContext } from '../context.ts';
+import { renderTable } from '../output.ts';
+
+interface AuditFlags extends JsonFlag {
+  readonly order?: OrderId;
+  readonly key?: ApiKeyId;
+  readonly since?: string;
+  readonly limit: number;
+}
+
+const LIMIT_MAX = 1_000_000;
+
+/** `petstore audit`: who changed what. */
+export function addAuditCommand(program: Command, context: CommandContext): void {
+  program
+    .command('audit')
+    .description('show who changed which order or key, and when, the newest first')
+    .option('--order <id>', 'only changes of this order', parseOrderId)
+    .option('--key <id>', 'only what this key has done, and what was done to it', parseApiKeyId)
+    .option('--since <when>', 'not before: 24h ago, or a date-time')
+    .option('--limit <n>', 'how many at most', integerParser('--limit', 1, LIMIT_MAX), 100)
+    .action((flags: AuditFlags) => showAudit(context, flags));
+}
+
+async function showAudit({ clock, withSession, output }: CommandContext, flags: AuditFlags) {
+  const { order: orderId, key: keyId, limit, json } = flags;
+  const since = flags.since === undefined ? undefined : parsePastTime('--since', flags.since, clock());
+  const entries = await withSession(({ persistence }) => persistence.audit.read({ orderId, keyId, since, limit }));
+  if (json) await output.write(`[${entries.map(jsonOf).join(',')}]\n`);
+  else if (entries.length === 0) output.message('Nothing was changed.');
+  else await output.write(renderTable(entries.map(rowOf)));
+}
+
+const rowOf = ({ at, action, orderId, keyId, actor, requestId }: AuditEntry) => ({
+  at: at.toISOString(),
+  action,
+  order: orderId?.toString() ?? null,
+  key: keyId ?? null,
+  actor,
+  request: requestId ?? null,
+});
+
+function jsonOf({ at, action, orderId, keyId, actor, requestId }: AuditEntry): string {
+  const rest = JSON.stringify({ keyId: keyId ?? null, actor, requestId: requestId ?? null }).slice(1);
+  // JSON.stringify has no bigint.
+  return `{"at":"${at.toISOString()}","action":"${action}","orderId":${orderId ?? null},${rest}`;
+}

@@ -1,0 +1,147 @@
+import { userInfo } from 'node:os';
+import { type Actor, actor, orderId, petId } from '@petstore/domain';
+import { apiKeySubject, connectRedis, createResilientLimiter } from '@petstore/rate-limit';
+import { readStorageSettings } from '@petstore/runtime';
+import { createTestRedis } from '@petstore/testing';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { expectKey, useTestCommandLine } from './support.ts';
+
+const commandLine = useTestCommandLine();
+beforeEach(() => commandLine.clear());
+
+const ME = `operator:${userInfo().username}`;
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+const audit = (...args: string[]) => commandLine.json(['audit', ...args]);
+const actionsOf = async (...args: string[]) =>
+  ((await audit(...args)) as { action: string; actor: string }[]).map((entry) => `${entry.action} ${entry.actor}`);
+
+const createKey = async (...args: string[]) =>
+  expectKey(await commandLine.json(['keys', 'create', '--plan', 'free', ...args]));
+
+const LIMITS = { perMinute: 1, perDay: 1_000 };
+
+/** Continues after a 429, as only a client that ignores it does. */
+async function getBanned(id: Parameters<typeof apiKeySubject>[0], redisUrl: string): Promise<void> {
+  const { redis: target } = readStorageSettings({ REDIS_URL: redisUrl }, commandLine.folder);
+  if (target === undefined) throw new Error('REDIS_URL is set');
+  const redis = connectRedis(target);
+  const limiter = createResilientLimiter({ redis, timeoutMs: 20_000 });
+  try {
+    await limiter.started;
+    const request = async () => (await limiter.check(apiKeySubject(id, LIMITS), 1)).outcome;
+    await expect.poll(request, { timeout: 20_000, interval: 0 }).toBe('api_key_banned');
+  } finally {
+    limiter.close();
+    redis.disconnect();
+  }
+}
+
+describe('audit', () => {
+  test('tells each change of a key, newest first, of which nothing is secret', async () => {
+    const { id, key } = await createKey('--name', 'till 3');
+    await commandLine.json(['keys', 'set-plan', id, '--plan', 'pro', '--as', 'Ada Lovelace']);
+    const rotated = expectKey(await commandLine.json(['keys', 'rotate', id]));
+    await commandLine.json(['keys', 'set-plan', id, '--plan', 'business', '--until', '1h', '--as', 'Ada Lovelace']);
+    await commandLine.json(['keys', 'revoke', id, '--as', 'grace']);
+    const entries = await audit('--key', id);
+    const entry = (action: string, who: string) => ({
+      at: expect.stringMatching(TIME),
+      action,
+      orderId: null,
+      keyId: id,
+      actor: who,
+      requestId: null,
+    });
+    expect(entries).toEqual([
+      entry('key.revoked', 'operator:grace'),
+      entry('key.plan_changed', 'operator:Ada Lovelace'),
+      entry('key.rotated', ME),
+      entry('key.plan_changed', 'operator:Ada Lovelace'),
+      entry('key.created', ME),
+    ]);
+    for (const secret of [key, rotated.key]) expect(JSON.stringify(entries)).not.toContain(secret.slice(-20));
+  });
+
+  test('has no row for what changes nothing', async () => {
+    const { id } = await createKey();
+    await commandLine.json(['keys', 'set-plan', id, '--plan', 'free']);
+    await commandLine.json(['keys', 'revoke', id]);
+    await commandLine.json(['keys', 'revoke', id, '--as', 'grace']);
+    await commandLine.run(['keys', 'rotate', id]);
+    await commandLine.run(['keys', 'revoke', 'NoSuchId']);
+    expect(await actionsOf('--key', id)).toEqual([`key.revoked ${ME}`, `key.created ${ME}`]);
+    expect(await actionsOf('--key', 'NoSuchId')).toEqual([]);
+  });
+
+  test('tells each transition of an order, with the key and the request', async () => {
+    const { orders } = commandLine.persistence;
+    const { id: keyId } = await createKey('--internal');
+    const now = new Date();
+    const facts = { petId: petId(7n), quantity: 1, placedAt: now, status: 'pending', complete: false } as const;
+    const placed = await orders.insertOrder(facts, { actor: actor('key', keyId), requestId: 'request-1' });
+    await orders.applyCommand(placed.id, 'cancel', now, { actor: actor('key', keyId), requestId: 'request-2' });
+    await orders.applyCommand(placed.id, 'ship', now, { actor: actor('key', keyId) }); // it is refused
+    await orders.insertOrder(facts, { actor: 'operator:x' as Actor });
+    const common = { orderId: 1, keyId, actor: `key:${keyId}` };
+    const expected = [
+      { at: now.toISOString(), action: 'order.cancelled', ...common, requestId: 'request-2' },
+      { at: now.toISOString(), action: 'order.placed', ...common, requestId: 'request-1' },
+    ];
+    expect(await audit('--order', '1')).toEqual(expected);
+    expect(await audit('--key', keyId)).toEqual([...expected, expect.objectContaining({ action: 'key.created' })]);
+    expect(await audit('--key', keyId, '--limit', '1')).toEqual(expected.slice(0, 1));
+  });
+
+  test('tells who imported and generated orders, their ids in all digits', async () => {
+    const line = (id: bigint) => `{"id":${id},"petId":1,"quantity":1,"complete":false}\n`;
+    const stdin = line(9_223_372_036_854_775_807n) + line(-5n);
+    await commandLine.json(['orders', 'import', '-', '--as', 'ada'], { stdin });
+    await commandLine.json(['orders', 'generate', '--count', '1']);
+    expect(await audit('--order', '9223372036854775807')).toMatchObject([
+      { action: 'order.imported', orderId: 9_223_372_036_854_775_807n, keyId: null, actor: 'operator:ada' },
+    ]);
+    expect(await actionsOf('--order', '-5')).toEqual(['order.imported operator:ada']);
+    expect(await actionsOf('--limit', '1')).toEqual([`order.imported ${ME}`]);
+  });
+
+  test('begins where it is told to', async () => {
+    await commandLine.persistence.orders.importOrders(
+      (async function* () {
+        for (const [index, day] of ['01', '02', '03'].entries()) {
+          const placedAt = new Date(`2026-01-${day}T12:00:00Z`);
+          const id = orderId(BigInt(index + 1));
+          const value = { id, petId: petId(1n), quantity: 1, placedAt, status: 'pending', complete: false } as const;
+          yield { line: index + 1, value };
+        }
+      })(),
+    );
+    const ordersSince = async (since: string) =>
+      ((await audit('--since', since)) as { orderId: number | null }[]).map((entry) => entry.orderId).filter(Boolean);
+    expect(await ordersSince('2026-01-02T12:00:00Z')).toEqual([3, 2]);
+    expect(await ordersSince('99999d')).toEqual([3, 2, 1]);
+    expect(await ordersSince('1h')).toEqual([]);
+  });
+
+  test('tells who lifted a ban, if there was one', async () => {
+    await using redis = await createTestRedis();
+    const options = { environment: { REDIS_URL: redis.url } };
+    const { id } = await createKey();
+    await commandLine.json(['bans', 'lift', id], options);
+    await getBanned(id, redis.url);
+    expect(await commandLine.json(['bans', 'lift', id, '--as', 'ada'], options)).toMatchObject({ lifted: true });
+    expect(await actionsOf('--key', id)).toEqual(['ban.lifted operator:ada', `key.created ${ME}`]);
+  });
+
+  test('is a table for people', async () => {
+    const { id } = await createKey('--as', 'ada');
+    const { stdout } = await commandLine.run(['audit', '--key', id]);
+    const [head, row, end] = stdout.split('\n');
+    expect(head?.split(/ +/)).toEqual(['at', 'action', 'order', 'key', 'actor', 'request']);
+    expect(row?.split(/ +/).slice(1)).toEqual(['key.created', '-', id, 'operator:ada', '-']);
+    expect(end).toBe('');
+    const nothing = await commandLine.run(['audit', '--order', '404']);
+    expect(nothing).toMatchObject({ code: 0, stdout: '', stderr: 'Nothing was changed.\n' });
+    expect(await audit('--order', '404')).toEqual([]);
+  });
+});

@@ -1,0 +1,36 @@
+import type { ApiKeyId } from './api-key.ts';
+import type { Actor, OrderId } from './ids.ts';
+import type { OrderEventType } from './order-event.ts';
+
+/** What happens to API keys, as it is recorded. */
+export const KEY_EVENT_ACTIONS = [
+  'key.created',
+  'key.rotated',
+  'key.revoked',
+  'key.plan_changed',
+  'ban.set',
+  'ban.lifted',
+] as const;
+
+export type KeyEventAction = (typeof KEY_EVENT_ACTIONS)[number];
+
+/** Who changed what, and when. */
+export interface AuditEntry {
+  readonly at: Date;
+  readonly action: OrderEventType | KeyEventAction;
+  /** The order that was changed. */
+  readonly orderId?: OrderId;
+  /** The key that changed something, or that was changed itself. */
+  readonly keyId?: ApiKeyId;
+  readonly actor: Actor;
+  readonly requestId?: string;
+}
+
+/** Which entries are wanted: those that fit all that is given. */
+export interface AuditFilter {
+  readonly orderId?: OrderId | undefined;
+  readonly keyId?: ApiKeyId | undefined;
+  readonly since?: Date | undefined;
+  /** How many at most, the newest. */
+  readonly limit: number;
+}

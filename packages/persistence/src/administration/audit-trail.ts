@@ -1,0 +1,82 @@
+import type { Actor, ApiKeyId, AuditEntry, AuditFilter, KeyEventAction, OrderId } from '@petstore/domain';
+import { connect } from '../bulk/transaction.ts';
+import type { DatabaseServers } from '../connections/database-servers.ts';
+import { prepareStatement, type QuerySender, runStatement } from '../statements/pipelined-query.ts';
+import { translatingErrors } from '../storage-error.ts';
+
+/** A ban that was set or lifted. */
+export interface BanEvent {
+  readonly action: Extract<KeyEventAction, `ban.${string}`>;
+  readonly at: Date;
+  readonly actor: Actor;
+  readonly keyId: ApiKeyId;
+}
+
+/** Who changed what: orders, as their events tell it, and keys. */
+export interface AuditTrail {
+  /** @throws StorageUnavailableError */
+  recordBan(ban: BanEvent): Promise<void>;
+  /**
+   * Newest first. It looks through all that was recorded, unless for one order, and may take seconds.
+   *
+   * @throws StorageUnavailableError
+   */
+  read(filter: AuditFilter): Promise<readonly AuditEntry[]>;
+}
+
+const RECORD = prepareStatement<readonly []>(
+  'record-ban',
+  'insert into key_events (action, at, actor, key_id) values ($1, $2, $3, $4)',
+);
+
+const READ = `
+  select at, action, order_id, key_id, actor, request_id from (
+    select id, at, type as action, order_id, substring(actor from '^key:(.*)$') as key_id, actor, request_id
+    from order_events
+    where ($1::bigint is null or order_id = $1)
+      and ($2::text is null or actor = 'key:' || $2)
+      and ($3::timestamptz is null or at >= $3)
+    union all
+    select id, at, action, null, key_id, actor, null
+    from key_events
+    where $1::bigint is null
+      and ($2::text is null or key_id = $2)
+      and ($3::timestamptz is null or at >= $3)
+  ) as entries
+  order by at desc, id desc
+  limit $4`;
+
+interface Row {
+  readonly at: Date;
+  readonly action: AuditEntry['action'];
+  readonly order_id: string | null;
+  readonly key_id: ApiKeyId | null;
+  readonly actor: Actor;
+  readonly request_id: string | null;
+}
+
+export const createAuditTrail = (servers: DatabaseServers, writes: QuerySender): AuditTrail => ({
+  async recordBan({ action, at, actor, keyId }) {
+    await runStatement(writes, RECORD, [action, at.toISOString(), actor, keyId]);
+  },
+  read: ({ orderId, keyId, since, limit }) =>
+    translatingErrors(async () => {
+      const client = await connect(servers);
+      try {
+        const values = [orderId?.toString() ?? null, keyId ?? null, since?.toISOString() ?? null, limit];
+        const { rows } = await client.query<Row>(READ, values);
+        return rows.map(entryOf);
+      } finally {
+        await client.end().catch(() => {}); // it has said what it knows
+      }
+    }),
+});
+
+const entryOf = ({ at, action, order_id, key_id, actor, request_id }: Row): AuditEntry => ({
+  at,
+  action,
+  actor,
+  ...(order_id !== null && { orderId: BigInt(order_id) as OrderId }), // as the table holds them
+  ...(key_id !== null && { keyId: key_id }),
+  ...(request_id !== null && { requestId: request_id }),
+});
