@@ -163,9 +163,10 @@ describe('a subscription', () => {
     await using database = await createServerDatabase();
     const first = await startTestApp({ databaseUrl: database.url });
     const { port, origin, internalKey } = first;
-    const events = createPetstoreClient({ baseUrl: origin, apiKey: internalKey }).events();
+    const { promise: begun, resolve: onBegin } = Promise.withResolvers<string>();
+    const events = createPetstoreClient({ baseUrl: origin, apiKey: internalKey }).events({ onBegin });
     const next = events.next();
-    await vi.waitFor(() => expect(first.persistence.events.followerCount).toBe(1));
+    expect(await begun).toBe('0');
     await first[Symbol.asyncDispose]();
     await using between = openPersistence({ databaseUrl: database.url });
     await placeOrder(between, 'ship');

@@ -12,6 +12,8 @@ export type OrderEvent =
 export interface FollowEventsOptions {
   /** The `id` of the event behind which to begin; `'0'`: the beginning of what is kept. @default from now on */
   readonly after?: string | undefined;
+  /** Called once, before the first event, with the position at which it begins: from then on nothing is missed. */
+  readonly onBegin?: ((position: string) => void) | undefined;
   /** Ends it: the iteration throws the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -28,9 +30,10 @@ const SILENCE_MAX_MS = 45_000;
  */
 export async function* followOrderEvents(
   connection: Connection,
-  { after, signal }: FollowEventsOptions = {},
+  { after, onBegin, signal }: FollowEventsOptions = {},
 ): AsyncGenerator<OrderEvent, void, undefined> {
   let position = after;
+  let begin = onBegin;
   for (let failures = 0; ; ) {
     let response: ServiceResponse | undefined;
     let failure: unknown;
@@ -41,6 +44,10 @@ export async function* followOrderEvents(
         const event = readMessage(message, response);
         if (message.id !== undefined) position = message.id;
         if (event !== undefined) yield event;
+        else if (message.id !== undefined) {
+          begin?.(message.id);
+          begin = undefined;
+        }
       }
     } catch (error) {
       failure = error;
@@ -79,7 +86,7 @@ async function readTrpcError(response: ServiceResponse): Promise<PetstoreError> 
 /** @returns the event, if it is one */
 function readMessage({ name, data }: ServerSentEvent, response: ServiceResponse): OrderEvent | undefined {
   if (name === 'serialized-error') throw errorOf(JSON.parse(data), response);
-  // What else has a name is tRPC's own: connected, ping.
+  // What else has a name is tRPC's own: connected, and ping, of which the first one has the position as its id.
   return name === undefined ? (transformer.deserialize(JSON.parse(data)) as OrderEvent) : undefined; // as its type says
 }
 

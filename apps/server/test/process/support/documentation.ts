@@ -12,7 +12,14 @@ export type Step =
  * The commands that a test can run. A block with any other command is left out whole, since what comes after a command
  * may build on it.
  */
-const RUNNABLE = [/^curl /, /^npx --yes pnpm@12 -s petstore /, /^node [\w-]+\.mjs$/, /^export \w+=/];
+const RUNNABLE = [
+  /^curl /,
+  /^npx --yes pnpm@12 -s petstore /,
+  /^node [\w-]+\.mjs( > [\w-]+\.txt &)?$/,
+  /^export \w+=/,
+  /^sleep \d; /,
+  /^kill \$!; wait$/,
+];
 
 /** A fenced block, with the line above it that names the file, where there is one. */
 const BLOCK = /^(?:As `(?<file>[\w-]+\.\w+)`.*\n\n)?```(?<language>\w*)\n(?<content>[\s\S]*?)^```$/gm;
@@ -50,6 +57,10 @@ const DIFFERING: readonly (readonly [RegExp, string])[] = [
   [/"id":"[\dA-Za-z]{8}"/g, '"id":"(id)"'],
   [/\b[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\b/g, '(request id)'],
   [/^(x-ratelimit-(?:remaining|reset): )\d+$/gm, '$1(number)'],
+  [/^\d+ (order\.\w+) \d+:/gm, '(event) $1 (order):'],
+  [/^\d+ (?=orders(?: at first|, the last one))/gm, '(number) '],
+  // What a shell says of its jobs, if it is a person's.
+  [/^(?:\[\d\] +\d+|\[\d\]\+ +Terminated .*|bash: line \d+: +\d+ Terminated .*)\n?/gm, ''],
   [/\b(placedAt: )\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '$1(time)'],
 ];
 

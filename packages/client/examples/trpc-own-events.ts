@@ -1,0 +1,27 @@
+import { type AppRouter, transformer } from '@petstore/client';
+import { createTRPCClient, httpSubscriptionLink } from '@trpc/client';
+import { EventSource } from 'eventsource';
+
+const authorization = `Bearer ${process.env['PETSTORE_API_KEY']}`;
+const petstore = createTRPCClient<AppRouter>({
+  links: [
+    httpSubscriptionLink({
+      url: `${process.env['PETSTORE_URL'] ?? 'http://127.0.0.1:3000'}/trpc`,
+      transformer,
+      EventSource,
+      eventSourceOptions: {
+        fetch: (url, init) => fetch(url, { ...init, headers: { ...init.headers, authorization } }),
+      },
+    }),
+  ],
+});
+
+const subscription = petstore.orders.events.subscribe(
+  { after: '0' },
+  {
+    onData({ id, data: { type, orderId } }) {
+      console.log(`${id} ${type} ${orderId}`);
+      if (id === '2') subscription.unsubscribe(); // without this it goes on for ever
+    },
+  },
+);
