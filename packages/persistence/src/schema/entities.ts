@@ -182,7 +182,8 @@ export const OrderEventEntity = defineEntity({
     orderId: p.bigint('bigint').$type<OrderId>(),
     ...orderFacts(),
   },
-  indexes: [{ name: 'order_events_order_id_index', properties: ['orderId'] }],
+  // For the audit of an order. Orders change soon after they were placed, and it costs a change next to nothing.
+  indexes: [{ name: 'order_events_order_id_index', properties: ['orderId'], type: 'brin' }],
   checks: [
     { name: 'order_events_type_check', expression: `type in (${textList(ORDER_EVENT_TYPES)})` },
     { name: 'order_events_actor_check', expression: isActor('actor') },

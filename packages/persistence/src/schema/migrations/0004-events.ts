@@ -23,7 +23,7 @@ export class Events extends SchemaChange {
         constraint order_events_times_check check (${hasFourDigitYear('at')})
       )
     `);
-    this.addSql('create index order_events_order_id_index on order_events (order_id)');
+    this.addSql('create index order_events_order_id_index on order_events using brin (order_id)');
     this.addSql(`
       create table order_events_deleted (
         id boolean primary key,
