@@ -17,7 +17,7 @@ export interface AuditTrail {
   /** @throws StorageUnavailableError */
   recordBan(ban: BanEvent): Promise<void>;
   /**
-   * Newest first. It looks through all that was recorded, unless for one order, and may take seconds.
+   * Newest first. It looks through all that was recorded, and may take seconds.
    *
    * @throws StorageUnavailableError
    */

@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createPetstoreClient, type PetstoreClient, petstoreErrorOf } from '@petstore/client';
 import { type CommandReason, type OrderCommand, QUANTITY_MAX } from '@petstore/domain';
 import {
@@ -15,7 +17,8 @@ interface CallKind {
   /** How often it is chosen, beside the others. */
   readonly weight: number;
   choose(chooser: CallChooser): OrderCall;
-  send(client: PetstoreClient, call: OrderCall): Promise<OrderOutcome>;
+  /** @param another a client of any server, for calls that are repeated */
+  send(client: PetstoreClient, call: OrderCall, another: () => PetstoreClient): Promise<OrderOutcome>;
 }
 
 interface CallChooser {
@@ -33,12 +36,40 @@ type Procedures = PetstoreClient['orders'];
 const about = (
   weight: number,
   type: OrderCommand | 'get',
-  send: (client: PetstoreClient, orderId: bigint) => Promise<OrderOutcome>,
+  send: (client: PetstoreClient, orderId: bigint, another: () => PetstoreClient) => Promise<OrderOutcome>,
 ): CallKind => ({
   weight,
   choose: (chooser) => ({ type, orderId: chooser.order() }),
-  send: (client, call) => ('orderId' in call ? send(client, call.orderId) : Promise.reject(new TypeError(call.type))),
+  send: (client, call, another) =>
+    'orderId' in call ? send(client, call.orderId, another) : Promise.reject(new TypeError(call.type)),
 });
+
+/** A call is repeated for so long, in milliseconds. */
+const REPEATED_FOR_MS = 10_000;
+
+/**
+ * Repeats a call at any server until it is answered, as a program does that has to know what came of it, and must not make
+ * it twice. In the history it is one call.
+ */
+async function once(
+  another: () => PetstoreClient,
+  send: (orders: Procedures, idempotencyKey: string) => Promise<OrderOutcome>,
+): Promise<OrderOutcome> {
+  const idempotencyKey = randomUUID();
+  const endMs = performance.now() + REPEATED_FOR_MS;
+  let lost: unknown;
+  for (;;) {
+    try {
+      return await send(another().orders, idempotencyKey);
+    } catch (error) {
+      const outcome = outcomeOf(error);
+      if (outcome === 'answered') throw error;
+      if (outcome === 'lost') lost = error;
+      if (performance.now() > endMs) throw lost ?? error;
+      await sleep(100);
+    }
+  }
+}
 
 const changing = (weight: number, type: 'ship' | 'complete'): CallKind =>
   about(weight, type, async ({ orders }: { orders: Procedures }, orderId) =>
@@ -61,20 +92,46 @@ const listing = (weight: number, read: (client: PetstoreClient, seen: Sighting[]
   },
 });
 
+const placing = (
+  weight: number,
+  place: (
+    client: PetstoreClient,
+    order: { readonly petId: bigint; readonly quantity: number },
+    another: () => PetstoreClient,
+  ) => Promise<OrderOutcome>,
+): CallKind => ({
+  weight,
+  choose: ({ random, newPet }) => ({
+    type: 'place',
+    petId: newPet(),
+    quantity: 1 + Math.floor(random.next() * QUANTITY_MAX),
+  }),
+  async send(client, call, another) {
+    if (call.type !== 'place') throw new TypeError(call.type);
+    const { petId, quantity } = call;
+    return place(client, { petId, quantity }, another);
+  },
+});
+
 /** All calls that clients make. */
 export const CALLS = {
-  place: {
-    weight: 10,
-    choose: ({ random, newPet }) => ({
-      type: 'place',
-      petId: newPet(),
-      quantity: 1 + Math.floor(random.next() * QUANTITY_MAX),
+  place: placing(6, async ({ orders }, order) => done(sightingOf(await orders.place.mutate(order)))),
+  'place once': placing(6, (_, order, another) =>
+    once(another, async (orders, idempotencyKey) =>
+      done(sightingOf(await orders.place.mutate({ ...order, idempotencyKey }))),
+    ),
+  ),
+  'ship once': about(5, 'ship', (_, orderId, another) =>
+    once(another, async (orders, idempotencyKey) =>
+      done(sightingOf(await orders.ship.mutate({ orderId, idempotencyKey }))),
+    ),
+  ),
+  'cancel once': about(5, 'cancel', (_, orderId, another) =>
+    once(another, async (orders, idempotencyKey) => {
+      await orders.cancel.mutate({ orderId, idempotencyKey });
+      return done();
     }),
-    async send({ orders }, call) {
-      if (call.type !== 'place') throw new TypeError(call.type);
-      return done(sightingOf(await orders.place.mutate({ petId: call.petId, quantity: call.quantity })));
-    },
-  },
+  ),
   ship: changing(14, 'ship'),
   complete: changing(12, 'complete'),
   cancel: about(8, 'cancel', async ({ orders }, orderId) => {
@@ -127,10 +184,15 @@ const LOST: ReadonlySet<string> = new Set([
 export const createRecordedClient = (baseUrl: string, apiKey: string): PetstoreClient =>
   createPetstoreClient({ baseUrl, apiKey, maxRetries: 0, timeoutMs: 15_000 });
 
-export async function sendCall(
-  client: PetstoreClient,
-  { name, call, caller }: { readonly name: CallName; readonly call: OrderCall; readonly caller: string },
-): Promise<SentCall> {
+interface CallToSend {
+  readonly name: CallName;
+  readonly call: OrderCall;
+  readonly caller: string;
+  /** A client of any server. */
+  readonly another: () => PetstoreClient;
+}
+
+export async function sendCall(client: PetstoreClient, { name, call, caller, another }: CallToSend): Promise<SentCall> {
   const kind: CallKind = CALLS[name];
   const calledAtMs = performance.now();
   const recorded = (outcome: OrderOutcome | undefined): OrderOperation => ({
@@ -140,18 +202,25 @@ export async function sendCall(
     response: outcome && { atMs: performance.now(), outcome },
   });
   try {
-    return { type: 'recorded', operation: recorded(await kind.send(client, call)) };
+    return { type: 'recorded', operation: recorded(await kind.send(client, call, another)) };
   } catch (error) {
     const code = petstoreErrorOf(error)?.code;
     if (code !== undefined && REASONS.has(code)) {
       return { type: 'recorded', operation: recorded({ type: 'refused', reason: code as CommandReason }) }; // one of them
     }
-    if (code === 'overloaded' || causes(error).some((cause) => 'code' in cause && cause.code === 'ECONNREFUSED')) {
-      return { type: 'not executed' };
-    }
-    if (code !== undefined && LOST.has(code)) return { type: 'recorded', operation: recorded(undefined) };
+    const outcome = outcomeOf(error);
+    if (outcome === 'not executed') return { type: outcome };
+    if (outcome === 'lost') return { type: 'recorded', operation: recorded(undefined) };
     return { type: 'wrong', operation: recorded(undefined), error: `${caller} ${name}: ${code ?? error}` };
   }
+}
+
+function outcomeOf(error: unknown): 'not executed' | 'lost' | 'answered' {
+  const code = petstoreErrorOf(error)?.code;
+  if (code === 'overloaded' || causes(error).some((cause) => 'code' in cause && cause.code === 'ECONNREFUSED')) {
+    return 'not executed';
+  }
+  return code !== undefined && LOST.has(code) ? 'lost' : 'answered';
 }
 
 function causes(error: unknown): readonly Error[] {

@@ -1,14 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PetstoreClient } from '@petstore/client';
 import { KEYS } from '../../support/keys.ts';
+import { findFalseEvents } from './check-events.ts';
 import { checkOrders } from './check-orders.ts';
 import { CALLS, type CallName, createRecordedClient, type SentCall, sendCall } from './client-calls.ts';
+import { Consumer } from './consumer.ts';
 import { FAULTS, type FaultName, faultsInTurn } from './faults.ts';
 import { type OrderCall, type OrderHistory, type OrderOperation, sightingsIn } from './order-history.ts';
 import { SeededRandom } from './seeded-random.ts';
+import { readStored } from './stored-order.ts';
 import { startTestedService, type TestedService } from './tested-service.ts';
 
 const CALLER_COUNT = 6;
+const CONSUMER_COUNT = 3;
 
 /** Pets of generated orders have smaller ids. */
 const FIRST_PET = 1_000_000n;
@@ -36,19 +40,43 @@ export async function runRound({ seed, seconds }: RoundOptions): Promise<RoundRe
   await using service = await startTestedService();
   const recorder = new Recorder(service);
   const endMs = performance.now() + seconds * 1_000;
+  const consumers = new Map(
+    Array.from({ length: CONSUMER_COUNT }, (_, i) => {
+      const name = `consumer ${i + 1}`;
+      return [name, new Consumer(service, new SeededRandom(seed, name))];
+    }),
+  );
   const callers = Array.from({ length: CALLER_COUNT }, (_, i) => recorder.callUntil(endMs, seed, `client ${i + 1}`));
   const faults = await makeFaults(service, seed, endMs);
   await Promise.all(callers);
   await recorder.readAll();
   const verdict = checkOrders(recorder.history);
-  const findings = [...recorder.wrong, ...verdict.findings];
+  const events = await checkEvents(service, consumers);
+  const findings = [...recorder.wrong, ...verdict.findings, ...events.findings];
   const lines = [
     `seed ${seed}, ${seconds} s, ${service.servers.length} servers, ${CALLER_COUNT} clients`,
     `  calls: ${listCounts(recorder.sent)}; without a response: ${listCounts(recorder.lost) || 'none'}`,
+    `  events: ${events.summary}`,
     `  faults: ${listCounts(faults) || 'none'}`,
     `  longest call ${(recorder.longestMs / 1_000).toFixed(1)} s; ${verdict.orderCount} orders, ${findings.length === 0 ? 'all explained' : `${findings.length} findings`}`,
   ];
   return { summary: lines.join('\n'), findings };
+}
+
+/** Waits until all consumers were told of the last change, and compares what they were told with what there is. */
+async function checkEvents({ postgres: { url } }: TestedService, consumers: ReadonlyMap<string, Consumer>) {
+  const { log, orders } = await readStored(url);
+  const lastId = log.at(-1)?.id ?? 0n;
+  await Promise.all([...consumers.values()].map((consumer) => consumer.finish(lastId)));
+  const all = [...consumers];
+  const told = new Map(all.map(([name, { events }]) => [name, events]));
+  const isOnlyOnce = (petId: bigint) => petId >= FIRST_PET;
+  const findings = [
+    ...all.flatMap(([name, { wrong }]) => wrong.map((error) => `${name}: ${error}`)),
+    ...findFalseEvents({ told, log, orders, isOnlyOnce }),
+  ];
+  const lives = all.map(([, consumer]) => consumer.lives);
+  return { summary: `${log.length}, each told to ${all.length} consumers in ${lives.join(', ')} lives`, findings };
 }
 
 async function makeFaults(service: TestedService, seed: number, endMs: number): Promise<Map<FaultName, number>> {
@@ -103,7 +131,7 @@ class Recorder {
       const name = random.weighted(CALLS);
       const server = random.pick(this.#service.servers);
       const pauseMs = random.between(0, 50);
-      const sent = await this.#call({ name, call: CALLS[name].choose(chooser), caller }, server);
+      const sent = await this.#call({ name, call: CALLS[name].choose(chooser), caller }, server, random);
       // A server that is not there responds at once.
       await sleep(sent.type === 'not executed' ? pauseMs + 100 : pauseMs);
     }
@@ -113,7 +141,8 @@ class Recorder {
   async readAll(): Promise<void> {
     for (const server of this.#service.servers) {
       for (let attempts = 1; ; attempts++) {
-        const sent = await this.#call({ name: 'list', call: { type: 'list' }, caller: 'at the end' }, server);
+        const call = { name: 'list', call: { type: 'list' }, caller: 'at the end' } as const;
+        const sent = await this.#call(call, server, new SeededRandom(attempts, server.name));
         const outcome = sent.type === 'recorded' ? sent.operation.response?.outcome : undefined;
         if (outcome?.type === 'listed' && outcome.isWhole) break;
         if (attempts === 100) throw new Error(`${server.name} does not list its orders, although all is well again`);
@@ -125,11 +154,11 @@ class Recorder {
   async #call(
     { name, call, caller }: { readonly name: CallName; readonly call: OrderCall; readonly caller: string },
     { name: serverName, url }: TestedService['servers'][number],
+    random: SeededRandom,
   ): Promise<SentCall> {
-    const client = this.#clients.get(url) ?? createRecordedClient(url, KEYS.internal.text);
-    this.#clients.set(url, client);
+    const another = () => this.#clientOf(random.pick(this.#service.servers).url);
     const sentMs = performance.now();
-    const sent = await sendCall(client, { name, call, caller: `${caller}, ${serverName}` });
+    const sent = await sendCall(this.#clientOf(url), { name, call, caller: `${caller}, ${serverName}`, another });
     this.longestMs = Math.max(this.longestMs, performance.now() - sentMs);
     if (sent.type === 'not executed') return sent;
     count(this.sent, name);
@@ -138,6 +167,12 @@ class Recorder {
     if (call.type === 'place') this.#wanted.push(...sightingsIn(sent.operation).map(({ orderId }) => orderId));
     if (sent.type === 'wrong') this.wrong.push(sent.error);
     return sent;
+  }
+
+  #clientOf(url: string): PetstoreClient {
+    const client = this.#clients.get(url) ?? createRecordedClient(url, KEYS.internal.text);
+    this.#clients.set(url, client);
+    return client;
   }
 
   /** Mostly one of those that were placed last; else one beside a seam of a list, or any that was placed. */

@@ -15,15 +15,9 @@ export class Events extends SchemaChange {
         at timestamptz(3) not null,
         actor text not null,
         request_id text,
-        ${ORDER},
-        constraint order_events_type_check check (
-          type in ('order.placed', 'order.imported', 'order.shipped', 'order.completed', 'order.cancelled')
-        ),
-        constraint order_events_actor_check check (${isActor('actor')}),
-        constraint order_events_times_check check (${hasFourDigitYear('at')})
+        ${ORDER}
       )
     `);
-    this.addSql('create index order_events_order_id_index on order_events using brin (order_id)');
     this.addSql(`
       create table order_events_deleted (
         id boolean primary key,

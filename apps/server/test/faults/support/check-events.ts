@@ -1,0 +1,114 @@
+import type { OrderEventType } from '@petstore/domain';
+import { type OrderState, stateOf } from './order-model.ts';
+import type { StoredOrder } from './stored-order.ts';
+
+/** An event as somebody was given it, or as the log holds it. */
+export interface RecordedEvent {
+  readonly id: bigint;
+  readonly type: OrderEventType;
+  readonly order: StoredOrder;
+}
+
+/** What was told of all changes, and what there is at the end. */
+export interface EventEvidence {
+  /** What each consumer was given, over all its connections. */
+  readonly told: ReadonlyMap<string, readonly RecordedEvent[]>;
+  /** The whole log, by ids. */
+  readonly log: readonly RecordedEvent[];
+  /** The table of orders. */
+  readonly orders: readonly StoredOrder[];
+  /** Pets of which each has one call of `place` at most. */
+  readonly isOnlyOnce: (petId: bigint) => boolean;
+}
+
+/** @returns what is missing, told twice, told in another order or otherwise than it is, each for people to read */
+export const findFalseEvents = ({ told, log, orders, isOnlyOnce }: EventEvidence): readonly string[] => [
+  ...[...told].flatMap(([consumer, events]) => differencesFrom(log, consumer, events)),
+  ...differencesFromReplay(log, orders),
+  ...placedTwice(orders, isOnlyOnce),
+];
+
+function differencesFrom(
+  log: readonly RecordedEvent[],
+  consumer: string,
+  events: readonly RecordedEvent[],
+): readonly string[] {
+  const findings: string[] = [];
+  const seen = new Map<bigint, RecordedEvent>();
+  let last = 0n;
+  for (const event of events) {
+    if (seen.has(event.id)) findings.push(`${consumer} was told event ${event.id} twice`);
+    else if (event.id < last) findings.push(`${consumer} was told event ${event.id} behind event ${last}`);
+    seen.set(event.id, event);
+    last = event.id;
+  }
+  for (const event of log) {
+    const told = seen.get(event.id);
+    seen.delete(event.id);
+    if (told === undefined) findings.push(`${consumer} was not told ${describe(event)}`);
+    else if (describe(told) !== describe(event)) {
+      findings.push(`${consumer} was told ${describe(told)}, and the log holds ${describe(event)}`);
+    }
+  }
+  for (const event of seen.values()) findings.push(`${consumer} was told ${describe(event)}, which is not in the log`);
+  return findings;
+}
+
+const STATE_AFTER = {
+  'order.placed': 'pending',
+  'order.imported': undefined, // any
+  'order.shipped': 'shipped',
+  'order.completed': 'complete',
+  'order.cancelled': 'cancelled',
+} as const satisfies Record<OrderEventType, OrderState | undefined>;
+
+const STATE_BEFORE = {
+  'order.placed': 'absent',
+  'order.imported': 'absent',
+  'order.shipped': 'pending',
+  'order.completed': 'shipped',
+  'order.cancelled': 'pending',
+} as const satisfies Record<OrderEventType, OrderState>;
+
+/** Whether who follows the log has, in the end, what the table holds. */
+function differencesFromReplay(log: readonly RecordedEvent[], orders: readonly StoredOrder[]): readonly string[] {
+  const findings: string[] = [];
+  const replayed = new Map<bigint, StoredOrder>();
+  for (const event of log) {
+    const { type, order } = event;
+    const before = replayed.get(order.id);
+    const stateBefore = before === undefined ? 'absent' : stateOf(before);
+    const isAsTold = STATE_AFTER[type] === undefined || STATE_AFTER[type] === stateOf(order);
+    if (stateBefore !== STATE_BEFORE[type] || !isAsTold) {
+      findings.push(`${describe(event)} comes to an order that is ${stateBefore}`);
+    }
+    replayed.set(order.id, order);
+  }
+  for (const order of orders) {
+    const copy = replayed.get(order.id);
+    replayed.delete(order.id);
+    if (copy === undefined) findings.push(`order ${order.id} is in no event`);
+    else if (text(copy) !== text(order))
+      findings.push(`order ${order.id} is ${text(order)}, by its events ${text(copy)}`);
+  }
+  for (const id of replayed.keys()) findings.push(`order ${id} is in the log alone`);
+  return findings;
+}
+
+function placedTwice(orders: readonly StoredOrder[], isOnlyOnce: (petId: bigint) => boolean): readonly string[] {
+  const findings: string[] = [];
+  const idOfPet = new Map<bigint, bigint>();
+  for (const { id, petId } of orders) {
+    const first = idOfPet.get(petId);
+    if (first !== undefined && isOnlyOnce(petId)) findings.push(`orders ${first} and ${id} are of one call of place`);
+    idOfPet.set(petId, id);
+  }
+  return findings;
+}
+
+const describe = ({ id, type, order }: RecordedEvent): string => `event ${id} (${type}, ${text(order)})`;
+
+const text = (order: StoredOrder): string =>
+  Object.entries(order)
+    .map(([name, value]) => `${name} ${value instanceof Date ? value.toISOString() : value}`)
+    .join(', ');
