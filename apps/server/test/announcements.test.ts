@@ -40,3 +40,30 @@ test('processes hear each other and what the command line says, and again when R
     expect(other.onEvents).toHaveBeenCalled();
   });
 });
+
+test('a user of Redis who may not use the channel of events still hears of keys', async () => {
+  await using resources = new AsyncDisposableStack();
+  const { port } = resources.use(await startRedisServer());
+  const target: RedisTarget = { type: 'single', host: '127.0.0.1', port, database: 0, tls: false };
+  const administrator = connectRedis(target);
+  resources.defer(() => administrator.disconnect());
+  await once(administrator, 'ready');
+  await administrator.call(
+    'ACL',
+    'SETUSER',
+    'former',
+    'on',
+    '>secret',
+    'resetchannels',
+    `&${API_KEY_CHANGED_CHANNEL}`,
+    '+@all',
+  );
+  const own = handlers();
+  const announce = openAnnouncements({ ...target, username: 'former', password: 'secret' }, own, resources);
+  await vi.waitFor(async () => {
+    await administrator.publish(API_KEY_CHANGED_CHANNEL, 'abcd1234');
+    expect(own.onKeyChanged).toHaveBeenCalledWith('abcd1234');
+  });
+  announce();
+  expect(own.onEvents).toHaveBeenCalledOnce();
+});

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { API_KEY_CHANGED_CHANNEL } from '@petstore/domain';
+import { API_KEY_CHANGED_CHANNEL, ORDER_EVENTS_CHANNEL } from '@petstore/domain';
 import { startRedisServer } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
 import {
@@ -46,8 +46,10 @@ async function useAll(location: RedisLocation, duringUse: (limiter: ServingLimit
 
   const subscriber = connectRedis(location);
   await eventually(() => expect(subscriber.status).toBe('ready'));
-  await subscriber.subscribe(API_KEY_CHANGED_CHANNEL);
-  await redis.publish(API_KEY_CHANGED_CHANNEL, 'id');
+  for (const channel of [API_KEY_CHANGED_CHANNEL, ORDER_EVENTS_CHANNEL]) {
+    await subscriber.subscribe(channel);
+    await redis.publish(channel, 'id');
+  }
   subscriber.disconnect();
 
   await using administration = await connectToAdministrate(location);

@@ -29,7 +29,9 @@ export function openAnnouncements(
     publisher.disconnect();
   });
   subscriber.on('ready', () => {
-    subscriber.subscribe(API_KEY_CHANGED_CHANNEL, ORDER_EVENTS_CHANNEL).catch(() => {}); // lost again; when it is back
+    // Each by itself: a user of Redis may be allowed only one of them. A lost connection subscribes when it is back.
+    for (const channel of [API_KEY_CHANGED_CHANNEL, ORDER_EVENTS_CHANNEL])
+      subscriber.subscribe(channel).catch(() => {});
   });
   subscriber.on('message', (channel: string, text: string) => {
     if (channel === API_KEY_CHANGED_CHANNEL)
