@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { type EventEvidence, findFalseEvents, type RecordedEvent } from './support/check-events.ts';
-import type { StoredOrder } from './support/stored-order.ts';
+import { type EventEvidence, findFalseEvents } from './support/check-events.ts';
+import type { RecordedEvent, StoredOrder } from './support/stored-order.ts';
 
 const AT = new Date('2026-11-20T12:00:00Z');
 

@@ -1,13 +1,6 @@
 import type { OrderEventType } from '@petstore/domain';
 import { type OrderState, stateOf } from './order-model.ts';
-import type { StoredOrder } from './stored-order.ts';
-
-/** An event as somebody was given it, or as the log holds it. */
-export interface RecordedEvent {
-  readonly id: bigint;
-  readonly type: OrderEventType;
-  readonly order: StoredOrder;
-}
+import type { RecordedEvent, StoredOrder } from './stored-order.ts';
 
 /** What was told of all changes, and what there is at the end. */
 export interface EventEvidence {

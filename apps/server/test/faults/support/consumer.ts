@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPetstoreClient } from '@petstore/client';
 import { KEYS } from '../../support/keys.ts';
-import type { RecordedEvent } from './check-events.ts';
 import type { SeededRandom } from './seeded-random.ts';
-import { storedOrderOf } from './stored-order.ts';
+import { type RecordedEvent, storedOrderOf } from './stored-order.ts';
 import type { TestedService } from './tested-service.ts';
 
 /** For how long a consumer runs before it is killed, in milliseconds. */

@@ -1,5 +1,4 @@
 import type { Order, OrderEventType, OrderStatus } from '@petstore/domain';
-import type { RecordedEvent } from './check-events.ts';
 import { query } from './query.ts';
 
 /** Every column of an order, in one order. */
@@ -14,6 +13,13 @@ export interface StoredOrder {
   readonly shippedAt: Date | undefined;
   readonly completedAt: Date | undefined;
   readonly cancelledAt: Date | undefined;
+}
+
+/** An event as somebody was given it, or as the log holds it. */
+export interface RecordedEvent {
+  readonly id: bigint;
+  readonly type: OrderEventType;
+  readonly order: StoredOrder;
 }
 
 export const storedOrderOf = (order: Order): StoredOrder => ({
