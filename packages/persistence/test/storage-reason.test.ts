@@ -31,6 +31,16 @@ async function sql(...statements: readonly string[]): Promise<void> {
   await client.end();
 }
 
+async function rows(query: string): Promise<readonly unknown[]> {
+  const client = new pg.Client(server.url);
+  await client.connect();
+  try {
+    return (await client.query(query)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
 /** Why a ping of PostgreSQL fails. */
 async function reasonAt(change: (url: URL) => void): Promise<string> {
   const url = new URL(server.url);
@@ -52,6 +62,28 @@ test.each<[string, (url: URL) => void]>([
   ],
 ])('says in a phrase, and without a secret: %s', async (phrase, change) => {
   expect(await reasonAt(change)).toBe(phrase);
+});
+
+test.each([
+  ['without a look at the certificate', (url: URL) => url.searchParams.set('sslmode', 'no-verify')],
+  [
+    'with its certificate verified',
+    (url: URL) => {
+      url.hostname = 'localhost'; // whom it names
+      url.searchParams.set('sslmode', 'verify-full');
+      url.searchParams.set('sslrootcert', join(server.cluster.folder, 'server.crt'));
+    },
+  ],
+])('connects by TLS, %s', async (_, change) => {
+  const url = new URL(server.url);
+  change(url);
+  await using persistence = openPersistence({ databaseUrl: url.href });
+  expect(await persistence.ping()).toEqual({ isReadOnly: false });
+  const connections = await rows(
+    `select ssl from pg_stat_ssl join pg_stat_activity using (pid) where application_name = 'petstore'`,
+  );
+  expect(connections.length).toBeGreaterThan(0);
+  expect(connections).not.toContainEqual({ ssl: false });
 });
 
 test('says that PostgreSQL is hung where it accepts a connection and no more', async () => {
