@@ -56,7 +56,14 @@ export async function petstoreInto(
 }
 
 /** Variables of the machine that the command line would heed. */
-const CLEAN = { DATABASE_URL: '', REDIS_URL: '', DATA_DIR: '', MIGRATE: '', INIT_CWD: '', npm_lifecycle_event: '' };
+const CLEAN = {
+  DATABASE_URL: undefined,
+  REDIS_URL: undefined,
+  DATA_DIR: '',
+  MIGRATE: '',
+  INIT_CWD: '',
+  npm_lifecycle_event: '',
+};
 
 export interface ProcessOptions extends CallOptions {
   readonly nodeOptions?: readonly string[];

@@ -1,6 +1,8 @@
 import {
   describeProblem,
   type Environment,
+  findStorageConflicts,
+  isNamed,
   onOrOff,
   parsedBy,
   readVariables,
@@ -115,10 +117,16 @@ export interface SettingsOptions {
 
 /** @throws SettingsError that names every variable whose value is wrong, what it is, and what would be right */
 export function readSettings(environment: Environment, { workingFolder, isTerminal }: SettingsOptions): Settings {
-  const values = readVariables(environment, VARIABLES, ({ PORT, ADMIN_PORT, DATABASE_REPLICA_URL }) => {
-    const problems: string[] = [];
-    if (DATABASE_REPLICA_URL !== undefined && !environment['DATABASE_URL']?.trim()) {
+  const values = readVariables(environment, VARIABLES, (valid) => {
+    const { PORT, ADMIN_PORT, DATABASE_URL, DATABASE_REPLICA_URL, REDIS_URL, INSTANCES = 1 } = valid;
+    const problems = [...findStorageConflicts(environment, valid)];
+    if (DATABASE_REPLICA_URL !== undefined && DATABASE_URL === undefined && !isNamed(environment, 'DATABASE_URL')) {
       problems.push('DATABASE_REPLICA_URL is set, and DATABASE_URL is not; set both');
+    }
+    if (INSTANCES > 1 && REDIS_URL === undefined && !isNamed(environment, 'REDIS_URL')) {
+      problems.push(
+        `INSTANCES is ${INSTANCES}, and REDIS_URL is not set, so each server would allow the whole limit; set REDIS_URL`,
+      );
     }
     if (PORT === 65_535 && ADMIN_PORT === undefined) {
       problems.push('ADMIN_PORT is not set, and PORT + 1 is not a valid port; set ADMIN_PORT');

@@ -41,12 +41,10 @@ test('without any variable every setting has its default', () => {
   expect(read({})).toEqual(DEFAULTS);
 });
 
-test('empty and blank mean unset', () => {
+test('empty and blank mean unset, but for secrets', () => {
   const empty = {
     PORT: '',
     ADMIN_PORT: ' ',
-    DATABASE_URL: '',
-    REDIS_URL: '',
     REDIS_PREFIX: '',
     DATA_DIR: '',
     TRUST_PROXY: '',
@@ -89,7 +87,7 @@ test.each<[Record<string, string>, Partial<Settings>]>([
   [{ TRUST_PROXY: 'true' }, { trustProxy: true }],
   [{ TRUST_PROXY: '2' }, { trustProxy: 2 }],
   [{ TRUST_PROXY: '10.0.0.0/8, ::1,192.168.1.1' }, { trustProxy: ['10.0.0.0/8', '::1', '192.168.1.1'] }],
-  [{ INSTANCES: '4' }, { instances: 4 }],
+  [{ INSTANCES: '4', REDIS_URL: 'redis://cache' }, { instances: 4 }],
   [{ EVENTS_RETENTION: '1s' }, { eventsRetentionMs: 1_000 }],
   [{ EVENTS_RETENTION: '90m' }, { eventsRetentionMs: 5_400_000 }],
   [{ EVENTS_RETENTION: '36h' }, { eventsRetentionMs: 129_600_000 }],
@@ -197,8 +195,60 @@ describe('a wrong value is named, with what is expected', () => {
     }
   });
 
+  test.each([
+    ['DATABASE_URL', 'DATABASE_URL is set and empty; set it, or unset it'],
+    ['REDIS_URL', 'REDIS_URL is set and empty; set it, or unset it'],
+    ['DATABASE_URL_FILE', 'DATABASE_URL_FILE is set and empty; it must be the path of a file, or be unset'],
+  ])('%s must not be set and empty: a secret was not delivered', (name, problem) => {
+    for (const text of ['', ' ']) expect(problemsOf({ [name]: text })).toEqual([problem]);
+  });
+
+  test('in production there is no embedded database', () => {
+    expect(problemsOf({ NODE_ENV: 'production' })).toEqual([
+      'DATABASE_URL is not set, and NODE_ENV is production, where there is no embedded database; set DATABASE_URL',
+    ]);
+    expect(problemsOf({ NODE_ENV: 'production', DATABASE_URL: 'postgres://db/x' })).toEqual([]);
+    expect(problemsOf({ NODE_ENV: 'development' })).toEqual([]);
+  });
+
+  test('several servers need a Redis in which they count together', () => {
+    expect(problemsOf({ INSTANCES: '2' })).toEqual([
+      'INSTANCES is 2, and REDIS_URL is not set, so each server would allow the whole limit; set REDIS_URL',
+    ]);
+  });
+
+  test.each([
+    ['DATABSE_URL', 'DATABASE_URL'],
+    ['DATABASE_URI', 'DATABASE_URL'],
+    ['REDIS_URI', 'REDIS_URL'],
+    ['REDIS_URLFILE', 'REDIS_URL_FILE'],
+    ['INSTANCE', 'INSTANCES'],
+    ['MIGRAT', 'MIGRATE'],
+    ['EVENT_RETENTION', 'EVENTS_RETENTION'],
+  ])('%s is not passed over: %s is meant', (name, meant) => {
+    expect(problemsOf({ [name]: 'on' })).toEqual([
+      `${name} is set, and there is no such setting; it must be ${meant}, or be unset`,
+    ]);
+  });
+
+  test('what others set passes', () => {
+    const environment = {
+      HOME: '/root',
+      HOSTS: 'a',
+      PATH: '/bin',
+      SORT: 'x',
+      NODE_ENV: 'test',
+      REDIS_PORT: 'tcp://10.0.0.1:6379',
+      REDIS_PORT_6379_TCP_ADDR: '10.0.0.1',
+      REDIS_SERVICE_HOST: '10.0.0.1',
+      DATABASE_HOST: 'db',
+      NO_PROXY: '*',
+    };
+    expect(read(environment)).toEqual(DEFAULTS);
+  });
+
   test('a replica is nothing without its primary', () => {
-    expect(problemsOf({ DATABASE_REPLICA_URL: 'postgres://replica/x', DATABASE_URL: ' ' })).toEqual([
+    expect(problemsOf({ DATABASE_REPLICA_URL: 'postgres://replica/x' })).toEqual([
       'DATABASE_REPLICA_URL is set, and DATABASE_URL is not; set both',
     ]);
   });

@@ -9,6 +9,7 @@ export type { DatabaseUrls } from './settings/database-urls.ts';
 export {
   describeProblem,
   type Environment,
+  isNamed,
   onOrOff,
   parsedBy,
   readVariables,
@@ -24,6 +25,7 @@ export type {
   SocketRedis,
 } from './settings/redis-target.ts';
 export {
+  findStorageConflicts,
   readStorageSettings,
   STORAGE_VARIABLES,
   type StorageSettings,

@@ -1,10 +1,14 @@
+import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { describeFileError } from '../file-errors.ts';
+import { findMisspeltNames } from './misspelt-names.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Environment variables by name. Each schema takes the trimmed text, or `undefined` where the variable is unset or
- * empty. Its description completes "it must be ..."; `secret: true` in its metadata keeps the text out of messages.
+ * empty. Its description completes "it must be ...". `secret: true` in its metadata keeps the text out of messages, lets a
+ * file hold it (`NAME_FILE`), and refuses an empty text: where a secret was not delivered nothing may be put in its place.
  */
 export type Variables = Readonly<Record<string, z.ZodType>>;
 
@@ -33,16 +37,43 @@ export function readVariables<Shape extends Variables>(
 ): VariableValues<Shape> {
   const values: Record<string, unknown> = {};
   const problems: string[] = [];
+  const names: string[] = [];
   for (const [name, schema] of Object.entries(shape)) {
-    const text = environment[name]?.trim();
+    names.push(name, ...(isSecret(schema) ? [`${name}_FILE`] : []));
+    const { text, problem } = isSecret(schema) ? readSecret(environment, name) : { text: environment[name]?.trim() };
     const result = schema.safeParse(text === '' ? undefined : text);
-    if (result.success) values[name] = result.data;
+    if (problem !== undefined) problems.push(problem);
+    else if (result.success) values[name] = result.data;
     else problems.push(describeProblem(name, text ?? '', schema));
   }
+  problems.push(...findMisspeltNames(environment, names));
   const valid = values as VariableValues<Shape>; // each value came from the schema of its own name
   problems.push(...findConflicts(valid));
   if (problems.length > 0) throw new SettingsError(problems);
   return valid;
+}
+
+/** Whether a secret is set, or a file for it, be it right or wrong. */
+export const isNamed = (environment: Environment, name: string): boolean =>
+  environment[name] !== undefined || environment[`${name}_FILE`] !== undefined;
+
+const isSecret = (schema: z.ZodType): boolean => schema.meta()?.['secret'] === true;
+
+/** What a variable says, or the file that `NAME_FILE` names; or what is wrong with them. */
+function readSecret(environment: Environment, name: string): { readonly text?: string; readonly problem?: string } {
+  const text = environment[name]?.trim();
+  const file = environment[`${name}_FILE`]?.trim();
+  if (text === '') return { problem: `${name} is set and empty; set it, or unset it` };
+  if (file === undefined) return text === undefined ? {} : { text };
+  if (file === '') return { problem: `${name}_FILE is set and empty; it must be the path of a file, or be unset` };
+  if (text !== undefined) return { problem: `${name} and ${name}_FILE are both set; set one of them` };
+  try {
+    const content = readFileSync(file, 'utf8').trim();
+    if (content !== '') return { text: content };
+    return { problem: `${name}_FILE is ${JSON.stringify(file)}, which is empty; it must hold what ${name} would` };
+  } catch (error) {
+    return { problem: `${name}_FILE is ${JSON.stringify(file)}, which cannot be read: ${describeFileError(error)}` };
+  }
 }
 
 /** A schema that takes what a function parses, and refuses what it returns `undefined` for. */

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { type DatabaseUrls, parseDatabaseUrls } from './database-urls.ts';
-import { type Environment, onOrOff, parsedBy, readVariables, type VariableValues } from './read-variables.ts';
+import { type Environment, isNamed, onOrOff, parsedBy, readVariables, type VariableValues } from './read-variables.ts';
 import { parseRedisTarget, type RedisTarget } from './redis-target.ts';
 
 /** Where the data and the limits are kept: what the server and the command line both read. */
@@ -49,7 +49,20 @@ export const STORAGE_VARIABLES = {
  * @throws SettingsError
  */
 export const readStorageSettings = (environment: Environment, workingFolder: string): StorageSettings =>
-  toStorageSettings(readVariables(environment, STORAGE_VARIABLES), workingFolder);
+  toStorageSettings(
+    readVariables(environment, STORAGE_VARIABLES, (values) => findStorageConflicts(environment, values)),
+    workingFolder,
+  );
+
+/** Problems between the variables of storage. */
+export function findStorageConflicts(
+  environment: Environment,
+  { DATABASE_URL }: Partial<VariableValues<typeof STORAGE_VARIABLES>>,
+): readonly string[] {
+  const isSet = DATABASE_URL !== undefined || isNamed(environment, 'DATABASE_URL');
+  if (environment['NODE_ENV'] !== 'production' || isSet) return [];
+  return ['DATABASE_URL is not set, and NODE_ENV is production, where there is no embedded database; set DATABASE_URL'];
+}
 
 export const toStorageSettings = (
   { DATABASE_URL, REDIS_URL, REDIS_PREFIX, DATA_DIR, MIGRATE }: VariableValues<typeof STORAGE_VARIABLES>,

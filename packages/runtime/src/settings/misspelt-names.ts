@@ -1,0 +1,27 @@
+import { distance } from 'fastest-levenshtein';
+import type { Environment } from './read-variables.ts';
+
+/** Letters by which a name may differ and still be meant: of long names two, of short ones none, or HOME would be HOST. */
+const lettersOff = (name: string): number => (name.length < 6 ? 0 : name.length < 8 ? 1 : 2);
+
+/** What orchestrators set for a service that is called like a part of a setting's name: `REDIS_PORT_6379_TCP_ADDR`. */
+const OF_A_SERVICE = /_(?:PORT|SERVICE_HOST|SERVICE_PORT)(?:_|$)/;
+
+/**
+ * Finds variables that are set, and whose names differ from one of ours by a letter or two: nobody reads them, and what
+ * was meant has its default.
+ *
+ * @param names those that there are
+ * @returns a sentence for each
+ */
+export function findMisspeltNames(environment: Environment, names: readonly string[]): readonly string[] {
+  const known = new Set(names);
+  return Object.keys(environment)
+    .filter((name) => environment[name] !== undefined && !known.has(name) && !OF_A_SERVICE.test(name))
+    .flatMap((name) => {
+      const meant = names.find((right) => distance(name, right) <= lettersOff(right));
+      return meant === undefined
+        ? []
+        : [`${name} is set, and there is no such setting; it must be ${meant}, or be unset`];
+    });
+}
