@@ -2,6 +2,7 @@ import { inspect } from 'node:util';
 import { SchemaError } from '@petstore/persistence';
 import { type Environment, RuntimeError, SettingsError } from '@petstore/runtime';
 import { readSettings } from '../settings.ts';
+import { watchLaunchers } from './launchers.ts';
 import { hideCredentials } from './logger.ts';
 
 /** 0 done, 1 failed, 2 wrong settings. */
@@ -15,12 +16,12 @@ export async function runServer(environment: Environment): Promise<ExitCode> {
   const { promise: ended, resolve: end } = Promise.withResolvers<Error | undefined>();
   // For good: a second signal while shutting down must not end the process half-way.
   const stopping = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(signal, () => {
-      end(undefined);
-      stopping.abort();
-    });
-  }
+  const stop = () => {
+    end(undefined);
+    stopping.abort();
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
+  watchLaunchers(environment, stop);
   process.on('uncaughtException', end);
   process.on('unhandledRejection', (reason) => end(reason instanceof Error ? reason : new Error(String(reason))));
   // A closed pipe or terminal is no reason to stop serving.
