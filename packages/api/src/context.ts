@@ -27,8 +27,15 @@ export interface Context {
    * @throws ApiError (as a rejection) `rate_limit_exceeded` where the list is long, and its caller has too many in flight
    */
   readonly beginList?: <Batch>(batches: AsyncIterable<Batch>) => Promise<AsyncIterable<Batch>>;
-  /** Told the id of the event behind which a subscription begins, before its first event. */
-  readonly onEventsBegin?: (after: string) => void;
+  /** Of a subscription, where the call is one. */
+  readonly subscription?: SubscriptionContext;
   /** Whether the caller reads long lists packed, as `acceptsPackedOrders` finds in its request. @default false */
   readonly acceptsPackedOrders?: boolean;
+}
+
+export interface SubscriptionContext {
+  /** Ends it, also while it begins. */
+  readonly signal: AbortSignal;
+  /** Told the id of the event behind which it begins, before its first event. */
+  readonly onBegin: (after: string) => void;
 }

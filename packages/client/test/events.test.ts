@@ -92,6 +92,25 @@ describe('client.events()', () => {
     await events.return();
   });
 
+  test('backs off where each connection ends before it has begun', async () => {
+    const waits: number[] = [];
+    const clock = scaledClock(100);
+    const schedule: typeof clock.schedule = (callback, delayMs) => {
+      waits.push(delayMs);
+      return clock.schedule(callback, delayMs);
+    };
+    const options = { baseUrl: service.origin, apiKey: 'internal', timeoutMs: 1_000_000, random: () => 0.999_999 };
+    service.faults.push('cut-answer', 'cut-answer', 'cut-answer', 'cut-answer');
+    const events = createPetstoreClient({ ...options, clock: { now: clock.now, schedule } }).events();
+    const next = events.next();
+    await vi.waitUntil(() => service.requests.length === 5);
+    await isFollowed(service);
+    expect(waits.filter((ms) => ms < 10_000).map(Math.round)).toEqual([500, 1_000, 2_000, 4_000]);
+    await generate(service, 1);
+    await next;
+    await events.return();
+  });
+
   test('ends its request when its reader leaves the loop', async () => {
     const follow = async () => {
       for await (const { id } of clientOf(service).events()) {

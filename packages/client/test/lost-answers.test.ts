@@ -141,6 +141,13 @@ describe('a change over tRPC is sent again with its idempotency key, and made on
     expect(service.requests).toHaveLength(5);
   });
 
+  test('also where the caller leaves the key undefined', async () => {
+    const before = await countOrders();
+    service.faults.push('lose-answer');
+    await client.orders.place.mutate({ petId: 1n, quantity: 1, idempotencyKey: undefined });
+    expect(await countOrders()).toBe(before + 1);
+  });
+
   test('but two calls are two orders, unless their caller gives them one key', async () => {
     const before = await countOrders();
     const order = { petId: 1n, quantity: 1 };

@@ -26,7 +26,7 @@ type WayName = Exclude<
       ? Part
       : `${Part}.${keyof Persistence[Part] & string}`;
   }[Exclude<keyof Persistence & string, 'close'>],
-  'events.followerCount' | 'events.observe' | 'events.wakeFollowers' | 'events.close' // which ask nothing of PostgreSQL
+  'events.followerCount' | 'events.heldUpMs' | 'events.observe' | 'events.wakeFollowers' | 'events.close' // which ask nothing of PostgreSQL
 >;
 
 /** Every way to PostgreSQL there is: a new one does not compile until it is here, too. */

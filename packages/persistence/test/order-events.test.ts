@@ -7,6 +7,7 @@ import {
   OrderEventsExpiredError,
   orderId,
   SERVICE_ORIGIN,
+  StorageUnavailableError,
   UnknownPositionError,
 } from '@petstore/domain';
 import { startPostgresServer } from '@petstore/testing';
@@ -192,6 +193,38 @@ describe('followers', () => {
     await place();
     expect((await beginning).map(({ id }) => id)).toContain(1n);
     expect((await beginningBefore).map(({ id }) => id)).toEqual([1n, 2n]);
+  });
+
+  test('who cannot begin soon are told so, and leave nothing behind; who is held up can be seen', async () => {
+    await place();
+    const { events } = store.persistence;
+    await using open = await openClient();
+    await open.query('begin');
+    await open.query(EVENT, ['11']);
+    const gone = new AbortController();
+    const leaving = events.followEvents('now', gone.signal);
+    const waiting = events.followEvents('now', new AbortController().signal);
+    const begin = performance.now();
+    setTimeout(() => gone.abort(new Error('gone')), 200);
+    await Promise.all([
+      expect(leaving).rejects.toThrow('gone'),
+      expect(waiting).rejects.toThrow(StorageUnavailableError),
+    ]);
+    expect(performance.now() - begin).toBeLessThan(4_500);
+    expect(events.followerCount).toBe(0);
+    await open.query('rollback');
+
+    const following = take(store.persistence, 'now', 2);
+    await vi.waitFor(() => expect(events.followerCount).toBe(1));
+    await sleep(100);
+    expect(events.heldUpMs).toBe(0);
+    await open.query('begin');
+    await open.query(EVENT, ['12']);
+    await place();
+    await vi.waitFor(() => expect(events.heldUpMs).toBeGreaterThan(200));
+    await open.query('commit');
+    expect((await following).map(({ order }) => order.id)).toContain(12n);
+    expect(events.heldUpMs).toBe(0);
   });
 
   test('see every event once and in order while several services write', async () => {

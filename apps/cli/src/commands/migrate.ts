@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { JsonFlag } from '../arguments.ts';
+import { addActorOption, type JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { CommandError } from '../errors.ts';
 
@@ -9,8 +9,7 @@ interface MigrateFlags extends JsonFlag {
 
 /** `petstore migrate`: the schema of the database. */
 export function addMigrateCommand(program: Command, context: CommandContext): void {
-  program
-    .command('migrate')
+  addActorOption(program.command('migrate'))
     .description('bring the database up to date')
     .option(
       '--status',

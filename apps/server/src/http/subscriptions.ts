@@ -1,4 +1,4 @@
-import type { Authenticator } from '@petstore/api';
+import type { Authenticator, SubscriptionContext } from '@petstore/api';
 import type { Exchange } from './exchange.ts';
 import { InFlightCounts } from './in-flight.ts';
 import { KeyWatch } from './key-watch.ts';
@@ -13,12 +13,10 @@ export interface SubscriptionOptions {
 /** By which the subscriptions of all callers are counted. */
 const ALL_CALLERS = '';
 
-/**
- * Makes the response of a subscription.
- *
- * @param onBegin to be told the id of the event behind which it begins, before it resolves
- */
-type BeginSubscription = (onBegin: (after: string) => void) => Promise<Response>;
+/** Makes the response of a subscription. */
+type BeginSubscription = (subscription: SubscriptionContext) => Promise<Response>;
+
+const EVENT_STREAM = 'text/event-stream';
 
 /**
  * Responses that go on until their client leaves, its key is no longer valid, or the server ends. They end without a word,
@@ -49,9 +47,10 @@ export class Subscriptions {
     const unwatch = this.#keys.watch(exchange.request.headers.authorization, exchange.principal, end);
     try {
       let after: string | undefined;
-      const response = await begin((position) => {
+      const onBegin = (position: string) => {
         after = position;
-      });
+      };
+      const response = await begin({ signal: ending.signal, onBegin });
       await this.#respond(exchange, response, { after, signal: ending.signal });
     } finally {
       unwatch();
@@ -66,14 +65,17 @@ export class Subscriptions {
     for (const ending of this.#endings) ending.abort();
   }
 
-  async #respond(exchange: Exchange, { status, headers, body }: Response, beginning: Beginning): Promise<void> {
+  async #respond(exchange: Exchange, response: Response, beginning: Beginning): Promise<void> {
+    const { status, headers, body } = response;
     let contentType = '';
     for (const [name, value] of headers) {
       if (name === 'content-type') contentType = value;
       // Node decides on the connection by itself.
       else if (name !== 'connection') exchange.setHeader(name, value);
     }
-    if (body === null || exchange.isHead || exchange.isOver || beginning.signal.aborted) {
+    // A request that tRPC refuses, as one for another form of response.
+    if (!contentType.startsWith(EVENT_STREAM)) exchange.sendText(status, contentType, await response.text());
+    else if (body === null || exchange.isHead || exchange.isOver || beginning.signal.aborted) {
       exchange.sendHead(status, contentType);
       await body?.cancel();
     } else await this.#options.streams.sendLasting(exchange, contentType, messagesOf(body, beginning));

@@ -160,13 +160,13 @@ class TrpcHandler {
 
   #follow(exchange: Exchange, call: TrpcCall): Promise<void> {
     const { router, services, subscriptions } = this.#options;
-    return subscriptions.send(exchange, (onEventsBegin) =>
+    return subscriptions.send(exchange, (subscription) =>
       resolveResponse({
         router,
         req: requestForTrpc(exchange.request, undefined),
         path: encodeURIComponent(call.path),
         error: null,
-        createContext: async () => ({ ...contextOf(exchange, services, undefined), onEventsBegin }),
+        createContext: async () => ({ ...contextOf(exchange, services, undefined), subscription }),
         onError: ({ error }) => exchange.logFailure(error),
       }),
     );

@@ -20,7 +20,7 @@ const SUBSCRIBERS = {
 const LAG = {
   name: 'petstore_order_event_lag_seconds',
   type: 'gauge',
-  help: 'How long after its change the latest event was read for subscribers; NaN: none was read yet.',
+  help: 'How long after its change the latest event was read for subscribers, or for how long a transaction holds reading up; NaN: none was read yet.',
 } as const satisfies MetricFamily;
 
 /** What becomes of events, for Prometheus. */
@@ -31,14 +31,16 @@ export class EventMetrics implements OrderEventObserver {
   #deliveredCount = 0;
   #lagSeconds = Number.NaN;
   #countFollowers = () => 0;
+  #heldUpSeconds = () => 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  observe(events: Pick<OrderEventStore, 'followerCount' | 'observe'>): void {
+  observe(events: Pick<OrderEventStore, 'followerCount' | 'heldUpMs' | 'observe'>): void {
     events.observe(this);
     this.#countFollowers = () => events.followerCount;
+    this.#heldUpSeconds = () => events.heldUpMs / 1_000;
   }
 
   onRead(events: readonly OrderEvent[]): void {
@@ -55,7 +57,7 @@ export class EventMetrics implements OrderEventObserver {
       renderMetric(RECORDED, [{ value: this.recordedCount }]),
       renderMetric(DELIVERED, [{ value: this.#deliveredCount }]),
       renderMetric(SUBSCRIBERS, [{ value: this.#countFollowers() }]),
-      renderMetric(LAG, [{ value: this.#lagSeconds }]),
+      renderMetric(LAG, [{ value: this.#heldUpSeconds() || this.#lagSeconds }]),
     ].join('');
   }
 }

@@ -97,6 +97,12 @@ describe('orders.events', () => {
     expect(batch.status).toBe(404);
     const inBatch = await shared.fetch('/trpc/orders.events?batch=1', { key: shared.internalKey });
     expect([inBatch.status, await inBatch.text()]).toEqual([400, expect.stringContaining('must not be in a batch')]);
+    const jsonl = await shared.fetch('/trpc/orders.events', {
+      key: shared.internalKey,
+      headers: { 'trpc-accept': 'application/jsonl' },
+    });
+    expect([jsonl.status, jsonl.headers.get('content-type')]).not.toEqual([200, 'text/event-stream']);
+    expect(await jsonl.text()).toContain('"error"');
     const head = await shared.fetch('/trpc/orders.events', { method: 'HEAD', key: shared.internalKey });
     expect([head.status, head.headers.get('content-type')]).toEqual([200, 'text/event-stream']);
     await vi.waitFor(() => expect(shared.persistence.events.followerCount).toBe(0));

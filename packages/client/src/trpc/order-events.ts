@@ -40,9 +40,11 @@ export async function* followOrderEvents(
     try {
       response = await open(connection, position, signal);
       for await (const message of readServerSentEvents(response)) {
-        failures = 0;
         const event = readMessage(message, response);
-        if (message.id !== undefined) position = message.id;
+        if (message.id !== undefined) {
+          position = message.id;
+          failures = 0;
+        }
         if (event !== undefined) yield event;
         else if (message.id !== undefined) {
           begin?.(message.id);

@@ -45,8 +45,9 @@ export function createRetryLink({ retries }: Connection): TRPCLink<AppRouter> {
 
 /** With an idempotency key, so that the service carries out once what is sent twice; one that the caller made stays. */
 function withKey(input: unknown): unknown {
-  if (typeof input !== 'object' || input === null || 'idempotencyKey' in input) return input;
-  return { ...input, idempotencyKey: newKey() };
+  if (typeof input !== 'object' || input === null) return input;
+  const isKeyed = 'idempotencyKey' in input && input.idempotencyKey !== undefined;
+  return isKeyed ? input : { ...input, idempotencyKey: newKey() };
 }
 
 /** 128 random bits. `crypto.randomUUID` is missing on pages that came without TLS. */

@@ -5,6 +5,9 @@ import { copyInto } from './copy-into.ts';
 
 const TABLE = 'imported_ids';
 
+/** How long the transaction stays open at most once nothing more is sent, in milliseconds. */
+const OPEN_MS = 5_000;
+
 /** Their last time is that of the import, which knows no other. */
 const RECORD = recordEvents(`orders join ${TABLE} using (id)`, {
   type: 'order.imported',
@@ -39,6 +42,8 @@ export class ImportedEvents {
   }
 
   async record({ actor, requestId }: ChangeOrigin = SERVICE_ORIGIN): Promise<void> {
+    // Followers wait for the end of this transaction, so it must not be left open: not even by a client that hangs.
+    await this.#client.query(`set local idle_in_transaction_session_timeout = '${OPEN_MS}ms'`);
     await this.#client.query(`analyze ${TABLE}`);
     await this.#client.query(RECORD, [actor, requestId ?? null]);
   }

@@ -16,6 +16,7 @@ export class EventWalk {
   #position: OrderEventId;
   /** No event with an id up to this one can appear any more. */
   #settled: bigint;
+  #heldUpSinceMs: number | undefined;
 
   private constructor(sender: QuerySender, position: OrderEventId) {
     this.#sender = sender;
@@ -35,6 +36,11 @@ export class EventWalk {
     return this.#position;
   }
 
+  /** Since when, by `performance.now()`, it waits for a transaction; `undefined` while it waits for none. */
+  get heldUpSinceMs(): number | undefined {
+    return this.#heldUpSinceMs;
+  }
+
   /**
    * The events that follow, none where there are none yet. Called again while it gives some.
    *
@@ -44,9 +50,12 @@ export class EventWalk {
     if (this.#position < this.#settled) return this.#nextSettled();
     const events = await this.#read(INT64_MAX);
     const contiguous = countContiguous(this.#position, events);
+    this.#heldUpSinceMs = undefined;
     if (contiguous > 0 || events.length === 0) return this.#advance(events.slice(0, contiguous));
     const last = events.at(-1)?.id ?? this.#position;
+    this.#heldUpSinceMs = performance.now();
     await untilWritersHaveEnded(this.#sender, signal);
+    this.#heldUpSinceMs = undefined;
     this.#settled = last;
     return this.#nextSettled();
   }

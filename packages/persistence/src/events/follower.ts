@@ -42,7 +42,7 @@ export class Follower {
   async begin(after: EventPosition): Promise<FollowedEvents> {
     this.#signal.throwIfAborted();
     this.#signal.addEventListener('abort', this.#leave, { once: true });
-    await this.#live.join(this.#onNews);
+    await this.#live.join(this.#onNews, this.#signal);
     try {
       this.#signal.throwIfAborted();
       this.#position = after === 'now' ? this.#live.readings.position : await this.#check(after);

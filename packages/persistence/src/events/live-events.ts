@@ -14,6 +14,9 @@ import { EventWalk } from './event-walk.ts';
 /** How often the log is read while nobody says that there is something new, in milliseconds. */
 const POLL_MS = 100;
 
+/** How long one who begins to follow waits for transactions that are writing events, in milliseconds. */
+const BEGIN_MS = 2_500;
+
 /** How soon it is tried again after PostgreSQL did not respond, in milliseconds. */
 const RETRY_MS = 500;
 
@@ -43,8 +46,11 @@ export class LiveEvents {
   readonly #onRead: (events: readonly OrderEvent[]) => void;
   readonly #followers = new Set<OnNews>();
   #reading: { readonly stop: AbortController; readonly begun: Promise<void> } | undefined;
+  #walk: EventWalk | undefined;
   #readings: Readings = { position: BEGINNING_OF_EVENTS, recent: [], recentAfter: BEGINNING_OF_EVENTS };
   #call: (() => void) | undefined;
+  /** Whether something was committed since the last look began. */
+  #isCalled = false;
 
   constructor(sender: QuerySender, onRead: (events: readonly OrderEvent[]) => void) {
     this.#sender = sender;
@@ -55,6 +61,12 @@ export class LiveEvents {
     return this.#followers.size;
   }
 
+  /** For how long it is known that there are events which a transaction under way keeps from being read, in milliseconds. */
+  get heldUpMs(): number {
+    const since = this.#reading && this.#walk?.heldUpSinceMs;
+    return since === undefined ? 0 : performance.now() - since;
+  }
+
   get readings(): Readings {
     return this.#readings;
   }
@@ -62,21 +74,31 @@ export class LiveEvents {
   /**
    * Begins to read where nobody has yet. The caller leaves at its end.
    *
-   * @throws StorageUnavailableError where it cannot begin
+   * @throws StorageUnavailableError where it cannot begin, or not soon, because somebody writes events and does not
+   * commit; the signal's reason
    */
-  async join(onNews: OnNews): Promise<void> {
+  async join(onNews: OnNews, signal: AbortSignal): Promise<void> {
     this.#followers.add(onNews);
     if (this.#reading === undefined) {
       const stop = new AbortController();
       this.#reading = { stop, begun: this.#begin(stop.signal) };
     }
     const reading = this.#reading;
-    try {
-      await reading.begun;
-    } catch (error) {
+    reading.begun.catch(() => {
       if (this.#reading === reading) this.#end();
+    });
+    const { promise: endedEarly, reject } = Promise.withResolvers<never>();
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener('abort', onAbort);
+    const timer = setTimeout(() => reject(storageUnavailable('a transaction that records events is open')), BEGIN_MS);
+    try {
+      await Promise.race([reading.begun, endedEarly]);
+    } catch (error) {
       this.leave(onNews);
       throw error;
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
     }
   }
 
@@ -86,6 +108,7 @@ export class LiveEvents {
 
   /** Says that something was committed, most likely. */
   wake(): void {
+    this.#isCalled = true;
     this.#call?.();
   }
 
@@ -101,6 +124,8 @@ export class LiveEvents {
 
   async #begin(signal: AbortSignal): Promise<void> {
     const walk = await EventWalk.beginAtEnd(this.#sender, signal);
+    signal.throwIfAborted(); // another reading has begun since
+    this.#walk = walk;
     this.#readings = { position: walk.position, recent: [], recentAfter: walk.position };
     void this.#read(walk, signal).catch((error: unknown) => {
       if (!signal.aborted) this.#fail(error);
@@ -117,6 +142,7 @@ export class LiveEvents {
   async #read(walk: EventWalk, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
+        this.#isCalled = false;
         const events = await walk.next(signal);
         if (signal.aborted) return;
         if (walk.position > this.#readings.position) this.#publish(events, walk.position);
@@ -138,6 +164,7 @@ export class LiveEvents {
   }
 
   async #untilCalled(signal: AbortSignal): Promise<void> {
+    if (this.#isCalled) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const call = () => resolve();
     this.#call = call;

@@ -18,6 +18,8 @@ export interface OrderEventStore extends OrderEventLog {
   observe(observer: OrderEventObserver): void;
   /** How many follow it in this process. */
   readonly followerCount: number;
+  /** For how long a transaction under way keeps events from being read, in milliseconds; 0 where none does. */
+  readonly heldUpMs: number;
   /** Says that something was committed, so that followers need not wait until it is looked. */
   wakeFollowers(): void;
   /**
@@ -42,6 +44,9 @@ export function createOrderEventStore(sender: QuerySender): OrderEventStore {
     },
     get followerCount() {
       return live.followerCount;
+    },
+    get heldUpMs() {
+      return live.heldUpMs;
     },
     wakeFollowers: () => live.wake(),
     close: () => live.close(),

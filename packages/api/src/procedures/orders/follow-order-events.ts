@@ -25,10 +25,11 @@ export const followOrderEvents: TRPCSubscriptionProcedure<{
   errorShape: TrpcErrorShape;
 }> = internalProcedure
   .input(FollowOrderEventsInput)
-  .subscription(async ({ ctx, input, signal = new AbortController().signal }) => {
+  .subscription(async ({ ctx: { services, subscription }, input, signal = new AbortController().signal }) => {
     const after = parseOrderEventId(input?.lastEventId ?? input?.after ?? '') ?? 'now';
-    const events = await ctx.services.events.followEvents(after, signal);
-    ctx.onEventsBegin?.(events.position.toString());
+    // tRPC's own signal is aborted when its response is left, so not before there is one.
+    const events = await services.events.followEvents(after, subscription?.signal ?? signal);
+    subscription?.onBegin(events.position.toString());
     return track(events);
   });
 
