@@ -28,6 +28,8 @@ export function tryLock(file: string, mode: LockMode): FileLock | undefined {
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(file, { timeout: 0 });
+    // A journal on the disk would need room there: on a full one nothing could be stopped any more.
+    database.exec('PRAGMA journal_mode = MEMORY');
     // A reader's lock lasts as long as its transaction, and begins with the first read.
     database.exec(mode === 'exclusive' ? 'BEGIN EXCLUSIVE' : 'BEGIN; SELECT 1 FROM sqlite_schema');
   } catch (cause) {

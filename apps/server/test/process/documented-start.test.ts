@@ -1,0 +1,58 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { endWithTestRun } from '@petstore/testing';
+import { expect, test, vi } from 'vitest';
+import { ROOT } from './support/documentation.ts';
+import { isRunning } from './support/spawned-server.ts';
+import { useStartedDataFolder } from './support/started-once.ts';
+
+const copyStarted = useStartedDataFolder();
+
+/** The processes below one, itself first: those of the documented command, then the server and its children. */
+function processesBelow(pid: number): readonly number[] {
+  const children = new Map<number, number[]>();
+  for (const line of execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n')) {
+    const [child = 0, parent = 0] = line.trim().split(/\s+/).map(Number);
+    children.set(parent, [...(children.get(parent) ?? []), child]);
+  }
+  const below = (parent: number): number[] => [parent, ...(children.get(parent) ?? []).flatMap(below)];
+  return below(pid);
+}
+
+/** How far below the process that was started is the one that gets the signal. */
+test.each([
+  ['SIGTERM', 'npx', 0],
+  ['SIGKILL', 'npx', 0],
+  ['SIGTERM', 'the shell below it', 1],
+  ['SIGTERM', 'pnpm', 2],
+] as const)('%s to %s of the documented command ends all of it', { timeout: 90_000 }, async (signal, _, depth) => {
+  using folder = copyStarted();
+  const started = spawn('npx', ['--yes', 'pnpm@12', 'start'], {
+    cwd: ROOT,
+    // None of the variables by which the package manager of these tests would be taken for that of the server.
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: folder.path, PORT: '0' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const { pid = Number.NaN } = started;
+  const ended = once(started, 'close').then(endWithTestRun(pid));
+  let output = '';
+  for (const stream of [started.stdout, started.stderr]) stream.on('data', (text) => (output += text));
+  await vi.waitUntil(() => output.includes('listening on '), { timeout: 60_000 });
+  const processes = processesBelow(pid);
+  expect(processes.length).toBeGreaterThan(5);
+  process.kill(processes[depth] ?? Number.NaN, signal);
+  await vi.waitFor(() => expect(processes.filter(isRunning)).toEqual([]), { timeout: 10_000, interval: 100 });
+  await ended;
+});
+
+test.each(['apps/server/src/main.js', 'apps/cli/src/main.js'])('an old Node gets one line from %s', (main) => {
+  const older = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })`;
+  const args = ['--import', `data:text/javascript,${encodeURIComponent(older)}`, join(ROOT, main)];
+  const { status, stderr, stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  expect([status, stdout]).toEqual([1, '']);
+  expect(stderr).toMatch(
+    /^petstore: This is Node 20\.20\.2, and Node 24 or newer is needed\. "npx .*" brings one along\.\n$/,
+  );
+});
