@@ -1,5 +1,4 @@
 import { distance } from 'fastest-levenshtein';
-import type { Environment } from './read-variables.ts';
 
 /** Letters by which a name may differ and still be meant: of long names two, of short ones none, or HOME would be HOST. */
 const lettersOff = (name: string): number => (name.length < 6 ? 0 : name.length < 8 ? 1 : 2);
@@ -14,7 +13,10 @@ const OF_A_SERVICE = /_(?:PORT|SERVICE_HOST|SERVICE_PORT)(?:_|$)/;
  * @param names those that there are
  * @returns a sentence for each
  */
-export function findMisspeltNames(environment: Environment, names: readonly string[]): readonly string[] {
+export function findMisspeltNames(
+  environment: Readonly<Record<string, string | undefined>>,
+  names: readonly string[],
+): readonly string[] {
   const known = new Set(names);
   return Object.keys(environment)
     .filter((name) => environment[name] !== undefined && !known.has(name) && !OF_A_SERVICE.test(name))
