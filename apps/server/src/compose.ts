@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { appRouter, createAuthenticator, petsSunset, restRoutes } from '@petstore/api';
 import { type ApiKeyId, type Clock, SERVICE_ACTOR } from '@petstore/domain';
 import { openPersistence } from '@petstore/persistence';
@@ -25,9 +26,12 @@ import { logChanges, StorageWatch } from './operations/storage-watch.ts';
 import type { Settings } from './settings.ts';
 
 export interface RunningServer {
-  /** Ends everything in order: not ready, what was sent is answered, the port closes, then the databases. */
+  /** Ends everything in order: not ready, after a while what was sent is answered, the port closes, then the databases. */
   close(): Promise<void>;
 }
+
+/** What is left of the time of a shutdown when requests are cut off, for the databases, in milliseconds. */
+const CLOSING_MS = 3_000;
 
 export interface StartOptions {
   /** Called when the server cannot go on, after it has started. */
@@ -35,9 +39,6 @@ export interface StartOptions {
   /** Breaks off a start that is under way. */
   readonly signal: AbortSignal;
 }
-
-/** How long requests in flight may take once the server is to end; then they are cut off. */
-const DRAIN_TIMEOUT_MS = 5_000;
 
 /** How often it is announced at most that events were recorded, in milliseconds. */
 const ANNOUNCEMENT_INTERVAL_MS = 20;
@@ -158,8 +159,10 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
     corsOrigins: settings.corsOrigins,
     trustedProxies: settings.trustProxy,
   });
+  const { shutdownDelayMs, shutdownTimeoutMs } = settings;
+  const drainMs = shutdownTimeoutMs - shutdownDelayMs;
   resources.defer(async () => {
-    const cutOff = setTimeout(() => app.server.closeAllConnections(), DRAIN_TIMEOUT_MS);
+    const cutOff = setTimeout(() => app.server.closeAllConnections(), Math.max(drainMs - CLOSING_MS, drainMs / 2));
     await app.close();
     clearTimeout(cutOff);
   });
@@ -180,6 +183,8 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
     async close() {
       health.beginStopping();
       logger.info('stopping');
+      app.beginClosing();
+      await sleep(shutdownDelayMs);
       await running.disposeAsync();
       logger.info('stopped');
     },

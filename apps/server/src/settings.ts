@@ -35,6 +35,10 @@ export interface Settings extends StorageSettings {
   readonly trustProxy: TrustProxy;
   /** How many servers share the limits while Redis is away. */
   readonly instances: number;
+  /** How long the port stays open after a signal, while /readyz is 503. */
+  readonly shutdownDelayMs: number;
+  /** How long after a signal everything has ended, requests that take longer cut off. */
+  readonly shutdownTimeoutMs: number;
   /** How long events can be read again. */
   readonly eventsRetentionMs: number;
   /** From then on deprecated operations are 410. */
@@ -63,6 +67,23 @@ const hostName = z
   .prefault('127.0.0.1');
 
 const baseUrl = parsedBy(parseBaseUrl).optional().describe('an http or https URL that ends in /v1');
+
+const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** A hundred years: a longer time ago may be before all years that PostgreSQL is given. */
+const RETENTION_MAX_MS = 36_500 * UNITS_MS.d;
+
+const SHUTDOWN_MAX_MS = UNITS_MS.h;
+
+/** What a shutdown may take behind its delay, where SHUTDOWN_TIMEOUT says nothing. */
+const SHUTDOWN_MS = 10_000;
+
+const duration = (minMs: number, maxMs: number) =>
+  parsedBy((text) => {
+    const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
+    const durationMs = Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS]; // by the pattern
+    return durationMs >= minMs && durationMs <= maxMs ? durationMs : undefined;
+  });
 
 const VARIABLES = {
   HOST: hostName.describe('a host name or an IP address to listen on, such as 127.0.0.1 or 0.0.0.0'),
@@ -93,7 +114,11 @@ const VARIABLES = {
     .optional()
     .describe('where to report a weakness, such as mailto:security@shop.example or https://shop.example/security'),
   INSTANCES: integer(1, 10_000).prefault('1').describe('a whole number, 1 to 10000'),
-  EVENTS_RETENTION: parsedBy(parseRetention)
+  SHUTDOWN_DELAY: duration(0, SHUTDOWN_MAX_MS).prefault('0s').describe('a duration of 0s to 1h, such as 5s or 1m'),
+  SHUTDOWN_TIMEOUT: duration(1_000, SHUTDOWN_MAX_MS)
+    .optional()
+    .describe('a duration of 1s to 1h, longer than SHUTDOWN_DELAY, such as 10s or 2m'),
+  EVENTS_RETENTION: duration(1_000, RETENTION_MAX_MS)
     .prefault('30d')
     .describe('a duration of 1s to 36500d, such as 30s, 15m, 24h or 30d'),
   PETS_SUNSET_AT: z
@@ -119,6 +144,7 @@ export interface SettingsOptions {
 export function readSettings(environment: Environment, { workingFolder, isTerminal }: SettingsOptions): Settings {
   const values = readVariables(environment, VARIABLES, (valid) => {
     const { PORT, ADMIN_PORT, DATABASE_URL, DATABASE_REPLICA_URL, REDIS_URL, INSTANCES = 1 } = valid;
+    const { SHUTDOWN_DELAY = 0, SHUTDOWN_TIMEOUT } = valid;
     const problems = [...findStorageConflicts(environment, valid)];
     if (DATABASE_REPLICA_URL !== undefined && DATABASE_URL === undefined && !isNamed(environment, 'DATABASE_URL')) {
       problems.push('DATABASE_REPLICA_URL is set, and DATABASE_URL is not; set both');
@@ -126,6 +152,11 @@ export function readSettings(environment: Environment, { workingFolder, isTermin
     if (INSTANCES > 1 && REDIS_URL === undefined && !isNamed(environment, 'REDIS_URL')) {
       problems.push(
         `INSTANCES is ${INSTANCES}, and REDIS_URL is not set, so each server would allow the whole limit; set REDIS_URL`,
+      );
+    }
+    if (SHUTDOWN_TIMEOUT !== undefined && SHUTDOWN_TIMEOUT <= SHUTDOWN_DELAY) {
+      problems.push(
+        'SHUTDOWN_TIMEOUT is not longer than SHUTDOWN_DELAY; requests need some time after it: set a longer one',
       );
     }
     if (PORT === 65_535 && ADMIN_PORT === undefined) {
@@ -150,22 +181,13 @@ export function readSettings(environment: Environment, { workingFolder, isTermin
     corsOrigins: values.CORS_ORIGINS,
     trustProxy: values.TRUST_PROXY,
     instances: values.INSTANCES,
+    shutdownDelayMs: values.SHUTDOWN_DELAY,
+    shutdownTimeoutMs: values.SHUTDOWN_TIMEOUT ?? values.SHUTDOWN_DELAY + SHUTDOWN_MS,
     eventsRetentionMs: values.EVENTS_RETENTION,
     petsSunsetAt: values.PETS_SUNSET_AT,
     logLevel: values.LOG_LEVEL,
     logFormat: values.LOG_FORMAT ?? (isTerminal ? 'pretty' : 'json'),
   };
-}
-
-const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-
-/** A hundred years: a longer time ago may be before all years that PostgreSQL is given. */
-const RETENTION_MAX_MS = 36_500 * UNITS_MS.d;
-
-function parseRetention(text: string): number | undefined {
-  const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
-  const durationMs = Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS]; // by the pattern
-  return durationMs >= 1_000 && durationMs <= RETENTION_MAX_MS ? durationMs : undefined;
 }
 
 function parseBaseUrl(text: string): string | undefined {

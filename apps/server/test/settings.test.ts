@@ -30,6 +30,8 @@ const DEFAULTS: Settings = {
   corsOrigins: [],
   trustProxy: false,
   instances: 1,
+  shutdownDelayMs: 0,
+  shutdownTimeoutMs: 10_000,
   eventsRetentionMs: 2_592_000_000,
   petsSunsetAt: new Date('2027-06-30T00:00:00Z'),
   logLevel: 'info',
@@ -88,6 +90,11 @@ test.each<[Record<string, string>, Partial<Settings>]>([
   [{ TRUST_PROXY: '2' }, { trustProxy: 2 }],
   [{ TRUST_PROXY: '10.0.0.0/8, ::1,192.168.1.1' }, { trustProxy: ['10.0.0.0/8', '::1', '192.168.1.1'] }],
   [{ INSTANCES: '4', REDIS_URL: 'redis://cache' }, { instances: 4 }],
+  [{ SHUTDOWN_DELAY: '15s' }, { shutdownDelayMs: 15_000, shutdownTimeoutMs: 25_000 }],
+  [
+    { SHUTDOWN_DELAY: '5s', SHUTDOWN_TIMEOUT: '1m' },
+    { shutdownDelayMs: 5_000, shutdownTimeoutMs: 60_000 },
+  ],
   [{ EVENTS_RETENTION: '1s' }, { eventsRetentionMs: 1_000 }],
   [{ EVENTS_RETENTION: '90m' }, { eventsRetentionMs: 5_400_000 }],
   [{ EVENTS_RETENTION: '36h' }, { eventsRetentionMs: 129_600_000 }],
@@ -181,6 +188,8 @@ describe('a wrong value is named, with what is expected', () => {
       ['security@shop.example', 'mailto:security', 'http://shop.example/security', 'mailto:a@b c', 'https://'],
     ],
     ['INSTANCES', ['0', '-1', '1.5', 'many', '10001']],
+    ['SHUTDOWN_DELAY', ['5', '-1s', '500ms', '2h', 'soon']],
+    ['SHUTDOWN_TIMEOUT', ['0s', '10', '2h']],
     ['EVENTS_RETENTION', ['0s', '30', '500ms', '1.5h', '-1d', '36501d', '2w', 'forever']],
     ['REUSE_PORT', ['yes', 'true', '1', 'ON']],
     ['PETS_SUNSET_AT', ['soon', '2027-02-30', '2027-06-30T12:00', '30.06.2027']],
@@ -201,6 +210,12 @@ describe('a wrong value is named, with what is expected', () => {
     ['DATABASE_URL_FILE', 'DATABASE_URL_FILE is set and empty; it must be the path of a file, or be unset'],
   ])('%s must not be set and empty: a secret was not delivered', (name, problem) => {
     for (const text of ['', ' ']) expect(problemsOf({ [name]: text })).toEqual([problem]);
+  });
+
+  test('a shutdown needs time behind its delay', () => {
+    expect(problemsOf({ SHUTDOWN_DELAY: '10s', SHUTDOWN_TIMEOUT: '10s' })).toEqual([
+      'SHUTDOWN_TIMEOUT is not longer than SHUTDOWN_DELAY; requests need some time after it: set a longer one',
+    ]);
   });
 
   test('in production there is no embedded database', () => {

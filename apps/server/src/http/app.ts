@@ -32,6 +32,8 @@ export interface App {
   readonly server: Server;
   /** @throws Error (as a rejection) with Node's `code` where the address cannot be listened on */
   listen(options: ListenOptions): Promise<void>;
+  /** From now on each response is the last of its connection. */
+  beginClosing(): void;
   /** Responds to what clients had already sent, and then ends. */
   close(): Promise<void>;
 }
@@ -82,6 +84,7 @@ export function createApp(options: AppOptions): App {
       server.listen({ host, port, reusePort });
       await once(server, 'listening');
     },
+    beginClosing: () => load.beginClosing(),
     close() {
       subscriptions.close();
       closing ??= close(server, load, bounds.closingGraceMs);

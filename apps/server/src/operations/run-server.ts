@@ -8,8 +8,11 @@ import { hideCredentials } from './logger.ts';
 /** 0 done, 1 failed, 2 wrong settings. */
 export type ExitCode = 0 | 1 | 2;
 
-/** Until everything has to have ended. Embedded servers that have not are then stopped by their guards. */
-const SHUTDOWN_DEADLINE_MS = 9_000;
+/** Until a start that is broken off has to have ended. */
+const BREAK_OFF_MS = 9_000;
+
+/** How much earlier than it has to everything ends. Embedded servers that have not are then stopped by their guards. */
+const GUARDS_MS = 1_000;
 
 /** Serves until a signal comes or something fails that cannot be fixed. Failures are printed on standard error. */
 export async function runServer(environment: Environment): Promise<ExitCode> {
@@ -27,12 +30,15 @@ export async function runServer(environment: Environment): Promise<ExitCode> {
   // A closed pipe or terminal is no reason to stop serving.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
   // Counts from the end, even where the start has not finished.
-  void ended.then(() => setTimeout(() => process.exit(1), SHUTDOWN_DEADLINE_MS).unref());
+  let deadlineMs = BREAK_OFF_MS;
+  void ended.then(() => setTimeout(() => process.exit(1), deadlineMs).unref());
   try {
     const settings = readSettings(environment, {
       workingFolder: process.cwd(),
       isTerminal: process.stdout.isTTY === true,
     });
+    const { shutdownTimeoutMs } = settings;
+    deadlineMs = Math.max(shutdownTimeoutMs - GUARDS_MS, shutdownTimeoutMs * 0.9);
     // Loaded here, so that signals are obeyed while it loads.
     const { startServer } = await import('../compose.ts');
     const server = await startServer(settings, { onFatal: end, signal: stopping.signal }).catch((error: unknown) => {

@@ -1,0 +1,66 @@
+import { once } from 'node:events';
+import { get, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { SpawnedServer } from './support/spawned-server.ts';
+import { useStartedDataFolder } from './support/started-once.ts';
+
+const copyStarted = useStartedDataFolder();
+
+interface Seen {
+  readonly atMs: number;
+  readonly status: number | undefined;
+  readonly connection: string | undefined;
+}
+
+/** A request on a connection of its own. @returns `undefined` where it was not responded to */
+function look(url: string): Promise<Seen | undefined> {
+  return new Promise((resolve) => {
+    get(url, { agent: false, headers: { connection: 'keep-alive' } }, (response) => {
+      response.resume();
+      const { statusCode: status, headers } = response;
+      response.once('end', () => resolve({ atMs: performance.now(), status, connection: headers.connection }));
+    }).once('error', () => resolve(undefined));
+  });
+}
+
+test('for SHUTDOWN_DELAY it serves on, not ready, and then no request is lost', async () => {
+  using folder = copyStarted();
+  await using server = new SpawnedServer(folder.path, { SHUTDOWN_DELAY: '2s' });
+  const page = `${await server.url()}/v1/openapi.json`;
+  expect(await look(page)).toMatchObject({ status: 200, connection: 'keep-alive' });
+  const signalledAtMs = performance.now();
+  const stopped = server.stop('SIGTERM');
+  await server.said(/"msg":"stopping"/);
+  const { status, report } = await server.readiness();
+  expect([status, report['problems']]).toEqual([503, ['the server is stopping']]);
+  const seen: Seen[] = [];
+  for (let response = await look(page); response !== undefined; response = await look(page)) {
+    seen.push(response);
+    await sleep(10);
+  }
+  expect(new Set(seen.map((each) => each.status))).toEqual(new Set([200]));
+  expect(new Set(seen.map((each) => each.connection))).toEqual(new Set(['close']));
+  expect((seen.at(-1)?.atMs ?? 0) - signalledAtMs).toBeGreaterThan(1_900);
+  expect(await stopped).toMatchObject({ code: 0 });
+});
+
+test('at SHUTDOWN_TIMEOUT what is left is cut', async () => {
+  using folder = copyStarted();
+  await using server = new SpawnedServer(folder.path, { SHUTDOWN_TIMEOUT: '4s' });
+  const key = (await server.demoKeys()).get('free');
+  // Its body never comes.
+  const stuck = request(`${await server.url()}/trpc/orders.cancel`, {
+    method: 'POST',
+    agent: false,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'content-length': 10 },
+  });
+  stuck.flushHeaders();
+  const cut = once(stuck, 'error');
+  await sleep(300);
+  const { code, afterMs } = await server.stop('SIGTERM');
+  expect(code, server.stderr).toBe(0);
+  expect(afterMs).toBeGreaterThan(1_500);
+  expect(afterMs).toBeLessThan(4_000);
+  await cut;
+});
