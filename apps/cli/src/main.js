@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 // Plain JavaScript: with TypeScript here, each call would load the compiler before the cache of its output is known.
 import module from 'node:module';
 import { join } from 'node:path';

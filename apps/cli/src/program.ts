@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import manifest from '../package.json' with { type: 'json' };
 import { addAuditCommand } from './commands/audit.ts';
 import { addKeysCommands } from './commands/keys.ts';
 import { addLimitsCommands } from './commands/limits.ts';
@@ -17,6 +18,7 @@ export interface ParserOutput {
 export function createProgram(context: CommandContext, { writeHelp, writeUsage }: ParserOutput): Command {
   const program = new Command('petstore')
     .description('Operate the orders service. Reads the same settings as the server.')
+    .version(manifest.version, '--version', 'print the version')
     .showHelpAfterError('(see --help)')
     .exitOverride()
     .configureOutput({

@@ -1,7 +1,11 @@
+import { spawnSync } from 'node:child_process';
+import { symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { describeLimits, PLANS } from '@petstore/domain';
-import { createTestDatabase } from '@petstore/testing';
+import { createTemporaryFolder, createTestDatabase } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
+import manifest from '../package.json' with { type: 'json' };
 import { petstore, useTestCommandLine } from './support.ts';
 
 const commandLine = useTestCommandLine();
@@ -94,6 +98,16 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
 test('settings of the server alone are not read, right or wrong', async () => {
   const environment = { CORS_ORIGINS: 'bogus/x', PORT: 'none' };
   expect(await commandLine.json(['keys', 'list'], { environment })).toEqual([]);
+});
+
+test('./petstore is the command, from any folder', () => {
+  using folder = createTemporaryFolder();
+  const link = join(folder.path, 'petstore');
+  symlinkSync(join(import.meta.dirname, '../../../petstore'), link);
+  const call = (...args: string[]) => spawnSync(link, args, { cwd: folder.path, encoding: 'utf8' });
+  expect(call('--version')).toMatchObject({ status: 0, stdout: `${manifest.version}\n`, stderr: '' });
+  // Nothing but what the command itself says.
+  expect(call('dance')).toMatchObject({ status: 2, stdout: '', stderr: expect.stringMatching(/^petstore: unknown/) });
 });
 
 test('help ends with 0', async () => {
