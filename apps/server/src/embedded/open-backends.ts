@@ -37,6 +37,7 @@ export async function openBackends(
     prepareDataFolder(dataFolder);
     const claim = claimDataFolder(dataFolder, reusePort ? 'shared' : 'exclusive');
     resources.defer(() => claim.release());
+    logger.info('starting the embedded PostgreSQL; the first time this takes some seconds');
   }
   const [postgresResult, redisResult] = await Promise.allSettled([
     isDatabaseEmbedded ? openEmbeddedPostgres(dataFolder, { ...logRestarts(logger, 'PostgreSQL'), signal }) : undefined,

@@ -1,8 +1,11 @@
-import { describeLimits, limitsOfPlan } from '@petstore/domain';
+import { PLAN_NAMES } from '@petstore/domain';
 import type { Logger } from 'pino';
+import manifest from '../../package.json' with { type: 'json' };
 import { type DemoKey, demoKeysFile } from '../embedded/demo-keys.ts';
 import type { Settings } from '../settings.ts';
 import { isLoopback } from './listen.ts';
+
+const PLAN_WIDTH = Math.max(...PLAN_NAMES.map((name) => name.length));
 
 /** What there is to print once requests are served. */
 export interface ServingFacts {
@@ -31,33 +34,38 @@ export function announce(facts: ServingFacts, settings: Settings, logger: Logger
   }
 }
 
-/** Where everything is, and calls to copy. Whole keys are printed on a terminal only; other outputs are often kept. */
+/**
+ * Where everything is, and a call to copy; what is wanted most comes last, and all of it fits a small terminal. Whole keys
+ * are printed on a terminal only; other outputs are often kept.
+ */
 function renderBanner(
   { publicUrl, listenUrl, adminUrl, database, limits, demoKeys }: ServingFacts,
   dataFolder: string,
 ): string {
-  const lines = [
+  const isTerminal = process.stdout.isTTY === true;
+  const keys = isTerminal
+    ? demoKeys.map(({ plan, text }) => `${plan.name.padEnd(PLAN_WIDTH)} ${text}`)
+    : [demoKeysFile(dataFolder)];
+  const [first] = isTerminal ? demoKeys : [];
+  return [
     '',
-    'Petstore Orders',
+    `Petstore Orders ${manifest.version}, process ${process.pid}`,
     '',
-    `  REST      ${publicUrl}/v1`,
-    `  tRPC      ${publicUrl}/trpc`,
-    `  Reference ${publicUrl}/docs`,
-    `  Health    ${adminUrl}/readyz (also /livez, /metrics)`,
     `  Data      ${database}`,
     `  Limits    ${limits}`,
-  ];
-  const isTerminal = process.stdout.isTTY === true;
-  if (demoKeys.length > 0) {
-    lines.push(
-      ...(isTerminal ? ['', '  Demo keys, to list the orders:'] : [`  Demo keys ${demoKeysFile(dataFolder)}`]),
-    );
-  }
-  for (const { plan, text } of isTerminal ? demoKeys : []) {
-    const command = `curl -H "Authorization: Bearer ${text}" ${publicUrl}/v1/store/orders`;
-    lines.push('', `  # ${plan.name}: ${describeLimits(limitsOfPlan(plan))}`, `  ${command}`);
-  }
-  return [...lines, '', `listening on ${listenUrl}`, ''].join('\n');
+    ...(demoKeys.length === 0 ? [] : keys.map((key, i) => `  ${(i === 0 ? 'Demo keys' : '').padEnd(9)} ${key}`)),
+    ...(first === undefined
+      ? []
+      : ['', `  curl -H "Authorization: Bearer ${first.text}" ${publicUrl}/v1/store/orders`]),
+    '',
+    `  Health    ${adminUrl}/readyz (also /livez, /metrics)`,
+    `  Reference ${publicUrl}/docs`,
+    `  tRPC      ${publicUrl}/trpc`,
+    `  REST      ${publicUrl}/v1`,
+    '',
+    `listening on ${listenUrl}`,
+    '',
+  ].join('\n');
 }
 
 /** Logs once, at the start, which risks these settings take. */
