@@ -19,6 +19,8 @@ export interface Output {
   write(text: string): Promise<void>;
   /** {@link write} of one JSON value. */
   writeJson(value: unknown): Promise<void>;
+  /** How wide the terminal is that shows the results; `undefined` where they go elsewhere. */
+  readonly columns: number | undefined;
   /** Writes a line to standard error. */
   message(text: string): void;
   /** On a terminal, shows how far a long command is; each call replaces what the last one showed. */
@@ -26,7 +28,7 @@ export interface Output {
 }
 
 export interface OutputStreams {
-  readonly stdout: Writable;
+  readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number };
   readonly stderr: Writable & { readonly isTTY?: boolean };
 }
 
@@ -56,6 +58,7 @@ export function createOutput({ stdout, stderr }: OutputStreams): Output {
   };
   return {
     write,
+    columns: stdout.isTTY === true ? (stdout.columns ?? 80) : undefined,
     writeJson: (value) => write(`${JSON.stringify(value)}\n`),
     message(text) {
       clearProgress();

@@ -25,6 +25,7 @@ import type { CommandContext } from '../context.ts';
 import { CommandError, UsageError } from '../errors.ts';
 import { type Output, renderTable } from '../output.ts';
 import type { Session } from '../session.ts';
+import { renderKeyTable } from './key-table.ts';
 import { announceKeyChange, findKey, rejectKey } from './stored-key.ts';
 
 interface CreateFlags extends PlanFlags, ActorFlag, JsonFlag {
@@ -117,7 +118,8 @@ async function listKeys({ clock, withSession, output }: CommandContext, { json }
   const rows = keys.map((key) => keyRow(key, now));
   if (json) await output.writeJson(rows);
   else if (rows.length === 0) output.message('There are no keys. "keys create" creates one.');
-  else await output.write(renderTable(rows));
+  else if (output.columns === undefined) await output.write(renderTable(rows));
+  else await output.write(renderKeyTable(keys, now, output.columns));
 }
 
 const showKey = (context: CommandContext, id: ApiKeyId, flags: JsonFlag) =>

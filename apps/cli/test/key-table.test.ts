@@ -1,0 +1,60 @@
+import type { ApiKey, ApiKeyId, PlanReason } from '@petstore/domain';
+import { expect, test } from 'vitest';
+import { renderKeyTable } from '../src/commands/key-table.ts';
+import { describeTime } from '../src/relative-time.ts';
+
+const NOW = new Date('2026-11-20T12:00:00Z');
+const inMs = (ms: number) => new Date(NOW.getTime() + ms);
+const HOUR_MS = 3_600_000;
+
+const key = (facts: Partial<ApiKey>): ApiKey => ({
+  id: 'abcdEFGH' as ApiKeyId, // as a generated one
+  name: '',
+  kind: 'external',
+  lastingPlan: { name: 'free' },
+  createdAt: NOW,
+  ...facts,
+});
+
+const KEYS = [
+  key({
+    name: 'a till in the shop at the corner of the market square, beside the fountain',
+    lastUsedAt: inMs(-3 * HOUR_MS),
+  }),
+  key({ kind: 'internal', lastingPlan: { name: 'business' }, expiresAt: inMs(30.5 * 24 * HOUR_MS) }),
+  key({
+    temporaryPlan: {
+      plan: { name: 'enterprise', limits: { perMinute: 5_000, perDay: 1_000_000 } },
+      until: inMs(1),
+      reason: 'sale' as PlanReason,
+    },
+    revokedAt: NOW,
+  }),
+  key({ expiresAt: inMs(-1) }),
+];
+
+test('a table of keys fits the terminal, by shortened names', () => {
+  expect(
+    renderKeyTable(KEYS, NOW, 100),
+  ).toBe(`ID        NAME                     PLAN                 MINUTE  DAY        STATUS          LAST USED
+abcdEFGH  a till in the shop at …  free                     60      1,000  active          3h ago
+abcdEFGH  -                        business, internal    1,000    100,000  expires in 30d  never
+abcdEFGH  -                        enterprise, for now   5,000  1,000,000  revoked         never
+abcdEFGH  -                        free                     60      1,000  expired         never
+`);
+  for (const columns of [90, 100, 140]) {
+    const lines = renderKeyTable(KEYS, NOW, columns).split('\n');
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(columns);
+  }
+  expect(renderKeyTable(KEYS, NOW, 200)).toContain('beside the fountain');
+});
+
+test.each([
+  [-999, 'now'],
+  [-59_999, '59s ago'],
+  [-60_000, '1m ago'],
+  [-HOUR_MS, '1h ago'],
+  [26 * HOUR_MS, 'in 1d'],
+])('%i ms from now is %s', (ms, text) => {
+  expect(describeTime(inMs(ms), NOW)).toBe(text);
+});
