@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import manifest from '../package.json' with { type: 'json' };
 import { addAuditCommand } from './commands/audit.ts';
+import { addCompletionCommand } from './commands/completion.ts';
 import { addKeysCommands } from './commands/keys.ts';
 import { addLimitsCommands } from './commands/limits.ts';
 import { addMigrateCommand } from './commands/migrate.ts';
@@ -33,6 +34,7 @@ export function createProgram(context: CommandContext, { writeHelp, writeUsage }
   addAuditCommand(program, context);
   addMigrateCommand(program, context);
   addJsonFlag(program);
+  addCompletionCommand(program, context); // whose output is a script, and never JSON
   return program;
 }
 
