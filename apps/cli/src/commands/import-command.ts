@@ -1,10 +1,11 @@
-import { createReadStream } from 'node:fs';
+import { createReadStream, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describeFileError } from '@petstore/runtime';
 import type { JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { CommandError } from '../errors.ts';
 import { type ImportKind, type ImportReport, importFile } from '../import/import-file.ts';
+import { describeProgress } from '../progress.ts';
 import type { Session } from '../session.ts';
 
 export interface ImportFlags extends JsonFlag {
@@ -31,12 +32,13 @@ export async function runImport<Value>(
   kindOf: (session: Session) => ImportKind<Value>,
 ): Promise<void> {
   const skipBad = flags.skipBad === true;
-  const report = await withSession((session) =>
-    importFile(file === '-' ? stdin : readFile(resolve(userFolder, file)), kindOf(session), {
-      skipBad,
-      onProgress: (readCount) => output.progress(`${readCount.toLocaleString('en')} read`),
-    }),
-  );
+  const source = file === '-' ? new ImportSource(stdin) : openFile(resolve(userFolder, file));
+  const beganAtMs = performance.now();
+  const onProgress = (readCount: number) => {
+    const done = `${readCount.toLocaleString('en')} read`;
+    output.progress(describeProgress({ done, fraction: source.fraction, elapsedMs: performance.now() - beganAtMs }));
+  };
+  const report = await withSession((session) => importFile(source.read(), kindOf(session), { skipBad, onProgress }));
   const isRejected = report.rejectedCount > 0 && !skipBad;
   if (flags.json) await output.writeJson(jsonOf(report));
   else {
@@ -60,6 +62,36 @@ function showRejected({ message }: CommandContext['output'], { rejected, rejecte
   if (more <= 0) return;
   const which = rejectedCount === rejected.length ? 'them all' : `the first ${rejected.length.toLocaleString('en')}`;
   message(`and ${more.toLocaleString('en')} more; --json lists ${which}`);
+}
+
+/** What is imported, and how much of it was read. */
+class ImportSource {
+  readonly #chunks: AsyncIterable<Uint8Array>;
+  readonly #totalBytes: number | undefined;
+  #readBytes = 0;
+
+  constructor(chunks: AsyncIterable<Uint8Array>, totalBytes?: number) {
+    this.#chunks = chunks;
+    this.#totalBytes = totalBytes;
+  }
+
+  /** 0 to 1; `undefined` where it is not known how much there is. */
+  get fraction(): number | undefined {
+    return this.#totalBytes === undefined ? undefined : Math.min(1, this.#readBytes / Math.max(1, this.#totalBytes));
+  }
+
+  async *read(): AsyncGenerator<Uint8Array> {
+    for await (const chunk of this.#chunks) {
+      this.#readBytes += chunk.byteLength;
+      yield chunk;
+    }
+  }
+}
+
+/** Of a pipe, or where there is no such file, the size says nothing; reading says what is wrong. */
+function openFile(path: string): ImportSource {
+  const { size } = statSync(path, { throwIfNoEntry: false }) ?? { size: 0 };
+  return new ImportSource(readFile(path), size > 0 ? size : undefined);
 }
 
 async function* readFile(path: string): AsyncGenerator<Uint8Array> {

@@ -8,6 +8,7 @@ import type { CommandContext } from '../context.ts';
 import { type OrderFormatName, writeOrders } from '../export/order-formats.ts';
 import { replaceFile } from '../export/output-file.ts';
 import { ORDER_FIELDS, REQUIRED_ORDER_FIELDS, readOrder } from '../import/read-order.ts';
+import { describeProgress } from '../progress.ts';
 import { type ImportFlags, runImport } from './import-command.ts';
 
 const COUNT_MAX = 1_000_000_000;
@@ -68,12 +69,18 @@ function importOrders(context: CommandContext, file: string, flags: ImportOrders
 async function generateOrders(context: CommandContext, flags: GenerateFlags) {
   const { clock, operator, withSession, output } = context;
   const { count, seed, as: actor = operator(), json } = flags;
+  const beganAtMs = performance.now();
   const options = {
     count,
     seed: seed ?? randomInt(SEED_MAX),
     now: clock(),
     origin: { actor },
-    onProgress: (done: number) => output.progress(`${done.toLocaleString('en')} of ${count} generated`),
+    onProgress: (generated: number) => {
+      const done = `${generated.toLocaleString('en')} generated`;
+      output.progress(
+        describeProgress({ done, fraction: generated / count, elapsedMs: performance.now() - beganAtMs }),
+      );
+    },
   };
   const inserted = await withSession(({ persistence }) => persistence.orders.generateOrders(options));
   await (json ? output.writeJson({ inserted }) : output.write(`${inserted.toLocaleString('en')} generated\n`));
