@@ -75,7 +75,7 @@ const PLANS_WITHOUT_LIMITS = PLAN_NAMES.filter((name) => !hasFixedLimits(name)).
 /** Adds the options of {@link PlanFlags}. */
 export const addPlanOptions = (command: Command): Command =>
   command
-    .addOption(new Option('--plan <plan>', 'the plan of the key').choices(PLAN_NAMES).makeOptionMandatory())
+    .addOption(new Option('--plan <plan>', 'the plan of the key (required)').choices(PLAN_NAMES).makeOptionMandatory())
     .option(
       '--per-minute <n>',
       `requests in any minute (required by ${PLANS_WITHOUT_LIMITS} only)`,

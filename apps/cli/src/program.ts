@@ -15,11 +15,25 @@ export interface ParserOutput {
   readonly writeUsage: (text: string) => void;
 }
 
+const HELP = `
+Examples:
+  petstore keys create --plan pro --name "till 3"
+  petstore keys set-plan 1a2B3c4D --plan business --until 24h --reason "sale"
+  petstore orders export orders.ndjson
+  petstore orders import orders.csv --skip-bad
+  petstore audit --order 22
+
+Settings, by environment variables: DATABASE_URL and REDIS_URL (or the files
+DATABASE_URL_FILE, REDIS_URL_FILE), REDIS_PREFIX, DATA_DIR, MIGRATE. Without
+DATABASE_URL the embedded database in DATA_DIR is used, whether a server runs
+or not.`;
+
 /** The command line: one file per group of commands. */
 export function createProgram(context: CommandContext, { writeHelp, writeUsage }: ParserOutput): Command {
   const program = new Command('petstore')
     .description('Operate the orders service. Reads the same settings as the server.')
     .version(manifest.version, '--version', 'print the version')
+    .addHelpText('after', HELP)
     .showHelpAfterError('(see --help)')
     .exitOverride()
     .configureOutput({

@@ -40,7 +40,7 @@ export function addOrdersCommands(program: Command, context: CommandContext): vo
     .action((file: string, flags: ImportOrdersFlags) => importOrders(context, file, flags));
   addActorOption(orders.command('generate'))
     .description('create pending orders')
-    .requiredOption('--count <n>', 'how many', integerParser('--count', 1, COUNT_MAX))
+    .requiredOption('--count <n>', 'how many (required)', integerParser('--count', 1, COUNT_MAX))
     .option('--seed <s>', `a whole number from 0 to ${SEED_MAX}: the same seed gives the same orders`, parseSeed)
     .action((flags: GenerateFlags) => generateOrders(context, flags));
   orders
