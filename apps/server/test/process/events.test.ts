@@ -22,10 +22,12 @@ const clientOf = async (server: SpawnedServer) =>
 test('a server tells of what another one does, counts it, and forgets it when EVENTS_RETENTION has passed', async () => {
   const [writing, reading] = await Promise.all([start(), start()]);
   const [writer, reader] = await Promise.all([clientOf(writing), clientOf(reading)]);
-  const events = reader.events();
+  const { promise: begun, resolve: onBegin } = Promise.withResolvers<string>();
+  const events = reader.events({ onBegin });
   const first = events.next();
   const followers = async () => (await reading.metrics()).get('petstore_order_event_subscribers');
-  await vi.waitFor(async () => expect(await followers()).toBe(1));
+  await begun;
+  expect(await followers()).toBe(1);
   const order = await writer.orders.place.mutate({ petId: 7n, quantity: 1 });
   await writer.orders.ship.mutate({ orderId: order.id });
   expect((await first).value).toMatchObject({ type: 'order.placed', orderId: order.id });
