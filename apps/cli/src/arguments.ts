@@ -19,6 +19,7 @@ import {
   parseRfc3339,
   type TemporaryPlan,
 } from '@petstore/domain';
+import { parseDurationMs } from '@petstore/runtime';
 import { type Command, Option } from 'commander';
 import { UsageError } from './errors.ts';
 
@@ -146,8 +147,6 @@ export function parseOrderId(text: string): OrderId {
   return orderId(id);
 }
 
-const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-
 /**
  * Parses a duration from now (`30s`, `15m`, `24h`, `90d`), or a date-time of RFC 3339.
  *
@@ -175,9 +174,8 @@ export function parsePastTime(option: string, text: string, now: Date): Date {
 }
 
 function readTime(option: string, text: string, nowMs: number, direction: 1 | -1): Date {
-  const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
-  const unitMs = UNITS_MS[unit as keyof typeof UNITS_MS]; // by the pattern
-  const time = count === undefined ? parseRfc3339(text) : new Date(nowMs + direction * Number(count) * unitMs);
+  const durationMs = parseDurationMs(text);
+  const time = durationMs === undefined ? parseRfc3339(text) : new Date(nowMs + direction * durationMs);
   if (time === undefined || Number.isNaN(time.getTime())) {
     throw new UsageError(
       `${option} must be a duration such as 30s, 15m, 24h or 90d, or a date-time such as 2027-01-31T00:00:00Z`,

@@ -4,6 +4,7 @@ import {
   findStorageConflicts,
   isNamed,
   onOrOff,
+  parseDurationMs,
   parsedBy,
   readVariables,
   STORAGE_VARIABLES,
@@ -68,20 +69,17 @@ const hostName = z
 
 const baseUrl = parsedBy(parseBaseUrl).optional().describe('an http or https URL that ends in /v1');
 
-const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-
 /** A hundred years: a longer time ago may be before all years that PostgreSQL is given. */
-const RETENTION_MAX_MS = 36_500 * UNITS_MS.d;
+const RETENTION_MAX_MS = 36_500 * 86_400_000;
 
-const SHUTDOWN_MAX_MS = UNITS_MS.h;
+const SHUTDOWN_MAX_MS = 3_600_000;
 
 /** What a shutdown may take behind its delay, where SHUTDOWN_TIMEOUT says nothing. */
 const SHUTDOWN_MS = 10_000;
 
 const duration = (minMs: number, maxMs: number) =>
   parsedBy((text) => {
-    const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
-    const durationMs = Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS]; // by the pattern
+    const durationMs = parseDurationMs(text) ?? Number.NaN;
     return durationMs >= minMs && durationMs <= maxMs ? durationMs : undefined;
   });
 

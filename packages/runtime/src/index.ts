@@ -6,6 +6,7 @@ export { describeFileError } from './file-errors.ts';
 export { findExecutable } from './process/unprivileged-user.ts';
 export { RuntimeError } from './runtime-error.ts';
 export type { DatabaseUrls } from './settings/database-urls.ts';
+export { parseDurationMs } from './settings/duration.ts';
 export {
   describeProblem,
   type Environment,

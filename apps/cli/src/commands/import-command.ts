@@ -77,7 +77,7 @@ class ImportSource {
 
   /** 0 to 1; `undefined` where it is not known how much there is. */
   get fraction(): number | undefined {
-    return this.#totalBytes === undefined ? undefined : Math.min(1, this.#readBytes / Math.max(1, this.#totalBytes));
+    return this.#totalBytes && Math.min(1, this.#readBytes / this.#totalBytes);
   }
 
   async *read(): AsyncGenerator<Uint8Array> {
@@ -88,10 +88,13 @@ class ImportSource {
   }
 }
 
-/** Of a pipe, or where there is no such file, the size says nothing; reading says what is wrong. */
 function openFile(path: string): ImportSource {
-  const { size } = statSync(path, { throwIfNoEntry: false }) ?? { size: 0 };
-  return new ImportSource(readFile(path), size > 0 ? size : undefined);
+  try {
+    const { size } = statSync(path);
+    return new ImportSource(readFile(path), size > 0 ? size : undefined); // a pipe has none
+  } catch {
+    return new ImportSource(readFile(path)); // which says what is wrong
+  }
 }
 
 async function* readFile(path: string): AsyncGenerator<Uint8Array> {

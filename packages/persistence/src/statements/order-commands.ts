@@ -208,10 +208,8 @@ export class OrderCommands {
   #settle(id: OrderId, batch: Batch, entry: Entry, [outcome, ...row]: TransitionRow): void {
     switch (outcome) {
       case 'changed':
-        this.#onRecorded(1);
-        entry.resolve({ applied: true, order: orderOfRow(row) });
-        return;
       case 'remembered':
+        if (outcome === 'changed') this.#onRecorded(1);
         entry.resolve({ applied: true, order: orderOfRow(row) });
         return;
       case 'reused':

@@ -37,22 +37,8 @@ async function* track(
   batches: AsyncIterable<readonly OrderEvent[]>,
 ): AsyncGenerator<TrackedEnvelope<FollowedOrderEvent>, void> {
   for await (const batch of batches) {
-    for (const event of batch) {
-      const followed = followedOf(event);
-      yield tracked(followed.id, followed);
+    for (const { id, type, at, order } of batch) {
+      yield tracked(id.toString(), { id: id.toString(), type, orderId: order.id, at, order });
     }
   }
-}
-
-/** One for all who follow: what is written of it is made once. */
-const FOLLOWED = new WeakMap<OrderEvent, FollowedOrderEvent>();
-
-function followedOf(event: OrderEvent): FollowedOrderEvent {
-  let followed = FOLLOWED.get(event);
-  if (followed === undefined) {
-    const { id, type, at, order } = event;
-    followed = { id: id.toString(), type, orderId: order.id, at, order };
-    FOLLOWED.set(event, followed);
-  }
-  return followed;
 }
