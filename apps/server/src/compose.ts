@@ -17,10 +17,13 @@ import { openLimits } from './operations/limits.ts';
 import { assertPortIsFree, explainListenError, portOf, reachableHost, urlOf } from './operations/listen.ts';
 import { createLogger } from './operations/logger.ts';
 import { LimitCounts, RequestCounts } from './operations/metrics.ts';
+import { OPERATIONS } from './operations/operation-names.ts';
 import { schemaPreparer } from './operations/prepare-schema.ts';
+import { logPrintedLines } from './operations/printed-lines.ts';
 import { createProcessMetrics } from './operations/process-metrics.ts';
 import { renderMetrics } from './operations/render-metrics.ts';
 import { logReplicaChanges, ReplicaReads } from './operations/replica-reads.ts';
+import { ResourceMetrics } from './operations/resource-metrics.ts';
 import { renderSecurityText } from './operations/security-text.ts';
 import { logChanges, StorageWatch } from './operations/storage-watch.ts';
 import type { Settings } from './settings.ts';
@@ -59,17 +62,19 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   // Ends what has been started, the last first: at once where a later step fails, else when the server is closed.
   await using resources = new AsyncDisposableStack();
   const logger = await createLogger({ level: settings.logLevel, format: settings.logFormat });
+  if (settings.logFormat === 'json') logPrintedLines(logger);
   // A port in use is noticed before an embedded database is made for nothing.
   if (settings.databaseUrls === undefined && !reusePort) await assertPortIsFree({ host, port, setting: 'PORT' });
   logRisks(settings, logger);
 
   // Health and metrics come first: a server that waits for PostgreSQL is alive, and not ready.
   const health = new Health();
-  const requestCounts = new RequestCounts();
+  const requestCounts = new RequestCounts(OPERATIONS);
   const limitCounts = new LimitCounts();
   const replicaReads = new ReplicaReads();
   const processMetrics = createProcessMetrics(health);
   const eventMetrics = new EventMetrics(clock);
+  const resourceMetrics = new ResourceMetrics();
   const adminUrl = await openAdminListener(
     {
       host: settings.adminHost,
@@ -79,6 +84,7 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
         renderMetrics(requestCounts, limitCounts) +
         replicaReads.render() +
         eventMetrics.render() +
+        (await resourceMetrics.render()) +
         (await processMetrics()),
       logger,
     },
@@ -99,7 +105,10 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
       announceEvents();
     }, ANNOUNCEMENT_INTERVAL_MS);
   };
-  const persistence = resources.use(openPersistence({ databaseUrl: backends.databaseUrls, replica, onEventsRecorded }));
+  const { durationsOf } = resourceMetrics;
+  const persistence = resources.use(
+    openPersistence({ databaseUrl: backends.databaseUrls, replica, onEventsRecorded, durationsOf }),
+  );
   resources.defer(() => clearTimeout(announcing));
   replicaReads.observe(persistence.replica);
   const { apiKeys, orders, pets, events, audit, migrations } = persistence;
@@ -150,6 +159,7 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
     authenticator,
     limiter: limits.limiter,
     logger,
+    accessLogLevel: settings.accessLogLevel,
     metrics: requestCounts,
     decisions: limitCounts,
     renderDocument: (version) => renderDocument(version, { ...settings, publicUrl }),
@@ -159,6 +169,7 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
     corsOrigins: settings.corsOrigins,
     trustedProxies: settings.trustProxy,
   });
+  resourceMetrics.observe({ load: app.load, pools: persistence.pools });
   const { shutdownDelayMs, shutdownTimeoutMs } = settings;
   const drainMs = shutdownTimeoutMs - shutdownDelayMs;
   resources.defer(async () => {

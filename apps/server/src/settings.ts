@@ -46,6 +46,10 @@ export interface Settings extends StorageSettings {
   readonly petsSunsetAt: Date;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
+  /** Whether people are told in words where everything is, once it serves. */
+  readonly showsBanner: boolean;
+  /** At which level each request is a line of the log. */
+  readonly accessLogLevel: 'info' | 'debug';
 }
 
 /** Which proxies' X-Forwarded-For to believe: none, all, the nearest so many, or those at these addresses. */
@@ -128,6 +132,7 @@ const VARIABLES = {
     .enum(LOG_LEVELS)
     .default('info')
     .describe(`one of ${LOG_LEVELS.join(', ')}`),
+  ACCESS_LOG: onOrOff('off'),
   LOG_FORMAT: z.enum(LOG_FORMATS).optional().describe('pretty or json'),
 };
 
@@ -165,6 +170,7 @@ export function readSettings(environment: Environment, { workingFolder, isTermin
     return problems;
   });
   const { PORT: port } = values;
+  const byDefault = isTerminal ? 'pretty' : 'json';
   return {
     ...toStorageSettings(values, workingFolder),
     databaseReplicaUrls: values.DATABASE_REPLICA_URL,
@@ -184,7 +190,10 @@ export function readSettings(environment: Environment, { workingFolder, isTermin
     eventsRetentionMs: values.EVENTS_RETENTION,
     petsSunsetAt: values.PETS_SUNSET_AT,
     logLevel: values.LOG_LEVEL,
-    logFormat: values.LOG_FORMAT ?? (isTerminal ? 'pretty' : 'json'),
+    logFormat: values.LOG_FORMAT ?? byDefault,
+    // Where nothing is set, somebody has just tried the start command, perhaps with its output in a file.
+    showsBanner: (values.LOG_FORMAT ?? (values.DATABASE_URL === undefined ? 'pretty' : byDefault)) === 'pretty',
+    accessLogLevel: values.ACCESS_LOG ? 'info' : 'debug',
   };
 }
 

@@ -36,6 +36,8 @@ const DEFAULTS: Settings = {
   petsSunsetAt: new Date('2027-06-30T00:00:00Z'),
   logLevel: 'info',
   logFormat: 'json',
+  showsBanner: true,
+  accessLogLevel: 'debug',
   migrate: true,
 };
 
@@ -59,6 +61,18 @@ test('the log is pretty on a terminal, unless LOG_FORMAT says otherwise', () => 
   const terminal = { ...OPTIONS, isTerminal: true };
   expect(readSettings({}, terminal).logFormat).toBe('pretty');
   expect(readSettings({ LOG_FORMAT: 'json' }, terminal).logFormat).toBe('json');
+});
+
+test('people are greeted in words, but where LOG_FORMAT says json or a database of their own is served to programs', () => {
+  const showsBanner = (environment: Record<string, string>, isTerminal: boolean) =>
+    readSettings(environment, { ...OPTIONS, isTerminal }).showsBanner;
+  const own = { DATABASE_URL: 'postgres://db/shop' };
+  expect([showsBanner({}, true), showsBanner({}, false)]).toEqual([true, true]);
+  expect([showsBanner(own, true), showsBanner(own, false)]).toEqual([true, false]);
+  for (const environment of [{}, own]) {
+    expect(showsBanner({ ...environment, LOG_FORMAT: 'json' }, true)).toBe(false);
+    expect(showsBanner({ ...environment, LOG_FORMAT: 'pretty' }, false)).toBe(true);
+  }
 });
 
 test.each<[Record<string, string>, Partial<Settings>]>([
@@ -105,6 +119,7 @@ test.each<[Record<string, string>, Partial<Settings>]>([
     { LOG_LEVEL: 'debug', LOG_FORMAT: 'pretty' },
     { logLevel: 'debug', logFormat: 'pretty' },
   ],
+  [{ ACCESS_LOG: 'on' }, { accessLogLevel: 'info' }],
   [{ MIGRATE: 'off' }, { migrate: false }],
 ])('%o is understood', (environment, expected) => {
   expect(read(environment)).toMatchObject(expected);
@@ -195,6 +210,7 @@ describe('a wrong value is named, with what is expected', () => {
     ['PETS_SUNSET_AT', ['soon', '2027-02-30', '2027-06-30T12:00', '30.06.2027']],
     ['LOG_LEVEL', ['loud', 'INFO']],
     ['LOG_FORMAT', ['xml']],
+    ['ACCESS_LOG', ['yes', '1']],
     ['MIGRATE', ['yes', 'true']],
   ])('%s', (name, wrongTexts) => {
     for (const text of wrongTexts) {

@@ -10,7 +10,15 @@ export { type GenerateOptions, SEED_MAX } from './bulk/generate-orders.ts';
 export type { ImportOptions, ImportRecord, ImportResult, ImportSource } from './bulk/import-rows.ts';
 export { REJECTED_LISTED_MAX, type RejectedRecord } from './bulk/rejected-record.ts';
 export type { OrderEventObserver, OrderEventStore } from './events/order-events.ts';
-export { openPersistence, type Persistence, type PersistenceOptions, type PingResult } from './persistence.ts';
+export {
+  openPersistence,
+  type Persistence,
+  type PersistenceOptions,
+  type PingResult,
+  POOL_NAMES,
+  type PoolName,
+  type PoolReport,
+} from './persistence.ts';
 export type { MigrationStatus, Migrations } from './schema/create-migrations.ts';
 export { NewerDatabaseError, SchemaError } from './schema/schema-error.ts';
 export type { OrderStore } from './statements/order-store.ts';

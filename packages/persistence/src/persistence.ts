@@ -12,7 +12,11 @@ import { ConnectionOpener, type OpenConnection, pipelinedToReplica } from './sta
 import { createOrderStore, type OrderStore } from './statements/order-store.ts';
 import { COMMAND_SESSION } from './statements/order-transitions.ts';
 import { createPetStore, type PetStore } from './statements/pet-store.ts';
-import { type ConnectionPools, PipelinedConnections } from './statements/pipelined-connections.ts';
+import {
+  type ConnectionPools,
+  type DurationObserver,
+  PipelinedConnections,
+} from './statements/pipelined-connections.ts';
 import { assertDriverFits, prepareStatement, type QuerySender, runStatement } from './statements/pipelined-query.ts';
 import { Replica, type ReplicaReport, type ReplicaState } from './statements/replica.ts';
 import { ServerPulse } from './statements/server-pulse.ts';
@@ -28,9 +32,22 @@ export interface Persistence extends AsyncDisposable {
   readonly migrations: Migrations;
   /** Where long lists have been read; `undefined` where there is no replica. */
   readonly replica: { readonly report: ReplicaReport } | undefined;
+  /** The connections to the primary as they are at this moment. */
+  pools(): readonly PoolReport[];
   /** @throws StorageUnavailableError when PostgreSQL does not respond */
   ping(): Promise<PingResult>;
   close(): Promise<void>;
+}
+
+/** Connections by what runs on them, as {@link ConnectionPools} says; `events`: what is read for those who follow orders. */
+export const POOL_NAMES = ['keys', 'reads', 'writes', 'batches', 'scans', 'events'] as const;
+
+export type PoolName = (typeof POOL_NAMES)[number];
+
+export interface PoolReport {
+  readonly name: PoolName;
+  readonly openConnections: number;
+  readonly statementsInFlight: number;
 }
 
 /** What PostgreSQL says of itself. */
@@ -58,6 +75,8 @@ export interface PersistenceOptions {
   readonly scanConnections?: number;
   /** Told how many events requests to this process have just recorded. Must be cheap and never throw. */
   readonly onEventsRecorded?: (count: number) => void;
+  /** Gives what observes the statements of a pool of connections to the primary. */
+  readonly durationsOf?: (pool: PoolName) => DurationObserver;
 }
 
 /** How long a search waits for a lock, and how long behind other searches, in milliseconds. */
@@ -107,23 +126,25 @@ export function openPersistence({
   batchConnections = 4,
   scanConnections = 2,
   onEventsRecorded: onRecorded = () => {},
+  durationsOf,
 }: PersistenceOptions): Persistence {
   assertDriverFits();
   const pulse = new ServerPulse(() => pingBy({ send: (query) => pools.keys.sendUnasked(query) }));
   const servers = new DatabaseServers(databaseUrl);
   const opener = new ConnectionOpener(servers);
-  const pool = poolsOn((needs) => opener.pipelined(needs), pulse);
+  const poolOf = poolsOn((needs) => opener.pipelined(needs), pulse);
+  const pool = (name: PoolName, size: number, needs: PoolNeeds) => poolOf(size, needs, durationsOf?.(name));
   const pools: ConnectionPools = {
-    keys: pool(keyConnections, {}),
-    reads: pool(readConnections, {}),
-    writes: pool(writeConnections, { settings: COMMAND_SESSION, forWrites: true }),
-    batches: pool(batchConnections, {}),
-    scans: pool(scanConnections, SCANS),
+    keys: pool('keys', keyConnections, {}),
+    reads: pool('reads', readConnections, {}),
+    writes: pool('writes', writeConnections, { settings: COMMAND_SESSION, forWrites: true }),
+    batches: pool('batches', batchConnections, {}),
+    scans: pool('scans', scanConnections, SCANS),
   };
   const replica =
     replicaOptions && openReplica({ ...replicaOptions, primary: pools.reads, batchConnections, scanConnections });
   const keyAdministration = openApiKeyAdministration(servers);
-  const eventReads = pool(EVENT_CONNECTIONS, { forWrites: true });
+  const eventReads = pool('events', EVENT_CONNECTIONS, { forWrites: true });
   const events = createOrderEventStore(eventReads);
 
   const close = async () => {
@@ -140,11 +161,18 @@ export function openPersistence({
     audit: createAuditTrail(servers, pools.writes),
     migrations: createMigrations(servers, pools.reads),
     replica,
+    pools: () => POOL_NAMES.map((name) => reportOf(name, name === 'events' ? eventReads : pools[name])),
     ping: () => ping(pools),
     close,
     [Symbol.asyncDispose]: close,
   };
 }
+
+const reportOf = (name: PoolName, { openCount, owedCount }: PipelinedConnections): PoolReport => ({
+  name,
+  openConnections: openCount,
+  statementsInFlight: owedCount,
+});
 
 /** What the statements of a pool need of its connections. */
 interface PoolNeeds {
@@ -159,6 +187,7 @@ function poolsOn(open: (needs: Pick<OpenOptions, 'session' | 'forWrites'>) => Op
   return (
     size: number,
     { settings = {}, forWrites = false, timeoutMs = SHORT_STATEMENT_TIMEOUT_MS, ...patience }: PoolNeeds,
+    durations?: DurationObserver,
   ): PipelinedConnections => {
     const session = { statement_timeout: String(timeoutMs), ...settings };
     return new PipelinedConnections(open({ session, forWrites }), {
@@ -166,6 +195,7 @@ function poolsOn(open: (needs: Pick<OpenOptions, 'session' | 'forWrites'>) => Op
       statementTimeoutMs: timeoutMs,
       ...patience,
       pulse,
+      durations,
     });
   };
 }

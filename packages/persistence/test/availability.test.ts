@@ -22,10 +22,12 @@ type Way = (persistence: Persistence) => Promise<unknown>;
 /** `ping`, and `orders.insertOrder`, for all that the door offers. */
 type WayName = Exclude<
   {
-    [Part in Exclude<keyof Persistence & string, 'close'>]: Persistence[Part] extends (...args: never[]) => unknown
+    [Part in Exclude<keyof Persistence & string, 'close' | 'pools'>]: Persistence[Part] extends (
+      ...args: never[]
+    ) => unknown
       ? Part
       : `${Part}.${keyof Persistence[Part] & string}`;
-  }[Exclude<keyof Persistence & string, 'close'>],
+  }[Exclude<keyof Persistence & string, 'close' | 'pools'>],
   'events.followerCount' | 'events.heldUpMs' | 'events.observe' | 'events.wakeFollowers' | 'events.close' // which ask nothing of PostgreSQL
 >;
 

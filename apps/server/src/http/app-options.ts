@@ -1,8 +1,10 @@
-import type { ApiVersion, AppRouter, Authenticator, RestRoute, Services } from '@petstore/api';
+import type { IncomingMessage } from 'node:http';
+import type { ApiVersion, AppRouter, Authenticator, ErrorCode, RestRoute, Services } from '@petstore/api';
 import type { ApiKeyId, PlanName } from '@petstore/domain';
 import type { RateLimitDecision, RateLimiter, RateLimitRefusal } from '@petstore/rate-limit';
 import type { Logger } from 'pino';
 import type { TrustedProxies } from './edge/client-address.ts';
+import type { Exchange } from './exchange.ts';
 
 /** Counts each request once its response was sent. On every request's path, so it must be cheap and never throw. */
 export interface RequestMetrics {
@@ -18,6 +20,33 @@ export interface RequestMetrics {
    * @param keyId the key that used it; left out where there was no valid key
    */
   observeDeprecatedUse(operation: string, keyId?: ApiKeyId): void;
+  /** Called once for each failure that a caller is told of; in a batch there may be several. */
+  countError(code: ErrorCode): void;
+  /** Called for a response that began and was not sent whole, except where its client left. */
+  countCut(reason: CutReason): void;
+}
+
+/** Why a response was cut: what it is made of could not be read, or its reader took too little. */
+export type CutReason = 'failed' | 'slow_reader';
+
+/** What is in flight on the public listener. */
+export interface LoadReport {
+  readonly connections: number;
+  readonly requests: number;
+  /** Responses that are sent in pieces, subscriptions not included. */
+  readonly streams: number;
+}
+
+/** Records a span for each request. */
+export interface RequestTracing {
+  /** Begins the span of a request, and runs what serves it in its context. */
+  run(request: IncomingMessage, serve: () => void): void;
+  /** Called when the route was found, with its pattern. */
+  onRoute(request: IncomingMessage, pattern: string): void;
+  /** The trace that the request is a part of, 32 hexadecimal digits. */
+  traceIdOf(request: IncomingMessage): string | undefined;
+  /** Ends the span, when the response has ended. */
+  end(exchange: Exchange, status: number): void;
 }
 
 /** Whose limit decided: that of a key, by its plan, or that of an address, for requests without a valid key. */
@@ -85,6 +114,9 @@ export interface AppOptions {
   readonly authenticator: Authenticator;
   readonly limiter: RateLimiter;
   readonly logger: Logger;
+  /** At which level each request is a line of the log. @default debug */
+  readonly accessLogLevel?: 'info' | 'debug';
+  readonly tracing?: RequestTracing | undefined;
   readonly metrics: RequestMetrics;
   readonly decisions: DecisionMetrics;
   /** Called once, with the first request for the document: the servers that it names are known only after listening. */

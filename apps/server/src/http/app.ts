@@ -2,9 +2,11 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { DOCUMENTED_VERSIONS } from '@petstore/api';
+import { AccessLog } from './access-log.ts';
 import { Admission } from './admission.ts';
-import { type AppOptions, DEFAULT_BOUNDS, type HttpBounds } from './app-options.ts';
+import { type AppOptions, DEFAULT_BOUNDS, type HttpBounds, type LoadReport } from './app-options.ts';
 import { documentRoutes } from './documents.ts';
 import { createClientAddress, createIsProxy } from './edge/client-address.ts';
 import { createBoundedServer } from './edge/connections.ts';
@@ -32,6 +34,8 @@ export interface App {
   readonly server: Server;
   /** @throws Error (as a rejection) with Node's `code` where the address cannot be listened on */
   listen(options: ListenOptions): Promise<void>;
+  /** What is in flight at this moment. */
+  load(): Promise<LoadReport>;
   /** From now on each response is the last of its connection. */
   beginClosing(): void;
   /** Responds to what clients had already sent, and then ends. */
@@ -45,13 +49,15 @@ export interface App {
 export function createApp(options: AppOptions): App {
   const bounds: HttpBounds = { ...DEFAULT_BOUNDS, ...options.bounds };
   const { authenticator, limiter, logger, metrics, decisions, newRequestId, services, isStorageAvailable } = options;
+  const { accessLogLevel: level = 'debug', tracing } = options;
   const load = new LoadShedder(bounds.maxRequestsInFlight);
   const cors = createCorsPolicy(options.corsOrigins);
   const streams = new Streams({ logger, bounds });
   const { maxSubscriptions, maxBodyBytes } = bounds;
   const subscriptions = new Subscriptions({ streams, authenticator, maxSubscriptions });
-  const host: ExchangeHost = { logger, metrics, cors, load, newRequestId };
   const clientAddress = createClientAddress(options.trustedProxies);
+  const accessLog = logger.isLevelEnabled(level) ? new AccessLog({ logger, level, clientAddress }) : undefined;
+  const host: ExchangeHost = { logger, metrics, accessLog, tracing, cors, load, newRequestId };
   const nowMs = () => services.clock().getTime();
   const admission = new Admission({
     authenticator,
@@ -71,7 +77,7 @@ export function createApp(options: AppOptions): App {
   ];
   const router = new Router(routes, { host, admission, maxHeaderBytes: bounds.maxHeaderBytes });
   const server = createBoundedServer(router.handle, { bounds, isProxy: createIsProxy(options.trustedProxies) });
-  const refused = createRefusedRequests({ limiter, metrics, decisions, newRequestId });
+  const refused = createRefusedRequests({ limiter, metrics, decisions, accessLog, newRequestId });
   server.on('clientError', refused.onClientError);
   server.on('connect', refused.onConnect);
   // An expectation is judged with everything else.
@@ -83,6 +89,10 @@ export function createApp(options: AppOptions): App {
     async listen({ host, port, reusePort = false }) {
       server.listen({ host, port, reusePort });
       await once(server, 'listening');
+    },
+    async load() {
+      const connections = await promisify(server.getConnections.bind(server))();
+      return { connections, requests: load.requestsInFlight, streams: streams.openCount };
     },
     beginClosing: () => load.beginClosing(),
     close() {

@@ -12,18 +12,24 @@ import {
 import { type ApiKeyId, type Principal, StorageUnavailableError } from '@petstore/domain';
 import type { RateLimitSnapshot } from '@petstore/rate-limit';
 import type { Logger } from 'pino';
-import type { RequestMetrics } from './app-options.ts';
+import type { AccessLog } from './access-log.ts';
+import type { CutReason, RequestMetrics, RequestTracing } from './app-options.ts';
 import { closeGentlyAfterResponse } from './edge/close-gently.ts';
 import { mayBeFollowed } from './edge/connections.ts';
 import { HeldCounts, type LoadShedder } from './in-flight.ts';
 import { isDropped } from './request-body.ts';
 import { type CorsPolicy, chooseRequestId, JSON_TYPE, type ResponseHeaders, startHeaders } from './response-headers.ts';
 import type { Deprecation, RouteInfo } from './route-info.ts';
+import { traceIdOf } from './trace-context.ts';
 
 /** What all exchanges of a listener share. */
 export interface ExchangeHost {
   readonly logger: Logger;
   readonly metrics: RequestMetrics;
+  /** Left out: requests are no lines of the log. */
+  readonly accessLog: AccessLog | undefined;
+  /** Left out: no spans are recorded. */
+  readonly tracing: RequestTracing | undefined;
   readonly cors: CorsPolicy;
   readonly load: LoadShedder;
   readonly newRequestId: () => string;
@@ -54,6 +60,8 @@ export class Exchange {
   principal: Principal | undefined;
   /** Where its caller stood when it was admitted, if that was looked up. */
   rateLimit: RateLimitSnapshot | undefined;
+  /** Why it was refused or failed; in a batch, the first of its failures. */
+  errorCode: ErrorCode | undefined;
   /** What the request is counted for while it is in flight. */
   readonly held = new HeldCounts();
   readonly #host: ExchangeHost;
@@ -74,6 +82,7 @@ export class Exchange {
     host.cors.addHeaders(this.headers, request);
     if (route.deprecation !== undefined) Object.assign(this.headers, route.deprecation.headers);
     host.load.begin();
+    host.accessLog?.begin(request);
   }
 
   /** Whether the response was given, or its reader is gone. */
@@ -88,6 +97,13 @@ export class Exchange {
 
   get keyId(): ApiKeyId | undefined {
     return this.principal?.type === 'api-key' ? this.principal.keyId : undefined;
+  }
+
+  /** What each line of the log holds that concerns the request. */
+  get logFields() {
+    const { request, requestId, operation, keyId } = this;
+    const traceId = this.#host.tracing?.traceIdOf(request) ?? traceIdOf(request.headers);
+    return { requestId, traceId, keyId, operation };
   }
 
   /** Sets a header that another library made; `Vary` adds up. */
@@ -147,11 +163,16 @@ export class Exchange {
   logFailure(error: unknown): void {
     const failure = failureOf(error);
     if (failure === undefined) return;
-    const { requestId, operation } = this;
     const { severity, cause } = failure;
     // While storage is away every request says the same: a reason will do, and a stack would flood the log.
     const what = cause instanceof StorageUnavailableError ? { reason: cause.message } : { err: cause };
-    this.#host.logger[severity]({ ...what, requestId, operation }, 'request failed');
+    this.#host.logger[severity]({ ...what, ...this.logFields }, 'request failed');
+  }
+
+  /** Counts a failure that the response tells of. */
+  countError(code: ErrorCode): void {
+    this.errorCode ??= code;
+    this.#host.metrics.countError(code);
   }
 
   /** Begins a response whose body is written by the caller, who ends it by {@link endBody} or {@link cutBody}. */
@@ -172,7 +193,8 @@ export class Exchange {
   }
 
   /** Ends the connection, so that the part that was sent is not taken for the whole. */
-  cutBody(): void {
+  cutBody(reason: CutReason): void {
+    this.#host.metrics.countCut(reason);
     this.response.destroy();
     this.#end(this.response.statusCode);
   }
@@ -182,7 +204,9 @@ export class Exchange {
     if (!this.#isOver) this.#end(CLIENT_GONE);
   }
 
-  #sendError({ status, headers, body }: ErrorResponse, error: ErrorCode | ApiError): void {
+  #sendError({ status, headers, body, code }: ErrorResponse, error: ErrorCode | ApiError): void {
+    if (this.#isOver) return;
+    this.countError(code);
     const own = this.headers;
     // A wait that the limiter has announced is not shortened.
     for (const name in headers) own[name] ??= headers[name];
@@ -215,11 +239,9 @@ export class Exchange {
     this.#isOver = true;
     this.held.release();
     if (!this.#isCounted) this.#count(status);
-    const { logger } = this.#host;
-    if (!logger.isLevelEnabled('debug')) return;
-    const durationMs = performance.now() - this.#startedAtMs;
-    const { requestId, operation, keyId } = this;
-    logger.debug({ requestId, operation, status, durationMs, keyId }, 'request answered');
+    const { accessLog, tracing } = this.#host;
+    tracing?.end(this, status);
+    accessLog?.end(this, status, performance.now() - this.#startedAtMs);
   }
 
   #count(status: number): void {

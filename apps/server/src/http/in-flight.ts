@@ -10,6 +10,11 @@ export class InFlightCounts {
     return true;
   }
 
+  /** How much a caller has in flight. */
+  of(caller: string): number {
+    return this.#counts.get(caller) ?? 0;
+  }
+
   give(caller: string, count: number): void {
     const inFlight = (this.#counts.get(caller) ?? 0) - count;
     if (inFlight > 0) this.#counts.set(caller, inFlight);
@@ -48,6 +53,10 @@ export class LoadShedder {
 
   constructor(maxRequestsInFlight: number) {
     this.#maxRequestsInFlight = maxRequestsInFlight;
+  }
+
+  get requestsInFlight(): number {
+    return this.#requestsInFlight;
   }
 
   /** Whether more is in flight than the listener takes on. */

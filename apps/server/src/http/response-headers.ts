@@ -45,7 +45,7 @@ const EXPOSED_HEADERS = [
 
 const PREFLIGHT_HEADERS = {
   'access-control-allow-methods': 'GET, HEAD, POST, DELETE',
-  'access-control-allow-headers': 'Authorization, Content-Type, trpc-accept, X-Request-Id',
+  'access-control-allow-headers': 'Authorization, Content-Type, trpc-accept, X-Request-Id, traceparent, tracestate',
   // Two hours: browsers keep no preflight for longer.
   'access-control-max-age': 7_200,
 };

@@ -59,13 +59,20 @@ export class Router {
 
   /** Serves one request. */
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
+    const { tracing } = this.#host;
+    if (tracing === undefined) this.#handle(request, response);
+    else tracing.run(request, () => this.#handle(request, response));
+  };
+
+  #handle(request: IncomingMessage, response: ServerResponse): void {
     const found = this.#find(request.url ?? '');
     if (found === undefined) {
       void this.#refuseMalformedUrl(request, response);
       return;
     }
+    this.#host.tracing?.onRoute(request, found.route.path);
     void this.#serve(new Exchange(this.#host, request, response, found.route.info), found);
-  };
+  }
 
   async #serve(exchange: Exchange, { route, params }: Found): Promise<void> {
     const { request } = exchange;

@@ -28,6 +28,11 @@ export class Streams {
     this.#options = options;
   }
 
+  /** Responses that are being sent in pieces. */
+  get openCount(): number {
+    return this.#open.of(ALL_CALLERS);
+  }
+
   /** Begins a list that goes beyond its first batch. @returns false where the key has as many in flight as it may */
   beginLongList({ isOver, principal, held }: Exchange): boolean {
     if (isOver || principal?.type !== 'api-key') return false;
@@ -97,7 +102,7 @@ export class Streams {
       if (response.destroyed) exchange.endBody();
       else {
         exchange.logFailure(error);
-        exchange.cutBody();
+        exchange.cutBody('failed');
       }
     }
   }
@@ -115,9 +120,8 @@ export class Streams {
   }
 
   #cutSlowReader(exchange: Exchange): void {
-    const { requestId, operation, keyId } = exchange;
-    this.#options.logger.info({ requestId, operation, keyId }, 'a response was cut: its reader was too slow');
-    exchange.cutBody();
+    this.#options.logger.info(exchange.logFields, 'a response was cut: its reader was too slow');
+    exchange.cutBody('slow_reader');
   }
 }
 

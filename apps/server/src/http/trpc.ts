@@ -5,6 +5,7 @@ import {
   type Context,
   type ProcedureMeta,
   type Services,
+  toApiError,
   trpcResponseMeta,
 } from '@petstore/api';
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
@@ -152,7 +153,7 @@ class TrpcHandler {
       responseMeta: trpcResponseMeta,
       onError({ error, path }) {
         if (path !== undefined && streamsLists(path)) lists.recordFailure();
-        exchange.logFailure(error);
+        noteFailure(exchange, error);
       },
     });
     await this.#send(exchange, trpcResponse, lists);
@@ -167,7 +168,7 @@ class TrpcHandler {
         path: encodeURIComponent(call.path),
         error: null,
         createContext: async () => ({ ...contextOf(exchange, services, undefined), subscription }),
-        onError: ({ error }) => exchange.logFailure(error),
+        onError: ({ error }) => noteFailure(exchange, error),
       }),
     );
   }
@@ -189,6 +190,11 @@ class TrpcHandler {
     else if (await this.#options.streams.send(exchange, { status, contentType }, chunks)) return;
     await chunks.return?.();
   }
+}
+
+function noteFailure(exchange: Exchange, error: unknown): void {
+  exchange.logFailure(error);
+  exchange.countError(toApiError(error).errorCode);
 }
 
 function proceduresOf(router: AnyTRPCRouter): ReadonlyMap<string, ProcedureFacts> {

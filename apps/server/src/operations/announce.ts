@@ -22,16 +22,19 @@ export interface ServingFacts {
   readonly demoKeys: readonly DemoKey[];
 }
 
-/** Prints the banner, or where the log is JSON for a program, a line of it. Both say `listening on`. */
+/** Prints the banner, or where a program reads the log, a line of it. Both say `listening on`. */
 export function announce(facts: ServingFacts, settings: Settings, logger: Logger): void {
-  const { listenUrl, demoKeys: _, ...rest } = facts;
-  // With an external database the log is taken to be read by programs: it stays JSON.
-  if (settings.logFormat === 'pretty' || settings.databaseUrls === undefined) {
+  if (settings.showsBanner) {
     process.stdout.write(renderBanner(facts, settings.dataFolder));
-  } else {
-    // At every level: whatever started the server waits for this line, and reads the port from it.
-    logger.child({}, { level: 'info' }).info(rest, `listening on ${listenUrl}`);
+    return;
   }
+  const { listenUrl, demoKeys, ...rest } = facts;
+  const keysFile = demoKeys.length === 0 ? undefined : demoKeysFile(settings.dataFolder);
+  const { pid } = process;
+  // At every level: whatever started the server waits for this line, and reads the port from it.
+  logger
+    .child({}, { level: 'info' })
+    .info({ ...rest, demoKeysFile: keysFile, version: manifest.version, pid }, `listening on ${listenUrl}`);
 }
 
 /**

@@ -1,6 +1,13 @@
+import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
 import { PLAN_NAMES } from '@petstore/domain';
 import type { DecisionPlace, RateLimitRefusal } from '@petstore/rate-limit';
-import type { CountedDecision, DecisionMetrics, LimitedCaller, RequestMetrics } from '../http/app-options.ts';
+import type {
+  CountedDecision,
+  CutReason,
+  DecisionMetrics,
+  LimitedCaller,
+  RequestMetrics,
+} from '../http/app-options.ts';
 
 // What is on the path of every request only adds to numbers. prom-client would build and hash an object of labels for
 // each observation. The text is made at a scrape, elsewhere.
@@ -36,14 +43,38 @@ export class DurationHistogram {
   }
 }
 
-/** Counts served requests by operation and status, and those of deprecated operations by key. */
+/** Each operation has series of these from its start, so that the first such response is seen as a rise. */
+const FAILURE_STATUSES = [500, 503];
+
+/** Counts served requests by operation and status, failures by their codes, and the use of what is deprecated by key. */
 export class RequestCounts implements RequestMetrics {
   /** By operation and status. */
   readonly durations = new Map<string, Map<number, DurationHistogram>>();
   /** By operation and id of the key. */
   readonly deprecatedUse = new Map<string, Map<string, number>>();
+  readonly errors = new Map(Object.keys(ERROR_CATALOGUE).map((code) => [code, 0]));
+  readonly cuts: Record<CutReason, number> = { failed: 0, slow_reader: 0 };
+
+  /** @param operations which are requested often enough that the absence of their failures is to be seen */
+  constructor(operations: Iterable<string> = []) {
+    for (const operation of operations) {
+      for (const status of FAILURE_STATUSES) this.#durationsOf(operation, status);
+    }
+  }
 
   observeRequest(operation: string, status: number, durationSeconds: number): void {
+    this.#durationsOf(operation, status).observe(durationSeconds);
+  }
+
+  countError(code: ErrorCode): void {
+    this.errors.set(code, (this.errors.get(code) ?? 0) + 1);
+  }
+
+  countCut(reason: CutReason): void {
+    this.cuts[reason]++;
+  }
+
+  #durationsOf(operation: string, status: number): DurationHistogram {
     let byStatus = this.durations.get(operation);
     if (byStatus === undefined) {
       byStatus = new Map();
@@ -54,7 +85,7 @@ export class RequestCounts implements RequestMetrics {
       durations = new DurationHistogram(REQUEST_BOUNDS);
       byStatus.set(status, durations);
     }
-    durations.observe(durationSeconds);
+    return durations;
   }
 
   observeDeprecatedUse(operation: string, keyId = ''): void {

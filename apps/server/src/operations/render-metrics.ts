@@ -10,6 +10,16 @@ const DEPRECATED_USE = {
   type: 'counter',
   help: 'Requests to deprecated operations, by the id of the key; none: no valid key.',
 } as const satisfies MetricFamily;
+const ERRORS = {
+  name: 'petstore_http_errors_total',
+  type: 'counter',
+  help: 'Failures that callers were told of, by the error code; each call of a batch counts.',
+} as const satisfies MetricFamily;
+const CUTS = {
+  name: 'petstore_http_responses_cut_total',
+  type: 'counter',
+  help: 'Responses that began and were cut, because what they are made of could not be read or their reader was too slow.',
+} as const satisfies MetricFamily;
 const DECISIONS = {
   name: 'petstore_rate_limit_decisions_total',
   type: 'counter',
@@ -50,6 +60,8 @@ export const renderMetrics = (requests: RequestCounts, limits: LimitCounts): str
   [
     renderHistograms(REQUESTS, histogramsOf(requests)),
     renderMetric(DEPRECATED_USE, deprecatedUseOf(requests)),
+    renderMetric(ERRORS, samplesOf('code', requests.errors)),
+    renderMetric(CUTS, samplesOf('reason', Object.entries(requests.cuts))),
     renderMetric(DECISIONS, decisionsOf(limits)),
     renderMetric(CHECKS, samplesOf('decided', Object.entries(limits.checks))),
     renderHistograms(REDIS_CALLS, [['', limits.redisCalls]]),

@@ -4,6 +4,7 @@ import { type Environment, RuntimeError, SettingsError } from '@petstore/runtime
 import { readSettings } from '../settings.ts';
 import { watchLaunchers } from './launchers.ts';
 import { hideCredentials } from './logger.ts';
+import { printFatal } from './printed-lines.ts';
 
 /** 0 done, 1 failed, 2 wrong settings. */
 export type ExitCode = 0 | 1 | 2;
@@ -29,6 +30,7 @@ export async function runServer(environment: Environment): Promise<ExitCode> {
   process.on('unhandledRejection', (reason) => end(reason instanceof Error ? reason : new Error(String(reason))));
   // A closed pipe or terminal is no reason to stop serving.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
+  const report = (error: unknown) => reportEnd(error, environment);
   // Counts from the end, even where the start has not finished.
   let deadlineMs = BREAK_OFF_MS;
   void ended.then(() => setTimeout(() => process.exit(1), deadlineMs).unref());
@@ -55,12 +57,15 @@ export async function runServer(environment: Environment): Promise<ExitCode> {
 }
 
 /** What the operator can fix is one line; only unexpected errors come with their stacks. */
-function report(error: unknown): ExitCode {
-  if (error instanceof SettingsError) {
-    console.error(error.message);
-    return 2;
-  }
+function reportEnd(error: unknown, { LOG_FORMAT }: Environment): ExitCode {
+  const message = describeEnd(error);
+  if (LOG_FORMAT === 'json') printFatal(message, new Date());
+  else process.stderr.write(`${message}\n`);
+  return error instanceof SettingsError ? 2 : 1;
+}
+
+function describeEnd(error: unknown): string {
+  if (error instanceof SettingsError) return error.message;
   const isExpected = error instanceof RuntimeError || error instanceof SchemaError;
-  console.error(isExpected ? `petstore: ${error.message}` : hideCredentials(inspect(error)));
-  return 1;
+  return isExpected ? `petstore: ${error.message}` : hideCredentials(inspect(error));
 }

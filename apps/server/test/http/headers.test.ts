@@ -32,7 +32,7 @@ describe('X-Request-Id', () => {
   test('is logged with the request', async () => {
     await app.fetch('/v1/pets/1', { headers: { 'x-request-id': 'logged-one' } });
     expect(app.logLines.find(({ requestId }) => requestId === 'logged-one')).toMatchObject({
-      msg: 'request answered',
+      msg: 'request completed',
       operation: 'getPetById',
       status: 200,
       keyId: expect.stringMatching(/^\w{8}$/),

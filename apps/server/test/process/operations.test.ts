@@ -80,6 +80,43 @@ describe('health and metrics', () => {
     for (const path of ['/livez', '/readyz', '/metrics']) expect((await fetch(url + path)).status).toBe(404);
   });
 
+  test('show the build, what is in flight, and how long PostgreSQL takes', async () => {
+    const url = await server.url();
+    await list(url, KEYS.free.text);
+    const samples = await server.metrics();
+    const { node } = process.versions;
+    expect([...samples.keys()]).toContainEqual(
+      expect.stringMatching(`^petstore_build_info\\{version="\\d+\\.\\d+\\.\\d+",node="${node}"\\}$`),
+    );
+    expect(samples.get('petstore_http_connections')).toBeGreaterThan(0);
+    expect(samples.get('petstore_http_requests_in_flight')).toBe(0);
+    expect(samples.get('petstore_http_long_lists')).toBe(0);
+    for (const pool of ['keys', 'reads']) {
+      expect(samples.get(`petstore_postgres_connections{pool="${pool}"}`), pool).toBeGreaterThan(0);
+      expect(samples.get(`petstore_postgres_statement_duration_seconds_count{pool="${pool}"}`), pool).toBeGreaterThan(
+        0,
+      );
+    }
+    expect(samples.get('petstore_postgres_statements_in_flight{pool="writes"}')).toBe(0);
+  });
+
+  test('have a series for each failure before there is one, so that the first is seen to rise', async () => {
+    await server.url();
+    const samples = await server.metrics();
+    for (const operation of ['listOrders', 'cancelOrder', 'orders.place']) {
+      for (const status of [500, 503]) {
+        const labels = `operation="${operation}",status="${status}"`;
+        expect(samples.get(`petstore_http_request_duration_seconds_count{${labels}}`), labels).toBe(0);
+      }
+    }
+    const errors = 'petstore_http_errors_total';
+    expect(samples.get(`${errors}{code="overloaded"}`)).toBe(0);
+    const before = samples.get(`${errors}{code="missing_api_key"}`) ?? Number.NaN;
+    await fetch(`${await server.url()}/v1/store/orders`);
+    expect((await server.metrics()).get(`${errors}{code="missing_api_key"}`)).toBe(before + 1);
+    expect(samples.get('petstore_http_responses_cut_total{reason="slow_reader"}')).toBe(0);
+  });
+
   test('are three paths of the admin listener, which allow GET and HEAD only', async () => {
     await server.url();
     const adminUrl = await server.adminUrl();
@@ -111,7 +148,7 @@ describe('the log', () => {
 
   test('contains no key and no password, wherever a caller put it', () => {
     const output = server.stdout + server.stderr;
-    expect(output).toContain('request answered');
+    expect(output).toContain('request completed');
     expect(output).not.toContain(text.slice(-20));
     expect(output).not.toContain('c2VjcmV0');
     expect(output).not.toContain(password);

@@ -66,6 +66,7 @@ class Slot {
   add(query: PipelinedQuery, look: number): void {
     if (this.#underWay.size === 0) this.#silentSince = look;
     query.sentAtLook = look;
+    query.sentAtMs = performance.now();
     this.#underWay.add(query);
   }
 
@@ -110,6 +111,13 @@ export interface PoolOptions {
   readonly queuePatienceMs?: number;
   /** What is known of the server by all pools together. */
   readonly pulse: ServerPulse;
+  readonly durations?: DurationObserver | undefined;
+}
+
+/** Observes how long statements take, those before it on its connection included. */
+export interface DurationObserver {
+  /** Called when the server has responded, or the connection was lost. Must be cheap and never throw. */
+  observe(durationSeconds: number): void;
 }
 
 /**
@@ -126,6 +134,7 @@ export class PipelinedConnections implements QuerySender {
   readonly #patienceMs: number;
   readonly #queuePatienceMs: number;
   readonly #silenceLimitMs: number;
+  readonly #durations: DurationObserver | undefined;
   readonly #looking: NodeJS.Timeout;
   #look = 0;
   #heardAtLook = Number.NEGATIVE_INFINITY;
@@ -140,8 +149,18 @@ export class PipelinedConnections implements QuerySender {
     this.#patienceMs = statementTimeoutMs + PATIENCE_MARGIN_MS;
     this.#queuePatienceMs = queuePatienceMs;
     this.#silenceLimitMs = statementTimeoutMs + SILENCE_MARGIN_MS;
+    this.#durations = options.durations;
     this.#looking = setInterval(() => this.#lookAtAll(), LOOK_INTERVAL_MS).unref();
     pulse.join(this);
+  }
+
+  get openCount(): number {
+    return this.#slots.filter(({ client }) => client !== undefined).length;
+  }
+
+  /** How many statements wait for the server's response. */
+  get owedCount(): number {
+    return this.#slots.reduce((sum, slot) => sum + slot.owedCount, 0);
   }
 
   /** How long ago the server was last heard of, in milliseconds. */
@@ -210,6 +229,7 @@ export class PipelinedConnections implements QuerySender {
 
   #onAnswered(slot: Slot, query: PipelinedQuery, error?: Error): void {
     slot.remove(query, this.#look);
+    this.#durations?.observe((performance.now() - query.sentAtMs) / 1_000);
     if (error === undefined) {
       this.#heardAtLook = this.#look;
     } else if (error instanceof pg.DatabaseError) {

@@ -40,6 +40,8 @@ export abstract class PipelinedQuery implements pg.Submittable {
   onAnswered: ((query: PipelinedQuery, error?: Error) => void) | undefined;
   /** When it was sent, in the looks of the pool that sends it. */
   sentAtLook = 0;
+  /** The same by `performance.now()`. */
+  sentAtMs = 0;
   /** How long its caller waits, in milliseconds. @default as long as the pool says */
   patienceMs: number | undefined;
   #isGivenUp = false;

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { type ErrorCode, errorResponse } from '@petstore/api';
 import { clientAddressSubject, type RateLimiter, writeRateLimitHeaders } from '@petstore/rate-limit';
+import type { AccessLog } from '../access-log.ts';
 import type { DecisionMetrics, RequestMetrics } from '../app-options.ts';
 import { STATUS_CODES } from '../node-http.ts';
 import { refuseBody } from '../request-body.ts';
@@ -21,6 +22,7 @@ export interface RefusedRequestsOptions {
   readonly limiter: RateLimiter;
   readonly metrics: RequestMetrics;
   readonly decisions: DecisionMetrics;
+  readonly accessLog: AccessLog | undefined;
   readonly newRequestId: () => string;
 }
 
@@ -33,15 +35,21 @@ type ClientError = Error & { readonly code?: string };
  * Responds to what never becomes a request, because the HTTP parser refuses it or it does not come in time, with the Error
  * object, under the headers of the address that the connection comes from.
  */
-export function createRefusedRequests({ limiter, metrics, decisions, newRequestId }: RefusedRequestsOptions) {
+export function createRefusedRequests(options: RefusedRequestsOptions) {
+  const { limiter, metrics, decisions, accessLog, newRequestId } = options;
+
   async function refuse(socket: Socket, code: ErrorCode, more: Readonly<Record<string, string>> = {}): Promise<void> {
     const { status, body } = errorResponse(code);
-    const headers = startHeaders(newRequestId());
-    const decision = await limiter.check(clientAddressSubject(socket.remoteAddress ?? ''), 1);
+    const requestId = newRequestId();
+    const headers = startHeaders(requestId);
+    const { remoteAddress: clientAddress = '' } = socket;
+    const decision = await limiter.check(clientAddressSubject(clientAddress), 1);
     decisions.countDecision('address', decision);
     writeRateLimitHeaders(headers, decision);
     Object.assign(headers, more, { 'content-type': JSON_TYPE, 'content-length': body.length, connection: 'close' });
     metrics.observeRequest('unknown', status, 0);
+    metrics.countError(code);
+    accessLog?.refused({ requestId, clientAddress, status, errorCode: code });
     if (!socket.writable) return;
     let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nDate: ${new Date().toUTCString()}\r\n`;
     for (const name in headers) head += `${name}: ${headers[name]}\r\n`;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import { appRouter, createAuthenticator, petsSunset, restRoutes } from '@petstore/api';
+import { appRouter, createAuthenticator, type ErrorCode, petsSunset, restRoutes } from '@petstore/api';
 import type { ApiKeyId, ApiKeyStore, Clock, OrderRepository, PetRepository } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
 import { apiKeySubject, type RateLimiter } from '@petstore/rate-limit';
@@ -8,7 +8,7 @@ import { createTestRedis } from '@petstore/testing';
 import pino from 'pino';
 import { afterAll } from 'vitest';
 import { type App, createApp } from '../../../src/http/app.ts';
-import type { AppOptions } from '../../../src/http/app-options.ts';
+import type { AppOptions, CutReason } from '../../../src/http/app-options.ts';
 import { renderDocument } from '../../../src/http/render-document.ts';
 import { watchResponses } from '../../conformance/watch-responses.ts';
 import { createKey, KEYS } from '../../support/keys.ts';
@@ -59,6 +59,8 @@ export interface TestApp extends AsyncDisposable {
   readonly logLines: readonly LogLine[];
   readonly observed: readonly { operation: string; status: number; durationSeconds: number }[];
   readonly deprecatedUse: readonly { operation: string; keyId: ApiKeyId | undefined }[];
+  readonly errorCodes: readonly ErrorCode[];
+  readonly cuts: readonly CutReason[];
   readonly limiter: RateLimiter;
   /** Moves the clock of the rate limits on. */
   advanceLimiterClock(milliseconds: number): void;
@@ -84,6 +86,8 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const log: string[] = [];
   const observed: { operation: string; status: number; durationSeconds: number }[] = [];
   const deprecatedUse: { operation: string; keyId: ApiKeyId | undefined }[] = [];
+  const errorCodes: ErrorCode[] = [];
+  const cuts: CutReason[] = [];
   const apiKeys = options.wrap?.apiKeys?.(persistence.apiKeys) ?? persistence.apiKeys;
   const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError() {} });
   const counting = options.wrap?.limiter?.(limiter.limiter) ?? limiter.limiter;
@@ -106,6 +110,8 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       observeRequest: (operation, status, durationSeconds) =>
         void observed.push({ operation, status, durationSeconds }),
       observeDeprecatedUse: (operation, keyId) => void deprecatedUse.push({ operation, keyId }),
+      countError: (code) => void errorCodes.push(code),
+      countCut: (reason) => void cuts.push(reason),
     },
     decisions: options.decisions ?? { countDecision() {}, countRemembered() {} },
     renderDocument: (version) => renderDocument(version, { publicUrl: origin, petsSunsetAt }),
@@ -136,6 +142,8 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     },
     observed,
     deprecatedUse,
+    errorCodes,
+    cuts,
     limiter: limiter.limiter,
     advanceLimiterClock: limiter.advanceClock,
     forgetKey: (id) => authenticator.forget(id),

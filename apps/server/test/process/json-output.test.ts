@@ -1,0 +1,69 @@
+import { describe, expect, test } from 'vitest';
+import { KEYS } from '../support/keys.ts';
+import { SpawnedServer, useDataFolder } from './support/spawned-server.ts';
+import { startServer } from './support/start-server.ts';
+
+const linesOf = (output: string): Record<string, unknown>[] => {
+  const lines = output.trim() === '' ? [] : output.trim().split('\n');
+  return lines.map((line): Record<string, unknown> => JSON.parse(line));
+};
+
+/** Prints as libraries do: by the console, and as a warning of Node. */
+const CHATTY = `data:text/javascript,${encodeURIComponent(`
+  setTimeout(() => {
+    console.error('[library] %s was lost', 'a connection');
+    console.log('a remark');
+    process.emitWarning('it is deprecated', 'DeprecationWarning', 'DEP0001');
+  }, 700);
+`)}`;
+
+describe('with LOG_FORMAT=json every line of both outputs is JSON', () => {
+  test('with the embedded database: the log, where everything is, and what libraries print', async () => {
+    using data = useDataFolder();
+    await using server = new SpawnedServer(data.path, { LOG_FORMAT: 'json', NODE_OPTIONS: `--import=${CHATTY}` });
+    const url = await server.url();
+    await server.said(/deprecated/);
+    await server.stop();
+    const lines = linesOf(server.stdout);
+    expect(server.stderr).toBe('');
+    expect(lines).toContainEqual(
+      expect.objectContaining({
+        msg: `listening on ${url}`,
+        publicUrl: url,
+        demoKeysFile: expect.stringMatching(/demo-keys\.json$/),
+        version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+        pid: server.process.pid,
+      }),
+    );
+    expect(lines).toContainEqual(
+      expect.objectContaining({ level: 'error', msg: '[library] a connection was lost', time: expect.any(String) }),
+    );
+    expect(lines).toContainEqual(expect.objectContaining({ level: 'info', msg: 'a remark' }));
+    expect(lines).toContainEqual(
+      expect.objectContaining({ level: 'warn', msg: 'it is deprecated', warning: 'DeprecationWarning' }),
+    );
+  });
+
+  test('what stops a start', async () => {
+    using data = useDataFolder();
+    await using server = new SpawnedServer(data.path, { LOG_FORMAT: 'json', PORT: 'x' });
+    expect(await server.exited).toMatchObject({ code: 2 });
+    expect(server.stdout).toBe('');
+    expect(linesOf(server.stderr)).toEqual([
+      { level: 'fatal', time: expect.any(String), msg: expect.stringContaining('PORT is "x"') },
+    ]);
+  });
+});
+
+test('with ACCESS_LOG=on each request is a line at info, whatever LOG_LEVEL hides below', async () => {
+  await using started = await startServer({ ACCESS_LOG: 'on' });
+  const { server } = started;
+  const url = await server.url();
+  const { id, text } = KEYS.free;
+  await fetch(`${url}/v1/store/orders`, { headers: { authorization: `Bearer ${text}`, 'x-request-id': 'mine' } });
+  await server.said(/"request completed"/);
+  expect(server.logLines('request completed')).toEqual([
+    expect.objectContaining({ level: 'info', requestId: 'mine', keyId: id, operation: 'listOrders', status: 200 }),
+  ]);
+  expect(server.stdout).not.toContain('"level":"debug"');
+});
