@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { ErrorCode } from '@petstore/api';
 import type { Logger } from 'pino';
+import type { CompletedRequest } from './app-options.ts';
 import type { ClientAddress } from './edge/client-address.ts';
-import type { Exchange } from './exchange.ts';
 
 export interface AccessLogOptions {
   readonly logger: Logger;
@@ -40,12 +40,11 @@ export class AccessLog {
     this.#begun.set(request, { bytesBefore: request.socket.bytesWritten, clientAddress });
   }
 
-  end(exchange: Exchange, status: number, durationMs: number): void {
-    const { request, response, errorCode } = exchange;
+  end({ request, response, errorCode, logFields }: CompletedRequest, status: number, durationMs: number): void {
     const { method, url = '', headers, socket } = request;
     const { bytesBefore = 0, clientAddress } = this.#begun.get(request) ?? {};
     this.#log({
-      ...exchange.logFields,
+      ...logFields,
       method,
       url: url.slice(0, URL_MAX_LENGTH),
       status,

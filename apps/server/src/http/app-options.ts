@@ -1,10 +1,9 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ApiVersion, AppRouter, Authenticator, ErrorCode, RestRoute, Services } from '@petstore/api';
 import type { ApiKeyId, PlanName } from '@petstore/domain';
 import type { RateLimitDecision, RateLimiter, RateLimitRefusal } from '@petstore/rate-limit';
 import type { Logger } from 'pino';
 import type { TrustedProxies } from './edge/client-address.ts';
-import type { Exchange } from './exchange.ts';
 
 /** Counts each request once its response was sent. On every request's path, so it must be cheap and never throw. */
 export interface RequestMetrics {
@@ -46,7 +45,23 @@ export interface RequestTracing {
   /** The trace that the request is a part of, 32 hexadecimal digits. */
   traceIdOf(request: IncomingMessage): string | undefined;
   /** Ends the span, when the response has ended. */
-  end(exchange: Exchange, status: number): void;
+  end(completed: CompletedRequest, status: number): void;
+}
+
+/** A request whose response has ended. */
+export interface CompletedRequest {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly errorCode: ErrorCode | undefined;
+  readonly logFields: LogFields;
+}
+
+/** What each line of the log holds that concerns a request. */
+export interface LogFields {
+  readonly requestId: string;
+  readonly traceId: string | undefined;
+  readonly keyId: ApiKeyId | undefined;
+  readonly operation: string;
 }
 
 /** Whose limit decided: that of a key, by its plan, or that of an address, for requests without a valid key. */

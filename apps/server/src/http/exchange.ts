@@ -13,7 +13,7 @@ import { type ApiKeyId, type Principal, StorageUnavailableError } from '@petstor
 import type { RateLimitSnapshot } from '@petstore/rate-limit';
 import type { Logger } from 'pino';
 import type { AccessLog } from './access-log.ts';
-import type { CutReason, RequestMetrics, RequestTracing } from './app-options.ts';
+import type { CutReason, LogFields, RequestMetrics, RequestTracing } from './app-options.ts';
 import { closeGentlyAfterResponse } from './edge/close-gently.ts';
 import { mayBeFollowed } from './edge/connections.ts';
 import { HeldCounts, type LoadShedder } from './in-flight.ts';
@@ -100,7 +100,7 @@ export class Exchange {
   }
 
   /** What each line of the log holds that concerns the request. */
-  get logFields() {
+  get logFields(): LogFields {
     const { request, requestId, operation, keyId } = this;
     const traceId = this.#host.tracing?.traceIdOf(request) ?? traceIdOf(request.headers);
     return { requestId, traceId, keyId, operation };
