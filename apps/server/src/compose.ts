@@ -113,7 +113,18 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   replicaReads.observe(persistence.replica);
   const { apiKeys, orders, pets, events, audit, migrations } = persistence;
   const onBackgroundError = (err: unknown) => logger.error({ err }, 'a task in the background failed');
-  const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError });
+  // Loaded only where spans are recorded; else nothing of it is on the way of a request.
+  const tracing =
+    settings.tracing &&
+    (await import('./tracing/open-tracing.ts')).openTracing(
+      { ...settings, settings: settings.tracing, databaseUrls: backends.databaseUrls, logger },
+      resources,
+    );
+  const authenticator = createAuthenticator({
+    apiKeys: tracing?.traceApiKeys(apiKeys) ?? apiKeys,
+    clock,
+    onBackgroundError,
+  });
   const { instances, redisPrefix } = settings;
   const onBan = (keyId: ApiKeyId) => {
     audit.recordBan({ action: 'ban.set', at: clock(), actor: SERVICE_ACTOR, keyId }).catch(onBackgroundError);
@@ -145,20 +156,24 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   // The public listener. Its code is loaded while PostgreSQL and Redis are being reached.
   const [{ createApp }] = await Promise.all([import('./http/app.ts'), storage.start(), limits.started]);
   let publicUrl = '';
+  const { limiter } = limits;
+  const parts = { router: appRouter, restRoutes, orders, pets, limiter };
+  const traced = tracing?.trace(parts, () => limits.mode() === 'redis') ?? parts;
   const app = createApp({
-    router: appRouter,
-    restRoutes,
+    router: traced.router,
+    restRoutes: traced.restRoutes,
     services: {
-      orders,
-      pets,
+      orders: traced.orders,
+      pets: traced.pets,
       events,
-      limiter: limits.limiter,
+      limiter: traced.limiter,
       clock,
       sunsetOverrides: petsSunset(settings.petsSunsetAt),
     },
     authenticator,
-    limiter: limits.limiter,
+    limiter: traced.limiter,
     logger,
+    tracing: tracing?.requests,
     accessLogLevel: settings.accessLogLevel,
     metrics: requestCounts,
     decisions: limitCounts,

@@ -12,6 +12,7 @@ import {
   toStorageSettings,
 } from '@petstore/runtime';
 import { z } from 'zod';
+import { TRACING_VARIABLES, type TracingSettings, toTracingSettings } from './tracing/tracing-settings.ts';
 
 /** What the environment sets of the server. */
 export interface Settings extends StorageSettings {
@@ -50,6 +51,8 @@ export interface Settings extends StorageSettings {
   readonly showsBanner: boolean;
   /** At which level each request is a line of the log. */
   readonly accessLogLevel: 'info' | 'debug';
+  /** Left out: no spans are recorded. */
+  readonly tracing?: TracingSettings | undefined;
 }
 
 /** Which proxies' X-Forwarded-For to believe: none, all, the nearest so many, or those at these addresses. */
@@ -134,6 +137,7 @@ const VARIABLES = {
     .describe(`one of ${LOG_LEVELS.join(', ')}`),
   ACCESS_LOG: onOrOff('off'),
   LOG_FORMAT: z.enum(LOG_FORMATS).optional().describe('pretty or json'),
+  ...TRACING_VARIABLES,
 };
 
 export interface SettingsOptions {
@@ -193,6 +197,7 @@ export function readSettings(environment: Environment, { workingFolder, isTermin
     logFormat: values.LOG_FORMAT ?? byDefault,
     // Where nothing is set, somebody has just tried the start command, perhaps with its output in a file.
     showsBanner: (values.LOG_FORMAT ?? (values.DATABASE_URL === undefined ? 'pretty' : byDefault)) === 'pretty',
+    tracing: toTracingSettings(values),
     accessLogLevel: values.ACCESS_LOG ? 'info' : 'debug',
   };
 }

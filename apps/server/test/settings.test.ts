@@ -119,6 +119,29 @@ test.each<[Record<string, string>, Partial<Settings>]>([
     { LOG_LEVEL: 'debug', LOG_FORMAT: 'pretty' },
     { logLevel: 'debug', logFormat: 'pretty' },
   ],
+  [{ OTEL_TRACES_EXPORTER: 'none', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' }, { tracing: undefined }],
+  [{ OTEL_SDK_DISABLED: 'true', OTEL_TRACES_EXPORTER: 'otlp' }, { tracing: undefined }],
+  [
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' },
+    { tracing: { exporter: 'http/protobuf', sampler: 'parentbased_always_on', samplingRatio: 1, batches: {} } },
+  ],
+  [
+    {
+      OTEL_TRACES_EXPORTER: 'otlp',
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_TRACES_SAMPLER: 'traceidratio',
+      OTEL_TRACES_SAMPLER_ARG: '0.1',
+      OTEL_BSP_SCHEDULE_DELAY: '100',
+    },
+    {
+      tracing: {
+        exporter: 'http/json',
+        sampler: 'traceidratio',
+        samplingRatio: 0.1,
+        batches: { scheduledDelayMillis: 100 },
+      },
+    },
+  ],
   [{ ACCESS_LOG: 'on' }, { accessLogLevel: 'info' }],
   [{ MIGRATE: 'off' }, { migrate: false }],
 ])('%o is understood', (environment, expected) => {
@@ -211,6 +234,10 @@ describe('a wrong value is named, with what is expected', () => {
     ['LOG_LEVEL', ['loud', 'INFO']],
     ['LOG_FORMAT', ['xml']],
     ['ACCESS_LOG', ['yes', '1']],
+    ['OTEL_TRACES_EXPORTER', ['zipkin']],
+    ['OTEL_EXPORTER_OTLP_PROTOCOL', ['grpc']],
+    ['OTEL_TRACES_SAMPLER', ['jaeger_remote']],
+    ['OTEL_TRACES_SAMPLER_ARG', ['2', 'x']],
     ['MIGRATE', ['yes', 'true']],
   ])('%s', (name, wrongTexts) => {
     for (const text of wrongTexts) {

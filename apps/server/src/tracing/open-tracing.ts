@@ -1,0 +1,137 @@
+import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DiagLogLevel, diag } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { OTLPTraceExporter as OtlpJsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { OTLPTraceExporter as OtlpProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ConsoleSpanExporter,
+  ParentBasedSampler,
+  type Sampler,
+  type SpanExporter,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
+import type { AppRouter, RestRoute } from '@petstore/api';
+import type { ApiKeyStore, OrderRepository, PetRepository } from '@petstore/domain';
+import type { RateLimiter } from '@petstore/rate-limit';
+import type { Logger } from 'pino';
+import manifest from '../../package.json' with { type: 'json' };
+import type { RequestTracing } from '../http/app-options.ts';
+import { createClientAddress, type TrustedProxies } from '../http/edge/client-address.ts';
+import { Spans } from './spans.ts';
+import { traceRouter, traceRoutes } from './trace-procedures.ts';
+import { TracedRequests } from './trace-requests.ts';
+import { traceApiKeys, traceLimiter, traceOrders, tracePets } from './trace-storage.ts';
+import type { TracingSettings } from './tracing-settings.ts';
+
+/** How long the end waits for the last spans to be sent, in milliseconds. */
+const FLUSH_MS = 1_000;
+
+/** What is traced, each called through its own interface. */
+export interface TracedParts {
+  readonly router: AppRouter;
+  readonly restRoutes: readonly RestRoute[];
+  readonly orders: OrderRepository;
+  readonly pets: PetRepository;
+  readonly limiter: RateLimiter;
+}
+
+export interface TracingOptions {
+  readonly settings: TracingSettings;
+  readonly databaseUrls: readonly string[];
+  readonly trustProxy: TrustedProxies;
+  readonly logger: Logger;
+}
+
+export interface Tracing {
+  readonly requests: RequestTracing;
+  traceApiKeys(apiKeys: ApiKeyStore): ApiKeyStore;
+  /** @param isInRedis whether limits are counted in Redis at this moment */
+  trace(parts: TracedParts, isInRedis: () => boolean): TracedParts;
+}
+
+/** Begins to record spans, which are sent until the resources are disposed of. */
+export function openTracing(options: TracingOptions, resources: AsyncDisposableStack): Tracing {
+  const { settings, databaseUrls, trustProxy, logger } = options;
+  const warn = (message: string, ...details: unknown[]) => logger.warn({ details }, `OpenTelemetry: ${message}`);
+  diag.setLogger({ error: warn, warn, info() {}, debug() {}, verbose() {} }, DiagLogLevel.WARN);
+  const provider = new TracerProvider({
+    resource: defaultResource()
+      .merge(
+        resourceFromAttributes({
+          'service.name': 'petstore-orders',
+          'service.version': manifest.version,
+          'service.instance.id': `${hostname()}:${process.pid}`,
+        }),
+      )
+      // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win.
+      .merge(detectResources({ detectors: [envDetector] })),
+    sampler: samplerOf(settings),
+    spanProcessors: [new BatchSpanProcessor({ ...settings.batches, exporter: exporterOf(settings) })],
+  });
+  resources.defer(() =>
+    Promise.race([provider.shutdown().catch(() => {}), sleep(FLUSH_MS, undefined, { ref: false })]),
+  );
+  const contexts = new AsyncLocalStorageContextManager().enable();
+  const spans = new Spans(provider.getTracer('petstore-orders', manifest.version), contexts);
+  const database = databaseOf(databaseUrls);
+  return {
+    requests: new TracedRequests(spans, createClientAddress(trustProxy)),
+    traceApiKeys: (apiKeys) => traceApiKeys(apiKeys, spans, database),
+    trace: ({ router, restRoutes, orders, pets, limiter }, isInRedis) => ({
+      router: traceRouter(router, spans),
+      restRoutes: traceRoutes(restRoutes, spans),
+      orders: traceOrders(orders, spans, database),
+      pets: tracePets(pets, spans, database),
+      limiter: traceLimiter(limiter, spans, isInRedis),
+    }),
+  };
+}
+
+function exporterOf({ exporter }: TracingSettings): SpanExporter {
+  switch (exporter) {
+    case 'console':
+      return new ConsoleSpanExporter();
+    case 'http/protobuf':
+      return new OtlpProtobufExporter();
+    case 'http/json':
+      return new OtlpJsonExporter();
+    default:
+      return exporter satisfies never;
+  }
+}
+
+function samplerOf({ sampler, samplingRatio }: TracingSettings): Sampler {
+  switch (sampler) {
+    case 'always_on':
+      return new AlwaysOnSampler();
+    case 'always_off':
+      return new AlwaysOffSampler();
+    case 'traceidratio':
+      return new TraceIdRatioBasedSampler(samplingRatio);
+    case 'parentbased_always_on':
+      return new ParentBasedSampler({ root: new AlwaysOnSampler() });
+    case 'parentbased_always_off':
+      return new ParentBasedSampler({ root: new AlwaysOffSampler() });
+    case 'parentbased_traceidratio':
+      return new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(samplingRatio) });
+    default:
+      return sampler satisfies never;
+  }
+}
+
+/** The database, and its server where there is but one. */
+function databaseOf(urls: readonly string[]) {
+  const [first, ...others] = urls.map((url) => URL.parse(url));
+  return {
+    'db.system.name': 'postgresql',
+    ...(first?.pathname && { 'db.namespace': decodeURIComponent(first.pathname.slice(1)) }),
+    ...(first?.hostname && others.length === 0 && { 'server.address': first.hostname }),
+    ...(first?.hostname && others.length === 0 && { 'server.port': Number(first.port || 5432) }),
+  };
+}

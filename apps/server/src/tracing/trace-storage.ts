@@ -1,0 +1,79 @@
+import type { Attributes, Context } from '@opentelemetry/api';
+import type { ApiKeyStore, OrderListing, OrderRepository, PetRepository } from '@petstore/domain';
+import type { RateLimiter } from '@petstore/rate-limit';
+import { databaseCall, type SpanFacts, type Spans } from './spans.ts';
+
+// Requests of one tick share a statement or a call of the script. Each has a span of its own all the same: the time that
+// it waited.
+
+/** A span of each statement on orders, and of each batch of a list. */
+export function traceOrders(orders: OrderRepository, spans: Spans, attributes: Attributes): OrderRepository {
+  const find = databaseCall('SELECT', 'orders', attributes);
+  const change = databaseCall('UPDATE', 'orders', attributes);
+  const insert = databaseCall('INSERT', 'orders', attributes);
+  return {
+    listOrders: () => traceListing(orders.listOrders(), spans, databaseCall('SELECT', 'orders batch', attributes)),
+    findOrder: (id) => spans.measure(find, () => orders.findOrder(id)),
+    findOrders: (request) => spans.measure(find, () => orders.findOrders(request)),
+    applyCommand: (...command) => spans.measure(change, () => orders.applyCommand(...command)),
+    insertOrder: (...order) => spans.measure(insert, () => orders.insertOrder(...order)),
+  };
+}
+
+function traceListing(listing: OrderListing, spans: Spans, facts: SpanFacts): OrderListing {
+  const context = spans.current;
+  return {
+    as: (format) => traceBatches(listing.as(format), { spans, facts, context }),
+    [Symbol.asyncIterator]: () => traceBatches(listing, { spans, facts, context }),
+  };
+}
+
+interface BatchTracing {
+  readonly spans: Spans;
+  readonly facts: SpanFacts;
+  /** That of the call which lists, whoever asks for the batches. */
+  readonly context: Context;
+}
+
+async function* traceBatches<Batch>(batches: AsyncIterable<Batch>, { spans, facts, context }: BatchTracing) {
+  const iterator = batches[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const { done, value } = await spans.measure(facts, () => iterator.next(), context);
+      if (done === true) return;
+      yield value;
+    }
+  } finally {
+    await iterator.return?.();
+  }
+}
+
+export function tracePets(pets: PetRepository, spans: Spans, attributes: Attributes): PetRepository {
+  const find = databaseCall('SELECT', 'pets', attributes);
+  return { findPet: (id) => spans.measure(find, () => pets.findPet(id)) };
+}
+
+export function traceApiKeys(apiKeys: ApiKeyStore, spans: Spans, attributes: Attributes): ApiKeyStore {
+  const find = databaseCall('SELECT', 'api_keys', attributes);
+  const mark = databaseCall('UPDATE', 'api_keys', attributes);
+  return {
+    findSecret: (hash) => spans.measure(find, () => apiKeys.findSecret(hash)),
+    markKeyUsed: (id, at) => spans.measure(mark, () => apiKeys.markKeyUsed(id, at)),
+  };
+}
+
+/** A span of each call that asks Redis; what the process decides by itself takes no time. */
+export function traceLimiter(limiter: RateLimiter, spans: Spans, isInRedis: () => boolean): RateLimiter {
+  const attributes = { 'db.system.name': 'redis' };
+  const check = databaseCall('EVALSHA', 'check', attributes);
+  const peek = databaseCall('EVALSHA', 'peek', attributes);
+  return {
+    check(subject, cost) {
+      const decision = limiter.check(subject, cost);
+      return decision instanceof Promise ? spans.measure(check, () => decision) : decision;
+    },
+    peek: (subject) => (isInRedis() ? spans.measure(peek, () => limiter.peek(subject)) : limiter.peek(subject)),
+    recall: (subject) => limiter.recall(subject),
+    debit: (subject, use) => limiter.debit(subject, use),
+  };
+}

@@ -1,0 +1,241 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { createPetstoreClient } from '@petstore/client';
+import { openPersistence } from '@petstore/persistence';
+import { createTemporaryFolder } from '@petstore/testing';
+import pg from 'pg';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { createKey, KEYS, planOf } from '../support/keys.ts';
+import { startServer } from './support/start-server.ts';
+
+/** As much of a span in OTLP's JSON as is looked at. */
+interface OtlpSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly name: string;
+  readonly kind: number;
+  readonly attributes: readonly { readonly key: string; readonly value: Record<string, unknown> }[];
+  readonly status: { readonly code: number };
+  readonly events: readonly { readonly name: string }[];
+}
+
+interface OtlpExport {
+  readonly resourceSpans: readonly {
+    readonly resource: Pick<OtlpSpan, 'attributes'>;
+    readonly scopeSpans: readonly { readonly spans: readonly OtlpSpan[] }[];
+  }[];
+}
+
+const attributesOf = ({ attributes }: Pick<OtlpSpan, 'attributes'>) =>
+  Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
+
+/** What spans are sent to: OTLP over HTTP. */
+async function startCollector() {
+  const spans: OtlpSpan[] = [];
+  const types: (string | undefined)[] = [];
+  let resource: Record<string, unknown> = {};
+  const server = createServer(async (request, response) => {
+    types.push(request.headers['content-type']);
+    const body = Buffer.concat(await request.toArray());
+    if (request.headers['content-type'] === 'application/json') {
+      const { resourceSpans } = JSON.parse(body.toString()) as OtlpExport; // OTLP's form
+      for (const { resource: sender, scopeSpans } of resourceSpans) {
+        resource = attributesOf(sender);
+        spans.push(...scopeSpans.flatMap((scope) => scope.spans));
+      }
+    }
+    response.setHeader('content-type', 'application/json').end('{}');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo; // a TCP listener
+  return {
+    url: `http://127.0.0.1:${port}`,
+    types,
+    resource: () => resource,
+    /** The spans of a trace, once these have come. */
+    trace: (traceId: string, ...names: readonly string[]): Promise<readonly OtlpSpan[]> =>
+      vi.waitUntil(
+        () => {
+          const ofTrace = spans.filter((span) => span.traceId === traceId);
+          return names.every((name) => ofTrace.some((span) => span.name === name)) && ofTrace;
+        },
+        { timeout: 20_000 },
+      ),
+    [Symbol.dispose]: () => void server.close(),
+  };
+}
+
+const SETTINGS = { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', OTEL_BSP_SCHEDULE_DELAY: '50' };
+let traces = 0;
+const newTrace = () => {
+  const traceId = (++traces).toString(16).padStart(32, 'a');
+  return { traceId, traceparent: `00-${traceId}-00f067aa0ba902b7-01` };
+};
+
+/** Name, name of the parent, kind and status of each span, sorted. */
+const outline = (spans: readonly OtlpSpan[]) =>
+  spans
+    .map((span) => {
+      const parent = spans.find(({ spanId }) => spanId === span.parentSpanId)?.name ?? span.parentSpanId;
+      return `${parent} > ${span.name}, kind ${span.kind}, status ${span.status.code}`;
+    })
+    .toSorted();
+
+test('a request is a span of its caller’s trace, with those of its procedure, Redis and PostgreSQL below', async () => {
+  using collector = await startCollector();
+  await using started = await startServer({
+    ...SETTINGS,
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
+    ACCESS_LOG: 'on',
+  });
+  const { server } = started;
+  const url = await server.url();
+  await vi.waitUntil(async () => (await server.readiness()).report['limits'] === 'redis', { timeout: 20_000 });
+  const { traceId, traceparent } = newTrace();
+  const { id, text } = KEYS.free;
+  const response = await fetch(`${url}/v1/store/orders/404`, {
+    method: 'DELETE',
+    headers: { authorization: `Bearer ${text}`, traceparent },
+  });
+  expect(response.status).toBe(404);
+  const root = 'DELETE /v1/store/orders/:orderId';
+  const spans = await collector.trace(traceId, root, 'UPDATE api_keys'); // that the key was used
+  expect(outline(spans)).toEqual([
+    `00f067aa0ba902b7 > ${root}, kind 2, status 0`,
+    `${root} > EVALSHA check, kind 3, status 0`,
+    `${root} > SELECT api_keys, kind 3, status 0`,
+    `${root} > UPDATE api_keys, kind 3, status 0`,
+    `${root} > orders.cancel, kind 1, status 0`,
+    'orders.cancel > UPDATE orders, kind 3, status 0',
+  ]);
+  const byName = Object.fromEntries(spans.map((span) => [span.name, attributesOf(span)]));
+  expect(byName[root]).toMatchObject({
+    'http.request.method': 'DELETE',
+    'http.route': '/v1/store/orders/:orderId',
+    'http.response.status_code': 404,
+    'url.path': '/v1/store/orders/404',
+    'error.type': 'order_not_found',
+    'client.address': '127.0.0.1',
+    'server.address': '127.0.0.1',
+    'petstore.request_id': response.headers.get('x-request-id'),
+    'petstore.api_key_id': id,
+    'petstore.operation': 'cancelOrder',
+  });
+  expect(byName['UPDATE orders']).toMatchObject({
+    'db.system.name': 'postgresql',
+    'db.operation.name': 'UPDATE',
+    'db.query.summary': 'UPDATE orders',
+    'server.address': expect.any(String),
+  });
+  expect(byName['EVALSHA check']).toMatchObject({ 'db.system.name': 'redis', 'db.operation.name': 'EVALSHA' });
+  expect(collector.resource()).toMatchObject({
+    'service.name': 'petstore-orders',
+    'service.version': expect.stringMatching(/^\d/),
+    'deployment.environment.name': 'test',
+  });
+  await server.said(/"request completed"/);
+  expect(server.logLines('request completed')).toContainEqual(expect.objectContaining({ traceId }));
+});
+
+test('over tRPC each call of a batch is a span, and each batch of a long list', async () => {
+  using collector = await startCollector();
+  await using started = await startServer({ ...SETTINGS, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
+  const { server, databaseUrl } = started;
+  const url = await server.url();
+  await using persistence = openPersistence({ databaseUrl });
+  await persistence.orders.generateOrders({ count: 5_000, seed: 1, now: new Date() });
+  const { text } = await createKey(persistence, { kind: 'internal', plan: planOf(1_000) });
+  const { traceId, traceparent } = newTrace();
+  const client = createPetstoreClient({
+    baseUrl: url,
+    apiKey: text,
+    fetch: (input, init) => {
+      const headers = new Headers(init?.headers);
+      headers.set('traceparent', traceparent);
+      return fetch(input, { ...init, headers });
+    },
+  });
+  const [orders] = await Promise.all([client.orders.list.query(), client.limits.current.query()]);
+  for await (const _ of orders);
+  const names = (await collector.trace(traceId, 'orders.list', 'limits.current')).map(({ name }) => name);
+  expect(names.filter((name) => name === 'SELECT orders batch')).toHaveLength(4); // 250, 4,000, 750, and the end
+});
+
+test('what fails by our doing is an error of its span, with the exception', async () => {
+  using collector = await startCollector();
+  await using started = await startServer({ ...SETTINGS, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
+  const { server, databaseUrl } = started;
+  const url = await server.url();
+  const database = new pg.Client({ connectionString: databaseUrl });
+  await database.connect();
+  await database.query('alter table orders rename to orders_gone');
+  const { traceId, traceparent } = newTrace();
+  const { status } = await fetch(`${url}/v1/store/orders`, {
+    headers: { authorization: `Bearer ${KEYS.free.text}`, traceparent },
+  });
+  await database.query('alter table orders_gone rename to orders');
+  await database.end();
+  expect(status).toBe(503);
+  const spans = await collector.trace(traceId, 'GET /v1/store/orders');
+  const failed = spans.filter((span) => span.status.code === 2).map(({ name }) => name);
+  expect(failed.toSorted()).toEqual(['GET /v1/store/orders', 'SELECT orders batch']);
+  expect(spans.find(({ name }) => name === 'SELECT orders batch')?.events).toEqual([
+    expect.objectContaining({ name: 'exception' }),
+  ]);
+});
+
+test('protobuf is the default; a caller decides whether its trace is recorded; the last spans are sent at the end', async () => {
+  using collector = await startCollector();
+  await using started = await startServer({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
+  const { server } = started;
+  const url = await server.url();
+  const list = (traceparent: string) =>
+    fetch(`${url}/v1/store/orders`, { headers: { authorization: `Bearer ${KEYS.free.text}`, traceparent } });
+  await list(newTrace().traceparent.replace(/01$/, '00'));
+  await sleep(100); // what is in the background belongs to the trace, too
+  await server.stop();
+  expect(collector.types).toEqual([]);
+
+  await using another = await startServer({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
+  await fetch(`${await another.server.url()}/v1/store/orders`);
+  await another.server.stop();
+  expect(collector.types).toEqual(['application/x-protobuf']);
+});
+
+test('a collector that does not respond holds up neither requests nor the end', async () => {
+  const silent = createServer(() => {}).listen(0, '127.0.0.1');
+  onTestFinished(() => void silent.close());
+  await once(silent, 'listening');
+  const { port } = silent.address() as AddressInfo; // a TCP listener
+  await using started = await startServer({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` });
+  const { server } = started;
+  expect((await fetch(`${await server.url()}/v1/store/orders`)).status).toBe(401);
+  const { code, afterMs } = await server.stop();
+  expect(code).toBe(0);
+  expect(afterMs).toBeLessThan(5_000);
+});
+
+test('without such settings nothing of OpenTelemetry is loaded', async () => {
+  using folder = createTemporaryFolder();
+  const list = join(folder.path, 'modules');
+  const hook = pathToFileURL(join(import.meta.dirname, 'support/list-loaded-modules.ts'));
+  await using started = await startServer({
+    NODE_OPTIONS: `--import=${hook.href}`,
+    LOADED_MODULES: list,
+    OTEL_TRACES_EXPORTER: 'none',
+  });
+  const { server } = started;
+  await fetch(`${await server.url()}/v1/store/orders`);
+  await server.metrics();
+  const loaded = readFileSync(list, 'utf8').split('\n');
+  expect(loaded.some((url) => url.endsWith('/http/app.ts'))).toBe(true);
+  // prom-client loads the API, which is nothing without an SDK.
+  expect(loaded.filter((url) => /opentelemetry\+(?!api@)|open-tracing/.test(url))).toEqual([]);
+});
