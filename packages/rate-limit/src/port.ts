@@ -159,18 +159,12 @@ export interface LimiterStateChange {
 /** Where a check was decided: in Redis, in this process, or by a refusal that was remembered to be in force. */
 export type DecisionPlace = 'redis' | 'process' | 'memory';
 
-/** A ban that a request of this process has set. */
-export interface BanSet extends KeyBan {
-  /** While Redis is away a ban holds in the process that set it alone. */
-  readonly countedIn: LimiterStateChange['countedIn'];
-}
-
 /** Observes a limiter, for metrics and logs. It is called while requests wait, so it must be cheap, and must not throw. */
 export interface LimiterObserver {
   /** A check was decided. */
   onDecision(place: DecisionPlace): void;
   /** A key was banned. Called once for each ban, over all processes that count in the same Redis. */
-  onBan(ban: BanSet): void;
+  onBan(ban: KeyBan): void;
   /** Redis has replied to a call of the script, or the call was given up. */
   onRedisCall(durationMs: number): void;
 }

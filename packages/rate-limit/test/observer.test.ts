@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type BanSet, connectRedis, type DecisionPlace, InProcessLimiter, type LimiterObserver } from '../src/index.ts';
+import { connectRedis, type DecisionPlace, InProcessLimiter, type KeyBan, type LimiterObserver } from '../src/index.ts';
 import { apiKeyIdOf } from '../src/subject.ts';
 import { eventually, openLimiter, openScenario, PATIENT } from './support/fault-scenario.ts';
 import { hammer } from './support/hammer.ts';
@@ -8,7 +8,7 @@ import { newAddress, newKey } from './support/traffic.ts';
 /** Keeps what it observes. */
 function createObserver() {
   const places: DecisionPlace[] = [];
-  const bans: BanSet[] = [];
+  const bans: KeyBan[] = [];
   const callsMs: number[] = [];
   const observer: LimiterObserver = {
     onDecision: (place) => places.push(place),
@@ -63,7 +63,7 @@ describe('a ban can be observed once', () => {
     for (const limiter of [scenario.limiter, second.limiter]) {
       for (let i = 0; i < 10; i++) expect((await limiter.check(key, 1)).outcome).toBe('api_key_banned');
     }
-    const ban = { keyId: apiKeyIdOf(key.storageKey), untilMs: bannedUntilMs, level: 1, countedIn: 'redis' };
+    const ban = { keyId: apiKeyIdOf(key.storageKey), untilMs: bannedUntilMs, level: 1 };
     expect(one.bans).toEqual([ban]);
     expect(other.bans).toEqual([]);
   });
@@ -81,7 +81,7 @@ describe('a ban can be observed once', () => {
     expect((await impatient.limiter.check(key, 1)).outcome, 'decided here').toBe('admitted');
     expect(bans).toEqual([]);
     scenario.server.resume();
-    const ban = { keyId: apiKeyIdOf(key.storageKey), level: 1, countedIn: 'redis' };
+    const ban = { keyId: apiKeyIdOf(key.storageKey), level: 1 };
     await eventually(() => expect(bans).toMatchObject([ban]));
   });
 
@@ -92,7 +92,7 @@ describe('a ban can be observed once', () => {
     const key = newKey(3, 1_000);
     await hammer(scenario.limiter, key);
     for (let i = 0; i < 10; i++) await scenario.limiter.check(key, 1);
-    expect(bans).toMatchObject([{ keyId: apiKeyIdOf(key.storageKey), level: 1, countedIn: 'process' }]);
+    expect(bans).toMatchObject([{ keyId: apiKeyIdOf(key.storageKey), level: 1 }]);
   });
 
   test('without Redis, and counts among the bans until it ends', async () => {
@@ -104,7 +104,7 @@ describe('a ban can be observed once', () => {
     expect(limiter.countBans()).toBe(0);
     const { bannedUntilMs } = await hammer(limiter, key);
     limiter.check(key, 1);
-    expect(bans).toMatchObject([{ keyId: apiKeyIdOf(key.storageKey), level: 1, countedIn: 'process' }]);
+    expect(bans).toMatchObject([{ keyId: apiKeyIdOf(key.storageKey), level: 1 }]);
     expect(new Set(places)).toEqual(new Set(['process']));
     expect(limiter.countBans()).toBe(1);
     nowMs = bannedUntilMs - 1;

@@ -193,6 +193,7 @@ export class Admission {
     const decision = await this.#limiter.check(subject, cost);
     this.#decisions.countDecision(caller, decision);
     writeRateLimitHeaders(exchange.headers, decision);
+    if (decision.outcome === 'api_key_banned' && decision.isNew) exchange.logBan(decision);
     return decision;
   }
 

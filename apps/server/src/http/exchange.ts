@@ -10,7 +10,7 @@ import {
   toTrpcEnvelope,
 } from '@petstore/api';
 import { type ApiKeyId, type Principal, StorageUnavailableError } from '@petstore/domain';
-import type { RateLimitSnapshot } from '@petstore/rate-limit';
+import type { BannedDecision, RateLimitSnapshot } from '@petstore/rate-limit';
 import type { Logger } from 'pino';
 import type { AccessLog } from './access-log.ts';
 import type { CutReason, LogFields, RequestMetrics, RequestTracing } from './app-options.ts';
@@ -167,6 +167,12 @@ export class Exchange {
     // While storage is away every request says the same: a reason will do, and a stack would flood the log.
     const what = cause instanceof StorageUnavailableError ? { reason: cause.message } : { err: cause };
     this.#host.logger[severity]({ ...what, ...this.logFields }, 'request failed');
+  }
+
+  /** Logs that this request was the one for which its key was banned. */
+  logBan({ level, bannedUntilMs }: BannedDecision): void {
+    const until = new Date(bannedUntilMs).toISOString();
+    this.#host.logger.warn({ ...this.logFields, banLevel: level, until }, 'a key was banned');
   }
 
   /** Counts a failure that the response tells of. */

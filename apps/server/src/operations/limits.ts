@@ -59,7 +59,7 @@ export function openLimits(
   { redisPrefix, instances, reusePort, logger, counts, onBan }: LimitsOptions,
   resources: AsyncDisposableStack,
 ): Limits {
-  const observer = createObserver({ logger, counts, onBan });
+  const observer = createObserver({ counts, onBan });
   if (target === undefined) {
     if (reusePort) throw new RuntimeError(NO_SHARED_REDIS);
     const limiter = new InProcessLimiter({ nowMs: Date.now, observer });
@@ -107,18 +107,12 @@ export function openLimits(
   };
 }
 
-/** Counts what the limiter does, and logs each ban once. */
-const createObserver = ({
-  logger,
-  counts,
-  onBan,
-}: Pick<LimitsOptions, 'logger' | 'counts' | 'onBan'>): LimiterObserver => ({
+const createObserver = ({ counts, onBan }: Pick<LimitsOptions, 'counts' | 'onBan'>): LimiterObserver => ({
   onDecision: counts.countCheck.bind(counts),
   onRedisCall: counts.observeRedisCall.bind(counts),
-  onBan({ countedIn, ...ban }) {
-    counts.countBan(ban.level);
-    logger.warn({ ...describeBan(ban), countedIn }, 'a key was banned');
-    onBan(ban.keyId);
+  onBan({ keyId, level }) {
+    counts.countBan(level);
+    onBan(keyId);
   },
 });
 

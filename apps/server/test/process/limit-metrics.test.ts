@@ -95,7 +95,8 @@ describe('two servers on one Redis', () => {
         keyId: id,
         banLevel: 1,
         until: expect.stringMatching(/^\d{4}-.*Z$/),
-        countedIn: 'redis',
+        requestId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        operation: expect.any(String),
         msg: 'a key was banned',
       },
     ]);

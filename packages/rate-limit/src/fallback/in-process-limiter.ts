@@ -56,7 +56,7 @@ export class InProcessLimiter implements RateLimiter {
     this.#states[subject.type].set(subject.storageKey, state);
     this.#observer?.onDecision('process');
     if (decision.outcome === 'api_key_banned' && decision.isNew) {
-      this.#observer?.onBan({ ...banOf(subject, decision), countedIn: 'process' });
+      this.#observer?.onBan(banOf(subject, decision));
     }
     return decision;
   }

@@ -201,7 +201,7 @@ export class ResilientLimiter implements ServingLimiter {
 
   #reportBan(subject: RateLimitSubject, decision: RateLimitDecision): void {
     if (decision.outcome !== 'api_key_banned' || !decision.isNew) return;
-    this.#observer?.onBan({ ...banOf(subject, decision), countedIn: 'redis' });
+    this.#observer?.onBan(banOf(subject, decision));
   }
 
   #remember(subject: RateLimitSubject, decision: RateLimitDecision, cost: number): void {
