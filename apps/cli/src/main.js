@@ -24,6 +24,7 @@ process.exitCode = await run({
   arguments: process.argv.slice(2),
   environment: process.env,
   workingFolder: process.cwd(),
+  checkout: join(import.meta.dirname, '../../..'),
   stdin: process.stdin,
   stdout: openStandardOutput(),
   stderr: process.stderr,

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
+import { join } from 'node:path';
 import { type Actor, actor, StorageUnavailableError } from '@petstore/domain';
 import { ImportConflictError, SchemaError } from '@petstore/persistence';
 import { type Environment, RuntimeError, readStorageSettings, SettingsError } from '@petstore/runtime';
@@ -17,6 +19,8 @@ export interface Invocation extends OutputStreams {
   readonly arguments: readonly string[];
   readonly environment: Environment;
   readonly workingFolder: string;
+  /** The root of the workspace. */
+  readonly checkout: string;
   readonly stdin: AsyncIterable<Uint8Array>;
 }
 
@@ -53,13 +57,13 @@ async function runCommand(invocation: Invocation, output: Output): Promise<void>
 function createContext(invocation: Invocation, output: Output): CommandContext {
   const { environment, workingFolder, stdin } = invocation;
   const withUnpreparedSession: CommandContext['withUnpreparedSession'] = async (work) => {
-    await using session: Session = await openSession(readStorageSettings(environment, workingFolder));
+    await using session: Session = await openSession(readStorageSettings(environment, findHome(invocation)));
     return await work(session);
   };
   return {
     output,
     stdin,
-    userFolder: userFolderOf(environment, workingFolder),
+    userFolder: workingFolder,
     clock: () => new Date(),
     randomBytes,
     operator: findOperator,
@@ -72,10 +76,13 @@ function createContext(invocation: Invocation, output: Output): CommandContext {
   };
 }
 
-/** As a script of the workspace the program runs in its root, and pnpm passes the user's folder. */
-function userFolderOf(environment: Environment, workingFolder: string): string {
-  const isScript = environment['npm_lifecycle_event'] === 'petstore';
-  return (isScript ? environment['INIT_CWD'] : undefined) ?? workingFolder;
+/**
+ * What DATA_DIR is relative to. Where it is not set, and no server was started in this folder, the data is that of the
+ * checkout: from another folder a new, empty database would be started there.
+ */
+function findHome({ environment, workingFolder, checkout }: Invocation): string {
+  const isHere = Boolean(environment['DATA_DIR']?.trim()) || existsSync(join(workingFolder, '.data'));
+  return isHere ? workingFolder : checkout;
 }
 
 /** A container may run as a user that has no name. */

@@ -1,19 +1,21 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTemporaryFolder } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { petstoreProcess, spawnPetstore } from './support.ts';
+import { petstore, petstoreProcess, spawnPetstore } from './support.ts';
 
 // Without DATABASE_URL: the database below DATA_DIR, which a command runs itself where no server does. Making one takes
 // seconds, so the tests share it: each begins with no database running and ends so.
 
 let folder: ReturnType<typeof createTemporaryFolder>;
+let checkout: string;
 let dataFolder: string;
 let environment: Record<string, string>;
 beforeAll(async () => {
   folder = createTemporaryFolder();
-  dataFolder = join(folder.path, 'my data');
+  checkout = join(folder.path, 'my shop');
+  dataFolder = join(checkout, '.data');
   environment = { DATA_DIR: dataFolder };
   await call('migrate');
 });
@@ -51,6 +53,16 @@ test('several commands at once share one database, which ends with the last of t
   await Promise.all(Array.from({ length: 4 }, () => call('orders', 'generate', '--count', '100')));
   expect(isRunning()).toBe(false);
   expect(await countOrders()).toBe(before + 400);
+});
+
+test('without DATA_DIR, from a folder without data, the data is that of the checkout', async () => {
+  using elsewhere = createTemporaryFolder();
+  const list = ['orders', 'list', '--json'];
+  const { stdout } = await petstore(list, { workingFolder: elsewhere.path, checkout });
+  expect(JSON.parse(stdout)).toHaveLength(await countOrders());
+  expect(readdirSync(elsewhere.path)).toEqual([]);
+  const here = await petstore(list, { workingFolder: checkout, checkout: elsewhere.path });
+  expect(here.stdout).toBe(stdout);
 });
 
 describe('a command that is broken off', () => {

@@ -359,16 +359,10 @@ describe('a file as a whole', () => {
     expect(await listedIds()).toEqual([]);
   });
 
-  test("is relative to the user's folder, also where the workspace runs the command in another", async () => {
+  test("is relative to the user's folder", async () => {
     fileOf('here.csv', 'id,petId,quantity\n1,1,1\n');
-    const direct = await commandLine.run(['orders', 'import', 'here.csv', '--json'], {
-      workingFolder: commandLine.folder,
-    });
-    expect(direct.code).toBe(0);
-    const script = await commandLine.run(['orders', 'import', 'here.csv', '--json', '--skip-bad'], {
-      environment: { npm_lifecycle_event: 'petstore', INIT_CWD: commandLine.folder },
-    });
-    expect(script.code).toBe(0);
+    const options = { workingFolder: commandLine.folder };
+    expect(await commandLine.json(['orders', 'import', 'here.csv'], options)).toMatchObject({ inserted: 1 });
   });
 });
 

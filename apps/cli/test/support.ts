@@ -16,6 +16,8 @@ export interface CallOptions {
   readonly stdin?: string | Uint8Array;
   /** What relative paths of files are relative to. @default / */
   readonly workingFolder?: string;
+  /** Where there is data if DATA_DIR does not say. @default none */
+  readonly checkout?: string;
 }
 
 export interface CallResult {
@@ -45,12 +47,12 @@ export async function petstore(args: readonly string[], options: CallOptions = {
 export async function petstoreInto(
   stdout: Writable,
   args: readonly string[],
-  { environment = {}, stdin = '', workingFolder = '/' }: CallOptions = {},
+  { environment = {}, stdin = '', workingFolder = '/', checkout = '/' }: CallOptions = {},
 ): Promise<Omit<CallResult, 'stdout'>> {
   const stderr = new PassThrough();
   const messages = text(stderr);
   const input = Readable.from(chunksOf(stdin));
-  const code = await run({ arguments: args, environment, workingFolder, stdin: input, stdout, stderr });
+  const code = await run({ arguments: args, environment, workingFolder, checkout, stdin: input, stdout, stderr });
   stderr.end();
   return { code, stderr: await messages };
 }
@@ -61,8 +63,6 @@ const CLEAN = {
   REDIS_URL: undefined,
   DATA_DIR: '',
   MIGRATE: '',
-  INIT_CWD: '',
-  npm_lifecycle_event: '',
 };
 
 export interface ProcessOptions extends CallOptions {

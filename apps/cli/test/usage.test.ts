@@ -10,6 +10,8 @@ import { petstore, useTestCommandLine } from './support.ts';
 
 const commandLine = useTestCommandLine();
 
+const CHECKOUT = join(import.meta.dirname, '../../..');
+
 describe('wrong usage ends with 2, says why in words, and does nothing', () => {
   const LONG_KEY = 'pso_live_abcdEFGH_00000000000000000000000000000000abcdef';
   test.each<[string, string]>([
@@ -103,12 +105,22 @@ test('settings of the server alone are not read, right or wrong', async () => {
 test('./petstore is the command, from any folder', () => {
   using folder = createTemporaryFolder();
   const link = join(folder.path, 'petstore');
-  symlinkSync(join(import.meta.dirname, '../../../petstore'), link);
+  symlinkSync(join(CHECKOUT, 'petstore'), link);
   const call = (...args: string[]) => spawnSync(link, args, { cwd: folder.path, encoding: 'utf8' });
   expect(call('--version')).toMatchObject({ status: 0, stdout: `${manifest.version}\n`, stderr: '' });
   // Nothing but what the command itself says.
   expect(call('dance')).toMatchObject({ status: 2, stdout: '', stderr: expect.stringMatching(/^petstore: unknown/) });
 });
+
+test('the documented form prints what the command prints, and no more, in any folder of the checkout', () => {
+  const call = (folder: string, argument: string) => {
+    const command = ['--yes', 'pnpm@12', '-s', 'petstore', argument];
+    const { status, stdout, stderr } = spawnSync('npx', command, { cwd: join(CHECKOUT, folder), encoding: 'utf8' });
+    return { status, stdout, stderr: stderr.replace(/^npm warn .*\n/gm, '') }; // of the settings of a machine
+  };
+  expect(call('docs', '--version')).toEqual({ status: 0, stdout: `${manifest.version}\n`, stderr: '' });
+  expect(call('.', 'dance')).toEqual({ status: 2, stdout: '', stderr: expect.stringMatching(/^petstore: .*\n.*\n$/) });
+}, 60_000);
 
 test('help ends with 0', async () => {
   const WAYS = [
