@@ -1,10 +1,13 @@
 import type { Actor, Clock, RandomBytes } from '@petstore/domain';
+import type { Interruption } from './interruption.ts';
 import type { Output } from './output.ts';
 import type { Session } from './session.ts';
 
 /** What commands work with. */
 export interface CommandContext {
   readonly output: Output;
+  /** What a signal makes of the command. */
+  readonly interruption: Interruption;
   readonly stdin: AsyncIterable<Uint8Array>;
   /** The user's working folder, which relative paths of files are relative to. */
   readonly userFolder: string;

@@ -9,16 +9,13 @@ requireNode('npx --yes pnpm@12 -s petstore');
 // Compiled code is kept between calls. What is imported below is not yet loaded.
 module.enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/compile'));
 
-const [{ run }, { openStandardOutput }] = await Promise.all([import('./run.ts'), import('./output.ts')]);
+const [{ run }, { openStandardOutput }, { watchLaunchers }] = await Promise.all([
+  import('./run.ts'),
+  import('./output.ts'),
+  import('@petstore/runtime'),
+]);
 
-// A database that we started ends with the process, by a handler of its own.
-for (const [signal, code] of [
-  ['SIGINT', 130],
-  ['SIGTERM', 143],
-  ['SIGHUP', 129],
-]) {
-  process.on(signal, () => process.exit(code));
-}
+const EXIT_CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
 
 process.exitCode = await run({
   arguments: process.argv.slice(2),
@@ -28,4 +25,10 @@ process.exitCode = await run({
   stdin: process.stdin,
   stdout: openStandardOutput(),
   stderr: process.stderr,
+  onSignal(receive) {
+    // A database that we started ends with the process, by a guard of its own.
+    const end = (code) => receive() && process.exit(code);
+    for (const [signal, code] of Object.entries(EXIT_CODES)) process.on(signal, () => end(code));
+    watchLaunchers(process.env, () => end(EXIT_CODES.SIGTERM));
+  },
 });

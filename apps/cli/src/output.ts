@@ -21,15 +21,21 @@ export interface Output {
   writeJson(value: unknown): Promise<void>;
   /** How wide the terminal is that shows the results; `undefined` where they go elsewhere. */
   readonly columns: number | undefined;
-  /** Writes a line to standard error. */
+  /** Writes a line to standard error, in place of the progress that is shown. */
   message(text: string): void;
-  /** On a terminal, shows how far a long command is; each call replaces what the last one showed. */
-  progress(text: string): void;
+  /** The same, below the progress. */
+  messageBelow(text: string): void;
+  /**
+   * On a terminal, shows how far a long command is; each call replaces what the last one showed.
+   *
+   * @param options.isDue whether it is shown however little time has passed. @default false
+   */
+  progress(text: string, options?: { readonly isDue?: boolean }): void;
 }
 
 export interface OutputStreams {
   readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number };
-  readonly stderr: Writable & { readonly isTTY?: boolean };
+  readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number };
 }
 
 const PROGRESS_INTERVAL_MS = 100;
@@ -64,12 +70,17 @@ export function createOutput({ stdout, stderr }: OutputStreams): Output {
       clearProgress();
       stderr.write(`${text}\n`);
     },
-    progress(text) {
+    messageBelow(text) {
+      stderr.write(`${hasProgress ? '\n' : ''}${text}\n`);
+      hasProgress = false;
+    },
+    progress(text, { isDue = false } = {}) {
       const now = performance.now();
-      if (stderr.isTTY !== true || now < nextProgressAt) return;
+      if (stderr.isTTY !== true || (now < nextProgressAt && !isDue)) return;
       nextProgressAt = now + PROGRESS_INTERVAL_MS;
       hasProgress = true;
-      stderr.write(`${ERASE_LINE}${text}`);
+      // What is wider than the terminal would go on in a line that is not erased.
+      stderr.write(`${ERASE_LINE}${text.slice(0, (stderr.columns ?? 80) - 1)}`);
     },
   };
 }

@@ -10,6 +10,7 @@ import { ImportRejectedError } from './commands/import-command.ts';
 import type { CommandContext } from './context.ts';
 import { CommandError, UsageError } from './errors.ts';
 import { UnreadableInputError } from './import/text-chunks.ts';
+import { Interruption } from './interruption.ts';
 import { createOutput, type Output, type OutputStreams, ReaderGoneError } from './output.ts';
 import { createProgram } from './program.ts';
 import { openSession, type Session } from './session.ts';
@@ -22,6 +23,8 @@ export interface Invocation extends OutputStreams {
   /** The root of the workspace. */
   readonly checkout: string;
   readonly stdin: AsyncIterable<Uint8Array>;
+  /** Takes what is to be called for each signal that ends the program: it returns whether the process ends at once. */
+  readonly onSignal?: (receive: () => boolean) => void;
 }
 
 /** Done, failed, or called wrongly. */
@@ -55,13 +58,16 @@ async function runCommand(invocation: Invocation, output: Output): Promise<void>
 }
 
 function createContext(invocation: Invocation, output: Output): CommandContext {
-  const { environment, workingFolder, stdin } = invocation;
+  const { environment, workingFolder, stdin, onSignal } = invocation;
+  const interruption = new Interruption(output);
+  onSignal?.(() => interruption.receive());
   const withUnpreparedSession: CommandContext['withUnpreparedSession'] = async (work) => {
     await using session: Session = await openSession(readStorageSettings(environment, findHome(invocation)));
     return await work(session);
   };
   return {
     output,
+    interruption,
     stdin,
     userFolder: workingFolder,
     clock: () => new Date(),

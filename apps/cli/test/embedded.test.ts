@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { createTemporaryFolder } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { petstore, petstoreProcess, spawnPetstore } from './support.ts';
@@ -73,11 +74,13 @@ describe('a command that is broken off', () => {
     const before = await countOrders();
     const child = spawnPetstore(['orders', 'import', '-'], { environment });
     const closed = once(child, 'close');
+    const messages = text(child.stderr);
     const written = new Promise((resolve) => child.stdin.write(ORDERS, resolve));
     await Promise.race([written, closed]);
     expect(isRunning()).toBe(true);
     child.kill(signal);
     expect(await closed).toEqual([signal === 'SIGINT' ? 130 : 143, null]);
+    expect(await messages).toBe('Interrupted. Nothing was imported.\n');
     await expect.poll(isRunning, { timeout: 25_000 }).toBe(false);
     expect(await countOrders()).toBe(before);
   });

@@ -299,7 +299,7 @@ describe('what a person sees', () => {
     const { code, stdout, stderr } = await commandLine.run(['orders', 'import', '-'], {
       stdin: 'id,petId,quantity\n1,1,1\n',
     });
-    expect([code, stdout, stderr]).toEqual([0, '1 of 1 imported\n', '']);
+    expect([code, stdout, stderr]).toEqual([0, '1 of 1 imported.\n', '']);
   });
 
   test('of one that is refused: the lines, on standard error only, the first twenty', async () => {
@@ -310,7 +310,7 @@ describe('what a person sees', () => {
     expect(lines).toHaveLength(22);
     expect(lines[0]).toMatch(/^line 1: id is missing/);
     expect(lines[20]).toBe('and 5 more; --json lists them all');
-    expect(lines[21]).toMatch(/^0 of 25 imported/);
+    expect(lines[21]).toMatch(/^Nothing was imported\. Fix the lines above, or pass --skip-bad/);
   });
 });
 

@@ -62,3 +62,13 @@ test.each([
   output.message('done');
   expect(String(stderr.read())).toBe(text);
 });
+
+test('what was shown of the progress stays above what is said below it', () => {
+  const stderr = Object.assign(new PassThrough(), { isTTY: true, columns: 10 });
+  const output = createOutput({ stdout: new PassThrough(), stderr });
+  output.progress('1 of 100000 read');
+  output.progress('committing', { isDue: true });
+  output.messageBelow('Interrupted.');
+  output.messageBelow('Again.');
+  expect(String(stderr.read())).toBe('\r\u001b[K1 of 1000\r\u001b[Kcommittin\nInterrupted.\nAgain.\n');
+});

@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import { describeProgress } from '../src/progress.ts';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { describeProgress, Progress } from '../src/progress.ts';
 
 test.each([
   [undefined, 5_000, '1,000 read'],
@@ -7,8 +7,21 @@ test.each([
   [0.499, 999, '█████████░░░░░░░░░░░  49 %  1,000 read'],
   [0.5, 5_000, '██████████░░░░░░░░░░  50 %  1,000 read, 5 s left'],
   [0.25, 60_000, '█████░░░░░░░░░░░░░░░  25 %  1,000 read, 3 min left'],
-  [1, 60_000, '████████████████████ 100 %  1,000 read, committing'],
+  [1, 60_000, '████████████████████ 100 %  1,000 read'],
 ])('%o of the way after %i ms', (fraction, elapsedMs, line) => {
   expect(describeProgress({ done: '1,000 read', fraction, elapsedMs })).toBe(line);
   expect(line.length).toBeLessThan(80);
+});
+
+test('what is waited for at the end is shown at once, with all of the bar', () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const shown: unknown[] = [];
+  const progress = new Progress({ progress: (text, options) => shown.push([text, options?.isDue ?? false]) }, 'read');
+  progress.advance(9_000, 0.96);
+  progress.awaits('committing');
+  expect(shown).toEqual([
+    ['███████████████████░  96 %  9,000 read', false],
+    ['████████████████████ 100 %  9,000 read, committing', true],
+  ]);
 });

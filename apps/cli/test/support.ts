@@ -9,7 +9,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { run } from '../src/run.ts';
 
-const MAIN = join(import.meta.dirname, '../src/main.js');
+export const MAIN = join(import.meta.dirname, '../src/main.js');
 
 export interface CallOptions {
   readonly environment?: Record<string, string>;

@@ -3,6 +3,7 @@ export type { FileLock } from './embedded/file-lock.ts';
 export { openEmbeddedPostgres, openPrivateRedis } from './embedded/open.ts';
 export type { EmbeddedServer, UseOptions } from './embedded/shared-server.ts';
 export { describeFileError } from './file-errors.ts';
+export { watchLaunchers } from './process/launchers.ts';
 export { findExecutable } from './process/unprivileged-user.ts';
 export { RuntimeError } from './runtime-error.ts';
 export type { DatabaseUrls } from './settings/database-urls.ts';

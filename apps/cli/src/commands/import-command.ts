@@ -1,11 +1,12 @@
-import { createReadStream, statSync } from 'node:fs';
+import { constants, createReadStream, openSync, statSync } from 'node:fs';
+import { Socket } from 'node:net';
 import { resolve } from 'node:path';
 import { describeFileError } from '@petstore/runtime';
 import type { JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { CommandError } from '../errors.ts';
-import { type ImportKind, type ImportReport, importFile } from '../import/import-file.ts';
-import { describeProgress } from '../progress.ts';
+import { type ImportFileOptions, type ImportKind, type ImportReport, importFile } from '../import/import-file.ts';
+import { Progress } from '../progress.ts';
 import type { Session } from '../session.ts';
 
 export interface ImportFlags extends JsonFlag {
@@ -26,29 +27,41 @@ export class ImportRejectedError extends Error {
  * @throws ImportRejectedError where a record was rejected and --skip-bad was not given
  */
 export async function runImport<Value>(
-  { output, stdin, userFolder, withSession }: CommandContext,
+  { output, interruption, stdin, userFolder, withSession }: CommandContext,
   file: string,
   flags: ImportFlags,
   kindOf: (session: Session) => ImportKind<Value>,
 ): Promise<void> {
   const skipBad = flags.skipBad === true;
   const source = file === '-' ? new ImportSource(stdin) : openFile(resolve(userFolder, file));
-  const beganAtMs = performance.now();
-  const onProgress = (readCount: number) => {
-    const done = `${readCount.toLocaleString('en')} read`;
-    output.progress(describeProgress({ done, fraction: source.fraction, elapsedMs: performance.now() - beganAtMs }));
+  const progress = new Progress(output, 'read');
+  const options: ImportFileOptions = {
+    skipBad,
+    onProgress: (readCount) => progress.advance(readCount, source.fraction),
+    onEnd: () => progress.awaits('inserting'),
+    onCommit() {
+      progress.awaits('committing');
+      interruption.commits();
+    },
   };
-  const report = await withSession((session) => importFile(source.read(), kindOf(session), { skipBad, onProgress }));
+  interruption.leaves('Nothing was imported.');
+  const report = await withSession(async (session) => {
+    const imported = await importFile(source.read(), kindOf(session), options);
+    interruption.leaves(summaryOf(imported));
+    return imported;
+  });
   const isRejected = report.rejectedCount > 0 && !skipBad;
   if (flags.json) await output.writeJson(jsonOf(report));
   else {
     showRejected(output, report);
-    const summary = `${report.inserted.toLocaleString('en')} of ${report.read.toLocaleString('en')} imported`;
-    if (isRejected) output.message(`${summary}; use --skip-bad to import the valid lines only.`);
-    else await output.write(`${summary}\n`);
+    if (isRejected) output.message('Nothing was imported. Fix the lines above, or pass --skip-bad to leave them out.');
+    else await output.write(`${summaryOf(report)}\n`);
   }
   if (isRejected) throw new ImportRejectedError();
 }
+
+const summaryOf = ({ inserted, read }: ImportReport): string =>
+  `${inserted.toLocaleString('en')} of ${read.toLocaleString('en')} imported.`;
 
 /** `notListed` is how many were rejected beyond those that are listed; it is there only where there are any. */
 function jsonOf({ read, inserted, rejected, rejectedCount }: ImportReport) {
@@ -77,7 +90,7 @@ class ImportSource {
 
   /** 0 to 1; `undefined` where it is not known how much there is. */
   get fraction(): number | undefined {
-    return this.#totalBytes && Math.min(1, this.#readBytes / this.#totalBytes);
+    return this.#totalBytes ? Math.min(1, this.#readBytes / this.#totalBytes) : undefined;
   }
 
   async *read(): AsyncGenerator<Uint8Array> {
@@ -89,18 +102,18 @@ class ImportSource {
 }
 
 function openFile(path: string): ImportSource {
-  try {
-    const { size } = statSync(path);
-    return new ImportSource(readFile(path), size > 0 ? size : undefined); // a pipe has none
-  } catch {
-    return new ImportSource(readFile(path)); // which says what is wrong
-  }
+  const stats = statSync(path, { throwIfNoEntry: false }); // reading says what is wrong
+  return new ImportSource(readFile(path, stats?.isFIFO() === true), stats?.isFile() ? stats.size : undefined);
 }
 
-async function* readFile(path: string): AsyncGenerator<Uint8Array> {
+async function* readFile(path: string, isPipe: boolean): AsyncGenerator<Uint8Array> {
   try {
-    yield* createReadStream(path, { highWaterMark: 1 << 18 });
+    yield* isPipe ? openPipe(path) : createReadStream(path, { highWaterMark: 1 << 18 });
   } catch (error) {
     throw new CommandError(`${path} cannot be read: ${describeFileError(error)}`, { cause: error });
   }
 }
+
+/** As `<(zcat orders.gz)` is one. A process that reads one as a file cannot end before something is written to it. */
+const openPipe = (path: string): Socket =>
+  new Socket({ fd: openSync(path, constants.O_RDONLY | constants.O_NONBLOCK), readable: true, writable: false });

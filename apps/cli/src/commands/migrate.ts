@@ -39,7 +39,8 @@ async function showStatus({ withUnpreparedSession, output }: CommandContext, { j
   await output.write(lines.map((line) => `${line}\n`).join(''));
 }
 
-async function migrate({ withUnpreparedSession, output }: CommandContext, { json }: MigrateFlags) {
+async function migrate({ withUnpreparedSession, interruption, output }: CommandContext, { json }: MigrateFlags) {
+  interruption.leaves('Migrations that were applied stay; run it again for the others.');
   const applied = await withUnpreparedSession(({ settings, persistence }) => {
     if (!settings.migrate) throw new CommandError('MIGRATE is off, so the schema is not changed; set MIGRATE=on');
     return persistence.migrations.migrate();

@@ -6,9 +6,9 @@ import { type Command, Option } from 'commander';
 import { type ActorFlag, addActorOption, integerParser, type JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { type OrderFormatName, writeOrders } from '../export/order-formats.ts';
-import { replaceFile } from '../export/output-file.ts';
+import { describeUnfinished, replaceFile } from '../export/output-file.ts';
 import { ORDER_FIELDS, REQUIRED_ORDER_FIELDS, readOrder } from '../import/read-order.ts';
-import { describeProgress } from '../progress.ts';
+import { Progress } from '../progress.ts';
 import { type ImportFlags, runImport } from './import-command.ts';
 
 const COUNT_MAX = 1_000_000_000;
@@ -67,52 +67,68 @@ function importOrders(context: CommandContext, file: string, flags: ImportOrders
 }
 
 async function generateOrders(context: CommandContext, flags: GenerateFlags) {
-  const { clock, operator, withSession, output } = context;
+  const { clock, operator, interruption, withSession, output } = context;
   const { count, seed, as: actor = operator(), json } = flags;
-  const beganAtMs = performance.now();
+  const progress = new Progress(output, 'generated');
   const options = {
     count,
     seed: seed ?? randomInt(SEED_MAX),
     now: clock(),
     origin: { actor },
-    onProgress: (generated: number) => {
-      const done = `${generated.toLocaleString('en')} generated`;
-      output.progress(
-        describeProgress({ done, fraction: generated / count, elapsedMs: performance.now() - beganAtMs }),
-      );
+    onProgress(generated: number) {
+      progress.advance(generated, generated / count);
+      if (generated === count) progress.awaits('recording them'); // as events
+    },
+    onCommit() {
+      progress.awaits('committing');
+      interruption.commits();
     },
   };
-  const inserted = await withSession(({ persistence }) => persistence.orders.generateOrders(options));
-  await (json ? output.writeJson({ inserted }) : output.write(`${inserted.toLocaleString('en')} generated\n`));
+  interruption.leaves('Nothing was generated.');
+  const inserted = await withSession(async ({ persistence }) => {
+    const generated = await persistence.orders.generateOrders(options);
+    interruption.leaves(generatedText(generated));
+    return generated;
+  });
+  await (json ? output.writeJson({ inserted }) : output.write(`${generatedText(inserted)}\n`));
 }
+
+const generatedText = (count: number): string => `${count.toLocaleString('en')} generated.`;
 
 const listOrders = (context: CommandContext, { status, json }: ListFlags) =>
   printOrders(context, json ? 'array' : 'table', status);
 
 async function exportOrders(context: CommandContext, file: string, { status, format, json }: ExportFlags) {
-  const { output, userFolder, withSession } = context;
+  const { output, interruption, userFolder, withSession } = context;
   const name = format ?? (file.toLowerCase().endsWith('.csv') ? 'csv' : 'ndjson');
   if (file === '-') return printOrders(context, json ? 'array' : name, status);
   const path = resolve(userFolder, file);
-  const exported = await withSession(({ persistence }) =>
-    replaceFile(path, (write) =>
+  const progress = new Progress(output, 'exported');
+  interruption.leaves(describeUnfinished(path));
+  const exported = await withSession(async ({ persistence }) => {
+    const count = await replaceFile(path, (write) =>
       writeOrders(persistence.orders.listOrders(), {
         format: name,
         ...(status && { status }),
         write,
-        onProgress: (count) => output.progress(`${count.toLocaleString('en')} exported`),
+        onProgress: (count) => progress.advance(count),
       }),
-    ),
-  );
+    );
+    interruption.leaves(exportedText(count, path));
+    return count;
+  });
   if (json) await output.writeJson({ exported });
-  else await output.write(`${exported.toLocaleString('en')} exported to ${path}\n`);
+  else await output.write(`${exportedText(exported, path)}\n`);
 }
 
+const exportedText = (count: number, path: string): string => `${count.toLocaleString('en')} exported to ${path}`;
+
 async function printOrders(
-  { output, withSession }: CommandContext,
+  { output, interruption, withSession }: CommandContext,
   format: OrderFormatName,
   status: OrderStatus | undefined,
 ): Promise<void> {
+  interruption.leaves('The output is incomplete.');
   await withSession(({ persistence }) =>
     writeOrders(persistence.orders.listOrders(), {
       format,

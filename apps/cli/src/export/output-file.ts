@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createWriteStream, lstatSync, renameSync, rmSync } from 'node:fs';
+import { createWriteStream, existsSync, lstatSync, renameSync, rmSync } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import { describeFileError } from '@petstore/runtime';
 import { CommandError } from '../errors.ts';
@@ -27,6 +27,14 @@ export async function replaceFile<Value>(
   stream.on('error', (error) => {
     failure = error;
   });
+  let isOurs = false;
+  stream.once('open', () => {
+    isOurs = isReplaced;
+  });
+  const removePartial = () => {
+    if (isOurs) rmSync(target, { force: true });
+  };
+  process.once('exit', removePartial); // a signal ends the process
   const explain = (error: unknown) =>
     new CommandError(`${path} cannot be written: ${describeFileError(error, REASONS)}`, { cause: error });
   try {
@@ -42,9 +50,17 @@ export async function replaceFile<Value>(
     return value;
   } catch (error) {
     stream.destroy();
-    if (isReplaced && failure === undefined) rmSync(target, { force: true });
+    removePartial();
     throw error;
+  } finally {
+    process.off('exit', removePartial);
   }
+}
+
+/** What {@link replaceFile} leaves where it does not come to its end. */
+export function describeUnfinished(path: string): string {
+  if (!isPlainOrAbsent(path)) return `${path} is incomplete.`;
+  return `${path} was not ${existsSync(path) ? 'changed' : 'written'}.`;
 }
 
 function isPlainOrAbsent(path: string): boolean {

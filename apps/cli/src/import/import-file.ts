@@ -33,6 +33,10 @@ export interface ImportKind<Value> {
 export interface ImportFileOptions {
   readonly skipBad: boolean;
   readonly onProgress: (readCount: number) => void;
+  /** Called when the file has been read to its end. */
+  readonly onEnd: () => void;
+  /** Called before the database commits. */
+  readonly onCommit: () => void;
 }
 
 /**
@@ -43,7 +47,7 @@ export interface ImportFileOptions {
 export async function importFile<Value>(
   bytes: AsyncIterable<Uint8Array>,
   { shape, read, store }: ImportKind<Value>,
-  { skipBad, onProgress }: ImportFileOptions,
+  { skipBad, onProgress, onEnd, onCommit }: ImportFileOptions,
 ): Promise<ImportReport> {
   const unreadable: RejectedRecord[] = [];
   let unreadableCount = 0;
@@ -54,6 +58,7 @@ export async function importFile<Value>(
       yield goodRecords(batch);
       onProgress(readCount);
     }
+    onEnd();
   }
 
   function* goodRecords(batch: Iterable<RawRecord | RejectedRecord>): Generator<ImportRecord<Value>> {
@@ -69,6 +74,7 @@ export async function importFile<Value>(
   const result = await store(goodBatches(), {
     skipBad,
     hasUnreadable: () => unreadableCount > 0,
+    onCommit,
   });
   return {
     read: readCount,

@@ -1,8 +1,7 @@
 import { inspect } from 'node:util';
 import { SchemaError } from '@petstore/persistence';
-import { type Environment, RuntimeError, SettingsError } from '@petstore/runtime';
+import { type Environment, RuntimeError, SettingsError, watchLaunchers } from '@petstore/runtime';
 import { readSettings } from '../settings.ts';
-import { watchLaunchers } from './launchers.ts';
 import { hideCredentials } from './logger.ts';
 import { printFatal } from './printed-lines.ts';
 

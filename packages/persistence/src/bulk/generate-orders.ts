@@ -15,6 +15,8 @@ export interface GenerateOptions {
   readonly origin?: ChangeOrigin;
   /** Called after each batch with how many there are. */
   readonly onProgress?: (insertedCount: number) => void;
+  /** Called before the transaction commits; where it never is, nothing was generated. */
+  readonly onCommit?: () => void;
 }
 
 export const SEED_MAX = 2 ** 31 - 1;
@@ -45,7 +47,7 @@ const INSERT_BATCH = `
  */
 export function generateOrders(
   servers: DatabaseServers,
-  { count, seed, now, origin, onProgress }: GenerateOptions,
+  { count, seed, now, origin, onProgress, onCommit }: GenerateOptions,
 ): Promise<number> {
   return withTransaction(servers, async (client) => {
     await client.query(LOCK_GENERATOR); // an import beside it might want the ids that it has drawn
@@ -65,6 +67,7 @@ export function generateOrders(
       onProgress?.(insertedCount);
     }
     await events.record(origin);
+    onCommit?.();
     return { commit: true, value: insertedCount };
   });
 }

@@ -25,6 +25,8 @@ export interface ImportOptions {
   readonly onProgress?: (insertedCount: number) => void;
   /** Asked at the end: whether the source held records that never came here because they could not be read. */
   readonly hasUnreadable?: () => boolean;
+  /** Called before the transaction commits; where it never is, nothing was imported. */
+  readonly onCommit?: () => void;
 }
 
 export interface ImportResult {
@@ -48,7 +50,7 @@ export async function importRows<Value>(
   servers: DatabaseServers,
   target: ImportTarget<Value>,
   records: ImportSource<Value>,
-  { origin, skipBad = false, onProgress, hasUnreadable = () => false }: ImportOptions,
+  { origin, skipBad = false, onProgress, hasUnreadable = () => false, onCommit }: ImportOptions,
 ): Promise<ImportResult> {
   let reservation: IdReservation | undefined;
   const importAll = async (client: pg.Client) => {
@@ -70,6 +72,7 @@ export async function importRows<Value>(
     if (keep) {
       await events?.record(origin);
       await reservation.release({ isImported: true });
+      onCommit?.();
     }
     return { commit: keep, value: { insertedCount: keep ? insertedCount : 0, rejected, rejectedCount } };
   };

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import type { Environment } from '@petstore/runtime';
+import type { Environment } from '../settings/read-variables.ts';
 
 /** How often it is looked whether they are still there, in milliseconds. */
 const INTERVAL_MS = 250;
@@ -19,13 +19,13 @@ interface Process {
 
 /**
  * Watches the processes between the documented command and this one: npx, pnpm and their shells. Some of them pass no
- * signal on, so that a signal to one would end it and leave the server. Where this process was not started by a script of
- * a package manager there is nothing to watch.
+ * signal on, so that a signal to one would end it and leave this one. Where no package manager has started this process
+ * there is nothing to watch.
  *
  * @param onGone called once, when one of them has ended
  */
 export function watchLaunchers(environment: Environment, onGone: () => void): void {
-  if (environment['npm_lifecycle_event'] === undefined) return;
+  if (environment['npm_config_user_agent'] === undefined) return; // they all set it, for scripts and programs
   const pids = findLaunchers();
   if (pids.length === 0) return;
   const timer = setInterval(() => {

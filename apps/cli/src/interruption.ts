@@ -1,0 +1,37 @@
+import type { Output } from './output.ts';
+
+/** What becomes of a command that Ctrl-C or another signal breaks off, and says so. */
+export class Interruption {
+  readonly #output: Pick<Output, 'messageBelow'>;
+  #outcome: string | undefined;
+  #isCommitting = false;
+  #isAwaited = false;
+
+  constructor(output: Pick<Output, 'messageBelow'>) {
+    this.#output = output;
+  }
+
+  /** @param outcome what is said where the command ends from now on: `Nothing was imported.` */
+  leaves(outcome: string): void {
+    this.#outcome = outcome;
+    this.#isCommitting = false;
+  }
+
+  /** From now on the database decides, until {@link leaves} is called again. */
+  commits(): void {
+    this.#isCommitting = true;
+  }
+
+  /** Called for each signal. @returns whether the process is to end at once */
+  receive(): boolean {
+    const { messageBelow } = this.#output;
+    if (this.#isCommitting && !this.#isAwaited) {
+      this.#isAwaited = true;
+      messageBelow('The database is committing: waiting for its answer. Interrupt again to end without it.');
+      return false;
+    }
+    if (this.#isCommitting) messageBelow('Interrupted during the commit. Everything was stored, or nothing.');
+    else if (this.#outcome !== undefined) messageBelow(`Interrupted. ${this.#outcome}`);
+    return true;
+  }
+}

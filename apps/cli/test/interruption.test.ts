@@ -1,0 +1,188 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type CallResult, MAIN, spawnPetstore, useTestCommandLine } from './support.ts';
+
+const commandLine = useTestCommandLine();
+let client: pg.Client;
+beforeAll(async () => {
+  client = new pg.Client(commandLine.url);
+  await client.connect();
+});
+afterAll(() => client.end());
+beforeEach(() => commandLine.clear());
+
+const PATIENTLY = { timeout: 20_000, interval: 20 };
+const pathOf = (name: string) => join(commandLine.folder, name);
+const countOrders = async () => ((await commandLine.json(['orders', 'list'])) as unknown[]).length; // it prints an array
+
+/** Waits until the command has a connection of which the condition is true. */
+const untilDatabase = (condition: string) =>
+  expect
+    .poll(async () => {
+      const others = 'datname = current_database() and pid <> pg_backend_pid()';
+      const { rows } = await client.query(`select from pg_stat_activity where ${others} and ${condition}`);
+      return rows.length;
+    }, PATIENTLY)
+    .toBe(1);
+
+const GENERATE = ['orders', 'generate', '--count', '1000000000'];
+const IN_TRANSACTION = `state = 'idle in transaction'`;
+
+class RunningCommand {
+  readonly #child: ReturnType<typeof spawnPetstore>;
+  readonly result: Promise<CallResult>;
+
+  constructor(...args: string[]) {
+    const child = spawnPetstore(args, { environment: commandLine.environment });
+    this.#child = child;
+    this.result = Promise.all([once(child, 'close'), text(child.stdout), text(child.stderr)]).then(
+      ([[code], stdout, stderr]) => ({ code, stdout, stderr }),
+    );
+  }
+
+  type(input: string): void {
+    this.#child.stdin.write(input);
+  }
+
+  interrupt(signal: NodeJS.Signals = 'SIGINT'): Promise<CallResult> {
+    this.#child.kill(signal);
+    return this.result;
+  }
+
+  /** Waits until it says something, and gives it back. */
+  async says(): Promise<string> {
+    const [said] = (await once(this.#child.stderr, 'data')) as [Buffer];
+    return said.toString();
+  }
+}
+
+const interrupted = (outcome: string, code = 130) => ({ code, stdout: '', stderr: `Interrupted. ${outcome}\n` });
+
+describe('a command that is interrupted says in one line what became of it:', () => {
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const)('an import of orders, by %s', async (signal, code) => {
+    const command = new RunningCommand('orders', 'import', '-');
+    command.type('{"id":1,"petId":1,"quantity":1}\n');
+    await untilDatabase(IN_TRANSACTION);
+    expect(await command.interrupt(signal)).toEqual(interrupted('Nothing was imported.', code));
+    expect(await countOrders()).toBe(0);
+  });
+
+  test('an import of pets', async () => {
+    const command = new RunningCommand('pets', 'import', '-', '--json');
+    command.type('{"id":1,"name":"Rex"}\n');
+    await untilDatabase(IN_TRANSACTION);
+    expect(await command.interrupt()).toEqual(interrupted('Nothing was imported.'));
+  });
+
+  test('an import from a pipe to which nobody writes', async () => {
+    execFileSync('mkfifo', [pathOf('pipe')]);
+    const command = new RunningCommand('orders', 'import', pathOf('pipe'));
+    await using _writer = await open(pathOf('pipe'), 'w');
+    await untilDatabase(IN_TRANSACTION);
+    expect(await command.interrupt()).toEqual(interrupted('Nothing was imported.'));
+  });
+
+  test('a generation whose package manager was ended, which passes no signal on', async () => {
+    const start = `require('node:child_process').spawn(process.execPath, process.argv.slice(1), { stdio: 'inherit' })`;
+    const pnpm = spawn(process.execPath, ['-e', start, MAIN, ...GENERATE], {
+      argv0: 'pnpm',
+      env: { ...process.env, ...commandLine.environment, npm_config_user_agent: 'pnpm/12' },
+    });
+    const messages = text(pnpm.stderr);
+    await untilDatabase(`query like '%generate_series%'`);
+    pnpm.kill('SIGKILL');
+    expect(await messages).toBe('Interrupted. Nothing was generated.\n'); // its end is that of the command
+  });
+
+  test('a generation', async () => {
+    const command = new RunningCommand(...GENERATE);
+    await untilDatabase(`query like '%generate_series%'`);
+    expect(await command.interrupt()).toEqual(interrupted('Nothing was generated.'));
+    expect(await countOrders()).toBe(0);
+  });
+
+  test.each([
+    ['a file that is there', 'changed', true],
+    ['a new file', 'written', false],
+  ])('an export to %s, which leaves no other file behind', async (_, verb, isThere) => {
+    const path = pathOf(`${verb}.ndjson`);
+    if (isThere) writeFileSync(path, 'as it was');
+    const holder = new pg.Client(commandLine.url);
+    await holder.connect();
+    try {
+      await holder.query('begin; lock table orders');
+      const command = new RunningCommand('orders', 'export', path);
+      await untilDatabase(`wait_event_type = 'Lock'`);
+      expect(await command.interrupt()).toEqual(interrupted(`${path} was not ${verb}.`));
+    } finally {
+      await holder.end();
+    }
+    expect(existsSync(path)).toBe(isThere);
+    expect(readdirSync(commandLine.folder).filter((name) => name.endsWith('.partial'))).toEqual([]);
+  });
+
+  test('an output that others read', async () => {
+    await commandLine.json(['orders', 'generate', '--count', '50000']);
+    const child = spawnPetstore(['orders', 'export', '-'], { environment: commandLine.environment });
+    const messages = text(child.stderr);
+    await once(child.stdout, 'readable'); // and nothing is read, so that it waits
+    child.kill('SIGINT');
+    const [[code]] = await Promise.all([once(child, 'exit'), child.stdout.resume()]);
+    expect([code, await messages]).toEqual([130, 'Interrupted. The output is incomplete.\n']);
+  });
+});
+
+describe('while the database commits', () => {
+  /** What an insert waits for at the commit of its transaction. */
+  const GATE = 1;
+
+  beforeAll(async () => {
+    await client.query(`
+      create function wait_at_gate() returns trigger language plpgsql as $$
+        begin perform pg_advisory_xact_lock_shared(${GATE}); return null; end $$;
+      create constraint trigger gate after insert on orders deferrable initially deferred
+        for each row execute function wait_at_gate()`);
+  });
+
+  async function startCommit(): Promise<RunningCommand> {
+    await client.query(`select pg_advisory_lock(${GATE})`);
+    const command = new RunningCommand('orders', 'generate', '--count', '1');
+    await untilDatabase(`query = 'commit' and wait_event_type = 'Lock'`);
+    return command;
+  }
+  const openGate = () => client.query(`select pg_advisory_unlock(${GATE})`);
+  const WAITING = 'The database is committing: waiting for its answer. Interrupt again to end without it.\n';
+
+  test('a signal waits for the outcome', async () => {
+    const command = await startCommit();
+    const said = command.says();
+    void command.interrupt();
+    expect(await said).toBe(WAITING);
+    await openGate();
+    expect(await command.result).toEqual({ code: 0, stdout: '1 generated.\n', stderr: WAITING });
+    expect(await countOrders()).toBe(1);
+  });
+
+  test('a second one ends the command at once', async () => {
+    const command = await startCommit();
+    const said = command.says();
+    void command.interrupt();
+    await said;
+    expect(await command.interrupt()).toEqual({
+      code: 130,
+      stdout: '',
+      stderr: `${WAITING}Interrupted during the commit. Everything was stored, or nothing.\n`,
+    });
+    await openGate();
+  });
+});
