@@ -1,15 +1,19 @@
+/** In seconds. */
 const UNITS = [
-  ['day', 86_400_000],
-  ['hour', 3_600_000],
-  ['minute', 60_000],
-  ['second', 1_000],
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+  ['second', 1],
 ] as const;
 
 const FORMAT = new Intl.RelativeTimeFormat('en', { style: 'narrow' });
 
-/** A moment as people say it, in the largest unit that fits: `3h ago`, `in 2d`. */
+/** A moment as people say it, rounded to the largest unit that fits: `3h ago`, `in 2d`. */
 export function describeTime(time: Date, now: Date): string {
-  const ms = time.getTime() - now.getTime();
-  const found = UNITS.find(([, unitMs]) => Math.abs(ms) >= unitMs);
-  return found === undefined ? 'now' : FORMAT.format(Math.trunc(ms / found[1]), found[0]);
+  const seconds = Math.round((time.getTime() - now.getTime()) / 1_000);
+  const found = UNITS.find(([, unitSeconds]) => Math.abs(seconds) >= unitSeconds);
+  return found === undefined ? 'now' : FORMAT.format(Math.round(seconds / found[1]), found[0]);
 }
+
+/** The same behind the time itself: `2026-11-20T09:00:00.000Z (3h ago)`. */
+export const describeMoment = (time: Date, now: Date): string => `${time.toISOString()} (${describeTime(time, now)})`;

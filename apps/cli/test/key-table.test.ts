@@ -33,16 +33,16 @@ const KEYS = [
   key({ expiresAt: inMs(-1) }),
 ];
 
-test('a table of keys fits the terminal, by shortened names', () => {
+test('a table of keys fits the terminal, by shortened names and without the limits', () => {
   expect(
     renderKeyTable(KEYS, NOW, 100),
-  ).toBe(`ID        NAME                     PLAN                 MINUTE  DAY        STATUS          LAST USED
+  ).toBe(`ID        NAME                     PLAN                 MINUTE        DAY  STATUS          LAST USED
 abcdEFGH  a till in the shop at …  free                     60      1,000  active          3h ago
-abcdEFGH  -                        business, internal    1,000    100,000  expires in 30d  never
-abcdEFGH  -                        enterprise, for now   5,000  1,000,000  revoked         never
-abcdEFGH  -                        free                     60      1,000  expired         never
+abcdEFGH  -                        business, internal    1,000    100,000  expires in 31d  -
+abcdEFGH  -                        enterprise, for now   5,000  1,000,000  revoked         -
+abcdEFGH  -                        free                     60      1,000  expired         -
 `);
-  for (const columns of [90, 100, 140]) {
+  for (const columns of [80, 90, 100, 140]) {
     const lines = renderKeyTable(KEYS, NOW, columns).split('\n');
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(columns);
   }
@@ -50,11 +50,12 @@ abcdEFGH  -                        free                     60      1,000  expir
 });
 
 test.each([
-  [-999, 'now'],
-  [-59_999, '59s ago'],
-  [-60_000, '1m ago'],
+  [-499, 'now'],
+  [-59_000, '59s ago'],
+  [-59_999, '1m ago'],
   [-HOUR_MS, '1h ago'],
   [26 * HOUR_MS, 'in 1d'],
+  [72 * HOUR_MS - 5_000, 'in 3d'],
 ])('%i ms from now is %s', (ms, text) => {
   expect(describeTime(inMs(ms), NOW)).toBe(text);
 });

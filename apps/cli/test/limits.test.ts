@@ -101,7 +101,7 @@ describe('limits show', () => {
 
   test('is a table for people', async () => {
     const { stdout, stderr } = await commandLine.run(['limits', 'show', await createFreeKey()], { environment });
-    expect(stdout).toMatch(/^window +limit +used +remaining +reset\nminute +60 +0 +60 /);
+    expect(stdout).toMatch(/^window +limit +used +remaining +reset\nminute +60 +0 +60 +-\n/);
     expect(stderr).toContain('Not banned; 0 refusals count towards a ban.');
   });
 

@@ -2,7 +2,7 @@ import type { ApiKeyId, AuditEntry, OrderId } from '@petstore/domain';
 import type { Command } from 'commander';
 import { integerParser, type JsonFlag, parseApiKeyId, parseOrderId, parsePastTime } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
-import { renderTable } from '../output.ts';
+import { renderTable } from '../table.ts';
 
 interface AuditFlags extends JsonFlag {
   readonly order?: OrderId;
@@ -31,13 +31,16 @@ async function showAudit({ clock, withSession, output }: CommandContext, flags: 
   const entries = await withSession(({ persistence }) => persistence.audit.read({ orderId, keyId, since, limit }));
   if (json) await output.write(`[${entries.map(jsonOf).join(',')}]\n`);
   else if (entries.length === 0) output.message('Nothing was changed.');
-  else await output.write(renderTable(entries.map(rowOf)));
+  else {
+    const fit = { columns: output.columns, now: clock(), shorten: { request: 8, actor: 12 }, omit: ['request'] };
+    await output.write(renderTable(entries.map(rowOf), fit));
+  }
 }
 
 const rowOf = ({ at, action, orderId, keyId, actor, requestId }: AuditEntry) => ({
-  at: at.toISOString(),
+  at,
   action,
-  order: orderId?.toString() ?? null,
+  order: orderId ?? null,
   key: keyId ?? null,
   actor,
   request: requestId ?? null,

@@ -1,40 +1,29 @@
-import { type ApiKey, limitsOfPlan, planInForce, temporaryPlanAt } from '@petstore/domain';
-import { renderTable } from '../output.ts';
-import { describeTime } from '../relative-time.ts';
+import { type ApiKey, describeLimits, limitsOfPlan, planInForce, temporaryPlanAt } from '@petstore/domain';
+import { describeMoment, describeTime } from '../relative-time.ts';
+import { renderFields, renderTable } from '../table.ts';
 
-/** A name is shortened to this many characters at most. */
-const NAME_MIN = 8;
-
-/**
- * Keys for a person, in a table as wide as the terminal where that is possible: names are shortened for it. What is left
- * out, or rounded, is in the JSON.
- */
-export function renderKeyTable(keys: readonly ApiKey[], now: Date, columns: number): string {
-  const longest = Math.max(...keys.map(({ name }) => name.length), 'NAME'.length);
-  const render = (nameWidth: number) => renderTable(keys.map((key) => rowOf(key, now, nameWidth)));
-  const widest = Math.max(
-    ...render(longest)
-      .split('\n')
-      .map((line) => line.length),
+/** Keys for a person, in a table that fits the terminal. What is left out, or rounded, is in the JSON. */
+export const renderKeyTable = (keys: readonly ApiKey[], now: Date, columns: number): string =>
+  renderTable(
+    keys.map((key) => rowOf(key, now)),
+    { columns, now, shorten: { name: 8 }, omit: ['day', 'minute'] },
   );
-  return widest <= columns ? render(longest) : render(Math.max(NAME_MIN, longest - (widest - columns)));
-}
 
-function rowOf(key: ApiKey, now: Date, nameWidth: number) {
-  const { name: plan } = planInForce(key, now);
-  const { perMinute, perDay } = limitsOfPlan(planInForce(key, now));
+function rowOf(key: ApiKey, now: Date) {
+  const plan = planInForce(key, now);
+  const { perMinute, perDay } = limitsOfPlan(plan);
   return {
-    ID: key.id,
-    NAME: key.name.length <= nameWidth ? key.name || '-' : `${key.name.slice(0, nameWidth - 1)}…`,
-    PLAN: [
-      plan,
+    id: key.id,
+    name: key.name || null,
+    plan: [
+      plan.name,
       ...(temporaryPlanAt(key, now) === undefined ? [] : ['for now']),
       ...(key.kind === 'internal' ? ['internal'] : []),
     ].join(', '),
-    MINUTE: perMinute.toLocaleString('en').padStart('MINUTE'.length),
-    DAY: perDay.toLocaleString('en').padStart('1,000,000'.length),
-    STATUS: statusOf(key, now),
-    'LAST USED': key.lastUsedAt === undefined ? 'never' : describeTime(key.lastUsedAt, now),
+    minute: perMinute,
+    day: perDay,
+    status: statusOf(key, now),
+    lastUsed: key.lastUsedAt ?? null,
   };
 }
 
@@ -42,4 +31,28 @@ function statusOf({ revokedAt, expiresAt }: ApiKey, now: Date): string {
   if (revokedAt !== undefined) return 'revoked';
   if (expiresAt === undefined) return 'active';
   return expiresAt <= now ? 'expired' : `expires ${describeTime(expiresAt, now)}`;
+}
+
+/** One key for a person, a line for each of its facts. */
+export function renderKey(key: ApiKey, now: Date): string {
+  const plan = planInForce(key, now);
+  const temporary = temporaryPlanAt(key, now);
+  const moment = (time: Date | undefined) => (time === undefined ? null : describeMoment(time, now));
+  return renderFields({
+    ID: key.id,
+    Name: key.name || null,
+    Kind: key.kind,
+    Plan: plan.name,
+    Limits: describeLimits(limitsOfPlan(plan)),
+    ...(temporary && {
+      Until: moment(temporary.until),
+      Reason: temporary.reason ?? null,
+      Then: `${key.lastingPlan.name}, ${describeLimits(limitsOfPlan(key.lastingPlan))}`,
+    }),
+    Status: statusOf(key, now),
+    Created: moment(key.createdAt),
+    Expires: moment(key.expiresAt),
+    Revoked: moment(key.revokedAt),
+    'Last used': moment(key.lastUsedAt),
+  });
 }

@@ -23,9 +23,10 @@ import {
 } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { CommandError, UsageError } from '../errors.ts';
-import { type Output, renderTable } from '../output.ts';
+import type { Output } from '../output.ts';
 import type { Session } from '../session.ts';
-import { renderKeyTable } from './key-table.ts';
+import { renderTable } from '../table.ts';
+import { renderKey, renderKeyTable } from './key-table.ts';
 import { announceKeyChange, findKey, rejectKey } from './stored-key.ts';
 
 interface CreateFlags extends PlanFlags, ActorFlag, JsonFlag {
@@ -118,7 +119,7 @@ async function listKeys({ clock, withSession, output }: CommandContext, { json }
   const rows = keys.map((key) => keyRow(key, now));
   if (json) await output.writeJson(rows);
   else if (rows.length === 0) output.message('There are no keys. "keys create" creates one.');
-  else if (output.columns === undefined) await output.write(renderTable(rows));
+  else if (output.columns === undefined) await output.write(renderTable(rows, { columns: undefined, now }));
   else await output.write(renderKeyTable(keys, now, output.columns));
 }
 
@@ -159,8 +160,13 @@ async function printKey(
   { json }: JsonFlag,
   get: (session: Session) => Promise<ApiKey>,
 ) {
-  const row = keyRow(await withSession(get), clock());
-  await (json ? output.writeJson(row) : output.write(renderTable([row])));
+  const key = await withSession(get);
+  const now = clock();
+  if (json) await output.writeJson(keyRow(key, now));
+  else
+    await output.write(
+      output.columns === undefined ? renderTable([keyRow(key, now)], { columns: undefined, now }) : renderKey(key, now),
+    );
 }
 
 async function printKeyText(output: Output, row: KeyRow, text: string, { json }: JsonFlag): Promise<void> {

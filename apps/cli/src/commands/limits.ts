@@ -11,8 +11,9 @@ import type { Command } from 'commander';
 import { type ActorFlag, addActorOption, type JsonFlag, parseApiKeyId } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { CommandError } from '../errors.ts';
-import { renderTable } from '../output.ts';
+import { describeMoment } from '../relative-time.ts';
 import type { Session } from '../session.ts';
+import { renderTable } from '../table.ts';
 import { findKey } from './stored-key.ts';
 
 interface LiftFlags extends ActorFlag, JsonFlag {}
@@ -42,20 +43,24 @@ async function showLimits({ clock, withSession, output }: CommandContext, id: Ap
     return withLimits(session, (limits) => limits.readStatus(apiKeySubject(id, limitsOfPlan(plan))));
   });
   if (json) return output.writeJson(snapshotJson(snapshot));
-  const { minute, day, used, strikes, ban } = snapshot;
-  await output.write(
-    renderTable([windowRow('minute', minute, used.minute), ...(day ? [windowRow('day', day, used.day)] : [])]),
-  );
-  const status = ban === undefined ? 'Not banned' : `Banned until ${formatTime(ban.untilMs)} (ban ${ban.level})`;
-  output.message(`${status}; ${strikes} refusals count towards a ban.`);
+  const now = clock();
+  const { minute, day, used } = snapshot;
+  const rows = [rowOf('minute', minute, used.minute), ...(day === undefined ? [] : [rowOf('day', day, used.day)])];
+  await output.write(renderTable(rows, { columns: output.columns, now }));
+  output.message(describeStanding(snapshot, now));
 }
 
-async function listBans({ withSession, output }: CommandContext, { json }: JsonFlag) {
+function describeStanding({ strikes, ban }: RateLimitSnapshot, now: Date): string {
+  const status = ban === undefined ? 'Not banned' : `Banned until ${describeMoment(new Date(ban.untilMs), now)}`;
+  return `${status}; ${strikes === 1 ? '1 refusal counts' : `${strikes} refusals count`} towards a ban.`;
+}
+
+async function listBans({ clock, withSession, output }: CommandContext, { json }: JsonFlag) {
   const bans = await withSession((session) => withLimits(session, (limits) => limits.listBans()));
-  const rows = bans.map(({ keyId, untilMs, level }) => ({ id: keyId, until: formatTime(untilMs), level }));
+  const rows = bans.map(({ keyId, untilMs, level }) => ({ id: keyId, until: new Date(untilMs), level }));
   if (json) await output.writeJson(rows);
   else if (rows.length === 0) output.message('No key is banned.');
-  else await output.write(renderTable(rows));
+  else await output.write(renderTable(rows, { columns: output.columns, now: clock() }));
 }
 
 async function liftBan(context: CommandContext, id: ApiKeyId, { json, as: actor = context.operator() }: LiftFlags) {
@@ -116,8 +121,11 @@ const snapshotJson = ({ minute, day, used, strikes, ban }: RateLimitSnapshot) =>
   ban: ban === undefined ? null : { until: formatTime(ban.untilMs), level: ban.level },
 });
 
-const windowRow = (window: string, status: WindowStatus, used: number | undefined) => ({
+/** Of a window in which nothing was used there is nothing to reset. */
+const rowOf = (window: string, { limit, remaining, resetAtMs }: WindowStatus, used = 0) => ({
   window,
-  ...windowJson(status, used),
-  reset: formatTime(status.resetAtMs),
+  limit,
+  used,
+  remaining,
+  reset: used === 0 ? null : new Date(resetAtMs),
 });

@@ -5,7 +5,7 @@ import { SEED_MAX } from '@petstore/persistence';
 import { type Command, Option } from 'commander';
 import { type ActorFlag, addActorOption, integerParser, type JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
-import { type OrderFormatName, writeOrders } from '../export/order-formats.ts';
+import { ORDER_FORMATS, orderTable, type WriteOptions, writeOrders } from '../export/order-formats.ts';
 import { describeUnfinished, replaceFile } from '../export/output-file.ts';
 import { ORDER_FIELDS, REQUIRED_ORDER_FIELDS, readOrder } from '../import/read-order.ts';
 import { Progress } from '../progress.ts';
@@ -95,20 +95,24 @@ async function generateOrders(context: CommandContext, flags: GenerateFlags) {
 
 const generatedText = (count: number): string => `${count.toLocaleString('en')} generated.`;
 
-const listOrders = (context: CommandContext, { status, json }: ListFlags) =>
-  printOrders(context, json ? 'array' : 'table', status);
+async function listOrders(context: CommandContext, { status, json }: ListFlags) {
+  const { output } = context;
+  if (json) return void (await printOrders(context, ORDER_FORMATS.array, status));
+  const count = await printOrders(context, orderTable(output.columns, context.clock()), status);
+  if (count === 0) output.message(status === undefined ? 'There are no orders.' : `No order is ${status}.`);
+}
 
 async function exportOrders(context: CommandContext, file: string, { status, format, json }: ExportFlags) {
   const { output, interruption, userFolder, withSession } = context;
-  const name = format ?? (file.toLowerCase().endsWith('.csv') ? 'csv' : 'ndjson');
-  if (file === '-') return printOrders(context, json ? 'array' : name, status);
+  const written = ORDER_FORMATS[format ?? (file.toLowerCase().endsWith('.csv') ? 'csv' : 'ndjson')];
+  if (file === '-') return void (await printOrders(context, json ? ORDER_FORMATS.array : written, status));
   const path = resolve(userFolder, file);
   const progress = new Progress(output, 'exported');
   interruption.leaves(describeUnfinished(path));
   const exported = await withSession(async ({ persistence }) => {
     const count = await replaceFile(path, (write) =>
       writeOrders(persistence.orders.listOrders(), {
-        format: name,
+        format: written,
         ...(status && { status }),
         write,
         onProgress: (count) => progress.advance(count),
@@ -123,18 +127,18 @@ async function exportOrders(context: CommandContext, file: string, { status, for
 
 const exportedText = (count: number, path: string): string => `${count.toLocaleString('en')} exported to ${path}`;
 
-async function printOrders(
+/** @returns how many there were */
+function printOrders(
   { output, interruption, withSession }: CommandContext,
-  format: OrderFormatName,
+  format: WriteOptions['format'],
   status: OrderStatus | undefined,
-): Promise<void> {
+): Promise<number> {
   interruption.leaves('The output is incomplete.');
-  await withSession(({ persistence }) =>
+  return withSession(({ persistence }) =>
     writeOrders(persistence.orders.listOrders(), {
       format,
       ...(status && { status }),
       write: (text) => output.write(text),
-      onProgress: () => {},
     }),
   );
 }

@@ -1,0 +1,109 @@
+import { actor, petId } from '@petstore/domain';
+import { createTestRedis, type TestRedis } from '@petstore/testing';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { expectKey, useTestCommandLine } from './support.ts';
+
+const commandLine = useTestCommandLine();
+let redis: TestRedis;
+beforeAll(async () => {
+  redis = await createTestRedis();
+});
+afterAll(() => redis[Symbol.asyncDispose]());
+beforeEach(() => commandLine.clear());
+
+const COLUMNS = 80;
+
+/** The lines that a person sees in a terminal of 80 columns. */
+async function linesOf(...args: string[]): Promise<readonly string[]> {
+  const environment = { REDIS_URL: redis.url };
+  const { code, stdout } = await commandLine.run(args, { columns: COLUMNS, environment });
+  expect(code).toBe(0);
+  expect(stdout).not.toMatch(/\d{4}-\d\d-\d\dT[^ ]*$/m); // no time without what it is relative to now
+  const lines = stdout.trimEnd().split('\n');
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(COLUMNS);
+  return lines;
+}
+
+const createKey = async (...args: string[]) =>
+  expectKey(await commandLine.json(['keys', 'create', '--plan', 'business', ...args])).id;
+
+describe('a terminal of 80 columns shows', () => {
+  test('keys', async () => {
+    const id = await createKey('--internal', '--name', 'n'.repeat(200), '--expires', '90d');
+    const custom = ['--per-minute', '1000000', '--per-day', '1000000000'];
+    await commandLine.json(['keys', 'set-plan', id, '--plan', 'enterprise', ...custom, '--until', '3d']);
+    expect(await linesOf('keys', 'list')).toEqual([
+      'ID        NAME          PLAN                           STATUS          LAST USED',
+      `${id}  nnnnnnnnnnn…  enterprise, for now, internal  expires in 90d  -`,
+    ]);
+  });
+
+  test('the facts of a key, one below the other', async () => {
+    const id = await createKey('--name', 'till 3');
+    await commandLine.json(['keys', 'set-plan', id, '--plan', 'pro', '--until', '3d', '--reason', 'sale']);
+    const lines = await linesOf('keys', 'show', id);
+    expect(lines).toEqual([
+      `ID         ${id}`,
+      'Name       till 3',
+      'Kind       external',
+      'Plan       pro',
+      'Limits     300 a minute, 10,000 a day',
+      expect.stringMatching(/^Until {6}2\d{3}-\S+Z \(in 3d\)$/),
+      'Reason     sale',
+      'Then       business, 1,000 a minute, 100,000 a day',
+      'Status     active',
+      expect.stringMatching(/^Created {4}2\d{3}-\S+Z \(.+\)$/),
+      'Expires    -',
+      'Revoked    -',
+      'Last used  -',
+    ]);
+    expect(await linesOf('keys', 'revoke', id)).toContain('Status     revoked');
+  });
+
+  test('the audit', async () => {
+    const id = await createKey('--as', 'Ada Lovelace');
+    const facts = { petId: petId(1n), quantity: 1, status: 'pending', complete: false, placedAt: new Date() } as const;
+    const origin = { actor: actor('key', id), requestId: '65ddde20-6bcd-491d-89cd-5cec35e39e7e' };
+    const { id: orderId } = await commandLine.persistence.orders.insertOrder(facts, origin);
+    const [head, order, created] = await linesOf('audit', '--key', id);
+    expect(head).toMatch(/^AT +ACTION +ORDER {2}KEY +ACTOR +REQUEST$/);
+    expect(order).toMatch(new RegExp(`order.placed +${orderId}  ${id}  key:${id} +65ddde20-6bcd-.*…$`));
+    expect(created).toMatch(new RegExp(`key.created +-  ${id}  operator:Ada Lovelace  -$`));
+  });
+
+  test('limits, of which an unused one has no reset', async () => {
+    expect(await linesOf('limits', 'show', await createKey())).toEqual([
+      'WINDOW    LIMIT  USED  REMAINING  RESET',
+      'minute    1,000     0      1,000  -',
+      'day     100,000     0    100,000  -',
+    ]);
+  });
+
+  test('orders', async () => {
+    const stdin = [
+      '{"id":1,"petId":7,"quantity":1200,"shipDate":"2026-12-01T09:00:00Z","complete":false}',
+      '{"id":123456789012,"petId":3,"quantity":2147483647,"status":"cancelled"}',
+    ].join('\n');
+    await commandLine.json(['orders', 'import', '-'], { stdin });
+    expect(await linesOf('orders', 'list')).toEqual([
+      '          ID  PET ID       QUANTITY  SHIP DATE         COMPLETE  STATUS',
+      '           1       7          1,200  2026-12-01 09:00  no        pending',
+      '123456789012       3  2,147,483,647  -                 no        cancelled',
+    ]);
+  });
+
+  test('what an import does, and what it waits for', async () => {
+    const stdin = '{"id":1,"petId":7,"quantity":1}';
+    const { stdout, stderr } = await commandLine.run(['orders', 'import', '-'], { stdin, columns: COLUMNS });
+    expect(stdout).toBe('1 of 1 imported.\n');
+    const steps = ['0 read', '1 read, inserting', '1 read, committing', ''];
+    expect(stderr).toBe(steps.map((step) => `\r\u001b[K${step}`).join(''));
+  });
+});
+
+test('without orders a list says so, and prints nothing', async () => {
+  const none = await commandLine.run(['orders', 'list']);
+  expect(none).toEqual({ code: 0, stdout: '', stderr: 'There are no orders.\n' });
+  const { stderr } = await commandLine.run(['orders', 'list', '--status', 'cancelled']);
+  expect(stderr).toBe('No order is cancelled.\n');
+});
