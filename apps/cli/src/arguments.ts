@@ -44,11 +44,11 @@ function parseOperator(text: string): Actor {
 
 /** Adds the option of {@link ActorFlag}. */
 export const addActorOption = (command: Command): Command =>
-  command.option(
-    '--as <name>',
-    'who does it, for the audit; you, by the name of your account, unless told',
-    parseOperator,
-  );
+  command.option('--as <name>', 'Name recorded in the audit (default: your account)', parseOperator);
+
+/** Adds the argument of commands that are about one key. */
+export const addKeyArgument = (command: Command): Command =>
+  command.argument('<ID>', 'Key ID, as "petstore keys list" shows it', parseApiKeyId);
 
 /** Parses the text of an option. @throws UsageError */
 type OptionParser<Value> = (text: string) => Value;
@@ -72,28 +72,21 @@ const parseLimit = (option: string) => integerParser(option, LIMIT_MIN, LIMIT_MA
 
 /** The plans whose keys have limits of their own. */
 const PLANS_WITHOUT_LIMITS = PLAN_NAMES.filter((name) => !hasFixedLimits(name)).join(', ');
+const WHERE_REQUIRED = `${PLANS_WITHOUT_LIMITS} only, and required there`;
 
 /** Adds the options of {@link PlanFlags}. */
 export const addPlanOptions = (command: Command): Command =>
   command
-    .addOption(new Option('--plan <plan>', 'the plan of the key (required)').choices(PLAN_NAMES).makeOptionMandatory())
-    .option(
-      '--per-minute <n>',
-      `requests in any minute (required by ${PLANS_WITHOUT_LIMITS} only)`,
-      parseLimit('--per-minute'),
-    )
-    .option(
-      '--per-day <n>',
-      `requests in any 24 hours (required by ${PLANS_WITHOUT_LIMITS} only)`,
-      parseLimit('--per-day'),
-    )
+    .addOption(new Option('--plan <plan>', 'Plan (required)').choices(PLAN_NAMES).makeOptionMandatory())
+    .option('--per-minute <n>', `Requests in any minute (${WHERE_REQUIRED})`, parseLimit('--per-minute'))
+    .option('--per-day <n>', `Requests in any 24 hours (${WHERE_REQUIRED})`, parseLimit('--per-day'))
     .addHelpText('after', `\nPlans:\n${describePlans()}`);
 
 function describePlans(): string {
   const width = Math.max(...PLAN_NAMES.map((name) => name.length));
   const lines = PLAN_NAMES.map((name) => {
-    const limits = hasFixedLimits(name) ? `${describeLimits(PLANS[name].limits)}. ` : '';
-    return `  ${name.padEnd(width)}  ${limits}${PLANS[name].purpose}`;
+    const limits = hasFixedLimits(name) ? describeLimits(PLANS[name].limits) : 'as --per-minute and --per-day say';
+    return `  ${name.padEnd(width)}  ${limits}`;
   });
   return lines.join('\n');
 }
@@ -102,11 +95,11 @@ function describePlans(): string {
 export function parsePlan({ plan, perMinute, perDay }: PlanFlags): Plan {
   if (!hasFixedLimits(plan)) {
     if (perMinute !== undefined && perDay !== undefined) return { name: plan, limits: { perMinute, perDay } };
-    throw new UsageError(`the plan ${plan} needs both --per-minute and --per-day`);
+    throw new UsageError(`the ${plan} plan needs both --per-minute and --per-day`);
   }
   if (perMinute === undefined && perDay === undefined) return { name: plan };
   throw new UsageError(
-    `--per-minute and --per-day are for the plan ${PLANS_WITHOUT_LIMITS} only; the other plans have fixed limits`,
+    `--per-minute and --per-day are for the ${PLANS_WITHOUT_LIMITS} plan only; the others have fixed limits`,
   );
 }
 
@@ -123,7 +116,7 @@ export interface TemporaryPlanFlags {
 export function parseTemporaryPlan(plan: Plan, flags: TemporaryPlanFlags, now: Date): TemporaryPlan | undefined {
   if (flags.until === undefined) {
     if (flags.reason === undefined) return undefined;
-    throw new UsageError('--reason is only for a temporary plan: give --until too');
+    throw new UsageError('--reason is for a temporary plan only: add --until');
   }
   const until = parseTime('--until', flags.until, now);
   const reason = flags.reason === undefined ? undefined : parsePlanReason(flags.reason);
@@ -137,13 +130,13 @@ export function parseTemporaryPlan(plan: Plan, flags: TemporaryPlanFlags, now: D
 export function parseApiKeyId(text: string): ApiKeyId {
   if (/^[0-9A-Za-z]{8}$/.test(text)) return text as ApiKeyId; // it has the form of one
   const hint = isApiKeyText(text) ? '; this is a whole key: its id follows "pso_live_" or "pso_test_"' : '';
-  throw new UsageError(`ID must be the eight letters and digits that "keys list" shows${hint}`);
+  throw new UsageError(`ID must be the eight letters and digits that "petstore keys list" shows${hint}`);
 }
 
 /** @throws UsageError */
 export function parseOrderId(text: string): OrderId {
   const id = parseInt64(text);
-  if (id === undefined) throw new UsageError('--order must be the id of an order: a whole number of 64 bits');
+  if (id === undefined) throw new UsageError('--order must be an order ID: a whole number of 64 bits');
   return orderId(id);
 }
 

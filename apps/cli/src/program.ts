@@ -23,18 +23,23 @@ Examples:
   petstore orders import orders.csv --skip-bad
   petstore audit --order 22
 
-Settings, by environment variables: DATABASE_URL and REDIS_URL (or the files
-DATABASE_URL_FILE, REDIS_URL_FILE), REDIS_PREFIX, DATA_DIR, MIGRATE. Without
-DATABASE_URL the embedded database in DATA_DIR is used, whether a server runs
-or not.`;
+Environment:
+  DATABASE_URL, REDIS_URL   As for the server; also DATABASE_URL_FILE and
+                            REDIS_URL_FILE, which name a file
+  REDIS_PREFIX, MIGRATE     As for the server
+  DATA_DIR                  Folder of the embedded database, which is used
+                            without DATABASE_URL (default: .data)
+
+Documentation: docs/operations.md, apps/cli/README.md`;
 
 /** The command line: one file per group of commands. */
 export function createProgram(context: CommandContext, { writeHelp, writeUsage }: ParserOutput): Command {
   const program = new Command('petstore')
-    .description('Operate the orders service. Reads the same settings as the server.')
-    .version(manifest.version, '--version', 'print the version')
+    .description('Operate the orders service: API keys, limits, orders, pets and the database')
+    .version(manifest.version, '--version', 'Print the version')
+    .helpOption('-h, --help', 'Show help')
+    .helpCommand('help [command]', 'Show help for a command')
     .addHelpText('after', HELP)
-    .showHelpAfterError('(see --help)')
     .exitOverride()
     .configureOutput({
       writeOut: writeHelp,
@@ -49,11 +54,18 @@ export function createProgram(context: CommandContext, { writeHelp, writeUsage }
   addMigrateCommand(program, context);
   addJsonFlag(program);
   addCompletionCommand(program, context); // whose output is a script, and never JSON
+  addHint(program, 'petstore');
   return program;
 }
 
 /** Every command that does something has this flag: `JsonFlag` of arguments.ts. */
 function addJsonFlag(command: Command): void {
-  if (command.commands.length === 0) command.option('--json', 'print one JSON value');
+  if (command.commands.length === 0) command.option('--json', 'Print JSON');
   command.commands.forEach(addJsonFlag);
+}
+
+/** Behind what is wrong with a command line stands where to read what would be right. */
+function addHint(command: Command, path: string): void {
+  command.showHelpAfterError(`Run '${path} --help' for usage.`);
+  for (const child of command.commands) addHint(child, `${path} ${child.name()}`);
 }

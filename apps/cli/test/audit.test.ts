@@ -141,7 +141,7 @@ describe('audit', () => {
     expect(row?.split(/ +/).slice(1)).toEqual(['key.created', '-', id, 'operator:ada', '-']);
     expect(end).toBe('');
     const nothing = await commandLine.run(['audit', '--order', '404']);
-    expect(nothing).toMatchObject({ code: 0, stdout: '', stderr: 'Nothing was changed.\n' });
+    expect(nothing).toMatchObject({ code: 0, stdout: '', stderr: 'No changes.\n' });
     expect(await audit('--order', '404')).toEqual([]);
   });
 });

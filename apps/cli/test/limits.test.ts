@@ -108,7 +108,7 @@ describe('limits show', () => {
   test('refuses a key that does not exist', async () => {
     const { code, stdout, stderr } = await commandLine.run(['limits', 'show', 'aaaaaaaa'], { environment });
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toContain('there is no key with the id aaaaaaaa');
+    expect(stderr).toContain('key aaaaaaaa not found');
   });
 });
 

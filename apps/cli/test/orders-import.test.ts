@@ -113,28 +113,28 @@ describe('a bad line is reported with its number and the reason', () => {
   const GOOD = '{"id":1,"petId":1,"quantity":1}';
   const INT64 = 'a whole number from -9223372036854775808 to 9223372036854775807';
   const BAD_JSON: readonly (readonly [string, string])[] = [
-    ['{"id":2', 'this is not valid JSON'],
-    ['nothing', 'this is not valid JSON'],
-    ['[1]', 'this is not a JSON object'],
-    ['null', 'this is not a JSON object'],
-    ['5', 'this is not a JSON object'],
-    ['{"id":2,"id":3,"petId":1,"quantity":1}', '"id" appears twice'],
-    ['{"id":2,"petId":1,"quantity":1,"\\u0069d": 2}', '"id" appears twice'],
-    ['{"id":2,"petId":1,"quantity":1,"status":"\\":\\\\","status" :"pending"}', '"status" appears twice'],
-    ['{"id":2,"petId":{"id":1},"petId":1,"quantity":1}', '"petId" appears twice'],
+    ['{"id":2', 'not valid JSON'],
+    ['nothing', 'not valid JSON'],
+    ['[1]', 'not a JSON object'],
+    ['null', 'not a JSON object'],
+    ['5', 'not a JSON object'],
+    ['{"id":2,"id":3,"petId":1,"quantity":1}', 'duplicate field "id"'],
+    ['{"id":2,"petId":1,"quantity":1,"\\u0069d": 2}', 'duplicate field "id"'],
+    ['{"id":2,"petId":1,"quantity":1,"status":"\\":\\\\","status" :"pending"}', 'duplicate field "status"'],
+    ['{"id":2,"petId":{"id":1},"petId":1,"quantity":1}', 'duplicate field "petId"'],
     ['{"id":2,"petId":1,"quantity":1,"status":{"id":1}}', 'status must be one of pending, shipped, cancelled, not an object'],
     ['{"id":2,"petId":1,"quantity":1,"status":"a\\":b:"}', 'status must be one of pending, shipped, cancelled, not "a\\":b:"'],
-    ['{"petId":1,"quantity":1}', `id is missing; it must be ${INT64}`],
-    ['{"id":null,"petId":1,"quantity":1}', `id is missing; it must be ${INT64}`],
+    ['{"petId":1,"quantity":1}', `id is missing (${INT64})`],
+    ['{"id":null,"petId":1,"quantity":1}', `id is missing (${INT64})`],
     ['{"id":"2","petId":1,"quantity":1}', `id must be ${INT64}, not "2"`],
     ['{"id":2.0,"petId":1,"quantity":1}', `id must be ${INT64}, not 2.0`],
     ['{"id":2e0,"petId":1,"quantity":1}', `id must be ${INT64}, not 2e0`],
     ['{"id":-0,"petId":1,"quantity":1}', `id must be ${INT64}, not -0`],
     ['{"id":9223372036854775808,"petId":1,"quantity":1}', `id must be ${INT64}, not 9223372036854775808`],
     ['{"id":[2],"petId":1,"quantity":1}', `id must be ${INT64}, not an array`],
-    ['{"id":2,"quantity":1}', `petId is missing; it must be ${INT64}`],
+    ['{"id":2,"quantity":1}', `petId is missing (${INT64})`],
     ['{"id":2,"petId":{},"quantity":1}', `petId must be ${INT64}, not an object`],
-    ['{"id":2,"petId":1}', 'quantity is missing; it must be a whole number from 1 to 2147483647'],
+    ['{"id":2,"petId":1}', 'quantity is missing (a whole number from 1 to 2147483647)'],
     ['{"id":2,"petId":1,"quantity":0}', 'quantity must be a whole number from 1 to 2147483647, not 0'],
     ['{"id":2,"petId":1,"quantity":-1}', 'quantity must be a whole number from 1 to 2147483647, not -1'],
     ['{"id":2,"petId":1,"quantity":1.5}', 'quantity must be a whole number from 1 to 2147483647, not 1.5'],
@@ -145,7 +145,8 @@ describe('a bad line is reported with its number and the reason', () => {
     ['{"id":2,"petId":1,"quantity":1,"status":"placed"}', 'status must be one of pending, shipped, cancelled, not "placed"'],
     ['{"id":2,"petId":1,"quantity":1,"complete":true,"status":"pending"}', 'an order that is complete has the status shipped and no other'],
     ['{"id":2,"petId":1,"quantity":1,"complete":true,"status":"cancelled"}', 'an order that is complete has the status shipped and no other'],
-    ['{"id":2,"petId":1,"quantity":1,"colour":"red"}', '"colour" is not a field; there are id, petId, quantity, shipDate, complete, status'],
+    ['{"id":2,"petId":1,"quantity":1,"colour":"red"}', 'unknown field "colour" (the fields are id, petId, quantity, shipDate, complete, status)'],
+    ['{"petId":"1","quantity":0,"status":"placed","colour":"red"}', `unknown field "colour" (the fields are id, petId, quantity, shipDate, complete, status); id is missing (${INT64}); petId must be ${INT64}, not "1"; quantity must be a whole number from 1 to 2147483647, not 0; status must be one of pending, shipped, cancelled, not "placed"`],
   ]; // biome-ignore format: a table
   const BAD_TIMES = [
     'tomorrow', '2026-01-02', '2026-01-02T03:04:05', '2026-02-30T00:00:00Z', '2026-13-01T00:00:00Z',
@@ -222,7 +223,7 @@ describe('a bad line is reported with its number and the reason', () => {
     ]);
     const { code, report } = await importText(bytes);
     expect(code).toBe(1);
-    expect(report).toMatchObject({ rejected: [{ line: 2, reason: 'the text is not valid UTF-8' }] });
+    expect(report).toMatchObject({ rejected: [{ line: 2, reason: 'not valid UTF-8' }] });
   });
 });
 
@@ -247,7 +248,7 @@ describe('all or nothing', () => {
       inserted: 2,
       rejected: [
         { line: 2, reason: 'an order with the id 5 exists already' },
-        { line: 3, reason: 'this is not valid JSON' },
+        { line: 3, reason: 'not valid JSON' },
       ],
     });
     expect(await listedIds()).toEqual([4n, 5n, 6n]);
@@ -310,7 +311,7 @@ describe('what a person sees', () => {
     expect(lines).toHaveLength(22);
     expect(lines[0]).toMatch(/^line 1: id is missing/);
     expect(lines[20]).toBe('and 5 more; --json lists them all');
-    expect(lines[21]).toMatch(/^Nothing was imported\. Fix the lines above, or pass --skip-bad/);
+    expect(lines[21]).toMatch(/^Nothing was imported\. Fix these lines, or pass --skip-bad\.$/);
   });
 });
 
@@ -334,12 +335,12 @@ describe('a file as a whole', () => {
   });
 
   test.each([
-    ['id,petId,quantity,colour\n1,1,1,red', 'line 1: "colour" is not a column'],
-    ['id;petId;quantity\n1;1;1', 'line 1: "id;petId;quantity" is not a column'],
-    ['1,1,1\n2,2,2', 'line 1: "1" is not a column'],
-    ['id,id,petId,quantity\n', 'line 1: the column id appears twice'],
-    ['\n\nid,quantity\n1,1', 'line 3: the column petId is missing'],
-    [Buffer.from('id,petId,quantity\n1,1,1', 'utf16le'), 'is not a column'],
+    ['id,petId,quantity,colour\n1,1,1,red', 'line 1: unknown column "colour"'],
+    ['id;petId;quantity\n1;1;1', 'line 1: unknown column "id;petId;quantity"'],
+    ['1,1,1\n2,2,2', 'line 1: unknown column "1"'],
+    ['id,id,petId,quantity\n', 'line 1: duplicate column id'],
+    ['\n\nid,quantity\n1,1', 'line 3: column petId is missing'],
+    [Buffer.from('id,petId,quantity\n1,1,1', 'utf16le'), 'unknown column'],
     [Buffer.from('\ufeffid,petId,quantity\n1,1,1', 'utf16le'), 'the file is UTF-16; save it as UTF-8'],
   ])('must be one of the formats: %j', async (text, complaint) => {
     const { code, report, stderr } = await importText(text, ['--skip-bad']);
@@ -355,7 +356,7 @@ describe('a file as a whole', () => {
   ])('is refused where a record is too long to be one: %s', async (_, text, line) => {
     const { code, report, stderr } = await importText(text + 'x'.repeat(3_000_000), ['--skip-bad']);
     expect([code, report]).toEqual([1, null]);
-    expect(stderr).toBe(`petstore: line ${line}: longer than 1,000,000 characters, which no record is\n`);
+    expect(stderr).toBe(`petstore: line ${line}: more than 1,000,000 characters, too long for a record\n`);
     expect(await listedIds()).toEqual([]);
   });
 
@@ -384,7 +385,7 @@ describe('pets', () => {
       read: 6,
       inserted: 3,
       rejected: [
-        { line: 6, reason: 'name is missing; it must be a text of one character or more, none of them NUL' },
+        { line: 6, reason: 'name is missing (a text of one character or more, none of them NUL)' },
         { line: 7, reason: 'the id 1 is repeated from an earlier line' },
         { line: 8, reason: expect.stringMatching(/^id must be a whole number .*, not "x"$/) },
       ],

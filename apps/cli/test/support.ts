@@ -18,7 +18,7 @@ export interface CallOptions {
   readonly workingFolder?: string;
   /** The width of the terminal that shows both outputs. @default none */
   readonly columns?: number;
-  /** Where there is data if DATA_DIR does not say. @default none */
+  /** Where the data is if DATA_DIR does not say. @default nowhere */
   readonly checkout?: string;
 }
 
@@ -54,7 +54,7 @@ export async function petstoreInto(
   args: readonly string[],
   options: CallOptions = {},
 ): Promise<Omit<CallResult, 'stdout'>> {
-  const { environment = {}, stdin = '', workingFolder = '/', checkout = '/' } = options;
+  const { environment = {}, stdin = '', workingFolder = '/', checkout = '/dev/null' } = options;
   const stderr = outputOf(options);
   const messages = text(stderr);
   const input = Readable.from(chunksOf(stdin));

@@ -103,7 +103,7 @@ describe('a terminal of 80 columns shows', () => {
 
 test('without orders a list says so, and prints nothing', async () => {
   const none = await commandLine.run(['orders', 'list']);
-  expect(none).toEqual({ code: 0, stdout: '', stderr: 'There are no orders.\n' });
+  expect(none).toEqual({ code: 0, stdout: '', stderr: 'No orders.\n' });
   const { stderr } = await commandLine.run(['orders', 'list', '--status', 'cancelled']);
-  expect(stderr).toBe('No order is cancelled.\n');
+  expect(stderr).toBe('No cancelled orders.\n');
 });

@@ -66,7 +66,7 @@ test('a key whose text is lost can be given another', async () => {
   const { stderr } = await withFile(pathOf('read-only'), 'r', (stdout) =>
     commandLine.runProcess(['keys', 'create', '--plan', 'pro', '--json'], { stdout }),
   );
-  const id = /The text of the key (\w{8}) is lost; "keys rotate \1" gives it another/.exec(stderr)?.[1] ?? '';
+  const id = /The secret of key (\w{8}) is lost; "petstore keys rotate \1" issues another/.exec(stderr)?.[1] ?? '';
   expect(expectKey(await commandLine.json(['keys', 'rotate', id]))).toMatchObject({ id, plan: 'pro' });
 });
 

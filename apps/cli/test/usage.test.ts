@@ -24,7 +24,7 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
     ['keys create --plan gold', 'Allowed choices are free, pro, business, enterprise'],
     ['keys create --plan free --colour red', "unknown option '--colour'"],
     ['keys create --plan free extra', 'too many arguments'],
-    ['keys create --plan free --per-minute 5 --per-day 5', 'for the plan enterprise only'],
+    ['keys create --plan free --per-minute 5 --per-day 5', 'for the enterprise plan only'],
     ['keys create --plan enterprise', 'needs both --per-minute and --per-day'],
     ['keys create --plan enterprise --per-minute 5', 'needs both'],
     ['keys create --plan enterprise --per-minute 0 --per-day 5', '--per-minute must be a whole number from 1'],
@@ -42,12 +42,12 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
     [`keys revoke ${LONG_KEY}`, 'ID must be the eight letters and digits'],
     ['keys rotate abcdEFGH --overlap yesterday', '--overlap must be a duration such as'],
     ['keys set-plan abcdEFGH', "'--plan <plan>' not specified"],
-    ['keys set-plan abcdEFGH --plan pro --per-day 5', 'for the plan enterprise only'],
+    ['keys set-plan abcdEFGH --plan pro --per-day 5', 'for the enterprise plan only'],
     ['keys set-plan abcdEFGH --plan pro --until yesterday', '--until must be a duration such as'],
     ['keys set-plan abcdEFGH --plan pro --until 0s', '--until must be in the future'],
     ['keys set-plan abcdEFGH --plan pro --until 2020-01-01T00:00:00Z', '--until must be in the future'],
     ['keys set-plan abcdEFGH --plan enterprise --until 1h', 'needs both --per-minute and --per-day'],
-    ['keys set-plan abcdEFGH --plan pro --reason sale', '--reason is only for a temporary plan'],
+    ['keys set-plan abcdEFGH --plan pro --reason sale', '--reason is for a temporary plan only'],
     ['keys set-plan abcdEFGH --plan pro --until 1h --reason a\u001b[31mb', '--reason must be one line of 1 to 200'],
     [`keys set-plan abcdEFGH --plan pro --until 1h --reason ${'n'.repeat(201)}`, '--reason must be one line'],
     ['orders generate', "'--count <n>' not specified"],
@@ -60,8 +60,8 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
     ['orders export', "missing required argument 'FILE'"],
     ['orders export - --format xml', 'Allowed choices are ndjson, csv'],
     ['pets import', "missing required argument 'FILE'"],
-    ['audit --order x', '--order must be the id of an order'],
-    ['audit --order 9223372036854775808', '--order must be the id of an order'],
+    ['audit --order x', '--order must be an order ID'],
+    ['audit --order 9223372036854775808', '--order must be an order ID'],
     ['audit --key abc', 'ID must be the eight letters and digits'],
     ['audit --since yesterday', '--since must be a duration such as'],
     ['audit --since 2099-01-01T00:00:00Z', '--since must be in the past'],
@@ -145,14 +145,65 @@ test('help ends with 0', async () => {
   }
 });
 
-test('help describes every plan', async () => {
+test('help gives the limits of every plan', async () => {
   for (const command of ['create', 'set-plan']) {
     const { stdout } = await petstore(['keys', command, '--help']);
-    for (const [name, { purpose, limits }] of Object.entries(PLANS)) {
-      const said = typeof limits === 'string' ? '' : `${describeLimits(limits)}. `;
-      expect(stdout.replace(/ +/g, ' ')).toContain(`\n ${name} ${said}${purpose}\n`);
+    for (const [name, { limits }] of Object.entries(PLANS)) {
+      const said = typeof limits === 'string' ? 'as --per-minute and --per-day say' : describeLimits(limits);
+      expect(stdout.replace(/ +/g, ' ')).toContain(`\n ${name} ${said}\n`);
     }
   }
+});
+
+/** The help of each command, which is named as it is called. */
+async function readAllHelp(command = 'petstore'): Promise<readonly (readonly [command: string, help: string])[]> {
+  const { stdout: help } = await petstore([...command.split(' ').slice(1), '--help']);
+  const list = help.split('\n\n').find((section) => section.startsWith('Commands:')) ?? '';
+  const names = [...list.matchAll(/^ {2}([a-z]\S*)/gm)].map(([, name = '']) => name).filter((name) => name !== 'help');
+  const below = await Promise.all(names.map((name) => readAllHelp(`${command} ${name}`)));
+  return [[command, help], ...below.flat()];
+}
+
+test('help fits 80 columns, and describes each command, argument and option in the same manner', async () => {
+  const all = await readAllHelp();
+  expect(all.length).toBeGreaterThan(20);
+  for (const [command, help] of all) {
+    const [usage = '', description, ...sections] = help.trimEnd().split('\n\n');
+    expect(usage).toMatch(new RegExp(`^Usage: ${command} `));
+    expect(description).toMatch(/^[A-Z].*[^.]$/);
+    for (const section of sections.filter((text) => /^(?:Arguments|Options|Commands):/.test(text))) {
+      // What goes on in the next line stands where descriptions do.
+      for (const [line, described] of section.matchAll(/^ {2}\S.*? {2,}(.*)$/gm)) {
+        expect(described, `${command}: ${line}`).toMatch(/^(?:[A-Z]|0 to )/);
+      }
+    }
+    expect(Math.max(...help.split('\n').map((line) => line.length)), command).toBeLessThanOrEqual(80);
+  }
+});
+
+test('help says what is required, what the settings are, and shows examples that hold', async () => {
+  const all = new Map(await readAllHelp());
+  const help = all.get('petstore') ?? '';
+  for (const name of ['DATABASE_URL', 'REDIS_URL', 'DATA_DIR', 'MIGRATE', 'docs/operations.md']) {
+    expect(help).toContain(name);
+  }
+  const examples = help.match(/^ {2}petstore .*$/gm) ?? [];
+  expect(examples.length).toBeGreaterThan(3);
+  for (const example of examples.map((line) => line.trim())) {
+    const command = [...all.keys()].findLast((name) => example.startsWith(`${name} `)) ?? '';
+    for (const option of example.match(/--[a-z-]+/g) ?? []) expect(all.get(command), example).toContain(`${option} `);
+  }
+  expect(all.get('petstore keys create')).toMatch(/--plan <plan> +Plan \(required\)/);
+  expect(all.get('petstore orders generate')).toMatch(/--count <n> .*\(required\)/);
+});
+
+test.each([
+  ['dance', 'petstore --help'],
+  ['keys crate', 'petstore keys --help'],
+  ['keys create', 'petstore keys create --help'],
+])('what is wrong with "petstore %s" is followed by the help to read', async (line, help) => {
+  const { stderr } = await petstore(line.split(' '));
+  expect(stderr.endsWith(`\nRun '${help}' for usage.\n`)).toBe(true);
 });
 
 describe('what cannot be done ends with 1, one line and an empty standard output', () => {
@@ -245,7 +296,7 @@ describe('migrate', () => {
       expect((await petstore(['orders', 'list'], { environment })).code).toBe(0);
       const { code, stdout } = await petstore(['migrate', '--status'], { environment });
       expect(code).toBe(0);
-      expect(stdout).toContain('applied  9999-from-the-future, of a newer version beside which this one may run\n');
+      expect(stdout).toContain('applied  9999-from-the-future (of a newer, compatible release)\n');
       const { stdout: json } = await petstore(['migrate', '--status', '--json'], { environment });
       expect(JSON.parse(json)).toMatchObject({ pending: [], newer: ['9999-from-the-future'] });
     });

@@ -17,11 +17,11 @@ const LIMIT_MAX = 1_000_000;
 export function addAuditCommand(program: Command, context: CommandContext): void {
   program
     .command('audit')
-    .description('show who changed which order or key, and when, the newest first')
-    .option('--order <id>', 'only changes of this order', parseOrderId)
-    .option('--key <id>', 'only what this key has done, and what was done to it', parseApiKeyId)
-    .option('--since <when>', 'not before: 24h ago, or a date-time')
-    .option('--limit <n>', 'how many at most', integerParser('--limit', 1, LIMIT_MAX), 100)
+    .description('Show who changed which order or key, newest first')
+    .option('--order <id>', 'Only changes of this order', parseOrderId)
+    .option('--key <id>', 'Only changes that this key made, and changes of it', parseApiKeyId)
+    .option('--since <when>', 'Only changes since: 24h ago (24h), or 2027-01-31T00:00:00Z')
+    .option('--limit <n>', 'Number of changes at most', integerParser('--limit', 1, LIMIT_MAX), 100)
     .action((flags: AuditFlags) => showAudit(context, flags));
 }
 
@@ -30,7 +30,7 @@ async function showAudit({ clock, withSession, output }: CommandContext, flags: 
   const since = flags.since === undefined ? undefined : parsePastTime('--since', flags.since, clock());
   const entries = await withSession(({ persistence }) => persistence.audit.read({ orderId, keyId, since, limit }));
   if (json) await output.write(`[${entries.map(jsonOf).join(',')}]\n`);
-  else if (entries.length === 0) output.message('Nothing was changed.');
+  else if (entries.length === 0) output.message('No changes.');
   else {
     const fit = { columns: output.columns, now: clock(), shorten: { request: 8, actor: 12 }, omit: ['request'] };
     await output.write(renderTable(entries.map(rowOf), fit));

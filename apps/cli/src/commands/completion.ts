@@ -21,8 +21,9 @@ type Shell = keyof typeof SCRIPTS;
 export function addCompletionCommand(program: Command, { output }: CommandContext): void {
   program
     .command('completion')
-    .description('print a script that completes commands in a shell: source <(petstore completion bash)')
-    .addArgument(new Argument('<shell>', '').choices(Object.keys(SCRIPTS)))
+    .description('Print a completion script for bash, zsh or fish')
+    .addArgument(new Argument('<shell>', 'Shell').choices(Object.keys(SCRIPTS)))
+    .addHelpText('after', '\nExample:\n  source <(petstore completion bash)')
     .action((shell: Shell) => output.write(SCRIPTS[shell](placesOf(program))));
 }
 

@@ -2,15 +2,27 @@ import { constants, createReadStream, openSync, statSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { resolve } from 'node:path';
 import { describeFileError } from '@petstore/runtime';
+import type { Command } from 'commander';
 import type { JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { CommandError } from '../errors.ts';
 import { type ImportFileOptions, type ImportKind, type ImportReport, importFile } from '../import/import-file.ts';
+import type { RecordShape } from '../import/read-records.ts';
 import { Progress } from '../progress.ts';
 import type { Session } from '../session.ts';
 
 export interface ImportFlags extends JsonFlag {
   readonly skipBad?: true;
+}
+
+/** Adds the argument and the option of {@link ImportFlags}. */
+export function addImportOptions(command: Command, { fields, required }: RecordShape): Command {
+  const optional = fields.filter((name) => !required.includes(name));
+  const rest = optional.length === 0 ? '' : `, and optionally ${optional.join(', ')}`;
+  return command
+    .argument('<FILE>', 'File to read; - reads standard input')
+    .option('--skip-bad', 'Skip invalid lines, and import the others')
+    .addHelpText('after', `\nFields: ${required.join(', ')}${rest}`);
 }
 
 /** Rejected lines that are shown without `--json`, which has more of them. */
@@ -54,7 +66,7 @@ export async function runImport<Value>(
   if (flags.json) await output.writeJson(jsonOf(report));
   else {
     showRejected(output, report);
-    if (isRejected) output.message('Nothing was imported. Fix the lines above, or pass --skip-bad to leave them out.');
+    if (isRejected) output.message('Nothing was imported. Fix these lines, or pass --skip-bad.');
     else await output.write(`${summaryOf(report)}\n`);
   }
   if (isRejected) throw new ImportRejectedError();

@@ -12,10 +12,10 @@ import type { Command } from 'commander';
 import {
   type ActorFlag,
   addActorOption,
+  addKeyArgument,
   addPlanOptions,
   type JsonFlag,
   type PlanFlags,
-  parseApiKeyId,
   parsePlan,
   parseTemporaryPlan,
   parseTime,
@@ -24,13 +24,14 @@ import {
 import type { CommandContext } from '../context.ts';
 import { CommandError, UsageError } from '../errors.ts';
 import type { Output } from '../output.ts';
+import { describeMoment } from '../relative-time.ts';
 import type { Session } from '../session.ts';
 import { renderTable } from '../table.ts';
 import { renderKey, renderKeyTable } from './key-table.ts';
 import { announceKeyChange, findKey, rejectKey } from './stored-key.ts';
 
 interface CreateFlags extends PlanFlags, ActorFlag, JsonFlag {
-  readonly name: string;
+  readonly name?: string;
   readonly internal?: true;
   readonly expires?: string;
 }
@@ -47,42 +48,42 @@ const NAME_LENGTH_MAX = 200;
 
 /** `petstore keys`: who may call, and how much. */
 export function addKeysCommands(program: Command, context: CommandContext): void {
-  const keys = program.command('keys').description('create, show, rotate and revoke API keys');
-  addActorOption(addPlanOptions(keys.command('create').description('create a key; it is shown only once')))
-    .option('--name <name>', 'what the key is for', '')
-    .option('--internal', 'let it place, ship and complete orders over tRPC')
-    .option('--expires <when>', 'when it expires: 90d, or a date-time')
-    .action((flags: CreateFlags) => createKey(context, flags));
+  const keys = program.command('keys').description('Create, list, rotate and revoke API keys');
+  addActorOption(
+    addPlanOptions(keys.command('create').description('Create an API key'))
+      .option('--name <name>', 'What the key is for')
+      .option('--internal', 'Allow it to place, ship and complete orders over tRPC')
+      .option('--expires <when>', 'When it expires, such as 90d or 2027-01-31T00:00:00Z (default: never)'),
+  ).action((flags: CreateFlags) => createKey(context, flags));
   keys
     .command('list')
-    .description('show all keys, the newest first')
+    .description('List API keys, newest first')
     .action((flags: JsonFlag) => listKeys(context, flags));
-  keys
-    .command('show')
-    .description('show a key')
-    .argument('<ID>', '', parseApiKeyId)
-    .action((id: ApiKeyId, flags: JsonFlag) => showKey(context, id, flags));
-  addActorOption(keys.command('rotate'))
-    .description('replace the secret of a key; the old one stays valid for a while')
-    .argument('<ID>', '', parseApiKeyId)
-    .option('--overlap <duration>', 'how long the old secret stays valid: 24h, or a date-time', '24h')
-    .action((id: ApiKeyId, flags: RotateFlags) => rotateKey(context, id, flags));
-  addActorOption(keys.command('revoke'))
-    .description('revoke a key permanently, on all servers')
-    .argument('<ID>', '', parseApiKeyId)
-    .action((id: ApiKeyId, flags: RevokeFlags) => revokeKey(context, id, flags));
-  addActorOption(addPlanOptions(keys.command('set-plan')))
-    .description('change the plan of a key, permanently or temporarily')
-    .argument('<ID>', '', parseApiKeyId)
-    .option('--until <when>', 'when the key is back on its lasting plan: 24h, or a date-time')
-    .option('--reason <text>', 'why the plan is temporary, for operators to read')
-    .action((id: ApiKeyId, flags: SetPlanFlags) => setPlan(context, id, flags));
+  addKeyArgument(keys.command('show').description('Show an API key')).action((id: ApiKeyId, flags: JsonFlag) =>
+    showKey(context, id, flags),
+  );
+  addActorOption(
+    addKeyArgument(
+      keys.command('rotate').description('Issue a new secret; the old one keeps working for --overlap'),
+    ).option('--overlap <duration>', 'How long the old secret keeps working, or until when', '24h'),
+  ).action((id: ApiKeyId, flags: RotateFlags) => rotateKey(context, id, flags));
+  addActorOption(addKeyArgument(keys.command('revoke').description('Revoke a key permanently, on all servers'))).action(
+    (id: ApiKeyId, flags: RevokeFlags) => revokeKey(context, id, flags),
+  );
+  addActorOption(
+    addPlanOptions(
+      addKeyArgument(keys.command('set-plan').description('Change the plan of a key, permanently or --until a time')),
+    )
+      .option('--until <when>', 'When the plan ends, such as 24h or 2027-01-31T00:00:00Z; then the lasting one applies')
+      .option('--reason <text>', 'Why, for operators (with --until)'),
+  ).action((id: ApiKeyId, flags: SetPlanFlags) => setPlan(context, id, flags));
 }
 
 async function createKey(context: CommandContext, flags: CreateFlags) {
   const { clock, randomBytes, operator, withSession, output } = context;
   const plan = parsePlan(flags);
-  if (flags.name.length > NAME_LENGTH_MAX) {
+  const { name = '' } = flags;
+  if (name.length > NAME_LENGTH_MAX) {
     throw new UsageError(`--name must have at most ${NAME_LENGTH_MAX} characters`);
   }
   const createdAt = clock();
@@ -90,7 +91,7 @@ async function createKey(context: CommandContext, flags: CreateFlags) {
   const id = generateApiKeyId(randomBytes);
   const text = generateApiKeyText('live', id, randomBytes);
   const kind = flags.internal === true ? 'internal' : 'external';
-  const newKey = { id, name: flags.name, kind, plan, createdAt, ...(expiresAt && { expiresAt }) } as const;
+  const newKey = { id, name, kind, plan, createdAt, ...(expiresAt && { expiresAt }) } as const;
   const key = await withSession(({ persistence }) =>
     persistence.keyAdministration.createKey(newKey, hashApiKeyText(text), flags.as ?? operator()),
   );
@@ -109,7 +110,7 @@ async function rotateKey(context: CommandContext, id: ApiKeyId, flags: RotateFla
     await announceKeyChange(session, id, output);
     return decision.value;
   });
-  output.message(`The old key is valid until ${overlapEndsAt.toISOString()}.`);
+  output.message(`The old secret keeps working until ${describeMoment(overlapEndsAt, now)}.`);
   await printKeyText(output, keyRow(key, now), text, flags);
 }
 
@@ -118,7 +119,7 @@ async function listKeys({ clock, withSession, output }: CommandContext, { json }
   const now = clock();
   const rows = keys.map((key) => keyRow(key, now));
   if (json) await output.writeJson(rows);
-  else if (rows.length === 0) output.message('There are no keys. "keys create" creates one.');
+  else if (rows.length === 0) output.message('No keys. Create one with "petstore keys create".');
   else if (output.columns === undefined) await output.write(renderTable(rows, { columns: undefined, now }));
   else await output.write(renderKeyTable(keys, now, output.columns));
 }
@@ -173,11 +174,11 @@ async function printKeyText(output: Output, row: KeyRow, text: string, { json }:
   const { id, plan, perMinute, perDay, kind, name, expiresAt } = row;
   try {
     if (json) return await output.writeJson({ id, key: text, plan, perMinute, perDay, kind, name, expiresAt });
-    output.message('Store this key now: it is not shown again.');
+    output.message('Store this key now. It will not be shown again.');
     await output.write(`${text}\n`);
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
-    const message = `${error.message}. The text of the key ${id} is lost; "keys rotate ${id}" gives it another`;
+    const message = `${error.message}. The secret of key ${id} is lost; "petstore keys rotate ${id}" issues another`;
     throw new CommandError(message, { cause: error });
   }
 }

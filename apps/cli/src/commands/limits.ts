@@ -8,7 +8,7 @@ import {
   type WindowStatus,
 } from '@petstore/rate-limit';
 import type { Command } from 'commander';
-import { type ActorFlag, addActorOption, type JsonFlag, parseApiKeyId } from '../arguments.ts';
+import { type ActorFlag, addActorOption, addKeyArgument, type JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { CommandError } from '../errors.ts';
 import { describeMoment } from '../relative-time.ts';
@@ -20,21 +20,18 @@ interface LiftFlags extends ActorFlag, JsonFlag {}
 
 /** `petstore limits` and `petstore bans`: what keys have used, and which are banned. */
 export function addLimitsCommands(program: Command, context: CommandContext): void {
-  const limits = program.command('limits').description('show what a key has used of its limits');
-  limits
-    .command('show')
-    .description('show the status of both windows of a key; does not count as a request')
-    .argument('<ID>', '', parseApiKeyId)
-    .action((id: ApiKeyId, flags: JsonFlag) => showLimits(context, id, flags));
-  const bans = program.command('bans').description('show and lift bans');
+  const limits = program.command('limits').description('Show what a key has used of its rate limits');
+  addKeyArgument(
+    limits.command('show').description('Show the usage of both windows; does not count as a request'),
+  ).action((id: ApiKeyId, flags: JsonFlag) => showLimits(context, id, flags));
+  const bans = program.command('bans').description('List and lift bans');
   bans
     .command('list')
-    .description('show the banned keys, those with the longest wait first')
+    .description('List banned keys, longest remaining first')
     .action((flags: JsonFlag) => listBans(context, flags));
-  addActorOption(bans.command('lift'))
-    .description('lift the ban of a key and forget its refusals; running servers follow within 5 s')
-    .argument('<ID>', '', parseApiKeyId)
-    .action((id: ApiKeyId, flags: LiftFlags) => liftBan(context, id, flags));
+  addActorOption(
+    addKeyArgument(bans.command('lift').description('Lift the ban of a key, and reset its refusals')),
+  ).action((id: ApiKeyId, flags: LiftFlags) => liftBan(context, id, flags));
 }
 
 async function showLimits({ clock, withSession, output }: CommandContext, id: ApiKeyId, { json }: JsonFlag) {
@@ -59,7 +56,7 @@ async function listBans({ clock, withSession, output }: CommandContext, { json }
   const bans = await withSession((session) => withLimits(session, (limits) => limits.listBans()));
   const rows = bans.map(({ keyId, untilMs, level }) => ({ id: keyId, until: new Date(untilMs), level }));
   if (json) await output.writeJson(rows);
-  else if (rows.length === 0) output.message('No key is banned.');
+  else if (rows.length === 0) output.message('No banned keys.');
   else await output.write(renderTable(rows, { columns: output.columns, now: clock() }));
 }
 
@@ -76,11 +73,11 @@ async function liftBan(context: CommandContext, id: ApiKeyId, { json, as: actor 
     const lifted = ban !== undefined;
     await output.writeJson({ id, lifted, level: ban?.level ?? null, until: lifted ? formatTime(ban.untilMs) : null });
   } else if (ban === undefined) {
-    output.message(`${id} was not banned; its refusals are forgotten.`);
+    output.message(`Key ${id} was not banned. Its refusals were reset.`);
   } else {
-    output.message(`Ban ${ban.level} of ${id}, until ${formatTime(ban.untilMs)}, is lifted.`);
+    output.message(`Lifted ban ${ban.level} of key ${id}, which would have ended at ${formatTime(ban.untilMs)}.`);
   }
-  if (ban?.isNoted === false) output.message('Redis has refused the note for the log of the servers.');
+  if (ban?.isNoted === false) output.message('Redis refused to pass this on to the log of the servers.');
 }
 
 /** @throws CommandError where no limits are shared over Redis, or Redis does not respond */

@@ -9,13 +9,12 @@ interface MigrateFlags extends JsonFlag {
 
 /** `petstore migrate`: the schema of the database. */
 export function addMigrateCommand(program: Command, context: CommandContext): void {
-  addActorOption(program.command('migrate'))
-    .description('bring the database up to date')
-    .option(
-      '--status',
-      'only show which migrations are applied and pending, and where the tables are not as they should be',
-    )
-    .action((flags: MigrateFlags) => (flags.status === true ? showStatus(context, flags) : migrate(context, flags)));
+  addActorOption(
+    program
+      .command('migrate')
+      .description('Bring the database up to date')
+      .option('--status', 'Only show which migrations are applied and pending, and where tables differ'),
+  ).action((flags: MigrateFlags) => (flags.status === true ? showStatus(context, flags) : migrate(context, flags)));
 }
 
 async function showStatus({ withUnpreparedSession, output }: CommandContext, { json }: MigrateFlags) {
@@ -30,9 +29,7 @@ async function showStatus({ withUnpreparedSession, output }: CommandContext, { j
     return output.writeJson({ applied, pending, ...rest });
   }
   const lines = [
-    ...applied.map(
-      (name) => `applied  ${name}${newer.includes(name) ? ', of a newer version beside which this one may run' : ''}`,
-    ),
+    ...applied.map((name) => `applied  ${name}${newer.includes(name) ? ' (of a newer, compatible release)' : ''}`),
     ...pending.map((name) => `pending  ${name}`),
     ...drift.map((difference) => `drift    ${difference}`),
   ];
@@ -42,7 +39,7 @@ async function showStatus({ withUnpreparedSession, output }: CommandContext, { j
 async function migrate({ withUnpreparedSession, interruption, output }: CommandContext, { json }: MigrateFlags) {
   interruption.leaves('Migrations that were applied stay; run it again for the others.');
   const applied = await withUnpreparedSession(({ settings, persistence }) => {
-    if (!settings.migrate) throw new CommandError('MIGRATE is off, so the schema is not changed; set MIGRATE=on');
+    if (!settings.migrate) throw new CommandError('the schema is not changed, because MIGRATE is off; set MIGRATE=on');
     return persistence.migrations.migrate();
   });
   if (json) await output.writeJson({ applied });

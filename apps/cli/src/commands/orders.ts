@@ -7,9 +7,9 @@ import { type ActorFlag, addActorOption, integerParser, type JsonFlag } from '..
 import type { CommandContext } from '../context.ts';
 import { ORDER_FORMATS, orderTable, type WriteOptions, writeOrders } from '../export/order-formats.ts';
 import { describeUnfinished, replaceFile } from '../export/output-file.ts';
-import { ORDER_FIELDS, REQUIRED_ORDER_FIELDS, readOrder } from '../import/read-order.ts';
+import { ORDER_SHAPE, readOrder } from '../import/read-order.ts';
 import { Progress } from '../progress.ts';
-import { type ImportFlags, runImport } from './import-command.ts';
+import { addImportOptions, type ImportFlags, runImport } from './import-command.ts';
 
 const COUNT_MAX = 1_000_000_000;
 const parseSeed = integerParser('--seed', 0, SEED_MAX);
@@ -29,30 +29,40 @@ interface ExportFlags extends ListFlags {
   readonly format?: 'ndjson' | 'csv';
 }
 
-const statusOption = () => new Option('--status <status>', 'only orders of this status').choices(ORDER_STATUSES);
+const statusOption = () => new Option('--status <status>', 'Only orders with this status').choices(ORDER_STATUSES);
 
 /** `petstore orders`: many orders at once. */
 export function addOrdersCommands(program: Command, context: CommandContext): void {
-  const orders = program.command('orders').description('import, export, list and generate orders');
-  addActorOption(orders.command('import <FILE>'))
-    .description('import orders from NDJSON, a JSON array or CSV with a header; - reads standard input')
-    .option('--skip-bad', 'import the valid lines when others are invalid')
-    .action((file: string, flags: ImportOrdersFlags) => importOrders(context, file, flags));
-  addActorOption(orders.command('generate'))
-    .description('create pending orders')
-    .requiredOption('--count <n>', 'how many (required)', integerParser('--count', 1, COUNT_MAX))
-    .option('--seed <s>', `a whole number from 0 to ${SEED_MAX}: the same seed gives the same orders`, parseSeed)
-    .action((flags: GenerateFlags) => generateOrders(context, flags));
+  const orders = program.command('orders').description('Import, export, list and generate orders');
+  addActorOption(
+    addImportOptions(
+      orders.command('import').description('Import orders from NDJSON, a JSON array or CSV with a header'),
+      ORDER_SHAPE,
+    ),
+  ).action((file: string, flags: ImportOrdersFlags) => importOrders(context, file, flags));
+  addActorOption(
+    orders
+      .command('generate')
+      .description('Generate pending orders')
+      .requiredOption('--count <n>', 'Number of orders (required)', integerParser('--count', 1, COUNT_MAX))
+      .option('--seed <s>', `0 to ${SEED_MAX}; the same seed generates the same orders (default: random)`, parseSeed),
+  ).action((flags: GenerateFlags) => generateOrders(context, flags));
   orders
     .command('list')
-    .description('print all orders')
+    .description('List orders')
     .addOption(statusOption())
     .action((flags: ListFlags) => listOrders(context, flags));
   orders
-    .command('export <FILE>')
-    .description('write all orders to a file that can be imported; - writes to standard output')
+    .command('export')
+    .description('Export orders to a file that can be imported')
+    .argument('<FILE>', 'File to write; - writes to standard output')
     .addOption(statusOption())
-    .addOption(new Option('--format <format>', 'ndjson unless the name ends in .csv').choices(['ndjson', 'csv']))
+    .addOption(
+      new Option('--format <format>', 'Format (default: csv for names that end in .csv, else ndjson)').choices([
+        'ndjson',
+        'csv',
+      ]),
+    )
     .action((file: string, flags: ExportFlags) => exportOrders(context, file, flags));
 }
 
@@ -60,7 +70,7 @@ function importOrders(context: CommandContext, file: string, flags: ImportOrders
   const now = context.clock();
   const origin = { actor: flags.as ?? context.operator() };
   return runImport<Order>(context, file, flags, ({ persistence }) => ({
-    shape: { fields: ORDER_FIELDS, required: REQUIRED_ORDER_FIELDS },
+    shape: ORDER_SHAPE,
     read: (fields) => readOrder(fields, now),
     store: (records, options) => persistence.orders.importOrders(records, { ...options, origin }),
   }));
@@ -99,7 +109,7 @@ async function listOrders(context: CommandContext, { status, json }: ListFlags) 
   const { output } = context;
   if (json) return void (await printOrders(context, ORDER_FORMATS.array, status));
   const count = await printOrders(context, orderTable(output.columns, context.clock()), status);
-  if (count === 0) output.message(status === undefined ? 'There are no orders.' : `No order is ${status}.`);
+  if (count === 0) output.message(status === undefined ? 'No orders.' : `No ${status} orders.`);
 }
 
 async function exportOrders(context: CommandContext, file: string, { status, format, json }: ExportFlags) {

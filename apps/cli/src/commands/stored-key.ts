@@ -19,11 +19,11 @@ export async function findKey({ persistence }: Session, id: ApiKeyId): Promise<A
 export function rejectKey(reason: ApiKeyReason, id: ApiKeyId): never {
   switch (reason) {
     case 'key_not_found':
-      throw new CommandError(`there is no key with the id ${id}`);
+      throw new CommandError(`key ${id} not found`);
     case 'key_revoked':
-      throw new CommandError(`the key ${id} has been revoked; create another with "keys create"`);
+      throw new CommandError(`key ${id} is revoked; create another with "petstore keys create"`);
     case 'key_expired':
-      throw new CommandError(`the key ${id} has expired; create another with "keys create"`);
+      throw new CommandError(`key ${id} has expired; create another with "petstore keys create"`);
     default:
       return reason satisfies never;
   }

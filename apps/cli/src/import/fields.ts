@@ -35,34 +35,47 @@ export function orReason<Result>(line: number, work: () => Result): Result | Rej
 const isMissing = (field: Field | undefined): field is undefined =>
   field === undefined || field.type === 'null' || (field.type === 'untyped' && field.text === '');
 
-/** Reads an optional field; `null` and an empty column count as missing. */
-export function readOptional<Value>(
-  fields: Fields,
-  name: string,
-  read: (field: Field) => Value | undefined,
-  expected: string,
-): Value | undefined {
-  const field = fields.get(name);
-  if (isMissing(field)) return undefined;
-  const value = read(field);
-  if (value === undefined) throw new FieldError(`${name} must be ${expected}, not ${show(field)}`);
-  return value;
-}
+/** @returns `undefined` where the field is something else */
+type ReadField<Value> = (field: Field) => Value | undefined;
 
-export function readRequired<Value>(
-  fields: Fields,
-  name: string,
-  read: (field: Field) => Value | undefined,
-  expected: string,
-): Value {
-  const value = readOptional(fields, name, read, expected);
-  if (value === undefined) throw new FieldError(`${name} is missing; it must be ${expected}`);
-  return value;
-}
+/** Reads the fields of a record, and keeps what is wrong with each. */
+export class FieldReader {
+  readonly #fields: Fields;
+  readonly #faults: string[] = [];
 
-export function rejectUnknown(fields: Fields, known: readonly string[]): void {
-  for (const name of fields.keys()) {
-    if (!known.includes(name)) throw new FieldError(`${quote(name)} is not a field; there are ${known.join(', ')}`);
+  /** @param known the names that fields may have */
+  constructor(fields: Fields, known: readonly string[]) {
+    this.#fields = fields;
+    for (const name of fields.keys()) {
+      if (known.includes(name)) continue;
+      this.#faults.push(`unknown field ${quote(name)} (the fields are ${known.join(', ')})`);
+      break;
+    }
+  }
+
+  get isFaulty(): boolean {
+    return this.#faults.length > 0;
+  }
+
+  /** All that is wrong with the record. */
+  get error(): FieldError {
+    return new FieldError(this.#faults.join('; '));
+  }
+
+  /** Reads an optional field; `null` and an empty column count as missing. */
+  optional<Value>(name: string, read: ReadField<Value>, expected: string): Value | undefined {
+    const field = this.#fields.get(name);
+    if (isMissing(field)) return undefined;
+    const value = read(field);
+    if (value === undefined) this.#faults.push(`${name} must be ${expected}, not ${show(field)}`);
+    return value;
+  }
+
+  /** @returns `undefined` where it is missing or wrong */
+  required<Value>(name: string, read: ReadField<Value>, expected: string): Value | undefined {
+    if (!isMissing(this.#fields.get(name))) return this.optional(name, read, expected);
+    this.#faults.push(`${name} is missing (${expected})`);
+    return undefined;
   }
 }
 

@@ -11,10 +11,10 @@ export function parseJsonRecord({ line, text }: NumberedText): RawRecord {
   try {
     value = NEEDS_DIGITS.test(text) ? JSON.parse(text, keepDigits) : JSON.parse(text);
   } catch {
-    throw new FieldError(text.trim() === '' ? 'there is no record here' : 'this is not valid JSON');
+    throw new FieldError(text.trim() === '' ? 'nothing is here' : 'not valid JSON');
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof JsonNumber) {
-    throw new FieldError('this is not a JSON object');
+    throw new FieldError('not a JSON object');
   }
   const fields = new Map<string, Field>();
   const record = value as Readonly<Record<string, unknown>>; // as any object is
@@ -48,7 +48,7 @@ function rejectRepeated(text: string): void {
     if (string === undefined) depth += token === '{' || token === '[' ? 1 : -1;
     else if (colon !== '' && depth === 1) {
       const name: unknown = JSON.parse(string);
-      if (names.has(name)) throw new FieldError(`${quote(String(name))} appears twice`);
+      if (names.has(name)) throw new FieldError(`duplicate field ${quote(String(name))}`);
       names.add(name);
     }
   }

@@ -15,13 +15,15 @@ import {
   type RestoreReason,
   restoreOrder,
 } from '@petstore/domain';
-import { type Field, FieldError, type Fields, readOptional, readRequired, rejectUnknown, textOf } from './fields.ts';
+import { type Field, FieldError, FieldReader, type Fields, textOf } from './fields.ts';
+import type { RecordShape } from './read-records.ts';
 
 /** The fields that an order in a file may have. */
 export const ORDER_FIELDS = ['id', 'petId', 'quantity', 'shipDate', 'complete', 'status'] as const;
-export const REQUIRED_ORDER_FIELDS = ['id', 'petId', 'quantity'] as const;
+export const ORDER_SHAPE: RecordShape = { fields: ORDER_FIELDS, required: ['id', 'petId', 'quantity'] };
 
 const INT64 = `a whole number from ${INT64_MIN} to ${INT64_MAX}`;
+const TIME = 'a date-time with its offset, such as 2026-01-02T03:04:05.678Z';
 const QUANTITY = `a whole number from ${QUANTITY_MIN} to ${QUANTITY_MAX}`;
 
 const REFUSALS = {
@@ -33,22 +35,22 @@ const REFUSALS = {
 /**
  * Reads an order.
  *
- * @throws FieldError that says which field is wrong, and what would be right
+ * @throws FieldError that says which fields are wrong, and what would be right
  */
 export function readOrder(fields: Fields, now: Date): Order {
-  rejectUnknown(fields, ORDER_FIELDS);
-  const shipDate = readOptional(
-    fields,
-    'shipDate',
-    readTime,
-    'a date-time with its offset, such as 2026-01-02T03:04:05.678Z',
-  );
-  const status = readOptional(fields, 'status', readStatus, `one of ${ORDER_STATUSES.join(', ')}`);
+  const reader = new FieldReader(fields, ORDER_FIELDS);
+  const id = reader.required('id', readInt64, INT64);
+  const pet = reader.required('petId', readInt64, INT64);
+  const quantity = reader.required('quantity', readQuantity, QUANTITY);
+  const shipDate = reader.optional('shipDate', readTime, TIME);
+  const complete = reader.optional('complete', readBoolean, 'true or false') ?? false;
+  const status = reader.optional('status', readStatus, `one of ${ORDER_STATUSES.join(', ')}`);
+  if (id === undefined || pet === undefined || quantity === undefined || reader.isFaulty) throw reader.error;
   const record: OrderRecord = {
-    id: orderId(readRequired(fields, 'id', readInt64, INT64)),
-    petId: petId(readRequired(fields, 'petId', readInt64, INT64)),
-    quantity: readRequired(fields, 'quantity', readQuantity, QUANTITY),
-    complete: readOptional(fields, 'complete', readBoolean, 'true or false') ?? false,
+    id: orderId(id),
+    petId: petId(pet),
+    quantity,
+    complete,
     ...(shipDate && { shipDate }),
     ...(status && { status }),
   };

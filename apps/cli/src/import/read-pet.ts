@@ -1,21 +1,23 @@
 import { INT64_MAX, INT64_MIN, type Pet, petId } from '@petstore/domain';
-import { type Field, type Fields, readRequired, rejectUnknown, textOf } from './fields.ts';
+import { type Field, FieldReader, type Fields, textOf } from './fields.ts';
 import { readInt64 } from './read-order.ts';
+import type { RecordShape } from './read-records.ts';
 
 /** The fields that a pet in a file must have. */
-export const PET_FIELDS = ['id', 'name'] as const;
+const PET_FIELDS = ['id', 'name'] as const;
+export const PET_SHAPE: RecordShape = { fields: PET_FIELDS, required: PET_FIELDS };
 
 /**
  * Reads a pet.
  *
- * @throws FieldError that says which field is wrong, and what would be right
+ * @throws FieldError that says which fields are wrong, and what would be right
  */
 export function readPet(fields: Fields): Pet {
-  rejectUnknown(fields, PET_FIELDS);
-  return {
-    id: petId(readRequired(fields, 'id', readInt64, `a whole number from ${INT64_MIN} to ${INT64_MAX}`)),
-    name: readRequired(fields, 'name', readName, 'a text of one character or more, none of them NUL'),
-  };
+  const reader = new FieldReader(fields, PET_FIELDS);
+  const id = reader.required('id', readInt64, `a whole number from ${INT64_MIN} to ${INT64_MAX}`);
+  const name = reader.required('name', readName, 'a text of one character or more, none of them NUL');
+  if (id === undefined || name === undefined || reader.isFaulty) throw reader.error;
+  return { id: petId(id), name };
 }
 
 /** PostgreSQL stores neither NUL nor an unpaired surrogate. */

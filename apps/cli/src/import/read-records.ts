@@ -75,11 +75,11 @@ function readHeader(row: CsvRow | RejectedRecord, { fields, required }: RecordSh
   };
   if ('reason' in row) return fail(row.reason);
   const unknown = row.cells.find((name) => !fields.includes(name));
-  if (unknown !== undefined) return fail(`${quote(unknown)} is not a column`);
+  if (unknown !== undefined) return fail(`unknown column ${quote(unknown)}`);
   const repeated = row.cells.find((name, i) => row.cells.indexOf(name) !== i);
-  if (repeated !== undefined) return fail(`the column ${repeated} appears twice`);
+  if (repeated !== undefined) return fail(`duplicate column ${repeated}`);
   const missing = required.find((name) => !row.cells.includes(name));
-  if (missing !== undefined) return fail(`the column ${missing} is missing`);
+  if (missing !== undefined) return fail(`column ${missing} is missing`);
   return row.cells;
 }
 
@@ -99,6 +99,6 @@ function recordOfRow(row: CsvRow | RejectedRecord, header: readonly string[]): R
 const REPLACEMENT_CHARACTER = '\ufffd';
 
 function rejectBrokenText(item: NumberedText): NumberedText {
-  if (item.text.includes(REPLACEMENT_CHARACTER)) throw new FieldError('the text is not valid UTF-8');
+  if (item.text.includes(REPLACEMENT_CHARACTER)) throw new FieldError('not valid UTF-8');
   return item;
 }

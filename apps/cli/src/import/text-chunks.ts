@@ -15,7 +15,7 @@ const RECORD_LENGTH_MAX = 1_000_000;
 export function refuseLongRecord(line: number, length: number): void {
   if (length <= RECORD_LENGTH_MAX) return;
   throw new UnreadableInputError(
-    `line ${line}: longer than ${RECORD_LENGTH_MAX.toLocaleString('en')} characters, which no record is`,
+    `line ${line}: more than ${RECORD_LENGTH_MAX.toLocaleString('en')} characters, too long for a record`,
   );
 }
 

@@ -38,7 +38,7 @@ const STATUSES: Readonly<Record<ErrorStatus, { readonly name: string; readonly d
   429: { name: 'TooManyRequests', description: 'Rate limit exceeded, or the API key is temporarily banned.' },
   500: { name: 'InternalServerError', description: 'An internal error occurred.' },
   503: { name: 'ServiceUnavailable', description: 'The service is temporarily unavailable.' },
-  default: { name: 'OtherError', description: 'Any other failure: of a request before it is one for an operation.' },
+  default: { name: 'OtherError', description: 'Any other failure, before the request reaches an operation.' },
 };
 
 /** The responses to failures of all operations, those that several have in common as components. */
