@@ -73,9 +73,9 @@ async function liftBan(context: CommandContext, id: ApiKeyId, { json, as: actor 
     const lifted = ban !== undefined;
     await output.writeJson({ id, lifted, level: ban?.level ?? null, until: lifted ? formatTime(ban.untilMs) : null });
   } else if (ban === undefined) {
-    output.message(`Key ${id} was not banned. Its refusals were reset.`);
+    output.message(`${id} was not banned; its refusals are reset.`);
   } else {
-    output.message(`Lifted ban ${ban.level} of key ${id}, which would have ended at ${formatTime(ban.untilMs)}.`);
+    output.message(`Ban ${ban.level} of ${id}, until ${formatTime(ban.untilMs)}, is lifted.`);
   }
   if (ban?.isNoted === false) output.message('Redis refused to pass this on to the log of the servers.');
 }
