@@ -20,7 +20,7 @@ import {
   type TemporaryPlan,
 } from '@petstore/domain';
 import { parseDurationMs } from '@petstore/runtime';
-import { type Command, Option } from 'commander';
+import { Argument, type Command, Option } from 'commander';
 import { UsageError } from './errors.ts';
 
 /** Every command has this flag, for programs that read what it prints. */
@@ -42,13 +42,13 @@ function parseOperator(text: string): Actor {
   return actor('operator', name);
 }
 
-/** Adds the option of {@link ActorFlag}. */
-export const addActorOption = (command: Command): Command =>
-  command.option('--as <name>', 'Name recorded in the audit (default: your account)', parseOperator);
+/** The option of {@link ActorFlag}. */
+export const actorOption = (): Option =>
+  new Option('--as <name>', 'Name recorded in the audit (default: your account)').argParser(parseOperator);
 
-/** Adds the argument of commands that are about one key. */
-export const addKeyArgument = (command: Command): Command =>
-  command.argument('<ID>', 'Key ID, as "petstore keys list" shows it', parseApiKeyId);
+/** The argument of commands that are about one key. */
+export const keyArgument = (): Argument =>
+  new Argument('<ID>', 'Key ID, as "petstore keys list" shows it').argParser(apiKeyIdParser('ID'));
 
 /** Parses the text of an option. @throws UsageError */
 type OptionParser<Value> = (text: string) => Value;
@@ -126,12 +126,14 @@ export function parseTemporaryPlan(plan: Plan, flags: TemporaryPlanFlags, now: D
   return { plan, until, ...(reason && { reason }) };
 }
 
-/** @throws UsageError; its message never repeats the text, which may be a whole key */
-export function parseApiKeyId(text: string): ApiKeyId {
-  if (/^[0-9A-Za-z]{8}$/.test(text)) return text as ApiKeyId; // it has the form of one
-  const hint = isApiKeyText(text) ? '; this is a whole key: its id follows "pso_live_" or "pso_test_"' : '';
-  throw new UsageError(`ID must be the eight letters and digits that "petstore keys list" shows${hint}`);
-}
+/** Its messages never repeat the text, which may be a whole key. */
+export const apiKeyIdParser =
+  (name: string): OptionParser<ApiKeyId> =>
+  (text) => {
+    if (/^[0-9A-Za-z]{8}$/.test(text)) return text as ApiKeyId; // it has the form of one
+    const hint = isApiKeyText(text) ? '; this is a whole key: its id follows "pso_live_" or "pso_test_"' : '';
+    throw new UsageError(`${name} must be the eight letters and digits that "petstore keys list" shows${hint}`);
+  };
 
 /** @throws UsageError */
 export function parseOrderId(text: string): OrderId {

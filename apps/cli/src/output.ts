@@ -38,6 +38,8 @@ export interface OutputStreams {
   readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number };
 }
 
+/** Of a terminal that does not say how wide it is, or says 0. */
+const DEFAULT_COLUMNS = 80;
 const PROGRESS_INTERVAL_MS = 100;
 const ERASE_LINE = '\r\u001b[K';
 
@@ -64,7 +66,7 @@ export function createOutput({ stdout, stderr }: OutputStreams): Output {
   };
   return {
     write,
-    columns: stdout.isTTY === true ? (stdout.columns ?? 80) : undefined,
+    columns: stdout.isTTY === true ? stdout.columns || DEFAULT_COLUMNS : undefined,
     writeJson: (value) => write(`${JSON.stringify(value)}\n`),
     message(text) {
       clearProgress();
@@ -80,7 +82,7 @@ export function createOutput({ stdout, stderr }: OutputStreams): Output {
       nextProgressAt = now + PROGRESS_INTERVAL_MS;
       hasProgress = true;
       // What is wider than the terminal would go on in a line that is not erased.
-      stderr.write(`${ERASE_LINE}${text.slice(0, (stderr.columns ?? 80) - 1)}`);
+      stderr.write(`${ERASE_LINE}${text.slice(0, (stderr.columns || DEFAULT_COLUMNS) - 1)}`);
     },
   };
 }

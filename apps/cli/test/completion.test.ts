@@ -33,6 +33,7 @@ test.each<[readonly string[], readonly string[]]>([
   ],
   [['audit', '--s'], ['--since']],
   [['--v'], ['--version']],
+  [['keys', 'list', '--h'], ['--help']],
   [['completion', '--json'], []],
 ])('bash completes %j', async (words, offered) => {
   expect(completionsIn(await scriptOf('bash'), ...words)).toEqual(offered);

@@ -62,7 +62,7 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
     ['pets import', "missing required argument 'FILE'"],
     ['audit --order x', '--order must be an order ID'],
     ['audit --order 9223372036854775808', '--order must be an order ID'],
-    ['audit --key abc', 'ID must be the eight letters and digits'],
+    ['audit --key abc', '--key must be the eight letters and digits'],
     ['audit --since yesterday', '--since must be a duration such as'],
     ['audit --since 2099-01-01T00:00:00Z', '--since must be in the past'],
     ['audit --since 999999999d', '--since must be'],
@@ -228,6 +228,7 @@ describe('what cannot be done ends with 1, one line and an empty standard output
     const cases = [
       [['orders', 'import', 'nowhere.csv'], 'nowhere.csv cannot be read: there is no such file'],
       [['orders', 'import', '.'], 'cannot be read: it is a folder'],
+      [['orders', 'import', '/dev/null/x.csv'], '/dev/null/x.csv cannot be read'],
       [['pets', 'import', 'nowhere.csv'], 'nowhere.csv cannot be read: there is no such file'],
       [['orders', 'export', '.'], 'cannot be written: it is a folder'],
       [['orders', 'export', 'no/such/folder.csv'], 'cannot be written: there is no such file or folder'],

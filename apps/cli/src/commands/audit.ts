@@ -1,6 +1,6 @@
 import type { ApiKeyId, AuditEntry, OrderId } from '@petstore/domain';
 import type { Command } from 'commander';
-import { integerParser, type JsonFlag, parseApiKeyId, parseOrderId, parsePastTime } from '../arguments.ts';
+import { apiKeyIdParser, integerParser, type JsonFlag, parseOrderId, parsePastTime } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { renderTable } from '../table.ts';
 
@@ -19,7 +19,7 @@ export function addAuditCommand(program: Command, context: CommandContext): void
     .command('audit')
     .description('Show who changed which order or key, newest first')
     .option('--order <id>', 'Only changes of this order', parseOrderId)
-    .option('--key <id>', 'Only changes that this key made, and changes of it', parseApiKeyId)
+    .option('--key <id>', 'Only changes that this key made, and changes of it', apiKeyIdParser('--key'))
     .option('--since <when>', 'Only changes since: 24h ago (24h), or 2027-01-31T00:00:00Z')
     .option('--limit <n>', 'Number of changes at most', integerParser('--limit', 1, LIMIT_MAX), 100)
     .action((flags: AuditFlags) => showAudit(context, flags));

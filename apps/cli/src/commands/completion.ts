@@ -28,7 +28,8 @@ export function addCompletionCommand(program: Command, { output }: CommandContex
 }
 
 function placesOf(command: Command, words = ''): readonly Place[] {
-  const options = command.options.map(({ long, short, required, optional, argChoices = [] }) => ({
+  const visible = command.createHelp().visibleOptions(command); // with --help
+  const options = visible.map(({ long, short, required, optional, argChoices = [] }) => ({
     flag: long ?? short ?? '',
     takesValue: required || optional,
     choices: argChoices,

@@ -1,4 +1,4 @@
-import { constants, createReadStream, openSync, statSync } from 'node:fs';
+import { constants, createReadStream, openSync, type Stats, statSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { resolve } from 'node:path';
 import { describeFileError } from '@petstore/runtime';
@@ -20,7 +20,7 @@ export function addImportOptions(command: Command, { fields, required }: RecordS
   const optional = fields.filter((name) => !required.includes(name));
   const rest = optional.length === 0 ? '' : `, and optionally ${optional.join(', ')}`;
   return command
-    .argument('<FILE>', 'File to read; - reads standard input')
+    .argument('<FILE>', 'NDJSON, a JSON array, or CSV with a header; - reads standard input')
     .option('--skip-bad', 'Skip invalid lines, and import the others')
     .addHelpText('after', `\nFields: ${required.join(', ')}${rest}`);
 }
@@ -114,8 +114,16 @@ class ImportSource {
 }
 
 function openFile(path: string): ImportSource {
-  const stats = statSync(path, { throwIfNoEntry: false }); // reading says what is wrong
+  const stats = findStats(path);
   return new ImportSource(readFile(path, stats?.isFIFO() === true), stats?.isFile() ? stats.size : undefined);
+}
+
+function findStats(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined; // reading says what is wrong
+  }
 }
 
 async function* readFile(path: string, isPipe: boolean): AsyncGenerator<Uint8Array> {

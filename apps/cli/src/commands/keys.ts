@@ -11,10 +11,10 @@ import {
 import type { Command } from 'commander';
 import {
   type ActorFlag,
-  addActorOption,
-  addKeyArgument,
+  actorOption,
   addPlanOptions,
   type JsonFlag,
+  keyArgument,
   type PlanFlags,
   parsePlan,
   parseTemporaryPlan,
@@ -49,34 +49,40 @@ const NAME_LENGTH_MAX = 200;
 /** `petstore keys`: who may call, and how much. */
 export function addKeysCommands(program: Command, context: CommandContext): void {
   const keys = program.command('keys').description('Create, list, rotate and revoke API keys');
-  addActorOption(
-    addPlanOptions(keys.command('create').description('Create an API key'))
-      .option('--name <name>', 'What the key is for')
-      .option('--internal', 'Allow it to place, ship and complete orders over tRPC')
-      .option('--expires <when>', 'When it expires, such as 90d or 2027-01-31T00:00:00Z (default: never)'),
-  ).action((flags: CreateFlags) => createKey(context, flags));
+  addPlanOptions(keys.command('create').description('Create an API key'))
+    .option('--name <name>', 'What the key is for')
+    .option('--internal', 'Allow it to place, ship and complete orders over tRPC')
+    .option('--expires <when>', 'When it expires, such as 90d or 2027-01-31T00:00:00Z (default: never)')
+    .addOption(actorOption())
+    .action((flags: CreateFlags) => createKey(context, flags));
   keys
     .command('list')
     .description('List API keys, newest first')
     .action((flags: JsonFlag) => listKeys(context, flags));
-  addKeyArgument(keys.command('show').description('Show an API key')).action((id: ApiKeyId, flags: JsonFlag) =>
-    showKey(context, id, flags),
-  );
-  addActorOption(
-    addKeyArgument(
-      keys.command('rotate').description('Issue a new secret; the old one keeps working for --overlap'),
-    ).option('--overlap <duration>', 'How long the old secret keeps working, or until when', '24h'),
-  ).action((id: ApiKeyId, flags: RotateFlags) => rotateKey(context, id, flags));
-  addActorOption(addKeyArgument(keys.command('revoke').description('Revoke a key permanently, on all servers'))).action(
-    (id: ApiKeyId, flags: RevokeFlags) => revokeKey(context, id, flags),
-  );
-  addActorOption(
-    addPlanOptions(
-      addKeyArgument(keys.command('set-plan').description('Change the plan of a key, permanently or --until a time')),
-    )
-      .option('--until <when>', 'When the plan ends, such as 24h or 2027-01-31T00:00:00Z; then the lasting one applies')
-      .option('--reason <text>', 'Why, for operators (with --until)'),
-  ).action((id: ApiKeyId, flags: SetPlanFlags) => setPlan(context, id, flags));
+  keys
+    .command('show')
+    .description('Show an API key')
+    .addArgument(keyArgument())
+    .action((id: ApiKeyId, flags: JsonFlag) => showKey(context, id, flags));
+  keys
+    .command('rotate')
+    .description('Issue a new secret; the old one keeps working for --overlap')
+    .addArgument(keyArgument())
+    .option('--overlap <duration>', 'How long the old secret keeps working, or until when', '24h')
+    .addOption(actorOption())
+    .action((id: ApiKeyId, flags: RotateFlags) => rotateKey(context, id, flags));
+  keys
+    .command('revoke')
+    .description('Revoke a key permanently, on all servers')
+    .addArgument(keyArgument())
+    .addOption(actorOption())
+    .action((id: ApiKeyId, flags: RevokeFlags) => revokeKey(context, id, flags));
+  addPlanOptions(keys.command('set-plan').description('Change the plan of a key, permanently or --until a time'))
+    .addArgument(keyArgument())
+    .option('--until <when>', 'When the plan ends, such as 24h or 2027-01-31T00:00:00Z; then the lasting one applies')
+    .option('--reason <text>', 'Why, for operators (with --until)')
+    .addOption(actorOption())
+    .action((id: ApiKeyId, flags: SetPlanFlags) => setPlan(context, id, flags));
 }
 
 async function createKey(context: CommandContext, flags: CreateFlags) {

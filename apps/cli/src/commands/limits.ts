@@ -8,7 +8,7 @@ import {
   type WindowStatus,
 } from '@petstore/rate-limit';
 import type { Command } from 'commander';
-import { type ActorFlag, addActorOption, addKeyArgument, type JsonFlag } from '../arguments.ts';
+import { type ActorFlag, actorOption, type JsonFlag, keyArgument } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { CommandError } from '../errors.ts';
 import { describeMoment } from '../relative-time.ts';
@@ -21,17 +21,22 @@ interface LiftFlags extends ActorFlag, JsonFlag {}
 /** `petstore limits` and `petstore bans`: what keys have used, and which are banned. */
 export function addLimitsCommands(program: Command, context: CommandContext): void {
   const limits = program.command('limits').description('Show what a key has used of its rate limits');
-  addKeyArgument(
-    limits.command('show').description('Show the usage of both windows; does not count as a request'),
-  ).action((id: ApiKeyId, flags: JsonFlag) => showLimits(context, id, flags));
+  limits
+    .command('show')
+    .description('Show the usage of both windows; does not count as a request')
+    .addArgument(keyArgument())
+    .action((id: ApiKeyId, flags: JsonFlag) => showLimits(context, id, flags));
   const bans = program.command('bans').description('List and lift bans');
   bans
     .command('list')
     .description('List banned keys, longest remaining first')
     .action((flags: JsonFlag) => listBans(context, flags));
-  addActorOption(
-    addKeyArgument(bans.command('lift').description('Lift the ban of a key, and reset its refusals')),
-  ).action((id: ApiKeyId, flags: LiftFlags) => liftBan(context, id, flags));
+  bans
+    .command('lift')
+    .description('Lift the ban of a key, and reset its refusals')
+    .addArgument(keyArgument())
+    .addOption(actorOption())
+    .action((id: ApiKeyId, flags: LiftFlags) => liftBan(context, id, flags));
 }
 
 async function showLimits({ clock, withSession, output }: CommandContext, id: ApiKeyId, { json }: JsonFlag) {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { addActorOption, type JsonFlag } from '../arguments.ts';
+import { actorOption, type JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { CommandError } from '../errors.ts';
 
@@ -9,12 +9,12 @@ interface MigrateFlags extends JsonFlag {
 
 /** `petstore migrate`: the schema of the database. */
 export function addMigrateCommand(program: Command, context: CommandContext): void {
-  addActorOption(
-    program
-      .command('migrate')
-      .description('Bring the database up to date')
-      .option('--status', 'Only show which migrations are applied and pending, and where tables differ'),
-  ).action((flags: MigrateFlags) => (flags.status === true ? showStatus(context, flags) : migrate(context, flags)));
+  program
+    .command('migrate')
+    .description('Bring the database up to date')
+    .option('--status', 'Only show which migrations are applied and pending, and where tables differ')
+    .addOption(actorOption())
+    .action((flags: MigrateFlags) => (flags.status === true ? showStatus(context, flags) : migrate(context, flags)));
 }
 
 async function showStatus({ withUnpreparedSession, output }: CommandContext, { json }: MigrateFlags) {

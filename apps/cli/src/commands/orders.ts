@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { ORDER_STATUSES, type Order, type OrderStatus } from '@petstore/domain';
 import { SEED_MAX } from '@petstore/persistence';
 import { type Command, Option } from 'commander';
-import { type ActorFlag, addActorOption, integerParser, type JsonFlag } from '../arguments.ts';
+import { type ActorFlag, actorOption, integerParser, type JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { ORDER_FORMATS, orderTable, type WriteOptions, writeOrders } from '../export/order-formats.ts';
 import { describeUnfinished, replaceFile } from '../export/output-file.ts';
@@ -34,19 +34,16 @@ const statusOption = () => new Option('--status <status>', 'Only orders with thi
 /** `petstore orders`: many orders at once. */
 export function addOrdersCommands(program: Command, context: CommandContext): void {
   const orders = program.command('orders').description('Import, export, list and generate orders');
-  addActorOption(
-    addImportOptions(
-      orders.command('import').description('Import orders from NDJSON, a JSON array or CSV with a header'),
-      ORDER_SHAPE,
-    ),
-  ).action((file: string, flags: ImportOrdersFlags) => importOrders(context, file, flags));
-  addActorOption(
-    orders
-      .command('generate')
-      .description('Generate pending orders')
-      .requiredOption('--count <n>', 'Number of orders (required)', integerParser('--count', 1, COUNT_MAX))
-      .option('--seed <s>', `0 to ${SEED_MAX}; the same seed generates the same orders (default: random)`, parseSeed),
-  ).action((flags: GenerateFlags) => generateOrders(context, flags));
+  addImportOptions(orders.command('import').description('Import orders'), ORDER_SHAPE)
+    .addOption(actorOption())
+    .action((file: string, flags: ImportOrdersFlags) => importOrders(context, file, flags));
+  orders
+    .command('generate')
+    .description('Generate pending orders')
+    .requiredOption('--count <n>', 'Number of orders (required)', integerParser('--count', 1, COUNT_MAX))
+    .option('--seed <s>', `0 to ${SEED_MAX}; the same seed generates the same orders (default: random)`, parseSeed)
+    .addOption(actorOption())
+    .action((flags: GenerateFlags) => generateOrders(context, flags));
   orders
     .command('list')
     .description('List orders')

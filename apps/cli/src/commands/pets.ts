@@ -1,6 +1,6 @@
 import type { Pet } from '@petstore/domain';
 import type { Command } from 'commander';
-import { addActorOption } from '../arguments.ts';
+import { actorOption } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { PET_SHAPE, readPet } from '../import/read-pet.ts';
 import { addImportOptions, type ImportFlags, runImport } from './import-command.ts';
@@ -8,16 +8,13 @@ import { addImportOptions, type ImportFlags, runImport } from './import-command.
 /** `petstore pets`: the catalogue of pets. */
 export function addPetsCommands(program: Command, context: CommandContext): void {
   const pets = program.command('pets').description('Import pets');
-  addActorOption(
-    addImportOptions(
-      pets.command('import').description('Import pets from NDJSON, a JSON array or CSV with a header'),
-      PET_SHAPE,
-    ),
-  ).action((file: string, flags: ImportFlags) =>
-    runImport<Pet>(context, file, flags, ({ persistence }) => ({
-      shape: PET_SHAPE,
-      read: readPet,
-      store: (records, options) => persistence.pets.importPets(records, options),
-    })),
-  );
+  addImportOptions(pets.command('import').description('Import pets'), PET_SHAPE)
+    .addOption(actorOption())
+    .action((file: string, flags: ImportFlags) =>
+      runImport<Pet>(context, file, flags, ({ persistence }) => ({
+        shape: PET_SHAPE,
+        read: readPet,
+        store: (records, options) => persistence.pets.importPets(records, options),
+      })),
+    );
 }
