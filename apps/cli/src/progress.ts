@@ -5,7 +5,7 @@ const BAR_WIDTH = 20;
 /** Before this much time has passed nothing is said of what is left, in milliseconds. */
 const ESTIMATE_AFTER_MS = 1_000;
 
-/** How far a long command is, on a terminal. */
+/** How far a long command is, and how long it still takes; on a terminal. */
 export class Progress {
   readonly #output: Pick<Output, 'progress'>;
   readonly #verb: string;
@@ -33,35 +33,17 @@ export class Progress {
   }
 
   #describe(phase?: string): string {
-    return describeProgress({
-      done: `${this.#count.toLocaleString('en')} ${this.#verb}`,
-      fraction: this.#fraction,
-      elapsedMs: performance.now() - this.#beganAtMs,
-      phase,
-    });
+    const done = `${this.#count.toLocaleString('en')} ${this.#verb}${phase === undefined ? '' : `, ${phase}`}`;
+    const fraction = this.#fraction;
+    if (fraction === undefined) return done;
+    const filled = Math.floor(fraction * BAR_WIDTH);
+    const bar = `${'█'.repeat(filled)}${'░'.repeat(BAR_WIDTH - filled)}`;
+    const percentage = `${Math.floor(fraction * 100)} %`.padStart(5);
+    const elapsedMs = performance.now() - this.#beganAtMs;
+    if (fraction === 0 || fraction === 1 || elapsedMs < ESTIMATE_AFTER_MS) return `${bar} ${percentage}  ${done}`;
+    const leftSeconds = Math.ceil((elapsedMs / fraction - elapsedMs) / 1_000);
+    return `${bar} ${percentage}  ${done}, ${describeSeconds(leftSeconds)} left`;
   }
-}
-
-export interface ProgressState {
-  /** What has been done, for people: `54,818 read`. */
-  readonly done: string;
-  /** How much of it: 0 to 1. `undefined`: nobody knows. */
-  readonly fraction: number | undefined;
-  readonly elapsedMs: number;
-  /** What is waited for in place of more. */
-  readonly phase?: string | undefined;
-}
-
-/** A line that says how far a long command is, and how long it still takes. */
-export function describeProgress({ done, fraction, elapsedMs, phase }: ProgressState): string {
-  const what = phase === undefined ? done : `${done}, ${phase}`;
-  if (fraction === undefined) return what;
-  const filled = Math.floor(fraction * BAR_WIDTH);
-  const bar = `${'█'.repeat(filled)}${'░'.repeat(BAR_WIDTH - filled)}`;
-  const percentage = `${Math.floor(fraction * 100)} %`.padStart(5);
-  if (fraction === 0 || fraction === 1 || elapsedMs < ESTIMATE_AFTER_MS) return `${bar} ${percentage}  ${what}`;
-  const leftSeconds = Math.ceil((elapsedMs / fraction - elapsedMs) / 1_000);
-  return `${bar} ${percentage}  ${what}, ${describeSeconds(leftSeconds)} left`;
 }
 
 const describeSeconds = (seconds: number): string => (seconds < 90 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`);
