@@ -80,7 +80,7 @@ export interface DecisionMetrics {
 /** The OpenAPI document as text. */
 export interface RenderedDocument {
   readonly json: string;
-  readonly yaml: string;
+  yaml(): Promise<string>;
 }
 
 /** The bounds of requests and connections. They suit a service behind a proxy or on its own. */

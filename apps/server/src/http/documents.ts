@@ -38,7 +38,7 @@ function documentPages(version: ApiVersion, renderDocument: AppOptions['renderDo
   };
   return [
     [`/${version}/openapi.json`, 'openapi', serveText(JSON_TYPE, () => document().json)],
-    [`/${version}/openapi.yaml`, 'openapi', serveText('application/yaml', () => document().yaml)],
+    [`/${version}/openapi.yaml`, 'openapi', serveText('application/yaml', () => document().yaml())],
   ] as const;
 }
 
@@ -60,10 +60,10 @@ function serveReference(reference: Reference, pathOf: (params: PathParams) => st
 }
 
 /** Serves a text that is made with the first request, and never changes. */
-function serveText(contentType: string, render: () => string): Handler {
+function serveText(contentType: string, render: () => string | Promise<string>): Handler {
   let body: Uint8Array | undefined;
-  return (exchange) => {
-    body ??= Buffer.from(render());
+  return async (exchange) => {
+    body ??= Buffer.from(await render());
     exchange.headers['cache-control'] = 'no-cache';
     sendPage(exchange, { contentType, body });
   };

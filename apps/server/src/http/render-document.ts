@@ -1,9 +1,6 @@
-import { createRequire } from 'node:module';
 import { type DocumentOptions, type DocumentServer, openApiDocument, petsSunset } from '@petstore/api';
 import type { Settings } from '../settings.ts';
 import type { RenderedDocument } from './app-options.ts';
-
-const require = createRequire(import.meta.url);
 
 export interface DocumentLocation extends Pick<Settings, 'publicBaseUrl' | 'stagingBaseUrl' | 'petsSunsetAt'> {
   /** Where we listen, which stands in the document unless PUBLIC_BASE_URL is set. */
@@ -25,7 +22,12 @@ export function renderDocument(
   ];
   if (stagingBaseUrl !== undefined) servers.push({ url: urlOf(stagingBaseUrl), description: 'Staging' });
   const document = openApiDocument({ version, servers, sunsetOverrides: petsSunset(petsSunsetAt) });
-  // Most processes never need it, and loading it takes a tenth of a whole start.
-  const { stringify }: typeof import('yaml') = require('yaml');
-  return { json: JSON.stringify(document), yaml: stringify(document) };
+  return {
+    json: JSON.stringify(document),
+    async yaml() {
+      // Most processes never need it, and loading it takes a tenth of a whole start.
+      const { stringify } = await import('yaml');
+      return stringify(document);
+    },
+  };
 }

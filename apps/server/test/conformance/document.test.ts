@@ -38,8 +38,8 @@ describe('the document that is served', () => {
     expect(JSON.stringify(render('v1'))).not.toContain('2027');
   });
 
-  test('has the same content as YAML', () => {
+  test('has the same content as YAML', async () => {
     const { json, yaml } = renderDocument('v1', PLACE);
-    expect(parse(yaml)).toEqual(JSON.parse(json));
+    expect(parse(await yaml())).toEqual(JSON.parse(json));
   });
 });

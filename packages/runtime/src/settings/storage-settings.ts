@@ -61,7 +61,7 @@ export function findStorageConflicts(
 ): readonly string[] {
   const isSet = DATABASE_URL !== undefined || isNamed(environment, 'DATABASE_URL');
   if (environment['NODE_ENV'] !== 'production' || isSet) return [];
-  return ['DATABASE_URL is not set, and NODE_ENV is production, where there is no embedded database; set DATABASE_URL'];
+  return ['DATABASE_URL is not set, and there is no embedded database in production; set DATABASE_URL'];
 }
 
 export const toStorageSettings = (

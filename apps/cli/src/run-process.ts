@@ -1,0 +1,28 @@
+import { type Environment, watchLaunchers } from '@petstore/runtime';
+import { openStandardOutput } from './output.ts';
+import { run } from './run.ts';
+
+const EXIT_CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
+
+/**
+ * Runs the command that this process was started with, and sets its exit code.
+ *
+ * @param checkout the root of the workspace, where there is one
+ */
+export async function runProcess(environment: Environment, checkout = process.cwd()): Promise<void> {
+  process.exitCode = await run({
+    arguments: process.argv.slice(2),
+    environment,
+    workingFolder: process.cwd(),
+    checkout,
+    stdin: process.stdin,
+    stdout: openStandardOutput(),
+    stderr: process.stderr,
+    onSignal(receive) {
+      // A database that we started ends with the process, by a guard of its own.
+      const end = (code: number) => receive() && process.exit(code);
+      for (const [signal, code] of Object.entries(EXIT_CODES)) process.on(signal, () => end(code));
+      watchLaunchers(environment, () => end(EXIT_CODES.SIGTERM));
+    },
+  });
+}

@@ -1,0 +1,124 @@
+import { globSync } from 'node:fs';
+import { chmod, copyFile, cp, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, posix, relative, resolve } from 'node:path';
+import { type OutputChunk, type Plugin, rolldown } from 'rolldown';
+import { renderNotices } from './notices.ts';
+
+export const ROOT = resolve(import.meta.dirname, '../../..');
+
+/** Files that sources read beside themselves, by the sources that do. They lie at the same paths below {@link RESOURCES}. */
+const READ: Readonly<Record<string, readonly string[]>> = {
+  'packages/rate-limit/src/redis/define-script.ts': ['packages/rate-limit/src/redis/check.lua'],
+  'packages/reference/src/guides/load-guides.ts': ['docs/errors.md', 'docs/guides/**/*.md'],
+  'packages/reference/src/site/assets.ts': ['packages/reference/src/browser/*.{js,css,svg}'],
+};
+const RESOURCES = 'resources';
+const CHUNKS = 'chunks';
+
+/**
+ * Packages of which files are sent to browsers as they are, so that they cannot become part of a module: these, and what
+ * Node needs to find the package by its name.
+ */
+const SERVED: Readonly<Record<string, readonly string[]>> = {
+  '@scalar/api-reference': [
+    'package.json',
+    'dist/index.js',
+    'dist/browser/standalone.esm.js',
+    'dist/browser/chunks/*.js',
+  ],
+  minisearch: ['package.json', 'dist/es/index.js'],
+};
+const SERVED_BY = join(ROOT, 'packages/reference/node_modules');
+
+/**
+ * Builds a folder that needs Node and nothing else: `server.js`, and `petstore.js`, the command line.
+ *
+ * @param folder its former content is removed
+ * @throws Error where a source reads files that are not named here
+ */
+export async function buildFolder(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  const chunks = await bundle(folder);
+  await chmod(join(folder, 'petstore.js'), 0o755);
+  await copyFiles(ROOT, Object.values(READ).flat(), join(folder, RESOURCES));
+  for (const [name, patterns] of Object.entries(SERVED)) {
+    await copyFiles(join(SERVED_BY, name), patterns, join(folder, 'node_modules', name));
+  }
+  const { name, version, description, license } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+  const manifest = { name, version, description, license, private: true, type: 'module', engines: { node: '>=24' } };
+  await writeFile(join(folder, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
+  await copyFile(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
+  const served = Object.keys(SERVED).map((served) => join(SERVED_BY, served, 'package.json'));
+  const notices = await renderNotices([...chunks.flatMap(({ moduleIds }) => moduleIds), ...served]);
+  await writeFile(join(folder, 'THIRD-PARTY-NOTICES.txt'), notices);
+}
+
+async function bundle(folder: string): Promise<readonly OutputChunk[]> {
+  const entries = join(import.meta.dirname, 'entries');
+  await using bundle = await rolldown({
+    input: { server: join(entries, 'server.js'), petstore: join(entries, 'petstore.js') },
+    platform: 'node',
+    external: ['pg-native'], // a driver in C++, which pg loads where it is asked to
+    transform: { define: { 'process.env.NODE_ENV': '"production"' } },
+    plugins: [withoutEmbeddedServers, readingResources, mappingOwnSources],
+    onLog(level, log) {
+      if (level === 'warn') throw new Error(log.message);
+    },
+  });
+  const { output } = await bundle.write({
+    dir: folder,
+    format: 'es',
+    chunkFileNames: `${CHUNKS}/[name]-[hash].js`,
+    sourcemap: true,
+    sourcemapExcludeSources: true,
+    // Stack traces name sources as if the workspace were this folder.
+    sourcemapPathTransform: (source, map) => posix.join('..', relative(ROOT, resolve(dirname(map), source))),
+  });
+  return output.filter((part) => part.type === 'chunk');
+}
+
+/** A machine that serves brings PostgreSQL and Redis of its own. */
+const withoutEmbeddedServers: Plugin = {
+  name: 'without-embedded-servers',
+  load: {
+    filter: { id: join(ROOT, 'packages/runtime/src/embedded/open.ts') },
+    handler: () => `export * from ${JSON.stringify(join(import.meta.dirname, 'without-embedded-servers.ts'))};`,
+  },
+};
+
+/** Sources find the files beside them from the folder of their chunk. */
+const readingResources: Plugin = {
+  name: 'reading-resources',
+  transform: {
+    filter: { id: { include: /\/src\//, exclude: /\/node_modules\// }, code: /\bimport\.meta\./ },
+    handler(code, id) {
+      const source = relative(ROOT, id);
+      if (READ[source] === undefined)
+        throw new Error(`${source} uses import.meta: name the files that it reads in READ.`);
+      const here = posix.join('..', RESOURCES, source);
+      return {
+        code: code
+          .replaceAll(/\bimport\.meta\.url\b/g, `new URL(${JSON.stringify(here)}, import.meta.url).href`)
+          .replaceAll(/\bimport\.meta\.dirname\b/g, `(import.meta.dirname + ${JSON.stringify(`/${dirname(here)}`)})`),
+        map: null, // no line moves
+      };
+    },
+  },
+};
+
+/** Source maps lead to our lines alone; those of libraries would be most of their size. */
+const mappingOwnSources: Plugin = {
+  name: 'mapping-own-sources',
+  transform: {
+    filter: { id: /\/node_modules\// },
+    handler: (code) => ({ code, map: { mappings: '' } }),
+  },
+};
+
+async function copyFiles(from: string, patterns: readonly string[], to: string): Promise<void> {
+  for (const pattern of patterns) {
+    const files = globSync(pattern, { cwd: from });
+    if (files.length === 0) throw new Error(`There is no ${join(from, pattern)}.`);
+    for (const file of files) await cp(join(from, file), join(to, file));
+  }
+}

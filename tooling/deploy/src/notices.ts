@@ -1,0 +1,27 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+const LICENCE_FILE = /^(?:licen[cs]e|copying|notice)/i;
+
+/** The folder of the package that a file is a part of. */
+const PACKAGE_FOLDER = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/;
+
+/**
+ * The licences of what others wrote.
+ *
+ * @param files of packages and of our own sources
+ */
+export async function renderNotices(files: readonly string[]): Promise<string> {
+  const folders = new Set(files.flatMap((file) => PACKAGE_FOLDER.exec(file) ?? []));
+  const notices = await Promise.all(Array.from(folders, renderNotice));
+  return `What others wrote in this folder, and its licences.\n${[...new Set(notices)].sort().join('')}`;
+}
+
+async function renderNotice(folder: string): Promise<string> {
+  const { name, version, license } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+  const names = (await readdir(folder)).filter((name) => LICENCE_FILE.test(name)).sort();
+  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
+  return [`\n${'='.repeat(80)}\n${name} ${version}: ${license}\n`, ...texts.map((text) => `\n${text.trim()}\n`)].join(
+    '',
+  );
+}

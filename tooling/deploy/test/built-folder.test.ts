@@ -1,0 +1,138 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { globSync, readFileSync, statSync } from 'node:fs';
+import { SourceMap } from 'node:module';
+import { join } from 'node:path';
+import { createPetstoreClient } from '@petstore/client';
+import { createTemporaryFolder, createTestDatabase, createTestRedis, type TemporaryFolder } from '@petstore/testing';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { buildFolder, ROOT } from '../src/build-folder.ts';
+import { Program } from './support/program.ts';
+
+let temporary: TemporaryFolder;
+/** What was built, away from the workspace. */
+let folder: string;
+
+beforeAll(async () => {
+  temporary = createTemporaryFolder();
+  folder = join(temporary.path, 'petstore');
+  await buildFolder(folder);
+});
+afterAll(() => temporary[Symbol.dispose]());
+
+const server = () => join(folder, 'server.js');
+
+/** Runs the built command line. @returns its standard output */
+const petstore = (environment: Record<string, string>, ...args: readonly string[]): string =>
+  execFileSync(process.execPath, [join(folder, 'petstore.js'), ...args], {
+    env: environment,
+    cwd: '/',
+    encoding: 'utf8',
+  });
+
+/** The status of each path below /docs that pages lead to, from one on. */
+async function crawl(
+  url: string,
+  path: string,
+  found = new Map<string, number>(),
+): Promise<ReadonlyMap<string, number>> {
+  if (found.has(path)) return found;
+  const response = await fetch(url + path);
+  found.set(path, response.status);
+  const text = await response.text();
+  if (!response.headers.get('content-type')?.startsWith('text/html')) return found;
+  for (const [, target = ''] of text.matchAll(/(?:href|src|Url)"?[=:]"([^"#?]+)/g)) {
+    const to = new URL(target, url + path);
+    if (to.origin === url && to.pathname.startsWith('/docs')) await crawl(url, to.pathname, found);
+  }
+  return found;
+}
+
+test('serves with Node alone, and ends with 0 at SIGTERM', async () => {
+  await using database = await createTestDatabase();
+  await using redis = await createTestRedis();
+  const environment = { DATABASE_URL: database.url, REDIS_URL: redis.url };
+  await using running = new Program([process.execPath, server()], { ...environment, PORT: '0' });
+  const { publicUrl, adminUrl } = await running.urls();
+  const created = petstore(environment, 'keys', 'create', '--plan', 'business', '--internal', '--json');
+  const { key } = JSON.parse(created);
+  expect(petstore(environment, 'orders', 'generate', '--count', '5000', '--json')).toBe('{"inserted":5000}\n');
+
+  const listed = await fetch(`${publicUrl}/v1/store/orders`, { headers: { authorization: `Bearer ${key}` } });
+  expect(await listed.json()).toHaveLength(5000);
+  expect(listed.headers.get('x-ratelimit-limit')).toBe('1000');
+  const client = createPetstoreClient({ baseUrl: publicUrl, apiKey: key });
+  const { id } = await client.orders.place.mutate({ petId: 1n, quantity: 1 });
+  let count = 0;
+  for await (const batch of await client.orders.list.query()) count += batch.length;
+  expect(count).toBe(5001);
+  expect(JSON.parse(petstore(environment, 'audit', '--order', `${id}`, '--json'))).toMatchObject([
+    { action: 'order.placed' },
+  ]);
+  expect(await (await fetch(`${publicUrl}/v1/openapi.yaml`)).text()).toMatch(/^openapi: 3\.1/);
+  expect(await (await fetch(`${adminUrl}/readyz`)).json()).toMatchObject({ status: 'ready', limits: 'redis' });
+  expect(await (await fetch(`${adminUrl}/metrics`)).text()).toContain('\npetstore_postgres_up 1\n');
+  expect(petstore(environment, 'migrate', '--status')).toMatch(/^(applied {2}\S+\n)+$/);
+  expect(JSON.parse(petstore(environment, 'orders', 'list', '--json'))).toHaveLength(5001);
+
+  expect(await running.stop()).toEqual({ code: 0, signal: null });
+  expect(running.stderr).toBe('');
+});
+
+test('has every page and file of the reference', async () => {
+  await using database = await createTestDatabase();
+  const environment = { DATABASE_URL: database.url, PORT: '0', LOG_FORMAT: 'json' };
+  await using running = new Program([process.execPath, server()], environment);
+  const { publicUrl } = await running.urls();
+  const found = await crawl(publicUrl, '/docs');
+  expect([...found].filter(([, status]) => status !== 200)).toEqual([]);
+  expect([...found.keys()]).toEqual(
+    expect.arrayContaining([
+      '/docs/errors/order_already_shipped',
+      '/docs/limits',
+      expect.stringMatching(/scalar\/standalone/),
+    ]),
+  );
+});
+
+test.each(['server.js', 'petstore.js'])(
+  '%s says in one line that it needs a database, and a Node that is new',
+  (file) => {
+    const run = (...args: readonly string[]) =>
+      spawnSync(process.execPath, [...args, join(folder, file), 'keys', 'list'], {
+        env: {},
+        cwd: '/',
+        encoding: 'utf8',
+      });
+    const withoutDatabase = run();
+    expect([withoutDatabase.status, withoutDatabase.stdout]).toEqual([2, '']);
+    expect(withoutDatabase.stderr).toMatch(
+      /^(petstore: )?These settings are wrong:\n {2}DATABASE_URL is not set, and there is no embedded database in production; set DATABASE_URL\n$/,
+    );
+    const older = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })`;
+    const onOlderNode = run('--import', `data:text/javascript,${encodeURIComponent(older)}`);
+    expect([onOlderNode.status, onOlderNode.stdout]).toEqual([1, '']);
+    expect(onOlderNode.stderr).toBe('petstore: This is Node 20.20.2, and Node 24 or newer is needed.\n');
+  },
+);
+
+test('stack traces can name the lines that were written', () => {
+  const source = 'apps/server/src/compose.ts';
+  const lineOf = (text: string) => text.split('\n').findIndex((line) => line.includes('async function startServer('));
+  const [chunk = ''] = globSync(join(folder, 'chunks/compose-*.js'));
+  const map = new SourceMap(JSON.parse(readFileSync(`${chunk}.map`, 'utf8')));
+  const origin = map.findOrigin(lineOf(readFileSync(chunk, 'utf8')) + 1, 1);
+  expect(origin).toMatchObject({
+    fileName: `../${source}`,
+    lineNumber: lineOf(readFileSync(join(ROOT, source), 'utf8')) + 1,
+  });
+});
+
+test('comes with its licences, and takes less than 20 MB', () => {
+  const notices = readFileSync(join(folder, 'THIRD-PARTY-NOTICES.txt'), 'utf8');
+  const named = [...notices.matchAll(/^={80}\n(\S+) \S+: (\S+)$/gm)].map(([, name]) => name);
+  expect(named).toEqual(expect.arrayContaining(['pg', 'zod', '@trpc/server', '@scalar/api-reference']));
+  expect(notices).not.toContain('undefined');
+  expect(readFileSync(join(folder, 'LICENSE'), 'utf8')).toMatch(/^MIT License/);
+  const bytes = globSync(join(folder, '**')).reduce((sum, file) => sum + statSync(file).size, 0);
+  expect(bytes).toBeLessThan(20_000_000);
+});
