@@ -9,9 +9,10 @@ interface PackageTestOptions {
   /**
    * The script that runs them. `test:abuse` are files `test/abuse/*.abuse.ts`, one after the other: they measure what
    * heavy use does to a server. `test:faults` are files `test/faults/*.faults.ts`: what callers see while parts of the
-   * service fail. @default 'test'
+   * service fail. `test:deploy` are files `test/deploy/*.deploy.ts`: what is deployed, with the programs that run it.
+   * @default 'test'
    */
-  readonly task?: 'test' | 'test:abuse' | 'test:faults';
+  readonly task?: 'test' | 'test:abuse' | 'test:faults' | 'test:deploy';
 }
 
 const TASKS = {
@@ -27,6 +28,12 @@ const TASKS = {
     reports: 'test-faults-report.json',
     timeoutMs: 600_000,
     fileParallelism: false,
+  },
+  'test:deploy': {
+    include: ['test/deploy/**/*.deploy.ts'],
+    reports: 'test-deploy-report.json',
+    timeoutMs: 120_000,
+    fileParallelism: true,
   },
 } satisfies Record<NonNullable<PackageTestOptions['task']>, object>;
 

@@ -30,6 +30,9 @@ const SERVED: Readonly<Record<string, readonly string[]>> = {
 };
 const SERVED_BY = join(ROOT, 'packages/reference/node_modules');
 
+/** What libraries do without where it is not there: without this a build would take from the workspace what it happens to have. */
+const OPTIONAL = ['dataloader', 'pg-native', 'tinyglobby'];
+
 /**
  * Builds a folder that needs Node and nothing else: `server.js`, and `petstore.js`, the command line.
  *
@@ -57,8 +60,9 @@ async function bundle(folder: string): Promise<readonly OutputChunk[]> {
   const entries = join(import.meta.dirname, 'entries');
   await using bundle = await rolldown({
     input: { server: join(entries, 'server.js'), petstore: join(entries, 'petstore.js') },
+    cwd: ROOT,
     platform: 'node',
-    external: ['pg-native'], // a driver in C++, which pg loads where it is asked to
+    external: OPTIONAL,
     transform: { define: { 'process.env.NODE_ENV': '"production"' } },
     plugins: [withoutEmbeddedServers, readingResources, mappingOwnSources],
     onLog(level, log) {

@@ -24,7 +24,7 @@ if (turboArguments.some((argument) => argument === '--watch' || argument === '-w
   const command = ['pnpm exec turbo watch', task, ...filters].join(' ');
   refuse(`This command runs the tests once. To run them after each change: ${command}`, 2);
 }
-const missing = ensureNeededPrograms();
+const missing = ensureNeededPrograms(task);
 if (missing !== undefined) refuse(missing, 1);
 
 clearReports(ROOT, task);

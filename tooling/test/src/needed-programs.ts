@@ -53,25 +53,46 @@ const testedPostgres = (folder: string): NeededProgram => ({
   elsewhere: 'https://www.postgresql.org/download/',
 });
 
+/** For `test:deploy` alone. */
+const NEEDED_TO_DEPLOY: readonly NeededProgram[] = [
+  { name: 'nginx', programs: ['nginx'], debianPackage: 'nginx-light', elsewhere: '"brew install nginx" (macOS)' },
+  { name: 'HAProxy', programs: ['haproxy'], debianPackage: 'haproxy', elsewhere: '"brew install haproxy" (macOS)' },
+  { name: 'systemd', programs: ['systemd-analyze'], debianPackage: 'systemd', elsewhere: 'a Linux that has it' },
+  {
+    name: 'Docker Compose',
+    programs: ['docker-compose'],
+    debianPackage: 'docker-compose',
+    elsewhere: 'https://docs.docker.com/compose/install/',
+  },
+];
+
 const POSTGRES_FOLDER = process.env['PETSTORE_TEST_POSTGRES'];
-const ALL_NEEDED = POSTGRES_FOLDER ? [...NEEDED, testedPostgres(POSTGRES_FOLDER)] : NEEDED;
+
+const neededBy = (task: string): readonly NeededProgram[] => [
+  ...NEEDED,
+  ...(POSTGRES_FOLDER ? [testedPostgres(POSTGRES_FOLDER)] : []),
+  ...(task === 'test:deploy' ? NEEDED_TO_DEPLOY : []),
+];
 
 /**
  * Makes sure that the programs are there that the tests run. Missing ones are installed from Debian's packages, where that
  * is possible.
  *
+ * @param task what is run
  * @param folders where to look for programs, apt-get among them. @default those of PATH, and the usual ones
  * @returns a message for the user where a program is still missing
  */
-export function ensureNeededPrograms(folders: readonly string[] = FOLDERS): string | undefined {
-  const missing = findMissing(folders);
+export function ensureNeededPrograms(task: string, folders: readonly string[] = FOLDERS): string | undefined {
+  const findMissing = () =>
+    neededBy(task).filter(({ programs }) => !programs.some((program) => isIn(folders, program)));
+  const missing = findMissing();
   if (missing.length === 0) return undefined;
   if (isIn(folders, 'apt-get')) {
     console.error(`Installing by apt-get: ${missing.map(({ name }) => name).join(', ')}.`);
     // The slow update is needed only where an install fails without it.
     if (!missing.every(install) && aptGet('update')) missing.forEach(install);
   }
-  const messages = findMissing(folders).map(
+  const messages = findMissing().map(
     ({ name, programs, debianPackage, elsewhere }) =>
       `The tests need ${name}, and none of ${programs.filter((program) => !program.includes('/')).join(', ')} is on PATH or could be installed.\n` +
       `Install one: "sudo apt-get install ${debianPackage}" (Debian), ${elsewhere}.`,
@@ -80,9 +101,6 @@ export function ensureNeededPrograms(folders: readonly string[] = FOLDERS): stri
 }
 
 const FOLDERS = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/bin', '/usr/sbin', '/usr/local/bin'];
-
-const findMissing = (folders: readonly string[]) =>
-  ALL_NEEDED.filter(({ programs }) => !programs.some((program) => isIn(folders, program)));
 
 const isIn = (folders: readonly string[], program: string) =>
   program.includes('/') ? existsSync(program) : folders.some((folder) => existsSync(join(folder, program)));

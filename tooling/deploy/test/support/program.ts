@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { endWithTestRun } from '@petstore/testing';
 
-interface Exit {
+export interface Exit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
@@ -53,7 +53,11 @@ export class Program implements AsyncDisposable {
     return this.exited;
   }
 
+  get isRunning(): boolean {
+    return this.process.exitCode === null && this.process.signalCode === null;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.process.exitCode === null && this.process.signalCode === null) await this.stop();
+    if (this.isRunning) await this.stop();
   }
 }

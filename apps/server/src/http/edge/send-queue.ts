@@ -37,7 +37,7 @@ const CONNECTION = /^ *\d+: [\dA-F]+:([\dA-F]{4}) ([\dA-F]+:[\dA-F]{4}) [\dA-F]{
 
 async function readQueues(): Promise<ReadonlyMap<string, number>> {
   const queues = new Map<string, number>();
-  for (const file of ['/proc/net/tcp', '/proc/net/tcp6']) {
+  for (const file of ['/proc/self/net/tcp', '/proc/self/net/tcp6']) {
     const text = await readFile(file, 'latin1').catch(() => ''); // no Linux, or no IPv6
     for (const [, localPort, remote, queue = '0'] of text.matchAll(CONNECTION)) {
       queues.set(`${localPort} ${remote}`, Number.parseInt(queue, 16));
