@@ -11,6 +11,7 @@ export function logPrintedLines(logger: Logger): void {
   }
   console.log = console.info;
   console.trace = console.error;
+  console.dir = (value) => logger.info({ value }, 'printed'); // spans, with OTEL_TRACES_EXPORTER=console
   process.removeAllListeners('warning'); // Node's own listener prints them
   process.on('warning', ({ name, message, stack }) => logger.warn({ warning: name, stack }, message));
 }

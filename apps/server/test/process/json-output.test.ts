@@ -13,6 +13,7 @@ const CHATTY = `data:text/javascript,${encodeURIComponent(`
   setTimeout(() => {
     console.error('[library] %s was lost', 'a connection');
     console.log('a remark');
+    console.dir({ an: ['object'] });
     process.emitWarning('it is deprecated', 'DeprecationWarning', 'DEP0001');
   }, 700);
 `)}`;
@@ -39,6 +40,7 @@ describe('with LOG_FORMAT=json every line of both outputs is JSON', () => {
       expect.objectContaining({ level: 'error', msg: '[library] a connection was lost', time: expect.any(String) }),
     );
     expect(lines).toContainEqual(expect.objectContaining({ level: 'info', msg: 'a remark' }));
+    expect(lines).toContainEqual(expect.objectContaining({ value: { an: ['object'] } }));
     expect(lines).toContainEqual(
       expect.objectContaining({ level: 'warn', msg: 'it is deprecated', warning: 'DeprecationWarning' }),
     );
