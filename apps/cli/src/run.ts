@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { type Actor, actor, StorageUnavailableError } from '@petstore/domain';
-import { ImportConflictError, SchemaError } from '@petstore/persistence';
+import { BackupError, ImportConflictError, SchemaError } from '@petstore/persistence';
 import { type Environment, RuntimeError, readStorageSettings, SettingsError } from '@petstore/runtime';
 import { CommanderError } from 'commander';
 import { ImportRejectedError } from './commands/import-command.ts';
@@ -113,6 +113,7 @@ function reportError(error: unknown, output: Output): ExitCode {
 }
 
 const EXPECTED = [
+  BackupError,
   CommandError,
   ImportConflictError,
   RuntimeError,

@@ -154,7 +154,7 @@ describe('a file that is there', () => {
     symlinkSync(other, `${path}.planted.partial`);
     writeFileSync(`${path}.left.partial`, 'half');
     for (const runId of ['planted', 'left']) {
-      const failed = replaceFile(path, (write) => write('orders'), runId);
+      const failed = replaceFile(path, (write) => write('orders'), { runId });
       await expect(failed).rejects.toThrow(/safe\.ndjson cannot be written: .*there already/);
     }
     expect(readFileSync(other, 'utf8')).toBe('as it was');

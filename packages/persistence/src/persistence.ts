@@ -2,6 +2,7 @@ import type { ApiKeyStore } from '@petstore/domain';
 import type { ApiKeyAdministration } from './administration/api-key-administration.ts';
 import { type AuditTrail, createAuditTrail } from './administration/audit-trail.ts';
 import { openApiKeyAdministration } from './administration/open-api-key-administration.ts';
+import { type BackupStore, createBackupStore } from './backup/backup-store.ts';
 import { SHORT_STATEMENT_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from './connection-config.ts';
 import { DatabaseServers, type OpenOptions } from './connections/database-servers.ts';
 import type { SessionSettings } from './connections/session.ts';
@@ -30,6 +31,7 @@ export interface Persistence extends AsyncDisposable {
   readonly keyAdministration: ApiKeyAdministration;
   readonly audit: AuditTrail;
   readonly migrations: Migrations;
+  readonly backups: BackupStore;
   /** Where long lists have been read; `undefined` where there is no replica. */
   readonly replica: { readonly report: ReplicaReport } | undefined;
   /** The connections to the primary as they are at this moment. */
@@ -146,6 +148,7 @@ export function openPersistence({
   const keyAdministration = openApiKeyAdministration(servers);
   const eventReads = pool('events', EVENT_CONNECTIONS, { forWrites: true });
   const events = createOrderEventStore(eventReads);
+  const migrations = createMigrations(servers, pools.reads);
 
   const close = async () => {
     pulse.close();
@@ -159,7 +162,8 @@ export function openPersistence({
     apiKeys: createApiKeyStore(pools),
     keyAdministration,
     audit: createAuditTrail(servers, pools.writes),
-    migrations: createMigrations(servers, pools.reads),
+    migrations,
+    backups: createBackupStore(servers, migrations),
     replica,
     pools: () => POOL_NAMES.map((name) => reportOf(name, name === 'events' ? eventReads : pools[name])),
     ping: () => ping(pools),

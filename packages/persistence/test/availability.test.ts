@@ -14,7 +14,9 @@ import {
 import { createTestDatabase, type PrivateServer, startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { END_LINE, encodeHeader } from '../src/backup/backup-header.ts';
 import { describeStorageFailure, openPersistence, type Persistence } from '../src/index.ts';
+import { MIGRATION_NAMES } from '../src/schema/migration-names.ts';
 import { ALL_FIELDS, collect, NOBODY, NOW, newOrder, numbered, pendingOrder } from './support.ts';
 
 type Way = (persistence: Persistence) => Promise<unknown>;
@@ -38,6 +40,11 @@ const WAYS = {
   'migrations.drift': ({ migrations }) => migrations.drift(),
   'migrations.prepare': ({ migrations }) => migrations.prepare({ mayMigrate: false }),
   'migrations.migrate': ({ migrations }) => migrations.migrate(),
+  'backups.save': async ({ backups }) => {
+    await using backup = await backups.save({ madeBy: 'test', now: NOW });
+    await collect(backup.text);
+  },
+  'backups.restore': ({ backups }) => backups.restore(textOfEmptyBackup(), { mayMigrate: false }),
   'orders.applyCommand': ({ orders }) => orders.applyCommand(orderId(1n), 'cancel', NOW, SERVICE_ORIGIN),
   'orders.insertOrder': ({ orders }) => orders.insertOrder(newOrder(), SERVICE_ORIGIN),
   'orders.findOrder': ({ orders }) => orders.findOrder(orderId(1n)),
@@ -49,6 +56,7 @@ const WAYS = {
   'orders.generateOrders': ({ orders }) => orders.generateOrders({ count: 1, seed: 1, now: NOW }),
   'pets.findPet': ({ pets }) => pets.findPet(petId(1n)),
   'pets.importPets': ({ pets }) => pets.importPets(numbered([{ id: petId(1n), name: 'Rex' }])),
+  'pets.listPets': ({ pets }) => collect(pets.listPets()),
   'apiKeys.findSecret': ({ apiKeys }) => apiKeys.findSecret(new Uint8Array(32)),
   'apiKeys.markKeyUsed': ({ apiKeys }) => apiKeys.markKeyUsed(NOBODY, NOW),
   'keyAdministration.createKey': ({ keyAdministration }) =>
@@ -74,6 +82,13 @@ const WAYS = {
   },
   'events.deleteExpired': ({ events }) => events.deleteExpired(NOW, NOW, new AbortController().signal),
 } satisfies Record<WayName | `orders.listOrders().${keyof OrderListing & string}` | 'orders.findOrders, a search', Way>;
+
+async function* textOfEmptyBackup(): AsyncGenerator<Uint8Array> {
+  const [nothing, schema] = [new Map(), MIGRATION_NAMES[0]];
+  const header = { madeBy: 'test', madeAt: NOW, schema, rows: nothing, nextIds: nothing, eventsDeletedThrough: 0n };
+  yield Buffer.from(`${encodeHeader(header)}\n${END_LINE}\n`);
+}
+
 const ways = Object.entries<Way>(WAYS);
 
 /** Nobody listens there, and nobody is given it. */
@@ -165,7 +180,7 @@ describe('a PostgreSQL that goes away', () => {
     for (const [, way] of ways) await expect(way(persistence)).rejects.toThrow(StorageUnavailableError);
     await server.restart();
     for (const [name, way] of ways) {
-      if (!name.includes('import')) await way(persistence);
+      if (!/import|restore/.test(name)) await way(persistence); // there are orders already
     }
     await useAllConnections();
   });

@@ -1,13 +1,10 @@
-import { constants, createReadStream, openSync, type Stats, statSync } from 'node:fs';
-import { Socket } from 'node:net';
 import { resolve } from 'node:path';
-import { describeFileError } from '@petstore/runtime';
 import type { Command } from 'commander';
 import type { JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
-import { CommandError } from '../errors.ts';
 import { type ImportFileOptions, type ImportKind, type ImportReport, importFile } from '../import/import-file.ts';
 import type { RecordShape } from '../import/read-records.ts';
+import { readInputFile, sizeOf } from '../input-file.ts';
 import { Progress } from '../progress.ts';
 import type { Session } from '../session.ts';
 
@@ -113,27 +110,4 @@ class ImportSource {
   }
 }
 
-function openFile(path: string): ImportSource {
-  const stats = findStats(path);
-  return new ImportSource(readFile(path, stats?.isFIFO() === true), stats?.isFile() ? stats.size : undefined);
-}
-
-function findStats(path: string): Stats | undefined {
-  try {
-    return statSync(path);
-  } catch {
-    return undefined; // reading says what is wrong
-  }
-}
-
-async function* readFile(path: string, isPipe: boolean): AsyncGenerator<Uint8Array> {
-  try {
-    yield* isPipe ? openPipe(path) : createReadStream(path, { highWaterMark: 1 << 18 });
-  } catch (error) {
-    throw new CommandError(`${path} cannot be read: ${describeFileError(error)}`, { cause: error });
-  }
-}
-
-/** As `<(zcat orders.gz)` is one. A process that reads one as a file cannot end before something is written to it. */
-const openPipe = (path: string): Socket =>
-  new Socket({ fd: openSync(path, constants.O_RDONLY | constants.O_NONBLOCK), readable: true, writable: false });
+const openFile = (path: string): ImportSource => new ImportSource(readInputFile(path), sizeOf(path));

@@ -1,14 +1,14 @@
 import { randomInt } from 'node:crypto';
-import { resolve } from 'node:path';
-import { ORDER_STATUSES, type Order, type OrderStatus } from '@petstore/domain';
+import { ORDER_STATUSES, type Order, type OrderListing, type OrderStatus } from '@petstore/domain';
 import { SEED_MAX } from '@petstore/persistence';
 import { type Command, Option } from 'commander';
 import { type ActorFlag, actorOption, integerParser, type JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
-import { ORDER_FORMATS, orderTable, type WriteOptions, writeOrders } from '../export/order-formats.ts';
-import { describeUnfinished, replaceFile } from '../export/output-file.ts';
+import { ORDER_FORMATS, orderTable } from '../export/order-formats.ts';
 import { ORDER_SHAPE, readOrder } from '../import/read-order.ts';
 import { Progress } from '../progress.ts';
+import type { Session } from '../session.ts';
+import { addExportOptions, type ExportFlags, printRecords, runExport } from './export-command.ts';
 import { addImportOptions, type ImportFlags, runImport } from './import-command.ts';
 
 const COUNT_MAX = 1_000_000_000;
@@ -25,9 +25,7 @@ interface ListFlags extends JsonFlag {
   readonly status?: OrderStatus;
 }
 
-interface ExportFlags extends ListFlags {
-  readonly format?: 'ndjson' | 'csv';
-}
+interface ExportOrdersFlags extends ExportFlags, ListFlags {}
 
 const statusOption = () => new Option('--status <status>', 'Only orders with this status').choices(ORDER_STATUSES);
 
@@ -49,18 +47,11 @@ export function addOrdersCommands(program: Command, context: CommandContext): vo
     .description('List orders')
     .addOption(statusOption())
     .action((flags: ListFlags) => listOrders(context, flags));
-  orders
-    .command('export')
-    .description('Export orders to a file that can be imported')
-    .argument('<FILE>', 'File to write; - writes to standard output')
+  addExportOptions(orders.command('export').description('Export orders to a file that can be imported'))
     .addOption(statusOption())
-    .addOption(
-      new Option('--format <format>', 'Format (default: csv for names that end in .csv, else ndjson)').choices([
-        'ndjson',
-        'csv',
-      ]),
-    )
-    .action((file: string, flags: ExportFlags) => exportOrders(context, file, flags));
+    .action((file: string, flags: ExportOrdersFlags) =>
+      runExport<Order>(context, file, flags, { list: lister(flags), formats: ORDER_FORMATS }),
+    );
 }
 
 function importOrders(context: CommandContext, file: string, flags: ImportOrdersFlags) {
@@ -102,50 +93,21 @@ async function generateOrders(context: CommandContext, flags: GenerateFlags) {
 
 const generatedText = (count: number): string => `${count.toLocaleString('en')} generated.`;
 
-async function listOrders(context: CommandContext, { status, json }: ListFlags) {
-  const { output } = context;
-  if (json) return void (await printOrders(context, ORDER_FORMATS.array, status));
-  const count = await printOrders(context, orderTable(output.columns, context.clock()), status);
-  if (count === 0) output.message(status === undefined ? 'No orders.' : `No ${status} orders.`);
+async function listOrders(context: CommandContext, flags: ListFlags) {
+  const { output, clock } = context;
+  const { status, json } = flags;
+  const format = json ? ORDER_FORMATS.array : orderTable(output.columns, clock());
+  const count = await printRecords(context, lister(flags), format);
+  if (count === 0 && !json) output.message(status === undefined ? 'No orders.' : `No ${status} orders.`);
 }
 
-async function exportOrders(context: CommandContext, file: string, { status, format, json }: ExportFlags) {
-  const { output, interruption, userFolder, withSession } = context;
-  const written = ORDER_FORMATS[format ?? (file.toLowerCase().endsWith('.csv') ? 'csv' : 'ndjson')];
-  if (file === '-') return void (await printOrders(context, json ? ORDER_FORMATS.array : written, status));
-  const path = resolve(userFolder, file);
-  const progress = new Progress(output, 'exported');
-  interruption.leaves(describeUnfinished(path));
-  const exported = await withSession(async ({ persistence }) => {
-    const count = await replaceFile(path, (write) =>
-      writeOrders(persistence.orders.listOrders(), {
-        format: written,
-        ...(status && { status }),
-        write,
-        onProgress: (count) => progress.advance(count),
-      }),
-    );
-    interruption.leaves(exportedText(count, path));
-    return count;
-  });
-  if (json) await output.writeJson({ exported });
-  else await output.write(`${exportedText(exported, path)}\n`);
-}
+const lister =
+  ({ status }: ListFlags) =>
+  ({ persistence }: Session): AsyncIterable<readonly Order[]> => {
+    const all = persistence.orders.listOrders();
+    return status === undefined ? all : ordersWith(status, all);
+  };
 
-const exportedText = (count: number, path: string): string => `${count.toLocaleString('en')} exported to ${path}`;
-
-/** @returns how many there were */
-function printOrders(
-  { output, interruption, withSession }: CommandContext,
-  format: WriteOptions['format'],
-  status: OrderStatus | undefined,
-): Promise<number> {
-  interruption.leaves('The output is incomplete.');
-  return withSession(({ persistence }) =>
-    writeOrders(persistence.orders.listOrders(), {
-      format,
-      ...(status && { status }),
-      write: (text) => output.write(text),
-    }),
-  );
+async function* ordersWith(status: OrderStatus, listing: OrderListing): AsyncGenerator<readonly Order[]> {
+  for await (const batch of listing) yield batch.filter((order) => order.status === status);
 }

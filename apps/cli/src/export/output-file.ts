@@ -7,39 +7,48 @@ import { CommandError } from '../errors.ts';
 
 const REASONS = { EEXIST: 'its unfinished file is there already' };
 
+interface FileOptions {
+  /**
+   * Names the file that is written first, `PATH.<runId>.partial`. It is unique to this export, and never written to where it
+   * exists, as a planted link would. @default a random one
+   */
+  readonly runId?: string;
+  /** Who may read and write it, less what the umask takes away. @default everybody */
+  readonly mode?: number;
+}
+
 /**
- * Writes a file as a stream, and replaces what was there in one step at the end: a failed export leaves no partial file.
- * A link, a device or a pipe is written to directly.
+ * Writes a file as a stream, and replaces what was there in one step at the end: an export that fails, or is ended by a
+ * signal, leaves no partial file. A link, a device or a pipe is written to directly.
  *
- * @param runId names the file that is written first, `PATH.<runId>.partial`. It is unique to this export, and never
- *   written to where it exists, as a planted link would. @default a random one
  * @throws CommandError where the file cannot be written
  */
 export async function replaceFile<Value>(
   path: string,
-  produce: (write: (text: string) => Promise<void>) => Promise<Value>,
-  runId: string = randomUUID(),
+  produce: (write: (chunk: string | Uint8Array) => Promise<void>) => Promise<Value>,
+  { runId = randomUUID(), mode = 0o666 }: FileOptions = {},
 ): Promise<Value> {
   const isReplaced = isPlainOrAbsent(path);
   const target = isReplaced ? `${path}.${runId}.partial` : path;
-  const stream = createWriteStream(target, { flags: isReplaced ? 'wx' : 'w' });
+  const explain = (error: unknown) =>
+    new CommandError(`${path} cannot be written: ${describeFileError(error, REASONS)}`, { cause: error });
+  // What replaces a file is on the disk before it does.
+  const stream = createWriteStream(target, { flags: isReplaced ? 'wx' : 'w', mode, flush: isReplaced });
+  await once(stream, 'open').catch((error: unknown) => {
+    throw explain(error);
+  });
+  const remove = () => {
+    stream.destroy();
+    if (isReplaced) rmSync(target, { force: true });
+  };
+  process.once('exit', remove);
   let failure: unknown;
   stream.on('error', (error) => {
     failure = error;
   });
-  let isOurs = false;
-  stream.once('open', () => {
-    isOurs = isReplaced;
-  });
-  const removePartial = () => {
-    if (isOurs) rmSync(target, { force: true });
-  };
-  process.once('exit', removePartial); // a signal ends the process
-  const explain = (error: unknown) =>
-    new CommandError(`${path} cannot be written: ${describeFileError(error, REASONS)}`, { cause: error });
   try {
-    const value = await produce(async (text) => {
-      if (failure === undefined && !stream.write(text)) await once(stream, 'drain').catch(() => {});
+    const value = await produce(async (chunk) => {
+      if (failure === undefined && !stream.write(chunk)) await once(stream, 'drain').catch(() => {});
       if (failure !== undefined) throw explain(failure);
     });
     stream.end();
@@ -49,11 +58,10 @@ export async function replaceFile<Value>(
     if (isReplaced) renameSync(target, path);
     return value;
   } catch (error) {
-    stream.destroy();
-    removePartial();
+    remove();
     throw error;
   } finally {
-    process.off('exit', removePartial);
+    process.off('exit', remove);
   }
 }
 

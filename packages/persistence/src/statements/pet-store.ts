@@ -1,6 +1,7 @@
 import { type Pet, type PetRepository, petId } from '@petstore/domain';
 import { type ImportOptions, type ImportResult, type ImportSource, importRows } from '../bulk/import-rows.ts';
 import { PET_TARGET } from '../bulk/import-targets.ts';
+import { listPets } from '../bulk/list-pets.ts';
 import type { DatabaseServers } from '../connections/database-servers.ts';
 import type { ConnectionPools } from './pipelined-connections.ts';
 import { prepareStatement, runStatement } from './pipelined-query.ts';
@@ -8,6 +9,12 @@ import { prepareStatement, runStatement } from './pipelined-query.ts';
 export interface PetStore extends PetRepository {
   /** As `OrderStore.importOrders`. */
   importPets(pets: ImportSource<Pet>, options?: ImportOptions): Promise<ImportResult>;
+  /**
+   * All pets of one moment, in batches, ascending by id.
+   *
+   * @throws StorageUnavailableError
+   */
+  listPets(): AsyncIterable<readonly Pet[]>;
 }
 
 const FIND_PET = prepareStatement<readonly [id: string, name: string]>(
@@ -22,4 +29,5 @@ export const createPetStore = (servers: DatabaseServers, { reads }: ConnectionPo
     return row && { id: petId(BigInt(row[0])), name: row[1] };
   },
   importPets: (pets, options = {}) => importRows(servers, PET_TARGET, pets, options),
+  listPets: () => listPets(servers),
 });

@@ -1,0 +1,70 @@
+import { resolve } from 'node:path';
+import { type Command, Option } from 'commander';
+import type { JsonFlag } from '../arguments.ts';
+import type { CommandContext } from '../context.ts';
+import { describeUnfinished, replaceFile } from '../export/output-file.ts';
+import { type RecordFormat, writeRecords } from '../export/record-formats.ts';
+import { Progress } from '../progress.ts';
+import type { Session } from '../session.ts';
+
+/** What can be imported again. */
+const FILE_FORMATS = ['ndjson', 'csv'] as const;
+
+type FileFormat = (typeof FILE_FORMATS)[number];
+
+export interface ExportFlags extends JsonFlag {
+  readonly format?: FileFormat;
+}
+
+/** Adds the argument and the option of {@link ExportFlags}. */
+export const addExportOptions = (command: Command): Command =>
+  command
+    .argument('<FILE>', 'File to write; - writes to standard output')
+    .addOption(
+      new Option('--format <format>', 'Format (default: csv for names that end in .csv, else ndjson)').choices(
+        FILE_FORMATS,
+      ),
+    );
+
+/** Where the records of a kind come from, and how they are written. */
+export interface ExportKind<Value> {
+  readonly list: (session: Session) => AsyncIterable<readonly Value[]>;
+  /** `array` is one JSON value. */
+  readonly formats: Readonly<Record<FileFormat | 'array', RecordFormat<Value>>>;
+}
+
+/** Exports records to a file, and says how many; or to standard output. */
+export async function runExport<Value>(
+  context: CommandContext,
+  file: string,
+  { format = file.toLowerCase().endsWith('.csv') ? 'csv' : 'ndjson', json }: ExportFlags,
+  { list, formats }: ExportKind<Value>,
+): Promise<void> {
+  if (file === '-') return void (await printRecords(context, list, formats[json ? 'array' : format]));
+  const { output, interruption, userFolder, withSession } = context;
+  const path = resolve(userFolder, file);
+  const progress = new Progress(output, 'exported');
+  const onProgress = (count: number) => progress.advance(count);
+  interruption.leaves(describeUnfinished(path));
+  const exported = await withSession(async (session) => {
+    const count = await replaceFile(path, (write) =>
+      writeRecords(list(session), formats[format], { write, onProgress }),
+    );
+    interruption.leaves(exportedText(count, path));
+    return count;
+  });
+  if (json) await output.writeJson({ exported });
+  else await output.write(`${exportedText(exported, path)}\n`);
+}
+
+const exportedText = (count: number, path: string): string => `${count.toLocaleString('en')} exported to ${path}`;
+
+/** Writes records to standard output. @returns how many there were */
+export function printRecords<Value>(
+  { output, interruption, withSession }: CommandContext,
+  list: ExportKind<Value>['list'],
+  format: RecordFormat<Value>,
+): Promise<number> {
+  interruption.leaves('The output is incomplete.');
+  return withSession((session) => writeRecords(list(session), format, { write: (text) => output.write(text) }));
+}
