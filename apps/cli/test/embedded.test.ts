@@ -1,10 +1,13 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { createTemporaryFolder } from '@petstore/testing';
+import { hashApiKeyText } from '@petstore/domain';
+import { openPersistence } from '@petstore/persistence';
+import { createTemporaryFolder, createTestDatabase } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { petstore, petstoreProcess, spawnPetstore } from './support.ts';
+import { expectKey, petstore, petstoreProcess, spawnPetstore } from './support.ts';
 
 // Without DATABASE_URL: the database below DATA_DIR, which a command runs itself where no server does. Making one takes
 // seconds, so the tests share it: each begins with no database running and ends so.
@@ -84,6 +87,27 @@ describe('a command that is broken off', () => {
     await expect.poll(isRunning, { timeout: 25_000 }).toBe(false);
     expect(await countOrders()).toBe(before);
   });
+});
+
+test('all of it is moved to another PostgreSQL by one command line', async () => {
+  await using target = await createTestDatabase();
+  const key = expectKey(await call('keys', 'create', '--plan', 'business', '--name', 'till'));
+  writeFileSync(join(dataFolder, 'demo-keys.json'), `[{"id":"${key.id}","plan":"business","text":"${key.key}"}]`);
+  const petstore = `'${process.execPath}' '${join(import.meta.dirname, '../src/main.js')}'`;
+  const move = spawn('/bin/sh', ['-c', `${petstore} backup - | DATABASE_URL='${target.url}' ${petstore} restore -`], {
+    env: { PATH: process.env['PATH'], DATA_DIR: dataFolder },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [printed, messages, closed] = [text(move.stdout), text(move.stderr), once(move, 'close')];
+  expect(await closed).toEqual([0, null]);
+  const orders = await countOrders();
+  expect(orders).toBeGreaterThan(0);
+  expect(await printed).toMatch(new RegExp(`^${orders} orders, 0 pets, 1 key and ${orders} events restored from `));
+  expect(await messages).toBe(`The demo keys are in it: revoke them where others reach the service (${key.id}).\n`);
+  expect(isRunning()).toBe(false);
+  await using persistence = openPersistence({ databaseUrl: target.url });
+  const found = await persistence.apiKeys.findSecret(hashApiKeyText(key.key));
+  expect(found?.key).toMatchObject({ id: key.id, name: 'till', lastingPlan: { name: 'business' } });
 });
 
 test('a folder that cannot be written is one clear line', async () => {

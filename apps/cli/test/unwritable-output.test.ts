@@ -45,6 +45,8 @@ describe.each(OUTPUTS)('an output that cannot be written ($flags) ends a command
     ['orders list'],
     ['orders list --json'],
     ['orders export -'],
+    ['pets export -'],
+    ['backup -'],
     ['orders import - --json'],
     ['migrate --status'],
   ])('petstore %s', async (line) => {
