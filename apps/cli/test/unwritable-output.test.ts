@@ -45,7 +45,7 @@ describe.each(OUTPUTS)('an output that cannot be written ($flags) ends a command
     ['orders list'],
     ['orders list --json'],
     ['orders export -'],
-    ['pets export -'],
+    ['pets export - --json'],
     ['backup -'],
     ['orders import - --json'],
     ['migrate --status'],

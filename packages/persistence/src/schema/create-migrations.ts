@@ -2,7 +2,12 @@ import { StorageUnavailableError } from '@petstore/domain';
 import type { DatabaseServers } from '../connections/database-servers.ts';
 import { prepareStatement, type QuerySender, runStatement } from '../statements/pipelined-query.ts';
 import { MIGRATION_NAMES, MIGRATIONS_TABLE } from './migration-names.ts';
-import { LackingMigrationsError, NewerDatabaseError, toSchemaError } from './schema-error.ts';
+import {
+  LackingMigrationsError,
+  NewerDatabaseError,
+  toSchemaError,
+  toUnreadableMigrationsError,
+} from './schema-error.ts';
 
 /** Which migrations a database has seen, in order. */
 export interface MigrationStatus {
@@ -103,7 +108,7 @@ async function listApplied(reads: QuerySender) {
     return await runStatement(reads, LIST_APPLIED, []);
   } catch (error) {
     if (error instanceof StorageUnavailableError && isMissingTable(error.cause)) return [];
-    throw toSchemaError(error);
+    throw toUnreadableMigrationsError(error);
   }
 }
 

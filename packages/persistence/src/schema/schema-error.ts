@@ -39,15 +39,38 @@ class FailedMigrationError extends SchemaError {
   }
 }
 
+/** PostgreSQL does not let us see what was migrated: the role may not read it, or another program has a table of that name. */
+class UnreadableMigrationsError extends SchemaError {
+  override readonly name = 'UnreadableMigrationsError';
+
+  constructor(reason: string, cause: unknown) {
+    super(`which migrations the database has cannot be read: ${reason}`, { cause });
+  }
+}
+
 /** What PostgreSQL's errors have as their code, and none of ours; the system's names, such as EPERM, have no digit. */
 const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/;
 
-/** Says in one line what PostgreSQL refused. What else went wrong, such as a defect of ours, stays as it is. */
+/** Says in one line what PostgreSQL refused of a migration. What else went wrong, such as a defect of ours, stays as it is. */
 export function toSchemaError(error: unknown): unknown {
-  if (error instanceof StorageUnavailableError) return error;
+  const said = refusalOf(error);
+  return said === undefined ? error : new FailedMigrationError(said.message, error);
+}
+
+/** The same where the migrations are only looked at. */
+export function toUnreadableMigrationsError(error: unknown): unknown {
+  const said = refusalOf(error);
+  if (said === undefined) return error;
+  const isForbidden = 'code' in said && said.code === INSUFFICIENT_PRIVILEGE;
+  return new UnreadableMigrationsError(isForbidden ? `${said.message}; grant select on it` : said.message, error);
+}
+
+const INSUFFICIENT_PRIVILEGE = '42501';
+
+function refusalOf(error: unknown): Error | undefined {
+  if (error instanceof StorageUnavailableError) return undefined;
   const said = innermostOf(error);
-  const isRefusal = said instanceof Error && 'code' in said && SQLSTATE.test(String(said.code));
-  return isRefusal ? new FailedMigrationError(said.message, error) : error;
+  return said instanceof Error && 'code' in said && SQLSTATE.test(String(said.code)) ? said : undefined;
 }
 
 /** The ORM puts its own words, and the whole statement, around what PostgreSQL itself has said. */
