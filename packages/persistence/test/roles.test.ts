@@ -1,0 +1,124 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { actor, generateApiKeyId, type IdempotencyKey, orderId, SERVICE_ORIGIN } from '@petstore/domain';
+import { createTestDatabase } from '@petstore/testing';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openPersistence, type Persistence } from '../src/index.ts';
+import { collect, NOBODY, NOW, newOrder, runSql } from './support.ts';
+import { WAYS, type Way } from './ways.ts';
+
+// The statements that operators are told to run, on roles and a database of the test's own.
+
+const document = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
+const blockThatBegins = (statement: string) => {
+  const block = document.split('```sql\n').find((text) => text.startsWith(statement));
+  if (block === undefined) throw new Error(`docs/operations.md has no block that begins with ${statement}`);
+  return block.slice(0, block.indexOf('```')).replaceAll(/\bpetstore_\w+/g, ownName);
+};
+
+const suffix = randomUUID().replaceAll('-', '');
+const ownName = (role: string) => `${role}_${suffix}`;
+const ROLES = ['petstore_owner', 'petstore_server', 'petstore_backup'] as const;
+
+const resources = new AsyncDisposableStack();
+let open: (role: (typeof ROLES)[number]) => { readonly url: string; readonly persistence: Persistence };
+let owner: ReturnType<typeof open>;
+let server: ReturnType<typeof open>;
+let backup: ReturnType<typeof open>;
+beforeAll(async () => {
+  const { url } = resources.use(await createTestDatabase());
+  const name = new URL(url).pathname.slice(1);
+  const roles = ROLES.map(ownName);
+  const asSuperuser = (text: string) => runSql(url, text);
+  // The database is there already, and belongs to somebody else.
+  await asSuperuser(
+    blockThatBegins('create role').replace('create database shop owner', `alter database ${name} owner to`),
+  );
+  for (const role of roles) await asSuperuser(`alter role ${role} password 'secret'`);
+  resources.defer(async () => {
+    await asSuperuser(`alter database ${name} owner to current_user; drop owned by ${roles}; drop role ${roles}`);
+  });
+  open = (role) => {
+    const own = Object.assign(new URL(url), { username: ownName(role), password: 'secret' });
+    return { url: own.href, persistence: resources.use(openPersistence({ databaseUrl: own.href })) };
+  };
+  [owner, server, backup] = [open('petstore_owner'), open('petstore_server'), open('petstore_backup')];
+  await owner.persistence.migrations.migrate();
+  await runSql(owner.url, blockThatBegins('grant select on schema_migrations'));
+});
+afterAll(() => resources.disposeAsync());
+
+const isOfServers = (name: string) => !['migrations.migrate', 'backups.restore', 'backups.save'].includes(name);
+
+test.each(Object.entries<Way>(WAYS).filter(([name]) => isOfServers(name)))(
+  'the role of servers is enough for %s',
+  async (_, way) => void (await way(server.persistence)),
+);
+
+test('the role of servers is enough for what is rare: repeated calls, ids that are taken, old events, rotated keys', async () => {
+  const { orders, events, keyAdministration } = server.persistence;
+  const by = (key: string) => ({ actor: actor('key', NOBODY), idempotencyKey: key as IdempotencyKey }); // it has its form
+  for (let i = 0; i < 2; i++) {
+    const placed = await orders.insertOrder(newOrder(), by('place'));
+    await orders.applyCommand(placed.id, 'ship', NOW, by('ship'));
+  }
+  await runSql(
+    owner.url,
+    `insert into orders (id, pet_id, quantity, status, complete, placed_at)
+     select i, 1, 1, 'pending', false, now() from generate_series(100, 5000) i; select setval('orders_id_seq', 100)`,
+  );
+  expect((await orders.insertOrder(newOrder(), SERVICE_ORIGIN)).id).toBe(5_001n);
+  const later = new Date(NOW.getTime() + 1e9);
+  expect(await events.deleteExpired(later, later, AbortSignal.timeout(20_000))).toBeGreaterThan(0);
+  const id = generateApiKeyId(randomBytes);
+  const key = { id, name: 'a key', kind: 'external', plan: { name: 'free' }, createdAt: NOW } as const;
+  await keyAdministration.createKey(key, randomBytes(32));
+  for (let i = 0; i < 3; i++) {
+    await keyAdministration.rotateKey(id, { secretHash: randomBytes(32), now: NOW, overlapEndsAt: NOW });
+  }
+  await keyAdministration.setPlan(id, { name: 'pro' }, NOW);
+});
+
+test.each([
+  'delete from orders',
+  'truncate orders',
+  'delete from api_keys',
+  'delete from key_events',
+  'update key_events set actor = actor',
+  'update order_events set actor = actor',
+  'update pets set name = name',
+  'create table mine (id int)',
+  'drop table pets',
+])('the role of servers may not: %s', async (statement) => {
+  await expect(runSql(server.url, statement)).rejects.toMatchObject({ code: '42501' });
+});
+
+test('the role of backups can save everything and list orders, and change nothing', async () => {
+  const { backups, orders } = backup.persistence;
+  await using saved = await backups.save({ madeBy: 'test', now: NOW });
+  expect(saved.header.rows.get('orders')).toBeGreaterThan(0);
+  await collect(saved.text);
+  expect(await collect(orders.listOrders())).not.toEqual([]);
+  await expect(orders.applyCommand(orderId(1n), 'cancel', NOW, SERVICE_ORIGIN)).rejects.toMatchObject({
+    code: '42501',
+  });
+  await expect(runSql(backup.url, 'delete from pets')).rejects.toMatchObject({ code: '42501' });
+});
+
+test('the owner can restore what the role of backups has saved', async () => {
+  const text: Uint8Array[] = [];
+  {
+    await using saved = await backup.persistence.backups.save({ madeBy: 'test', now: NOW });
+    text.push(...(await collect(saved.text)));
+  }
+  const [before] = await collect(server.persistence.orders.listOrders());
+  await runSql(
+    owner.url,
+    'truncate orders, pets, api_keys, api_key_secrets, order_events, key_events, idempotency_keys restart identity',
+  );
+  async function* given() {
+    yield* text;
+  }
+  await owner.persistence.backups.restore(given(), { mayMigrate: true });
+  expect((await collect(server.persistence.orders.listOrders()))[0]).toEqual(before);
+});

@@ -1,0 +1,76 @@
+import { randomBytes } from 'node:crypto';
+import { generateApiKeyId, type OrderListing, orderId, petId, SERVICE_ACTOR, SERVICE_ORIGIN } from '@petstore/domain';
+import { END_LINE, encodeHeader } from '../src/backup/backup-header.ts';
+import type { Persistence } from '../src/index.ts';
+import { MIGRATION_NAMES } from '../src/schema/migration-names.ts';
+import { ALL_FIELDS, collect, NOBODY, NOW, newOrder, numbered, pendingOrder } from './support.ts';
+
+export type Way = (persistence: Persistence) => Promise<unknown>;
+
+/** `ping`, and `orders.insertOrder`, for all that the door offers. */
+type WayName = Exclude<
+  {
+    [Part in Exclude<keyof Persistence & string, 'close' | 'pools'>]: Persistence[Part] extends (
+      ...args: never[]
+    ) => unknown
+      ? Part
+      : `${Part}.${keyof Persistence[Part] & string}`;
+  }[Exclude<keyof Persistence & string, 'close' | 'pools'>],
+  'events.followerCount' | 'events.heldUpMs' | 'events.observe' | 'events.wakeFollowers' | 'events.close' // which ask nothing of PostgreSQL
+>;
+
+/** Every way to PostgreSQL there is: a new one does not compile until it is here, too. */
+export const WAYS = {
+  ping: ({ ping }) => ping(),
+  'migrations.status': ({ migrations }) => migrations.status(),
+  'migrations.drift': ({ migrations }) => migrations.drift(),
+  'migrations.prepare': ({ migrations }) => migrations.prepare({ mayMigrate: false }),
+  'migrations.migrate': ({ migrations }) => migrations.migrate(),
+  'backups.save': async ({ backups }) => {
+    await using backup = await backups.save({ madeBy: 'test', now: NOW });
+    await collect(backup.text);
+  },
+  'backups.restore': ({ backups }) => backups.restore(textOfEmptyBackup(), { mayMigrate: false }),
+  'orders.applyCommand': ({ orders }) => orders.applyCommand(orderId(1n), 'cancel', NOW, SERVICE_ORIGIN),
+  'orders.insertOrder': ({ orders }) => orders.insertOrder(newOrder(), SERVICE_ORIGIN),
+  'orders.findOrder': ({ orders }) => orders.findOrder(orderId(1n)),
+  'orders.findOrders': ({ orders }) => orders.findOrders({ filter: {}, limit: 1 }),
+  'orders.findOrders, a search': ({ orders }) => orders.findOrders({ filter: { complete: true }, limit: 1 }),
+  'orders.listOrders': ({ orders }) => collect(orders.listOrders()),
+  'orders.listOrders().as': ({ orders }) => collect(orders.listOrders().as(ALL_FIELDS)),
+  'orders.importOrders': ({ orders }) => orders.importOrders(numbered([pendingOrder(1n)])),
+  'orders.generateOrders': ({ orders }) => orders.generateOrders({ count: 1, seed: 1, now: NOW }),
+  'pets.findPet': ({ pets }) => pets.findPet(petId(1n)),
+  'pets.importPets': ({ pets }) => pets.importPets(numbered([{ id: petId(1n), name: 'Rex' }])),
+  'pets.listPets': ({ pets }) => collect(pets.listPets()),
+  'apiKeys.findSecret': ({ apiKeys }) => apiKeys.findSecret(new Uint8Array(32)),
+  'apiKeys.markKeyUsed': ({ apiKeys }) => apiKeys.markKeyUsed(NOBODY, NOW),
+  'keyAdministration.createKey': ({ keyAdministration }) =>
+    keyAdministration.createKey(
+      { id: generateApiKeyId(randomBytes), name: 'test', kind: 'external', plan: { name: 'free' }, createdAt: NOW },
+      randomBytes(32),
+    ),
+  'keyAdministration.listKeys': ({ keyAdministration }) => keyAdministration.listKeys(),
+  'keyAdministration.findKey': ({ keyAdministration }) => keyAdministration.findKey(NOBODY),
+  'keyAdministration.rotateKey': ({ keyAdministration }) =>
+    keyAdministration.rotateKey(NOBODY, { secretHash: randomBytes(32), now: NOW, overlapEndsAt: NOW }),
+  'keyAdministration.revokeKey': ({ keyAdministration }) => keyAdministration.revokeKey(NOBODY, NOW),
+  'keyAdministration.setPlan': ({ keyAdministration }) => keyAdministration.setPlan(NOBODY, { name: 'pro' }, NOW),
+  'keyAdministration.setTemporaryPlan': ({ keyAdministration }) =>
+    keyAdministration.setTemporaryPlan(NOBODY, { plan: { name: 'pro' }, until: NOW }, NOW),
+  'audit.recordBan': ({ audit }) =>
+    audit.recordBan({ action: 'ban.set', at: NOW, actor: SERVICE_ACTOR, keyId: NOBODY }),
+  'audit.read': ({ audit }) => audit.read({ limit: 1 }),
+  'events.followEvents': async ({ events }) => {
+    const stop = new AbortController();
+    await events.followEvents('now', stop.signal);
+    stop.abort();
+  },
+  'events.deleteExpired': ({ events }) => events.deleteExpired(NOW, NOW, new AbortController().signal),
+} satisfies Record<WayName | `orders.listOrders().${keyof OrderListing & string}` | 'orders.findOrders, a search', Way>;
+
+async function* textOfEmptyBackup(): AsyncGenerator<Uint8Array> {
+  const [nothing, schema] = [new Map(), MIGRATION_NAMES[0]];
+  const header = { madeBy: 'test', madeAt: NOW, schema, rows: nothing, nextIds: nothing, eventsDeletedThrough: 0n };
+  yield Buffer.from(`${encodeHeader(header)}\n${END_LINE}\n`);
+}
