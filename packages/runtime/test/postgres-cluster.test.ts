@@ -62,6 +62,15 @@ describe('a PostgreSQL server', () => {
     );
   });
 
+  test('that is newer than its data says how they are moved', async () => {
+    const cluster = clusterIn(folder, await findPostgresBinaries());
+    await initialiseCluster(cluster, { flush: false });
+    writeFileSync(join(cluster.folder, 'PG_VERSION'), '17\n');
+    await expect(startPostgres(cluster, {})).rejects.toThrow(
+      /^PostgreSQL did not start: its data was initialized by PostgreSQL version 17; save it by "petstore backup" of the release that ran it, and restore/,
+    );
+  });
+
   test('whose data folder cannot be made says why', async () => {
     mkdirSync(join(folder, 'closed'));
     chmodSync(join(folder, 'closed'), 0o711);

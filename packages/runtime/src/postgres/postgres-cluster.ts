@@ -128,7 +128,7 @@ export async function startPostgres(
     if (await waitUntilReady(cluster.folder, server)) return { port, process: server };
     const log = readFileSync(cluster.logFile, 'utf8');
     if (attempt === START_ATTEMPTS || !PASSING_FAILURES.some((failure) => log.includes(failure))) {
-      throw new RuntimeError(`PostgreSQL did not start: ${lastComplaint(log)} (its log: ${cluster.logFile})`);
+      throw new RuntimeError(`PostgreSQL did not start: ${whyNotStarted(log)} (its log: ${cluster.logFile})`);
     }
     await sleep(ATTEMPT_PAUSE_MS);
   }
@@ -230,6 +230,17 @@ export function serverEnvironment(folder: string): NodeJS.ProcessEnv {
 }
 
 const lastLine = (text: string): string => text.split('\n').at(-1) ?? '';
+
+/** What it says of a folder that another major version has made. */
+const OTHER_VERSION =
+  /The data directory was (initialized by PostgreSQL version .+), which is not compatible with this/;
+
+function whyNotStarted(log: string): string {
+  const [, made] = OTHER_VERSION.exec(log) ?? [];
+  return made === undefined
+    ? lastComplaint(log)
+    : `its data was ${made}; save it by "petstore backup" of the release that ran it, and restore that into another DATA_DIR`;
+}
 
 /** The last error in a log of PostgreSQL. */
 export function lastComplaint(log: string): string {
