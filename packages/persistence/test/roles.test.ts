@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { actor, generateApiKeyId, type IdempotencyKey, orderId, SERVICE_ORIGIN } from '@petstore/domain';
 import { createTestDatabase } from '@petstore/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openPersistence, type Persistence } from '../src/index.ts';
+import { BackupError, openPersistence, type Persistence } from '../src/index.ts';
 import { collect, NOBODY, NOW, newOrder, runSql } from './support.ts';
 import { WAYS, type Way } from './ways.ts';
 
@@ -48,7 +48,8 @@ beforeAll(async () => {
 });
 afterAll(() => resources.disposeAsync());
 
-const isOfServers = (name: string) => !['migrations.migrate', 'backups.restore', 'backups.save'].includes(name);
+const OF_OTHERS = ['migrations.migrate', 'migrations.drift', 'backups.restore', 'backups.save'];
+const isOfServers = (name: string) => !OF_OTHERS.includes(name);
 
 test.each(Object.entries<Way>(WAYS).filter(([name]) => isOfServers(name)))(
   'the role of servers is enough for %s',
@@ -93,6 +94,13 @@ test.each([
   await expect(runSql(server.url, statement)).rejects.toMatchObject({ code: '42501' });
 });
 
+test('the role of servers cannot see whether the tables are as they should be, and says so', async () => {
+  expect(await server.persistence.migrations.drift()).toEqual([
+    'only the owner of the tables can see all of them: compare them as that role',
+  ]);
+  expect(await owner.persistence.migrations.drift()).toEqual([]);
+});
+
 test('the role of backups can save everything and list orders, and change nothing', async () => {
   const { backups, orders } = backup.persistence;
   await using saved = await backups.save({ madeBy: 'test', now: NOW });
@@ -122,3 +130,16 @@ test('the owner can restore what the role of backups has saved', async () => {
   await owner.persistence.backups.restore(given(), { mayMigrate: true });
   expect((await collect(server.persistence.orders.listOrders()))[0]).toEqual(before);
 });
+
+test.each(['backups.save', 'backups.restore'] as const)(
+  'the role of servers is told in words that it may not: %s',
+  async (name) => {
+    await runSql(
+      owner.url,
+      'truncate orders, pets, api_keys, api_key_secrets, order_events, key_events, idempotency_keys',
+    );
+    const refusal = WAYS[name](server.persistence);
+    await expect(refusal).rejects.toThrow(BackupError);
+    await expect(refusal).rejects.toThrow(/^permission denied for (?:table|sequence) \w+; another role is needed$/);
+  },
+);

@@ -4,8 +4,7 @@ import pg from 'pg';
 import { from } from 'pg-copy-streams';
 import type { DatabaseServers } from '../connections/database-servers.ts';
 import type { Migrations } from '../schema/create-migrations.ts';
-import { toStorageError } from '../storage-error.ts';
-import { BackupError } from './backup-error.ts';
+import { BackupError, toBackupError } from './backup-error.ts';
 import type { BackupHeader } from './backup-header.ts';
 import { COPY_SESSION } from './copy-session.ts';
 import { readHeader, readSections } from './read-backup.ts';
@@ -57,7 +56,7 @@ export async function restoreTables(
       await client.end().catch(() => {}); // an open transaction ends with its connection
     }
   } catch (error) {
-    throw toStorageError(error);
+    throw toBackupError(error);
   } finally {
     await reader.close();
   }

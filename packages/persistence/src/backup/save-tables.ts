@@ -2,8 +2,7 @@ import type pg from 'pg';
 import { to } from 'pg-copy-streams';
 import type { DatabaseServers } from '../connections/database-servers.ts';
 import { MIGRATION_NAMES, MIGRATIONS_TABLE } from '../schema/migration-names.ts';
-import { toStorageError } from '../storage-error.ts';
-import { BackupError } from './backup-error.ts';
+import { BackupError, toBackupError } from './backup-error.ts';
 import { type BackupHeader, END_LINE, encodeHeader, encodeSection, type SectionHeader } from './backup-header.ts';
 import { COPY_SESSION } from './copy-session.ts';
 import { generatorOf, SAVED_TABLE_NAMES, SAVED_TABLES, type SavedTableName } from './saved-tables.ts';
@@ -54,7 +53,7 @@ export async function saveTables(servers: DatabaseServers, options: SaveOptions)
     return { header, text, [Symbol.asyncDispose]: () => text.return(undefined).then(end) };
   } catch (error) {
     await end();
-    throw toStorageError(error);
+    throw toBackupError(error);
   }
 }
 
@@ -149,7 +148,7 @@ async function* readRows(client: pg.Client, { table, columns }: SectionHeader): 
   try {
     yield* client.query(to(`copy (select ${columns.join(', ')} from ${table} order by ${columns[0]}) to stdout`));
   } catch (error) {
-    throw toStorageError(error);
+    throw toBackupError(error);
   }
 }
 

@@ -24,12 +24,19 @@ export async function findSchemaDrift(servers: DatabaseServers): Promise<readonl
 async function compare(orm: MikroORM): Promise<readonly string[]> {
   const platform = orm.em.getPlatform();
   const wanted = orm.schema.getTargetSchema();
+  const names = wanted.getTables().map(({ name }) => name);
+  const ofOthers = await orm.em.execute(
+    `select from pg_class
+     where relname in (?) and relnamespace = current_schema()::regnamespace and not pg_has_role(relowner, 'usage')`,
+    [names],
+  );
+  if (ofOthers.length > 0) return ['only the owner of the tables can see all of them: compare them as that role'];
   const found = await DatabaseSchema.create(orm.em.getConnection(), platform, orm.config);
   const { newTables, changedTables } = new SchemaComparator(platform).compare(found, wanted);
   const invalid = await orm.em.execute(
     `select c.relname as name from pg_index i join pg_class c on c.oid = i.indexrelid join pg_class t on t.oid = i.indrelid
      where not i.indisvalid and t.relname in (?) and t.relnamespace = current_schema()::regnamespace`,
-    [wanted.getTables().map(({ name }) => name)],
+    [names],
   );
   return [
     ...Object.values(newTables).map(({ name }) => `there is no table ${name}`),
