@@ -323,7 +323,7 @@ describe('a signal', () => {
       child.kill(signal);
       expect(await closed).toEqual([signal === 'SIGINT' ? 130 : 143, null]);
       await blocker.end();
-      expect((await messages).toString()).toBe('petstore: broken off; there is no backup\n');
+      expect((await messages).toString()).toBe(`Interrupted. ${path} was not changed.\n`);
       expect(partialFiles()).toEqual([]);
       expect(readFileSync(path, 'utf8')).toBe('as it was');
       rmSync(path);
@@ -340,9 +340,7 @@ describe('a signal', () => {
     const [code, endedBy] = await closed;
     const codes = { SIGINT: [130, null], SIGTERM: [143, null], SIGKILL: [null, 'SIGKILL'] };
     expect([code, endedBy]).toEqual(codes[signal]);
-    expect((await messages).toString()).toBe(
-      signal === 'SIGKILL' ? '' : 'petstore: broken off; nothing was restored\n',
-    );
+    expect((await messages).toString()).toBe(signal === 'SIGKILL' ? '' : 'Interrupted. Nothing was restored.\n');
     await vi.waitFor(async () => expect(await query(target.url, running)).toEqual([]), WAIT);
     await expectNothingRestored();
     expect(await target.json(['restore', '-'], { stdin: whole })).toEqual(COUNTS);
