@@ -16,10 +16,10 @@ import {
 import { createTestDatabase, type PrivateServer, startPostgresServer } from '@petstore/testing';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { BackupHeader } from '../src/backup/backup-header.ts';
-import { LEFT_OUT, SAVED_TABLE_NAMES, SAVED_TABLES, TABLES_TO_BE_EMPTY } from '../src/backup/saved-tables.ts';
+import { LEFT_OUT, SAVED_TABLE_NAMES, SAVED_TABLES, type TABLES_TO_BE_EMPTY } from '../src/backup/saved-tables.ts';
 import { DatabaseServers } from '../src/connections/database-servers.ts';
 import { BackupError, countsOf, inspectBackup, openPersistence, type Persistence, totalRowsOf } from '../src/index.ts';
-import { MIGRATION_NAMES, type MigrationName } from '../src/schema/migration-names.ts';
+import { MIGRATION_NAMES } from '../src/schema/migration-names.ts';
 import { runMigrations } from '../src/schema/run-migrations.ts';
 import {
   cancelledOrder,
@@ -61,6 +61,9 @@ async function* inChunks(text: string, size = 65_536): AsyncGenerator<Uint8Array
 
 const restore = (text: string | AsyncIterable<Uint8Array>, { persistence } = target): Promise<BackupHeader> =>
   persistence.backups.restore(typeof text === 'string' ? inChunks(text) : text, RESTORE);
+
+/** Makes pets of more bytes than the buffers on the way hold. */
+const MANY_BYTES = `insert into pets (id, name) select i, repeat('x', 10000) from generate_series(1, 2000) i`;
 
 /** Every row of every table that is saved, with its times to the microsecond. */
 async function rowsOf(store: typeof source): Promise<Record<string, unknown>> {
@@ -171,7 +174,7 @@ describe('a backup', () => {
   });
 
   test('says how far it is', async () => {
-    await source.persistence.orders.generateOrders({ count: 20_000, seed: 1, now: NOW });
+    await source.persistence.orders.generateOrders({ count: 5_000, seed: 1, now: NOW });
     const [saved, restored]: number[][] = [[], []];
     await using backup = await source.persistence.backups.save({ ...SAVE, onProgress: (n) => void saved?.push(n) });
     let begun: BackupHeader | undefined;
@@ -184,7 +187,7 @@ describe('a backup', () => {
     });
     expect(begun).toEqual(header);
     for (const counts of [saved ?? [], restored ?? []]) {
-      expect(counts.length).toBeGreaterThan(10);
+      expect(counts.length).toBeGreaterThan(3);
       expect(counts).toEqual(counts.toSorted((a, b) => a - b));
       expect(counts.at(-1)).toBe(totalRowsOf(header));
     }
@@ -199,7 +202,7 @@ describe('a backup', () => {
   });
 
   test('that is given up keeps no snapshot', async () => {
-    await source.persistence.orders.generateOrders({ count: 30_000, seed: 1, now: NOW });
+    await source.query(MANY_BYTES);
     {
       await using backup = await source.persistence.backups.save(SAVE);
       for (let i = 0; i < 3; i++) expect((await backup.text.next()).done).toBe(false);
@@ -223,7 +226,7 @@ describe('what is restored', () => {
     expect(withoutHeader(await save(target.persistence))).toBe(withoutHeader(text));
   });
 
-  test.each([1, 2, 3, 4, 100])('is the same if its text comes in pieces of %d bytes', async (size) => {
+  test.each([1, 3])('is the same if its text comes in pieces of %d bytes', async (size) => {
     await fillSource();
     await source.query('delete from pets where length(name) > 1000');
     await restore(inChunks(await save(), size));
@@ -283,26 +286,29 @@ describe('what is restored', () => {
     await expect(following).rejects.toThrow('events up to 3 have been deleted');
   });
 
-  test('may be the backup of an earlier release, whose tables had less', async () => {
+  test('may be the backup of any earlier release, whose tables had less', async () => {
     await using database = await createTestDatabase();
-    await runMigrations(new DatabaseServers(database.url), { last: '0002-orders-of-a-pet' });
-    await runSql(
-      database.url,
-      `insert into orders (pet_id, quantity, status, complete, placed_at) values (7, 1, 'pending', false, now());
-       insert into api_keys (id, name, kind, plan, created_at) values ('1a2B3c4D', 'old', 'external', 'pro', now());
-       insert into api_key_secrets (hash, key_id, created_at) values (sha256('x'), '1a2B3c4D', now())`,
-    );
     await using former = openPersistence({ databaseUrl: database.url });
-    const text = await save(former);
-    const lacking = MIGRATION_NAMES.slice(2);
-    expect((await former.migrations.status()).pending, 'it is not migrated for its backup').toEqual(lacking);
-    expect(text).not.toContain('temporary');
-    const header = await restore(text);
-    expect(header).toMatchObject({ schema: '0002-orders-of-a-pet' });
-    expect(countsOf(header)).toEqual({ orders: 1, pets: 0, keys: 1, events: 0 });
-    const { rows } = await target.query('select name, plan, temporary_plan from api_keys');
-    expect(rows).toEqual([['old', 'pro', null]]);
-    expect(await drawIds(target)).toEqual({ order: 2n, event: 1n, keyEvent: 1n });
+    for (const [i, release] of MIGRATION_NAMES.entries()) {
+      await runMigrations(new DatabaseServers(database.url), { last: release });
+      if (i === 0) {
+        await runSql(
+          database.url,
+          `insert into orders (pet_id, quantity, status, complete, placed_at) values (7, 1, 'pending', false, now());
+           insert into api_keys (id, name, kind, plan, created_at) values ('1a2B3c4D', 'old', 'external', 'pro', now());
+           insert into api_key_secrets (hash, key_id, created_at) values (sha256('x'), '1a2B3c4D', now())`,
+        );
+      }
+      await clearAll(target);
+      const header = await restore(await save(former));
+      const { pending } = await former.migrations.status();
+      expect(pending, 'it is not migrated for its backup').toEqual(MIGRATION_NAMES.slice(i + 1));
+      expect(header).toMatchObject({ schema: release });
+      expect(countsOf(header)).toEqual({ orders: 1, pets: 0, keys: 1, events: 0 });
+      const { rows } = await target.query('select name, plan, temporary_plan from api_keys');
+      expect(rows).toEqual([['old', 'pro', null]]);
+      expect(await drawIds(target)).toMatchObject({ order: 2n });
+    }
   });
 
   test('makes the tables of a database that has none', async () => {
@@ -322,26 +328,29 @@ describe('nothing is restored', () => {
     await expect(restoring).rejects.toThrow(reason);
   };
 
-  test.each(TABLES_TO_BE_EMPTY)('into a database with a row in %s', async (table) => {
-    await fillSource();
-    const call = { idempotencyKey: 'once', call: 'place' };
-    await target.query(
-      `insert into idempotency_keys (actor, idempotency_key, call, remembered_at, order_id, pet_id, quantity, status, complete, placed_at)
-       values ('service', $1, $2, now(), 1, 1, 1, 'pending', false, now())`,
-      Object.values(call),
-    );
+  test('into a database with a row in any of its tables, which stays', async () => {
+    await importOrders(source, [pendingOrder(1n)]);
     const text = await save();
-    if (table !== 'idempotency_keys') {
-      await target.query('truncate idempotency_keys');
-      await restore(text);
-      for (const other of TABLES_TO_BE_EMPTY)
-        if (other !== table) await target.query(`alter table ${other} disable trigger all; delete from ${other}`);
+    const order = { pet_id: 1, quantity: 1, status: 'pending', complete: false, placed_at: NOW };
+    const event = { id: 1, at: NOW, actor: 'service' };
+    const rows: Record<(typeof TABLES_TO_BE_EMPTY)[number], Record<string, unknown>> = {
+      orders: { id: 2, ...order },
+      pets: { id: 1, name: 'Rex' },
+      api_keys: { id: '1a2B3c4D', name: '', kind: 'external', plan: 'free', created_at: NOW },
+      api_key_secrets: { hash: randomBytes(32), key_id: '1a2B3c4D', created_at: NOW },
+      order_events: { ...event, type: 'order.placed', order_id: 2, ...order },
+      key_events: { ...event, action: 'ban.set', key_id: '1a2B3c4D' },
+      idempotency_keys: { actor: 'service', idempotency_key: 'a', call: '', remembered_at: NOW, order_id: 2, ...order },
+    };
+    await target.query('alter table api_key_secrets disable trigger all'); // so that it may have a row alone
+    for (const [table, row] of Object.entries(rows)) {
+      const places = Object.keys(row).map((_, i) => `$${i + 1}`);
+      await target.query(`insert into ${table} (${Object.keys(row)}) values (${places})`, Object.values(row));
+      await expectRefusal(restore(text), `the database has rows already, in ${table}`);
+      expect((await target.query(`delete from ${table} returning 1`)).rows, table).toHaveLength(1);
     }
-    await expectRefusal(restore(text), `the database has rows already, in ${table}`);
-    for (const other of TABLES_TO_BE_EMPTY) {
-      const { rows } = await target.query(`select from ${other}`);
-      expect(rows.length > 0, other).toBe(other === table);
-    }
+    await target.query('alter table api_key_secrets enable trigger all');
+    await expectNothingIn(target);
   });
 
   test('into an older database with rows, which is not migrated either', async () => {
@@ -376,8 +385,11 @@ describe('nothing is restored', () => {
     await source.query('delete from pets where length(name) > 1000');
     const text = await save();
     expect(text.length).toBeLessThan(10_000);
-    for (let length = 0; length < text.length; length += 97)
-      await expectRefusal(restore(text.slice(0, length)), 'no backup, or only a part of one');
+    for (let length = 0; length < text.length; length += 13) {
+      await expectRefusal(inspectBackup(inChunks(text.slice(0, length))), 'no backup, or only a part of one');
+    }
+    for (const part of [0, 0.1, 0.3, 0.5, 0.9])
+      await expectRefusal(restore(text.slice(0, text.length * part)), 'no backup');
     await expectRefusal(restore(text.slice(0, -1)), 'no backup');
     await expectRefusal(restore(`${text}x`), 'no backup');
     await expectRefusal(inspectBackup(inChunks(`${text}\n`)), 'no backup');
@@ -472,8 +484,7 @@ describe('a PostgreSQL that dies', () => {
     server = await startPostgresServer();
     persistence = openPersistence({ databaseUrl: server.url });
     await persistence.migrations.migrate();
-    // More than the buffers between hold.
-    await source.query(`insert into pets (id, name) select i, repeat('x', 10000) from generate_series(1, 2000) i`);
+    await source.query(MANY_BYTES);
     text = await save();
     return async () => {
       await persistence.close();
@@ -509,13 +520,4 @@ test('pets are listed in the order of their ids, as many as there are', async ()
   const batches = await collect(source.persistence.pets.listPets());
   expect(batches.map((batch) => batch.length)).toEqual([10_000, 10_000, 5_000]);
   expect(batches.flat()).toEqual(pets);
-});
-
-/** A release is named by its last migration. */
-const RELEASES: readonly MigrationName[] = MIGRATION_NAMES;
-test.each(RELEASES)('the backup of a release that ends with %s can be made and restored', async (last) => {
-  await using database = await createTestDatabase();
-  await runMigrations(new DatabaseServers(database.url), { last });
-  await using persistence = openPersistence({ databaseUrl: database.url });
-  expect(await restore(await save(persistence))).toMatchObject({ schema: last });
 });
