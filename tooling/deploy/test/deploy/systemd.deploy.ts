@@ -1,11 +1,14 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, globSync, readFileSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
 import { join } from 'node:path';
-import { createTemporaryFolder } from '@petstore/testing';
-import { describe, expect, test } from 'vitest';
-import { ROOT } from '../../src/build-folder.ts';
+import { findFreePort } from '@petstore/runtime/servers';
+import { createTemporaryFolder, createTestDatabase, createTestRedis } from '@petstore/testing';
+import { describe, expect, test, vi } from 'vitest';
+import { buildFolder } from '../../src/build-folder.ts';
+import { Systemd, UNITS } from '../support/systemd.ts';
 
-const UNITS = join(ROOT, 'deploy/systemd');
 const SERVICES = ['petstore.service', 'petstore@.service'];
 
 function analyze(...args: readonly string[]): { readonly status: number | null; readonly printed: string } {
@@ -27,6 +30,17 @@ function verify(change: (text: string) => string = (text) => text): string {
 }
 
 const read = (name: string) => readFileSync(join(UNITS, name), 'utf8');
+
+/** The status of a request on a connection of its own, or `undefined` where nobody listens. */
+async function statusOf(port: number, path: string): Promise<number | undefined> {
+  try {
+    const [response] = await once(get({ port, path, agent: false }), 'response');
+    response.resume();
+    return response.statusCode;
+  } catch {
+    return undefined;
+  }
+}
 
 describe('the units for systemd', () => {
   test('are understood by it', () => {
@@ -63,5 +77,38 @@ describe('the units for systemd', () => {
     const [, delaySeconds] = /^SHUTDOWN_DELAY=(\d+)s$/m.exec(read('petstore.env')) ?? [];
     const [, stopSeconds] = /^TimeoutStopSec=(\d+)s$/m.exec(read('petstore.service')) ?? [];
     expect(Number(stopSeconds)).toBeGreaterThan(Number(delaySeconds) + 10);
+  });
+
+  test('run servers that share a port, each with no more rights than it needs, and end them in order', async () => {
+    await using database = await createTestDatabase();
+    await using redis = await createTestRedis();
+    using temporary = createTemporaryFolder();
+    await buildFolder(join(temporary.path, 'petstore'));
+    const port = await findFreePort();
+    const adminPorts = [await findFreePort(), await findFreePort()];
+    const services = Object.fromEntries(
+      adminPorts.map((adminPort, i) => [`petstore@${i + 1}.service`, { PORT: `${port}`, ADMIN_PORT: `${adminPort}` }]),
+    );
+    const built = join(temporary.path, 'petstore');
+    await using systemd = new Systemd({ built, services, databaseUrl: database.url, redisUrl: redis.url });
+    for (const adminPort of adminPorts) {
+      await vi
+        .waitUntil(async () => (await statusOf(adminPort, '/readyz')) === 200, { timeout: 30_000 })
+        .catch(() => expect.fail(systemd.describe()));
+    }
+    expect(await statusOf(port, '/docs')).toBe(200);
+    const status = readFileSync(`/proc/${await systemd.pidOf('petstore@1.service')}/status`, 'utf8');
+    expect(status).toMatch(/^CapEff:\t0+$/m);
+    expect(status).toMatch(/^NoNewPrivs:\t1$/m);
+    expect(status).toMatch(/^Seccomp:\t2$/m);
+    expect(status).not.toMatch(/^Uid:\t0\t/m);
+    const metrics = await (await fetch(`http://127.0.0.1:${adminPorts[0]}/metrics`)).text();
+    expect(metrics).toContain('process_max_fds 16384\n');
+
+    await systemd.systemctl('stop', 'petstore@1.service');
+    const ended = await systemd.systemctl('show', 'petstore@1.service', '--property=Result,ExecMainStatus');
+    expect(ended.trim().split('\n').sort()).toEqual(['ExecMainStatus=0', 'Result=success']);
+    expect(systemd.readOutput('petstore@1.service').trimEnd()).toMatch(/"msg":"stopped"\}$/);
+    expect(await statusOf(port, '/docs')).toBe(200);
   });
 });
