@@ -21,7 +21,7 @@ interface LastStage {
   readonly command: readonly string[];
 }
 
-export function readLastStage(): LastStage {
+function readLastStage(): LastStage {
   const instructions = DockerfileParser.parse(DOCKERFILE).getInstructions();
   const last = instructions.slice(instructions.findLastIndex((each) => each.getKeyword() === 'FROM'));
   const argumentsOf = (keyword: string) =>
