@@ -6,11 +6,6 @@ const withoutCompiler = ({ peerDependencies: { typescript: _, ...peerDependencie
 
 /** Dependencies whose own list of dependencies does not fit here. */
 const CORRECTIONS = {
-  /**
-   * Of @scalar/api-reference only the browser bundle is served, which holds all that it needs. Its 27 dependencies
-   * would bring 240 MB that nothing ever loads.
-   */
-  '@scalar/api-reference': (manifest) => ({ ...manifest, dependencies: {} }),
   /** Uses the compiler's JavaScript API, which TypeScript 7 no longer has. A peer dependency would be our compiler. */
   'openapi-typescript': ({ peerDependencies: _, ...manifest }) => ({
     ...manifest,

@@ -1,3 +1,4 @@
+import { type ApiVersion, openApiDocument } from '@petstore/api';
 import Negotiator from 'negotiator';
 import type { Encoding, Resource } from './resource.ts';
 
@@ -7,6 +8,15 @@ export interface ReferenceRequest {
   readonly path: string;
   /** The header field as it came. */
   readonly acceptEncoding?: string | undefined;
+}
+
+export interface ReferenceOptions {
+  /**
+   * The OpenAPI document of a version, with at least one server; asked for once.
+   *
+   * @default the committed one, for a server at http://127.0.0.1:3000
+   */
+  readonly documentOf?: (version: ApiVersion) => object;
 }
 
 /** A response to be sent as it is; to HEAD without its body. */
@@ -35,11 +45,11 @@ const NOTHING = new Uint8Array();
  * Creates the site. That costs nothing: the code that makes pages is loaded with the first request, and each file is
  * read, rendered and compressed with the first request for it.
  */
-export function createReference(): Reference {
+export function createReference({ documentOf = committedDocument }: ReferenceOptions = {}): Reference {
   let loading: Promise<Site> | undefined;
   return {
     async respond({ path, acceptEncoding = '' }) {
-      loading ??= loadSite().catch((error: unknown) => {
+      loading ??= loadSite(documentOf).catch((error: unknown) => {
         loading = undefined; // the next request tries again
         throw error;
       });
@@ -55,9 +65,12 @@ export function createReference(): Reference {
   };
 }
 
-async function loadSite(): Promise<Site> {
+const committedDocument = (version: ApiVersion): object =>
+  openApiDocument({ version, servers: [{ url: `http://127.0.0.1:3000/${version}` }] });
+
+async function loadSite(documentOf: (version: ApiVersion) => object): Promise<Site> {
   const { createSite } = await import('./site/create-site.ts');
-  return createSite();
+  return createSite(documentOf);
 }
 
 /** A slash too many at the end. Relative, so that it holds behind a proxy that serves us under a path of its own. */

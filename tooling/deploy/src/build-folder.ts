@@ -20,12 +20,6 @@ const CHUNKS = 'chunks';
  * Node needs to find the package by its name.
  */
 const SERVED: Readonly<Record<string, readonly string[]>> = {
-  '@scalar/api-reference': [
-    'package.json',
-    'dist/index.js',
-    'dist/browser/standalone.esm.js',
-    'dist/browser/chunks/*.js',
-  ],
   minisearch: ['package.json', 'dist/es/index.js'],
 };
 const SERVED_BY = join(ROOT, 'packages/reference/node_modules');

@@ -14,7 +14,7 @@ export function documentRoutes({
   renderDocument,
   securityText,
 }: Pick<AppOptions, 'renderDocument' | 'securityText'>): readonly Route[] {
-  const reference = createReference();
+  const reference = createReference({ documentOf: (version) => JSON.parse(renderDocument(version).json) });
   const pages = [
     ...DOCUMENTED_VERSIONS.flatMap(({ version }) => documentPages(version, renderDocument)),
     [DOCS_PATH, 'docs', serveReference(reference, () => DOCS_PATH)],

@@ -1,12 +1,13 @@
-// Replaces the example address in the guides' commands by that of this installation, so that they can be pasted.
+// The page names the address that the operator has set. Where it is read at another one, that is put in its place, so
+// that commands can be pasted.
 
-const EXAMPLES = /http:\/\/127\.0\.0\.1:3000|https:\/\/petstore\.example\.com/g;
-const root = new URL(document.querySelector('main')?.dataset['root'] ?? '/', location.href).href.replace(/\/$/, '');
+const { root = '/', renderedFor = '' } = document.documentElement.dataset;
+const here = new URL(root, location.href).href.replace(/\/$/, '');
 
-for (const code of document.querySelectorAll('main pre code')) {
+for (const code of here === renderedFor ? [] : document.querySelectorAll('main :is(pre code, [data-installed])')) {
   const texts = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
     const text = texts.currentNode;
-    if (text.nodeValue !== null) text.nodeValue = text.nodeValue.replace(EXAMPLES, root);
+    if (text.nodeValue !== null) text.nodeValue = text.nodeValue.replaceAll(renderedFor, here);
   }
 }

@@ -59,7 +59,7 @@ async function search() {
 /** @param {SearchResult} result */
 function renderResult({ title, section, href, text, terms }) {
   const link = document.createElement('a');
-  link.href = new URL((dialog.dataset['root'] ?? '') + href, location.href).href;
+  link.href = new URL((document.documentElement.dataset['root'] ?? '') + href, location.href).href;
   link.append(element('strong', title), element('span', section), element('small', excerpt(text, terms)));
   const item = document.createElement('li');
   item.append(link);

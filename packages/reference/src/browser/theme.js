@@ -1,5 +1,4 @@
-// Runs before the page is drawn, so that a dark page never flashes white. The storage key and the classes are those of
-// Scalar's bundle, so that one choice applies to all pages.
+// Runs before the page is drawn, so that a dark page never flashes white.
 
 const KEY = 'colorMode';
 const systemIsDark = matchMedia('(prefers-color-scheme: dark)');
@@ -17,10 +16,7 @@ function applyColorMode() {
 }
 
 applyColorMode();
-// On a phone the links of the header scroll.
-document.querySelector('.site-header [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
-// Deferred, to run after the bundle's own listener, which ignores a choice made in the header.
-systemIsDark.addEventListener('change', () => setTimeout(applyColorMode));
+systemIsDark.addEventListener('change', applyColorMode);
 document.getElementById('color-mode')?.addEventListener('click', () => {
   localStorage.setItem(KEY, isDark() ? 'light' : 'dark');
   applyColorMode();

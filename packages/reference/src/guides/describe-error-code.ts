@@ -1,8 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
-import hljs from 'highlight.js/lib/core';
 import { escapeHtml } from '../html.ts';
-import type { DescribedInterface } from '../site/interface-operations.ts';
+import type { DescribedInterface } from '../interface/describe-interface.ts';
+import { codeBlock } from '../site/highlight.ts';
 import { operationLink } from '../site/site-paths.ts';
 
 /** The facts of an error code from the catalogue and the document, in HTML: its status, its operations, its body. */
@@ -28,5 +28,5 @@ export function describeErrorCode(code: ErrorCode, path: string, about: Describe
   const list = `<dl class="facts">${rows.join('')}</dl>`;
   if (!isRest) return list;
   const example = JSON.stringify({ code, message, status }, undefined, 2);
-  return `${list}\n<pre><code>${hljs.highlight(example, { language: 'json' }).value}</code></pre>`;
+  return `${list}\n${codeBlock(example, 'json')}`;
 }

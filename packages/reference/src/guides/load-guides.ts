@@ -66,8 +66,15 @@ const GUIDES: readonly Pick<Guide, 'path' | 'source' | 'summary'>[] = [
   },
 ];
 
-/** @throws Error when a text is missing, or does not begin with a heading */
-export function loadGuides(): Guides {
+/** Addresses of the service in the texts, which are those of no installation. */
+const EXAMPLES = /http:\/\/127\.0\.0\.1:3000|https:\/\/petstore\.example\.com/g;
+
+/**
+ * @param root what the installation is below, which takes the place of the addresses in the texts
+ * @throws Error when a text is missing, or does not begin with a heading
+ */
+export function loadGuides(root: string): Guides {
+  const loadText = (source: string) => readText(source, root);
   return {
     guides: GUIDES.map(({ path, source, summary }) => ({ ...loadText(source), path, source, summary })),
     errors: Object.entries(ERROR_CATALOGUE).map(([code, { message }]) => {
@@ -78,8 +85,8 @@ export function loadGuides(): Guides {
   };
 }
 
-function loadText(source: string): Pick<Guide, 'title' | 'markdown'> {
-  const markdown = readFileSync(join(FOLDER, source), 'utf8');
+function readText(source: string, root: string): Pick<Guide, 'title' | 'markdown'> {
+  const markdown = readFileSync(join(FOLDER, source), 'utf8').replaceAll(EXAMPLES, root);
   const title = /^# (.+)\n/.exec(markdown)?.[1];
   if (title === undefined) throw new Error(`docs/${source} must begin with a heading.`);
   return { title, markdown };

@@ -1,14 +1,8 @@
 import { posix } from 'node:path';
-import hljs from 'highlight.js/lib/core';
-import bash from 'highlight.js/lib/languages/bash';
-import go from 'highlight.js/lib/languages/go';
-import http from 'highlight.js/lib/languages/http';
-import json from 'highlight.js/lib/languages/json';
-import python from 'highlight.js/lib/languages/python';
-import typescript from 'highlight.js/lib/languages/typescript';
 import { Marked, type Tokens } from 'marked';
 import { getHeadingList, gfmHeadingId } from 'marked-gfm-heading-id';
 import { escapeHtml } from '../html.ts';
+import { codeBlock } from '../site/highlight.ts';
 
 /** Resolves the links of a Markdown file. */
 export interface LinkTargets {
@@ -32,11 +26,6 @@ export interface RenderedMarkdown {
   readonly headings: readonly Heading[];
 }
 
-for (const [name, language] of Object.entries({ bash, go, http, json, python, typescript })) {
-  hljs.registerLanguage(name, language);
-}
-const LANGUAGE_ALIASES: Readonly<Record<string, string>> = { sh: 'bash', shell: 'bash', ts: 'typescript' };
-
 /**
  * Renders Markdown: links between files become links between pages, error codes become links to their pages, and tables
  * can be scrolled on narrow screens.
@@ -51,7 +40,7 @@ export function renderMarkdown(markdown: string, targets: LinkTargets): Rendered
       if (token.type === 'link') (token as Tokens.Link).href = resolveLink((token as Tokens.Link).href, targets);
     },
     renderer: {
-      code: ({ text, lang = '' }) => `<pre><code>${highlight(text, lang)}</code></pre>\n`,
+      code: ({ text, lang = '' }) => `${codeBlock(text, lang)}\n`,
       codespan({ text }) {
         const link = targets.linkToErrorCode(text);
         const code = `<code>${escapeHtml(text)}</code>`;
@@ -77,9 +66,4 @@ function resolveLink(href: string, { source, linkToSource }: LinkTargets): strin
   const link = linkToSource(target);
   if (link === undefined) throw new Error(`docs/${source} links to docs/${target}, which is no page.`);
   return fragment === undefined ? link : `${link}#${fragment}`;
-}
-
-function highlight(text: string, lang: string): string {
-  const language = LANGUAGE_ALIASES[lang] ?? lang;
-  return hljs.getLanguage(language) === undefined ? escapeHtml(text) : hljs.highlight(text, { language }).value;
 }

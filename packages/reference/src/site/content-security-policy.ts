@@ -17,16 +17,7 @@ const STRICT = {
 export const GUIDE_POLICY = policy(STRICT);
 
 /**
- * For the reference, which also sends requests to its own origin, to load the document and to try operations. A key that
- * is entered can be sent nowhere else. Scalar's bundle needs two wider directives:
- *
- * - `style-src 'unsafe-inline'`: it sets some 200 style attributes, which neither a nonce nor a hash can allow, and
- *   creates style elements. Scripts stay at `'self'`, without eval.
- * - `img-src data:`: its styles contain small images.
+ * For the reference, whose console also sends requests, to its own origin: a key that is entered can be sent nowhere
+ * else.
  */
-export const REFERENCE_POLICY = policy({
-  ...STRICT,
-  'style-src': "'self' 'unsafe-inline'",
-  'img-src': "'self' data:",
-  'connect-src': "'self'",
-});
+export const REFERENCE_POLICY = policy({ ...STRICT, 'connect-src': "'self'" });

@@ -1,9 +1,12 @@
+import type { ApiVersion } from '@petstore/api';
 import { loadGuides } from '../guides/load-guides.ts';
 import { renderErrorPage, renderGuidePage } from '../guides/render-guide.ts';
+import { describeInterface } from '../interface/describe-interface.ts';
+import type { OpenApiDocument } from '../interface/open-api.ts';
 import { Resource } from '../resource.ts';
 import { findAssets } from './assets.ts';
 import { GUIDE_POLICY, REFERENCE_POLICY } from './content-security-policy.ts';
-import { describeInterface } from './interface-operations.ts';
+import { rootOf } from './layout.ts';
 import { renderReferencePage } from './reference-page.ts';
 import { searchEntries } from './search-entries.ts';
 import type { Site } from './site.ts';
@@ -14,9 +17,16 @@ const ASSET_HEADERS = { 'cache-control': 'public, max-age=31536000, immutable' }
 const HTML_TYPE = 'text/html; charset=utf-8';
 
 /** All resources under `/docs`, by path. Each is rendered when it is first requested. */
-export function createSite(): ReadonlyMap<string, Resource> {
-  const interfaces = { v1: describeInterface('v1'), v2: describeInterface('v2') };
-  const site: Site = { assets: findAssets(), guides: loadGuides(), about: interfaces.v1, interfaces };
+export function createSite(documentOf: (version: ApiVersion) => object): ReadonlyMap<string, Resource> {
+  // Documents are generated in this form; the tests read every field.
+  const describe = (version: ApiVersion) => describeInterface(documentOf(version) as OpenApiDocument);
+  const interfaces = { v1: describe('v1'), v2: describe('v2') };
+  const site: Site = {
+    assets: findAssets(),
+    guides: loadGuides(rootOf(interfaces.v1.baseUrl)),
+    about: interfaces.v1,
+    interfaces,
+  };
   const { assets, guides } = site;
   return new Map([
     ...assets.files.map(

@@ -20,16 +20,20 @@ function describeReference({ path, version, name }: ReferencePath, { interfaces 
   const base = path.slice(1);
   return [
     ...operations.map((operation) => ({
-      href: `${base}#tag/${operation.tag}/${operation.operationId}`,
+      href: `${base}#${operation.operationId}`,
       title: operation.summary,
       section: `${name}: ${operation.method} ${operation.path}`,
-      text: [operation.operationId, withoutCode(operation.description), ...operation.parameters].join(' '),
+      text: [
+        operation.operationId,
+        withoutCode(operation.description),
+        ...operation.parameters.map((parameter) => parameter.name),
+      ].join(' '),
     })),
     ...schemas.map((schema) => ({
-      href: `${base}#models/${schema.name}`,
+      href: `${base}#${schema.name}`,
       title: schema.name,
       section: `${name}: schema`,
-      text: [withoutCode(schema.description), ...schema.properties].join(' '),
+      text: [withoutCode(schema.description), ...schema.properties.map((property) => property.name)].join(' '),
     })),
   ];
 }

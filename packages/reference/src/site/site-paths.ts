@@ -1,10 +1,12 @@
 import type { ApiVersion } from '@petstore/api';
-import type { InterfaceOperation } from './interface-operations.ts';
+import type { DescribedOperation } from '../interface/describe-interface.ts';
 
 /** The path of the reference of v1. */
 export const REFERENCE_PATH = '/docs';
 /** The path of the guide to errors; each code has a page below it. */
 export const ERRORS_PATH = `${REFERENCE_PATH}/errors`;
+/** The path of the guide to keys. */
+export const AUTHENTICATION_PATH = `${REFERENCE_PATH}/authentication`;
 /** The path of the entries of search. They are a module, because the policy of guides allows scripts but no fetch. */
 export const SEARCH_ENTRIES_PATH = `${REFERENCE_PATH}/search-entries.js`;
 
@@ -17,21 +19,18 @@ export interface ReferencePath {
   readonly documentPath: string;
   /** The path below which its operations are. */
   readonly basePath: string;
-  /** Its link in the header. */
+  /** In lists of pages. */
   readonly name: string;
-  /** Follows the title of the page. */
-  readonly suffix?: string;
 }
 
 export const REFERENCE_PATHS: readonly ReferencePath[] = [
-  { version: 'v1', path: REFERENCE_PATH, documentPath: '/v1/openapi.json', basePath: '/v1', name: 'Reference' },
+  { version: 'v1', path: REFERENCE_PATH, documentPath: '/v1/openapi.json', basePath: '/v1', name: 'v1' },
   {
     version: 'v2',
     path: `${REFERENCE_PATH}/v2`,
     documentPath: '/v2/openapi.json',
     basePath: '/v2',
-    name: 'v2 reference',
-    suffix: 'v2 preview',
+    name: 'v2 preview',
   },
 ];
 
@@ -40,5 +39,5 @@ export const relativeLink = (from: string, to: string): string =>
   '../'.repeat(from.split('/').length - 2) + to.slice(1);
 
 /** A link to an operation in the reference. */
-export const operationLink = (from: string, { operationId }: InterfaceOperation): string =>
+export const operationLink = (from: string, { operationId }: DescribedOperation): string =>
   `${relativeLink(from, REFERENCE_PATH)}#${operationId}`;

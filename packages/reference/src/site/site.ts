@@ -1,7 +1,7 @@
 import type { ApiVersion } from '@petstore/api';
 import type { Guides } from '../guides/load-guides.ts';
+import type { DescribedInterface } from '../interface/describe-interface.ts';
 import type { Assets } from './assets.ts';
-import type { DescribedInterface } from './interface-operations.ts';
 
 /** The content that pages are rendered from. */
 export interface Site {

@@ -1,7 +1,7 @@
 import type { Page, WatchedPage } from '@petstore/testing/chromium';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ERROR_PATHS, GUIDE_PATHS } from '../support/pages.ts';
-import { eventually, PHONE, useSiteBrowser, waitForReference, widthOf } from '../support/site-browser.ts';
+import { eventually, PHONE, useSiteBrowser, widthOf } from '../support/site-browser.ts';
 
 const { origin, visit } = await useSiteBrowser();
 
@@ -25,23 +25,18 @@ describe('on a phone', () => {
     expect(phone.offences).toEqual([]);
   });
 
-  test.each(['/docs/v2-preview', '/docs/errors/overloaded', '/docs', '/docs/v2'])(
-    'the header shows that %s is where one is',
-    async (path) => {
-      await phone.page.goto(origin + path);
-      const here = phone.page.locator('.site-header [aria-current=page]');
-      expect(await here.count()).toBe(1);
-      const [box, nav] = [await here.boundingBox(), await phone.page.locator('.site-header nav').boundingBox()];
-      expect(box?.x).toBeGreaterThanOrEqual(nav?.x ?? Infinity);
-      expect((box?.x ?? Infinity) + (box?.width ?? 0)).toBeLessThanOrEqual((nav?.x ?? 0) + (nav?.width ?? 0));
-    },
-  );
-});
-
-test('the header has room for every entry on a wide screen', async () => {
-  await using guide = await visit('/docs/errors');
-  const nav = guide.page.locator('.site-header nav');
-  expect(await nav.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0);
+  test.each([
+    ['/docs/v2-preview', 'Guides'],
+    ['/docs/errors/overloaded', 'Errors'],
+    ['/docs', 'Reference'],
+    ['/docs/v2', 'Reference'],
+  ])('the header shows that %s is in %s, and has room for all that it holds', async (path, name) => {
+    await phone.page.goto(origin + path);
+    const header = phone.page.locator('.site-header');
+    const here = header.getByRole('navigation', { name: 'Documentation' }).locator('[aria-current]');
+    expect(await here.allTextContents()).toEqual([name]);
+    expect(await header.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0);
+  });
 });
 
 test.each(['/docs/five-minutes-rest', '/docs/authentication'])(
@@ -60,10 +55,9 @@ test('a guide leads to the operation that it names, at /docs#cancelOrder', async
   const link = guide.page.locator('aside').getByRole('link', { name: /Cancel an order/ });
   expect(await link.getAttribute('href')).toMatch(/\/docs#cancelOrder$/);
   await link.click();
-  const heading = guide.page.getByRole('heading', { name: 'Cancel an order' });
+  const heading = guide.page.getByRole('heading', { name: /^Cancel an order/ });
   await heading.waitFor();
   await eventually(async () => (await heading.boundingBox())?.y).toBeLessThan(300);
-  await eventually(() => new URL(guide.page.url()).hash).toBe('#tag/orders/cancelOrder');
 });
 
 describe('dark and light', () => {
@@ -90,7 +84,7 @@ describe('dark and light', () => {
     await reader.page.getByRole('button', { name: 'Dark mode' }).click();
     await eventually(() => isDark(reader.page)).toBe(true);
     await reader.page.getByRole('link', { name: 'Reference', exact: true }).first().click();
-    await waitForReference(reader.page);
+    await reader.page.waitForURL(`${origin}/docs`);
     await eventually(() => isDark(reader.page)).toBe(true);
     await reader.page.getByRole('button', { name: 'Dark mode' }).click();
     await eventually(() => isDark(reader.page)).toBe(false);

@@ -13,10 +13,6 @@ interface SiteBrowser {
   readonly origin: string;
   /** Opens a page with storage and cookies of its own. */
   visit(path: string, options?: BrowserContextOptions): Promise<WatchedPage>;
-  /** {@link visit} of the reference of v1; waits until it shows its operations. */
-  visitReference(path?: string, options?: BrowserContextOptions): Promise<WatchedPage>;
-  /** A page whose requests are not watched, so that a test can respond to them itself. */
-  openPage(): Promise<Page>;
 }
 
 /** Serves the site and runs a browser for the tests of a file. */
@@ -30,23 +26,13 @@ export async function useSiteBrowser(): Promise<SiteBrowser> {
     await site[Symbol.asyncDispose]();
     vi.resetConfig();
   });
-  const visit: SiteBrowser['visit'] = (path, options) => openWatchedPage(browser, site.origin + path, options);
   return {
     origin: site.origin,
-    visit,
-    async visitReference(path = '/docs', options = {}) {
-      const reference = await visit(path, options);
-      await waitForReference(reference.page);
-      return reference;
-    },
-    openPage: () => browser.newPage(),
+    visit: (path, options) => openWatchedPage(browser, site.origin + path, options),
   };
 }
 
 export const PHONE: BrowserContextOptions = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
-
-export const waitForReference = (page: Page): Promise<void> =>
-  page.getByRole('heading', { name: 'List all orders' }).waitFor({ state: 'attached' });
 
 /** Polls what the page is about to show. */
 export const eventually = <Value>(read: () => Value) => expect.poll(read, { timeout: 25_000 });

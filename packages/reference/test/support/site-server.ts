@@ -22,22 +22,14 @@ export async function startServer(listener: RequestListener): Promise<TestServer
   };
 }
 
-/** The site as a server would serve it, with the documents that it shows. */
+/** The site as a server would serve it, at another address than the one that its documents name. */
 export function startSiteServer(): Promise<TestServer> {
-  const reference = createReference();
-  const documents = new Map(
-    (['v1', 'v2'] as const).map((version) => {
-      const servers = [{ url: `https://petstore.example.com/${version}`, description: 'Production' }];
-      return [`/${version}/openapi.json`, JSON.stringify(openApiDocument({ version, servers }))];
-    }),
-  );
+  const reference = createReference({
+    documentOf: (version) =>
+      openApiDocument({ version, servers: [{ url: `https://orders.example/${version}`, description: 'Production' }] }),
+  });
   return startServer(async (request, response) => {
     const { pathname } = new URL(request.url ?? '', 'http://localhost');
-    const document = documents.get(pathname);
-    if (document !== undefined) {
-      response.writeHead(200, { 'content-type': 'application/json' }).end(document);
-      return;
-    }
     const answer = await reference.respond({
       path: decodeURIComponent(pathname),
       acceptEncoding: request.headers['accept-encoding']?.toString(),

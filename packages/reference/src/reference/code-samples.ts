@@ -1,0 +1,140 @@
+import type { DescribedOperation, DescribedParameter } from '../interface/describe-interface.ts';
+
+export interface CodeSample {
+  /** As highlight.js calls it. */
+  readonly language: string;
+  readonly label: string;
+  readonly source: string;
+}
+
+/** What samples call. */
+interface SampleRequest {
+  readonly method: string;
+  /** Its segments are texts, or names of variables of the environment in braces: `{ORDER_ID}`. */
+  readonly url: string;
+  readonly hasContent: boolean;
+}
+
+/** The query parameters in samples: enough to show how filters and pages work. */
+const SAMPLE_QUERY = ['status', 'limit'];
+
+/**
+ * The URL with example values in place of the parameters. A method that changes something gets variables in their place,
+ * so that no sample that is copied as it is changes anything real.
+ */
+export function sampleUrl(baseUrl: string, { method, path, parameters }: DescribedOperation): string {
+  const query = new URLSearchParams();
+  let filled = path;
+  for (const { name, place, examples } of parameters) {
+    if (place === 'path') {
+      const value = method === 'GET' ? encodeURIComponent(examples[0] ?? '1') : `{${variableOf(name)}}`;
+      filled = filled.replace(`{${name}}`, value);
+    } else if (SAMPLE_QUERY.includes(name)) {
+      for (const value of examples) query.append(name, value);
+    }
+  }
+  return baseUrl + filled + (query.size === 0 ? '' : `?${query}`);
+}
+
+/** `orderId` is ORDER_ID. */
+const variableOf = (name: DescribedParameter['name']): string => name.replaceAll(/(?=[A-Z])/g, '_').toUpperCase();
+
+/**
+ * Complete programs that call one operation and print its result, in several languages. They read the key from the
+ * environment, because samples are copied into files and shells.
+ */
+export function codeSamples(baseUrl: string, operation: DescribedOperation): readonly CodeSample[] {
+  const request: SampleRequest = {
+    method: operation.method,
+    url: sampleUrl(baseUrl, operation),
+    hasContent: operation.responses.some(({ status }) => status === '200'),
+  };
+  return [
+    { language: 'bash', label: 'curl', source: curl(request) },
+    { language: 'typescript', label: 'TypeScript', source: typeScript(request) },
+    { language: 'python', label: 'Python', source: python(request) },
+    { language: 'go', label: 'Go', source: go(request) },
+  ];
+}
+
+const VARIABLE = /\{([A-Z_]+)\}/g;
+const hasVariable = (url: string): boolean => url.search(VARIABLE) >= 0;
+
+function curl({ method, url }: SampleRequest): string {
+  const request = method === 'GET' ? '' : ` --request ${method}`;
+  const quoted = hasVariable(url) ? `"${url.replaceAll(VARIABLE, '$$$1')}"` : `'${url}'`;
+  return `curl --include${request} \\
+  ${quoted} \\
+  --header "Authorization: Bearer $PETSTORE_API_KEY"`;
+}
+
+/** TypeScript's libraries do not declare `source` yet, hence the type annotation. */
+const PRINT_EXACTLY = `// Ids have 64 bits: BigInt keeps all their digits (Node 22 and newer).
+const result = JSON.parse(await response.text(), (key, value, context?: { source: string }) =>
+  /^id$|Id$/.test(key) ? BigInt(context!.source) : value,
+);
+console.log(result);`;
+
+function typeScript({ method, url, hasContent }: SampleRequest): string {
+  const quoted = hasVariable(url) ? `\`${url.replaceAll(VARIABLE, '$${process.env.$1}')}\`` : `'${url}'`;
+  const options = method === 'GET' ? '' : `\n  method: '${method}',`;
+  return `const response = await fetch(${quoted}, {${options}
+  headers: { Authorization: \`Bearer \${process.env.PETSTORE_API_KEY}\` },
+});
+if (!response.ok) {
+  const error = (await response.json()) as { code: string; message: string };
+  throw new Error(\`\${error.code}: \${error.message}\`);
+}
+${hasContent ? PRINT_EXACTLY : 'console.log(response.status);'}`;
+}
+
+function python({ method, url, hasContent }: SampleRequest): string {
+  const quoted = hasVariable(url) ? `f"${url.replaceAll(VARIABLE, "{os.environ['$1']}")}"` : `"${url}"`;
+  return `import os
+
+import requests
+
+response = requests.${method.toLowerCase()}(
+    ${quoted},
+    headers={"Authorization": f"Bearer {os.environ['PETSTORE_API_KEY']}"},
+    timeout=30,
+)
+if not response.ok:
+    error = response.json()
+    raise RuntimeError(f"{error['code']}: {error['message']}")
+${hasContent ? 'print(response.json())' : 'print(response.status_code)'}`;
+}
+
+function go({ method, url }: SampleRequest): string {
+  const quoted = `"${url.replaceAll(VARIABLE, '"+os.Getenv("$1")+"')}"`.replace(/\+""$/, '');
+  return `package main
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"os"
+)
+
+func main() {
+	request, err := http.NewRequest("${method}", ${quoted}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+os.Getenv("PETSTORE_API_KEY"))
+
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer response.Body.Close()
+
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(response.Status)
+	fmt.Println(string(body))
+}`;
+}

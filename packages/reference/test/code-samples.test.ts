@@ -1,0 +1,141 @@
+import { openApiDocument } from '@petstore/api';
+import { describe, expect, test } from 'vitest';
+import { describeInterface } from '../src/interface/describe-interface.ts';
+import type { OpenApiDocument } from '../src/interface/open-api.ts';
+import { codeSamples } from '../src/reference/code-samples.ts';
+import { checkTypeScript, runTypeScript } from './support/run-typescript.ts';
+import { startServer } from './support/site-server.ts';
+
+const BASE_URL = 'https://petstore.example.com/v1';
+const PREVIEW = 'https://petstore.example.com/v2';
+
+const operationsOf = (version: 'v1' | 'v2') =>
+  // The pages' type describes a part of the document.
+  describeInterface(openApiDocument({ version, servers: [{ url: BASE_URL }] }) as unknown as OpenApiDocument)
+    .operations;
+
+const samplesOf = (baseUrl: string, version: 'v1' | 'v2', operationId: string): Readonly<Record<string, string>> => {
+  const found = operationsOf(version).find((operation) => operation.operationId === operationId);
+  return Object.fromEntries((found ? codeSamples(baseUrl, found) : []).map(({ label, source }) => [label, source]));
+};
+
+const EVERY = (['v1', 'v2'] as const).flatMap((version) =>
+  operationsOf(version).map(({ operationId, method }) => [version, operationId, method] as const),
+);
+
+describe('code samples', () => {
+  test.each(EVERY)('of %s %s are in four languages, for the given server, without a key in them', (version, name) => {
+    const samples = samplesOf(`https://petstore.example.com/${version}`, version, name);
+    expect(Object.keys(samples)).toEqual(['curl', 'TypeScript', 'Python', 'Go']);
+    for (const source of Object.values(samples)) {
+      expect(source).toMatch(/https:\/\/petstore\.example\.com\/v[12]\/(?:store|pets)/);
+      expect(source).toContain('PETSTORE_API_KEY');
+      expect(source).not.toMatch(/[{]\w+Id[}]/);
+    }
+  });
+
+  test.each(EVERY.filter(([, , method]) => method !== 'GET'))(
+    'of %s %s name no order, so that none that is copied changes a real one',
+    (version, name) => {
+      for (const source of Object.values(samplesOf(BASE_URL, version, name))) {
+        expect(source).toContain('ORDER_ID');
+        expect(source).not.toMatch(/orders\/\d/);
+      }
+    },
+  );
+
+  test('of v2 show a filter and a page size', () => {
+    for (const source of Object.values(samplesOf(PREVIEW, 'v2', 'listOrdersPage'))) {
+      expect(source).toContain('https://petstore.example.com/v2/store/orders?status=pending&status=shipped&limit=100');
+    }
+  });
+
+  test('read exactly so', () => {
+    expect(samplesOf(BASE_URL, 'v1', 'cancelOrder')['curl']).toMatchInlineSnapshot(`
+      "curl --include --request DELETE \\
+        "https://petstore.example.com/v1/store/orders/$ORDER_ID" \\
+        --header "Authorization: Bearer $PETSTORE_API_KEY""
+    `);
+    expect(samplesOf(BASE_URL, 'v1', 'listOrders')['Python']).toMatchInlineSnapshot(`
+      "import os
+
+      import requests
+
+      response = requests.get(
+          "https://petstore.example.com/v1/store/orders",
+          headers={"Authorization": f"Bearer {os.environ['PETSTORE_API_KEY']}"},
+          timeout=30,
+      )
+      if not response.ok:
+          error = response.json()
+          raise RuntimeError(f"{error['code']}: {error['message']}")
+      print(response.json())"
+    `);
+    expect(samplesOf(BASE_URL, 'v1', 'cancelOrder')['Go']).toMatchInlineSnapshot(`
+      "package main
+
+      import (
+      	"fmt"
+      	"io"
+      	"log"
+      	"net/http"
+      	"os"
+      )
+
+      func main() {
+      	request, err := http.NewRequest("DELETE", "https://petstore.example.com/v1/store/orders/"+os.Getenv("ORDER_ID"), nil)
+      	if err != nil {
+      		log.Fatal(err)
+      	}
+      	request.Header.Set("Authorization", "Bearer "+os.Getenv("PETSTORE_API_KEY"))
+
+      	response, err := http.DefaultClient.Do(request)
+      	if err != nil {
+      		log.Fatal(err)
+      	}
+      	defer response.Body.Close()
+
+      	body, err := io.ReadAll(response.Body)
+      	if err != nil {
+      		log.Fatal(err)
+      	}
+      	fmt.Println(response.Status)
+      	fmt.Println(string(body))
+      }"
+    `);
+  });
+
+  test('in TypeScript run, and print the response', async () => {
+    const requests: unknown[] = [];
+    await using server = await startServer((request, response) => {
+      requests.push([request.url, request.headers.authorization]);
+      if (request.method === 'DELETE') response.writeHead(204).end();
+      else response.end('[{"id":9223372036854775807,"petId":1,"quantity":2}]');
+    });
+    const run = (operationId: string) =>
+      runTypeScript(samplesOf(`${server.origin}/v1`, 'v1', operationId)['TypeScript'] ?? '', {
+        PETSTORE_API_KEY: 'secret',
+        ORDER_ID: '42',
+      });
+    expect(await run('listOrders')).toBe('[ { id: 9223372036854775807n, petId: 1n, quantity: 2 } ]\n');
+    expect(await run('cancelOrder')).toBe('204\n');
+    expect(requests).toEqual([
+      ['/v1/store/orders', 'Bearer secret'],
+      ['/v1/store/orders/42', 'Bearer secret'],
+    ]);
+  });
+
+  test('in TypeScript compile under strict rules', async () => {
+    const samples = EVERY.map(([version, name]) => samplesOf(BASE_URL, version, name)['TypeScript'] ?? '');
+    expect(samples).toHaveLength(6);
+    expect(await checkTypeScript(samples)).toBe('');
+  });
+
+  test('in TypeScript fail with the code of an error', async () => {
+    await using server = await startServer((_, response) => {
+      response.writeHead(409).end('{"code":"order_already_shipped","message":"Too late.","status":409}');
+    });
+    const sample = samplesOf(`${server.origin}/v1`, 'v1', 'cancelOrder')['TypeScript'] ?? '';
+    await expect(runTypeScript(sample)).rejects.toThrow('order_already_shipped: Too late.');
+  });
+});
