@@ -107,6 +107,7 @@ function renderSamples(operation: DescribedOperation, { baseUrl }: ReferenceCont
 /** The first success, with the body that the document shows for it. */
 function renderExample([success]: readonly DescribedResponse[]): string {
   if (success?.example === undefined) return '';
-  const body = codeBlock(JSON.stringify(success.example, undefined, 2), 'json');
+  // It is of limited height.
+  const body = codeBlock(JSON.stringify(success.example, undefined, 2), 'json', ' class="wraps" tabindex="0"');
   return `<div class="card"><p class="card-title">${success.status} ${STATUS_CODES[success.status] ?? ''}</p>\n${body}</div>`;
 }

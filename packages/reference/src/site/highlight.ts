@@ -31,5 +31,5 @@ export const codeAttributes = (language: string): string =>
   WRAPPING.has(ALIASES[language] ?? language) ? ' class="wraps"' : ' tabindex="0"';
 
 /** With room for the button that copies it. */
-export const codeBlock = (code: string, language: string): string =>
-  `<div class="code"><pre${codeAttributes(language)}><code>${highlight(code, language)}</code></pre></div>`;
+export const codeBlock = (code: string, language: string, attributes = codeAttributes(language)): string =>
+  `<div class="code"><pre${attributes}><code>${highlight(code, language)}</code></pre></div>`;
