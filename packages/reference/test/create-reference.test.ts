@@ -1,7 +1,7 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { createReference } from '../src/index.ts';
-import { PAGE_PATHS, referencesOf } from './support/pages.ts';
+import { ERROR_PATHS, GUIDE_PATHS, PAGE_PATHS, referencesOf } from './support/pages.ts';
 
 const reference = createReference();
 const textOf = async (path: string) => Buffer.from((await reference.respond({ path }))?.body ?? []).toString();
@@ -63,6 +63,55 @@ test.each(['/docs/nothing', '/docs/nothing/', '/docs/errors/nothing', '/docs/ass
   },
 );
 
+describe('what a page is sent as follows Accept', () => {
+  const typeFor = async (path: string, accept: string) => {
+    const { status, headers } = (await reference.respond({ path, accept })) ?? {};
+    return [status, headers?.['content-type'], headers?.['vary']];
+  };
+
+  test.each([
+    ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 'text/html'],
+    ['*/*', 'text/html'],
+    ['text/markdown, text/html;q=0.5', 'text/markdown'],
+  ])('a guide for %s is %s', async (accept, type) => {
+    expect(await typeFor('/docs/limits', accept)).toEqual([200, `${type}; charset=utf-8`, 'accept, accept-encoding']);
+  });
+
+  test('what is missing is a page for browsers, and nothing for programs', async () => {
+    const html = [404, 'text/html; charset=utf-8', 'accept, accept-encoding'];
+    expect(await typeFor('/docs/nope', 'text/html,*/*;q=0.8')).toEqual(html);
+    expect(await typeFor('/docs/nope', 'application/json')).toEqual([undefined, undefined, undefined]);
+    expect(await typeFor('/docs/nope', '*/*')).toEqual([undefined, undefined, undefined]);
+  });
+});
+
+describe('for programs that read texts', () => {
+  test.each([...GUIDE_PATHS, ...ERROR_PATHS])('%s.md is Markdown, whose links lead to Markdown', async (path) => {
+    const answer = await reference.respond({ path: `${path}.md` });
+    expect(answer?.headers['content-type']).toBe('text/markdown; charset=utf-8');
+    const text = Buffer.from(answer?.body ?? []).toString();
+    expect(text).toMatch(/^# /);
+    for (const [, link = ''] of text.matchAll(/\]\(([^)#]+\.md)/g)) {
+      const target = new URL(link, `http://localhost${path}`).pathname;
+      if (!target.startsWith('/packages/')) expect(await reference.respond({ path: target }), link).toBeDefined();
+    }
+  });
+
+  test('/llms.txt names every operation and page, by addresses that exist', async () => {
+    const text = await textOf('/llms.txt');
+    expect(text).toContain('`DELETE http://127.0.0.1:3000/v1/store/orders/{orderId}`: Cancel an order');
+    const links = Array.from(text.matchAll(/\]\(http:\/\/127\.0\.0\.1:3000([^)]+)\)/g), ([, path = '']) => path);
+    expect(links).toEqual(expect.arrayContaining([...GUIDE_PATHS, ...ERROR_PATHS].map((path) => `${path}.md`)));
+    for (const path of links.filter((link) => link.startsWith('/docs'))) {
+      expect(await reference.respond({ path }), path).toBeDefined();
+    }
+  });
+
+  test('/robots.txt lets them read the documentation, and nothing that needs a key', async () => {
+    expect(await textOf('/robots.txt')).toMatch(/^Allow: \/docs$.*^Disallow: \/v1\/$/ms);
+  });
+});
+
 describe('an asset', () => {
   const assetsOf = async (path: string) =>
     referencesOf(await textOf(path))
@@ -90,7 +139,7 @@ describe('compression', () => {
   ])('for Accept-Encoding "%s" is %s', async (acceptEncoding, encoding, decompress) => {
     const plain = await reference.respond({ path: '/docs/errors' });
     const answer = await reference.respond({ path: '/docs/errors', acceptEncoding });
-    expect(answer?.headers).toMatchObject({ 'content-encoding': encoding, vary: 'accept-encoding' });
+    expect(answer?.headers).toMatchObject({ 'content-encoding': encoding, vary: 'accept, accept-encoding' });
     expect(decompress(answer?.body ?? '').equals(plain?.body ?? Buffer.of())).toBe(true);
   });
 

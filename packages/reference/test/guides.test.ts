@@ -30,8 +30,8 @@ describe('error codes', () => {
       expect(html).toContain(`<h1><code>${code}</code></h1>`);
       expect(html).toContain(`<code>${entry.status}</code>`);
       expect(html).toContain(`<code>${entry.trpcCode}</code>`);
-      expect(html).toMatch(/What happened<\/h2>\s*<p>.{30,}/);
-      expect(html).toMatch(/What to do<\/h2>\s*<p>.{10,}/);
+      expect(html).toMatch(/What happened .*<\/h2>\s*<p>.{30,}/);
+      expect(html).toMatch(/What to do .*<\/h2>\s*<p>.{10,}/);
     },
   );
 
@@ -117,6 +117,15 @@ describe('the guide to limits', () => {
     expect(await runTypeScript(`${quick}\nconsole.log((await send('${server.origin}')).status);`)).toBe('503\n');
     expect(calls).toBe(4);
   });
+});
+
+test('the changelog has a section for each document that was released, and for those of today', () => {
+  const released = readdirSync(join(DOCS, '../packages/api/released')).map((file) =>
+    file.replace(/^openapi-|\.json$/g, ''),
+  );
+  const current = (['v1', 'v2'] as const).map((version) => openApiDocument({ version, servers: [] }).info.version);
+  const sections = Array.from(readGuide('guides/changelog.md').matchAll(/^## (.+)$/gm), ([, version]) => version);
+  expect(sections.toSorted()).toEqual([...new Set([...released, ...current])].toSorted());
 });
 
 describe('the guide to the preview of v2', () => {

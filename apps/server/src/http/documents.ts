@@ -19,6 +19,8 @@ export function documentRoutes({
     ...DOCUMENTED_VERSIONS.flatMap(({ version }) => documentPages(version, renderDocument)),
     [DOCS_PATH, 'docs', serveReference(reference, () => DOCS_PATH)],
     [`${DOCS_PATH}/*`, 'docs', serveReference(reference, ({ '*': rest }) => `${DOCS_PATH}/${rest}`)],
+    ['/llms.txt', 'docs', serveReference(reference, () => '/llms.txt')],
+    ['/robots.txt', 'docs', serveReference(reference, () => '/robots.txt')],
     ['/', 'docs', redirectTo(DOCS_PATH)],
     ...securityPages(securityText),
   ] as const;
@@ -49,13 +51,19 @@ function securityPages(text: string | undefined) {
 
 function serveReference(reference: Reference, pathOf: (params: PathParams) => string): Handler {
   return async (exchange, params) => {
-    const acceptEncoding = String(exchange.request.headers['accept-encoding'] ?? '');
-    const found = await reference.respond({ path: pathOf(params), acceptEncoding });
-    if (found === undefined) return exchange.refuse('route_not_found');
+    const { accept, 'accept-encoding': acceptEncoding } = exchange.request.headers;
+    const found = await reference.respond({ path: pathOf(params), accept, acceptEncoding: acceptEncoding?.toString() });
+    if (found === undefined) {
+      exchange.setHeader('vary', 'accept'); // a browser gets a page
+      return exchange.refuse('route_not_found');
+    }
     const { 'content-type': contentType = '', 'content-encoding': contentEncoding, ...headers } = found.headers;
     for (const [name, value] of Object.entries(headers)) exchange.setHeader(name, value);
-    if (found.status === 200) sendPage(exchange, { contentType, contentEncoding, body: found.body });
-    else exchange.sendEmpty(found.status);
+    if (found.status === 308) return exchange.sendEmpty(found.status);
+    if (found.status === 200) return sendPage(exchange, { contentType, contentEncoding, body: found.body });
+    exchange.countError('route_not_found');
+    if (contentEncoding !== undefined) exchange.headers['content-encoding'] = contentEncoding;
+    exchange.sendBytes(found.status, contentType, found.body);
   };
 }
 

@@ -68,6 +68,27 @@ describe('the reference', () => {
     expect((await get('/docs', { ...again, 'accept-encoding': 'identity' })).status).toBe(200);
   });
 
+  test('is read by programs as Markdown, or by its list of pages', async () => {
+    for (const [path, accept, contentType] of [
+      ['/docs/limits', 'text/markdown', 'text/markdown; charset=utf-8'],
+      ['/docs/limits.md', '*/*', 'text/markdown; charset=utf-8'],
+      ['/llms.txt', '*/*', 'text/plain; charset=utf-8'],
+      ['/robots.txt', '*/*', 'text/plain; charset=utf-8'],
+    ] as const) {
+      const response = await get(path, { accept });
+      expect([response.status, response.headers.get('content-type')]).toEqual([200, contentType]);
+    }
+    expect(await (await get('/llms.txt')).text()).toContain(`${app.origin}/v1/store/orders`);
+  });
+
+  test('has a page for a person at an address that does not exist', async () => {
+    const response = await get('/docs/nothing', { accept: 'text/html,*/*;q=0.8' });
+    expect([response.status, response.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
+    expect(response.headers.get('vary')).toBe('accept, accept-encoding');
+    expect(await response.text()).toContain('Page not found');
+    expect((await get('/docs/nothing')).headers.get('vary')).toBe('accept');
+  });
+
   test.each(['/docs/nothing', '/docs/../package.json', '/docs/%2e%2e/package.json', '/Docs'])(
     '%s does not exist',
     async (path) => {

@@ -7,4 +7,8 @@ export interface SearchEntry {
   section: string;
   /** Plain text. */
   text: string;
+  /** Other words that people use for it. */
+  keywords?: string;
+  /** What comes first, and what is offered before anything is typed. */
+  kind?: 'operation' | 'guide';
 }

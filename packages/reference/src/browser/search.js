@@ -10,7 +10,9 @@ const status = /** @type {HTMLElement} */ (dialog.querySelector('[role=status]')
 const MAX_RESULTS = 12;
 const EXCERPT_LENGTH = 110;
 
-/** @type {Promise<MiniSearch<SearchEntry>> | undefined} */
+/** @typedef {SearchEntry & { terms: readonly string[] }} Found */
+
+/** @type {Promise<(query: string) => readonly Found[]> | undefined} */
 let loading;
 
 /** Loads the library and the entries, when search is first opened. */
@@ -20,17 +22,35 @@ async function loadIndex() {
   const MiniSearchClass = /** @type {typeof MiniSearch} */ (library.default);
   const index = new MiniSearchClass({
     idField: 'href',
-    fields: ['title', 'section', 'text'],
-    storeFields: ['title', 'section', 'href', 'text'],
+    fields: ['title', 'section', 'keywords', 'text'],
+    storeFields: ['title', 'section', 'href', 'text', 'kind'],
     searchOptions: {
       combineWith: 'AND',
       prefix: true,
-      fuzzy: (term) => (term.length > 3 ? 0.2 : false),
-      boost: { title: 4 },
+      // Two letters that changed places are two mistakes.
+      fuzzy: (term) => (term.length > 5 ? 2 : term.length > 3 ? 1 : false),
+      weights: { fuzzy: 0.2, prefix: 0.5 },
+      boost: { title: 4, keywords: 5 },
+      boostDocument: (_, __, { kind } = {}) => (kind === 'operation' ? 3 : 1),
     },
   });
-  index.addAll(/** @type {SearchEntry[]} */ (entries));
-  return index;
+  const all = /** @type {SearchEntry[]} */ (entries);
+  index.addAll(all);
+  return (/** @type {string} */ query) => (query.trim() === '' ? suggest(all) : find(index, query));
+}
+
+/** What most readers want, before they have typed anything. @param {readonly SearchEntry[]} entries */
+const suggest = (entries) => entries.filter(({ kind }) => kind !== undefined).map((entry) => ({ ...entry, terms: [] }));
+
+/** Operations whose titles have the words come first, then what is called so. @param {MiniSearch<SearchEntry>} index @param {string} query */
+function find(index, query) {
+  const wanted = query.trim().toLowerCase();
+  const rank = (/** @type {SearchResult} */ { title, kind }) => {
+    if (kind === 'operation' && title.toLowerCase().includes(wanted)) return 0;
+    return title.toLowerCase() === wanted ? 1 : 2;
+  };
+  const results = index.search(query).toSorted((a, b) => rank(a) - rank(b)); // stable: else by score
+  return /** @type {Found[]} */ (/** @type {unknown} */ (results));
 }
 
 async function open() {
@@ -44,9 +64,9 @@ async function search() {
   const query = input.value;
   try {
     loading ??= loadIndex();
-    const index = await loading;
+    const resultsOf = await loading;
     if (query !== input.value) return; // a later input has its own search
-    const results = index.search(query).slice(0, MAX_RESULTS);
+    const results = resultsOf(query).slice(0, MAX_RESULTS);
     list.replaceChildren(...results.map(renderResult));
     status.textContent = results.length === 0 && query.trim() !== '' ? `Nothing found for “${query.trim()}”.` : '';
   } catch (error) {
@@ -56,24 +76,33 @@ async function search() {
   }
 }
 
-/** @param {SearchResult} result */
+/** @param {Found} result */
 function renderResult({ title, section, href, text, terms }) {
   const link = document.createElement('a');
   link.href = new URL((document.documentElement.dataset['root'] ?? '') + href, location.href).href;
-  link.append(element('strong', title), element('span', section), element('small', excerpt(text, terms)));
+  link.append(
+    element('strong', title, terms),
+    element('span', section, terms),
+    element('small', excerpt(text, terms), terms),
+  );
   const item = document.createElement('li');
   item.append(link);
   return item;
 }
 
-/** @param {string} name @param {string} text */
-function element(name, text) {
+/** An element whose text has the terms marked. @param {string} name @param {string} text @param {readonly string[]} terms */
+function element(name, text, terms) {
   const created = document.createElement(name);
-  created.textContent = text;
+  const escaped = terms.map((term) => term.replaceAll(/[^\w]/g, String.raw`\$&`));
+  const parts = terms.length === 0 ? [text] : text.split(new RegExp(`(${escaped.join('|')})`, 'i'));
+  for (const [index, part] of parts.entries()) {
+    if (index % 2 === 0) created.append(part);
+    else created.append(Object.assign(document.createElement('mark'), { textContent: part }));
+  }
   return created;
 }
 
-/** The text around the longest match. @param {string} text @param {string[]} terms */
+/** The text around the longest match. @param {string} text @param {readonly string[]} terms */
 function excerpt(text, terms) {
   const matches = terms
     .toSorted((a, b) => b.length - a.length)
@@ -95,7 +124,9 @@ function moveFocus(step) {
 document.getElementById('search-button')?.addEventListener('click', open);
 addEventListener('keydown', (event) => {
   // Autofill dispatches such events without a key.
-  if (event.key?.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey)) return;
+  const isTyping = event.target instanceof Element && event.target.closest('input, select, textarea') !== null;
+  const isShortcut = event.key?.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey);
+  if (!isShortcut && (event.key !== '/' || isTyping)) return;
   event.preventDefault();
   void open();
 });

@@ -36,6 +36,16 @@ const GUIDES: readonly Pick<Guide, 'path' | 'source' | 'summary'>[] = [
     summary: 'From a key to the first order cancelled, with curl, and with the client for JavaScript and TypeScript.',
   },
   {
+    path: `${REFERENCE_PATH}/five-minutes-trpc`,
+    source: 'guides/five-minutes-trpc.md',
+    summary: 'For internal TypeScript services: place, ship, complete and cancel orders, with types.',
+  },
+  {
+    path: `${REFERENCE_PATH}/follow-orders`,
+    source: 'guides/follow-orders.md',
+    summary: 'For internal TypeScript services: to be told of every change of an order, in place of asking.',
+  },
+  {
     path: `${REFERENCE_PATH}/authentication`,
     source: 'guides/authentication.md',
     summary:
@@ -63,6 +73,11 @@ const GUIDES: readonly Pick<Guide, 'path' | 'source' | 'summary'>[] = [
     path: `${REFERENCE_PATH}/v2-preview`,
     source: 'guides/v2-preview.md',
     summary: 'Orders by pages and with filters, to try: an experiment, beside v1, which stays as it is.',
+  },
+  {
+    path: `${REFERENCE_PATH}/changelog`,
+    source: 'guides/changelog.md',
+    summary: 'What each release of the API changed.',
   },
 ];
 

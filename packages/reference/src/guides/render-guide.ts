@@ -1,6 +1,9 @@
+import { escapeHtml } from '../html.ts';
+import { renderAnchor } from '../site/anchor.ts';
 import { renderPage } from '../site/layout.ts';
 import { renderNavigation } from '../site/navigation.ts';
 import type { Site } from '../site/site.ts';
+import { relativeLink } from '../site/site-paths.ts';
 import { describeErrorCode } from './describe-error-code.ts';
 import { linkTargets } from './link-targets.ts';
 import type { ErrorGuide, Guide } from './load-guides.ts';
@@ -20,12 +23,8 @@ export function renderErrorPage(guide: ErrorGuide, site: Site): string {
   return renderArticle(guide, `<h1><code>${guide.code}</code></h1>\n${facts}\n${html}`, headings, site);
 }
 
-function renderArticle(
-  { path, title, summary }: Guide,
-  html: string,
-  headings: readonly Heading[],
-  site: Site,
-): string {
+function renderArticle(guide: Guide, html: string, headings: readonly Heading[], site: Site): string {
+  const { path, title, summary } = guide;
   return renderPage(
     {
       path,
@@ -33,12 +32,33 @@ function renderArticle(
       description: summary.replaceAll('`', ''),
       body: `<div class="columns">
 ${renderNavigation(path, site)}
-<main id="main" class="text" tabindex="-1">${html}</main>
+<main id="main" class="text" tabindex="-1">${withAnchors(html)}
+${renderTurns(guide, site)}
+<p class="note turn"><a href="${relativeLink(path, path)}.md">This page as Markdown</a></p></main>
 ${renderContents(headings)}
 </div>`,
     },
     site,
   );
+}
+
+/** Each heading with a link to itself. */
+const withAnchors = (html: string): string =>
+  html.replaceAll(
+    /<h([23]) id="([^"]*)">(.*?)<\/h\1>/g,
+    (_, level: string, id: string, text: string) =>
+      `<h${level} id="${id}">${text}${renderAnchor(id, text.replaceAll(/<[^>]*>/g, ''))}</h${level}>`,
+  );
+
+/** Links to the pages before and after this one, of the guides or of the codes. */
+function renderTurns({ path }: Guide, { guides: { guides, errors } }: Site): string {
+  const pages: readonly Guide[] = guides.some((guide) => guide.path === path) ? guides : errors;
+  const index = pages.findIndex((page) => page.path === path);
+  const turn = (page: Guide | undefined, rel: string, name: string) =>
+    page === undefined
+      ? '<span></span>'
+      : `<a rel="${rel}" href="${relativeLink(path, page.path)}"><span class="note">${name}</span> ${escapeHtml(page.title)}</a>`;
+  return `<nav class="turns" aria-label="Neighbouring pages">${turn(pages[index - 1], 'prev', 'Previous')}${turn(pages[index + 1], 'next', 'Next')}</nav>`;
 }
 
 /** The table of contents, shown where there is room beside the text. */

@@ -30,16 +30,17 @@ export interface RenderedMarkdown {
  * Renders Markdown: links between files become links between pages, error codes become links to their pages, and tables
  * can be scrolled on narrow screens.
  *
- * @throws Error for a link to a Markdown file that has no page
+ * @throws Error for a link to a file below `docs` that has no page
  */
 export function renderMarkdown(markdown: string, targets: LinkTargets): RenderedMarkdown {
   const marked = new Marked({ gfm: true }, gfmHeadingId());
   marked.use({
-    walkTokens(token) {
-      // Extensions may define tokens of any type, so TypeScript cannot narrow this one.
-      if (token.type === 'link') (token as Tokens.Link).href = resolveLink((token as Tokens.Link).href, targets);
-    },
     renderer: {
+      link({ href, tokens }) {
+        const target = resolveLink(href, targets);
+        const text = this.parser.parseInline(tokens);
+        return target === undefined ? text : `<a href="${escapeHtml(target)}">${text}</a>`;
+      },
       code: ({ text, lang = '' }) => `${codeBlock(text, lang)}\n`,
       codespan({ text }) {
         const link = targets.linkToErrorCode(text);
@@ -59,10 +60,12 @@ export function renderMarkdown(markdown: string, targets: LinkTargets): Rendered
   return { html, headings: getHeadingList().map(({ id, level, text }) => ({ id, level, text })) };
 }
 
-function resolveLink(href: string, { source, linkToSource }: LinkTargets): string {
+/** @returns `undefined` for a file of the sources, which readers of the site do not have */
+function resolveLink(href: string, { source, linkToSource }: LinkTargets): string | undefined {
   const [file = '', fragment] = href.split('#');
   if (/^[a-z]+:/.test(file) || !file.endsWith('.md')) return href;
   const target = posix.join(posix.dirname(source), file);
+  if (target.startsWith('../')) return undefined;
   const link = linkToSource(target);
   if (link === undefined) throw new Error(`docs/${source} links to docs/${target}, which is no page.`);
   return fragment === undefined ? link : `${link}#${fragment}`;

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { escapeHtml } from '../html.ts';
 import type { DescribedField, DescribedOperation, DescribedResponse } from '../interface/describe-interface.ts';
+import { renderAnchor } from '../site/anchor.ts';
 import { codeAttributes, codeBlock, highlight } from '../site/highlight.ts';
 import { ERRORS_PATH, relativeLink } from '../site/site-paths.ts';
 import { codeSamples, sampleUrl } from './code-samples.ts';
@@ -14,7 +15,7 @@ export function renderOperation(operation: DescribedOperation, context: Referenc
   const common = commonHeaders(responses);
   return `<section class="operation" id="${operationId}" aria-labelledby="${operationId}-title">
 <div class="about">
-<h2 id="${operationId}-title">${escapeHtml(summary)}${renderAnchor(operationId, summary)}</h2>
+<h2 id="${operationId}-title">${escapeHtml(summary)}${renderAnchor(operationId, escapeHtml(summary))}</h2>
 ${renderEndpoint(operation, context)}
 ${renderProse(description, context.path)}
 ${more === undefined ? '' : `<p><a href="${relativeLink(context.path, more.path)}">${escapeHtml(more.text)}</a></p>`}
@@ -32,10 +33,6 @@ ${renderExample(responses)}
 </div>
 </section>`;
 }
-
-/** The link of a heading to itself. */
-export const renderAnchor = (id: string, text: string): string =>
-  ` <a class="anchor" href="#${id}" aria-label="Link to ${escapeHtml(text)}">#</a>`;
 
 function renderEndpoint({ method, path, badges }: DescribedOperation, { baseUrl }: ReferenceContext): string {
   const marks = badges.map((badge) => `<span class="badge">${escapeHtml(badge)}</span>`);

@@ -7,6 +7,8 @@ import { Resource } from '../resource.ts';
 import { findAssets } from './assets.ts';
 import { GUIDE_POLICY, REFERENCE_POLICY } from './content-security-policy.ts';
 import { rootOf } from './layout.ts';
+import { errorMarkdownOf, markdownOf, ROBOTS_TEXT, renderLlmsText } from './markdown-pages.ts';
+import { renderNotFoundPage } from './not-found-page.ts';
 import { renderReferencePage } from './reference-page.ts';
 import { searchEntries } from './search-entries.ts';
 import type { Site } from './site.ts';
@@ -16,36 +18,66 @@ import { REFERENCE_PATHS, SEARCH_ENTRIES_PATH } from './site-paths.ts';
 const ASSET_HEADERS = { 'cache-control': 'public, max-age=31536000, immutable' };
 const HTML_TYPE = 'text/html; charset=utf-8';
 
-/** All resources under `/docs`, by path. Each is rendered when it is first requested. */
-export function createSite(documentOf: (version: ApiVersion) => object): ReadonlyMap<string, Resource> {
+/** What the site serves. Each part is rendered when it is first requested. */
+export interface SiteResources {
+  /** By path. The Markdown of a page is at its path with `.md`. */
+  readonly pages: ReadonlyMap<string, Resource>;
+  /** The page for what is at no path, by the number of segments of that path, from 2 on. */
+  readonly notFound: readonly Resource[];
+}
+
+/** Deeper paths are mistyped by no person. */
+const NOT_FOUND_DEPTHS = [2, 3, 4, 5];
+
+export function createSite(documentOf: (version: ApiVersion) => object): SiteResources {
   // Documents are generated in this form; the tests read every field.
   const describe = (version: ApiVersion) => describeInterface(documentOf(version) as OpenApiDocument);
   const interfaces = { v1: describe('v1'), v2: describe('v2') };
-  const site: Site = {
-    assets: findAssets(),
-    guides: loadGuides(rootOf(interfaces.v1.baseUrl)),
-    about: interfaces.v1,
-    interfaces,
-  };
-  const { assets, guides } = site;
-  return new Map([
-    ...assets.files.map(
-      ({ name, contentType, read }) =>
-        [`${assets.path}/${name}`, new Resource(contentType, ASSET_HEADERS, read)] as const,
-    ),
+  const guides = loadGuides(rootOf(interfaces.v1.baseUrl));
+  const site: Site = { assets: findAssets(), guides, about: interfaces.v1, interfaces };
+  const pages = new Map<string, Resource>([
     [SEARCH_ENTRIES_PATH, createSearchEntries(site)],
-    ...REFERENCE_PATHS.map(
-      (reference) =>
-        [reference.path, createPage(REFERENCE_POLICY, () => renderReferencePage(site, reference))] as const,
-    ),
-    ...guides.guides.map(
-      (guide) => [guide.path, createPage(GUIDE_POLICY, () => renderGuidePage(guide, site))] as const,
-    ),
-    ...guides.errors.map(
-      (guide) => [guide.path, createPage(GUIDE_POLICY, () => renderErrorPage(guide, site))] as const,
-    ),
+    ['/llms.txt', createText('text/plain', () => renderLlmsText(site))],
+    ['/robots.txt', createText('text/plain', () => ROBOTS_TEXT)],
   ]);
+  const { path, files } = site.assets;
+  for (const { name, contentType, read } of files) {
+    pages.set(`${path}/${name}`, new Resource(contentType, ASSET_HEADERS, read));
+  }
+  for (const reference of REFERENCE_PATHS) {
+    pages.set(
+      reference.path,
+      createPage(REFERENCE_POLICY, () => renderReferencePage(site, reference)),
+    );
+  }
+  for (const guide of guides.guides) {
+    pages.set(
+      guide.path,
+      createPage(GUIDE_POLICY, () => renderGuidePage(guide, site)),
+    );
+    pages.set(
+      `${guide.path}.md`,
+      createText('text/markdown', () => markdownOf(guide, site)),
+    );
+  }
+  for (const guide of guides.errors) {
+    pages.set(
+      guide.path,
+      createPage(GUIDE_POLICY, () => renderErrorPage(guide, site)),
+    );
+    pages.set(
+      `${guide.path}.md`,
+      createText('text/markdown', () => errorMarkdownOf(guide, site)),
+    );
+  }
+  const notFound = NOT_FOUND_DEPTHS.map((depth) =>
+    createPage(GUIDE_POLICY, () => renderNotFoundPage('/x'.repeat(depth), site)),
+  );
+  return { pages, notFound };
 }
+
+const createText = (type: string, render: () => string): Resource =>
+  new Resource(`${type}; charset=utf-8`, { 'cache-control': 'no-cache' }, () => Buffer.from(render()));
 
 const createSearchEntries = (site: Site): Resource =>
   new Resource('text/javascript; charset=utf-8', { 'cache-control': 'no-cache' }, () =>

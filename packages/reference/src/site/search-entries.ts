@@ -3,23 +3,34 @@ import type { SearchEntry } from '../browser/search-entry.d.ts';
 import { linkTargets } from '../guides/link-targets.ts';
 import type { ErrorGuide, Guide } from '../guides/load-guides.ts';
 import { renderMarkdown } from '../guides/render-markdown.ts';
+import { SEARCH_KEYWORDS } from './search-keywords.ts';
 import type { Site } from './site.ts';
 import { REFERENCE_PATHS, type ReferencePath } from './site-paths.ts';
 
 /** The entries of search: operations and schemas, each section of the guides, and error codes. */
 export function searchEntries(site: Site): readonly SearchEntry[] {
-  return [
+  const entries = [
     ...REFERENCE_PATHS.flatMap((reference) => describeReference(reference, site)),
     ...site.guides.guides.flatMap((guide) => describeGuide(guide, site)),
     ...site.guides.errors.map((guide) => describeError(guide, site)),
   ];
+  const lost = Object.keys(SEARCH_KEYWORDS).filter((href) => entries.every((entry) => entry.href !== href));
+  if (lost.length > 0) throw new Error(`SEARCH_KEYWORDS names what is no entry: ${lost.join(', ')}.`);
+  return entries.map((entry) => {
+    const keywords = SEARCH_KEYWORDS[entry.href];
+    return keywords === undefined ? entry : { ...entry, keywords };
+  });
 }
 
 function describeReference({ path, version, name }: ReferencePath, { interfaces }: Site): SearchEntry[] {
-  const { operations, schemas } = interfaces[version];
+  const { title, description, operations, schemas, headers } = interfaces[version];
   const base = path.slice(1);
+  // Most headers are the same in every version, and are found once.
+  const isOfV1 = (header: string) => interfaces.v1.headers.some((other) => other.name === header);
   return [
+    { href: base, title, section: `Reference, ${name}`, text: withoutCode(description) },
     ...operations.map((operation) => ({
+      kind: 'operation' as const,
       href: `${base}#${operation.operationId}`,
       title: operation.summary,
       section: `${name}: ${operation.method} ${operation.path}`,
@@ -35,6 +46,14 @@ function describeReference({ path, version, name }: ReferencePath, { interfaces 
       section: `${name}: schema`,
       text: [withoutCode(schema.description), ...schema.properties.map((property) => property.name)].join(' '),
     })),
+    ...headers
+      .filter((header) => version === 'v1' || !isOfV1(header.name))
+      .map((header) => ({
+        href: `${base}#header-${header.name}`,
+        title: header.name,
+        section: `${name}: header`,
+        text: withoutCode(header.description),
+      })),
   ];
 }
 
@@ -52,7 +71,8 @@ function describeGuide(guide: Guide, site: Site): SearchEntry[] {
   return html.split(/(?=<h[23] )/).map((section) => {
     const [, id, title] = /^<h[23] id="([^"]*)">(.*?)<\/h[23]>/.exec(section) ?? [];
     const text = plain(withoutHeadings(section));
-    if (id === undefined || title === undefined) return { href, title: guide.title, section: 'Guide', text };
+    if (id === undefined || title === undefined)
+      return { kind: 'guide', href, title: guide.title, section: 'Guide', text };
     return { href: `${href}#${id}`, title: plain(title), section: guide.title, text };
   });
 }

@@ -40,7 +40,7 @@ describe('axe finds nothing to object to, light or dark', () => {
       await page.emulateMedia({ colorScheme: 'dark' });
       found[`${name}, dark`] = await violationsOf(page, COLOUR_RULES);
     };
-    for (const path of ['/docs', '/docs/v2', ...GUIDE_PATHS, ...ERROR_FORMS]) {
+    for (const path of ['/docs', '/docs/v2', ...GUIDE_PATHS, ...ERROR_FORMS, '/docs/nope']) {
       await page.goto(origin + path);
       for (const button of await page.getByRole('button', { name: /^Try it/ }).all()) await button.click();
       await check(path);

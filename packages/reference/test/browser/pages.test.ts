@@ -60,6 +60,57 @@ test('a guide leads to the operation that it names, at /docs#cancelOrder', async
   await eventually(async () => (await heading.boundingBox())?.y).toBeLessThan(300);
 });
 
+describe('a guide', () => {
+  let guide: WatchedPage;
+  beforeAll(async () => {
+    guide = await visit('/docs/five-minutes-rest', { permissions: ['clipboard-read', 'clipboard-write'] });
+  });
+  afterAll(() => guide[Symbol.asyncDispose]());
+
+  test('has commands that are copied without their output', async () => {
+    const block = guide.page.locator('.code', { hasText: '-X DELETE' });
+    await block.hover();
+    await block.getByRole('button', { name: 'Copy' }).click();
+    await block.getByRole('button', { name: 'Copied' }).waitFor();
+    const header = '-H "Authorization: Bearer $PETSTORE_API_KEY"';
+    expect(await guide.page.evaluate(() => navigator.clipboard.readText())).toBe(
+      `curl -s -i -X DELETE ${header} ${origin}/v1/store/orders/1
+curl -s -X DELETE ${header} ${origin}/v1/store/orders/1
+curl -s -X DELETE ${header} ${origin}/v1/store/orders/2`,
+    );
+  });
+
+  test('has headings that link to themselves', async () => {
+    await guide.page.getByRole('link', { name: 'Link to Cancel' }).click();
+    expect(new URL(guide.page.url()).hash).toBe('#cancel');
+  });
+
+  test('leads to its neighbours', async () => {
+    const neighbours = guide.page.getByRole('navigation', { name: 'Neighbouring pages' });
+    await neighbours.getByRole('link', { name: /^Next/ }).click();
+    await guide.page.waitForURL('**/docs/five-minutes-trpc');
+    await neighbours.getByRole('link', { name: /^Previous/ }).click();
+    await guide.page.waitForURL('**/docs/five-minutes-rest');
+  });
+
+  test('shows every command whole, on a phone, too', async () => {
+    await guide.page.setViewportSize({ width: 390, height: 844 });
+    const cut = await guide.page
+      .locator('main pre.wraps')
+      .evaluateAll((blocks) => blocks.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).length);
+    expect(cut).toBe(0);
+  });
+});
+
+test.each(['/docs/nope', '/docs/errors/nope'])('at %s a person finds a page that leads on', async (path) => {
+  await using lost = await visit(path);
+  await lost.page.getByRole('heading', { name: 'Page not found' }).waitFor();
+  await lost.page.getByRole('button', { name: 'Search' }).click();
+  await lost.page.getByRole('searchbox').fill('cancel');
+  await lost.page.getByRole('dialog').getByRole('link').first().click();
+  await lost.page.waitForURL(`${origin}/docs**`);
+});
+
 describe('dark and light', () => {
   let reader: WatchedPage;
   beforeAll(async () => {

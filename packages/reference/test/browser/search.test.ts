@@ -8,7 +8,7 @@ const searchFor = async (page: Page, words: string) => {
   const dialog = page.getByRole('dialog', { name: 'Search' });
   const links = dialog.getByRole('link');
   await dialog.getByRole('searchbox').fill('');
-  await eventually(() => links.count()).toBe(0); // nothing is left of the search before
+  await eventually(() => links.first().textContent()).toContain('List all orders'); // nothing is left of the search before
   await dialog.getByRole('searchbox').fill(words);
   return { dialog, links, first: links.first() };
 };
@@ -29,16 +29,49 @@ describe('on a guide', () => {
     ['backing off', 'Limits and backing off'],
     ['banned', 'api_key_banned'],
     ['order_already_cancelled', 'order_already_cancelled'],
-    ['Retry-After', 'Error 429'],
+    ['Retry-After', 'Back off'],
     ['429', 'Error 429'],
     ['cursor', 'v2 preview'],
     ['client', 'Five minutes over REST'],
     ['rate limt', 'rate_limit_exceeded'],
+    ['exponential backoff', 'Back off'],
+    ['int64', 'Order'],
+    ['CORS', 'Access-Control-Allow-Origin'],
+    ['idempotent', 'idempotency_key_reused'],
+    ['webhook', 'Follow orders'],
+    ['sdk', 'From JavaScript or TypeScript'],
+    ['cancle', 'Cancel an order'],
+    ['pagination', 'v2 preview'],
+    ['X-RateLimit-Reset', 'X-RateLimit-Reset'],
   ])('for "%s" finds %s', async (words, found) => {
     const { links } = await searchFor(guide.page, words);
     await eventually(async () => (await links.allTextContents()).slice(0, 4).join()).toContain(found);
     expect(guide.offences).toEqual([]);
   });
+});
+
+test.each([
+  ['cancel', 'Cancel an order'],
+  ['retry-after', 'Retry-After'],
+  ['plan', 'Limits and backing off'],
+  ['api_key_banned', 'api_key_banned'],
+])('for "%s" the first result is %s, and what matched is marked', async (words, title) => {
+  await using guide = await visit('/docs/versions');
+  await guide.page.keyboard.press('/');
+  const { first } = await searchFor(guide.page, words);
+  await eventually(() => first.locator('strong').textContent()).toBe(title);
+  if (title !== 'Limits and backing off') {
+    await eventually(async () => (await first.locator('mark').allTextContents()).length).toBeGreaterThan(0);
+  }
+});
+
+test('before anything is typed search offers the operations and the guides', async () => {
+  await using guide = await visit('/docs/versions');
+  await guide.page.keyboard.press('/');
+  const links = guide.page.getByRole('dialog', { name: 'Search' }).getByRole('link');
+  await eventually(async () => (await links.allTextContents()).join()).toMatch(
+    /Cancel an order.*Five minutes over REST/,
+  );
 });
 
 describe('on the reference', () => {

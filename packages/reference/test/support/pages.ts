@@ -3,11 +3,14 @@ import { ERROR_CATALOGUE } from '@petstore/api';
 export const ERROR_CODES = Object.keys(ERROR_CATALOGUE);
 export const GUIDE_PATHS = [
   '/docs/five-minutes-rest',
+  '/docs/five-minutes-trpc',
+  '/docs/follow-orders',
   '/docs/authentication',
   '/docs/errors',
   '/docs/limits',
   '/docs/versions',
   '/docs/v2-preview',
+  '/docs/changelog',
 ];
 export const ERROR_PATHS = ERROR_CODES.map((code) => `/docs/errors/${code}`);
 /** Every page. */

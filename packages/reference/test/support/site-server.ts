@@ -32,6 +32,7 @@ export function startSiteServer(): Promise<TestServer> {
     const { pathname } = new URL(request.url ?? '', 'http://localhost');
     const answer = await reference.respond({
       path: decodeURIComponent(pathname),
+      accept: request.headers.accept,
       acceptEncoding: request.headers['accept-encoding']?.toString(),
     });
     if (answer === undefined) response.writeHead(404).end();

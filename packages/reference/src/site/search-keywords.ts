@@ -1,0 +1,22 @@
+/** Words that people look for, by the address of the entry that they want and that may not have them. */
+export const SEARCH_KEYWORDS: Readonly<Record<string, string>> = {
+  docs: 'start overview base URL',
+  'docs#cancelOrder': 'delete remove refund',
+  'docs#listOrders': 'get all export download',
+  'docs#Order': 'int64 64-bit bigint precision fields status',
+  'docs#header-Access-Control-Allow-Origin': 'CORS cross-origin browser preflight fetch',
+  'docs#header-X-Request-Id': 'support correlation trace',
+  'docs/authentication#get-a-key': 'token credentials sign up register login account bearer',
+  'docs/five-minutes-rest#list': 'int64 64-bit bigint precision rounded',
+  'docs/five-minutes-rest#from-javascript-or-typescript': 'sdk library npm package client install node',
+  'docs/follow-orders': 'webhook webhooks callback notification push subscribe stream polling sse',
+  'docs/five-minutes-trpc': 'sdk library client typed internal',
+  'docs/limits': 'plan plans quota tier pricing throttling rate limiting',
+  'docs/limits#back-off': 'exponential backoff retry-after retries jitter wait 429',
+  'docs/errors/idempotency_key_reused': 'idempotent idempotency retry twice',
+  'docs/errors/order_already_cancelled': 'idempotent twice repeat',
+  'docs/v2-preview#go-through-all-pages': 'pagination paginate paging next cursor offset',
+  'docs/v2-preview#filters-and-paging': 'pagination query search filter sort',
+  'docs/versions#deprecation-and-sunset': 'removal end of life migration',
+  'docs/changelog': 'release notes history news what changed',
+};
