@@ -1,16 +1,49 @@
-import type { components } from './rest/document.ts';
-
-/** The codes of the service's REST responses, as its document lists them. */
-type DocumentedCode = components['schemas']['Error']['code'];
-
 /**
- * The codes of this client: there was no response, or not in time, or it did not come from the service (a proxy's page,
- * JSON cut short).
+ * A code that this release does not know, as a newer service may send one: the class of the error, which follows from the
+ * status, says what kind of failure it is. An enumeration without values at run time, because a type that any string
+ * literal is comparable with would let misspelt codes compile.
  */
-type ClientCode = 'connection_failed' | 'timed_out' | 'unexpected_response';
+export declare enum UnknownErrorCode {
+  ofNewerService = '',
+}
 
-/** Why a call failed. The set is open: a newer service may send codes that this client does not know. */
-export type PetstoreErrorCode = DocumentedCode | ClientCode | (string & {});
+/** The response did not come from the service (a proxy's page, JSON cut short), or its code is not known. */
+type AnyClass = 'unexpected_response' | UnknownErrorCode;
+
+type InvalidRequestCode =
+  | 'invalid_request'
+  | 'malformed_json'
+  | 'method_not_allowed'
+  | 'payload_too_large'
+  | 'unsupported_media_type'
+  | 'expectation_failed'
+  | 'headers_too_large';
+type AuthenticationCode = 'missing_api_key' | 'invalid_api_key';
+type PermissionCode = 'insufficient_scope';
+type NotFoundCode = 'order_not_found' | 'pet_not_found' | 'route_not_found';
+type ConflictCode =
+  | 'order_already_shipped'
+  | 'order_already_cancelled'
+  | 'order_not_shipped'
+  | 'order_already_completed'
+  | 'idempotency_key_reused';
+type RateLimitCode = 'rate_limit_exceeded' | 'api_key_banned';
+type ServiceCode = 'request_timeout' | 'internal_error' | 'service_unavailable' | 'overloaded';
+type ConnectionCode = 'connection_failed' | 'timed_out';
+
+/** Why a call failed: of the service's codes, over REST and tRPC, and this client's own, those that an error may have. */
+export type PetstoreErrorCode =
+  | InvalidRequestCode
+  | AuthenticationCode
+  | PermissionCode
+  | NotFoundCode
+  | ConflictCode
+  | 'operation_sunset'
+  | 'events_expired'
+  | RateLimitCode
+  | ServiceCode
+  | ConnectionCode
+  | AnyClass;
 
 export interface PetstoreErrorDetails {
   readonly code: PetstoreErrorCode;
@@ -24,7 +57,7 @@ export interface PetstoreErrorDetails {
 /** What every failed call throws, except for one that the caller aborted: it throws the reason of the signal. */
 export class PetstoreError extends Error {
   override readonly name: string = 'PetstoreError';
-  /** Machine-readable; the service's own where it responded. */
+  /** Machine-readable; the service's own where it responded. Each class has its own codes. */
   readonly code: PetstoreErrorCode;
   /** The HTTP status; `undefined` where there was no response. */
   readonly status: number | undefined;
@@ -50,75 +83,68 @@ export class PetstoreError extends Error {
 /** 400, 405, 413 and the like: the request is not valid as it is. */
 export class InvalidRequestError extends PetstoreError {
   override readonly name = 'InvalidRequestError';
+  declare readonly code: InvalidRequestCode | AnyClass;
 }
 
 /** 401: the API key is missing or not valid. */
 export class AuthenticationError extends PetstoreError {
   override readonly name = 'AuthenticationError';
+  declare readonly code: AuthenticationCode | AnyClass;
 }
 
 /** 403: the API key does not permit the operation. */
 export class PermissionError extends PetstoreError {
   override readonly name = 'PermissionError';
+  declare readonly code: PermissionCode | AnyClass;
 }
 
 /** 404: there is no such order or pet. */
 export class NotFoundError extends PetstoreError {
   override readonly name = 'NotFoundError';
+  declare readonly code: NotFoundCode | AnyClass;
 }
 
 /** 409: the state of the order does not allow it. */
 export class ConflictError extends PetstoreError {
   override readonly name = 'ConflictError';
+  declare readonly code: ConflictCode | AnyClass;
 }
 
 /** 410: the operation is past its sunset date. */
 export class OperationSunsetError extends PetstoreError {
   override readonly name = 'OperationSunsetError';
+  declare readonly code: 'operation_sunset' | AnyClass;
 }
 
 /** 410: events behind the position have been deleted. Read the orders anew, and follow events from now on. */
 export class EventsExpiredError extends PetstoreError {
   override readonly name = 'EventsExpiredError';
+  declare readonly code: 'events_expired';
 }
 
 /** 429: the limits of the key's plan are used up, or the key is banned for a while. */
 export class RateLimitError extends PetstoreError {
   override readonly name = 'RateLimitError';
+  declare readonly code: RateLimitCode | AnyClass;
 }
 
 /** 408 and 5xx: the service, or something on the way to it, could not respond; or a response makes no sense. */
 export class ServiceError extends PetstoreError {
   override readonly name = 'ServiceError';
+  declare readonly code: ServiceCode | AnyClass;
 }
 
-/** There was no response, or only a part of one. Whether the service executed the call is not known. */
+/**
+ * There was no response, or only a part of one: then it has a `requestId`. Whether the service executed the call is not
+ * known.
+ */
 export class ConnectionError extends PetstoreError {
   override readonly name: string = 'ConnectionError';
+  declare readonly code: ConnectionCode;
 }
 
 /** An attempt took longer than `timeoutMs`. */
 export class TimeoutError extends ConnectionError {
   override readonly name = 'TimeoutError';
-}
-
-const CLASS_OF_STATUS: Readonly<Record<number, typeof PetstoreError>> = {
-  401: AuthenticationError,
-  403: PermissionError,
-  404: NotFoundError,
-  408: ServiceError,
-  409: ConflictError,
-  410: OperationSunsetError,
-  429: RateLimitError,
-};
-
-/** The error of a response, of the class for its status. */
-export function createResponseError(
-  message: string,
-  details: PetstoreErrorDetails & { status: number },
-): PetstoreError {
-  const { status } = details;
-  const ofStatus = details.code === 'events_expired' ? EventsExpiredError : CLASS_OF_STATUS[status];
-  const ErrorClass = ofStatus ?? (status >= 400 && status < 500 ? InvalidRequestError : ServiceError);
-  return new ErrorClass(message, details);
+  declare readonly code: 'timed_out';
 }

@@ -75,7 +75,9 @@ function serviceUrlOf(baseUrl: string | URL): string {
     throw new TypeError('baseUrl must be an http or https address, such as https://petstore.example.com');
   }
   const { origin, pathname } = new URL(text);
-  return origin + pathname.replace(/\/+$/, '').replace(/\/v1$/, '');
+  const [url, version] = (origin + pathname).replace(/\/+$/, '').split(/\/(v\d+)$/i);
+  if (version === undefined || version === 'v1') return url as string; // what is split has a first part
+  throw new TypeError(`baseUrl must not end in /${version}: use ${url}, or ${url}/v1 (v2 is \`client.v2\`)`);
 }
 
 function checkedKey(apiKey: string): string {

@@ -1,4 +1,20 @@
-export * from './errors.ts';
+export {
+  AuthenticationError,
+  ConflictError,
+  ConnectionError,
+  EventsExpiredError,
+  InvalidRequestError,
+  NotFoundError,
+  OperationSunsetError,
+  PermissionError,
+  PetstoreError,
+  type PetstoreErrorCode,
+  type PetstoreErrorDetails,
+  RateLimitError,
+  ServiceError,
+  TimeoutError,
+  type UnknownErrorCode,
+} from './errors.ts';
 export type { PetstoreClientOptions } from './options.ts';
 export {
   createPetstoreRestClient,

@@ -125,7 +125,7 @@ describe('the package', { timeout: 120_000 }, () => {
 
   test.each(MODULES)('types REST for who has nothing else installed: %j', async (options) => {
     const source = `
-      import { createPetstoreRestClient, RateLimitError, type Order } from '@petstore/client/rest';
+      import { ConflictError, createPetstoreRestClient, RateLimitError, type Order } from '@petstore/client/rest';
       const client = createPetstoreRestClient({ baseUrl: 'https://petstore.example.com', apiKey: 'key' });
       for await (const order of client.listOrders()) {
         const id: bigint | undefined = order.id;
@@ -134,7 +134,9 @@ describe('the package', { timeout: 120_000 }, () => {
       }
       const all: Order[] = await client.listOrders().toArray();
       try { await client.cancelOrder({ orderId: 1n }, { timeoutMs: 1_000 }); }
-      catch (error) { if (error instanceof RateLimitError) { const s: number | undefined = error.retryAfterSeconds; } }
+      catch (error) { if (error instanceof RateLimitError) { const s: number | undefined = error.retryAfterSeconds; }
+        // @ts-expect-error misspelt
+        if (error instanceof ConflictError && error.code === 'order_alredy_shipped') throw error; }
       // @ts-expect-error a number is not exact
       client.cancelOrder({ orderId: 1 });
     `;
@@ -143,7 +145,7 @@ describe('the package', { timeout: 120_000 }, () => {
 
   test.each(MODULES)("types tRPC without the service's sources: %j", async (options) => {
     const source = `
-      import { createPetstoreClient, errorCodeOf, type ErrorCode, type PetstoreOutputs } from '@petstore/client';
+      import { createPetstoreClient, errorCodeOf, type PetstoreErrorCode, type PetstoreOutputs } from '@petstore/client';
       const client = createPetstoreClient({ baseUrl: 'https://petstore.example.com', apiKey: 'key' });
       const order: PetstoreOutputs['orders']['place'] = await client.orders.place.mutate({ petId: 1n, quantity: 2 });
       const id: bigint = order.id;
@@ -153,7 +155,7 @@ describe('the package', { timeout: 120_000 }, () => {
       // @ts-expect-error there is no such procedure
       client.orders.lose;
       for await (const batch of await client.orders.list.query()) { const ids: bigint[] = batch.map((o) => o.id); }
-      const code: ErrorCode | undefined = errorCodeOf(new Error());
+      const code: PetstoreErrorCode | undefined = errorCodeOf(new Error());
       // @ts-expect-error the codes are known
       const other: 'nothing' | undefined = code;
       await client.rest.cancelOrder({ orderId: id });

@@ -156,7 +156,7 @@ describe('a failed attempt', () => {
 
 describe('the wait before the next attempt', () => {
   const error = (status: number, retryAfterSeconds?: number) =>
-    new PetstoreError('', { code: 'c', status, retryAfterSeconds });
+    new PetstoreError('', { code: 'unexpected_response', status, retryAfterSeconds });
   const policy = { maxRetries: 10, maxRetryAfterSeconds: 60 };
 
   test('is from half to all of 0.5 s, doubling to 8 s', () => {

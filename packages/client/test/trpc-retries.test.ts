@@ -194,7 +194,7 @@ describe('with a server that', () => {
     const failure = await failureOf(server.client.pets.get.query({ petId: 1n }));
     expect(petstoreErrorOf(failure)).toBeInstanceOf(TimeoutError);
     expect(petstoreErrorOf(failure)).toBeInstanceOf(ConnectionError);
-    expect(errorCodeOf(failure)).toBeUndefined();
+    expect(errorCodeOf(failure)).toBe('timed_out');
     expect(server.requests).toHaveLength(3);
   });
 

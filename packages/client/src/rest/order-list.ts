@@ -1,4 +1,3 @@
-import { ConnectionError } from '../errors.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
 import type { components } from './document.ts';
 import { parseInt64Objects } from './int64-json.ts';
@@ -29,7 +28,7 @@ export async function* readOrderBatches(response: ServiceResponse): AsyncGenerat
       if (orders.length > 0) yield orders;
     }
     if (splitter.isComplete) return;
-    throw new ConnectionError('The list of orders broke off.', { code: 'connection_failed' });
+    throw response.createBrokenOffError();
   } finally {
     response.close();
   }

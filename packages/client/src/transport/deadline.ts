@@ -8,6 +8,8 @@ export class Deadline {
   readonly #callerSignal: AbortSignal | undefined;
   readonly #abort = new AbortController();
   #cancelTimer: (() => void) | undefined;
+  /** Of the response, once its head has arrived. */
+  #response: { readonly requestId: string | undefined } | undefined;
 
   constructor(clock: ClientClock, timeoutMs: number, callerSignal: AbortSignal | undefined) {
     this.#clock = clock;
@@ -22,12 +24,20 @@ export class Deadline {
     return this.#abort.signal;
   }
 
+  /** The head of the response has arrived: what fails from now on is its body. */
+  begin(requestId: string | undefined): void {
+    this.#response = { requestId };
+  }
+
   /** Starts the time anew. */
   restart(): void {
     this.pause();
     this.#cancelTimer = this.#clock.schedule(() => {
-      const message = `The service did not respond within ${this.#timeoutMs} ms.`;
-      this.#abort.abort(new TimeoutError(message, { code: 'timed_out' }));
+      const message =
+        this.#response === undefined
+          ? `The service did not respond within ${this.#timeoutMs} ms.`
+          : `The response broke off: nothing came for ${this.#timeoutMs} ms. What was read is not the whole.`;
+      this.#abort.abort(new TimeoutError(message, { code: 'timed_out', requestId: this.#response?.requestId }));
     }, this.#timeoutMs);
   }
 
@@ -56,12 +66,19 @@ export class Deadline {
     if (this.#callerSignal?.aborted) return this.#callerSignal.reason;
     if (this.#abort.signal.aborted) return this.#abort.signal.reason;
     if (error instanceof PetstoreError) return error;
-    const message = 'The service could not be reached, or its response broke off.';
-    return new ConnectionError(message, { code: 'connection_failed', cause: error });
+    return this.#response === undefined
+      ? new ConnectionError('The service could not be reached.', { code: 'connection_failed', cause: error })
+      : brokenOffError(this.#response.requestId, error);
   }
 
   readonly #onAbort = () => {
     this.end();
     this.#abort.abort(this.#callerSignal?.reason);
   };
+}
+
+/** The error of a response that ends before it is whole. */
+export function brokenOffError(requestId: string | undefined, cause?: unknown): ConnectionError {
+  const message = 'The response broke off: what was read is not the whole.';
+  return new ConnectionError(message, { code: 'connection_failed', requestId, cause });
 }

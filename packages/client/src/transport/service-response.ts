@@ -1,5 +1,6 @@
-import { createResponseError, PetstoreError } from '../errors.ts';
-import type { Deadline } from './deadline.ts';
+import { type ConnectionError, PetstoreError } from '../errors.ts';
+import { createResponseError } from '../response-error.ts';
+import { brokenOffError, type Deadline } from './deadline.ts';
 
 /** A response whose head has arrived. Has to be read to its end, or closed. */
 export class ServiceResponse {
@@ -9,6 +10,8 @@ export class ServiceResponse {
   readonly headers: Headers;
   /** How long the service asks to wait, in whole seconds; `undefined` where it does not. */
   readonly retryAfterSeconds: number | undefined;
+  /** Identifies the request in the service's logs. */
+  readonly requestId: string | undefined;
   readonly #response: Response;
   readonly #deadline: Deadline;
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
@@ -19,8 +22,10 @@ export class ServiceResponse {
     this.ok = response.ok;
     this.headers = response.headers;
     this.retryAfterSeconds = readRetryAfterSeconds(response.headers, nowMs);
+    this.requestId = response.headers.get('x-request-id') ?? undefined;
     this.#response = response;
     this.#deadline = deadline;
+    deadline.begin(this.requestId);
   }
 
   /**
@@ -64,6 +69,11 @@ export class ServiceResponse {
     (this.#reader ?? this.#response.body)?.cancel().catch(() => {});
   }
 
+  /** The error of a body that ends too early although nothing else is wrong with it. */
+  createBrokenOffError(cause?: unknown): ConnectionError {
+    return brokenOffError(this.requestId, cause);
+  }
+
   /** The error that a response without success describes. */
   async readError(): Promise<PetstoreError> {
     let body: unknown;
@@ -82,8 +92,7 @@ export class ServiceResponse {
     code = 'unexpected_response',
     cause?: unknown,
   ): PetstoreError {
-    const { status, retryAfterSeconds } = this;
-    const requestId = this.headers.get('x-request-id') ?? undefined;
+    const { status, retryAfterSeconds, requestId } = this;
     return createResponseError(message, { code, status, requestId, retryAfterSeconds, cause });
   }
 }

@@ -1,4 +1,12 @@
-import { createTRPCClient, httpBatchLink, httpLink, splitLink, type TRPCClient } from '@trpc/client';
+import {
+  createTRPCClientProxy,
+  httpBatchLink,
+  httpLink,
+  splitLink,
+  type TRPCClient,
+  type TRPCRequestOptions,
+  TRPCUntypedClient,
+} from '@trpc/client';
 import { createConnection, type PetstoreClientOptions } from '../options.ts';
 import { type PetstoreRestClient, restClientOn } from '../rest/create-petstore-rest-client.ts';
 import { createEventsLink } from './events-link.ts';
@@ -34,7 +42,7 @@ const URL_MAX_LENGTH = 4_000;
 export function createPetstoreClient(options: PetstoreClientOptions): PetstoreClient {
   const connection = createConnection(options);
   const link = { url: `${connection.serviceUrl}/trpc`, transformer, fetch: createTrpcFetch(connection) };
-  const procedures = createTRPCClient<AppRouter>({
+  const caller = new AbortableClient({
     links: [
       createRetryLink(connection),
       splitLink({
@@ -52,6 +60,7 @@ export function createPetstoreClient(options: PetstoreClientOptions): PetstoreCl
       }),
     ],
   });
+  const procedures = createTRPCClientProxy<AppRouter>(caller);
   const added: Readonly<Record<PropertyKey, unknown>> = {
     rest: restClientOn(connection),
     events: (eventsOptions?: FollowEventsOptions) => followOrderEvents(connection, eventsOptions),
@@ -61,3 +70,19 @@ export function createPetstoreClient(options: PetstoreClientOptions): PetstoreCl
     get: (target, name, receiver) => (Object.hasOwn(added, name) ? added[name] : Reflect.get(target, name, receiver)),
   }) as PetstoreClient;
 }
+
+/** Like REST, and unlike tRPC by itself, it rejects with the reason of the signal where the caller has aborted. */
+class AbortableClient extends TRPCUntypedClient<AppRouter> {
+  override query(path: string, input?: unknown, options?: TRPCRequestOptions): Promise<unknown> {
+    return withReason(super.query(path, input, options), options?.signal);
+  }
+
+  override mutation(path: string, input?: unknown, options?: TRPCRequestOptions): Promise<unknown> {
+    return withReason(super.mutation(path, input, options), options?.signal);
+  }
+}
+
+const withReason = (call: Promise<unknown>, signal: AbortSignal | undefined): Promise<unknown> =>
+  call.catch((error: unknown) => {
+    throw signal?.aborted ? signal.reason : error;
+  });

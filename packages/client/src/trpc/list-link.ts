@@ -1,9 +1,11 @@
-import { httpBatchStreamLink, type TRPCLink } from '@trpc/client';
+import { httpBatchStreamLink, TRPCClientError, type TRPCLink } from '@trpc/client';
 import { observable } from '@trpc/server/observable';
 import type { Connection } from '../options.ts';
+import type { ServiceResponse } from '../transport/service-response.ts';
 import { PullGate } from './pull-gate.ts';
 import type { AppRouter } from './router.ts';
 import { transformer } from './transformer.ts';
+import { petstoreErrorOf } from './trpc-errors.ts';
 import { createTrpcFetch } from './trpc-fetch.ts';
 
 /**
@@ -16,16 +18,26 @@ export function createListLink(connection: Connection): TRPCLink<AppRouter> {
     ({ op, next }) =>
       observable((observer) => {
         const gate = new PullGate();
-        const fetch = createTrpcFetch(connection, { gate });
+        let response: ServiceResponse | undefined;
+        const onStream = (begun: ServiceResponse) => {
+          response = begun;
+        };
+        const fetch = createTrpcFetch(connection, { gate, onStream });
+        const explain = (error: unknown): unknown => {
+          if (op.signal?.aborted) return op.signal.reason;
+          // tRPC's own words for a stream that ends too early, which nobody could tell from other faults.
+          const brokenOff = petstoreErrorOf(error) === undefined ? response?.createBrokenOffError(error) : undefined;
+          return TRPCClientError.from((brokenOff ?? error) as Error); // whatever else was thrown
+        };
         const call = httpBatchStreamLink<AppRouter>({ url, transformer, fetch })(runtime);
         return call({ op, next }).subscribe({
           next(envelope) {
             const { result } = envelope;
             if (result.type !== 'data' && result.type !== undefined) return observer.next(envelope);
-            const data = isAsyncIterable(result.data) ? pacedBy(gate, result.data) : result.data;
+            const data = isAsyncIterable(result.data) ? pacedBy(gate, result.data, explain) : result.data;
             observer.next({ ...envelope, result: { ...result, data } });
           },
-          error: (error) => observer.error(error),
+          error: (error) => observer.error(TRPCClientError.from(explain(error) as Error)),
           complete: () => observer.complete(),
         });
       });
@@ -34,8 +46,15 @@ export function createListLink(connection: Connection): TRPCLink<AppRouter> {
 const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown, unknown> =>
   typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 
-/** The same pieces, each of which is read from the network when its reader waits for it. */
-function pacedBy(gate: PullGate, pieces: AsyncIterable<unknown, unknown>): AsyncIterableIterator<unknown, unknown> {
+/**
+ * The same pieces, each of which is read from the network when its reader waits for it. What goes wrong meanwhile is thrown
+ * as for calls whose response comes at once.
+ */
+function pacedBy(
+  gate: PullGate,
+  pieces: AsyncIterable<unknown, unknown>,
+  explain: (error: unknown) => unknown,
+): AsyncIterableIterator<unknown, unknown> {
   const iterator = pieces[Symbol.asyncIterator]();
   gate.close();
   let waiting = 0;
@@ -48,6 +67,8 @@ function pacedBy(gate: PullGate, pieces: AsyncIterable<unknown, unknown>): Async
       gate.open();
       try {
         return await iterator.next();
+      } catch (error) {
+        throw explain(error);
       } finally {
         if (--waiting === 0) gate.close();
       }

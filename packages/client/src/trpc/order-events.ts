@@ -1,5 +1,6 @@
-import { createResponseError, type PetstoreError } from '../errors.ts';
+import type { PetstoreError } from '../errors.ts';
 import type { Connection } from '../options.ts';
+import { createResponseError } from '../response-error.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
 import type { PetstoreOutputs, TrpcErrorShape } from './router.ts';
 import { readServerSentEvents, type ServerSentEvent } from './server-sent-events.ts';
@@ -92,8 +93,10 @@ function readMessage({ name, data }: ServerSentEvent, response: ServiceResponse)
   return name === undefined ? (transformer.deserialize(JSON.parse(data)) as OrderEvent) : undefined; // as its type says
 }
 
-function errorOf(encoded: Parameters<typeof transformer.deserialize>[0], { headers }: ServiceResponse): PetstoreError {
+function errorOf(
+  encoded: Parameters<typeof transformer.deserialize>[0],
+  { requestId }: ServiceResponse,
+): PetstoreError {
   const { message, data } = transformer.deserialize(encoded) as TrpcErrorShape; // what the service formats
-  const requestId = headers.get('x-request-id') ?? undefined;
   return createResponseError(message, { code: data.errorCode, status: data.httpStatus, requestId });
 }

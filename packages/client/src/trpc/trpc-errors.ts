@@ -1,23 +1,17 @@
 import { isTRPCClientError, type TRPCClientError } from '@trpc/client';
-import { createResponseError, PetstoreError } from '../errors.ts';
+import { PetstoreError, type PetstoreErrorCode } from '../errors.ts';
+import { createResponseError } from '../response-error.ts';
 import { readRetryAfterSeconds } from '../transport/service-response.ts';
-import type { AppRouter, ErrorCode } from './router.ts';
+import type { AppRouter } from './router.ts';
 import type { TrpcResponse } from './trpc-fetch.ts';
 
 /**
- * Why a call failed: the same code as over REST.
+ * Why a call failed: the same code as over REST, such as `connection_failed` where there was no response.
  *
  * @param error whatever a call threw
- * @returns `undefined` where there was no response: the service could not be reached, or the call was aborted
+ * @returns `undefined` where the call was aborted, or the error is not one of a call
  */
-export function errorCodeOf(error: unknown): ErrorCode | undefined {
-  const { data, cause = error } = isTRPCClientError<AppRouter>(error) ? error : {};
-  // Subscriptions, and calls that are not sent because the service has asked to wait, have no response of tRPC's.
-  return data?.errorCode ?? (cause instanceof PetstoreError ? serviceCodeOf(cause) : undefined);
-}
-
-const serviceCodeOf = ({ status, code }: PetstoreError): ErrorCode | undefined =>
-  status === undefined || code === 'unexpected_response' ? undefined : (code as ErrorCode); // the service's own
+export const errorCodeOf = (error: unknown): PetstoreErrorCode | undefined => petstoreErrorOf(error)?.code;
 
 /**
  * The same failure as the REST client throws it, with `code`, `status`, `requestId` and `retryAfterSeconds`.

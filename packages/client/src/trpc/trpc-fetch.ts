@@ -20,12 +20,14 @@ interface TrpcFetchOptions {
   readonly isFree?: boolean;
   /** For streamed responses: lets chunks be read only while the caller waits for one. @default always */
   readonly gate?: PullGate;
+  /** Told of the response when its stream begins. */
+  readonly onStream?: (response: ServiceResponse) => void;
 }
 
 /** The `fetch` of tRPC's links: throttled, bounded in time, with failures that the retry loop understands. */
 export function createTrpcFetch(
   { sender, timeoutMs }: Connection,
-  { isFree, gate = new PullGate() }: TrpcFetchOptions = {},
+  { isFree, gate = new PullGate(), onStream }: TrpcFetchOptions = {},
 ): TrpcFetch {
   return async (url, init = {}): Promise<TrpcResponse> => {
     const headers = init.headers as Record<string, string>; // tRPC's links give a plain object
@@ -39,7 +41,10 @@ export function createTrpcFetch(
       isFree,
       cost: costOf(String(url)),
     });
-    if (response.ok && headers['trpc-accept'] === 'application/jsonl') return streamedResponse(response, gate);
+    if (response.ok && headers['trpc-accept'] === 'application/jsonl') {
+      onStream?.(response);
+      return streamedResponse(response, gate);
+    }
     // It did not come from the service: a proxy's page, for example.
     if (!response.headers.get('content-type')?.includes('json')) throw await response.readError();
     return wholeResponse(response);

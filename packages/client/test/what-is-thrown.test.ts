@@ -1,0 +1,243 @@
+import { readFileSync } from 'node:fs';
+import { ERROR_CATALOGUE } from '@petstore/api';
+import { TRPCClientError } from '@trpc/client';
+import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
+import {
+  AuthenticationError,
+  ConflictError,
+  ConnectionError,
+  createPetstoreClient,
+  createPetstoreRestClient,
+  type ErrorCode,
+  EventsExpiredError,
+  errorCodeOf,
+  InvalidRequestError,
+  NotFoundError,
+  OperationSunsetError,
+  PermissionError,
+  PetstoreError,
+  type PetstoreErrorCode,
+  type PetstoreErrorDetails,
+  petstoreErrorOf,
+  RateLimitError,
+  ServiceError,
+  TimeoutError,
+  type UnknownErrorCode,
+} from '../src/index.ts';
+import { startScriptedServer } from './support/scripted-server.ts';
+import { startTestService, type TestService } from './support/test-service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+  await service.persistence.orders.generateOrders({ count: 20_000, seed: 1, now: new Date() });
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+async function failureOf(call: () => Promise<unknown>): Promise<unknown> {
+  const [outcome] = await Promise.allSettled([call()]);
+  expect(outcome.status).toBe('rejected');
+  return outcome.status === 'rejected' ? outcome.reason : undefined;
+}
+
+/** An error's class, with the codes that it is documented to have: each is one of its type, or this does not compile. */
+const documented = <Thrown extends PetstoreError>(
+  ErrorClass: new (message: string, details: PetstoreErrorDetails) => Thrown,
+  ...codes: Exclude<Thrown['code'], UnknownErrorCode | 'unexpected_response'>[]
+) => ({ ErrorClass, codes });
+
+const OF_RESPONSES = [
+  documented(
+    InvalidRequestError,
+    ...(['invalid_request', 'malformed_json', 'method_not_allowed', 'payload_too_large'] as const),
+    ...(['unsupported_media_type', 'expectation_failed', 'headers_too_large'] as const),
+  ),
+  documented(AuthenticationError, 'missing_api_key', 'invalid_api_key'),
+  documented(PermissionError, 'insufficient_scope'),
+  documented(NotFoundError, 'order_not_found', 'pet_not_found', 'route_not_found'),
+  documented(
+    ConflictError,
+    ...(['order_already_shipped', 'order_already_cancelled'] as const),
+    ...(['order_not_shipped', 'order_already_completed', 'idempotency_key_reused'] as const),
+  ),
+  documented(OperationSunsetError, 'operation_sunset'),
+  documented(EventsExpiredError, 'events_expired'),
+  documented(RateLimitError, 'rate_limit_exceeded', 'api_key_banned'),
+  documented(ServiceError, 'request_timeout', 'internal_error', 'service_unavailable', 'overloaded'),
+];
+const OF_THIS_SIDE = [
+  documented(ConnectionError, 'connection_failed', 'timed_out'),
+  documented(TimeoutError, 'timed_out'),
+];
+
+/** A service that refuses every request so. */
+const refusing = (status: number, code: string) =>
+  startScriptedServer((_, response) => {
+    const body = JSON.stringify({ code, message: 'No.', status });
+    response.writeHead(status, { 'content-type': 'application/json', 'x-request-id': 'request-1' }).end(body);
+  });
+
+describe('each code of the service', () => {
+  test('is one of the class that it is thrown as, and of no other', async () => {
+    const classes = OF_RESPONSES.flatMap(({ ErrorClass, codes }) => codes.map((code) => [code, ErrorClass] as const));
+    expect(classes.map(([code]) => code).toSorted()).toEqual(Object.keys(ERROR_CATALOGUE).toSorted());
+    for (const [code, ErrorClass] of classes) {
+      const { status } = ERROR_CATALOGUE[code];
+      await using server = await refusing(status, code);
+      const client = createPetstoreRestClient({ baseUrl: server.origin, apiKey: 'k', maxRetries: 0 });
+      const failure = await failureOf(() => client.cancelOrder({ orderId: 1n }));
+      expect(failure).toMatchObject({ constructor: ErrorClass, code, status, requestId: 'request-1' });
+    }
+  });
+
+  test('stands in the README beside its class', () => {
+    const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+    for (const { ErrorClass, codes } of [...OF_RESPONSES, ...OF_THIS_SIDE]) {
+      const row = readme.split('\n').find((line) => line.startsWith(`| \`${ErrorClass.name}\``));
+      const shown = Array.from(row?.split('|')[3]?.matchAll(/`(\w+)`/g) ?? [], ([, code]) => code);
+      expect(shown.toSorted(), ErrorClass.name).toEqual(codes.toSorted());
+    }
+  });
+
+  test('is known to the compiler, which refuses any other', () => {
+    expectTypeOf<Exclude<ErrorCode, PetstoreErrorCode>>().toEqualTypeOf<never>();
+    const check = (error: unknown) => {
+      if (error instanceof ConflictError) {
+        switch (error.code) {
+          case 'order_already_shipped':
+            return 1;
+          // @ts-expect-error misspelt
+          case 'order_alredy_cancelled':
+            return 2;
+          // @ts-expect-error of another class
+          case 'order_not_found':
+            return 3;
+          default:
+            // What a newer service may send is left, whatever was named before.
+            expectTypeOf<UnknownErrorCode>().toExtend<typeof error.code>();
+        }
+      }
+      // @ts-expect-error misspelt
+      if (error instanceof PetstoreError && error.code === 'order_alredy_cancelled') return 4;
+      // @ts-expect-error misspelt
+      if (errorCodeOf(error) === 'order_alredy_cancelled') return 5;
+      return error instanceof PetstoreError && error.code === 'order_already_cancelled' ? 6 : 7;
+    };
+    expect(check(new ConflictError('', { code: 'order_already_cancelled' }))).toBe(6);
+    // @ts-expect-error there is no such code
+    new ConflictError('', { code: 'order_alredy_cancelled' });
+  });
+});
+
+test('a code that this release does not know comes as it is, in the class of its status', async () => {
+  for (const [status, ErrorClass] of [
+    [404, NotFoundError],
+    [409, ConflictError],
+    [422, InvalidRequestError],
+    [507, ServiceError],
+  ] as const) {
+    await using server = await refusing(status, 'of_next_year');
+    const client = createPetstoreRestClient({ baseUrl: server.origin, apiKey: 'k', maxRetries: 0 });
+    const failure = await failureOf(() => client.cancelOrder({ orderId: 1n }));
+    expect(failure).toMatchObject({ constructor: ErrorClass, code: 'of_next_year', status });
+  }
+});
+
+/** Ends every long response in its midst as if nothing were wrong, as an HTTP/1.0 proxy would whose own source broke. */
+const endingEarly: typeof fetch = async (url, init) => {
+  const response = await fetch(url, init);
+  const text = await response.text();
+  return new Response(text.slice(0, Math.min(text.length, 50_000)), response);
+};
+
+const BROKEN_OFF = {
+  constructor: ConnectionError,
+  code: 'connection_failed',
+  message: 'The response broke off: what was read is not the whole.',
+  requestId: expect.stringMatching(/^request-\d+$/),
+};
+
+describe.each([
+  ['whose connection is cut', { fault: 'cut-answer' as const }],
+  ['that ends before it is whole', { fetch: endingEarly }],
+])('a list %s', (_, { fault, fetch: ownFetch }: { fault?: 'cut-answer'; fetch?: typeof fetch }) => {
+  const options = () => ({ baseUrl: service.origin, apiKey: 'external', maxRetries: 0, fetch: ownFetch });
+  const cut = () => {
+    if (fault !== undefined) service.faults.push(fault);
+  };
+
+  test('says so over REST, with the id of its request', async () => {
+    cut();
+    const failure = await failureOf(async () => {
+      for await (const _order of createPetstoreRestClient(options()).listOrders());
+    });
+    expect(failure).toMatchObject(BROKEN_OFF);
+    cut();
+    expect(await failureOf(() => createPetstoreRestClient(options()).listOrders().toArray())).toMatchObject(BROKEN_OFF);
+  });
+
+  test('says so over tRPC, with the id of its request', async () => {
+    cut();
+    const failure = await failureOf(async () => {
+      for await (const _batch of await createPetstoreClient(options()).orders.list.query());
+    });
+    expect(failure).toBeInstanceOf(TRPCClientError);
+    expect(petstoreErrorOf(failure)).toMatchObject(BROKEN_OFF);
+    expect(errorCodeOf(failure)).toBe('connection_failed');
+  });
+});
+
+describe('over tRPC', () => {
+  const client = (baseUrl = service.origin) => createPetstoreClient({ baseUrl, apiKey: 'external', maxRetries: 0 });
+
+  test('a call that reaches nobody is a TRPCClientError with the code of REST', async () => {
+    const away = client('http://127.0.0.1:1');
+    for (const call of [() => away.pets.get.query({ petId: 1n }), () => away.orders.list.query()]) {
+      const failure = await failureOf(call);
+      expect(failure).toBeInstanceOf(TRPCClientError);
+      expect(errorCodeOf(failure)).toBe('connection_failed');
+      expect(petstoreErrorOf(failure)).toBeInstanceOf(ConnectionError);
+    }
+  });
+
+  test('a call that is aborted rejects with the reason of its signal, before and after it was sent', async () => {
+    const reason = new Error('enough');
+    const { pets, orders } = client();
+    for (const isLate of [false, true]) {
+      for (const call of [
+        (signal: AbortSignal) => pets.get.query({ petId: 1n }, { signal }),
+        (signal: AbortSignal) => orders.cancel.mutate({ orderId: -1n }, { signal }),
+        (signal: AbortSignal) => orders.list.query(undefined, { signal }),
+      ]) {
+        const abort = new AbortController();
+        if (!isLate) abort.abort(reason);
+        const called = call(abort.signal);
+        abort.abort(reason);
+        expect(await failureOf(() => called)).toBe(reason);
+      }
+    }
+  });
+
+  test('a list that is aborted while it is read rejects with the reason of its signal', async () => {
+    const reason = new Error('enough');
+    const abort = new AbortController();
+    const failure = await failureOf(async () => {
+      for await (const _ of await client().orders.list.query(undefined, { signal: abort.signal })) abort.abort(reason);
+    });
+    expect(failure).toBe(reason);
+    expect(errorCodeOf(failure)).toBeUndefined();
+  });
+});
+
+test.each([
+  [
+    'http://petstore.example/v2',
+    'baseUrl must not end in /v2: use http://petstore.example, or http://petstore.example/v1',
+  ],
+  ['https://host.example/shop/V1/', 'baseUrl must not end in /V1: use https://host.example/shop, or'],
+])('an address that ends in another version is refused, with the right one: %s', (baseUrl, message) => {
+  for (const create of [createPetstoreClient, createPetstoreRestClient]) {
+    expect(() => create({ baseUrl, apiKey: 'k' })).toThrow(TypeError);
+    expect(() => create({ baseUrl, apiKey: 'k' })).toThrow(message);
+  }
+});
