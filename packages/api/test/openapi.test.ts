@@ -28,7 +28,12 @@ const ALWAYS = [
 interface ReadResponse {
   readonly $ref?: string;
   readonly headers: Record<string, object>;
-  readonly content: { readonly 'application/json': { readonly examples: Record<string, { readonly value: unknown }> } };
+  readonly content: {
+    readonly 'application/json': {
+      readonly schema: { readonly allOf: readonly [object, { readonly properties: { readonly code: object } }] };
+      readonly examples: Record<string, { readonly value: unknown }>;
+    };
+  };
 }
 
 type ReadOperation = Readonly<Record<string, unknown>>;
@@ -246,6 +251,21 @@ describe('the document', () => {
       expect([...properties.code.enum].sort()).toEqual([...new Set([...told, ...reserved])].sort());
     },
   );
+
+  test.each(DOCUMENTED_VERSIONS)('of $version lists with each failure its own codes, and no others', ({ version }) => {
+    // As the generator writes it.
+    const document = plain(openApiDocument({ version, servers: [] })) as ReadDocument & ReadErrors;
+    const failures = responsesOf(document).filter(({ status }) => status >= '400');
+    expect(failures.length).toBeGreaterThan(15);
+    for (const { status, response } of failures) {
+      const { schema, examples } = response.content['application/json'];
+      const codes = Object.keys(examples);
+      expect(schema.allOf[0]).toEqual({ $ref: '#/components/schemas/Error' });
+      expect(schema.allOf[1].properties.code).toEqual({ type: 'string', enum: codes });
+      const ofOtherStatus = codes.filter((code) => String(ERROR_CATALOGUE[code as ErrorCode].status) !== status); // of the catalogue
+      if (status !== 'default') expect(ofOtherStatus).toEqual([]);
+    }
+  });
 
   test('lists for v2 what can come there, and no code of an operation that it does not have', () => {
     const { schemas } = openApiDocument({ version: 'v2', servers: [] }).components ?? {};

@@ -17,7 +17,8 @@ const MAPS = new Set(['responses', 'headers', 'content', 'properties']);
 
 /**
  * Finds what of a released OpenAPI document the current one no longer keeps: each path, operation, parameter, response,
- * header and property must still be there, and equal. A deprecated operation may go once its `x-sunset` is past.
+ * header and property must still be there, and equal. A deprecated operation may go once its `x-sunset` is past, and an
+ * enumeration in a response may lose values, which its readers then do not meet; the codes of all errors together may not.
  *
  * @param now decides which sunsets are past
  * @returns one sentence for each difference, beginning with its JSON pointer, references followed
@@ -26,8 +27,9 @@ export function findBrokenPromises(released: JsonObject, current: JsonObject, no
   const found: string[] = [];
 
   function compare(before: Json, after: Json, pointer: string, isMap: boolean): void {
-    const [one, other] = [follow(before, released), follow(after, current)];
+    const [one, other] = [resolve(before, released), resolve(after, current)];
     if (!isObject(one) || !isObject(other)) {
+      if (isNarrowed(pointer, one, other)) return;
       if (!isDeepStrictEqual(sorted(one), sorted(other))) {
         found.push(`${pointer} went from ${JSON.stringify(one)} to ${JSON.stringify(other)}`);
       }
@@ -53,8 +55,39 @@ export function findBrokenPromises(released: JsonObject, current: JsonObject, no
   for (const name of ['paths', 'security'] as const) {
     compare(released[name] ?? {}, current[name] ?? {}, `/${name}`, true);
   }
+  compare(errorOf(released), errorOf(current), `/components/schemas/Error`, false);
   return found;
 }
+
+const errorOf = (document: JsonObject): Json => follow({ $ref: '#/components/schemas/Error' }, document) ?? {};
+
+/** References followed, and all that `allOf` asks for in one schema. */
+function resolve(value: Json, document: JsonObject): Json {
+  const own = follow(value, document);
+  if (!isObject(own) || !Array.isArray(own['allOf'])) return own;
+  const { allOf, ...rest } = own;
+  return [...allOf, rest].map((part) => resolve(part, document)).reduce(both);
+}
+
+/** What both of two schemas ask for; of other members the later one. */
+function both(one: Json, other: Json): Json {
+  if (!isObject(one) || !isObject(other)) return other;
+  const members = Object.entries(other).map(([name, value]) => {
+    const before = one[name];
+    if (name === 'enum' && Array.isArray(before) && Array.isArray(value)) {
+      return [name, value.filter((item) => before.includes(item))] as const;
+    }
+    return [name, before === undefined ? value : both(before, value)] as const;
+  });
+  return { ...one, ...Object.fromEntries(members) };
+}
+
+/** Whether it is an enumeration of a response that has lost values, and gained none. */
+const isNarrowed = (pointer: string, before: Json, after: Json): boolean =>
+  /\/responses\/.*\/enum$/.test(pointer) &&
+  Array.isArray(before) &&
+  Array.isArray(after) &&
+  after.every((value) => before.includes(value));
 
 /** Parameters are a list, in which only their names count. */
 const byName = (parameters: Json, document: JsonObject): JsonObject =>

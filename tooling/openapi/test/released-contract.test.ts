@@ -13,6 +13,13 @@ function findAfter(edit: (text: string) => string, now = NOW): readonly string[]
   return findBrokenPromises(RELEASED, JSON.parse(after), now);
 }
 
+/** With the codes of a 401 listed for it alone. */
+const narrowed = (text: string): string =>
+  text.replace(
+    /("Unauthorized":\{.*?"schema":)(\{"\$ref":"#\/components\/schemas\/Error"\})/,
+    '$1{"allOf":[$2,{"type":"object","properties":{"code":{"type":"string","enum":["missing_api_key","invalid_api_key"]}}}]}',
+  );
+
 /** A document of one operation, with what an edit of the real one does not reach. */
 const document = (operation: object): JsonObject => JSON.parse(JSON.stringify({ paths: { '/a': { get: operation } } }));
 
@@ -55,6 +62,11 @@ describe('a document breaks its release when', () => {
       '/paths/~1store~1orders/get/responses/400/content/application~1json/schema/properties/code/enum went from ',
     ],
     [
+      'an error code goes from the closed set, though no response could hold it any more',
+      (text) => text.replace('"enum":["invalid_request",', '"enum":['),
+      '/components/schemas/Error/properties/code/enum went from ',
+    ],
+    [
       'a parameter is bounded',
       (text) => text.replace(/("in":"path","name":"orderId".*?"format":"int64")/, '$1,"maximum":9'),
       '/paths/~1store~1orders~1{orderId}/delete/parameters/path orderId/schema/maximum',
@@ -79,6 +91,13 @@ describe('a document breaks its release when', () => {
   });
 });
 
+test('a document breaks its release when a response may hold a code that it could not, though the set has it', () => {
+  const before: JsonObject = JSON.parse(narrowed(JSON.stringify(RELEASED)));
+  const found = findBrokenPromises(before, RELEASED, NOW);
+  const at = '/paths/~1store~1orders/get/responses/401/content/application~1json/schema/properties/code/enum';
+  expect(found.filter((difference) => difference.startsWith(`${at} went from `))).toHaveLength(1);
+});
+
 describe('a document keeps its release when', () => {
   test.each<[string, (text: string) => string]>([
     ['words change', (text) => text.replaceAll('"description":"', '"description":"Other words. ')],
@@ -91,6 +110,7 @@ describe('a document keeps its release when', () => {
     ['an operation is added', (text) => text.replace('"delete":', '"post":{"operationId":"new"},"delete":')],
     ['a property is added', (text) => text.replace(/"petId":(?=\{)/, '"note":{"type":"string"},"petId":')],
     ['a header is added', (text) => text.replace('"X-RateLimit-Reset":', '"X-New":{"schema":{}},"X-RateLimit-Reset":')],
+    ['a response lists the codes of its own', narrowed],
     ['an enumeration is in another order', (text) => text.replace(/"enum":\["(\w+)","(\w+)"/, '"enum":["$2","$1"')],
   ])('%s', (_, edit) => {
     expect(findAfter(edit)).toEqual([]);

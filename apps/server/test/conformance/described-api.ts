@@ -34,6 +34,7 @@ interface ReadDocument {
   readonly servers: readonly { readonly url: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Omit<DescribedOperation, 'method' | 'path'>>>>>;
   readonly components: {
+    readonly schemas: Readonly<Record<string, object>> & { readonly Error: object };
     readonly responses: Readonly<Record<string, DescribedResponse>> & { readonly OtherError: DescribedResponse };
   };
 }
@@ -60,7 +61,10 @@ export function describeApi(document: unknown): DescribedApi {
   return {
     basePath: new URL(servers[0]?.url ?? '').pathname,
     operations,
-    elsewhere: { ...OtherError, headers: { ...headers, ...OtherError.headers } },
+    elsewhere: {
+      headers: { ...headers, ...OtherError.headers },
+      content: { 'application/json': { schema: components.schemas.Error } },
+    },
   };
 }
 

@@ -158,7 +158,7 @@ function describeResponse(
     description,
     headers: Object.keys(headers),
     errorCodes: bodies.flatMap(({ schema, examples = {} }) =>
-      schema?.$ref === '#/components/schemas/Error' ? Object.keys(examples) : [],
+      schema?.allOf?.[0]?.$ref === '#/components/schemas/Error' ? Object.keys(examples) : [],
     ),
     ...(examples[0] !== undefined && { example: examples[0].value }),
   };

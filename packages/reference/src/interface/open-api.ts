@@ -63,6 +63,7 @@ interface Parameter {
 
 export interface Schema {
   readonly $ref?: string;
+  readonly allOf?: readonly Schema[];
   readonly type?: string;
   readonly format?: string;
   readonly description?: string;

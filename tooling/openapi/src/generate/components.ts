@@ -47,6 +47,14 @@ export function errorSchema(codes: readonly ErrorCode[], reserved: readonly Erro
   } satisfies NonNullable<Components['schemas']>[string];
 }
 
+/** The Error object as one response has it: with the codes of this response alone, so that generated clients know them. */
+export const errorSchemaOf = (codes: readonly ErrorCode[]) => ({
+  allOf: [
+    { $ref: '#/components/schemas/Error' },
+    { type: 'object' as const, properties: { code: { type: 'string' as const, enum: [...codes] } } },
+  ],
+});
+
 /** A failure as it is reported. @param message more exact than the catalogue's */
 export const errorObject = (code: ErrorCode, message: string = ERROR_CATALOGUE[code].message) => ({
   code,

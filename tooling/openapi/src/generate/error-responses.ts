@@ -1,6 +1,6 @@
 import { ERROR_CATALOGUE, type ErrorCode, type RestBinding } from '@petstore/api';
 import type { OpenAPIObject } from 'trpc-to-openapi';
-import { errorObject, headersOf } from './components.ts';
+import { errorObject, errorSchemaOf, headersOf } from './components.ts';
 
 type Responses = NonNullable<NonNullable<OpenAPIObject['components']>['responses']>;
 type Response = Responses[string];
@@ -51,6 +51,8 @@ export class ErrorResponses {
   describe({ errors, deprecatedAt, invalidRequest }: RestBinding): Responses {
     const isDeprecated = deprecatedAt !== undefined;
     const byStatus = Map.groupBy([...COMMON_CODES, ...errors], (code) => ERROR_CATALOGUE[code].status);
+    // Where the operation has a response of that status, it is the one that a generated client reads.
+    for (const code of OTHER_CODES) byStatus.get(ERROR_CATALOGUE[code].status)?.push(code);
     const statuses = [...byStatus].sort(([one], [other]) => one - other);
     return {
       ...Object.fromEntries(
@@ -74,7 +76,9 @@ export class ErrorResponses {
     const response = {
       description: about.description,
       headers: headersOf(status, isDeprecated),
-      content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' }, examples: examplesOf(shown) } },
+      content: {
+        'application/json': { schema: errorSchemaOf(shown.map(({ code }) => code)), examples: examplesOf(shown) },
+      },
     };
     if (status !== 'default' && !shown.every(isCommon)) return response;
     const name = `${isDeprecated ? 'Deprecated' : ''}${about.name}`;
