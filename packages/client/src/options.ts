@@ -3,7 +3,7 @@ import { RequestSender } from './transport/request-sender.ts';
 import { RetryLoop } from './transport/retry-loop.ts';
 
 export interface PetstoreClientOptions {
-  /** Where the service is: its origin, such as `https://petstore.example.com`, or its REST address, which ends in `/v1`. */
+  /** Where the service is: its origin, such as `https://api.petstore.example`, or its REST address, which ends in `/v1`. */
   readonly baseUrl: string | URL;
   /** Sent as the bearer token. Placing, shipping and completing orders takes an internal key. */
   readonly apiKey: string;
@@ -72,7 +72,7 @@ function checkedNumber(name: string, value: number, min: number): number {
 function serviceUrlOf(baseUrl: string | URL): string {
   const text = baseUrl.toString();
   if (!URL.canParse(text) || !/^https?:/i.test(text)) {
-    throw new TypeError('baseUrl must be an http or https address, such as https://petstore.example.com');
+    throw new TypeError('baseUrl must be an http or https address, such as https://api.petstore.example');
   }
   const { origin, pathname } = new URL(text);
   const [url, version] = (origin + pathname).replace(/\/+$/, '').split(/\/(v\d+)$/i);

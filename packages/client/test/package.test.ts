@@ -1,16 +1,19 @@
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
-import { copyFile, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { createTemporaryFolder, type TemporaryFolder } from '@petstore/testing';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { buildPackage } from '../scripts/build-package.ts';
+import manifest from '../package.json' with { type: 'json' };
+import { packPackage } from './support/packed-package.ts';
+import { GUIDE_PROGRAMS, runShownPrograms } from './support/shown-programs.ts';
+import { startStubRegistry } from './support/stub-registry.ts';
 import { startTestService } from './support/test-service.ts';
 
 const PACKAGE = resolve(import.meta.dirname, '..');
+const { version, publishConfig } = manifest;
 const REST_MAX_BYTES = 6_000;
 const run = promisify(execFile);
 
@@ -27,30 +30,6 @@ beforeAll(async () => {
   trpcProgram = await install(['@trpc/client', '@trpc/server', 'superjson']);
 }, 120_000);
 afterAll(() => folder[Symbol.dispose]());
-
-/**
- * Packs the package as it is published, from a copy, so that nothing is written where others read.
- *
- * @returns the tarball
- */
-async function packPackage(copy: string): Promise<string> {
-  await buildPackage(join(copy, 'dist'));
-  await copyFile(join(PACKAGE, 'README.md'), join(copy, 'README.md'));
-  const {
-    devDependencies: _,
-    scripts: _scripts,
-    ...manifest
-  } = JSON.parse(await readFile(join(PACKAGE, 'package.json'), 'utf8'));
-  await writeFile(join(copy, 'package.json'), JSON.stringify(manifest));
-  await run(...pnpm('pack'), { cwd: copy });
-  return join(copy, `petstore-client-${manifest.version}.tgz`);
-}
-
-/** The pnpm that runs this test, if one does. */
-function pnpm(...args: string[]): [command: string, args: string[]] {
-  const { npm_execpath: program = 'pnpm' } = process.env;
-  return /\.[cm]?js$/.test(program) ? ['node', [program, ...args]] : [program, args];
-}
 
 async function install(peers: readonly string[]): Promise<string> {
   const program = join(folder.path, `with-${peers.length}-peers`);
@@ -178,17 +157,7 @@ describe('the package', { timeout: 120_000 }, () => {
   });
 });
 
-const GUIDES = resolve(PACKAGE, '../../docs/guides');
-const PROGRAMS = readdirSync(GUIDES)
-  .filter((file) => file.endsWith('.md'))
-  .flatMap((file) => {
-    const text = readFileSync(join(GUIDES, file), 'utf8');
-    return Array.from(text.matchAll(/^```[jt]s\n(.*?)^```$/gms), ([, source = ''], i) => ({
-      name: `${file} ${i}`,
-      file: `${file}-${i}.ts`,
-      source,
-    }));
-  });
+const PROGRAMS = GUIDE_PROGRAMS.map((program) => ({ ...program, file: `${program.name.replace(/\W/g, '-')}.ts` }));
 
 describe('a guide', { timeout: 120_000 }, () => {
   test('shows programs', () => {
@@ -208,6 +177,15 @@ describe('a guide', { timeout: 120_000 }, () => {
 
   test.each(PROGRAMS)('shows a program that compiles, as its readers would compile it: $name', ({ file }) => {
     expect(report.split('\n').filter((line) => line.includes(file))).toEqual([]);
+  });
+
+  test('shows, as the README does, programs that run in a folder of the kind that it makes', async () => {
+    await using service = await startTestService();
+    await service.persistence.orders.generateOrders({ count: 20, seed: 1, now: new Date() });
+    const program = await install(['@trpc/client', '@trpc/server', 'superjson', 'eventsource']);
+    await rm(join(program, 'package.json'));
+    await run('npm', ['init', '-y'], { cwd: program });
+    await runShownPrograms({ node: process.execPath, folder: program, origin: service.origin });
   });
 
   test('shows no program that the compiler could not read', () => {
@@ -233,6 +211,39 @@ async function bundleOf(source: string): Promise<{ code: string; imports: readon
   await bundle.close();
   return output[0];
 }
+
+describe('published', { timeout: 120_000 }, () => {
+  /** npm with the registry's owner logged in, and nothing of the machine's own settings. */
+  async function npm(registry: string, cwd: string, ...args: string[]): Promise<string> {
+    const userconfig = join(folder.path, 'npmrc');
+    await writeFile(userconfig, `${registry.replace('http:', '')}/:_authToken=of-the-owner\n`);
+    const settings = { npm_config_userconfig: userconfig, npm_config_audit: 'false' };
+    const env = { PATH: process.env['PATH'], HOME: folder.path, ...settings };
+    const { stdout } = await run('npm', [...args, '--registry', registry], { cwd, env });
+    return stdout;
+  }
+
+  test("the package goes to its owner's registry, and is installed from there", async () => {
+    await using registry = await startStubRegistry();
+    expect(await npm(registry.origin, folder.path, 'publish', tarball)).toContain(`+ @petstore/client@${version}`);
+    const { name, versions } = registry.published() ?? {};
+    expect(name).toBe('@petstore/client');
+    expect(versions?.[version]?.exports).toMatchObject({ './rest': { default: './dist/rest.js' } });
+
+    const shop = join(folder.path, 'shop');
+    await mkdir(shop);
+    await npm(registry.origin, shop, 'install', '@petstore/client');
+    const source =
+      "import * as client from '@petstore/client/rest'; console.log(typeof client.createPetstoreRestClient);";
+    const { stdout } = await run('node', ['--input-type=module', '--eval', source], { cwd: shop });
+    expect(stdout).toBe('function\n');
+  });
+
+  test('the package goes nowhere by mistake, and is not packed by what would export its sources', async () => {
+    expect(publishConfig.registry).toMatch(/\.example\/$/);
+    await expect(npm('http://127.0.0.1:1', PACKAGE, 'pack', '--dry-run')).rejects.toThrow('Pack with pnpm');
+  });
+});
 
 describe('in a bundle', () => {
   test.each(['@petstore/client/rest', '@petstore/client'])('REST alone, imported from %s, is small', async (name) => {
