@@ -73,11 +73,11 @@ describe('orders.get', () => {
     },
   );
 
-  test('returns over REST the fields of v2, 64-bit integers as bare digits, no null', async () => {
+  test('returns over REST the fields of v2, 64-bit integers as strings, no null', async () => {
     await api.importOrders(completedOrder(INT64_MIN + 7n));
     expect(await api.callRest('getOrder', { orderId: `${INT64_MIN + 7n}` })).toEqual({
       type: 'json',
-      text: '{"id":-9223372036854775801,"petId":7,"quantity":2,"complete":true,"status":"shipped"}',
+      text: '{"id":"-9223372036854775801","petId":"7","quantity":2,"complete":true,"status":"shipped"}',
     });
   });
 

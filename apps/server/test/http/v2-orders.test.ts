@@ -22,7 +22,7 @@ async function readAll(path: string): Promise<string[]> {
   for (let next: string | undefined = path; next !== undefined; ) {
     const response = await app.fetch(next);
     expect(response.status).toBe(200);
-    ids.push(...Array.from((await response.text()).matchAll(/"id":(-?\d+)/g), ([, id]) => id ?? ''));
+    ids.push(...Array.from((await response.text()).matchAll(/"id":"(-?\d+)"/g), ([, id]) => id ?? ''));
     next = linkOf(response, 'next');
   }
   return ids;
@@ -40,14 +40,14 @@ beforeAll(async () => {
 });
 
 describe('200: a page of orders', () => {
-  test('holds them with their status, ascending by id, ids as bare digits', async () => {
+  test('holds them with their status, ascending by id, ids as strings', async () => {
     const response = await get('?limit=4');
     expect(response.headers.get('content-type')).toBe('application/json');
     expect(await response.text()).toBe(
-      `[{"id":${INT64_MIN},"petId":7,"quantity":2,"shipDate":"9999-12-31T23:59:59.999Z","complete":false,"status":"pending"},` +
-        `{"id":${ids[0]},"petId":7,"quantity":1,"complete":false,"status":"pending"},` +
-        `{"id":${ids[1]},"petId":7,"quantity":1,"complete":false,"status":"shipped"},` +
-        `{"id":${ids[2]},"petId":7,"quantity":1,"complete":true,"status":"shipped"}]`,
+      `[{"id":"${INT64_MIN}","petId":"7","quantity":2,"shipDate":"9999-12-31T23:59:59.999Z","complete":false,"status":"pending"},` +
+        `{"id":"${ids[0]}","petId":"7","quantity":1,"complete":false,"status":"pending"},` +
+        `{"id":"${ids[1]}","petId":"7","quantity":1,"complete":false,"status":"shipped"},` +
+        `{"id":"${ids[2]}","petId":"7","quantity":1,"complete":true,"status":"shipped"}]`,
     );
     expectRateLimitHeaders({ headers: Object.fromEntries(response.headers) });
     expect(response.headers.get('x-request-id')).toMatch(/^[\w-]+$/);

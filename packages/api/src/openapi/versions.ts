@@ -31,7 +31,7 @@ const V1 = {
       'limits of the key. Every failure is reported as the same Error object, whose `code` is of a closed set.',
     'Operations that support GET also support HEAD, with the same headers and no body; OPTIONS on these paths lists ' +
       'its methods in the `Allow` header. 64-bit integers are exact over their whole range: read them with a parser that ' +
-      'keeps all digits.',
+      'keeps all digits, because a rounded id may be that of another order.',
   ].join('\n\n'),
   documentVersion: '1.0.0',
   // `Store` and `Pets` are sections of the specification, without operations of their own: what is in them is in a tag.
@@ -59,9 +59,9 @@ const V2 = {
     'A preview of what comes after v1: the list of orders by pages, with filters, and single orders with their status. ' +
       'It is experimental, and may change or go at any time; v1 stays as it is.',
     'Keys, limits, headers and errors are those of v1, and both versions count for the same limits. Unlike there, a ' +
-      'query parameter that is not documented is refused.',
+      'query parameter that is not documented is refused, and the ids in responses are strings, which no JSON parser rounds.',
   ].join('\n\n'),
-  documentVersion: '2.0.0-preview.2',
+  documentVersion: '2.0.0-preview.3',
   tags: [{ name: 'orders', description: 'List the orders placed in the store, read one, and cancel one.' }],
   fileName: 'openapi.v2.json',
   takesQuery: true,

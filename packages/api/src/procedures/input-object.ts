@@ -9,6 +9,14 @@ export const int64 = (description: string) =>
     })
     .meta({ description });
 
+/** A 64-bit integer in a response of v2, as protobuf's JSON mapping writes it: parsers that know doubles alone keep it. */
+export const int64Text = (description: string) =>
+  z
+    .string()
+    .max(20)
+    .regex(/^(0|-?[1-9]\d{0,18})$/)
+    .meta({ format: 'int64', description: `${description} A 64-bit integer in decimal digits.` });
+
 /** The message for a path parameter that is no 64-bit integer. */
 export const int64Complaint = (parameter: string): string =>
   `${parameter}: must be a 64-bit integer in plain decimal digits, such as 42, without sign "+", leading zeros or blanks.`;

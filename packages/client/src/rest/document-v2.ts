@@ -6,12 +6,12 @@ export interface components {
     OrderV2: {
       /**
        * Format: int64
-       * @description Unique order identifier.
+       * @description Unique order identifier. A 64-bit integer in decimal digits.
        */
       id: bigint;
       /**
        * Format: int64
-       * @description Identifier of the animal in this order.
+       * @description Identifier of the animal in this order. A 64-bit integer in decimal digits.
        */
       petId: bigint;
       /** @description Number of units ordered, 1 to 2147483647. */
@@ -100,7 +100,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description Identifier of the order to cancel.
+         * @description Identifier of the order to cancel. Send all its digits: many JSON parsers round numbers above 2^53, and a rounded id may be that of another order, which is then cancelled.
          * @example 1
          */
         orderId: bigint;

@@ -104,7 +104,7 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description Identifier of the order to cancel.
+         * @description Identifier of the order to cancel. Send all its digits: many JSON parsers round numbers above 2^53, and a rounded id may be that of another order, which is then cancelled.
          * @example 1
          */
         orderId: bigint;

@@ -50,3 +50,9 @@ test.each([
   },
   300_000,
 );
+
+test('what the guide shows in Python is exact', async () => {
+  const guide = readFileSync(resolve(GUIDE, '../64-bit-ids.md'), 'utf8');
+  const [, program = '', printed] = /```python\n(.*?)```\n\n```\n(.*?)```/s.exec(guide) ?? [];
+  expect((await run('python3', ['-c', program])).stdout).toBe(printed);
+});

@@ -33,6 +33,7 @@ const README_PROGRAMS = readdirSync(EXAMPLES).map((file) => ({
 
 /** All that are shown, with what they print among other things. */
 const PRINTED: Readonly<Record<string, RegExp>> = {
+  '64-bit-ids.md 0': /^\[ \{ id: 9007199254740993n, petId: 7n, quantity: 1 \} \] 9007199254740992\n$/,
   'five-minutes-rest.md 0': /order_already_cancelled 409/,
   'five-minutes-trpc.md 0': /order_already_shipped/,
   'follow-orders.md 0': /^1 order\.imported /,

@@ -64,6 +64,12 @@ const GUIDES: readonly Pick<Guide, 'path' | 'source' | 'summary'>[] = [
       'Each plan allows a number of requests a minute and a day. What the headers of a response mean, how to back off, and what leads to a ban.',
   },
   {
+    path: `${REFERENCE_PATH}/64-bit-ids`,
+    source: 'guides/64-bit-ids.md',
+    summary:
+      'Ids have 64 bits, and many JSON parsers round them. What to do in JavaScript, Python, Go, Java, C# and other languages.',
+  },
+  {
     path: `${REFERENCE_PATH}/versions`,
     source: 'guides/versions.md',
     summary:

@@ -1,6 +1,6 @@
 import type { Order } from '@petstore/domain';
 import type { ProcedureMeta } from '../../procedure-meta.ts';
-import { orderToJson } from '../../rest/order-json.ts';
+import { orderToV2Json } from '../../rest/order-json.ts';
 import { inputObject, int64, int64Complaint } from '../input-object.ts';
 import { OrderV2Response } from './order.contract.ts';
 
@@ -25,8 +25,8 @@ export const getOrderMeta = {
       shipped: {
         summary: 'An order that has shipped.',
         value: {
-          id: 1,
-          petId: 7,
+          id: '1',
+          petId: '7',
           quantity: 2,
           shipDate: '2026-12-01T09:30:00.000Z',
           complete: false,
@@ -35,11 +35,11 @@ export const getOrderMeta = {
       },
       pending: {
         summary: 'A pending order whose ship date is not known.',
-        value: { id: 2, petId: 7, quantity: 1, complete: false, status: 'pending' },
+        value: { id: '2', petId: '7', quantity: 1, complete: false, status: 'pending' },
       },
     },
     invalidRequest: int64Complaint('orderId'),
     errors: ['order_not_found'],
-    serialize: (order: Order) => ({ type: 'json', text: orderToJson(order) }),
+    serialize: (order: Order) => ({ type: 'json', text: orderToV2Json(order) }),
   },
 } satisfies ProcedureMeta;

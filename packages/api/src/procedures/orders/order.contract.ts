@@ -1,6 +1,6 @@
 import { ORDER_STATUSES, QUANTITY_MAX } from '@petstore/domain';
 import { z } from 'zod';
-import { int64 } from '../input-object.ts';
+import { int64, int64Text } from '../input-object.ts';
 
 /** An order over REST, as the specification has it: no status, and no field is required. */
 export const OrderResponse = z
@@ -26,13 +26,13 @@ export const OrderResponse = z
     examples: [{ id: 1, petId: 7, quantity: 2, shipDate: '2026-12-01T09:30:00.000Z', complete: false }],
   });
 
-const { id, petId, quantity, shipDate, complete } = OrderResponse.shape;
+const { quantity, shipDate, complete } = OrderResponse.shape;
 
-/** An order over REST as v2 shows it: what v1 shows, and its state. */
+/** An order over REST as v2 shows it: what v1 shows, with ids as strings, and its state. */
 export const OrderV2Response = z
   .object({
-    id: id.unwrap(),
-    petId: petId.unwrap(),
+    id: int64Text('Unique order identifier.'),
+    petId: int64Text('Identifier of the animal in this order.'),
     quantity: quantity.unwrap(),
     shipDate,
     complete: complete.unwrap(),

@@ -9,7 +9,7 @@ import {
 } from '@petstore/domain';
 import { z } from 'zod';
 import type { ProcedureMeta } from '../../../procedure-meta.ts';
-import { orderToJson } from '../../../rest/order-json.ts';
+import { orderToV2Json } from '../../../rest/order-json.ts';
 import { writeQuery } from '../../../rest/query.ts';
 import type { RestResult } from '../../../rest/rest-route.ts';
 import { inputObject, int64 } from '../../input-object.ts';
@@ -100,7 +100,7 @@ function representPage(
   const next = nextCursor === undefined ? '' : `<?${query}&cursor=${nextCursor}>; rel="next", `;
   return {
     type: 'json',
-    text: `[${orders.map(orderToJson).join()}]`,
+    text: `[${orders.map(orderToV2Json).join()}]`,
     headers: { link: `${next}<?${query}>; rel="first"` },
   };
 }
@@ -135,8 +135,8 @@ export const listOrdersPageMeta = {
       page: {
         summary: 'A page of two orders.',
         value: [
-          { id: 1, petId: 7, quantity: 2, shipDate: '2026-12-01T09:30:00.000Z', complete: true, status: 'shipped' },
-          { id: 2, petId: 7, quantity: 1, complete: false, status: 'pending' },
+          { id: '1', petId: '7', quantity: 2, shipDate: '2026-12-01T09:30:00.000Z', complete: true, status: 'shipped' },
+          { id: '2', petId: '7', quantity: 1, complete: false, status: 'pending' },
         ],
       },
       nothing: { summary: 'No order meets the filters.', value: [] },
