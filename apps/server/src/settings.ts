@@ -33,6 +33,10 @@ export interface Settings extends StorageSettings {
   readonly stagingBaseUrl?: string | undefined;
   /** Where to report a weakness: a `mailto:` or `https:` URI. */
   readonly securityContact?: string | undefined;
+  /** Where callers find help: a `mailto:` or `https:` URI. */
+  readonly supportContact?: string | undefined;
+  /** Where callers see whether the service works: an `https:` URL. */
+  readonly statusPageUrl?: string | undefined;
   readonly corsOrigins: readonly string[];
   readonly trustProxy: TrustProxy;
   /** How many servers share the limits while Redis is away. */
@@ -118,6 +122,12 @@ const VARIABLES = {
   SECURITY_CONTACT: parsedBy(parseContact)
     .optional()
     .describe('where to report a weakness, such as mailto:security@shop.example or https://shop.example/security'),
+  SUPPORT_CONTACT: parsedBy(parseContact)
+    .optional()
+    .describe('where callers find help, such as mailto:api@shop.example or https://shop.example/support'),
+  STATUS_PAGE_URL: parsedBy((text) => (text.startsWith('https:') ? parseContact(text) : undefined))
+    .optional()
+    .describe('where callers see whether the service works, such as https://status.shop.example'),
   INSTANCES: integer(1, 10_000).prefault('1').describe('a whole number, 1 to 10000'),
   SHUTDOWN_DELAY: duration(0, SHUTDOWN_MAX_MS).prefault('0s').describe('a duration of 0s to 1h, such as 5s or 1m'),
   SHUTDOWN_TIMEOUT: duration(1_000, SHUTDOWN_MAX_MS)
@@ -186,6 +196,8 @@ export function readSettings(environment: Environment, { workingFolder, isTermin
     publicBaseUrl: values.PUBLIC_BASE_URL,
     stagingBaseUrl: values.STAGING_BASE_URL,
     securityContact: values.SECURITY_CONTACT,
+    supportContact: values.SUPPORT_CONTACT,
+    statusPageUrl: values.STATUS_PAGE_URL,
     corsOrigins: values.CORS_ORIGINS,
     trustProxy: values.TRUST_PROXY,
     instances: values.INSTANCES,

@@ -88,6 +88,8 @@ test.each<[Record<string, string>, Partial<Settings>]>([
   [{ ADMIN_HOST: '10.0.0.7' }, { host: '127.0.0.1', adminHost: '10.0.0.7' }],
   [{ SECURITY_CONTACT: 'mailto:security@shop.example' }, { securityContact: 'mailto:security@shop.example' }],
   [{ SECURITY_CONTACT: 'https://shop.example/security' }, { securityContact: 'https://shop.example/security' }],
+  [{ SUPPORT_CONTACT: 'mailto:api@shop.example' }, { supportContact: 'mailto:api@shop.example' }],
+  [{ STATUS_PAGE_URL: 'https://status.shop.example/' }, { statusPageUrl: 'https://status.shop.example/' }],
   [{ DATABASE_URL: 'postgres://u:p@db/x' }, { databaseUrls: ['postgres://u:p@db/x'] }],
   [
     { DATABASE_URL: 'postgres://db/x', DATABASE_REPLICA_URL: 'postgres://u:p@replica/x' },
@@ -225,6 +227,8 @@ describe('a wrong value is named, with what is expected', () => {
       'SECURITY_CONTACT',
       ['security@shop.example', 'mailto:security', 'http://shop.example/security', 'mailto:a@b c', 'https://'],
     ],
+    ['SUPPORT_CONTACT', ['api@shop.example', 'http://shop.example/support']],
+    ['STATUS_PAGE_URL', ['mailto:status@shop.example', 'http://status.shop.example', 'status.shop.example']],
     ['INSTANCES', ['0', '-1', '1.5', 'many', '10001']],
     ['SHUTDOWN_DELAY', ['5', '-1s', '500ms', '2h', 'soon']],
     ['SHUTDOWN_TIMEOUT', ['0s', '10', '2h']],

@@ -38,6 +38,19 @@ describe('the document that is served', () => {
     expect(JSON.stringify(render('v1'))).not.toContain('2027');
   });
 
+  test('says where help is, and whether the service works, where the settings do', () => {
+    const { info } = render('v1');
+    expect(info.contact).toEqual({ name: 'The maintainers of Petstore Orders' });
+    for (const version of ['v1', 'v2'] as const) {
+      const statusPageUrl = 'https://status.shop.example/';
+      const byMail = render(version, { supportContact: 'mailto:api@shop.example', statusPageUrl }).info;
+      expect(byMail.contact).toEqual({ name: 'Support', email: 'api@shop.example' });
+      expect(byMail.description).toContain('<https://status.shop.example/>');
+      const supportContact = 'https://shop.example/support';
+      expect(render(version, { supportContact }).info.contact).toEqual({ name: 'Support', url: supportContact });
+    }
+  });
+
   test('has the same content as YAML', async () => {
     const { json, yaml } = renderDocument('v1', PLACE);
     expect(parse(await yaml())).toEqual(JSON.parse(json));
