@@ -30,7 +30,8 @@ Environment:
                             REDIS_URL_FILE, which name a file
   REDIS_PREFIX, MIGRATE     As for the server
   DATA_DIR                  Folder of the embedded database, which is used
-                            without DATABASE_URL (default: .data)
+                            without DATABASE_URL (default: .data), but not in
+                            production
 
 Documentation: docs/operations.md, apps/cli/README.md`;
 

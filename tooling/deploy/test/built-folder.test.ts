@@ -1,6 +1,9 @@
 import { execFileSync, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { globSync, readFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { SourceMap } from 'node:module';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createPetstoreClient } from '@petstore/client';
 import { createTemporaryFolder, createTestDatabase, createTestRedis, type TemporaryFolder } from '@petstore/testing';
@@ -47,11 +50,32 @@ async function crawl(
   return found;
 }
 
+/** Receives what is exported by OTLP. */
+async function receiveSpans() {
+  const paths: (string | undefined)[] = [];
+  const receiver = createServer((request, response) => {
+    paths.push(request.url);
+    request.resume().on('end', () => response.end());
+  });
+  await once(receiver.listen(0, '127.0.0.1'), 'listening');
+  const { port } = receiver.address() as AddressInfo; // never a path, as TCP is used
+  return {
+    url: `http://127.0.0.1:${port}`,
+    paths,
+    [Symbol.asyncDispose]: () => receiver[Symbol.asyncDispose](),
+  };
+}
+
 test('serves with Node alone, and ends with 0 at SIGTERM', async () => {
   await using database = await createTestDatabase();
   await using redis = await createTestRedis();
+  await using spans = await receiveSpans();
   const environment = { DATABASE_URL: database.url, REDIS_URL: redis.url };
-  await using running = new Program([process.execPath, server()], { ...environment, PORT: '0' });
+  await using running = new Program([process.execPath, server()], {
+    ...environment,
+    PORT: '0',
+    OTEL_EXPORTER_OTLP_ENDPOINT: spans.url,
+  });
   const { publicUrl, adminUrl } = await running.urls();
   const created = petstore(environment, 'keys', 'create', '--plan', 'business', '--internal', '--json');
   const { key } = JSON.parse(created);
@@ -76,13 +100,14 @@ test('serves with Node alone, and ends with 0 at SIGTERM', async () => {
 
   expect(await running.stop()).toEqual({ code: 0, signal: null });
   expect(running.stderr).toBe('');
+  expect(spans.paths).toContain('/v1/traces');
 });
 
 test('has every page and file of the reference', async () => {
   await using database = await createTestDatabase();
-  const environment = { DATABASE_URL: database.url, PORT: '0', LOG_FORMAT: 'json' };
+  const environment = { DATABASE_URL: database.url, PORT: '0', LOG_FORMAT: 'pretty' };
   await using running = new Program([process.execPath, server()], environment);
-  const { publicUrl } = await running.urls();
+  const [, publicUrl = ''] = await running.said(/^listening on (\S+)\n/m);
   const found = await crawl(publicUrl, '/docs');
   expect([...found].filter(([, status]) => status !== 200)).toEqual([]);
   expect([...found.keys()]).toEqual(
