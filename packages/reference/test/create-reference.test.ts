@@ -20,9 +20,10 @@ describe('a page', () => {
     expect(answer?.headers['content-security-policy']).not.toMatch(/https?:|\*|unsafe-eval|script-src[^;]*unsafe/);
   });
 
-  test('with text alone may not even have a style of its own, nor talk to anybody', async () => {
-    const answer = await reference.respond({ path: '/docs/errors' });
-    expect(answer?.headers['content-security-policy']).not.toMatch(/unsafe|connect-src|data:/);
+  test.each(PAGE_PATHS)('%s has nothing inline, and may neither have it nor ask anybody else', async (path) => {
+    const answer = await reference.respond({ path });
+    expect(answer?.headers['content-security-policy']).not.toMatch(/unsafe|data:/);
+    expect(await textOf(path)).not.toMatch(/<style|<script>| style="| on\w+="/);
   });
 
   test.each(PAGE_PATHS)(

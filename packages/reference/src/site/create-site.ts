@@ -5,7 +5,7 @@ import { describeInterface } from '../interface/describe-interface.ts';
 import type { OpenApiDocument } from '../interface/open-api.ts';
 import { Resource } from '../resource.ts';
 import { findAssets } from './assets.ts';
-import { GUIDE_POLICY, REFERENCE_POLICY } from './content-security-policy.ts';
+import { POLICY } from './content-security-policy.ts';
 import { rootOf } from './layout.ts';
 import { errorMarkdownOf, markdownOf, ROBOTS_TEXT, renderLlmsText } from './markdown-pages.ts';
 import { renderNotFoundPage } from './not-found-page.ts';
@@ -47,13 +47,13 @@ export function createSite(documentOf: (version: ApiVersion) => object): SiteRes
   for (const reference of REFERENCE_PATHS) {
     pages.set(
       reference.path,
-      createPage(REFERENCE_POLICY, () => renderReferencePage(site, reference)),
+      createPage(() => renderReferencePage(site, reference)),
     );
   }
   for (const guide of guides.guides) {
     pages.set(
       guide.path,
-      createPage(GUIDE_POLICY, () => renderGuidePage(guide, site)),
+      createPage(() => renderGuidePage(guide, site)),
     );
     pages.set(
       `${guide.path}.md`,
@@ -63,16 +63,14 @@ export function createSite(documentOf: (version: ApiVersion) => object): SiteRes
   for (const guide of guides.errors) {
     pages.set(
       guide.path,
-      createPage(GUIDE_POLICY, () => renderErrorPage(guide, site)),
+      createPage(() => renderErrorPage(guide, site)),
     );
     pages.set(
       `${guide.path}.md`,
       createText('text/markdown', () => errorMarkdownOf(guide, site)),
     );
   }
-  const notFound = NOT_FOUND_DEPTHS.map((depth) =>
-    createPage(GUIDE_POLICY, () => renderNotFoundPage('/x'.repeat(depth), site)),
-  );
+  const notFound = NOT_FOUND_DEPTHS.map((depth) => createPage(() => renderNotFoundPage('/x'.repeat(depth), site)));
   return { pages, notFound };
 }
 
@@ -84,7 +82,7 @@ const createSearchEntries = (site: Site): Resource =>
     Buffer.from(`export const entries = ${JSON.stringify(searchEntries(site))};\n`),
   );
 
-function createPage(policy: string, render: () => string): Resource {
-  const headers = { 'cache-control': 'no-cache', 'content-security-policy': policy, 'referrer-policy': 'same-origin' };
+function createPage(render: () => string): Resource {
+  const headers = { 'cache-control': 'no-cache', 'content-security-policy': POLICY, 'referrer-policy': 'same-origin' };
   return new Resource(HTML_TYPE, headers, () => Buffer.from(render()));
 }

@@ -7,7 +7,7 @@ export const REFERENCE_PATH = '/docs';
 export const ERRORS_PATH = `${REFERENCE_PATH}/errors`;
 /** The path of the guide to keys. */
 export const AUTHENTICATION_PATH = `${REFERENCE_PATH}/authentication`;
-/** The path of the entries of search. They are a module, because the policy of guides allows scripts but no fetch. */
+/** The path of the entries of search. They are a module, loaded beside the library. */
 export const SEARCH_ENTRIES_PATH = `${REFERENCE_PATH}/search-entries.js`;
 
 /** A version of the API, and its paths. */
