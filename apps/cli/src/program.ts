@@ -24,6 +24,7 @@ Examples:
   petstore orders export orders.ndjson
   petstore orders import orders.csv --skip-bad
   petstore audit --order 22
+  petstore backup shop.backup
 
 Environment:
   DATABASE_URL, REDIS_URL   As for the server; also DATABASE_URL_FILE and

@@ -69,7 +69,7 @@ test('without DATA_DIR, from a folder without data, the data is that of the chec
   expect(here.stdout).toBe(stdout);
 });
 
-describe('a command that is broken off', () => {
+describe('a command that is interrupted', () => {
   /** More than pipes and buffers hold: when all of it is taken, an import has stored a part and waits for the rest. */
   const ORDERS = Array.from({ length: 20_000 }, (_, i) => `{"id":${i + 1_000_000},"petId":1,"quantity":1}\n`).join('');
 
