@@ -88,7 +88,7 @@ const GUIDES: readonly Pick<Guide, 'path' | 'source' | 'summary'>[] = [
 ];
 
 /** Addresses of the service in the texts, which are those of no installation. */
-const EXAMPLES = /http:\/\/127\.0\.0\.1:3000|https:\/\/petstore\.example\.com/g;
+const EXAMPLES = /http:\/\/127\.0\.0\.1:3000|https:\/\/api\.petstore\.example/g;
 
 /**
  * @param root what the installation is below, which takes the place of the addresses in the texts
