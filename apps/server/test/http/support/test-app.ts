@@ -10,6 +10,7 @@ import { afterAll } from 'vitest';
 import { type App, createApp } from '../../../src/http/app.ts';
 import type { AppOptions, CutReason } from '../../../src/http/app-options.ts';
 import { renderDocument } from '../../../src/http/render-document.ts';
+import { hideCredentials } from '../../../src/operations/logger.ts';
 import { watchResponses } from '../../conformance/watch-responses.ts';
 import { createKey, KEYS } from '../../support/keys.ts';
 import { overriding } from '../../support/overriding.ts';
@@ -105,7 +106,11 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     },
     authenticator,
     limiter: counting,
-    logger: pino({ level: 'debug' }, { write: (line: string) => void log.push(line) }),
+    // As in production, where this is done to each line.
+    logger: pino(
+      { level: 'debug', hooks: { streamWrite: hideCredentials } },
+      { write: (line: string) => void log.push(line) },
+    ),
     metrics: {
       observeRequest: (operation, status, durationSeconds) =>
         void observed.push({ operation, status, durationSeconds }),
