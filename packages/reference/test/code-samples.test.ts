@@ -125,6 +125,13 @@ describe('code samples', () => {
     ]);
   });
 
+  test('in TypeScript print ids of v2, which are strings, as they are', async () => {
+    await using server = await startServer((_, response) => response.end('[{"id":"9223372036854775807"}]'));
+    const source = samplesOf(`${server.origin}/v2`, 'v2', 'listOrdersPage')['TypeScript'] ?? '';
+    expect(await runTypeScript(source, { PETSTORE_API_KEY: 'secret' })).toBe("[ { id: '9223372036854775807' } ]\n");
+    expect(source).not.toContain('BigInt');
+  });
+
   test('in TypeScript compile under strict rules', async () => {
     const samples = EVERY.map(([version, name]) => samplesOf(BASE_URL, version, name)['TypeScript'] ?? '');
     expect(samples).toHaveLength(6);

@@ -125,7 +125,7 @@ test('the changelog has a section for each document that was released, and for t
   );
   const current = (['v1', 'v2'] as const).map((version) => openApiDocument({ version, servers: [] }).info.version);
   const sections = Array.from(readGuide('guides/changelog.md').matchAll(/^## (.+)$/gm), ([, version]) => version);
-  expect(sections.toSorted()).toEqual([...new Set([...released, ...current])].toSorted());
+  expect(sections).toEqual(expect.arrayContaining([...released, ...current]));
 });
 
 describe('the guide to the preview of v2', () => {

@@ -13,6 +13,8 @@ interface SampleRequest {
   /** Its segments are texts, or names of variables of the environment in braces: `{ORDER_ID}`. */
   readonly url: string;
   readonly hasContent: boolean;
+  /** Whether ids are numbers, which JSON.parse rounds. */
+  readonly hasNumericIds: boolean;
 }
 
 /** The query parameters in samples: enough to show how filters and pages work. */
@@ -44,10 +46,12 @@ const variableOf = (name: DescribedParameter['name']): string => name.replaceAll
  * environment, because samples are copied into files and shells.
  */
 export function codeSamples(baseUrl: string, operation: DescribedOperation): readonly CodeSample[] {
+  const success = operation.responses.find(({ status }) => status === '200');
   const request: SampleRequest = {
     method: operation.method,
     url: sampleUrl(baseUrl, operation),
-    hasContent: operation.responses.some(({ status }) => status === '200'),
+    hasContent: success !== undefined,
+    hasNumericIds: /"(?:id|\w+Id)":\d/.test(JSON.stringify(success?.example ?? '')),
   };
   return [
     { language: 'bash', label: 'curl', source: curl(request) },
@@ -75,9 +79,11 @@ const result = JSON.parse(await response.text(), (key, value, context?: { source
 );
 console.log(result);`;
 
-function typeScript({ method, url, hasContent }: SampleRequest): string {
+function typeScript({ method, url, hasContent, hasNumericIds }: SampleRequest): string {
   const quoted = hasVariable(url) ? `\`${url.replaceAll(VARIABLE, '$${process.env.$1}')}\`` : `'${url}'`;
   const options = method === 'GET' ? '' : `\n  method: '${method}',`;
+  const printContent = hasNumericIds ? PRINT_EXACTLY : 'console.log(await response.json());';
+  const print = hasContent ? printContent : 'console.log(response.status);';
   return `const response = await fetch(${quoted}, {${options}
   headers: { Authorization: \`Bearer \${process.env.PETSTORE_API_KEY}\` },
 });
@@ -85,7 +91,7 @@ if (!response.ok) {
   const error = (await response.json()) as { code: string; message: string };
   throw new Error(\`\${error.code}: \${error.message}\`);
 }
-${hasContent ? PRINT_EXACTLY : 'console.log(response.status);'}`;
+${print}`;
 }
 
 function python({ method, url, hasContent }: SampleRequest): string {

@@ -7,7 +7,7 @@ export const SEARCH_KEYWORDS: Readonly<Record<string, string>> = {
   'docs#header-Access-Control-Allow-Origin': 'CORS cross-origin browser preflight fetch',
   'docs#header-X-Request-Id': 'support correlation trace',
   'docs/authentication#get-a-key': 'token credentials sign up register login account bearer',
-  'docs/five-minutes-rest#list': 'int64 64-bit bigint precision rounded',
+  'docs/64-bit-ids': 'int64 bigint precision rounded large numbers',
   'docs/five-minutes-rest#from-javascript-or-typescript': 'sdk library npm package client install node',
   'docs/follow-orders': 'webhook webhooks callback notification push subscribe stream polling sse',
   'docs/five-minutes-trpc': 'sdk library client typed internal',

@@ -35,7 +35,7 @@ describe('on a guide', () => {
     ['client', 'Five minutes over REST'],
     ['rate limt', 'rate_limit_exceeded'],
     ['exponential backoff', 'Back off'],
-    ['int64', 'Order'],
+    ['int64', '64-bit ids in your language'],
     ['CORS', 'Access-Control-Allow-Origin'],
     ['idempotent', 'idempotency_key_reused'],
     ['webhook', 'Follow orders'],

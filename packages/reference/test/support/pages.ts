@@ -8,6 +8,7 @@ export const GUIDE_PATHS = [
   '/docs/authentication',
   '/docs/errors',
   '/docs/limits',
+  '/docs/64-bit-ids',
   '/docs/versions',
   '/docs/v2-preview',
   '/docs/changelog',
