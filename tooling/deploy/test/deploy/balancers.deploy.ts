@@ -39,7 +39,9 @@ const createKey = (...args: readonly string[]): string =>
 
 function startServer({ port, adminPort }: BalancedServer): Program {
   const ports = { PORT: `${port}`, ADMIN_PORT: `${adminPort}` };
-  const settings = { TRUST_PROXY: '127.0.0.1', SHUTDOWN_DELAY: '5s', INSTANCES: '2' };
+  // One address, as behind any balancer: the pages of both servers are then the same.
+  const PUBLIC_BASE_URL = 'https://api.shop.example/v1';
+  const settings = { TRUST_PROXY: '127.0.0.1', SHUTDOWN_DELAY: '5s', INSTANCES: '2', PUBLIC_BASE_URL };
   return new Program([process.execPath, built('server.js')], { ...environment, ...ports, ...settings });
 }
 
