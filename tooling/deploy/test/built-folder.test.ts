@@ -152,12 +152,12 @@ test('stack traces can name the lines that were written', () => {
   });
 });
 
-test('comes with its licences, and takes less than 20 MB', () => {
+test('comes with its licences, and takes less than 10 MB', () => {
   const notices = readFileSync(join(folder, 'THIRD-PARTY-NOTICES.txt'), 'utf8');
   const named = [...notices.matchAll(/^={80}\n(\S+) \S+: (\S+)$/gm)].map(([, name]) => name);
   expect(named).toEqual(expect.arrayContaining(['pg', 'zod', '@trpc/server', 'minisearch']));
   expect(notices).not.toContain('undefined');
   expect(readFileSync(join(folder, 'LICENSE'), 'utf8')).toMatch(/^MIT License/);
   const bytes = globSync(join(folder, '**')).reduce((sum, file) => sum + statSync(file).size, 0);
-  expect(bytes).toBeLessThan(20_000_000);
+  expect(bytes).toBeLessThan(10_000_000);
 });
