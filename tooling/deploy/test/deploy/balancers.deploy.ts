@@ -141,7 +141,10 @@ describe.each(BALANCERS)('through %s', (name) => {
 
   test('a refusal by a limit, and one by size, arrive as the service wrote them', async () => {
     const limited = createKey('enterprise', '--per-minute', '1', '--per-day', '100');
-    await (await fetch(`${url()}/v1/store/orders`, { headers: bearer(limited), method: 'HEAD' })).text();
+    const isRefused = async () =>
+      (await fetch(`${url()}/v1/store/orders`, { headers: bearer(limited), method: 'HEAD' })).status === 429;
+    // The second one, unless the machine is so busy that a server gave up waiting for Redis, and counted by itself.
+    await vi.waitUntil(isRefused);
     const refused = await fetch(`${url()}/v1/store/orders`, { headers: bearer(limited) });
     expect(await refused.json()).toMatchObject({ code: 'rate_limit_exceeded', status: 429 });
     expect(refused.headers.get('x-ratelimit-limit')).toBe('1');
