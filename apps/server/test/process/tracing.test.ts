@@ -164,7 +164,8 @@ test('over tRPC each call of a batch is a span, and each batch of a long list', 
   });
   const [orders] = await Promise.all([client.orders.list.query(), client.limits.current.query()]);
   for await (const _ of orders);
-  const names = (await collector.trace(traceId, 'orders.list', 'limits.current')).map(({ name }) => name);
+  const sent = ['GET /trpc/*', 'orders.list', 'limits.current']; // the list's own span ends before its last batch
+  const names = (await collector.trace(traceId, ...sent)).map(({ name }) => name);
   expect(names.filter((name) => name === 'SELECT orders batch')).toHaveLength(4); // 250, 4,000, 750, and the end
 });
 
