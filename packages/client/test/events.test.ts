@@ -187,7 +187,7 @@ describe('client.events()', () => {
       { interval: 1_000, timeout: 20_000 },
     );
     expect(delivered).toBeLessThan(count / 2);
-    expect((await takeIds(events, count - 1)).at(-1)).toBe(String(count));
+    expect((await takeIds(events, 1_000)).at(-1)).toBe('1001');
     await events.return();
   });
 });

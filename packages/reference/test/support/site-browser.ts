@@ -32,7 +32,11 @@ export async function useSiteBrowser(): Promise<SiteBrowser> {
   };
 }
 
-export const PHONE: BrowserContextOptions = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+export const PHONE = {
+  viewport: { width: 390, height: 844 },
+  hasTouch: true,
+  isMobile: true,
+} satisfies BrowserContextOptions;
 
 /** Polls what the page is about to show. */
 export const eventually = <Value>(read: () => Value) => expect.poll(read, { timeout: 25_000 });
