@@ -17,7 +17,7 @@ import { openLimits } from './operations/limits.ts';
 import { assertPortIsFree, explainListenError, portOf, reachableHost, urlOf } from './operations/listen.ts';
 import { createLogger } from './operations/logger.ts';
 import { LimitCounts, RequestCounts } from './operations/metrics.ts';
-import { OPERATIONS } from './operations/operation-names.ts';
+import { OPERATIONS, sunsetsOf } from './operations/operation-names.ts';
 import { schemaPreparer } from './operations/prepare-schema.ts';
 import { logPrintedLines } from './operations/printed-lines.ts';
 import { createProcessMetrics } from './operations/process-metrics.ts';
@@ -70,6 +70,8 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   // Health and metrics come first: a server that waits for PostgreSQL is alive, and not ready.
   const health = new Health();
   const requestCounts = new RequestCounts(OPERATIONS);
+  const sunsetOverrides = petsSunset(settings.petsSunsetAt);
+  const sunsets = sunsetsOf(sunsetOverrides);
   const limitCounts = new LimitCounts();
   const replicaReads = new ReplicaReads();
   const processMetrics = createProcessMetrics(health);
@@ -81,7 +83,7 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
       port: settings.adminPort,
       readiness: () => health.report(),
       metrics: async () =>
-        renderMetrics(requestCounts, limitCounts) +
+        renderMetrics(requestCounts, limitCounts, sunsets) +
         replicaReads.render() +
         eventMetrics.render() +
         (await resourceMetrics.render()) +
@@ -168,7 +170,7 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
       events,
       limiter: traced.limiter,
       clock,
-      sunsetOverrides: petsSunset(settings.petsSunsetAt),
+      sunsetOverrides,
     },
     authenticator,
     limiter: traced.limiter,

@@ -57,6 +57,11 @@ export class Health {
     return this.#sources?.storage.isAvailable ?? false;
   }
 
+  /** Whether it serves, as seen last, without looking. */
+  get isReady(): boolean {
+    return this.#phase === 'serving' && this.#sources?.storage.state === 'up';
+  }
+
   get limitsMode(): LimitsMode | 'unknown' {
     return this.#sources?.limits.mode() ?? 'unknown';
   }

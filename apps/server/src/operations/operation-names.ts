@@ -1,7 +1,15 @@
-import { appRouter, restRoutes } from '@petstore/api';
+import { appRouter, restRoutes, type SunsetOverrides } from '@petstore/api';
 
 /** Every operation and procedure, by the name under which its requests are counted. */
 export const OPERATIONS: ReadonlySet<string> = new Set([
   ...restRoutes.map(({ operationId }) => operationId),
   ...Object.keys(appRouter._def.procedures),
 ]);
+
+/** When each deprecated operation ends. @param overrides in place of what its contract says */
+export const sunsetsOf = (overrides: SunsetOverrides): ReadonlyMap<string, Date> =>
+  new Map(
+    restRoutes.flatMap(({ operationId, deprecation }) =>
+      deprecation === undefined ? [] : [[operationId, overrides[operationId] ?? deprecation.sunsetAt] as const],
+    ),
+  );

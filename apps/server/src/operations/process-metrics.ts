@@ -1,3 +1,4 @@
+import { getHeapStatistics } from 'node:v8';
 import type { Registry } from 'prom-client';
 import type { Health, LimitsMode } from './health.ts';
 
@@ -28,6 +29,22 @@ async function buildRegistry(health: Health): Promise<Registry> {
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
   for (const name of MISNAMED) registry.removeSingleMetric(name);
+  new Gauge({
+    name: 'petstore_ready',
+    help: 'Whether the server serves, as /readyz says, when last looked.',
+    registers,
+    collect() {
+      this.set(health.isReady ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: 'petstore_heap_limit_bytes',
+    help: 'The most that nodejs_heap_size_used_bytes can become; the process ends then.',
+    registers,
+    collect() {
+      this.set(getHeapStatistics().heap_size_limit);
+    },
+  });
   new Gauge({
     name: 'petstore_postgres_up',
     help: 'Whether the last ping to PostgreSQL succeeded.',

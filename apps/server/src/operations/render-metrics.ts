@@ -10,6 +10,11 @@ const DEPRECATED_USE = {
   type: 'counter',
   help: 'Requests to deprecated operations, by the id of the key; none: no valid key.',
 } as const satisfies MetricFamily;
+const SUNSETS = {
+  name: 'petstore_deprecated_operation_sunset_timestamp_seconds',
+  type: 'gauge',
+  help: 'When a deprecated operation ends, in Unix time.',
+} as const satisfies MetricFamily;
 const ERRORS = {
   name: 'petstore_http_errors_total',
   type: 'counter',
@@ -55,11 +60,20 @@ const DEGRADED = {
   help: 'How long a Redis was away, so that limits were counted in this process.',
 } as const satisfies MetricFamily;
 
-/** Renders what requests add to, in Prometheus' text format. */
-export const renderMetrics = (requests: RequestCounts, limits: LimitCounts): string =>
+/**
+ * Renders what requests add to, in Prometheus' text format.
+ *
+ * @param sunsets when each deprecated operation ends. @default none is deprecated
+ */
+export const renderMetrics = (
+  requests: RequestCounts,
+  limits: LimitCounts,
+  sunsets: ReadonlyMap<string, Date> = new Map(),
+): string =>
   [
     renderHistograms(REQUESTS, histogramsOf(requests)),
     renderMetric(DEPRECATED_USE, deprecatedUseOf(requests)),
+    renderMetric(SUNSETS, sunsetsIn(sunsets)),
     renderMetric(ERRORS, samplesOf('code', requests.errors)),
     renderMetric(CUTS, samplesOf('reason', Object.entries(requests.cuts))),
     renderMetric(DECISIONS, decisionsOf(limits)),
@@ -87,6 +101,10 @@ function* deprecatedUseOf({ deprecatedUse }: RequestCounts) {
   for (const [operation, byKey] of deprecatedUse) {
     for (const [key, value] of byKey) yield { labels: `operation="${operation}",key="${key}"`, value };
   }
+}
+
+function* sunsetsIn(sunsets: ReadonlyMap<string, Date>) {
+  for (const [operation, at] of sunsets) yield { labels: `operation="${operation}"`, value: at.getTime() / 1_000 };
 }
 
 /** A ban refuses whatever the windows hold. */

@@ -76,6 +76,8 @@ describe('PostgreSQL', () => {
       (await fetch(`${url}/v1/store/orders${path}`, { method, headers: { authorization: `Bearer ${text}` } })).status;
     await changeDatabase(postgres.url, 'alter database postgres set default_transaction_read_only = on');
     await vi.waitFor(async () => expect(await readOnlyReport(server)).toMatch(/^PostgreSQL is read-only/), PATIENTLY);
+    const samples = await server.metrics();
+    expect([samples.get('petstore_postgres_up'), samples.get('petstore_ready')]).toEqual([1, 0]);
     expect(await request('', 'GET')).toBe(200);
     expect(await request('/1', 'DELETE')).toBe(503);
     await changeDatabase(postgres.url, 'alter database postgres reset default_transaction_read_only');

@@ -100,6 +100,17 @@ describe('health and metrics', () => {
     expect(samples.get('petstore_postgres_statements_in_flight{pool="writes"}')).toBe(0);
   });
 
+  test('show whether it serves, how much memory it may take, and when what is deprecated ends', async () => {
+    await server.url();
+    const samples = await server.metrics();
+    expect(samples.get('petstore_ready')).toBe(1);
+    expect(samples.get('petstore_heap_limit_bytes')).toBeGreaterThan(
+      samples.get('nodejs_heap_size_used_bytes') ?? Number.NaN,
+    );
+    const sunset = 'petstore_deprecated_operation_sunset_timestamp_seconds{operation="getPetById"}';
+    expect(samples.get(sunset)).toBe(Date.parse('2999-12-31') / 1_000);
+  });
+
   test('have a series for each failure before there is one, so that the first is seen to rise', async () => {
     await server.url();
     const samples = await server.metrics();
