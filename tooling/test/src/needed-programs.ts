@@ -1,6 +1,7 @@
-import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { type SpawnSyncOptions, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempDisposableSync, readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join, resolve } from 'node:path';
 
 /** A program that the tests run and no npm package contains. */
 interface NeededProgram {
@@ -9,6 +10,8 @@ interface NeededProgram {
   readonly programs: readonly string[];
   readonly debianPackage: string;
   readonly elsewhere: string;
+  /** A folder for the files of the package, which is not installed: it would start a server of its own. */
+  readonly unpackedIn?: string;
 }
 
 const NEEDED: readonly NeededProgram[] = [
@@ -53,6 +56,8 @@ const testedPostgres = (folder: string): NeededProgram => ({
   elsewhere: 'https://www.postgresql.org/download/',
 });
 
+const PROMETHEUS_FOLDER = resolve(import.meta.dirname, '../../../node_modules/.cache/prometheus');
+
 /** For `test:deploy` alone. */
 const NEEDED_TO_DEPLOY: readonly NeededProgram[] = [
   { name: 'nginx', programs: ['nginx'], debianPackage: 'nginx-light', elsewhere: '"brew install nginx" (macOS)' },
@@ -63,6 +68,14 @@ const NEEDED_TO_DEPLOY: readonly NeededProgram[] = [
     programs: ['docker-compose'],
     debianPackage: 'docker-compose',
     elsewhere: 'https://docs.docker.com/compose/install/',
+  },
+  { name: 'psql', programs: ['psql'], debianPackage: 'postgresql-client', elsewhere: '"brew install libpq" (macOS)' },
+  {
+    name: 'Prometheus',
+    programs: ['promtool', join(PROMETHEUS_FOLDER, 'usr/bin/promtool')],
+    debianPackage: 'prometheus',
+    elsewhere: '"brew install prometheus" (macOS)',
+    unpackedIn: PROMETHEUS_FOLDER,
   },
 ];
 
@@ -105,7 +118,21 @@ const FOLDERS = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/bin', '/
 const isIn = (folders: readonly string[], program: string) =>
   program.includes('/') ? existsSync(program) : folders.some((folder) => existsSync(join(folder, program)));
 
-const install = ({ debianPackage }: NeededProgram) => aptGet('install', '--no-install-recommends', debianPackage);
+const install = ({ debianPackage, unpackedIn }: NeededProgram) =>
+  unpackedIn === undefined
+    ? aptGet('install', '--no-install-recommends', debianPackage)
+    : unpack(debianPackage, unpackedIn);
+
+/** Needs no root. */
+function unpack(debianPackage: string, folder: string): boolean {
+  using downloads = mkdtempDisposableSync(join(tmpdir(), 'debian-package-'));
+  const options: SpawnSyncOptions = { cwd: downloads.path, stdio: ['ignore', 'ignore', 'inherit'] };
+  // Root would pass the download on to a user who cannot write here.
+  const download = ['-q', '-o', 'APT::Sandbox::User=root', 'download', debianPackage];
+  if (spawnSync('apt-get', download, options).status !== 0) return false;
+  mkdirSync(folder, { recursive: true });
+  return readdirSync(downloads.path).every((file) => spawnSync('dpkg-deb', ['-x', file, folder], options).status === 0);
+}
 
 function aptGet(...args: string[]): boolean {
   const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '-n'];

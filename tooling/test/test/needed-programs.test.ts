@@ -31,8 +31,9 @@ describe('the programs that tests need', () => {
     ]);
   });
 
-  test('are more where balancers and units are tried', () => {
-    const programs = ['redis-server', 'chromium', 'curl', 'pgbouncer', 'nginx', 'systemd-analyze', 'docker-compose'];
+  test('are more where balancers, units and alerts are tried', () => {
+    const forTests = ['redis-server', 'chromium', 'curl', 'pgbouncer'];
+    const programs = [...forTests, 'nginx', 'systemd-analyze', 'docker-compose', 'psql', 'promtool'];
     expect(lookAmong([...programs, 'haproxy'], 'test:deploy')).toBeUndefined();
     expect(lookAmong(programs, 'test:deploy')).toContain('"sudo apt-get install haproxy" (Debian)');
   });
