@@ -15,6 +15,8 @@ export type Step =
 const RUNNABLE = [
   /^curl /,
   /^npx --yes pnpm@12 -s petstore /,
+  /^psql /,
+  /^redis-cli /,
   /^node [\w-]+\.mjs( > [\w-]+\.txt &)?$/,
   /^export \w+=/,
   /^sleep \d; /,

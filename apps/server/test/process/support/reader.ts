@@ -17,12 +17,17 @@ interface Surroundings {
   readonly dataFolder: string;
   /** The demo key that the reader uses. */
   readonly demoKey: string;
+  /** Further variables. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** What stands for something in documents, and what it is here. */
+  readonly names?: Readonly<Record<string, string>>;
 }
 
 /** A reader who follows a document: with a terminal, in a folder where the client is installed. */
 export class Reader implements AsyncDisposable {
   readonly #folder = createTemporaryFolder();
   readonly #surroundings: Surroundings;
+  readonly #names: readonly (readonly [documented: string, here: string])[];
   readonly #bash: ChildProcessByStdio<Writable, Readable, null>;
   readonly #output: AsyncIterator<string>;
   readonly #closed: Promise<unknown>;
@@ -31,6 +36,8 @@ export class Reader implements AsyncDisposable {
 
   constructor(surroundings: Surroundings) {
     this.#surroundings = surroundings;
+    const { url, names = {} } = surroundings;
+    this.#names = Object.entries({ [DOCUMENTED_HOST]: new URL(url).host, ...names });
     this.#install();
     this.#bash = spawn('bash', ['--noprofile', '--norc'], {
       cwd: this.#folder.path,
@@ -42,6 +49,7 @@ export class Reader implements AsyncDisposable {
         HOME: this.#folder.path,
         DATA_DIR: surroundings.dataFolder,
         PETSTORE_API_KEY: surroundings.demoKey,
+        ...surroundings.environment,
       },
       stdio: ['pipe', 'pipe', 'inherit'],
       // A process group of its own, so that a command that hangs ends with it.
@@ -67,17 +75,18 @@ export class Reader implements AsyncDisposable {
   }
 
   writeFile(name: string, content: string): void {
-    writeFileSync(join(this.#folder.path, name), content.replaceAll(DOCUMENTED_HOST, this.#host));
+    writeFileSync(join(this.#folder.path, name), this.#named(content));
   }
 
-  get #host(): string {
-    return new URL(this.#surroundings.url).host;
+  /** A text of a document with what is here. */
+  #named(text: string): string {
+    return this.#names.reduce((named, [documented, here]) => named.replaceAll(documented, here), text);
   }
 
   /**
    * Runs a command of a document, after those before it in the same shell.
    *
-   * @returns what it printed, with the host of the document in place of the server's
+   * @returns what it printed, with the host and the names of the document in place of those here
    */
   async run(command: string): Promise<{ readonly exitCode: number; readonly printed: string }> {
     const end = randomUUID();
@@ -92,14 +101,14 @@ export class Reader implements AsyncDisposable {
       if (tail === undefined) continue;
       const printed = text.slice(0, -tail.length);
       this.#issuedKey = /\bpso_live_\w+/.exec(printed)?.[0] ?? this.#issuedKey;
-      return { exitCode: Number(exitCode), printed: printed.replaceAll(this.#host, DOCUMENTED_HOST) };
+      const asDocumented = this.#names.reduce((text, [documented, here]) => text.replaceAll(here, documented), printed);
+      return { exitCode: Number(exitCode), printed: asDocumented };
     }
   }
 
   /** A command of a document for this server and its keys, and the CLI without pnpm, which may need a registry. */
   #here(command: string): string {
-    return command
-      .replaceAll(DOCUMENTED_HOST, this.#host)
+    return this.#named(command)
       .replace(/^npx --yes pnpm@12 -s petstore /, `node '${join(ROOT, 'apps/cli/src/main.js')}' `)
       .replace(/\bpso_test_[\w.]+/, this.#surroundings.demoKey)
       .replace(/\bpso_live_[\w.]+/, this.#issuedKey);
