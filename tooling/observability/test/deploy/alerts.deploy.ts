@@ -1,0 +1,79 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { ALERTS, runbookOf } from '../../src/alerts.ts';
+import { ALERT_RULES_FILE } from '../../src/generated-files.ts';
+import { FAULTS, type FaultName } from './faults/faults.ts';
+import { recordFaultsOfLimits } from './faults/of-limits.ts';
+import { recordFaultsOfLists } from './faults/of-lists.ts';
+import { recordFaultsOfProcesses } from './faults/of-processes.ts';
+import { recordFaultsOfStorage } from './faults/of-storage.ts';
+import { FaultBook } from './support/fault-book.ts';
+import { judge, promtool } from './support/promtool.ts';
+
+/** To notice what hangs; on a machine that does nothing else the recordings take less than a minute. */
+const RECORDING_MS = 400_000;
+
+const book = new FaultBook();
+
+beforeAll(async () => {
+  // What follows one another shares servers.
+  const recorded = await Promise.allSettled([
+    recordFaultsOfLists(book),
+    recordFaultsOfProcesses(book),
+    recordFaultsOfStorage(book).then(() => recordFaultsOfLimits(book)),
+  ]);
+  const failures = recorded.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
+  if (failures.length > 0) throw new AggregateError(failures, 'Not all faults could be injected.');
+}, RECORDING_MS);
+
+test('promtool finds nothing wrong with the rules', () => {
+  expect(promtool(['check', 'rules', '--lint=all', '--lint-fatal', ALERT_RULES_FILE])).toContain(
+    `SUCCESS: ${ALERTS.length} rules found`,
+  );
+});
+
+test('an hour of health, in which a server is replaced, raises nothing', async () => {
+  const { timelines, whole } = book.health;
+  const { raised } = await judge(timelines, [whole]);
+  expect(raised).toEqual([[]]);
+});
+
+describe('a fault of real servers raises its alert and no other, and nothing is raised before or long after it:', () => {
+  // promtool keeps one processor busy.
+  test.concurrent.for(Object.entries(FAULTS))('%s', async ([name, { alert, severity }]) => {
+    const { timelines, before, during, after, atTheEnd } = book.recordingOf(name as FaultName);
+    const { raised, texts } = await judge(timelines, [before, during, after, atTheEnd], {
+      name: alert,
+      atMinute: during.to - 1,
+    });
+    const own = `${alert} ${severity}`;
+    const [raisedBefore, raisedDuring, raisedAfter = [], raisedAtTheEnd] = raised;
+    expect(raisedBefore, 'before').toEqual([]);
+    expect(raisedDuring, 'during').toEqual([own]);
+    expect(
+      raisedAfter.filter((each) => each !== own),
+      'after',
+    ).toEqual([]);
+    expect(raisedAtTheEnd, 'at the end').toEqual([]);
+    for (const { summary, description } of texts) {
+      expect(summary).toMatch(/^[A-Z].*\.$/);
+      expect(description).toMatch(/^[^<>]*\.$/);
+      expect(description).not.toMatch(/NaN|Inf|no value/);
+    }
+    expect(texts.map((text) => text.severity)).toContain(severity);
+  });
+
+  test('each alert has such a fault', () => {
+    const raised = new Set(Object.values(FAULTS).map(({ alert, severity }) => `${alert} ${severity}`));
+    expect([...raised].toSorted()).toEqual(ALERTS.map(({ name, severity }) => `${name} ${severity}`).toSorted());
+  });
+});
+
+describe('the commands of a page of the runbook print what it shows, while the fault lasts:', () => {
+  test.for([...new Set(ALERTS.map(runbookOf))])('%s', (page) => {
+    const steps = book.followedIn(page);
+    expect(steps.length).toBeGreaterThan(0);
+    expect(steps.map(({ command, printed }) => ({ command, printed }))).toEqual(
+      steps.map(({ command, shown }) => ({ command, printed: shown })),
+    );
+  });
+});

@@ -1,0 +1,89 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createPetstoreClient } from '@petstore/client';
+import { openPersistence } from '@petstore/persistence';
+import { KEYS, prepareServerDatabase, ROOT, startServer } from '@petstore/server/test-support';
+import { REPLICATION_PARAMETERS, startPostgresServer, startPostgresStandby } from '@petstore/testing';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { ALERTS } from '../../src/alerts.ts';
+import { ALERT_RULES_FILE } from '../../src/generated-files.ts';
+import { ROWS } from '../../src/panels.ts';
+import { startPrometheus, type TestPrometheus } from './support/prometheus.ts';
+import { promtool } from './support/promtool.ts';
+import { startTraffic } from './support/traffic.ts';
+
+/** What docs/operations.md tells to put into prometheus.yml, with other targets. */
+function documentedConfig(target: string): string {
+  const document = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
+  const [, block = ''] = /```yaml\n(scrape_configs:\n[\s\S]*?)```/.exec(document) ?? [];
+  const here = block
+    .replace(/targets: \[.*\]/, `targets: ['${target}']`)
+    .replace('petstore-alerts.yaml', ALERT_RULES_FILE)
+    .replace('15s', '1s');
+  expect(here).toContain(target);
+  return `global: { evaluation_interval: 1s }\n${here}`;
+}
+
+const resources = new AsyncDisposableStack();
+let prometheus: TestPrometheus;
+let metrics: string;
+beforeAll(async () => {
+  const primary = resources.use(await startPostgresServer(REPLICATION_PARAMETERS));
+  await prepareServerDatabase(primary.url);
+  {
+    await using persistence = openPersistence({ databaseUrl: primary.url });
+    await persistence.orders.generateOrders({ count: 1_000, seed: 1, now: new Date() });
+  }
+  const standby = resources.use(await startPostgresStandby(primary));
+  const environment = { DATABASE_URL: primary.url, DATABASE_REPLICA_URL: standby.url };
+  const { server } = resources.use(await startServer(environment));
+  const [url, adminUrl] = [await server.url(), await server.adminUrl()];
+  prometheus = resources.use(await startPrometheus(documentedConfig(new URL(adminUrl).host)));
+  resources.use(startTraffic(url));
+  const client = createPetstoreClient({ baseUrl: url, apiKey: KEYS.internal.text });
+  const leave = new AbortController();
+  const following = (async () => {
+    for await (const _ of client.events({ signal: leave.signal }));
+  })().catch(() => {});
+  resources.defer(async () => {
+    leave.abort();
+    await following;
+  });
+  await vi.waitUntil(async () => (await prometheus.query('petstore_replica_up == 1')).length > 0, { timeout: 30_000 });
+  await sleep(6_000); // some scrapes, for what is measured between them
+  metrics = await (await fetch(`${adminUrl}/metrics`)).text();
+});
+afterAll(() => resources.disposeAsync());
+
+/** As Grafana fills them in. */
+const filledIn = (expression: string) =>
+  expression.replaceAll('$__rate_interval', '5s').replaceAll('$job', 'petstore').replaceAll('$instance', '.*');
+
+const QUERIES = ROWS.flatMap(({ panels }) =>
+  panels.flatMap(({ title, queries }) => queries.map(({ expression, legend }) => [title, legend, expression] as const)),
+);
+
+test.each(QUERIES)(
+  'the panel "%s" shows %s of servers that Prometheus scrapes as documented',
+  async (_, legend, expression) => {
+    const result = await prometheus.query(filledIn(expression));
+    expect(result.length).toBeGreaterThan(0);
+    const labels = [...legend.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = '']) => label);
+    for (const { metric } of result) expect(Object.keys(metric)).toEqual(expect.arrayContaining(labels));
+  },
+);
+
+test('Prometheus evaluates all alerts, and raises none', async () => {
+  const { groups } = (await prometheus.get('/api/v1/rules')) as {
+    groups: readonly { readonly rules: readonly { readonly health: string; readonly state: string }[] }[];
+  }; // as documented
+  const rules = groups.flatMap((group) => group.rules);
+  expect(rules.length).toBe(ALERTS.length);
+  expect(rules.filter(({ health }) => health !== 'ok')).toEqual([]);
+  expect(rules.filter(({ state }) => state === 'firing')).toEqual([]);
+});
+
+test('promtool finds nothing wrong with the metrics', () => {
+  expect(promtool(['check', 'metrics'], metrics)).toBe('');
+});

@@ -1,0 +1,48 @@
+import type { Alert } from '../../../src/alerts.ts';
+
+interface FaultDescription {
+  readonly alert: Alert['name'];
+  readonly severity: Alert['severity'];
+  readonly what: string;
+  /** How long it goes on. @default 30 */
+  readonly minutes?: number;
+}
+
+const page = (alert: Alert['name'], what: string): FaultDescription => ({ alert, severity: 'page', what });
+const ticket = (alert: Alert['name'], what: string): FaultDescription => ({ alert, severity: 'ticket', what });
+
+const DESCRIPTIONS = {
+  'all servers killed': page('PetstoreDown', 'both servers were killed'),
+  'PostgreSQL frozen': page('PetstorePostgresDown', 'PostgreSQL was stopped by SIGSTOP'),
+  'PostgreSQL killed': page('PetstorePostgresDown', 'PostgreSQL was killed'),
+  'PostgreSQL read-only': page('PetstoreNotReady', 'somebody has made the database read-only'),
+  'too many lists': page('PetstoreOverloaded', 'more than 200 lists whose readers take nothing'),
+  'table locked': page('PetstorePostgresSlow', 'a transaction holds the table of orders locked'),
+  'column renamed': page('PetstoreErrorBudgetBurn', 'a column of pets was renamed; one request in 20 looks up a pet'),
+  'column renamed, rarely read': {
+    ...ticket('PetstoreErrorBudgetBurn', 'the same column; one request in 100 looks up a pet'),
+    minutes: 240,
+  },
+  'one server killed': ticket('PetstoreServerOut', 'one of two servers was killed'),
+  'server restarted': {
+    ...ticket('PetstoreRestarting', 'a server was killed and started three times'),
+    minutes: 12,
+  },
+  'processor taken away': ticket('PetstoreEventLoopLag', 'a server was stopped for 0.3 s of each 0.4 s'),
+  'memory leaks': ticket('PetstoreMemoryNearLimit', 'a server keeps most of its heap in use'),
+  'many lists': ticket('PetstoreNearBound', '176 lists whose readers take nothing'),
+  'slow network': ticket('PetstoreRequestsSlow', 'PostgreSQL responds 0.6 s later'),
+  'slow readers': ticket('PetstoreListsCut', 'eight readers of lists take nothing'),
+  'retries without a wait': ticket('PetstoreBanSurge', 'twelve keys repeat at once what was refused'),
+  'forged keys': ticket('PetstoreInvalidKeys', 'an address tries keys'),
+  'sunset in ten days': ticket('PetstoreSunsetNear', 'a deprecated operation is used ten days before its end'),
+  'Redis killed': ticket('PetstoreLimitsDegraded', 'Redis was killed'),
+  'Redis blocked': ticket('PetstoreRedisSlow', 'somebody runs commands in Redis that take 60 ms each'),
+  'transaction open': ticket('PetstoreEventsLate', 'a transaction that has recorded an event stays open'),
+  'replica killed': ticket('PetstoreReplicaAway', 'the replica was killed'),
+} as const satisfies Readonly<Record<string, FaultDescription>>;
+
+export type FaultName = keyof typeof DESCRIPTIONS;
+
+/** Faults that are injected into real servers, and the alert that each has to raise. */
+export const FAULTS: Readonly<Record<FaultName, FaultDescription>> = DESCRIPTIONS;

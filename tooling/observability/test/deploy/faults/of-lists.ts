@@ -1,0 +1,79 @@
+import { connect, type Socket } from 'node:net';
+import { openPersistence } from '@petstore/persistence';
+import { createKey, prepareServerDatabase, startServer, type TestKey } from '@petstore/server/test-support';
+import { REPLICATION_PARAMETERS, startPostgresServer, startPostgresStandby } from '@petstore/testing';
+import { vi } from 'vitest';
+import type { FaultBook } from '../support/fault-book.ts';
+import { WatchedServer } from '../support/watched-server.ts';
+
+/** For what is noticed after half a minute. */
+const PATIENTLY = { timeout: 60_000, interval: 200 };
+/** Far more than the buffers between a server and a client that does not read. */
+const ORDERS = 120_000;
+/** A key of the plan Enterprise may read so many lists at once. */
+const LISTS_PER_KEY = 16;
+/** Their lists are 176 and 256, of the 200 that a server sends at once. */
+const MANY_KEYS = 11;
+const KEYS = 16;
+const SLOW_READERS = 8;
+
+/** What concerns long lists, and the replica that they are read from. */
+export async function recordFaultsOfLists(book: FaultBook): Promise<void> {
+  await using primary = await startPostgresServer(REPLICATION_PARAMETERS);
+  await prepareServerDatabase(primary.url);
+  await using persistence = openPersistence({ databaseUrl: primary.url });
+  await persistence.orders.generateOrders({ count: ORDERS, seed: 1, now: new Date() });
+  await using standby = await startPostgresStandby(primary);
+  const environment = { DATABASE_URL: primary.url, DATABASE_REPLICA_URL: standby.url };
+  await using started = await startServer(environment);
+  const watched = await WatchedServer.of(started.server);
+  const surroundings = { watched, environment };
+  await vi.waitUntil(async () => (await watched.read('petstore_replica_up')) === 1, PATIENTLY);
+  const healthy = await watched.observe({ hasLists: false });
+
+  await standby.kill();
+  await vi.waitUntil(async () => (await watched.read('petstore_replica_up')) === 0, PATIENTLY);
+  book.add('replica killed', { healthy, faulty: await watched.observe({ hasLists: false }) });
+  await book.follow('replica-away', surroundings);
+  await standby.restart();
+  await vi.waitUntil(async () => (await watched.read('petstore_replica_up')) === 1, PATIENTLY);
+
+  const keys = await Promise.all(Array.from({ length: KEYS }, () => createKey(persistence)));
+  const port = Number(new URL(watched.url).port);
+  // Of keys that a server has not seen, few requests may be in flight.
+  for (const key of keys) await watched.send('/v2/store/orders?limit=1', key);
+  const begin = (some: readonly TestKey[]) =>
+    Promise.all(some.flatMap((key) => Array.from({ length: LISTS_PER_KEY }, () => beginList(port, key))));
+  const sockets = await begin(keys.slice(0, MANY_KEYS));
+  await watched.untilCalm();
+  book.add('many lists', { healthy, faulty: await watched.observe({ ms: 1_000, hasLists: false }) });
+  await book.follow('near-bound', surroundings);
+  sockets.push(...(await begin(keys.slice(MANY_KEYS))));
+  await watched.untilCalm();
+  book.add('too many lists', { healthy, faulty: await watched.observe() }); // one request in seven is a list
+  await book.follow('overloaded', surroundings);
+  for (const socket of sockets) socket.destroy();
+  await vi.waitUntil(async () => (await watched.read('petstore_http_long_lists')) === 0, PATIENTLY);
+  await watched.untilCalm();
+
+  const key = keys[0] as TestKey; // there are 14
+  const readers = await Promise.all(Array.from({ length: SLOW_READERS }, () => beginList(port, key)));
+  const cuts = 'petstore_http_responses_cut_total{reason="slow_reader"}';
+  const areCut = () => vi.waitUntil(async () => (await watched.read(cuts)) === SLOW_READERS, PATIENTLY);
+  book.add('slow readers', { healthy, faulty: await watched.observe({ hasLists: false, during: areCut }) });
+  await book.follow('lists-cut', { ...surroundings, names: { W2XCWm6f: key.id } });
+  for (const socket of readers) socket.destroy();
+}
+
+/** Requests a list and reads no more of it than its status. */
+function beginList(port: number, key: TestKey): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', reject);
+    socket.write(`GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key.text}\r\n\r\n`);
+    socket.once('data', () => {
+      socket.pause();
+      resolve(socket);
+    });
+  });
+}

@@ -1,0 +1,103 @@
+import { FAULTS, type FaultName } from '../faults/faults.ts';
+import { type FollowedStep, followRunbook, type Surroundings } from './follow-runbook.ts';
+import type { Observed } from './scrape.ts';
+import type { Phase, Timeline } from './stretch.ts';
+
+const HEALTHY_MINUTES = 60;
+/** How long it is healthy again. No rule but those of hours and days looks back further. */
+const RECOVERED_MINUTES = 50;
+const FAULTY_MINUTES = 30;
+
+/** A stretch of time, in minutes from the beginning. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What Prometheus sees of servers that are healthy for an hour, then have a fault, and are healthy again. */
+export interface Recording {
+  readonly timelines: readonly Timeline[];
+  readonly before: Span;
+  readonly during: Span;
+  readonly after: Span;
+  /** The last quarter of an hour. */
+  readonly atTheEnd: Span;
+}
+
+/** How a server is before and after the fault, and during it. */
+export interface ObservedServer {
+  readonly healthy: Observed;
+  /** Several follow one another in equal parts. */
+  readonly faulty: Observed | readonly Observed[] | 'down';
+  /** Gauges that go on to change as fast as they were seen to. */
+  readonly growing?: readonly string[];
+}
+
+/** What was observed of each fault, and what the commands of the runbook printed meanwhile. */
+export class FaultBook {
+  #health: readonly Timeline[] = [];
+  readonly #recordings = new Map<FaultName, Recording>();
+  readonly #followed = new Map<string, readonly FollowedStep[]>();
+
+  add(fault: FaultName, ...servers: readonly ObservedServer[]): void {
+    const { minutes = FAULTY_MINUTES } = FAULTS[fault];
+    const begin = HEALTHY_MINUTES;
+    const end = begin + minutes;
+    this.#recordings.set(fault, {
+      timelines: servers.map(({ healthy, faulty, growing = [] }, i) => {
+        const before: Phase = { minutes: HEALTHY_MINUTES, observed: healthy };
+        const after: Phase = { minutes: RECOVERED_MINUTES, observed: healthy };
+        return { instance: `server-${i + 1}:3001`, phases: [before, ...phasesOf(faulty, minutes, growing), after] };
+      }),
+      before: { from: 0, to: begin },
+      during: { from: begin, to: end },
+      after: { from: end, to: end + RECOVERED_MINUTES },
+      atTheEnd: { from: end + RECOVERED_MINUTES - 15, to: end + RECOVERED_MINUTES },
+    });
+  }
+
+  /** @param replaced what was observed of a server before it ended, and after another one had taken its place */
+  addHealth(replaced: readonly [Observed, Observed], other: Observed): void {
+    const [before, after] = replaced;
+    this.#health = [
+      {
+        instance: 'server-1:3001',
+        phases: [
+          { minutes: 29, observed: before },
+          { minutes: 1, isDown: true },
+          { minutes: 30, observed: after },
+        ],
+      },
+      { instance: 'server-2:3001', phases: [{ minutes: HEALTHY_MINUTES, observed: other }] },
+    ];
+  }
+
+  get health(): { readonly timelines: readonly Timeline[]; readonly whole: Span } {
+    return { timelines: this.#health, whole: { from: 0, to: HEALTHY_MINUTES } };
+  }
+
+  /** Runs the commands of a page of the runbook as somebody does who was called. */
+  async follow(page: string, surroundings: Surroundings): Promise<void> {
+    const document = `docs/runbook/${page}.md`;
+    this.#followed.set(document, await followRunbook(document, surroundings));
+  }
+
+  recordingOf(fault: FaultName): Recording {
+    const recording = this.#recordings.get(fault);
+    if (recording === undefined) throw new Error(`nothing was recorded of "${fault}"`);
+    return recording;
+  }
+
+  /** The commands of a page, in order. @param page from the root */
+  followedIn(page: string): readonly FollowedStep[] {
+    const steps = this.#followed.get(page);
+    if (steps === undefined) throw new Error(`${page} was not followed`);
+    return steps;
+  }
+}
+
+function phasesOf(faulty: ObservedServer['faulty'], minutes: number, growing: readonly string[]): readonly Phase[] {
+  if (faulty === 'down') return [{ minutes, isDown: true }];
+  const parts = 'from' in faulty ? [faulty] : faulty;
+  return parts.map((observed) => ({ minutes: minutes / parts.length, observed, growing }));
+}

@@ -1,0 +1,50 @@
+import { comparable, isAsShown, Reader, readSteps } from '@petstore/server/test-support';
+import type { WatchedServer } from './watched-server.ts';
+
+/** In the pages: the admin listener of a server. */
+const DOCUMENTED_ADMIN_HOST = '127.0.0.1:3001';
+
+export interface Surroundings {
+  readonly watched: Pick<WatchedServer, 'url' | 'adminUrl'>;
+  /** DATABASE_URL, REDIS_URL and the like. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Ids in the page, and what they are here. */
+  readonly names?: Readonly<Record<string, string>>;
+}
+
+/** A command of a page, what the page shows, and what it printed. */
+export interface FollowedStep {
+  readonly command: string;
+  readonly shown: string;
+  readonly printed: string;
+}
+
+/** Numbers and what they align differ from run to run. 0 and 1 do not: most often they are states. */
+const leavingOut = (text: string): string =>
+  comparable(text)
+    .replaceAll(/\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00)?/g, '(time)')
+    .replaceAll(/^[\dA-Za-z]{8}(?= +\(time\))/gm, '(id)')
+    .replaceAll(/\b\d+\.\d+(?:e-\d+)?\b|\b(?:[2-9]|\d{2,})\b/g, '#')
+    .replaceAll(/-{2,}/g, '--')
+    .replaceAll(/[ \t]+/g, ' ')
+    .replaceAll(/ $/gm, '');
+
+/** Runs the commands of a page of the runbook as somebody does who was called. @returns all of them, in order */
+export async function followRunbook(page: string, surroundings: Surroundings): Promise<readonly FollowedStep[]> {
+  const { watched, environment, names } = surroundings;
+  await using reader = new Reader({
+    url: watched.url,
+    dataFolder: '/nonexistent',
+    demoKey: '',
+    environment,
+    names: { [DOCUMENTED_ADMIN_HOST]: new URL(watched.adminUrl).host, ...names },
+  });
+  const followed: FollowedStep[] = [];
+  for (const step of readSteps(page)) {
+    if (step.kind !== 'command') throw new Error(`${page} asks for the file ${step.file}`);
+    const { printed } = await reader.run(step.command);
+    const [actual, shown] = [leavingOut(printed), leavingOut(step.shown)];
+    followed.push({ command: step.command, shown, printed: isAsShown(actual, shown) ? shown : printed });
+  }
+  return followed;
+}

@@ -1,0 +1,122 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { createTemporaryFolder } from '@petstore/testing';
+import { ALERTS } from '../../../src/alerts.ts';
+import { ALERT_RULES_FILE } from '../../../src/generated-files.ts';
+import { parseQuery } from '../../support/promql.ts';
+import type { Span } from './fault-book.ts';
+import { nameOf, stretch, type Timeline } from './stretch.ts';
+
+/** Where the test command puts the programs of Prometheus where the machine has none. */
+const UNPACKED = join(import.meta.dirname, '../../../../../node_modules/.cache/prometheus/usr/bin');
+
+/** A program of Prometheus: that of the machine, or the one that the test command has unpacked. */
+export function findProgram(name: 'promtool' | 'prometheus'): string {
+  const unpacked = join(UNPACKED, name);
+  return existsSync(unpacked) ? unpacked : name;
+}
+
+/** @returns what promtool says; @throws Error with that where it is not content */
+export function promtool(args: readonly string[], input?: string): string {
+  return execFileSync(findProgram('promtool'), args, { encoding: 'utf8', input, stdio: ['pipe', 'pipe', 'pipe'] });
+}
+
+/** An alert that is raised, as its receiver sees it. */
+interface RaisedAlert {
+  readonly name: string;
+  readonly severity: string;
+  readonly summary: string;
+  readonly description: string;
+}
+
+const SELECTORS = ALERTS.flatMap(({ expression }) => parseQuery(expression).selectors);
+const READ = new Set(SELECTORS.map(({ metric }) => metric));
+const BOUNDS = new Set(
+  SELECTORS.flatMap(({ matchers }) => matchers.filter(({ label }) => label === 'le').map(({ value }) => value)),
+);
+
+/** Whether an alert reads it. Of histograms that is a bucket or two. */
+function isRead(series: string): boolean {
+  const bound = /[{,]le="([^"]+)"/.exec(series)?.[1];
+  return READ.has(nameOf(series)) && (bound === undefined || BOUNDS.has(bound));
+}
+
+/** What the rules make of what Prometheus has scraped. */
+export interface Judgement {
+  /** For each span, which alerts were raised at any moment of it, by name and severity. */
+  readonly raised: readonly (readonly string[])[];
+  /** The alerts that were asked for, as their receivers see them. */
+  readonly texts: readonly RaisedAlert[];
+}
+
+/**
+ * Has promtool evaluate the rules once a minute. It is told to expect nothing, and says what it meets instead.
+ *
+ * @param wanted the alert whose texts are wanted. @default none
+ */
+export async function judge(
+  timelines: readonly Timeline[],
+  spans: readonly Span[],
+  wanted?: { readonly name: string; readonly atMinute: number },
+): Promise<Judgement> {
+  using folder = createTemporaryFolder();
+  const file = join(folder.path, 'test.yaml');
+  const queries = spans.map(({ from, to }) => ({
+    expr: `count by (alertname, severity) (count_over_time(ALERTS{alertstate="firing"}[${to - from}m]))`,
+    eval_time: duration(to),
+    exp_samples: [],
+  }));
+  const alerts = wanted ? [{ alertname: wanted.name, eval_time: duration(wanted.atMinute), exp_alerts: [] }] : [];
+  const test = {
+    interval: '1m',
+    input_series: stretch(timelines, isRead),
+    promql_expr_test: queries,
+    alert_rule_test: alerts,
+  };
+  const tests = { rule_files: [ALERT_RULES_FILE], evaluation_interval: '1m', tests: [test] };
+  // JSON is YAML, and is made faster.
+  writeFileSync(file, JSON.stringify(tests));
+  const output = await failureOf(['test', 'rules', file]);
+  return {
+    raised: queries.map(({ expr, eval_time: at }) => raisedIn(output, expr, at)),
+    texts: textsIn(output, wanted?.name ?? ''),
+  };
+}
+
+/** As Prometheus writes it: 90 minutes are `1h30m`. */
+const duration = (minutes: number): string =>
+  `${Math.floor(minutes / 60)}h${minutes % 60}m`.replace(/^0h/, '').replace(/h0m$/, 'h');
+
+/** @returns what promtool says where it is not content, else nothing */
+const failureOf = (args: readonly string[]): Promise<string> =>
+  promisify(execFile)(findProgram('promtool'), args, { encoding: 'utf8' }).then(
+    () => '',
+    ({ stdout, stderr }: { stdout: string; stderr: string }) => {
+      if (/^ *got:/m.test(stderr + stdout)) return stderr + stdout;
+      throw new Error(`promtool failed: ${stderr}${stdout}`);
+    },
+  );
+
+function raisedIn(output: string, expression: string, at: string): readonly string[] {
+  const [, rest] = output.split(`expr: ${JSON.stringify(expression)}, time: ${at},`);
+  if (rest === undefined) return []; // as expected
+  const [, got = ''] = /^ *got: (.*)$/m.exec(rest) ?? [];
+  const raised = Array.from(got.matchAll(/\{alertname="(\w+)", severity="(\w+)"\}/g), ([, ...names]) =>
+    names.join(' '),
+  );
+  if (raised.length === 0) throw new Error(`This is not what promtool usually says: ${output}`);
+  return raised;
+}
+
+const textsIn = (output: string, name: string): readonly RaisedAlert[] =>
+  Array.from(output.matchAll(/Labels:\{(.*)\}\n *Annotations:\{(.*)\}/g), ([, labels = '', annotations = '']) => ({
+    name,
+    severity: labelIn('severity', labels),
+    summary: labelIn('summary', annotations),
+    description: labelIn('description', annotations),
+  }));
+
+const labelIn = (label: string, labels: string): string =>
+  new RegExp(`\\b${label}="((?:[^"\\\\]|\\\\.)*)"`).exec(labels)?.[1] ?? '';
