@@ -130,7 +130,7 @@ const REQUEST_ROW: Row = {
       kind: 'timeseries',
       width: 8,
       unit: 'reqps',
-      queries: [{ expression: rate(`${REQUESTS}_count`, '', shown('operation')), legend: '{{operation}}' }],
+      queries: [{ expression: `${rate(`${REQUESTS}_count`, '', shown('operation'))} > 0`, legend: '{{operation}}' }],
       isStacked: true,
     },
     {
@@ -141,7 +141,7 @@ const REQUEST_ROW: Row = {
       unit: 'reqps',
       queries: [
         {
-          expression: rate(`${REQUESTS}_count`, 'status=~"5.."', shown('operation', 'status')),
+          expression: `${rate(`${REQUESTS}_count`, 'status=~"5.."', shown('operation', 'status'))} > 0`,
           legend: '{{operation}} {{status}}',
         },
       ],
@@ -373,7 +373,7 @@ const POSTGRES_ROW: Row = {
     },
     {
       title: 'Connections to PostgreSQL',
-      description: 'Of all servers shown; each has 20 at most, besides those of keys and migrations.',
+      description: 'Of all servers shown; each has 23 at most.',
       kind: 'timeseries',
       width: 8,
       unit: 'none',
