@@ -84,6 +84,11 @@ const SLOW_REDIS_CALLS = areSlow({
   share: LIMITS.slowRedisCallShare,
 });
 
+const ARE_OVERLOADED = [
+  `(\n  ${rate(ERRORS, 'code="overloaded"', over('5m'))}\n  / ${rate(`${REQUESTS}_count`, '', over('5m'))} > ${LIMITS.overloadedShare}`,
+  `and\n  ${increase(ERRORS, 'code="overloaded"', over('5m'))} > 20\n)`,
+].join('\n');
+
 /** Leaves out servers that notice late whatever comes, so that Redis only seems slow to them. */
 const unlessLate = (percentile: 'p90' | 'p99', seconds: number): string =>
   `unless on (job, instance) avg_over_time(${series('all', `nodejs_eventloop_lag_${percentile}_seconds`)}[5m]) > ${seconds}`;
@@ -102,7 +107,7 @@ const PAGES: readonly Alert[] = [
     severity: 'page',
     for: '2m',
     expression: `max by (job) (${series('all', 'up')}) == 0 or absent(${series('all', 'up')})`,
-    summary: 'No server can be reached.',
+    summary: 'Prometheus can reach no server.',
     description: `Prometheus has reached no server of the job ${JOB} for two minutes.`,
   },
   {
@@ -127,16 +132,16 @@ const PAGES: readonly Alert[] = [
     name: 'PetstoreOverloaded',
     severity: 'page',
     for: '2m',
-    expression: `${increase(ERRORS, 'code="overloaded"', over('5m'))} > 20`,
+    expression: ARE_OVERLOADED,
     summary: 'Servers refuse requests because they have too much in flight.',
-    description: '{{ $value | humanize }} requests were refused as overloaded in 5 minutes.',
+    description: '{{ $value | humanizePercentage }} of the requests of 5 minutes were refused as overloaded.',
   },
   {
     name: 'PetstorePostgresSlow',
     severity: 'page',
     for: '2m',
     expression: `${SLOW_STATEMENTS}\n${unless('PetstorePostgresDown')}`,
-    summary: 'Short statements of PostgreSQL take long, or wait for a lock.',
+    summary: 'Short PostgreSQL statements are slow, or wait for a lock.',
     description: `{{ $value | humanizePercentage }} of the statements of the pool {{ $labels.pool }} take longer than ${LIMITS.statementSeconds} s; after 2 s callers get 503.`,
   },
   {
@@ -162,7 +167,7 @@ const FAILING_SLOWLY: Alert = {
 
 const OF_SERVERS: readonly Alert[] = [
   {
-    name: 'PetstoreServerOut',
+    name: 'PetstoreServerUnavailable',
     severity: 'ticket',
     for: '10m',
     expression: `(${series('all', 'up')} == 0 or ${series('all', 'petstore_ready')} == 0)\nand on (job) max by (job) (${series('all', 'petstore_ready')}) == 1`,
@@ -174,7 +179,7 @@ const OF_SERVERS: readonly Alert[] = [
     severity: 'ticket',
     for: '1m',
     expression: `changes(${series('all', 'process_start_time_seconds')}[15m]) > 2`,
-    summary: 'A server ends and starts again and again.',
+    summary: 'A server keeps restarting.',
     description: '{{ $labels.instance }} was started {{ $value }} times in 15 minutes.',
   },
   {
@@ -182,7 +187,7 @@ const OF_SERVERS: readonly Alert[] = [
     severity: 'ticket',
     for: '3m',
     expression: `${series('all', 'nodejs_eventloop_lag_p99_seconds')} > ${LIMITS.eventLoopLagSeconds}`,
-    summary: 'A server stands still for long moments.',
+    summary: 'The event loop of a server is blocked for long.',
     description: 'The event loop of {{ $labels.instance }} is {{ $value | humanizeDuration }} late, 1 time in 100.',
   },
   {
@@ -191,16 +196,16 @@ const OF_SERVERS: readonly Alert[] = [
     for: '5m',
     // What is left after each collection, and not what is collected next.
     expression: `min_over_time(${series('all', 'nodejs_heap_size_used_bytes')}[10m])\n  / on (job, instance) petstore_heap_limit_bytes > ${LIMITS.usedShare}`,
-    summary: 'A server has little memory left, and ends where it has none.',
+    summary: 'The heap of a server is nearly full; the process ends when it is.',
     description:
       'The heap of {{ $labels.instance }} has held {{ $value | humanizePercentage }} of its limit or more for 10 minutes.',
   },
   {
-    name: 'PetstoreNearBound',
+    name: 'PetstoreNearCapacity',
     severity: 'ticket',
     for: '5m',
     expression: `(\n  ${BOUNDS.map(({ what, metric, most }) => `label_replace(${series('all', metric)} / ${most} > ${LIMITS.usedShare}, "bound", "${what}", "", "")`).join('\nor\n  ')}\n)\n${unless('PetstoreOverloaded')}`,
-    summary: 'A server has nearly as much in flight as it takes on.',
+    summary: 'A server is close to one of its bounds, and will refuse requests.',
     description: '{{ $labels.instance }} has {{ $value | humanizePercentage }} of its {{ $labels.bound }}.',
   },
 ];
@@ -211,7 +216,7 @@ const OF_CALLERS: readonly Alert[] = [
     severity: 'ticket',
     for: '10m',
     expression: `${SLOW_REQUESTS}\n${unless('PetstorePostgresDown', 'PetstorePostgresSlow', 'PetstoreOverloaded', 'PetstoreEventLoopLag')}`,
-    summary: 'Requests take long.',
+    summary: 'Requests are slow.',
     description: `{{ $value | humanizePercentage }} of the requests to {{ $labels.operation }} take longer than ${LIMITS.requestSeconds} s.`,
   },
   {
@@ -219,7 +224,7 @@ const OF_CALLERS: readonly Alert[] = [
     severity: 'ticket',
     for: '5m',
     expression: `${increase('petstore_http_responses_cut_total', '', over('15m', 'reason'))} > 5\n${unless('PetstorePostgresDown', 'PetstorePostgresSlow', 'PetstoreOverloaded')}`,
-    summary: 'Lists that had begun were cut.',
+    summary: 'Lists were cut off while they were sent.',
     description: '{{ $value | humanize }} lists were cut in 15 minutes ({{ $labels.reason }}).',
   },
   {
@@ -236,7 +241,7 @@ const OF_CALLERS: readonly Alert[] = [
     for: '10m',
     // An address over its limit is refused before its keys are looked at.
     expression: `${rate(ERRORS, 'code="invalid_api_key"', over('5m'))}\n  + ${rate('petstore_rate_limit_decisions_total', 'plan="address",outcome="rate_limit_exceeded"', over('5m'))} > 10`,
-    summary: 'Somebody tries keys, or a program goes on with one that is no longer valid.',
+    summary: 'Many requests come without a valid API key.',
     description: '{{ $value | humanize }} requests a second come without a valid key.',
   },
   {
@@ -255,7 +260,7 @@ const OF_BACKENDS: readonly Alert[] = [
     severity: 'ticket',
     for: '5m',
     expression: `max by (job) (\n  increase(petstore_limits_degraded_seconds_total[5m]) > 30\n  ${unlessLate('p99', LIMITS.eventLoopLagSeconds)}\n)`,
-    summary: 'Redis is away: each server counts limits for itself.',
+    summary: 'Redis is unavailable: each server counts rate limits for itself.',
     description: 'A server was without Redis for {{ $value | humanizeDuration }} of the last 5 minutes.',
   },
   {
@@ -263,8 +268,8 @@ const OF_BACKENDS: readonly Alert[] = [
     severity: 'ticket',
     for: '10m',
     expression: `max by (job) (\n  ${SLOW_REDIS_CALLS.replaceAll('\n', '\n  ')}\n  ${unlessLate('p90', LIMITS.redisCallSeconds)}\n)\n${unless('PetstoreLimitsDegraded')}`,
-    summary: 'Redis takes long to count limits.',
-    description: `{{ $value | humanizePercentage }} of the calls of Redis by a server take longer than ${LIMITS.redisCallSeconds * 1_000} ms; after 100 ms one is given up.`,
+    summary: 'Calls to Redis for rate limits are slow.',
+    description: `{{ $value | humanizePercentage }} of the calls to Redis by a server take longer than ${LIMITS.redisCallSeconds * 1_000} ms; after 100 ms a call is given up.`,
   },
   {
     name: 'PetstoreEventsLate',
@@ -272,15 +277,15 @@ const OF_BACKENDS: readonly Alert[] = [
     for: '5m',
     // Of the last event that was read; where it does not change, there was none since.
     expression: `max by (job) (\n  petstore_order_event_lag_seconds > ${LIMITS.eventLagSeconds}\n  and changes(petstore_order_event_lag_seconds[5m]) > 0\n  and petstore_order_event_subscribers > 0\n)\n${unless('PetstorePostgresDown', 'PetstorePostgresSlow')}`,
-    summary: 'Those who follow orders are told late.',
-    description: 'Events are {{ $value | humanizeDuration }} old before they are told.',
+    summary: 'Subscribers receive order events late.',
+    description: 'Events reach subscribers {{ $value | humanizeDuration }} late.',
   },
   {
-    name: 'PetstoreReplicaAway',
+    name: 'PetstoreReplicaDown',
     severity: 'ticket',
     for: '10m',
     expression: `min by (job) (petstore_replica_up) == 0\n${unless('PetstorePostgresDown')}`,
-    summary: 'Long lists are read from the primary: the replica is away or behind.',
+    summary: 'The replica is unavailable or behind: long lists are read from the primary.',
     description: 'petstore_replica_up is {{ $value }} on a server. Its log says why.',
   },
 ];

@@ -57,7 +57,7 @@ const percentiles = (metric: string): readonly Query[] =>
   }));
 
 const AT_A_GLANCE: Row = {
-  title: 'At a glance',
+  title: 'Overview',
   panels: [
     {
       title: 'Servers ready',
@@ -85,7 +85,7 @@ const AT_A_GLANCE: Row = {
       limit: 1,
     },
     {
-      title: 'Requests a second',
+      title: 'Request rate',
       description: 'Refusals included.',
       kind: 'stat',
       width: 4,
@@ -93,17 +93,20 @@ const AT_A_GLANCE: Row = {
       queries: [{ expression: rate(`${REQUESTS}_count`, '', shown()), legend: 'requests' }],
     },
     {
-      title: 'Failed',
-      description: `The share of requests that ended with a 5xx. The objective is ${LIMITS.failedShare * 100} %.`,
+      title: 'Failure rate',
+      description: `The share of requests that ended with a 5xx; the objective is at most ${LIMITS.failedShare * 100} % in 30 days.`,
       kind: 'stat',
       width: 4,
       unit: 'percentunit',
-      queries: [{ expression: failedShare(shown()), legend: 'failed' }],
+      queries: [
+        { expression: failedShare(shown()), legend: 'now' },
+        { expression: failedShare({ scope: 'shown', window: '30d' }), legend: '30 days' },
+      ],
       limit: LIMITS.failedShare,
     },
     {
-      title: 'Slowest of 20',
-      description: '95 of 100 requests were faster. Without lists, subscriptions and documents.',
+      title: 'Duration, p95',
+      description: 'Of all requests but lists, subscriptions and documents.',
       kind: 'stat',
       width: 4,
       unit: 's',
@@ -148,8 +151,8 @@ const REQUEST_ROW: Row = {
       isStacked: true,
     },
     {
-      title: 'Duration, p95',
-      description: 'By operation; the duration of lists and subscriptions is their reader’s, and they are left out.',
+      title: 'Duration by operation, p95',
+      description: 'Without lists and subscriptions: their duration is their reader’s.',
       kind: 'timeseries',
       width: 8,
       unit: 's',
@@ -166,7 +169,7 @@ const REQUEST_ROW: Row = {
       isStacked: true,
     },
     {
-      title: 'Failures that callers were told of',
+      title: 'Errors by code',
       description: 'By error code (docs/errors.md): which 401, whether a 429 was a limit or a ban.',
       kind: 'timeseries',
       width: 8,
@@ -190,7 +193,7 @@ const LIMITS_ROW: Row = {
   title: 'Limits and bans',
   panels: [
     {
-      title: 'Decisions',
+      title: 'Rate limit decisions',
       description: 'Requests that a limit decided on, by outcome and the window that refused.',
       kind: 'timeseries',
       width: 8,
@@ -204,7 +207,7 @@ const LIMITS_ROW: Row = {
       isStacked: true,
     },
     {
-      title: 'Refused, by plan',
+      title: 'Share refused, by plan',
       description: 'The share of the requests of each plan that its limits refuse; address: without a valid key.',
       kind: 'timeseries',
       width: 8,
@@ -229,7 +232,7 @@ const LIMITS_ROW: Row = {
       ],
     },
     {
-      title: 'Without a valid key',
+      title: 'Requests without a valid key',
       description: 'A second: invalid keys, missing keys, and refusals of addresses over their limit.',
       kind: 'timeseries',
       width: 8,
@@ -260,7 +263,7 @@ const LIMITS_ROW: Row = {
       ],
     },
     {
-      title: 'Until they end',
+      title: 'Time until sunset',
       description: 'When each deprecated operation becomes 410.',
       kind: 'stat',
       width: 8,
@@ -279,7 +282,7 @@ const REDIS_ROW: Row = {
   title: 'Redis',
   panels: [
     {
-      title: 'Duration of calls',
+      title: 'Duration of calls to Redis',
       description: 'Each call checks up to 128 requests; after 0.1 s it is given up.',
       kind: 'timeseries',
       width: 8,
@@ -288,18 +291,18 @@ const REDIS_ROW: Row = {
       limit: LIMITS.redisCallSeconds,
     },
     {
-      title: 'Where checks were decided',
+      title: 'Rate limit checks, by where they were decided',
       description: 'In Redis; in the process, because Redis was away; from memory, by a refusal that is in force.',
       kind: 'timeseries',
       width: 8,
       unit: 'reqps',
       queries: [
         { expression: rate('petstore_rate_limit_checks_total', '', shown('decided')), legend: '{{decided}}' },
-        { expression: rate(`${REDIS_CALLS}_count`, '', shown()), legend: 'calls of Redis' },
+        { expression: rate(`${REDIS_CALLS}_count`, '', shown()), legend: 'calls to Redis' },
       ],
     },
     {
-      title: 'Without Redis',
+      title: 'Time without Redis',
       description: 'The share of the time for which each server counted limits by itself.',
       kind: 'timeseries',
       width: 4,
@@ -333,7 +336,7 @@ const POSTGRES_ROW: Row = {
   title: 'PostgreSQL',
   panels: [
     {
-      title: 'PostgreSQL, and whether the server is ready',
+      title: 'PostgreSQL and readiness',
       description: 'Up and not ready: most often it is read-only. /readyz says why.',
       kind: 'state-timeline',
       width: 12,
@@ -390,8 +393,8 @@ const POSTGRES_ROW: Row = {
       names: { 0: 'no', 1: 'yes' },
     },
     {
-      title: 'Replica, behind by',
-      description: 'How much of the log it had yet to replay.',
+      title: 'Replica lag',
+      description: 'How much of the write-ahead log it had yet to replay.',
       kind: 'timeseries',
       width: 8,
       unit: 'bytes',
@@ -439,7 +442,7 @@ const IN_FLIGHT_ROW: Row = {
       ],
     },
     {
-      title: 'Lag of events',
+      title: 'Event lag',
       description:
         'How long after its change the last event was read; it rises while an open transaction holds events.',
       kind: 'timeseries',
@@ -455,7 +458,7 @@ const PROCESS_ROW: Row = {
   title: 'Processes and releases',
   panels: [
     {
-      title: 'Processor',
+      title: 'CPU',
       description: 'Of one processor: a server keeps one busy at most, and a little more.',
       kind: 'timeseries',
       width: 6,

@@ -51,9 +51,13 @@ export const rate = (metric: string, labels: string, { scope, window, by }: Meas
 export const increase = (metric: string, labels: string, { scope, window, by }: Measured): string =>
   `${sumBy(scope, by)}(increase(${series(scope, metric, labels)}[${window}]))`;
 
+/** A bucket of a histogram. Prometheus 2 keeps `le="1"` as it was scraped; Prometheus 3 stores it as `le="1.0"`. */
+const bucketOf = (boundSeconds: number): string =>
+  Number.isInteger(boundSeconds) ? `le=~"${boundSeconds}([.]0)?"` : `le="${boundSeconds}"`;
+
 /** The share of what a histogram has counted that took longer than one of its bounds: exact, other than a quantile. */
 export function slowerShare(boundSeconds: number, metric: string, labels: string, measured: Measured): string {
-  const within = [labels, `le="${boundSeconds}"`].filter((matcher) => matcher !== '').join(',');
+  const within = [labels, bucketOf(boundSeconds)].filter((matcher) => matcher !== '').join(',');
   return `1 - ${rate(`${metric}_bucket`, within, measured)}\n    / ${rate(`${metric}_count`, labels, measured)}`;
 }
 
@@ -83,6 +87,8 @@ export const BOUNDS = [
 export const LIMITS = {
   /** Of requests; the objective is 0.999. */
   failedShare: 0.001,
+  /** Of requests that are refused as overloaded. */
+  overloadedShare: 0.01,
   /** Of the requests and statements that may take longer than the following. */
   slowShare: 0.05,
   /** Statements are given up after 2 s. */

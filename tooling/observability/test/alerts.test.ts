@@ -33,7 +33,7 @@ describe.each(ALERTS)('$name ($severity)', (alert) => {
   test('has a page in the runbook, with commands that are run by a test', () => {
     const page = read(runbookOf(alert));
     expect(page.startsWith(`# ${alert.name}\n`)).toBe(true);
-    expect(page.match(/^## .*/gm)).toEqual(['## Look', '## Do']);
+    expect(page.match(/^## .*/gm)).toEqual(['## Diagnosis', '## Mitigation']);
     const commands = page.match(/^\$ .*/gm) ?? [];
     expect(readSteps(runbookOf(alert)).length).toBe(commands.length);
     expect(commands.length).toBeGreaterThan(0);

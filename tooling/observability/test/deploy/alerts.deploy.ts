@@ -8,6 +8,7 @@ import { recordFaultsOfProcesses } from './faults/of-processes.ts';
 import { recordFaultsOfStorage } from './faults/of-storage.ts';
 import { FaultBook } from './support/fault-book.ts';
 import { judge, promtool } from './support/promtool.ts';
+import { asPrometheus3 } from './support/stretch.ts';
 
 /** To notice what hangs; on a machine that does nothing else the recordings take less than a minute. */
 const RECORDING_MS = 400_000;
@@ -60,6 +61,12 @@ describe('a fault of real servers raises its alert and no other, and nothing is 
       expect(description).not.toMatch(/NaN|Inf|no value/);
     }
     expect(texts.map((text) => text.severity)).toContain(severity);
+  });
+
+  test('also as Prometheus 3 stores series, with decimals as the bounds of histograms', async () => {
+    const { timelines, during } = book.recordingOf('table locked');
+    const { raised } = await judge(timelines, [during], undefined, asPrometheus3);
+    expect(raised).toEqual([[`${FAULTS['table locked'].alert} page`]]);
   });
 
   test('each alert has such a fault', () => {

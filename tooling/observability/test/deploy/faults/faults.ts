@@ -23,14 +23,14 @@ const DESCRIPTIONS = {
     ...ticket('PetstoreErrorBudgetBurn', 'the same column; one request in 100 looks up a pet'),
     minutes: 240,
   },
-  'one server killed': ticket('PetstoreServerOut', 'one of two servers was killed'),
+  'one server killed': ticket('PetstoreServerUnavailable', 'one of two servers was killed'),
   'server restarted': {
     ...ticket('PetstoreRestarting', 'a server was killed and started three times'),
     minutes: 12,
   },
   'processor taken away': ticket('PetstoreEventLoopLag', 'a server was stopped for 0.3 s of each 0.4 s'),
   'memory leaks': ticket('PetstoreMemoryNearLimit', 'a server keeps most of its heap in use'),
-  'many lists': ticket('PetstoreNearBound', '176 lists whose readers take nothing'),
+  'many lists': ticket('PetstoreNearCapacity', '176 lists whose readers take nothing'),
   'slow network': ticket('PetstoreRequestsSlow', 'PostgreSQL responds 0.6 s later'),
   'slow readers': ticket('PetstoreListsCut', 'eight readers of lists take nothing'),
   'retries without a wait': ticket('PetstoreBanSurge', 'twelve keys repeat at once what was refused'),
@@ -39,7 +39,7 @@ const DESCRIPTIONS = {
   'Redis killed': ticket('PetstoreLimitsDegraded', 'Redis was killed'),
   'Redis blocked': ticket('PetstoreRedisSlow', 'somebody runs commands in Redis that take 60 ms each'),
   'transaction open': ticket('PetstoreEventsLate', 'a transaction that has recorded an event stays open'),
-  'replica killed': ticket('PetstoreReplicaAway', 'the replica was killed'),
+  'replica killed': ticket('PetstoreReplicaDown', 'the replica was killed'),
 } as const satisfies Readonly<Record<string, FaultDescription>>;
 
 export type FaultName = keyof typeof DESCRIPTIONS;

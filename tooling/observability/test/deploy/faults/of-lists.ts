@@ -34,7 +34,7 @@ export async function recordFaultsOfLists(book: FaultBook): Promise<void> {
   await standby.kill();
   await vi.waitUntil(async () => (await watched.read('petstore_replica_up')) === 0, PATIENTLY);
   book.add('replica killed', { healthy, faulty: await watched.observe({ hasLists: false }) });
-  await book.follow('replica-away', surroundings);
+  await book.follow('replica-down', surroundings);
   await standby.restart();
   await vi.waitUntil(async () => (await watched.read('petstore_replica_up')) === 1, PATIENTLY);
 
@@ -47,7 +47,7 @@ export async function recordFaultsOfLists(book: FaultBook): Promise<void> {
   const sockets = await begin(keys.slice(0, MANY_KEYS));
   await watched.untilCalm();
   book.add('many lists', { healthy, faulty: await watched.observe({ ms: 1_000, hasLists: false }) });
-  await book.follow('near-bound', surroundings);
+  await book.follow('near-capacity', surroundings);
   sockets.push(...(await begin(keys.slice(MANY_KEYS))));
   await watched.untilCalm();
   book.add('too many lists', { healthy, faulty: await watched.observe() }); // one request in seven is a list

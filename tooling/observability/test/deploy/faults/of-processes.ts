@@ -35,7 +35,7 @@ export async function recordFaultsOfProcesses(book: FaultBook): Promise<void> {
 
   await one.server.stop('SIGKILL');
   book.add('one server killed', { healthy, faulty: 'down' }, { healthy: healthyOther, faulty: await other.observe() });
-  await book.follow('server-out', { watched: one, environment });
+  await book.follow('server-unavailable', { watched: one, environment });
   await other.server.stop('SIGKILL');
   book.add('all servers killed', { healthy, faulty: 'down' }, { healthy: healthyOther, faulty: 'down' });
   await book.follow('down', { watched: one, environment });

@@ -7,7 +7,7 @@ import { ALERTS } from '../../../src/alerts.ts';
 import { ALERT_RULES_FILE } from '../../../src/generated-files.ts';
 import { parseQuery } from '../../support/promql.ts';
 import type { Span } from './fault-book.ts';
-import { nameOf, stretch, type Timeline } from './stretch.ts';
+import { type InputSeries, nameOf, stretch, type Timeline } from './stretch.ts';
 
 /** Where the test command puts the programs of Prometheus where the machine has none. */
 const UNPACKED = join(import.meta.dirname, '../../../../../node_modules/.cache/prometheus/usr/bin');
@@ -33,14 +33,14 @@ interface RaisedAlert {
 
 const SELECTORS = ALERTS.flatMap(({ expression }) => parseQuery(expression).selectors);
 const READ = new Set(SELECTORS.map(({ metric }) => metric));
-const BOUNDS = new Set(
-  SELECTORS.flatMap(({ matchers }) => matchers.filter(({ label }) => label === 'le').map(({ value }) => value)),
+const BOUNDS = SELECTORS.flatMap(({ matchers }) =>
+  matchers.filter(({ label }) => label === 'le').map(({ value }) => new RegExp(`^(?:${value})$`)),
 );
 
 /** Whether an alert reads it. Of histograms that is a bucket or two. */
 function isRead(series: string): boolean {
   const bound = /[{,]le="([^"]+)"/.exec(series)?.[1];
-  return READ.has(nameOf(series)) && (bound === undefined || BOUNDS.has(bound));
+  return READ.has(nameOf(series)) && (bound === undefined || BOUNDS.some((each) => each.test(bound)));
 }
 
 /** What the rules make of what Prometheus has scraped. */
@@ -55,11 +55,13 @@ export interface Judgement {
  * Has promtool evaluate the rules once a minute. It is told to expect nothing, and says what it meets instead.
  *
  * @param wanted the alert whose texts are wanted. @default none
+ * @param stored what Prometheus makes of series when it stores them. @default what Prometheus 2 does: nothing
  */
 export async function judge(
   timelines: readonly Timeline[],
   spans: readonly Span[],
   wanted?: { readonly name: string; readonly atMinute: number },
+  stored: (series: readonly InputSeries[]) => readonly InputSeries[] = (series) => series,
 ): Promise<Judgement> {
   using folder = createTemporaryFolder();
   const file = join(folder.path, 'test.yaml');
@@ -71,7 +73,7 @@ export async function judge(
   const alerts = wanted ? [{ alertname: wanted.name, eval_time: duration(wanted.atMinute), exp_alerts: [] }] : [];
   const test = {
     interval: '1m',
-    input_series: stretch(timelines, isRead),
+    input_series: stored(stretch(timelines, isRead)),
     promql_expr_test: queries,
     alert_rule_test: alerts,
   };

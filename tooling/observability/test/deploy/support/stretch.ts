@@ -12,7 +12,7 @@ export interface Timeline {
   readonly phases: readonly Phase[];
 }
 
-interface InputSeries {
+export interface InputSeries {
   readonly series: string;
   /** In promtool's notation, a sample a minute. */
   readonly values: string;
@@ -25,6 +25,10 @@ const withTarget = (series: string, instance: string): string => {
   const target = `job="petstore",instance="${instance}"`;
   return series.endsWith('}') ? `${series.slice(0, -1)},${target}}` : `${series}{${target}}`;
 };
+
+/** As Prometheus 3 stores them: the bounds of buckets are decimals there. */
+export const asPrometheus3 = (all: readonly InputSeries[]): readonly InputSeries[] =>
+  all.map(({ series, values }) => ({ series: series.replace(/([{,]le="\d+)"/, '$1.0"'), values }));
 
 /** Without an exponent, which would be read as part of the notation. */
 const plain = (value: number): string => value.toFixed(9).replace(/\.?0+$/, '');
