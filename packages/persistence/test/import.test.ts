@@ -1,5 +1,7 @@
 import { INT64_MAX, INT64_MIN, type Order, type Pet, petId } from '@petstore/domain';
+import pg from 'pg';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { copyInto } from '../src/bulk/copy-into.ts';
 import { ImportConflictError, type ImportRecord } from '../src/index.ts';
 import {
   cancelledOrder,
@@ -29,6 +31,16 @@ test('orders of every state come in as they are', async () => {
 
 test('an import of nothing is fine', async () => {
   expect(await importAll([])).toEqual({ insertedCount: 0, rejected: [], rejectedCount: 0 });
+});
+
+test('rows that come with a statement that is refused are dropped, and the connection goes on', async () => {
+  const client = new pg.Client(store.url);
+  await client.connect();
+  const rows = `${'1\tRex\n'.repeat(200_000)}`; // more than a socket holds
+  await expect(copyInto(client, 'cats (id, name)', rows)).rejects.toThrow('relation "cats" does not exist');
+  await copyInto(client, 'pets (id, name)', '1\tRex\n');
+  expect((await client.query('select name from pets')).rows).toEqual([{ name: 'Rex' }]);
+  await client.end();
 });
 
 describe('an id that is taken', () => {
