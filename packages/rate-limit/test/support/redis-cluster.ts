@@ -11,6 +11,8 @@ const NODE_CONFIG = {
   // The other masters go on while one is replaced.
   'cluster-require-full-coverage': 'no',
   'repl-diskless-sync-delay': 0,
+  // A replica is listed from the first ping of its master on, which is 10 s away otherwise.
+  'repl-ping-replica-period': 1,
   databases: 1,
 };
 
@@ -19,12 +21,11 @@ export async function startRedisCluster() {
   const servers = await Promise.all(
     Array.from({ length: 2 * MASTERS }, () => startRedisServer({ config: NODE_CONFIG })),
   );
-  const [first] = servers;
-  for (const [i, { port }] of servers.entries()) {
+  for (const i of servers.keys()) {
     await ask(servers.slice(i), async (client) => {
       await client.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
       if (i < MASTERS) await client.call('CLUSTER', 'ADDSLOTSRANGE', firstSlot(i), firstSlot(i + 1) - 1);
-      if (port !== first?.port) await client.call('CLUSTER', 'MEET', HOST, first?.port ?? 0);
+      for (const earlier of servers.slice(0, i)) await client.call('CLUSTER', 'MEET', HOST, earlier.port);
     });
   }
   await Promise.all(servers.map((server) => waitUntil(server, knowsAllNodes)));
