@@ -88,7 +88,7 @@ async function findMismatch(ports: readonly number[], rules: readonly string[]) 
   };
 }
 
-describe('a user of Redis with the permissions that the document lists can do all, and needs them all', () => {
+describe.concurrent('a user of Redis with the permissions that the document lists can do all, and needs them all', () => {
   test('in a single Redis', async () => {
     await using server = await startRedisServer();
     await permit(server.port, FOR_ALL);
