@@ -13,12 +13,9 @@ import { ConnectionOpener, type OpenConnection, pipelinedToReplica } from './sta
 import { createOrderStore, type OrderStore } from './statements/order-store.ts';
 import { COMMAND_SESSION } from './statements/order-transitions.ts';
 import { createPetStore, type PetStore } from './statements/pet-store.ts';
-import {
-  type ConnectionPools,
-  type DurationObserver,
-  PipelinedConnections,
-} from './statements/pipelined-connections.ts';
+import { type ConnectionPools, PipelinedConnections } from './statements/pipelined-connections.ts';
 import { assertDriverFits, prepareStatement, type QuerySender, runStatement } from './statements/pipelined-query.ts';
+import type { DurationObserver } from './statements/pool-options.ts';
 import { Replica, type ReplicaReport, type ReplicaState } from './statements/replica.ts';
 import { ServerPulse } from './statements/server-pulse.ts';
 
@@ -131,7 +128,7 @@ export function openPersistence({
   durationsOf,
 }: PersistenceOptions): Persistence {
   assertDriverFits();
-  const pulse = new ServerPulse(() => pingBy({ send: (query) => pools.keys.sendUnasked(query) }));
+  const pulse = new ServerPulse(() => pingUnasked(pools.keys, pools.reads));
   const servers = new DatabaseServers(databaseUrl);
   const opener = new ConnectionOpener(servers);
   const poolOf = poolsOn((needs) => opener.pipelined(needs), pulse);
@@ -212,7 +209,7 @@ interface ReplicaNeeds extends NonNullable<PersistenceOptions['replica']> {
 
 function openReplica({ urls, onChange, primary, batchConnections, scanConnections }: ReplicaNeeds): Replica {
   const servers = new DatabaseServers(urls);
-  const pulse = new ServerPulse(() => pingBy({ send: (query) => pools.batches.sendUnasked(query) }));
+  const pulse = new ServerPulse(() => pingUnasked(pools.batches));
   const pool = poolsOn(({ session }) => pipelinedToReplica(servers, session), pulse);
   const pools = {
     batches: pool(batchConnections, {}),
@@ -221,12 +218,19 @@ function openReplica({ urls, onChange, primary, batchConnections, scanConnection
   return new Replica({ primary, pools, pulse, onChange });
 }
 
-async function ping({ keys, writes }: ConnectionPools): Promise<PingResult> {
-  // The first may meet a process of the server that is frozen, which is not the server.
-  const found = await pingBy(keys, FIRST_PING_MS).catch(() => pingBy(keys));
+async function ping({ keys, reads, writes }: ConnectionPools): Promise<PingResult> {
+  // The first may meet a process of the server that is frozen, or look-ups that wait for a lock.
+  const found = await pingBy(keys, FIRST_PING_MS).catch(() => pingBy(reads));
   // Another server may have taken over meanwhile.
-  return found.isReadOnly ? pingBy(writes).catch(() => found) : found;
+  if (found.isReadOnly) return pingBy(writes).catch(() => found);
+  // The server may have had room for some connections and not for these, without which most requests fail.
+  for (const pool of [reads, writes]) if (pool.isShutOut) await pingBy(pool);
+  return found;
 }
+
+/** Resolves when one of several kinds of connections has responded, whether or not the server hangs. */
+const pingUnasked = (...pools: readonly PipelinedConnections[]): Promise<PingResult> =>
+  Promise.any(pools.map((pool) => pingBy({ send: (query) => pool.sendUnasked(query) })));
 
 async function pingBy(sender: QuerySender, patienceMs?: number): Promise<PingResult> {
   const [row] = await runStatement(sender, PING, [], patienceMs);

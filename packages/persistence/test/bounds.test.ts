@@ -7,7 +7,6 @@ import {
   ALL_FIELDS,
   collect,
   importOrders,
-  NOBODY,
   NOW,
   newOrder,
   pendingOrder,
@@ -86,25 +85,57 @@ test('statements that come at once, before there is any connection, get one each
   expect(rows).toEqual([['4']]);
 });
 
-test('statements pass one that waits, by the connections that owe less', async () => {
-  await importOrders(
-    store,
-    Array.from({ length: 20 }, (_, i) => pendingOrder(BigInt(i + 1))),
-  );
-  await using persistence = openPersistence({ databaseUrl: store.url, writeConnections: 2 });
-  const { orders, apiKeys, keyAdministration } = persistence;
-  const id = generateApiKeyId(randomBytes);
-  const key = { id, name: 'test', kind: 'external', plan: { name: 'free' }, createdAt: NOW } as const;
-  await keyAdministration.createKey(key, randomBytes(32));
-  await Promise.all([apiKeys.markKeyUsed(NOBODY, NOW), apiKeys.markKeyUsed(NOBODY, NOW)]); // both are open
-  await store.query('begin');
-  await store.query('select from api_keys where id = $1 for update', [id]);
-  let isWaiting = true;
-  const waiting = waitInVain(apiKeys.markKeyUsed(id, NOW), givenUp('lock')).finally(() => {
-    isWaiting = false;
+describe('while keys are locked', () => {
+  const ORDERS = Array.from({ length: 20 }, (_, i) => pendingOrder(BigInt(i + 1)));
+  const KEYS = Array.from({ length: 50 }, () => generateApiKeyId(randomBytes));
+  const cancelAll = async ({ orders }: Persistence) => {
+    for (const { id } of ORDERS) await orders.applyCommand(id, 'cancel', NOW, SERVICE_ORIGIN);
+  };
+
+  test('one by one, marks of their use are left out', async () => {
+    await importOrders(store, ORDERS);
+    await using persistence = openPersistence({ databaseUrl: store.url, writeConnections: 2 });
+    for (const id of KEYS) {
+      const key = { id, name: 'test', kind: 'external', plan: { name: 'free' }, createdAt: NOW } as const;
+      await persistence.keyAdministration.createKey(key, randomBytes(32));
+    }
+    await store.query('begin');
+    await store.query('select from api_keys for update');
+    await Promise.all(KEYS.map((id) => persistence.apiKeys.markKeyUsed(id, NOW)));
+    await cancelAll(persistence);
+    await store.query('rollback');
+    expect((await store.query('select from api_keys where last_used_at is null')).rows).toHaveLength(KEYS.length);
   });
-  for (let i = 1n; i <= 20n; i++) await orders.applyCommand(orderId(i), 'cancel', NOW, SERVICE_ORIGIN);
-  expect(isWaiting).toBe(true);
-  await waiting;
-  await store.query('rollback');
+
+  test('as a whole, marks of their use share one connection, and commands pass', async () => {
+    await importOrders(store, ORDERS);
+    await using persistence = openPersistence({ databaseUrl: store.url, writeConnections: 2 });
+    await store.query('begin');
+    await store.query('lock table api_keys in share row exclusive mode');
+    let waiting = KEYS.length;
+    const marks = KEYS.map((id) =>
+      waitInVain(persistence.apiKeys.markKeyUsed(id, NOW), givenUp('lock')).finally(() => {
+        waiting--;
+      }),
+    );
+    await cancelAll(persistence);
+    expect(waiting).toBe(KEYS.length);
+    await Promise.all(marks);
+    await store.query('rollback');
+  });
+
+  test('against look-ups, too, PostgreSQL is not taken for one that hangs', async () => {
+    await using persistence = openPersistence({ databaseUrl: store.url });
+    await store.query('begin');
+    await store.query('lock table api_keys in access exclusive mode');
+    const lookUps = Array.from({ length: 12 }, () =>
+      expect(persistence.apiKeys.findSecret(randomBytes(32))).rejects.toThrow(StorageUnavailableError),
+    );
+    for (let i = 0; i < 20; i++) {
+      expect(await persistence.ping()).toEqual({ isReadOnly: false });
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    await Promise.all(lookUps);
+    await store.query('rollback');
+  });
 });

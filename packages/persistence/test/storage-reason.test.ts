@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { chownSync, statSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
+import { orderId, StorageUnavailableError } from '@petstore/domain';
 import { type PrivatePostgres, SELF_SIGNED, startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -101,6 +102,21 @@ test('says what the server says when it lets no more connections in', async () =
   expect(await reasonAt((url) => Object.assign(asGuest(url), { password: 'guessed' }))).toBe(
     'PostgreSQL has no room for another connection',
   );
+});
+
+test('says that there is no room where only some connections could be opened, until there is', async () => {
+  await sql('alter database idle connection limit -1', `alter role guest password 'guessed' connection limit 1`);
+  const url = new URL(server.url);
+  await using persistence = openPersistence({
+    databaseUrl: Object.assign(url, { username: 'guest', password: 'guessed', pathname: '/idle' }).href,
+  });
+  expect(await persistence.ping()).toEqual({ isReadOnly: false });
+  await expect(persistence.orders.findOrder(orderId(1n))).rejects.toThrow(StorageUnavailableError);
+  expect(await persistence.ping().then(() => 'none', describeStorageFailure)).toBe(
+    'PostgreSQL has no room for another connection',
+  );
+  await sql('alter role guest connection limit -1');
+  await expect.poll(() => persistence.ping().catch(describeStorageFailure)).toEqual({ isReadOnly: false });
 });
 
 test('knows a server that is read-only, and repeats what was written for people', async () => {

@@ -1,4 +1,5 @@
 import type { ApiKey, ApiKeyId, ApiKeyKind, ApiKeySecret, ApiKeyStore, PlanName, PlanReason } from '@petstore/domain';
+import { KeyMarks } from './key-marks.ts';
 import { parseTime } from './order-rows.ts';
 import type { ConnectionPools } from './pipelined-connections.ts';
 import { prepareStatement, runStatement } from './pipelined-query.ts';
@@ -32,23 +33,17 @@ const FIND_SECRET = prepareStatement<SecretRow>(
    where s.hash = $1`,
 );
 
-/** However many processes see a key used, it is written once a minute. */
-const MARK_USED = prepareStatement<readonly []>(
-  'mark-key-used',
-  `update api_keys set last_used_at = $2::timestamptz
-   where id = $1 and (last_used_at is null or last_used_at <= $2::timestamptz - interval '1 minute')`,
-);
-
 /** Key look-ups on PostgreSQL, below the ORM: see `openPersistence`. */
-export const createApiKeyStore = ({ keys, writes }: ConnectionPools): ApiKeyStore => ({
-  async findSecret(secretHash) {
-    const [row] = await runStatement(keys, FIND_SECRET, [Buffer.from(secretHash)]);
-    return row && secretOfRow(row);
-  },
-  async markKeyUsed(id, at) {
-    await runStatement(writes, MARK_USED, [id, at.toISOString()]);
-  },
-});
+export function createApiKeyStore({ keys, writes }: ConnectionPools): ApiKeyStore {
+  const marks = new KeyMarks(writes);
+  return {
+    async findSecret(secretHash) {
+      const [row] = await runStatement(keys, FIND_SECRET, [Buffer.from(secretHash)]);
+      return row && secretOfRow(row);
+    },
+    markKeyUsed: (id, at) => marks.mark(id, at),
+  };
+}
 
 function secretOfRow(row: SecretRow): ApiKeySecret {
   const [id, name, kind, plan, perMinute, perDay, ...rest] = row;

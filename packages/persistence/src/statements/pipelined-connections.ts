@@ -2,6 +2,7 @@ import pg from 'pg';
 import { storageUnavailable, toStorageError } from '../storage-error.ts';
 import type { OpenConnection } from './open-connection.ts';
 import type { PipelinedQuery, QuerySender } from './pipelined-query.ts';
+import type { DurationObserver, PoolOptions } from './pool-options.ts';
 import type { ServerPulse } from './server-pulse.ts';
 
 /**
@@ -102,24 +103,6 @@ class Slot {
   }
 }
 
-export interface PoolOptions {
-  /** How many connections; those that commit gain from more, because a connection commits one by one. */
-  readonly size: number;
-  /** When the server gives a statement up. */
-  readonly statementTimeoutMs: number;
-  /** How long a statement may wait behind others, in milliseconds. @default as long as its caller waits at all */
-  readonly queuePatienceMs?: number;
-  /** What is known of the server by all pools together. */
-  readonly pulse: ServerPulse;
-  readonly durations?: DurationObserver | undefined;
-}
-
-/** Observes how long statements take, those before it on its connection included. */
-export interface DurationObserver {
-  /** Called when the server has responded, or the connection was lost. Must be cheap and never throw. */
-  observe(durationSeconds: number): void;
-}
-
 /**
  * A fixed number of connections, opened when they are first needed and again after they were lost. Statements are sent
  * without waiting for the results of those before, because waking another process for each statement costs most. Each
@@ -139,6 +122,7 @@ export class PipelinedConnections implements QuerySender {
   #look = 0;
   #heardAtLook = Number.NEGATIVE_INFINITY;
   #nextIndex = 0;
+  #hasFailedToOpen = false;
   #closed = false;
 
   constructor(openConnection: OpenConnection, options: PoolOptions) {
@@ -156,6 +140,11 @@ export class PipelinedConnections implements QuerySender {
 
   get openCount(): number {
     return this.#slots.filter(({ client }) => client !== undefined).length;
+  }
+
+  /** Whether there is no connection, and the last one that was tried did not open. */
+  get isShutOut(): boolean {
+    return this.openCount === 0 && this.#hasFailedToOpen;
   }
 
   /** How many statements wait for the server's response. */
@@ -289,16 +278,18 @@ export class PipelinedConnections implements QuerySender {
       client = await this.#openConnection(forget);
     } catch (error) {
       slot.retryAtMs = performance.now() + RECONNECT_DELAY_MS;
+      this.#hasFailedToOpen = true;
       throw error;
     }
     slot.client = client;
+    this.#hasFailedToOpen = false;
     this.#heardAtLook = this.#look;
   }
 }
 
 /** The connections of a store, by what runs on them, so that short statements never queue behind long ones. */
 export interface ConnectionPools {
-  /** For pings and look-ups of keys, which no lock of orders holds up. */
+  /** For look-ups of keys, which no lock of orders holds up, and pings. */
   readonly keys: PipelinedConnections;
   /** For short reads. */
   readonly reads: PipelinedConnections;
