@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import committed from '../openapi.json' with { type: 'json' };
+import committedV2 from '../openapi.v2.json' with { type: 'json' };
 import {
   type Context,
   DOCUMENTED_VERSIONS,
@@ -265,6 +266,16 @@ describe('the document', () => {
       const ofOtherStatus = codes.filter((code) => String(ERROR_CATALOGUE[code as ErrorCode].status) !== status); // of the catalogue
       if (status !== 'default') expect(ofOtherStatus).toEqual([]);
     }
+  });
+
+  test('has the ids of v2 as strings in bodies, paths and filters, so that one that was read can be sent as it is', () => {
+    const { paths: pathsV2, components: componentsV2 } = committedV2;
+    const { description: _, ...id } = componentsV2.schemas.OrderV2.properties.id;
+    expect(id).toMatchObject({ type: 'string', format: 'int64' });
+    const { get, delete: cancel } = pathsV2['/store/orders/{orderId}'];
+    const sent = [...pathsV2['/store/orders'].get.parameters, ...get.parameters, ...cancel.parameters];
+    const schemas = sent.filter(({ name }) => name === 'orderId' || name === 'petId').map(({ schema }) => schema);
+    expect(schemas).toEqual([id, id, id]);
   });
 
   test('lists for v2 what can come there, and no code of an operation that it does not have', () => {

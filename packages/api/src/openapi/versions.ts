@@ -10,6 +10,8 @@ interface VersionFacts {
   readonly documentVersion: string;
   /** Whether operations take query parameters. v1 has none, and ignores all that come. */
   readonly takesQuery: boolean;
+  /** Whether its document has parameters of 64 bits as strings of digits, as the ids in its responses are. */
+  readonly idsAreText: boolean;
   /** Where the interactive reference is read, below the service's address. */
   readonly referencePath: string;
   /** What the operations are grouped by. */
@@ -49,6 +51,7 @@ const V1 = {
   reservedCodes: ['malformed_json', 'payload_too_large', 'unsupported_media_type'],
   fileName: 'openapi.json',
   takesQuery: false,
+  idsAreText: false,
   referencePath: '/docs',
 } as const satisfies VersionFacts;
 
@@ -59,12 +62,13 @@ const V2 = {
     'A preview of what comes after v1: the list of orders by pages, with filters, and single orders with their status. ' +
       'It is experimental, and may change or go at any time; v1 stays as it is.',
     'Keys, limits, headers and errors are those of v1, and both versions count for the same limits. Unlike there, a ' +
-      'query parameter that is not documented is refused, and the ids in responses are strings, which no JSON parser rounds.',
+      'query parameter that is not documented is refused, and ids are strings, which no JSON parser rounds.',
   ].join('\n\n'),
-  documentVersion: '2.0.0-preview.3',
+  documentVersion: '2.0.0-preview.4',
   tags: [{ name: 'orders', description: 'List the orders placed in the store, read one, and cancel one.' }],
   fileName: 'openapi.v2.json',
   takesQuery: true,
+  idsAreText: true,
   referencePath: '/docs/v2',
 } as const satisfies VersionFacts;
 

@@ -9,7 +9,7 @@ export const int64 = (description: string) =>
     })
     .meta({ description });
 
-/** A 64-bit integer in a response of v2, as protobuf's JSON mapping writes it: parsers that know doubles alone keep it. */
+/** A 64-bit integer in JSON and in the document of v2, as protobuf's JSON mapping writes it: parsers that know doubles alone keep it. */
 export const int64Text = (description: string) =>
   z
     .string()

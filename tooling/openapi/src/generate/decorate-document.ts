@@ -1,9 +1,9 @@
 import {
-  type ApiVersion,
   DEPRECATION_GUIDE_PATH,
   describeServers,
   ERROR_CATALOGUE,
   type ErrorCode,
+  int64Text,
   type ProcedureMeta,
   type RestBinding,
   stabilityExtensions,
@@ -11,6 +11,7 @@ import {
   versionsOf,
 } from '@petstore/api';
 import type { OpenAPIObject } from 'trpc-to-openapi';
+import { z } from 'zod';
 import { errorSchema, HEADER_COMPONENTS, type Headers, headersOf, SECURITY } from './components.ts';
 import { ErrorResponses } from './error-responses.ts';
 
@@ -43,28 +44,32 @@ function describeSuccess(generated: Responses, rest: RestBinding): Responses {
   };
 }
 
+/** As the ids in responses: a program with types would else have to make a number of what it was given, and round it. */
+const { description: _, $schema: __, ...INT64_TEXT } = z.toJSONSchema(int64Text(''));
+
 /** Puts description and example where consoles look for them; the generator leaves them in a schema that is optional. */
-function describeParameter(parameter: Parameter): Parameter {
+function describeParameter(parameter: Parameter, idsAreText: boolean): Parameter {
   if (!('schema' in parameter) || parameter.schema === undefined) return parameter;
   // Of every keyword at once: the types know either a reference's or a schema's.
   const { description, examples, ...schema } = parameter.schema as Record<string, unknown>;
   const [example] = Array.isArray(examples) ? examples : [];
+  const isText = idsAreText && schema['format'] === 'int64';
   return {
     ...parameter,
     ...(parameter.description === undefined && typeof description === 'string' && { description }),
-    ...(example !== undefined && { example }),
-    schema,
+    ...(example !== undefined && { example: isText ? String(example) : example }),
+    schema: isText ? INT64_TEXT : schema,
   };
 }
 
 function decorateOperation(
   operation: Operation,
   meta: ProcedureMeta,
-  version: ApiVersion,
+  about: VersionDescription,
   errors: ErrorResponses,
 ): Operation {
   const { rest, openapi } = meta;
-  const stability = versionsOf(meta)[version] ?? 'stable';
+  const stability = versionsOf(meta)[about.version] ?? 'stable';
   const { security: _, parameters = [], responses = {}, ...others } = operation;
   if (rest === undefined) throw new Error(`${operation.operationId} has no meta.rest.`);
   if ((rest.deprecatedAt === undefined) !== (rest.sunsetAt === undefined)) {
@@ -81,7 +86,9 @@ function decorateOperation(
     ...stabilityExtensions(stability, rest.sunsetAt),
     // The key that all others need is asked for at the top.
     ...(openapi?.protect === false && { security: [] }),
-    ...(parameters.length > 0 && { parameters: parameters.map(describeParameter) }),
+    ...(parameters.length > 0 && {
+      parameters: parameters.map((parameter) => describeParameter(parameter, about.idsAreText)),
+    }),
     responses: {
       ...describeSuccess(responses, rest),
       ...errors.describe(rest),
@@ -121,7 +128,7 @@ export function decorateDocument(
     const operations = Object.entries(item as Record<string, Operation>).map(([method, operation]) => {
       const meta = metaOfOperation.get(operation.operationId ?? '');
       if (meta === undefined) throw new Error(`${method} ${path} belongs to no procedure.`);
-      return [method, decorateOperation(operation, meta, about.version, errors)] as const;
+      return [method, decorateOperation(operation, meta, about, errors)] as const;
     });
     return [path, Object.fromEntries(operations)] as const;
   });
