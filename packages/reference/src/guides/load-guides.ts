@@ -70,6 +70,12 @@ const GUIDES: readonly Pick<Guide, 'path' | 'source' | 'summary'>[] = [
       'Ids have 64 bits, and many JSON parsers round them. What to do in JavaScript, Python, Go, Java, C# and other languages.',
   },
   {
+    path: `${REFERENCE_PATH}/client-tools`,
+    source: 'guides/client-tools.md',
+    summary:
+      'openapi-typescript, hey-api, orval, Postman, Prism and others on this service: what works, how ids fare, which options to set.',
+  },
+  {
     path: `${REFERENCE_PATH}/versions`,
     source: 'guides/versions.md',
     summary:

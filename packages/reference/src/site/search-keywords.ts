@@ -8,6 +8,7 @@ export const SEARCH_KEYWORDS: Readonly<Record<string, string>> = {
   'docs#header-X-Request-Id': 'support correlation trace',
   'docs/authentication#get-a-key': 'token credentials sign up register login account bearer',
   'docs/64-bit-ids': 'int64 bigint precision rounded large numbers',
+  'docs/client-tools': 'sdk codegen code generator generate openapi swagger postman collection newman lint',
   'docs/five-minutes-rest#from-javascript-or-typescript': 'sdk library npm package client install node',
   'docs/follow-orders': 'webhook webhooks callback notification push subscribe stream polling sse',
   'docs/five-minutes-trpc': 'sdk library client typed internal',

@@ -9,6 +9,7 @@ export const GUIDE_PATHS = [
   '/docs/errors',
   '/docs/limits',
   '/docs/64-bit-ids',
+  '/docs/client-tools',
   '/docs/versions',
   '/docs/v2-preview',
   '/docs/changelog',
