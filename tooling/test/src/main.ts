@@ -9,6 +9,8 @@ import { ensureNeededPrograms } from './needed-programs.ts';
 import { clearReports, printOutcomes, readOutcomes } from './test-reports.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
+/** Hundreds of programs are started, whose code would be compiled at each start. The preset of tests names it, too. */
+const COMPILE_CACHE = resolve(ROOT, 'node_modules/.cache/compiled');
 
 const [first = '', ...others] = process.argv.slice(2);
 const named = /^--task=(.+)$/.exec(first)?.[1];
@@ -30,7 +32,7 @@ if (missing !== undefined) refuse(missing, 1);
 clearReports(ROOT, task);
 const turbo = spawnSync('turbo', ['run', task, '--continue=dependencies-successful', ...turboArguments], {
   stdio: 'inherit',
-  env: { TURBO_TELEMETRY_DISABLED: '1', ...process.env },
+  env: { TURBO_TELEMETRY_DISABLED: '1', NODE_COMPILE_CACHE: COMPILE_CACHE, ...process.env },
 });
 if (turbo.error) throw turbo.error;
 
