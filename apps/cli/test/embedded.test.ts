@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { hashApiKeyText } from '@petstore/domain';
 import { openPersistence } from '@petstore/persistence';
-import { createTemporaryFolder, createTestDatabase, programEnvironment } from '@petstore/testing';
+import { createTemporaryFolder, createTestDatabase } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectKey, petstore, petstoreProcess, spawnPetstore } from './support.ts';
 
@@ -95,7 +95,7 @@ test('all of it is moved to another PostgreSQL by one command line', async () =>
   writeFileSync(join(dataFolder, 'demo-keys.json'), `[{"id":"${key.id}","plan":"business","text":"${key.key}"}]`);
   const petstore = `'${process.execPath}' '${join(import.meta.dirname, '../src/main.js')}'`;
   const move = spawn('/bin/sh', ['-c', `${petstore} backup - | DATABASE_URL='${target.url}' ${petstore} restore -`], {
-    env: { ...programEnvironment(), DATA_DIR: dataFolder },
+    env: { PATH: process.env['PATH'], DATA_DIR: dataFolder },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const [printed, messages, closed] = [text(move.stdout), text(move.stderr), once(move, 'close')];

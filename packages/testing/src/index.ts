@@ -10,7 +10,6 @@ export {
   startPostgresStandby,
 } from './postgres-standby.ts';
 export { type PrivatePostgres, type PrivateServer, startPostgresServer, startRedisServer } from './private-server.ts';
-export { programEnvironment } from './program-environment.ts';
 export { SELF_SIGNED } from './self-signed.ts';
 export type { RedisServerOptions } from './server-programs.ts';
 export { createTemporaryFolder, endWithTestRun, type TemporaryFolder } from './temporary-folder.ts';

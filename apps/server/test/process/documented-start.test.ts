@@ -1,7 +1,7 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { endWithTestRun, programEnvironment } from '@petstore/testing';
+import { endWithTestRun } from '@petstore/testing';
 import { expect, test, vi } from 'vitest';
 import { ROOT } from './support/documentation.ts';
 import { isRunning } from './support/spawned-server.ts';
@@ -31,7 +31,7 @@ test.each([
   const started = spawn('npx', ['--yes', 'pnpm@12', 'start'], {
     cwd: ROOT,
     // None of the variables by which the package manager of these tests would be taken for that of the server.
-    env: { ...programEnvironment(), HOME: process.env['HOME'], DATA_DIR: folder.path, PORT: '0' },
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: folder.path, PORT: '0' },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });

@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { programEnvironment } from '@petstore/testing';
 import { expect, test } from 'vitest';
 import { bearer, listOrderIds } from './support/list-orders.ts';
 import { readDemoKeys, SpawnedServer, useDataFolder } from './support/spawned-server.ts';
@@ -21,7 +20,7 @@ const keysOf = (banner: string) =>
 /** Runs a keys command of the CLI. */
 const administerKeys = (dataFolder: string, ...args: string[]) =>
   promisify(execFile)(process.execPath, [COMMAND_LINE, 'keys', ...args], {
-    env: { ...programEnvironment(), DATA_DIR: dataFolder },
+    env: { PATH: process.env['PATH'], DATA_DIR: dataFolder },
   });
 
 const copyStarted = useStartedDataFolder();

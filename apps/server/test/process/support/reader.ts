@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
-import { createTemporaryFolder, endWithTestRun, programEnvironment } from '@petstore/testing';
+import { createTemporaryFolder, endWithTestRun } from '@petstore/testing';
 import { ROOT } from './documentation.ts';
 
 const CLIENT = join(import.meta.dirname, '../../../node_modules/@petstore/client');
@@ -42,7 +42,6 @@ export class Reader implements AsyncDisposable {
     this.#bash = spawn('bash', ['--noprofile', '--norc'], {
       cwd: this.#folder.path,
       env: {
-        ...programEnvironment(),
         // This Node first, because the sources need its version.
         PATH: [dirname(process.execPath), process.env['PATH']].join(delimiter),
         // Where curl finds its settings.

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createTemporaryFolder, endWithTestRun, programEnvironment } from '@petstore/testing';
+import { createTemporaryFolder, endWithTestRun } from '@petstore/testing';
 
 export const MAIN = join(import.meta.dirname, '../../../src/main.js');
 
@@ -32,7 +32,7 @@ export class SpawnedServer implements AsyncDisposable {
     this.#dataFolder = dataFolder;
     // In a process group of its own, as a shell starts it, so that Ctrl-C can be sent to the group.
     this.process = spawn(process.execPath, [main], {
-      env: { ...programEnvironment(), PORT: '0', DATA_DIR: dataFolder, PETS_SUNSET_AT: '2999-12-31', ...environment },
+      env: { PATH: process.env['PATH'], PORT: '0', DATA_DIR: dataFolder, PETS_SUNSET_AT: '2999-12-31', ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     });

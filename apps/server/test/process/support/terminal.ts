@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { findExecutable } from '@petstore/runtime';
-import { endWithTestRun, programEnvironment } from '@petstore/testing';
+import { endWithTestRun } from '@petstore/testing';
 import { MAIN } from './spawned-server.ts';
 
 /**
@@ -16,7 +16,7 @@ export async function readBannerOnTerminal(dataFolder: string): Promise<string> 
   const program = findExecutable('script');
   if (program === undefined) throw new Error('the tests need script(1), which Debian, Ubuntu and macOS have');
   const script = spawn(program, process.platform === 'linux' ? linux : ['-q', '/dev/null', 'sh', '-c', command], {
-    env: { ...programEnvironment(), SHELL: '/bin/sh', PORT: '0', DATA_DIR: dataFolder },
+    env: { PATH: process.env['PATH'], SHELL: '/bin/sh', PORT: '0', DATA_DIR: dataFolder },
     stdio: ['pipe', 'pipe', 'inherit'], // a terminal's input does not end
   });
   const closed = once(script, 'close');
