@@ -41,9 +41,6 @@ const TASKS = {
 const memoryFolder = findMemoryFolder();
 // biome-ignore lint/style/noProcessEnv: the system's own variable
 if (memoryFolder !== undefined) process.env['TMPDIR'] ??= memoryFolder;
-// Hundreds of programs are started, whose types would be stripped and whose code compiled at each start.
-// biome-ignore lint/style/noProcessEnv: Node's own variable
-process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('../../../node_modules/.cache/compiled', import.meta.url));
 
 /** The vitest configuration of every package: real servers, a report that the root's test command reads, no retries. */
 export function definePackageTests({ servers = true, task = 'test' }: PackageTestOptions = {}): ViteUserConfig {

@@ -9,7 +9,7 @@ import { ensureNeededPrograms } from './needed-programs.ts';
 import { clearReports, printOutcomes, readOutcomes } from './test-reports.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
-/** Hundreds of programs are started, whose code would be compiled at each start. The preset of tests names it, too. */
+/** For turbo's programs, pnpm and vitest among them, which would compile their code at each start. */
 const COMPILE_CACHE = resolve(ROOT, 'node_modules/.cache/compiled');
 
 const [first = '', ...others] = process.argv.slice(2);
