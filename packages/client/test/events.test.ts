@@ -167,7 +167,7 @@ describe('client.events()', () => {
 
   test('reads only as fast as its reader', async () => {
     await using fresh = await startTestService();
-    const count = 100_000;
+    const count = 60_000;
     await generate(fresh, count);
     let delivered = 0;
     const onDelivered = (part: number) => {
