@@ -1,4 +1,4 @@
-/** The compiler checks what uses them, and they themselves never load it: nobody needs it where they run. */
+/** The compiler checks what uses them, and they themselves never load it: it is not needed where they run. */
 const withoutCompiler = ({ peerDependencies: { typescript: _, ...peerDependencies }, ...manifest }) => ({
   ...manifest,
   peerDependencies,

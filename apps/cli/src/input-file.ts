@@ -5,7 +5,7 @@ import { CommandError } from './errors.ts';
 
 const CHUNK_BYTES = 1 << 18;
 
-/** @returns how much there is to read; `undefined` where nobody knows, as of a pipe */
+/** @returns how much there is to read; `undefined` where that is unknown, as of a pipe */
 export function sizeOf(path: string): number | undefined {
   const stats = findStats(path);
   return stats?.isFile() ? stats.size : undefined;

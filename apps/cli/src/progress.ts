@@ -19,7 +19,7 @@ export class Progress {
     this.#verb = verb;
   }
 
-  /** @param fraction of the whole, 0 to 1. `undefined`: nobody knows */
+  /** @param fraction of the whole, 0 to 1. `undefined`: unknown */
   advance(count: number, fraction?: number): void {
     this.#count = count;
     this.#fraction = fraction;

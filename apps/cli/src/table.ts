@@ -9,7 +9,7 @@ type TableRow = Readonly<Record<string, Cell>>;
 interface TableFit {
   /** The width of the terminal, in characters. `undefined`: a program reads it, so that times and numbers are whole. */
   readonly columns: number | undefined;
-  /** What times are told relative to. */
+  /** The moment that times are shown relative to. */
   readonly now: Date;
   /** Texts that are shortened where it is too wide, the first ones first: each to so many characters at least. */
   readonly shorten?: Readonly<Record<string, number>>;

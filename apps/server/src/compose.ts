@@ -99,7 +99,7 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   const { databaseReplicaUrls: urls } = settings;
   const replica = urls ? { urls, onChange: logReplicaChanges(logger) } : undefined;
   let announcing: NodeJS.Timeout | undefined;
-  // A little later: no response waits until others are told of its change.
+  // A little later: no response waits for the notification of other processes.
   const onEventsRecorded = (count: number) => {
     eventMetrics.recordedCount += count;
     announcing ??= setTimeout(() => {

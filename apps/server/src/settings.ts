@@ -51,7 +51,7 @@ export interface Settings extends StorageSettings {
   readonly petsSunsetAt: Date;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
-  /** Whether people are told in words where everything is, once it serves. */
+  /** Whether the server prints its addresses for people to read, once it serves. */
   readonly showsBanner: boolean;
   /** At which level each request is a line of the log. */
   readonly accessLogLevel: 'info' | 'debug';
@@ -207,7 +207,7 @@ export function readSettings(environment: Environment, { workingFolder, isTermin
     petsSunsetAt: values.PETS_SUNSET_AT,
     logLevel: values.LOG_LEVEL,
     logFormat: values.LOG_FORMAT ?? byDefault,
-    // Where nothing is set, somebody has just tried the start command, perhaps with its output in a file.
+    // Without settings this is a first try of the start command, perhaps with its output in a file.
     showsBanner: (values.LOG_FORMAT ?? (values.DATABASE_URL === undefined ? 'pretty' : byDefault)) === 'pretty',
     tracing: toTracingSettings(values),
     accessLogLevel: values.ACCESS_LOG ? 'info' : 'debug',

@@ -36,6 +36,6 @@ export interface Context {
 export interface SubscriptionContext {
   /** Ends it, also while it begins. */
   readonly signal: AbortSignal;
-  /** Told the id of the event behind which it begins, before its first event. */
+  /** Called before the first event with the id of the event after which the subscription starts. */
   readonly onBegin: (after: string) => void;
 }

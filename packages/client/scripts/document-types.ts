@@ -50,7 +50,7 @@ export async function generateDocumentTypes({ document: url, file }: DocumentTyp
   const nodes = await openapiTS(document, {
     transform: (schema) => ('format' in schema && schema.format === 'int64' ? bigint : undefined),
   });
-  // Declarations, each of which has a name; the general type of nodes does not tell so.
+  // Every declaration has a name, which the general type of nodes does not show.
   const used = nodes.filter((node) => DECLARATIONS.includes((node as { name?: { text?: string } }).name?.text));
   return formatted(HEAD + astToString(used), file);
 }

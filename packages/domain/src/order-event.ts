@@ -1,7 +1,7 @@
 import { type Brand, INT64_MAX, parseInt64 } from './ids.ts';
 import type { Order } from './order.ts';
 
-/** What happens to orders. `order.imported` is told of imported and generated orders, whatever their state. */
+/** The changes of orders. `order.imported` stands for imported and generated orders, in any state. */
 export const ORDER_EVENT_TYPES = [
   'order.placed',
   'order.imported',
@@ -37,7 +37,7 @@ export interface OrderEvent {
   readonly order: Order;
 }
 
-/** Where somebody begins to follow events: behind an event, or at what is committed from now on. */
+/** Where a consumer starts to read: after an event, or with the next one that is committed. */
 export type EventPosition = OrderEventId | 'now';
 
 /** The log of all changes of orders. */

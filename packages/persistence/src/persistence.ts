@@ -51,7 +51,7 @@ export interface PoolReport {
 
 /** What PostgreSQL says of itself. */
 export interface PingResult {
-  /** Whether it carries out reads alone: a standby, or a server on which somebody has forbidden writes. */
+  /** Whether it carries out reads alone: a standby, or a server made read-only. */
   readonly isReadOnly: boolean;
 }
 
@@ -72,7 +72,7 @@ export interface PersistenceOptions {
   readonly batchConnections?: number;
   /** Connections for searches through all orders, each of which may keep a processor of the database busy. @default 2 */
   readonly scanConnections?: number;
-  /** Told how many events requests to this process have just recorded. Must be cheap and never throw. */
+  /** Called with the number of events that requests to this process have just recorded. Must be cheap and never throw. */
   readonly onEventsRecorded?: (count: number) => void;
   /** Gives what observes the statements of a pool of connections to the primary. */
   readonly durationsOf?: (pool: PoolName) => DurationObserver;
@@ -97,7 +97,7 @@ const SCANS: PoolNeeds = {
   queuePatienceMs: SEARCH_QUEUE_PATIENCE_MS,
 };
 
-/** Connections to read the log of events, whoever follows it: one for what is new, one for what lies further back. */
+/** Connections to read the log of events, for all followers: one for new events, one for older ones. */
 const EVENT_CONNECTIONS = 2;
 
 /** How long the first of two pings is waited for, in milliseconds. */

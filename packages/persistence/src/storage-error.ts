@@ -17,7 +17,7 @@ const CONNECTION_ERRNOS = new Set([
   'ETIMEDOUT',
 ]);
 
-/** SQLSTATE classes that tell of the server's state, not of the statement: connection, resources, operator, system. */
+/** SQLSTATE classes that report the server's state, not of the statement: connection, resources, operator, system. */
 const UNAVAILABLE_CLASSES = new Set(['08', '53', '57', '58']);
 
 /** What a server undid because of another transaction, and carries out when it is tried again, most likely. */

@@ -448,7 +448,7 @@ describe('nothing is restored', () => {
     await importOrders(source, [1n, 2n].map(pendingOrder));
     const text = await save();
     await target.query('begin; insert into pets (id, name) values (1, $$Rex$$)');
-    await expectRefusal(restore(text), 'somebody else is writing to the database');
+    await expectRefusal(restore(text), 'another connection is writing to the database');
     await target.query('rollback');
 
     const { promise: gate, resolve: open } = Promise.withResolvers<void>();

@@ -72,7 +72,7 @@ function untilRefused(index: number, startMs: number): number[] {
   return [...before, ...Array.from({ length: REQUESTS_MAX }, (_, i) => firstMs + i * gapMs)];
 }
 
-/** Callers who send until they are refused, wait for as long as they were told, and send one request more. */
+/** Callers who send until they are refused, wait for as long as announced, and send one request more. */
 export async function obeyAnnouncements(contender: OpenContender, startMs: number): Promise<Announcements> {
   const results = await Promise.all(
     Array.from({ length: CALLERS }, (_, index) => obey(contender, `obeys${index}`, untilRefused(index, startMs))),

@@ -14,7 +14,7 @@ export interface PgBouncerOptions {
 }
 
 /**
- * Starts a private PgBouncer in front of a PostgreSQL server. It takes about 20 ms. Whoever connects is logged in as the
+ * Starts a private PgBouncer in front of a PostgreSQL server. It takes about 20 ms. Every client is logged in as the
  * user of the URL. End it before the databases that were used through it, to which it keeps connections.
  *
  * @param databaseUrl what its own URL leads to

@@ -96,7 +96,7 @@ async function copyDataFolder(primary: PrivatePostgres, copy: PostgresCluster): 
     );
     write('backup_label', rows[0]?.labelfile ?? '');
   });
-  // Those of the primary: its lock, and what it was told to wait for.
+  // Those of the primary: its lock, and its setting for synchronous standbys.
   for (const file of ['postmaster.pid', 'postmaster.opts', 'postgresql.auto.conf']) rmSync(join(copy.folder, file));
   write('postgresql.auto.conf', '');
   write('standby.signal', '');

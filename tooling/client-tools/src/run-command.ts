@@ -27,7 +27,7 @@ const TOOL_ENVIRONMENT = Object.fromEntries(
 const running = new Set<() => void>();
 let isInterrupted = false;
 
-/** Ends what runs, and lets nothing else begin: each of them throws, so that whoever waits for it clears up. */
+/** Ends all running commands and lets no other begin: each of them throws, so that its caller clears up. */
 export function interruptCommands(): void {
   isInterrupted = true;
   for (const end of running) end();

@@ -21,7 +21,7 @@ export interface Orders {
   readonly quantities: { readonly small: number; readonly large: number };
 }
 
-/** The service as anybody starts it, with data of its own. */
+/** The service, started by its documented command, with data of its own. */
 export interface Service extends AsyncDisposable {
   readonly url: string;
   readonly apiKey: string;
@@ -101,7 +101,7 @@ async function listeningUrl({ stdout }: ChildProcess): Promise<string> {
     output += text;
     const [, url] = /"listening on (http:[^"]+)"/.exec(output) ?? [];
     if (url === undefined) continue;
-    stdout?.resume(); // nobody reads on, and it must not wait
+    stdout?.resume(); // no longer read, and the service must not block on it
     return url;
   }
   throw new Error(`the service did not start:\n${output}`);

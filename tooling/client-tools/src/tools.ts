@@ -99,7 +99,7 @@ const createPrism = (name: string, options: string, ...flags: readonly string[])
 
 const PRISM = createPrism(
   '@stoplight/prism-cli (proxy)',
-  'None; what breaks the document is in the header `sl-violations`. It rounds ids of v1 for whoever calls through it',
+  'None; what breaks the document is in the header `sl-violations`. It rounds ids of v1 for its callers',
 );
 const PRISM_ERRORS = createPrism(
   '@stoplight/prism-cli (proxy, `--errors`)',

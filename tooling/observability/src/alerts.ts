@@ -18,7 +18,7 @@ import {
 
 export interface Alert {
   readonly name: `Petstore${string}`;
-  /** `page`: callers notice, somebody has to look now. `ticket`: somebody has to look within a day or two. */
+  /** `page`: callers notice, an operator has to act now. `ticket`: an operator has to act within a day or two. */
   readonly severity: 'page' | 'ticket';
   /** How long the expression has to hold. */
   readonly for: `${number}m`;
@@ -33,7 +33,7 @@ const over = (window: Window, ...by: readonly string[]) => ({ scope: 'all', wind
 
 /**
  * Holds back what follows from an alert that is raised or was a moment ago. In the rule itself, because that holds
- * whatever the Alertmanager is told to inhibit, and can be tested with the rule. Names alerts that are at least as severe.
+ * whatever the Alertmanager is configured to inhibit, and can be tested with the rule. Names alerts that are at least as severe.
  */
 const unless = (...causes: readonly Alert['name'][]): string =>
   `unless on (job) count_over_time(ALERTS{alertname=~"${causes.join('|')}",alertstate="firing"}[15m])`;

@@ -18,7 +18,7 @@ const REDOCLY_CONFIG = fileURLToPath(new URL('../redocly.yaml', import.meta.url)
 const SPECTRAL_RULES = {
   extends: [
     [oas as RulesetDefinition, 'recommended'], // its types want `extends` beside `rules`, which no ruleset needs
-    [owasp as unknown as RulesetDefinition, 'all'], // its types tell of a CommonJS module, which it is not to us
+    [owasp as unknown as RulesetDefinition, 'all'], // its types describe a CommonJS module, but it is imported as an ES module
   ],
 } satisfies RulesetDefinition;
 

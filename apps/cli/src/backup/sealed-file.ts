@@ -35,7 +35,7 @@ const SEAL_BYTES = sealOf(newHash().digest('hex')).length;
 export async function* seal(text: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const gzip = createGzip({ level: COMPRESSION_LEVEL, chunkSize: CHUNK_BYTES });
   const feeding = pipeline(text, gzip);
-  feeding.catch(() => {}); // whoever reads what is compressed is told
+  feeding.catch(() => {}); // the reader of the compressed text gets the error
   const hash = newHash();
   for await (const chunk of gzip as AsyncIterable<Buffer>) {
     hash.update(chunk);

@@ -51,7 +51,7 @@ async function writeOut(output: Output, chunk: Uint8Array): Promise<void> {
     await output.write(chunk);
   } catch (error) {
     if (!(error instanceof ReaderGoneError)) throw error;
-    throw new CommandError('nobody reads standard output any more, and the backup is not complete', { cause: error });
+    throw new CommandError('standard output was closed by its reader, and the backup is not complete', { cause: error });
   }
 }
 
@@ -77,7 +77,7 @@ function findDemoKeys({ databaseUrls, dataFolder }: StorageSettings): readonly s
   return keys.map(({ id }) => id);
 }
 
-/** Of a backup without rows nobody knows it. */
+/** @returns `undefined` for a backup without rows */
 export function fractionOf(header: BackupHeader, rowCount: number): number | undefined {
   const total = totalRowsOf(header);
   return total === 0 ? undefined : rowCount / total;

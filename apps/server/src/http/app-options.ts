@@ -19,7 +19,7 @@ export interface RequestMetrics {
    * @param keyId the key that used it; left out where there was no valid key
    */
   observeDeprecatedUse(operation: string, keyId?: ApiKeyId): void;
-  /** Called once for each failure that a caller is told of; in a batch there may be several. */
+  /** Called once for each failure that is reported to a caller; in a batch there may be several. */
   countError(code: ErrorCode): void;
   /** Called for a response that began and was not sent whole, except where its client left. */
   countCut(reason: CutReason): void;

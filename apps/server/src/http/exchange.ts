@@ -175,7 +175,7 @@ export class Exchange {
     this.#host.logger.warn({ ...this.logFields, banLevel: level, until }, 'a key was banned');
   }
 
-  /** Counts a failure that the response tells of. */
+  /** Counts a failure that the response reports. */
   countError(code: ErrorCode): void {
     this.errorCode ??= code;
     this.#host.metrics.countError(code);

@@ -100,7 +100,7 @@ async function* messagesOf(
   { after, signal }: Beginning,
 ): AsyncGenerator<Uint8Array, undefined> {
   const reader = body.getReader();
-  const cancel = () => void reader.cancel().catch(() => {}); // nobody reads on
+  const cancel = () => void reader.cancel().catch(() => {}); // no reader is left
   signal.addEventListener('abort', cancel, { once: true });
   try {
     let position = after === undefined ? undefined : Buffer.from(`event: ping\ndata: \nid: ${after}\n\n`);

@@ -10,8 +10,8 @@ export interface AnnouncementHandlers {
 }
 
 /**
- * What processes tell each other by Redis. Nothing depends on it: what is missed while Redis is away is found within
- * seconds all the same.
+ * Notifications between processes by Redis. Nothing depends on them: changes missed while Redis is away are found
+ * within seconds all the same.
  *
  * @param target `undefined` where there is no Redis: this process then hears itself alone
  * @returns announces that events were recorded

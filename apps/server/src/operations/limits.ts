@@ -36,7 +36,7 @@ export interface LimitsOptions {
   readonly reusePort: boolean;
   readonly logger: Logger;
   readonly counts: LimitCounts;
-  /** Told of each ban of a key once, among all servers. */
+  /** Called for each ban of a key, by one of all servers. */
   readonly onBan: (keyId: ApiKeyId) => void;
 }
 

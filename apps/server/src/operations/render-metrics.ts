@@ -18,7 +18,7 @@ const SUNSETS = {
 const ERRORS = {
   name: 'petstore_http_errors_total',
   type: 'counter',
-  help: 'Failures that callers were told of, by the error code; each call of a batch counts.',
+  help: 'Failures reported to callers, by the error code; each call of a batch counts.',
 } as const satisfies MetricFamily;
 const CUTS = {
   name: 'petstore_http_responses_cut_total',

@@ -27,7 +27,7 @@ const DOWN_INTERVAL_MS = 250;
 const PING_TIMEOUT_MS = 2_000;
 /** What was seen so recently is not looked at again. */
 const FRESH_MS = 100;
-/** How long a look is waited for where somebody wants to know at once. */
+/** How long {@link StorageWatch.check} waits for a ping. */
 const CHECK_TIMEOUT_MS = 250;
 
 /** Whether PostgreSQL can be used, by looking again and again. */
@@ -77,7 +77,7 @@ export class StorageWatch {
     clearTimeout(this.#timer);
   }
 
-  /** What can be done now; as seen last, where looking takes longer than somebody can wait who wants to know at once. */
+  /** The state now; the last one seen where a ping takes longer than {@link CHECK_TIMEOUT_MS}. */
   async check(): Promise<StorageState> {
     if (!this.#isStopped && performance.now() - this.#checkedAtMs >= FRESH_MS) {
       await settledWithin(this.#lookOnce(), CHECK_TIMEOUT_MS);

@@ -31,7 +31,7 @@ function traceListing(listing: OrderListing, spans: Spans, facts: SpanFacts): Or
 interface BatchTracing {
   readonly spans: Spans;
   readonly facts: SpanFacts;
-  /** That of the call which lists, whoever asks for the batches. */
+  /** That of the call which lists, also where another one reads the batches. */
   readonly context: Context;
 }
 

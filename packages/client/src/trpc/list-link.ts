@@ -25,7 +25,7 @@ export function createListLink(connection: Connection): TRPCLink<AppRouter> {
         const fetch = createTrpcFetch(connection, { gate, onStream });
         const explain = (error: unknown): unknown => {
           if (op.signal?.aborted) return op.signal.reason;
-          // tRPC's own words for a stream that ends too early, which nobody could tell from other faults.
+          // tRPC's own message for a truncated stream does not distinguish it from other faults.
           const brokenOff = petstoreErrorOf(error) === undefined ? response?.createBrokenOffError(error) : undefined;
           return TRPCClientError.from((brokenOff ?? error) as Error); // whatever else was thrown
         };

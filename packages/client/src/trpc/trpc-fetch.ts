@@ -20,7 +20,7 @@ interface TrpcFetchOptions {
   readonly isFree?: boolean;
   /** For streamed responses: lets chunks be read only while the caller waits for one. @default always */
   readonly gate?: PullGate;
-  /** Told of the response when its stream begins. */
+  /** Called with the response when its stream begins. */
   readonly onStream?: (response: ServiceResponse) => void;
 }
 

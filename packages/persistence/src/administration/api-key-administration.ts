@@ -35,7 +35,7 @@ export interface KeyRotation {
 
 /**
  * What operators do with keys. The text of a key never comes here, only its hash. Each change is recorded with its actor,
- * the service unless told.
+ * by default the service.
  */
 export interface ApiKeyAdministration {
   createKey(key: NewApiKey, secretHash: Uint8Array, actor?: Actor): Promise<ApiKey>;

@@ -12,7 +12,7 @@ export interface BanEvent {
   readonly keyId: ApiKeyId;
 }
 
-/** Who changed what: orders, as their events tell it, and keys. */
+/** Who changed what: orders, taken from their events, and keys. */
 export interface AuditTrail {
   /** @throws StorageUnavailableError */
   recordBan(ban: BanEvent): Promise<void>;

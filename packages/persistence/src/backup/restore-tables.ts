@@ -26,14 +26,14 @@ export interface RestoreOptions {
 const LOCK_TIMEOUT_MS = 2_000;
 
 /**
- * How far ahead of the saved log new events begin. What was recorded after the backup is lost, but its ids are not given
- * again: whoever had been told of it would miss the new events of these ids.
+ * How far ahead of the saved log new events begin. Events recorded after the backup are lost, but their ids are not
+ * reused: a consumer that has seen them would miss the new events with these ids.
  */
 const LOST_EVENTS_MAX = 1_000_000_000n;
 
 /**
  * Restores a backup into a database without rows, in one transaction. It commits only after the text has come to its end,
- * so that whoever gives it can still say that it is not what was saved.
+ * so that the source can still report that the backup is damaged.
  *
  * @throws BackupError, StorageUnavailableError, SchemaError, and what the text throws; nothing is restored then
  */
@@ -74,14 +74,14 @@ async function restoreAll(client: pg.Client, header: BackupHeader, reader: Secti
   await client.query('commit');
 }
 
-/** Nobody adds a row until the transaction ends; whoever reads goes on. */
+/** No other connection can add a row until the transaction ends; reads go on. */
 async function lockTables(client: pg.Client): Promise<void> {
   await client.query(`set local lock_timeout = '${LOCK_TIMEOUT_MS}ms'`);
   try {
     await client.query(`lock table ${TABLES_TO_BE_EMPTY.join(', ')} in share row exclusive mode`);
   } catch (error) {
     if (!(error instanceof pg.DatabaseError && error.code === LOCK_NOT_AVAILABLE)) throw error;
-    throw new BackupError('somebody else is writing to the database', { cause: error });
+    throw new BackupError('another connection is writing to the database', { cause: error });
   }
 }
 

@@ -67,7 +67,7 @@ export const SAVED_TABLE_NAMES = Object.keys(SAVED_TABLES) as readonly SavedTabl
 export const LEFT_OUT = {
   idempotency_keys: 'they are remembered for a day, and calls that were made to another database are not repeated here',
   order_events_deleted: 'it is one number, which stands in the header',
-  schema_migrations: 'it tells of the database, not of what is in it; the last migration stands in the header',
+  schema_migrations: 'it describes the database, not its content; the last migration stands in the header',
 } as const satisfies Record<string, string>;
 
 /** The tables in which a database that is restored into may have no row. */

@@ -51,7 +51,7 @@ export class SectionReader {
     }
   }
 
-  /** Reads what is left, so that whoever checks the whole of it comes to its end. @returns whether there was anything */
+  /** Reads what is left, so that a checksum covers the whole text. @returns whether there was anything */
   async drain(): Promise<boolean> {
     let hasMore = this.#rest.length > 0;
     this.#rest = Buffer.alloc(0);

@@ -17,7 +17,7 @@ export interface ImportTarget<Value> {
   readonly idOf: (value: Value) => bigint;
   /** Keeps apart from the import whatever else brings ids. */
   readonly reserveIds: (client: pg.Client) => IdReservation;
-  /** Begins to record what is imported in the log of events; left out where none tells of it. */
+  /** Begins to record the import in the log of events; left out for what has no events. */
   readonly beginEvents?: (client: pg.Client) => Promise<ImportedEvents>;
   /** As COPY reads it, with its line end. */
   readonly rowOf: (value: Value) => string;

@@ -20,8 +20,8 @@ const RECORD = recordEvents(`orders join ${TABLE} using (id)`, {
 export const ADD_INSERTED = `insert into ${TABLE} select id from inserted`;
 
 /**
- * Records the orders of an import in the log of events. The last statement of the transaction does so, because whoever
- * follows the log waits behind an event that is written and not committed.
+ * Records the orders of an import in the log of events. The last statement of the transaction does so, because readers
+ * of the log wait for every event that is written and not committed.
  */
 export class ImportedEvents {
   readonly #client: pg.Client;

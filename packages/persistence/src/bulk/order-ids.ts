@@ -12,7 +12,7 @@ const GENERATOR_LOCK = '8099007544119226982';
 /** Waits until no other import or generation of orders is under way; then the generator is this transaction's to move. */
 export const LOCK_GENERATOR = `select pg_advisory_xact_lock(${GENERATOR_LOCK})`;
 
-/** The generator does not follow ids from here on, which JavaScript cannot tell apart as numbers. */
+/** The generator does not follow ids from here on, which are not exact as JavaScript numbers. */
 const UNUSUAL_ID = 2n ** 53n;
 
 /**

@@ -1,5 +1,5 @@
 import type { OrderEvent, OrderEventId, OrderEventType } from '@petstore/domain';
-import { type OrderRow, orderOfRow, parseTime, TOLD_ORDER_COLUMNS } from '../statements/order-rows.ts';
+import { type OrderRow, orderOfRow, parseTime, REFERRED_ORDER_COLUMNS } from '../statements/order-rows.ts';
 import { prepareStatement, type QuerySender, runStatement } from '../statements/pipelined-query.ts';
 
 /** How many events are read at a time. */
@@ -10,11 +10,11 @@ type EventRow = readonly [id: string, type: OrderEventType, at: string, ...Order
 /** A row without an event says only up to where the log was deleted. */
 type PageRow = readonly [deletedThrough: string, ...EventRow] | readonly [deletedThrough: string, id: null];
 
-/** One snapshot: whoever finds that nothing behind a position was deleted has all that is behind it. */
+/** One snapshot: a page after which nothing was deleted is complete. */
 const READ = prepareStatement<PageRow>(
   'read-order-events',
   `select through_id, event.* from order_events_deleted left join lateral (
-     select id, type, at, ${TOLD_ORDER_COLUMNS} from order_events where id > $1 and id <= $2
+     select id, type, at, ${REFERRED_ORDER_COLUMNS} from order_events where id > $1 and id <= $2
      order by id limit ${EVENT_PAGE_MAX}
    ) event on true order by event.id`,
 );

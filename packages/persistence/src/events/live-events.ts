@@ -11,7 +11,7 @@ import { storageUnavailable } from '../storage-error.ts';
 import { findLatestEvent } from './event-pages.ts';
 import { EventWalk } from './event-walk.ts';
 
-/** How often the log is read while nobody says that there is something new, in milliseconds. */
+/** How often the log is read without a notification, in milliseconds. */
 const POLL_MS = 100;
 
 /** How long one who begins to follow waits for transactions that are writing events, in milliseconds. */
@@ -23,7 +23,7 @@ const RETRY_MS = 500;
 /** How many events are kept for those who are a little behind. */
 const RECENT_MAX = 4_096;
 
-/** Told that the reader has read more, or of an error after which following begins anew, if at all. */
+/** Called when the reader has read more, or with an error that ends the reading. */
 export type OnNews = (error?: unknown) => void;
 
 /** Where the reader stands, and what it has read last. */
@@ -72,10 +72,10 @@ export class LiveEvents {
   }
 
   /**
-   * Begins to read where nobody has yet. The caller leaves at its end.
+   * Starts the reader for the first follower. The caller leaves at its end.
    *
-   * @throws StorageUnavailableError where it cannot begin, or not soon, because somebody writes events and does not
-   * commit; the signal's reason
+   * @throws StorageUnavailableError where it cannot begin, or not soon, because a transaction that writes events stays
+   * open; the signal's reason
    */
   async join(onNews: OnNews, signal: AbortSignal): Promise<void> {
     this.#followers.add(onNews);
@@ -112,7 +112,7 @@ export class LiveEvents {
     this.#call?.();
   }
 
-  /** Ends whoever still follows. */
+  /** Ends all followers. */
   close(): void {
     this.#fail(storageUnavailable('closed'));
   }

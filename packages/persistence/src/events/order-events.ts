@@ -4,7 +4,7 @@ import { deleteExpired } from './expired-events.ts';
 import { Follower } from './follower.ts';
 import { LiveEvents } from './live-events.ts';
 
-/** Told what goes on, to be counted. Must be cheap and never throw. */
+/** Counts what the log delivers. Must be cheap and never throw. */
 export interface OrderEventObserver {
   /** Called with what was read, once for all followers. */
   onRead(events: readonly OrderEvent[]): void;
@@ -30,7 +30,7 @@ export interface OrderEventStore extends OrderEventLog {
    * @throws StorageUnavailableError, and the signal's reason
    */
   deleteExpired(before: Date, now: Date, signal: AbortSignal): Promise<number>;
-  /** Ends whoever still follows. */
+  /** Ends all followers. */
   close(): void;
 }
 

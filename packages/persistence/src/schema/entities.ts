@@ -20,7 +20,7 @@ import {
 } from '@petstore/domain';
 
 // MikroORM's picture of the tables, constraints included: they refuse every row that the domain's types cannot express,
-// whoever writes it. The migrations make the tables; a test holds the two against each other.
+// from any program. The migrations make the tables; a test holds the two against each other.
 
 /** Milliseconds are all that a JavaScript date and the wire format hold, so they are all that is stored. */
 const time = () => p.datetime(3);

@@ -27,8 +27,8 @@ const ADVISORY_LOCK = '8099007544119226981';
 const TURN_POLL_MS = 100;
 
 /**
- * How long a migration waits for a lock on a table. Whoever uses the table waits behind it, so it is short, and others
- * have their turn before it tries again.
+ * How long a migration waits for a lock on a table. Other statements on the table queue behind it, so it is short, and
+ * they have their turn before it tries again.
  */
 const LOCK_TIMEOUT_MS = 300;
 const LOCK_PAUSE_MS = 1_000;

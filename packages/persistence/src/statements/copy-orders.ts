@@ -202,7 +202,7 @@ class OrderCopy<Batch> extends PipelinedQuery {
     try {
       this.#sink.addLine(chunk, 0);
     } catch (error) {
-      // Nobody else would catch it: this is called when something is read from the socket.
+      // Called by the socket's reader, so nothing above would catch it.
       this.#failure ??= toStorageError(error);
     }
     if (++this.#count === this.#request.limit) this.#lastId = chunk.toString('latin1', 0, chunk.indexOf(TAB));

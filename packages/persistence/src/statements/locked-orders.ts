@@ -28,7 +28,7 @@ interface LockedOrder {
   isHeld: boolean;
 }
 
-/** Those of some orders that nobody holds locked, or that are gone. It waits for none. */
+/** Those of some orders that are not locked, or that are gone. It waits for none. */
 const LOOK = prepareStatement<readonly [id: string]>(
   'look-for-unlocked-orders',
   `with free as materialized (select id from orders where id = any($1::bigint[]) for no key update skip locked)

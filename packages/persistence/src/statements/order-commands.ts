@@ -83,7 +83,7 @@ export class OrderCommands {
   readonly #queues = new Map<OrderId, QueuedCommand[]>();
   #batches: Batch[] = [];
 
-  /** @param onRecorded told how many events were recorded */
+  /** @param onRecorded called with the number of events recorded */
   constructor(writes: QuerySender, onRecorded: (count: number) => void) {
     this.#writes = writes;
     this.#onRecorded = onRecorded;

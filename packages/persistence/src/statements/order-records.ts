@@ -1,5 +1,5 @@
 import { IDEMPOTENCY_KEY_TTL_MS, type OrderEventType } from '@petstore/domain';
-import { ORDER_COLUMNS, TOLD_ORDER_COLUMNS } from './order-rows.ts';
+import { ORDER_COLUMNS, REFERRED_ORDER_COLUMNS } from './order-rows.ts';
 import { type PreparedStatement, prepareStatement, type StatementValue } from './pipelined-query.ts';
 
 // Parts of the statements that change orders: what they write besides, and what they do for a call that may be made twice.
@@ -14,7 +14,7 @@ interface EventOrigin {
 
 /** Writes an event for each row of `from`, an order as it is after its change. */
 export const recordEvents = (from: string, { type, at, actor, requestId }: EventOrigin): string =>
-  `insert into order_events (type, at, actor, request_id, ${TOLD_ORDER_COLUMNS})
+  `insert into order_events (type, at, actor, request_id, ${REFERRED_ORDER_COLUMNS})
    select '${type}', ${at}, ${actor}, ${requestId}, ${ORDER_COLUMNS} from ${from}`;
 
 /**
@@ -37,7 +37,7 @@ export const rememberCalls = (
   from: string,
   { actor, idempotencyKey, call, at }: Readonly<Record<'actor' | 'idempotencyKey' | 'call' | 'at', string>>,
 ): string =>
-  `insert into idempotency_keys (actor, idempotency_key, call, remembered_at, ${TOLD_ORDER_COLUMNS})
+  `insert into idempotency_keys (actor, idempotency_key, call, remembered_at, ${REFERRED_ORDER_COLUMNS})
    select ${actor}, ${idempotencyKey}, ${call}, ${at}, ${ORDER_COLUMNS} from ${from}`;
 
 /** Makes room for a key that is used again after it was forgotten. Parameters: actor, key, and until when it was used. */

@@ -20,8 +20,8 @@ export const ORDER_COLUMNS = Object.values(COLUMN_OF_FIELD).join(', ');
 /** What there is of an order besides its id: the same columns in every table that holds orders. */
 export const FACT_COLUMNS = Object.values(COLUMN_OF_FIELD).slice(1).join(', ');
 
-/** The columns of a whole order in a table that tells of orders, in the order of {@link OrderRow}. */
-export const TOLD_ORDER_COLUMNS = `order_id, ${FACT_COLUMNS}`;
+/** The columns of a whole order in a table that refers to orders by `order_id`, in the order of {@link OrderRow}. */
+export const REFERRED_ORDER_COLUMNS = `order_id, ${FACT_COLUMNS}`;
 
 export type OrderRow = readonly [
   id: string,

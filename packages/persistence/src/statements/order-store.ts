@@ -27,7 +27,7 @@ const FIND = prepareStatement<OrderRow>('find-order', `select ${ORDER_COLUMNS} f
 
 interface OrderStoreOptions {
   readonly replica: Replica | undefined;
-  /** Told how many events were recorded. */
+  /** Called with the number of events recorded. */
   readonly onRecorded: (count: number) => void;
 }
 

@@ -21,8 +21,8 @@ export const COMMAND_SESSION: SessionSettings = {
 };
 
 /**
- * `kept` is an order that the statement had locked and did not change all the same: a trigger forbade it, or somebody
- * else changed it a moment before. `seen` is any other that it did not change. The rest concern calls with a key.
+ * `kept` is an order that the statement had locked and did not change all the same: a trigger forbade it, or another
+ * transaction changed it a moment before. `seen` is any other that it did not change. The rest concern calls with a key.
  */
 type TransitionOutcome = 'changed' | 'kept' | 'seen' | KeyOutcome;
 

@@ -14,7 +14,7 @@ const LOOK_INTERVAL_MS = 100;
 /** A connection that has been silent for so long gets no statement that another one can take. */
 const STALLED_MS = 1_000;
 
-/** Nobody is given up while results come in: those statements wait behind many, and not for a server that hangs. */
+/** No statement is given up while results come in: it waits behind others then, and not for a server that hangs. */
 const QUIET_MS = 300;
 
 /** How much longer than for the server's own limit a caller waits, and then how much longer a connection is kept. */
@@ -54,7 +54,7 @@ class Slot {
     return this.#underWay.size;
   }
 
-  /** Whether it still owes what was given up. More statements behind that would be carried out late, and for nobody. */
+  /** Whether results of abandoned statements are outstanding. Later ones would run after their callers gave up, too. */
   get isClogged(): boolean {
     return this.#givenUpCount > 0;
   }
@@ -76,7 +76,7 @@ class Slot {
     if (this.#underWay.delete(query) && query.isGivenUp) this.#givenUpCount--;
   }
 
-  /** @param isLate is told which of the queries is the first, which the server works on */
+  /** @param isLate `isFirst` marks the query that the server is working on */
   giveUp(error: Error, isLate: (query: PipelinedQuery, isFirst: boolean) => boolean): void {
     let isFirst = true;
     for (const query of this.#underWay) {

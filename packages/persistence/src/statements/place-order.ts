@@ -9,7 +9,7 @@ import {
   recordEvents,
   rememberCalls,
 } from './order-records.ts';
-import { FACT_COLUMNS, ORDER_COLUMNS, type OrderRow, orderOfRow, TOLD_ORDER_COLUMNS } from './order-rows.ts';
+import { FACT_COLUMNS, ORDER_COLUMNS, type OrderRow, orderOfRow, REFERRED_ORDER_COLUMNS } from './order-rows.ts';
 import { prepareStatement, type QuerySender, runStatement, type StatementValue } from './pipelined-query.ts';
 
 const COLUMNS = 'pet_id, quantity, ship_date, status, complete, placed_at';
@@ -33,7 +33,7 @@ const PLACE = prepareStatement<PlacementRow>(
 const PLACE_ONCE = prepareStatement<PlacementRow>(
   'place-order-once',
   `with used as materialized (
-     select ${keyOutcome('$8', '$9')} as outcome, ${TOLD_ORDER_COLUMNS} from idempotency_keys
+     select ${keyOutcome('$8', '$9')} as outcome, ${REFERRED_ORDER_COLUMNS} from idempotency_keys
      where actor = $5 and idempotency_key = $7
    ), placed as (
      insert into orders (${COLUMNS}) select ${VALUES} where not exists (select from used)
@@ -59,7 +59,7 @@ const CONFLICTS_MAX = 5;
 
 export interface PlacementOptions {
   readonly origin: ChangeOrigin;
-  /** Told how many events were recorded. */
+  /** Called with the number of events recorded. */
   readonly onRecorded: (count: number) => void;
 }
 

@@ -59,7 +59,7 @@ const FIRST_STATE: ReplicaState = { readFrom: 'primary', problem: 'it has not be
 
 /**
  * Reads long lists and searches from a standby of the primary, where it has replayed all that was committed when they
- * began. Whatever keeps it from that, the caller is told to read from the primary: no read fails because of a replica.
+ * began. Where it cannot, the caller reads from the primary: no read fails because of a replica.
  */
 export class Replica {
   readonly #options: ReplicaOptions;

@@ -82,7 +82,7 @@ export interface Refusal {
  *
  * A refusal counts until the time at which it asks to come back, less 2 s, and for a minute at most. A caller that
  * obeys has at most one that counts. So no number of obedient callers up to `refusalsMax` is ever banned, however they
- * begin, pause and lag; and a stream with no more than that cannot be told from so many obedient callers.
+ * begin, pause and lag; and a stream with no more than that is indistinguishable from so many obedient callers.
  */
 export function refuse(penalty: Penalty, refusal: Refusal): { penalty: Penalty; retryAtMs: number; isNewBan: boolean } {
   const { atMs, nowMs, refusalsMax } = refusal;

@@ -43,7 +43,7 @@ const GUIDES: readonly Pick<Guide, 'path' | 'source' | 'summary'>[] = [
   {
     path: `${REFERENCE_PATH}/follow-orders`,
     source: 'guides/follow-orders.md',
-    summary: 'For internal TypeScript services: to be told of every change of an order, in place of asking.',
+    summary: 'For internal TypeScript services: to receive every change of an order, in place of polling.',
   },
   {
     path: `${REFERENCE_PATH}/authentication`,

@@ -7,7 +7,7 @@ export const POLICY = Object.entries({
   'script-src': "'self'",
   'style-src': "'self'",
   'img-src': "'self'",
-  // The console; and whoever checks a guide from within, as Lighthouse does when it reads robots.txt.
+  // For the console, and for tools that run inside a page, as Lighthouse does when it reads robots.txt.
   'connect-src': "'self'",
   'base-uri': "'none'",
   'form-action': "'none'",

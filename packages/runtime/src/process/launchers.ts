@@ -49,7 +49,7 @@ function findLaunchers(): readonly number[] {
   return launchers.slice(0, first + 1).map((launcher) => launcher.pid);
 }
 
-/** @returns `undefined` where there is none, or the system does not tell */
+/** @returns `undefined` where there is none, or the system does not reveal it */
 function findProcess(pid: number): Process | undefined {
   try {
     const [parentPid = '', command = ''] =

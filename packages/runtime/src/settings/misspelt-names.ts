@@ -7,8 +7,8 @@ const lettersOff = (name: string): number => (name.length < 6 ? 0 : name.length 
 const OF_A_SERVICE = /_(?:PORT|SERVICE_HOST|SERVICE_PORT)(?:_|$)/;
 
 /**
- * Finds variables that are set, and whose names differ from one of ours by a letter or two: nobody reads them, and what
- * was meant has its default.
+ * Finds variables that are set, and whose names differ from one of ours by a letter or two: they have no effect, and the
+ * variable that was meant has its default.
  *
  * @param names those that there are
  * @returns a sentence for each

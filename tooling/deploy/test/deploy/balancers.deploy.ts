@@ -90,7 +90,7 @@ describe.each(BALANCERS)('through %s', (name) => {
   const url = () => urls.get(name) ?? '';
   const bearer = (text = key) => ({ authorization: `Bearer ${text}` });
 
-  test('HTTP/2 and TLS are spoken, a long list arrives whole, and browsers are told to come by TLS again', () => {
+  test('HTTP/2 and TLS are spoken, a long list arrives whole, and HSTS has browsers use TLS from then on', () => {
     const secure = ['--http2', '--cacert', join(temporary.path, 'ca.pem')];
     execFileSync('sh', ['-c', 'cat > "$1"', 'sh', join(temporary.path, 'ca.pem')], { input: SELF_SIGNED.cert });
     const authorization = `Authorization: Bearer ${key}`;
@@ -104,7 +104,7 @@ describe.each(BALANCERS)('through %s', (name) => {
     expect(headers['content-encoding']).toBeUndefined();
   });
 
-  test('tRPC calls, lists and subscriptions work; an event is told within a second', async () => {
+  test('tRPC calls, lists and subscriptions work; an event arrives within a second', async () => {
     const client = createPetstoreClient({ baseUrl: url(), apiKey: key, maxRetries: 0 });
     let count = 0;
     for await (const batch of await client.orders.list.query()) count += batch.length;

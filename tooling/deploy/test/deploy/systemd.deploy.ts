@@ -31,7 +31,7 @@ function verify(change: (text: string) => string = (text) => text): string {
 
 const read = (name: string) => readFileSync(join(UNITS, name), 'utf8');
 
-/** The status of a request on a connection of its own, or `undefined` where nobody listens. */
+/** The status of a request on a connection of its own, or `undefined` where no process listens. */
 async function statusOf(port: number, path: string): Promise<number | undefined> {
   try {
     const [response] = await once(get({ port, path, agent: false }), 'response');

@@ -80,7 +80,7 @@ export class Image implements Disposable {
     mkdirSync(join(this.#root, 'proc'), { recursive: true });
     for (const [to, from] of Object.entries(this.stage.copies)) {
       const source = sources[from];
-      if (source === undefined) throw new Error(`The Dockerfile copies ${from}, and nobody said here what that is.`);
+      if (source === undefined) throw new Error(`The Dockerfile copies ${from}, for which this test names no source.`);
       this.#mount(source, to, from === '/workspace/dist/petstore');
     }
     for (const [, library = ''] of linked) this.#mount(library, library);

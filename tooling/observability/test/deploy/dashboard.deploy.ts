@@ -13,7 +13,7 @@ import { startPrometheus, type TestPrometheus } from './support/prometheus.ts';
 import { promtool } from './support/promtool.ts';
 import { startTraffic } from './support/traffic.ts';
 
-/** What docs/operations.md tells to put into prometheus.yml, with other targets. */
+/** The prometheus.yml of docs/operations.md, with other targets. */
 function documentedConfig(target: string): string {
   const document = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
   const [, block = ''] = /```yaml\n(scrape_configs:\n[\s\S]*?)```/.exec(document) ?? [];

@@ -2,7 +2,7 @@ import { SchemaChange } from '../schema-change.ts';
 
 /**
  * Orders, the pet catalogue, and API keys with their secrets. The constraints refuse every row that the domain's types
- * cannot express, whoever writes it.
+ * cannot express, from any program.
  */
 export class InitialSchema extends SchemaChange {
   override readonly oldestRelease = '0001-initial-schema';

@@ -15,7 +15,7 @@ const DESCRIPTIONS = {
   'all servers killed': page('PetstoreDown', 'both servers were killed'),
   'PostgreSQL frozen': page('PetstorePostgresDown', 'PostgreSQL was stopped by SIGSTOP'),
   'PostgreSQL killed': page('PetstorePostgresDown', 'PostgreSQL was killed'),
-  'PostgreSQL read-only': page('PetstoreNotReady', 'somebody has made the database read-only'),
+  'PostgreSQL read-only': page('PetstoreNotReady', 'the database was made read-only'),
   'too many lists': page('PetstoreOverloaded', 'more than 200 lists whose readers take nothing'),
   'table locked': page('PetstorePostgresSlow', 'a transaction holds the table of orders locked'),
   'column renamed': page('PetstoreErrorBudgetBurn', 'a column of pets was renamed; one request in 20 looks up a pet'),
@@ -37,7 +37,7 @@ const DESCRIPTIONS = {
   'forged keys': ticket('PetstoreInvalidKeys', 'an address tries keys'),
   'sunset in ten days': ticket('PetstoreSunsetNear', 'a deprecated operation is used ten days before its end'),
   'Redis killed': ticket('PetstoreLimitsDegraded', 'Redis was killed'),
-  'Redis blocked': ticket('PetstoreRedisSlow', 'somebody runs commands in Redis that take 60 ms each'),
+  'Redis blocked': ticket('PetstoreRedisSlow', 'a client runs commands in Redis that take 60 ms each'),
   'transaction open': ticket('PetstoreEventsLate', 'a transaction that has recorded an event stays open'),
   'replica killed': ticket('PetstoreReplicaDown', 'the replica was killed'),
 } as const satisfies Readonly<Record<string, FaultDescription>>;

@@ -61,7 +61,7 @@ export async function recordFaultsOfProcesses(book: FaultBook): Promise<void> {
   await ending.server.stop();
 }
 
-/** A client that follows orders, and a transaction that keeps it from being told of them. */
+/** A client that follows orders, and a transaction that holds its events back. */
 async function followEvents(
   book: FaultBook,
   { watched, healthy, databaseUrl }: { watched: WatchedServer; healthy: Observed; databaseUrl: string },
@@ -81,7 +81,7 @@ async function followEvents(
     `insert into order_events (type, at, actor, order_id, pet_id, quantity, status, complete, placed_at)
      values ('order.imported', now(), 'operator:ann', 77, 7, 1, 'pending', false, now())`,
   );
-  await client.orders.place.mutate({ petId: 7n, quantity: 1 }); // is told behind the one that is not committed
+  await client.orders.place.mutate({ petId: 7n, quantity: 1 }); // delivered after the one that is not committed
   const lag = 'petstore_order_event_lag_seconds';
   await vi.waitUntil(async () => (await watched.read(lag)) > 0, PATIENTLY);
   book.add('transaction open', { healthy, faulty: await watched.observe({ ms: 2_000 }), growing: [lag] });

@@ -76,7 +76,7 @@ export class FaultBook {
     return { timelines: this.#health, whole: { from: 0, to: HEALTHY_MINUTES } };
   }
 
-  /** Runs the commands of a page of the runbook as somebody does who was called. */
+  /** Runs the commands of a page of the runbook as an operator on call would. */
   async follow(page: string, surroundings: Surroundings): Promise<void> {
     const document = `docs/runbook/${page}.md`;
     this.#followed.set(document, await followRunbook(document, surroundings));

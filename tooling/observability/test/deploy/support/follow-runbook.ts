@@ -29,7 +29,7 @@ const leavingOut = (text: string): string =>
     .replaceAll(/[ \t]+/g, ' ')
     .replaceAll(/ $/gm, '');
 
-/** Runs the commands of a page of the runbook as somebody does who was called. @returns all of them, in order */
+/** Runs the commands of a page of the runbook as an operator on call would. @returns all of them, in order */
 export async function followRunbook(page: string, surroundings: Surroundings): Promise<readonly FollowedStep[]> {
   const { watched, environment, names } = surroundings;
   await using reader = new Reader({

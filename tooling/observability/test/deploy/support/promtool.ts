@@ -52,7 +52,7 @@ export interface Judgement {
 }
 
 /**
- * Has promtool evaluate the rules once a minute. It is told to expect nothing, and says what it meets instead.
+ * Has promtool evaluate the rules once a minute. It expects no alert, and reports those that are raised instead.
  *
  * @param wanted the alert whose texts are wanted. @default none
  * @param stored what Prometheus makes of series when it stores them. @default what Prometheus 2 does: nothing
