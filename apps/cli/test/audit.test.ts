@@ -38,7 +38,7 @@ async function getBanned(id: Parameters<typeof apiKeySubject>[0], redisUrl: stri
 }
 
 describe('audit', () => {
-  test('tells each change of a key, newest first, of which nothing is secret', async () => {
+  test('lists each change of a key, newest first, and nothing secret', async () => {
     const { id, key } = await createKey('--name', 'till 3');
     await commandLine.json(['keys', 'set-plan', id, '--plan', 'pro', '--as', 'Ada Lovelace']);
     const rotated = expectKey(await commandLine.json(['keys', 'rotate', id]));
@@ -74,7 +74,7 @@ describe('audit', () => {
     expect(await actionsOf('--key', 'NoSuchId')).toEqual([]);
   });
 
-  test('tells each transition of an order, with the key and the request', async () => {
+  test('lists each transition of an order, with the key and the request', async () => {
     const { orders } = commandLine.persistence;
     const { id: keyId } = await createKey('--internal');
     const now = new Date();
@@ -93,7 +93,7 @@ describe('audit', () => {
     expect(await audit('--key', keyId, '--limit', '1')).toEqual(expected.slice(0, 1));
   });
 
-  test('tells who imported and generated orders, their ids in all digits', async () => {
+  test('names who imported and generated orders, their ids in all digits', async () => {
     const line = (id: bigint) => `{"id":${id},"petId":1,"quantity":1,"complete":false}\n`;
     const stdin = line(9_223_372_036_854_775_807n) + line(-5n);
     await commandLine.json(['orders', 'import', '-', '--as', 'ada'], { stdin });
@@ -105,7 +105,7 @@ describe('audit', () => {
     expect(await actionsOf('--limit', '1')).toEqual([`order.imported ${ME}`]);
   });
 
-  test('begins where it is told to', async () => {
+  test('begins at --since', async () => {
     await commandLine.persistence.orders.importOrders(
       (async function* () {
         for (const [index, day] of ['01', '02', '03'].entries()) {
@@ -123,7 +123,7 @@ describe('audit', () => {
     expect(await ordersSince('1h')).toEqual([]);
   });
 
-  test('tells who lifted a ban, if there was one', async () => {
+  test('names who lifted a ban, if there was one', async () => {
     await using redis = await createTestRedis();
     const options = { environment: { REDIS_URL: redis.url } };
     const { id } = await createKey();

@@ -101,7 +101,7 @@ describe('what was saved is restored, every key still valid', () => {
     expect([code, JSON.parse(stderr)]).toEqual([0, COUNTS]);
   });
 
-  test('and a person is told so', async () => {
+  test('and the output for people says so', async () => {
     const path = pathOf('shop.backup');
     const counts = '5 orders, 2 pets, 2 keys and 5 events';
     expect(await source.run(['backup', path])).toEqual({ code: 0, stdout: `${counts} saved to ${path}\n`, stderr: '' });
@@ -279,7 +279,7 @@ describe('standard output', () => {
     expect(terminal.read()).toBeNull();
   });
 
-  test('that nobody reads to the end is no backup', async () => {
+  test('that is closed before the end makes the backup fail', async () => {
     await query(
       source.url,
       `insert into pets (id, name) select i, sha512(i::text::bytea)::text from generate_series(100, 20000) i`,

@@ -84,7 +84,7 @@ describe('a command that is interrupted says in one line what became of it:', ()
     expect(await command.interrupt()).toEqual(interrupted('Nothing was imported.'));
   });
 
-  test('an import from a pipe to which nobody writes', async () => {
+  test('an import from a pipe without a writer', async () => {
     execFileSync('mkfifo', [pathOf('pipe')]);
     const command = new RunningCommand('orders', 'import', pathOf('pipe'));
     await using _writer = await open(pathOf('pipe'), 'w');

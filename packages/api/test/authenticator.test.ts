@@ -176,7 +176,7 @@ describe('a temporary plan', () => {
 });
 
 describe('a revocation', () => {
-  test('holds within 5 seconds when nobody tells of it', async () => {
+  test('holds within 5 seconds without a notification', async () => {
     await using fixture = await openTestAuthenticator();
     const { id, text } = await fixture.createKey();
     await fixture.authenticator.authenticate(`Bearer ${text}`);
@@ -185,7 +185,7 @@ describe('a revocation', () => {
     expect(await fixture.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
   });
 
-  test('holds from the next request on when it is told, and no other key is forgotten', async () => {
+  test('holds from the next request on after a notification, and no other key is forgotten', async () => {
     await using fixture = await openTestAuthenticator();
     const { id, text } = await fixture.createKey();
     const other = await fixture.createKey();
@@ -209,7 +209,7 @@ describe('a revocation', () => {
 });
 
 describe('the last use of a key', () => {
-  test('is written at most once a minute, and nobody waits for it', async () => {
+  test('is written at most once a minute, and no request waits for it', async () => {
     await using fixture = await openTestAuthenticator();
     const { id, text } = await fixture.createKey();
     const lastUse = async () => (await fixture.persistence.keyAdministration.findKey(id))?.lastUsedAt;
@@ -249,7 +249,7 @@ describe('while PostgreSQL is away', () => {
     clock.advance(5_000);
     expect(await authenticator.authenticate(header)).toMatchObject({ type: 'authenticated' });
     await expect(authenticator.authenticate(`Bearer ${other.text}`)).rejects.toBeInstanceOf(StorageUnavailableError);
-    // From here on nobody waits: the store is asked once a second, beside the requests.
+    // From here on no request waits: the store is asked once a second, beside the requests.
     const lookUpsBefore = fixture.lookUps.length;
     for (let i = 0; i < 100; i++) {
       expect(authenticator.authenticate(header)).toMatchObject({ type: 'authenticated' });

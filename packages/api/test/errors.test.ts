@@ -24,7 +24,7 @@ describe('an answer over REST', () => {
     }
   });
 
-  test('tells what an error says beyond the catalogue', () => {
+  test('has the message of an error that differs from the catalogue', () => {
     const { body } = toErrorResponse(new ApiError('invalid_request', 'orderId: no.'));
     expect(JSON.parse(body)).toStrictEqual({ code: 'invalid_request', message: 'orderId: no.', status: 400 });
   });
@@ -60,7 +60,7 @@ describe('whatever is thrown', () => {
     expect(body).not.toContain('secret');
   });
 
-  test('is told to the operator as it was thrown', () => {
+  test('is reported to the operator as it was thrown', () => {
     const cause = new Error('select');
     expect(failureOf(cause)).toEqual({ severity: 'error', cause });
     expect(failureOf(new TRPCError({ code: 'INTERNAL_SERVER_ERROR', cause }))).toEqual({ severity: 'error', cause });

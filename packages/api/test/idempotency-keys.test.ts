@@ -46,7 +46,7 @@ describe('a call that is made again with its idempotency key', () => {
     const call = { orderId: 2n ** 54n, idempotencyKey: 'mine' };
     await internal().cancel(call);
     await internal().cancel(call);
-    const other = { ...INTERNAL, keyId: 'another1' as ApiKeyId } as Principal; // nobody looks it up
+    const other = { ...INTERNAL, keyId: 'another1' as ApiKeyId } as Principal; // it is not looked up
     await expect(api.callAs(other).orders.cancel(call)).rejects.toMatchObject({
       errorCode: 'order_already_cancelled',
     });

@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => api[Symbol.asyncDispose]());
 
 describe('limits.current', () => {
-  test('tells a key where it stands in both windows, and takes nothing', async () => {
+  test('shows what a key has used of both windows, and costs nothing', async () => {
     if (EXTERNAL.type !== 'api-key') throw new Error('a key');
     const now = api.clock();
     const unused = await api.callAs(EXTERNAL).limits.current();
@@ -26,7 +26,7 @@ describe('limits.current', () => {
     }
   });
 
-  test('tells what is used although the plan was lowered below it', async () => {
+  test('shows what is used although the plan was lowered below it', async () => {
     if (EXTERNAL.type !== 'api-key') throw new Error('a key');
     const keyId = 'lowered1' as typeof EXTERNAL.keyId; // any id will do
     await api.limiter.check(apiKeySubject(keyId, limitsOfPlan({ name: 'pro' })), 100);

@@ -201,7 +201,7 @@ describe('the document', () => {
     for (const name of ALWAYS) expect(components.headers).toHaveProperty([name, 'required'], true);
   });
 
-  test('refers to nothing that is not there, and has nothing that nobody refers to', () => {
+  test('has every component that it refers to, and no unused one', () => {
     const referred = JSON.stringify(committed).matchAll(/#\/components\/(\w+)\/([\w-]+)/g);
     const used = new Set(Array.from(referred, ([, section = '', name = '']) => `${section}/${name}`));
     const there = Object.entries(components).flatMap(([section, values]) =>
@@ -219,7 +219,7 @@ describe('the document', () => {
       if (status === '200') continue;
       for (const [code, { value }] of Object.entries(examples)) {
         const { message, status: own } = ERROR_CATALOGUE[code as ErrorCode]; // else it has no message to compare
-        // What a wrong input is told depends on the operation; see below.
+        // The message for a wrong input depends on the operation; see below.
         expect(value).toEqual({
           code,
           message: code === 'invalid_request' ? expect.any(String) : message,
@@ -237,7 +237,7 @@ describe('the document', () => {
     ({ version, reservedCodes = [] }) => {
       // As the generator writes it.
       const document = plain(openApiDocument({ version, servers: [] })) as ReadDocument & ReadErrors;
-      const told = responsesOf(document)
+      const shown = responsesOf(document)
         .filter(({ status }) => status >= '400')
         .flatMap(({ response }) => Object.keys(response.content['application/json'].examples));
       const { properties, examples = [] } = document.components.schemas.Error;
@@ -248,8 +248,8 @@ describe('the document', () => {
         }),
       );
       const reserved = examples.map(({ code }) => code);
-      expect(reserved.filter((code) => told.includes(code))).toEqual([]);
-      expect([...properties.code.enum].sort()).toEqual([...new Set([...told, ...reserved])].sort());
+      expect(reserved.filter((code) => shown.includes(code))).toEqual([]);
+      expect([...properties.code.enum].sort()).toEqual([...new Set([...shown, ...reserved])].sort());
     },
   );
 
@@ -309,7 +309,7 @@ describe('the document', () => {
     expect(JSON.stringify(committed)).not.toContain('x-stability');
   });
 
-  test('tells when a deprecated operation ends: what is committed, or what the installation says', () => {
+  test('shows when a deprecated operation ends: by default as committed, else as the installation sets it', () => {
     const shown = (document: object) => extensionsOf(operationsOf(document)['getPetById']);
     const sunset = (date: string) => ({
       'x-sunset': date,

@@ -54,7 +54,7 @@ describe('over tRPC', () => {
     expect(second).toEqual({ orders: ORDERS.slice(3) });
   });
 
-  test('100 orders are a page unless told', async () => {
+  test('a page has 100 orders by default', async () => {
     const findOrders = vi.spyOn(api.services.orders, 'findOrders');
     await list();
     expect(findOrders).toHaveBeenCalledExactlyOnceWith({ filter: {}, limit: 100 });

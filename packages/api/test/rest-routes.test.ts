@@ -280,10 +280,10 @@ describe("our way of calling a procedure gives what tRPC's own gives", () => {
     const outcome = async (call: () => Promise<unknown>) => {
       log.length = 0;
       const [settled] = await Promise.allSettled([call()]);
-      const told = [...log];
-      if (settled.status === 'fulfilled') return { value: settled.value, told };
+      const logged = [...log];
+      if (settled.status === 'fulfilled') return { value: settled.value, logged };
       const { code, message, cause } = settled.reason;
-      return { type: settled.reason.constructor, code, message, cause: cause?.constructor, told };
+      return { type: settled.reason.constructor, code, message, cause: cause?.constructor, logged };
     };
     for (const principal of [EXTERNAL, INTERNAL]) {
       const ctx = api.contextOf(principal);

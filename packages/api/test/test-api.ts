@@ -21,7 +21,7 @@ export const IN_PROCESS: Principal = { type: 'in-process', name: 'test' };
 function principal(kind: ApiKeyKind): Principal {
   return {
     type: 'api-key',
-    keyId: 'abcd1234' as Extract<Principal, { type: 'api-key' }>['keyId'], // nobody looks it up
+    keyId: 'abcd1234' as Extract<Principal, { type: 'api-key' }>['keyId'], // it is not looked up
     kind,
     plan: { name: 'free' },
   }; // never looked up

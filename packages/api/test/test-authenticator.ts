@@ -78,5 +78,5 @@ export async function openTestAuthenticator(databaseUrl?: string): Promise<TestA
   };
 }
 
-/** A whole key, as if one of ours, that nobody has made. */
+/** A well-formed key that does not exist. */
 export const unknownKeyText = () => generateApiKeyText('live', generateApiKeyId(randomBytes), randomBytes);

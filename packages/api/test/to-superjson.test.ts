@@ -109,6 +109,6 @@ test.each([
   ['/trpc/orders.list?batch=1&input=%7B%7D', false],
   ['/trpc/orders.list?input=%7B%22json%22%3Anull%2C%22meta%22%3A%7B%22reads%22%3A%22petstore.orders.2%22%7D%7D', true],
   ['/trpc/orders.list?input=%7B%22json%22%3Anull%2C%22meta%22%3A%7B%22reads%22%3A%22petstore.orders.1%22%7D%7D', false],
-])('whoever asks for %s reads packed orders: %s', (url, reads) => {
+])('a request for %s reads packed orders: %s', (url, reads) => {
   expect(acceptsPackedOrders(url)).toBe(reads);
 });

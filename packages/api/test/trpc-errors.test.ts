@@ -148,7 +148,7 @@ describe('over tRPC', () => {
     expect(response.status).toBe(400);
   });
 
-  test('a list without a streaming link is told which link to use', async () => {
+  test('the error of a list without a streaming link names the link to use', async () => {
     const { json } = await send('/orders.list');
     expect(errorOf(json).message).toContain('httpBatchStreamLink');
     const { json: batch } = await send('/orders.list?batch=1');
@@ -163,7 +163,7 @@ describe('over tRPC', () => {
     );
   });
 
-  test('a failure of ours is bland, and told to the operator whole, once', async () => {
+  test('an internal failure is bland, and reported to the operator whole, once', async () => {
     const fault = new RangeError(`select ${SECRET}`);
     const clock = () => {
       throw fault;

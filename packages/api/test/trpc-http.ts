@@ -8,7 +8,7 @@ import { EXTERNAL, type TestApi } from './test-api.ts';
 /** The router behind tRPC's own HTTP server, without any admission before it. */
 export interface TrpcServer extends AsyncDisposable {
   readonly url: string;
-  /** What went wrong, as `onError` was told. */
+  /** The errors that `onError` received. */
   readonly errors: unknown[];
 }
 

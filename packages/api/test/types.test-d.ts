@@ -39,7 +39,7 @@ expectTypeOf<Outputs['pets']['get']>().toEqualTypeOf<Pet>();
 expectTypeOf<inferRouterError<AppRouter>['data']['errorCode']>().toEqualTypeOf<ErrorCode>();
 expectTypeOf<CommandReason>().toExtend<ErrorCode>();
 
-// Nobody is nobody.
+// Every context has a principal.
 expectTypeOf<{ services: Context['services']; requestId: string }>().not.toExtend<Context>();
 
 // A documented operation has an id.

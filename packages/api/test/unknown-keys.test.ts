@@ -21,13 +21,13 @@ describe('a key', () => {
     expect(await fixture.authenticator.authenticate(`Bearer ${text}`)).toMatchObject({ type: 'authenticated' });
   });
 
-  test('that was tried before it was made opens at once where that is told', async () => {
+  test('that was tried before it was created is accepted at once after a notification', async () => {
     await using fixture = await openTestAuthenticator();
     const id = generateApiKeyId(randomBytes);
     const text = generateApiKeyText('live', id, randomBytes);
     expect(await fixture.authenticator.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
     await fixture.persistence.keyAdministration.createKey(
-      { id, name: 'told', kind: 'external', plan: { name: 'pro' }, createdAt: fixture.clock() },
+      { id, name: 'notified', kind: 'external', plan: { name: 'pro' }, createdAt: fixture.clock() },
       hashApiKeyText(text),
     );
     fixture.authenticator.forget(id);
@@ -50,7 +50,7 @@ describe('a key', () => {
   });
 });
 
-describe('keys that nobody knows', () => {
+describe('unknown keys', () => {
   test('are looked up 512 at a time at most, and one that is known lately passes all the same', async () => {
     const answers: PromiseWithResolvers<undefined>[] = [];
     let isHung = false;
@@ -69,7 +69,7 @@ describe('keys that nobody knows', () => {
     const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError() {} });
     const lookUp = (key: string) => {
       const identity = authenticator.identify(`Bearer ${key}`);
-      if (identity.type !== 'look-up') throw new Error('nobody was to be asked');
+      if (identity.type !== 'look-up') throw new Error('the store was not to be asked');
       return identity;
     };
     expect(lookUp(text).knownPrincipal).toBeUndefined();

@@ -4,7 +4,7 @@ import { rolldown } from 'rolldown';
 import { expect, test } from 'vitest';
 import { startTestService } from './support/test-service.ts';
 
-/** What the page runs: it lists, cancels, fails and aborts, and tells in its title what came of it. */
+/** What the page runs: it lists, cancels, fails and aborts, and shows the outcome in its title. */
 const PROGRAM = `
   import { createPetstoreRestClient, ConflictError } from '${join(import.meta.dirname, '../src/rest.ts')}';
   const lines = [];

@@ -7,7 +7,7 @@ describe('the clock', () => {
     vi.useRealTimers();
   });
 
-  test('calls nobody early', async () => {
+  test('makes no call early', async () => {
     for (let i = 0; i < 200; i++) {
       const dueMs = systemClock.now() + 2.5;
       const calledMs = await new Promise<number>((resolve) => {

@@ -213,7 +213,7 @@ describe('client.orders.events', () => {
     await isFollowed(fresh, 0);
   });
 
-  test('tells who subscribes of an error', async () => {
+  test('reports an error to the subscriber', async () => {
     const { promise, resolve } = Promise.withResolvers<unknown>();
     clientOf(service, 'external').orders.events.subscribe(undefined, { onError: resolve });
     expect(errorCodeOf(await promise)).toBe('insufficient_scope');

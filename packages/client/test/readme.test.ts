@@ -59,7 +59,7 @@ describe('the README', () => {
     expect(README.match(/```ts/g)).toHaveLength(EXAMPLES.length);
   });
 
-  test.each(EXAMPLES)('tells what examples/%s prints', { timeout: 90_000 }, async (file) => {
+  test.each(EXAMPLES)('shows what examples/%s prints', { timeout: 90_000 }, async (file) => {
     const printed = blockOf(`output of examples/${file}`) ?? PRINTS[file];
     expect(await runExample(file)).toBe(printed);
   });

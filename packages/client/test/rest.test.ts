@@ -179,7 +179,7 @@ describe('cancelOrder', () => {
     });
   });
 
-  test('tells an order that has shipped from one that is not there', async () => {
+  test('distinguishes an order that has shipped from one that does not exist', async () => {
     const id = await placeOrder();
     await service.persistence.orders.applyCommand(orderId(id), 'ship', NOW, SERVICE_ORIGIN);
     expect(await failureOf(clientOf().cancelOrder({ orderId: id }))).toMatchObject({ code: 'order_already_shipped' });
@@ -213,21 +213,21 @@ describe('getPetById', () => {
 });
 
 describe('any call', () => {
-  test('without a valid key is an AuthenticationError that does not tell the key', async () => {
+  test('without a valid key is an AuthenticationError that does not contain the key', async () => {
     const failure = await failureOf(clientOf({ apiKey: 'wrong-key' }).cancelOrder({ orderId: 1n }));
     expect(failure).toBeInstanceOf(AuthenticationError);
     expect(failure).toMatchObject({ code: 'invalid_api_key', status: 401 });
     expect(JSON.stringify(failure) + String(failure)).not.toContain('wrong-key');
   });
 
-  test('that reaches nobody is a ConnectionError with its cause', async () => {
+  test('that reaches no server is a ConnectionError with its cause', async () => {
     const failure = await failureOf(clientOf({ baseUrl: 'http://127.0.0.1:1' }).cancelOrder({ orderId: 1n }));
     expect(failure).toBeInstanceOf(ConnectionError);
     expect(failure).toBeInstanceOf(PetstoreError);
     expect(failure).toMatchObject({ code: 'connection_failed', status: undefined, cause: expect.any(TypeError) });
   });
 
-  test('to a service that is away is a ServiceError that tells how long to wait', async () => {
+  test('to a service that is away is a ServiceError that says how long to wait', async () => {
     service.faults.push('unavailable');
     const failure = await failureOf(clientOf().cancelOrder({ orderId: 1n }));
     expect(failure).toBeInstanceOf(ServiceError);
@@ -270,7 +270,7 @@ describe('a client', () => {
     expect(() => createPetstoreRestClient({ ...good, ...options })).toThrow(message);
   });
 
-  test('shows its key to nobody who prints it', async () => {
+  test('does not show its key when it is printed', async () => {
     const { inspect } = await import('node:util');
     const client = createPetstoreRestClient({ baseUrl: 'http://petstore.example.com', apiKey: 'the-secret' });
     expect(inspect(client, { depth: null, showHidden: true })).not.toContain('the-secret');

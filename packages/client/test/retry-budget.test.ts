@@ -68,7 +68,7 @@ const RETRYABLE = [408, 429, 500, 502, 503, 504];
 const RUNS = Math.ceil(Number(process.env['PETSTORE_PROPERTY_RUNS'] || 250) / 2);
 
 describe('whatever the server answers, a call', () => {
-  test('stays within its budget, never comes back earlier than told, and ends', {
+  test('stays within its budget, never comes back earlier than announced, and ends', {
     timeout: 60_000 + RUNS * 1_000,
   }, async () => {
     await fc.assert(
@@ -115,7 +115,7 @@ async function playScript(script: readonly ScriptedAnswer[], name: keyof typeof 
   }
 }
 
-/** @returns from when on the client may come back, as it was told in words that it can understand */
+/** @returns from when on the client may come back, by the headers that it understands */
 function send({ status, retryAfter, body, fate }: ScriptedAnswer, response: ServerResponse, nowMs: number): number {
   const { form, seconds } = retryAfter;
   const toldMs = { seconds: seconds * 1_000, date: seconds * 1_000, nonsense: 0, none: 0 }[form];
@@ -128,7 +128,7 @@ function send({ status, retryAfter, body, fate }: ScriptedAnswer, response: Serv
     default:
   }
   response.sendDate = false;
-  // A date has no parts of seconds, and is told by the clock that the client has too.
+  // A date has no fractions of seconds, and is by the clock that the client has too.
   const date = new Date(Math.ceil(nowMs / 1_000) * 1_000 + toldMs);
   const text = { seconds: `${seconds}`, date: date.toUTCString(), nonsense: 'in a while', none: undefined }[form];
   if (text !== undefined) response.setHeader('retry-after', text);

@@ -64,7 +64,7 @@ describe('a list', () => {
   // More than the first batch.
   const orders = fc.uniqueArray(anyOrder, { selector: ({ id }) => id, minLength: 300, maxLength: 900, size: 'max' });
 
-  test('tells every client the same, exactly what is stored, over the whole range of ids and times', {
+  test('gives every client the same, exactly what is stored, over the whole range of ids and times', {
     timeout: 120_000,
   }, async () => {
     await fc.assert(
@@ -109,7 +109,7 @@ describe('a list', () => {
     }
   });
 
-  test('comes packed to whoever has the transformer, and as plain superjson to all others', async () => {
+  test('comes packed to clients with the transformer, and as plain superjson to all others', async () => {
     await using fresh = await startTestService();
     await fresh.persistence.orders.generateOrders({ count: 1_000, seed: 1, now: new Date() });
     const textOf = async (query: string) => {

@@ -98,7 +98,7 @@ describe('with the real service', () => {
     expect(service.requests).toHaveLength(2);
   });
 
-  test('a failure is told as REST would tell it', async () => {
+  test('a failure is the error that REST would throw', async () => {
     const client = clientOf({ apiKey: 'external' });
     const notFound = petstoreErrorOf(await failureOf(client.orders.cancel.mutate({ orderId: -1n })));
     expect(notFound).toBeInstanceOf(NotFoundError);
@@ -179,7 +179,7 @@ describe('with a server that', () => {
     expect(server.requests).toHaveLength(3);
   });
 
-  test("answers with somebody else's page, a call is tried again, and in the end a ServiceError", async () => {
+  test('answers with a page of its own, a call is tried again, and in the end a ServiceError', async () => {
     await using server = await startServer((response) =>
       response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad gateway</h1>'),
     );

@@ -86,7 +86,7 @@ describe('a list', () => {
     expect(await failure(client.orders.cancel.mutate({ orderId: -1n }))).toBe('order_not_found');
   });
 
-  test('that fails on its way tells so, and is never taken for the whole', async () => {
+  test('that fails on its way rejects, and is never taken for the whole', async () => {
     await using failing = await startTestService();
     await failing.persistence.orders.generateOrders({ count: 20_000, seed: 1, now: new Date() });
     const read = async () => {

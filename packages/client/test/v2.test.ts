@@ -96,13 +96,13 @@ test('a page that failed is tried again, and none is read twice', async () => {
   expect(service.requests).toHaveLength(3);
 });
 
-test('a filter that the service does not take is told', async () => {
+test('a filter that the service refuses is an InvalidRequestError that names it', async () => {
   const refused = clientOf(service.origin).listOrders({ limit: 0 }).toArray();
   await expect(refused).rejects.toThrow(InvalidRequestError);
   await expect(refused).rejects.toThrow('limit: must be a whole number from 1 to 1000.');
 });
 
-test('no state at all is told as a mistake, and does not mean every order', () => {
+test('an empty list of states is a TypeError, and does not mean every order', () => {
   service.requests.length = 0;
   expect(() => clientOf(service.origin).listOrders({ status: [] })).toThrow(
     new TypeError('status must hold at least one value; left out, it means any status'),
@@ -110,7 +110,7 @@ test('no state at all is told as a mistake, and does not mean every order', () =
   expect(service.requests).toEqual([]);
 });
 
-test('a wrong option is told before anything is read', () => {
+test('a wrong option is a TypeError before any request', () => {
   expect(() => clientOf(service.origin).listOrders({}, { timeoutMs: 0 })).toThrow(TypeError);
 });
 

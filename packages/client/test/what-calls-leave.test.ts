@@ -60,7 +60,7 @@ describe('nothing is left of a call', () => {
 
   test.each([
     ['is answered', [cancelled], cancel, 'fulfilled'],
-    ['is told an error', [missing], cancel, 'rejected'],
+    ['gets an error', [missing], cancel, 'rejected'],
     ['loses its connection, each time', [lost], cancel, 'rejected'],
     ['takes too long, and is answered the second time', [silent, cancelled], cancel, 'fulfilled'],
     ['is refused, waits and is answered', [refused(20), cancelled], cancel, 'fulfilled'],
@@ -103,7 +103,7 @@ describe('a call that is aborted while it waits for its turn', () => {
     await Promise.all(next);
   });
 
-  test('holds up nobody behind it', async () => {
+  test('holds up no call behind it', async () => {
     await using held = await startHeld([cancelled]);
     const abort = new AbortController();
     const first = held.client.cancelOrder({ orderId: 2n }, { signal: abort.signal });

@@ -35,7 +35,7 @@ describe('restoreOrder', () => {
     expect(restoreOrder(record({ quantity: 0 }), NOW)).toEqual({ ok: false, reason: 'quantity_out_of_range' });
   });
 
-  it('keeps the status and the completeness that were told, or refuses', () => {
+  it('keeps the status and the completeness that were given, or refuses', () => {
     fc.assert(
       fc.property(fc.boolean(), fc.constantFrom(...ORDER_STATUSES), (complete, status) => {
         const decision = restoreOrder(record({ complete, status }), NOW);

@@ -14,7 +14,7 @@ import {
 } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
 import type { NewApiKey } from '../src/index.ts';
-import { NOBODY, NOW, useTestStore } from './support.ts';
+import { NOW, UNKNOWN_KEY_ID, useTestStore } from './support.ts';
 
 const store = useTestStore();
 
@@ -88,8 +88,8 @@ describe('revoking', () => {
     expect(await find(secret)).toMatchObject({ key: { id, revokedAt: after(1) } });
   });
 
-  test('a key that does not exist tells so', async () => {
-    expect(await store.persistence.keyAdministration.revokeKey(NOBODY, NOW)).toBeUndefined();
+  test('a key that does not exist returns undefined', async () => {
+    expect(await store.persistence.keyAdministration.revokeKey(UNKNOWN_KEY_ID, NOW)).toBeUndefined();
   });
 });
 
@@ -103,10 +103,10 @@ describe('a change of plan', () => {
     expect((await find(secret))?.key.lastingPlan).toEqual(ENTERPRISE);
   });
 
-  test('on a key that does not exist tells so', async () => {
+  test('on a key that does not exist returns undefined', async () => {
     const { keyAdministration } = store.persistence;
-    expect(await keyAdministration.setPlan(NOBODY, { name: 'pro' }, NOW)).toBeUndefined();
-    expect(await keyAdministration.setTemporaryPlan(NOBODY, SALE, NOW)).toBeUndefined();
+    expect(await keyAdministration.setPlan(UNKNOWN_KEY_ID, { name: 'pro' }, NOW)).toBeUndefined();
+    expect(await keyAdministration.setTemporaryPlan(UNKNOWN_KEY_ID, SALE, NOW)).toBeUndefined();
   });
 
   test.each<TemporaryPlan>([
@@ -200,7 +200,7 @@ describe('rotating', () => {
     const cases = [
       [revoked.id, 'key_revoked'],
       [expired.id, 'key_expired'],
-      [NOBODY, 'key_not_found'],
+      [UNKNOWN_KEY_ID, 'key_not_found'],
     ] as const;
     for (const [id, refusal] of cases) {
       const secret = newSecret(id);
@@ -211,7 +211,7 @@ describe('rotating', () => {
 });
 
 describe('the last use', () => {
-  test('is written at most once a minute, whoever reports it', async () => {
+  test('is written at most once a minute, for all reports of it', async () => {
     const { id, secret } = await createKey();
     const { apiKeys } = store.persistence;
     const lastUsedAfter = async (ms: number) => {

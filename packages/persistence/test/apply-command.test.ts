@@ -97,13 +97,13 @@ describe('of any number at once exactly one is applied', () => {
     for (let round = 0; round < 10; round++) {
       const { order, outcomes, winners } = await race(commands, make);
       expect(winners).toHaveLength(1);
-      // Whoever lost is shown the order that won, never the one that both found.
+      // The loser is shown the order as the winner left it, never as both found it.
       for (const { order: seen } of outcomes) expect(seen).toEqual(winners[0]?.order);
       expect((await listedOrders(store)).find(({ id }) => id === order.id)).toEqual(winners[0]?.order);
     }
   });
 
-  test('one that waited for another to commit is told what the other did', async () => {
+  test('one that waited for another to commit sees what the other did', async () => {
     const order = await stored(pendingOrder);
     await store.query('begin');
     await store.query(`update orders set status = 'shipped', shipped_at = now() where id = $1`, [order.id.toString()]);
@@ -150,7 +150,7 @@ describe('commands given at once', () => {
     expect(transitions).toEqual(expected);
   });
 
-  test('are told apart by what they ask and when', async () => {
+  test('are kept apart by kind and time', async () => {
     const [first, second, third] = [await stored(pendingOrder), await stored(pendingOrder), await stored(pendingOrder)];
     const later = new Date(AT.getTime() + 1);
     const { orders } = store.persistence;
@@ -166,7 +166,7 @@ describe('commands given at once', () => {
     ]);
   });
 
-  test('do not fail with one whose order somebody holds locked', async () => {
+  test('do not fail with one whose order is locked', async () => {
     const orders = await Promise.all(Array.from({ length: 5 }, () => stored(pendingOrder)));
     await store.query('begin');
     await store.query('select from orders where id = $1 for update', [String(orders[2]?.id)]);
@@ -192,7 +192,7 @@ describe('commands given at once', () => {
     for (const { order: seen } of transitions) expect(seen).toMatchObject({ id: order.id, status: 'cancelled' });
   });
 
-  test('for one order, and of two kinds, are told what came of it', async () => {
+  test('for one order, and of two kinds, return its resulting state', async () => {
     const order = await stored(pendingOrder);
     const { orders } = store.persistence;
     const transitions = await Promise.all([

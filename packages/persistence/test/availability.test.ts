@@ -11,11 +11,11 @@ import { WAYS, type Way } from './ways.ts';
 
 const ways = Object.entries<Way>(WAYS);
 
-/** Nobody listens there, and nobody is given it. */
+/** No process listens there, and the system assigns it to none. */
 const DESERTED_PORT = 1;
 
 describe('a PostgreSQL that is not there', () => {
-  test.each(ways)('is told at once: %s', async (_, way) => {
+  test.each(ways)('fails each call at once: %s', async (_, way) => {
     await using persistence = openPersistence({
       databaseUrl: `postgres://petstore@127.0.0.1:${DESERTED_PORT}/petstore`,
     });
@@ -50,7 +50,7 @@ describe.concurrent('a PostgreSQL that accepts connections and says nothing', ()
   });
 });
 
-test('what is wrong with the database of the URL is told', async () => {
+test('the error says what is wrong with the database of the URL', async () => {
   await using database = await createTestDatabase();
   const url = new URL(database.url);
   url.pathname = '/there_is_no_such_database';
@@ -111,7 +111,7 @@ describe('a PostgreSQL that goes away', () => {
     await listing.next();
     await listing.next();
     await server.kill();
-    // What was fetched ahead may still come; then the loss is told, and never an array that looks complete.
+    // What was fetched ahead may still come; then the iteration throws, and never returns an array that looks complete.
     const rest = async () => {
       while (!(await listing.next()).done);
     };
@@ -119,7 +119,7 @@ describe('a PostgreSQL that goes away', () => {
     await server.restart();
   });
 
-  test('does not keep anybody waiting for ever when it hangs', async () => {
+  test('keeps no caller waiting for ever when it hangs', async () => {
     await expect
       .poll(() => useAllConnections().then(() => countSessions(server)), { timeout: 20_000 })
       .toBeGreaterThanOrEqual(10);

@@ -26,13 +26,13 @@ import {
   collect,
   completedOrder,
   importOrders,
-  NOBODY,
   NOW,
   newOrder,
   numbered,
   pendingOrder,
   runSql,
   shippedOrder,
+  UNKNOWN_KEY_ID,
   useTestStore,
 } from './support.ts';
 
@@ -92,7 +92,10 @@ async function fillSource(): Promise<void> {
     completedOrder(1n),
     cancelledOrder(2n),
   ]);
-  const placed = await orders.insertOrder(newOrder(), { actor: actor('key', NOBODY), requestId: 'request-\\1' });
+  const placed = await orders.insertOrder(newOrder(), {
+    actor: actor('key', UNKNOWN_KEY_ID),
+    requestId: 'request-\\1',
+  });
   for (const command of ['ship', 'complete'] as const) {
     await orders.applyCommand(placed.id, command, at(2), { actor: actor('operator', 'Zoë \t"tab"') });
   }
@@ -278,7 +281,7 @@ describe('what is restored', () => {
     }
   });
 
-  test('keeps what was deleted of the log deleted, so that consumers are told', async () => {
+  test('keeps what was deleted of the log deleted, so that consumers get events_expired', async () => {
     for (let i = 0; i < 3; i++) await source.persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN);
     await source.persistence.events.deleteExpired(at(1), NOW, new AbortController().signal);
     await restore(await save());
@@ -410,7 +413,7 @@ describe('nothing is restored', () => {
     await expectNothingIn(target);
   });
 
-  test('of a row that the schema refuses, and the reason is told', async () => {
+  test('of a row that the schema refuses, and the error says why', async () => {
     await fillSource();
     const text = await save();
     await expectRefusal(
@@ -444,7 +447,7 @@ describe('nothing is restored', () => {
     expect(await rowsOf(target)).toEqual(await rowsOf(source));
   });
 
-  test('while somebody writes; and while it runs nobody else does, but all may read', async () => {
+  test('while another connection writes; and while it runs none can write, but all may read', async () => {
     await importOrders(source, [1n, 2n].map(pendingOrder));
     const text = await save();
     await target.query('begin; insert into pets (id, name) values (1, $$Rex$$)');

@@ -28,7 +28,7 @@ async function waitInVain(waiting: Promise<unknown>, error: Error): Promise<numb
   return performance.now() - begin;
 }
 
-describe('while somebody else has all orders locked', () => {
+describe('while another session has all orders locked', () => {
   const READS: Record<string, (orders: Persistence['orders']) => Promise<unknown>> = {
     'a page': (orders) => orders.findOrders({ filter: {}, limit: 1 }),
     'a list': (orders) => collect(orders.listOrders()),

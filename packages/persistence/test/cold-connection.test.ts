@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { orderId, SERVICE_ORIGIN } from '@petstore/domain';
 import { expect, test } from 'vitest';
 import { openPersistence } from '../src/index.ts';
-import { importOrders, NOBODY, NOW, pendingOrder, useTestStore } from './support.ts';
+import { importOrders, NOW, pendingOrder, UNKNOWN_KEY_ID, useTestStore } from './support.ts';
 
 const store = useTestStore();
 
@@ -13,7 +13,7 @@ test('statements that cannot be parsed fail alone, and their connections stay', 
   url.searchParams.set('application_name', 'a cold start');
   await using cold = openPersistence({ databaseUrl: url.href, writeConnections: 1 });
   // The first statement opens the connection, and is none of those that have to wait.
-  await cold.apiKeys.markKeyUsed(NOBODY, NOW);
+  await cold.apiKeys.markKeyUsed(UNKNOWN_KEY_ID, NOW);
   await store.query('begin');
   await store.query('lock table orders in access exclusive mode');
   const calls = ids.map((id, i) => cold.orders.applyCommand(id, 'cancel', new Date(+NOW + i), SERVICE_ORIGIN));

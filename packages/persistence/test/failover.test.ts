@@ -8,7 +8,7 @@ import {
 } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
-import { collect, NOBODY, NOW, newOrder, runSql } from './support.ts';
+import { collect, NOW, newOrder, runSql, UNKNOWN_KEY_ID } from './support.ts';
 
 /** Long enough for a busy machine. */
 const PATIENTLY = { timeout: 25_000, interval: 20 };
@@ -42,11 +42,11 @@ describe('a primary and its standby', () => {
     const { id } = await place();
     expect((await list()).at(-1)?.id).toBe(id);
     expect(await persistence.ping()).toEqual({ isReadOnly: false });
-    expect(await persistence.keyAdministration.findKey(NOBODY)).toBeUndefined();
+    expect(await persistence.keyAdministration.findKey(UNKNOWN_KEY_ID)).toBeUndefined();
     expect(await persistence.orders.generateOrders({ count: 1, seed: 1, now: NOW })).toBe(1);
   }
 
-  test('are told apart: what is read is what was just written, although the standby is named first', async () => {
+  test('are distinguished: what is read is what was just written, although the standby is named first', async () => {
     for (let count = 0; count < 20; count++) {
       const { id } = await place();
       expect((await list()).at(-1)?.id).toBe(id); // the standby might not show it yet
@@ -105,7 +105,7 @@ describe('a primary and its standby', () => {
     await expectAllToWork();
   });
 
-  test('are both read-only while somebody has forbidden writes at the primary', async () => {
+  test('are both read-only while writes are forbidden at the primary', async () => {
     const { length } = await list();
     await runSql(primary.url, 'alter system set default_transaction_read_only = on');
     await runSql(primary.url, 'select pg_reload_conf()');

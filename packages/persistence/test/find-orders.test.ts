@@ -118,7 +118,7 @@ test('behind the last id there is nothing', async () => {
 });
 
 describe('while others write', () => {
-  /** Writes until it is told to stop: new orders at the end, in gaps and below; and it cancels, ships and completes. */
+  /** Writes until it is stopped: new orders at the end, in gaps and below; and it cancels, ships and completes. */
   function startWriting() {
     const { orders } = store.persistence;
     let isOn = true;

@@ -46,7 +46,7 @@ test('rows that come with a statement that is refused are dropped, and the conne
 describe('an id that is taken', () => {
   const many = (from: number, count: number) => Array.from({ length: count }, (_, i) => pendingOrder(BigInt(from + i)));
 
-  test('is told with its line, and nothing is imported', async () => {
+  test('is reported with its line, and nothing is imported', async () => {
     await importAll([pendingOrder(5n)]);
     expect(await importAll([pendingOrder(4n), pendingOrder(5n), pendingOrder(6n)])).toEqual({
       insertedCount: 0,
@@ -80,7 +80,7 @@ describe('an id that is taken', () => {
     expect((await listedOrders(store))[0]).toEqual(shippedOrder(1n));
   });
 
-  test('is told for the first thousand, in the order of the lines, and counted for all', async () => {
+  test('is reported for the first thousand, in the order of the lines, and counted for all', async () => {
     await importAll(many(0, 3_000));
     const { insertedCount, rejected, rejectedCount } = await importAll(many(-10, 3_020));
     expect(insertedCount).toBe(0);
@@ -132,7 +132,7 @@ test('unreadable records count against all or nothing', async () => {
   expect(await listedIds()).toEqual([1n]);
 });
 
-test('progress is told batch by batch', async () => {
+test('progress is reported batch by batch', async () => {
   const steps: number[] = [];
   await importAll(
     Array.from({ length: 22_500 }, (_, i) => pendingOrder(BigInt(i))),

@@ -89,7 +89,7 @@ describe('while another transaction holds orders locked', () => {
   });
 });
 
-test('nobody waits for as long as somebody holds all orders locked, however many ask', async () => {
+test('no caller waits until all orders are unlocked, however many ask', async () => {
   const ids = await storeOrders(60);
   await using persistence = openPersistence({
     databaseUrl: store.url,
@@ -150,7 +150,7 @@ describe.each(['40001', '40P01'])('a command that PostgreSQL undoes because of a
   });
 });
 
-test('an order that somebody had locked is cancelled as any other', async () => {
+test('an order that was locked before is cancelled as any other', async () => {
   const ids = await storeOrders(3);
   await lock(ids.slice(0, 2));
   await store.query('commit');

@@ -71,7 +71,7 @@ async function readTables(client: pg.Client): Promise<readonly Table[]> {
   return rows;
 }
 
-/** Tables that nobody else can write to. */
+/** Tables that no other session can write to. */
 async function readLockedTables(client: pg.Client): Promise<ReadonlySet<string>> {
   const { rows } = await client.query<{ name: string }>(`
     select c.relname as name from pg_locks l join pg_class c on c.oid = l.relation

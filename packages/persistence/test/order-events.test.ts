@@ -17,12 +17,12 @@ import { openPersistence, type Persistence } from '../src/index.ts';
 import {
   completedOrder,
   importOrders,
-  NOBODY,
   NOW,
   newOrder,
   numbered,
   pendingOrder,
   shippedOrder,
+  UNKNOWN_KEY_ID,
   useTestStore,
 } from './support.ts';
 
@@ -32,7 +32,7 @@ afterEach(() => vi.restoreAllMocks());
 
 const BEGINNING = 0n as OrderEventId;
 const AT = new Date(NOW.getTime() + 1_000);
-const ORIGIN = { actor: actor('key', NOBODY), requestId: 'request-1' };
+const ORIGIN = { actor: actor('key', UNKNOWN_KEY_ID), requestId: 'request-1' };
 
 /** Follows until it has seen so many events. */
 async function take(persistence: Persistence, after: EventPosition, count: number): Promise<readonly OrderEvent[]> {
@@ -70,7 +70,7 @@ describe('what is recorded', () => {
     ]);
     const { rows } = await store.query('select actor, request_id from order_events order by id');
     expect(rows.slice(3)).toEqual([
-      [`key:${NOBODY}`, 'request-1'],
+      [`key:${UNKNOWN_KEY_ID}`, 'request-1'],
       ['service', null],
     ]);
   });
@@ -110,7 +110,7 @@ describe('what is recorded', () => {
       at: completedOrder(-3n).completedAt,
       order: completedOrder(-3n),
     });
-    const { rows } = await store.query(`select count(*) from order_events where actor = 'key:${NOBODY}'`);
+    const { rows } = await store.query(`select count(*) from order_events where actor = 'key:${UNKNOWN_KEY_ID}'`);
     expect(rows).toEqual([['5']]);
   });
 });
@@ -143,7 +143,7 @@ describe('followers', () => {
     await expect(after(6n, 1)).rejects.toThrow(UnknownPositionError);
   });
 
-  test('leave nobody out of more events than are kept in memory', async () => {
+  test('receive all events, also more than are kept in memory', async () => {
     await store.persistence.orders.generateOrders({ count: 12_000, seed: 1, now: NOW });
     const stop = new AbortController();
     const slow = await store.persistence.events.followEvents('now', stop.signal);
@@ -195,7 +195,7 @@ describe('followers', () => {
     expect((await beginningBefore).map(({ id }) => id)).toEqual([1n, 2n]);
   });
 
-  test('who cannot begin soon are told so, and leave nothing behind; who is held up can be seen', async () => {
+  test('that cannot begin soon get an error, and leave nothing behind; the delay can be seen', async () => {
     await place();
     const { events } = store.persistence;
     await using open = await openClient();

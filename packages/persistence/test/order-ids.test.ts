@@ -120,7 +120,7 @@ describe('ids that were imported are kept, and never given again', () => {
 });
 
 describe('while an import is open', () => {
-  /** What an import has taken in before it is told to go on. */
+  /** What an import has taken in before it is resumed. */
   const FIRST = 15_000;
 
   async function withOpenImport(last: bigint, work: () => Promise<void>) {
@@ -237,7 +237,7 @@ describe('generated orders', () => {
     expect(await contents()).not.toEqual(first);
   });
 
-  test('tell how far they are', async () => {
+  test('report their progress', async () => {
     const steps: number[] = [];
     await store.persistence.orders.generateOrders({
       count: 120_000,

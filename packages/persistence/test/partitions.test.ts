@@ -6,7 +6,7 @@ import { collect, importOrders, listedOrders, NOW, newOrder, pendingOrder, useTe
 
 const store = useTestStore();
 
-/** As operators are told to partition a table, with borders near enough to be crossed. */
+/** The partitions of the operators' guide, with borders near enough to be crossed. */
 beforeAll(async () => {
   const text = readFileSync(new URL('../../../docs/scaling.md', import.meta.url), 'utf8');
   const [statements] = /(?<=```sql\n)alter table orders add constraint.+?(?=```)/s.exec(text) ?? [];

@@ -10,13 +10,13 @@ import {
   cancelledOrder,
   collect,
   completedOrder,
-  NOBODY,
   NOW,
   newOrder,
   numbered,
   pendingOrder,
   runSql,
   shippedOrder,
+  UNKNOWN_KEY_ID,
 } from './support.ts';
 
 /** More than the first batch of a list holds, so that the rest comes by COPY. */
@@ -54,7 +54,7 @@ describe('behind a pooler in session mode', () => {
     expect(await orders.findOrder(orderId(1n))).toEqual({ ...ORDERS[0], status: 'cancelled', cancelledAt: NOW });
     const placed = await orders.insertOrder(newOrder({ shipDate: NOW }), SERVICE_ORIGIN);
     expect(await orders.findOrder(placed.id)).toEqual(placed);
-    expect(await persistence.keyAdministration.findKey(NOBODY)).toBeUndefined();
+    expect(await persistence.keyAdministration.findKey(UNKNOWN_KEY_ID)).toBeUndefined();
   });
 
   test('each connection has the session that it was given', async () => {
@@ -94,7 +94,7 @@ describe.each([
   ['in transaction mode, sessions in turn', { poolMode: 'transaction', config: { server_round_robin: 1 } }],
   ['in statement mode', { poolMode: 'statement' }],
 ] as const)('behind a pooler %s', (_, options) => {
-  test('nothing works, and the reason is told, also while others use it', async () => {
+  test('nothing works, and the error says why, also while others use it', async () => {
     await using database = await createTestDatabase();
     await using pooler = await startPgBouncer(database.url, options);
     await using others = useAll(pooler.url, 3);
@@ -110,7 +110,7 @@ describe.each([
   });
 });
 
-/** Clients of somebody else, each of which asks for something again and again. */
+/** Clients of another program, each of which sends statements in a loop. */
 function useAll(url: string, count: number): { stop(): void } & AsyncDisposable {
   let isStopped = false;
   const clients = Array.from({ length: count }, async () => {

@@ -4,10 +4,10 @@ import { actor, generateApiKeyId, type IdempotencyKey, orderId, SERVICE_ORIGIN }
 import { createTestDatabase } from '@petstore/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { BackupError, openPersistence, type Persistence } from '../src/index.ts';
-import { collect, NOBODY, NOW, newOrder, runSql } from './support.ts';
+import { collect, NOW, newOrder, runSql, UNKNOWN_KEY_ID } from './support.ts';
 import { WAYS, type Way } from './ways.ts';
 
-// The statements that operators are told to run, on roles and a database of the test's own.
+// The statements of the operators' guide, on roles and a database of the test's own.
 
 const document = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
 const blockThatBegins = (statement: string) => {
@@ -30,7 +30,7 @@ beforeAll(async () => {
   const name = new URL(url).pathname.slice(1);
   const roles = ROLES.map(ownName);
   const asSuperuser = (text: string) => runSql(url, text);
-  // The database is there already, and belongs to somebody else.
+  // The database exists already, and belongs to another role.
   await asSuperuser(
     blockThatBegins('create role').replace('create database shop owner', `alter database ${name} owner to`),
   );
@@ -58,7 +58,7 @@ test.each(Object.entries<Way>(WAYS).filter(([name]) => isOfServers(name)))(
 
 test('the role of servers is enough for what is rare: repeated calls, ids that are taken, old events, rotated keys', async () => {
   const { orders, events, keyAdministration } = server.persistence;
-  const by = (key: string) => ({ actor: actor('key', NOBODY), idempotencyKey: key as IdempotencyKey }); // it has its form
+  const by = (key: string) => ({ actor: actor('key', UNKNOWN_KEY_ID), idempotencyKey: key as IdempotencyKey });
   for (let i = 0; i < 2; i++) {
     const placed = await orders.insertOrder(newOrder(), by('place'));
     await orders.applyCommand(placed.id, 'ship', NOW, by('ship'));
@@ -132,7 +132,7 @@ test('the owner can restore what the role of backups has saved', async () => {
 });
 
 test.each(['backups.save', 'backups.restore'] as const)(
-  'the role of servers is told in words that it may not: %s',
+  'the role of servers gets an error that says it may not: %s',
   async (name) => {
     await runSql(
       owner.url,

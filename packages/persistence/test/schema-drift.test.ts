@@ -3,7 +3,7 @@ import { useTestStore } from './support.ts';
 
 const store = useTestStore();
 
-/** What somebody did to a database, and what is said of it. */
+/** A change made to a database by hand, and how it is reported. */
 const CHANGES: readonly (readonly [statement: string, ...differences: string[]])[] = [
   ['create table of_another_program (id bigint)'],
   ['alter table orders drop constraint orders_times_check', 'orders lacks the check orders_times_check'],
@@ -40,7 +40,7 @@ const CHANGES: readonly (readonly [statement: string, ...differences: string[]])
 /** Each takes back what the change before brought up. */
 const SUPERSEDED = new Set(['orders lacks the check orders_quantity_check']);
 
-test('a database that somebody has changed says in words where it differs from what it should be', async () => {
+test('a database that was changed by hand is reported with each difference from what it should be', async () => {
   const { migrations } = store.persistence;
   expect(await migrations.drift()).toEqual([]);
   for (const [statement] of CHANGES) await store.query(statement);

@@ -60,7 +60,7 @@ async function openTestStore(): Promise<TestStore> {
 
 /** A store for the tests of a file or of a group: open from before the first of them until after the last. */
 export function useTestStore(): TestStore {
-  const store = {} as TestStore; // nobody looks into it before it is filled
+  const store = {} as TestStore; // it is filled before the first test reads it
   beforeAll(async () => {
     Object.assign(store, await openTestStore());
   });
@@ -71,7 +71,7 @@ export function useTestStore(): TestStore {
 export const NOW = new Date('2026-03-04T05:06:07.089Z');
 
 /** The id of a key that does not exist. */
-export const NOBODY = generateApiKeyId((count) => new Uint8Array(count));
+export const UNKNOWN_KEY_ID = generateApiKeyId((count) => new Uint8Array(count));
 
 export const newOrder = (facts: Partial<NewOrder> = {}): NewOrder => ({
   petId: petId(7n),

@@ -3,7 +3,7 @@ import { generateApiKeyId, type OrderListing, orderId, petId, SERVICE_ACTOR, SER
 import { END_LINE, encodeHeader } from '../src/backup/backup-header.ts';
 import type { Persistence } from '../src/index.ts';
 import { MIGRATION_NAMES } from '../src/schema/migration-names.ts';
-import { ALL_FIELDS, collect, NOBODY, NOW, newOrder, numbered, pendingOrder } from './support.ts';
+import { ALL_FIELDS, collect, NOW, newOrder, numbered, pendingOrder, UNKNOWN_KEY_ID } from './support.ts';
 
 export type Way = (persistence: Persistence) => Promise<unknown>;
 
@@ -44,22 +44,23 @@ export const WAYS = {
   'pets.importPets': ({ pets }) => pets.importPets(numbered([{ id: petId(1n), name: 'Rex' }])),
   'pets.listPets': ({ pets }) => collect(pets.listPets()),
   'apiKeys.findSecret': ({ apiKeys }) => apiKeys.findSecret(new Uint8Array(32)),
-  'apiKeys.markKeyUsed': ({ apiKeys }) => apiKeys.markKeyUsed(NOBODY, NOW),
+  'apiKeys.markKeyUsed': ({ apiKeys }) => apiKeys.markKeyUsed(UNKNOWN_KEY_ID, NOW),
   'keyAdministration.createKey': ({ keyAdministration }) =>
     keyAdministration.createKey(
       { id: generateApiKeyId(randomBytes), name: 'test', kind: 'external', plan: { name: 'free' }, createdAt: NOW },
       randomBytes(32),
     ),
   'keyAdministration.listKeys': ({ keyAdministration }) => keyAdministration.listKeys(),
-  'keyAdministration.findKey': ({ keyAdministration }) => keyAdministration.findKey(NOBODY),
+  'keyAdministration.findKey': ({ keyAdministration }) => keyAdministration.findKey(UNKNOWN_KEY_ID),
   'keyAdministration.rotateKey': ({ keyAdministration }) =>
-    keyAdministration.rotateKey(NOBODY, { secretHash: randomBytes(32), now: NOW, overlapEndsAt: NOW }),
-  'keyAdministration.revokeKey': ({ keyAdministration }) => keyAdministration.revokeKey(NOBODY, NOW),
-  'keyAdministration.setPlan': ({ keyAdministration }) => keyAdministration.setPlan(NOBODY, { name: 'pro' }, NOW),
+    keyAdministration.rotateKey(UNKNOWN_KEY_ID, { secretHash: randomBytes(32), now: NOW, overlapEndsAt: NOW }),
+  'keyAdministration.revokeKey': ({ keyAdministration }) => keyAdministration.revokeKey(UNKNOWN_KEY_ID, NOW),
+  'keyAdministration.setPlan': ({ keyAdministration }) =>
+    keyAdministration.setPlan(UNKNOWN_KEY_ID, { name: 'pro' }, NOW),
   'keyAdministration.setTemporaryPlan': ({ keyAdministration }) =>
-    keyAdministration.setTemporaryPlan(NOBODY, { plan: { name: 'pro' }, until: NOW }, NOW),
+    keyAdministration.setTemporaryPlan(UNKNOWN_KEY_ID, { plan: { name: 'pro' }, until: NOW }, NOW),
   'audit.recordBan': ({ audit }) =>
-    audit.recordBan({ action: 'ban.set', at: NOW, actor: SERVICE_ACTOR, keyId: NOBODY }),
+    audit.recordBan({ action: 'ban.set', at: NOW, actor: SERVICE_ACTOR, keyId: UNKNOWN_KEY_ID }),
   'audit.read': ({ audit }) => audit.read({ limit: 1 }),
   'events.followEvents': async ({ events }) => {
     const stop = new AbortController();

@@ -31,7 +31,7 @@ test('with volatile-ttl a used-up key outlives a flood of addresses that fills R
   expect(changes).toEqual([]);
 });
 
-describe('at the first connection an operator is told', () => {
+describe('the first connection reports to the operator', () => {
   const READER = { username: 'reader', password: 'may-read' };
   const reportsOf = async (config: RedisServerOptions['config'], access: Partial<typeof READER> = {}) => {
     await using server = await startRedisServer(config === undefined ? {} : { config });

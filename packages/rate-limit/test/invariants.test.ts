@@ -238,7 +238,7 @@ describe('a clock that steps back', () => {
     fc.assert(property, { numRuns: PROPERTY_RUNS });
   });
 
-  test('never locks anybody out: after a day and the longest ban everything is admitted', () => {
+  test('never locks a caller out: after a day and the longest ban everything is admitted', () => {
     forAll(anyTraffic({ stepsBack: true }), ({ after, subject, nowMs, cost }) => {
       const laterMs = nowMs + DAY.lengthMs + 3_600_000 + 60_000;
       expect(checkState(after, subject, cost, laterMs).decision.outcome).toBe('admitted');

@@ -26,7 +26,7 @@ const thinking = fc.constantFrom<Pool['thinkMs']>(
   (random) => random() * 2 * MINUTE,
 );
 
-/** Ways to obey. Times told are whole seconds: a client may round down, or have a clock that is a second off. */
+/** Ways to obey. Announced times are whole seconds: a client may round down, or have a clock that is a second off. */
 const waits = fc.constantFrom<NonNullable<Pool['waitMs']>>(
   ({ retryAfterSeconds }) => retryAfterSeconds * 1_000,
   ({ retryAfterSeconds }, { random }) => retryAfterSeconds * 1_000 * (1 + random() * 0.2),
@@ -53,7 +53,7 @@ const obedientPools = fc
   })
   .map(({ share, ...pool }) => ({ ...pool, workers: Math.max(1, Math.round(share * largestPool(pool.perMinute))) }));
 
-describe('workers that wait for what they were told, Retry-After or Reset,', () => {
+describe('workers that wait as announced, for Retry-After or until Reset,', () => {
   test('are never banned, however they begin, think and lag', () => {
     let refusals = 0;
     const property = fc.property(obedientPools, (pool) => {

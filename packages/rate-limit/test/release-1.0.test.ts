@@ -45,7 +45,7 @@ const peekByFormer = async (subject: RateLimitSubject) =>
   readSnapshot(await callFormer(subject, 'p', 1), TIME_BYTES, subject);
 
 describe('beside servers of release 1.0', () => {
-  test('windows are exact, whoever counts', async () => {
+  test('windows are exact, whichever release counts', async () => {
     const given = fc.tuple(
       limits,
       traffic({ changesPlan: true, hammers: true }),

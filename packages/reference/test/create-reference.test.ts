@@ -20,7 +20,7 @@ describe('a page', () => {
     expect(answer?.headers['content-security-policy']).not.toMatch(/https?:|\*|unsafe-eval|script-src[^;]*unsafe/);
   });
 
-  test.each(PAGE_PATHS)('%s has nothing inline, and may neither have it nor ask anybody else', async (path) => {
+  test.each(PAGE_PATHS)('%s has nothing inline, and may neither have it nor connect to other hosts', async (path) => {
     const answer = await reference.respond({ path });
     expect(answer?.headers['content-security-policy']).not.toMatch(/unsafe|data:/);
     expect(await textOf(path)).not.toMatch(/<style|<script>| style="| on\w+="/);

@@ -39,7 +39,7 @@ describe('a data folder', () => {
     expect(error).toMatch(/^RuntimeError: The data folder .+ cannot be written to \(permission denied\)/);
   });
 
-  test('works for an ordinary user, then for whoever runs the tests, who may be root, and again', async () => {
+  test('works for an ordinary user, then for the user of the tests, maybe root, and again', async () => {
     mkdirSync(folder);
     chmodSync(join(folder, '..'), 0o755);
     if (ORDINARY_USER !== undefined) chownSync(folder, ORDINARY_USER, ORDINARY_USER);

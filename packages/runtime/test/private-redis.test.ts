@@ -171,7 +171,7 @@ describe('a folder of the private Redis', () => {
     );
   });
 
-  test('that was begun by an ordinary user is used as that one by whoever runs the tests, who may be root', async () => {
+  test('that was begun by an ordinary user is used as that one by the user of the tests, maybe root', async () => {
     mkdirSync(folder);
     chmodSync(dirname(folder), 0o755);
     if (ORDINARY_USER !== undefined) chownSync(folder, ORDINARY_USER, ORDINARY_USER);
@@ -212,7 +212,7 @@ describe('what an earlier release left, whose Redis listened on a port', () => {
     await former.process.waitForExit();
   });
 
-  test('is kept where it had ended; whoever listens on its port by now hears nothing', async () => {
+  test('is kept where it had ended; a process that listens on its port by then receives nothing', async () => {
     const former = await startFormer();
     await stopRedis(former.process);
     let connections = 0;
@@ -236,7 +236,7 @@ describe('what an earlier release left, whose Redis listened on a port', () => {
     await once(listener, 'close');
   });
 
-  test('is left alone while somebody uses it, and that is told in one line', async () => {
+  test('is left alone while it is in use, and the error is one line', async () => {
     const former = await startFormer();
     mkdirSync(join(folder, 'locks'));
     const use = tryLock(lockFile(folder, 'redis-use'), 'shared');

@@ -143,7 +143,7 @@ describe('a database of a release that logged in as the superuser', () => {
     await expectHandedOver(url);
   });
 
-  test('is left alone while somebody uses it, and that is told in one line', async () => {
+  test('is left alone while it is in use, and the error is one line', async () => {
     const server = await startFormer();
     const use = tryLock(lockFile(folder, 'postgres-use'), 'shared');
     await using user = new User(folder);

@@ -44,7 +44,7 @@ describe('a waiver', () => {
     expect(judged('a-rule', /two$/)).toEqual([finding]);
   });
 
-  test('that nothing needs is told', () => {
+  test('that nothing needs is reported', () => {
     const waiver = { rule: 'a-rule', at: /two$/, reason: 'Because.' };
     expect(judge([finding], [waiver]).needless).toEqual([waiver]);
     expect(judge([{ ...finding, at: 'two' }], [waiver]).needless).toEqual([]);

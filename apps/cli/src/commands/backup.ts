@@ -51,7 +51,9 @@ async function writeOut(output: Output, chunk: Uint8Array): Promise<void> {
     await output.write(chunk);
   } catch (error) {
     if (!(error instanceof ReaderGoneError)) throw error;
-    throw new CommandError('standard output was closed by its reader, and the backup is not complete', { cause: error });
+    throw new CommandError('standard output was closed by its reader, and the backup is not complete', {
+      cause: error,
+    });
   }
 }
 

@@ -28,16 +28,16 @@ const LOG: readonly RecordedEvent[] = [
   { id: 7n, type: 'order.cancelled', order: cancelled(3n) },
 ];
 const SOUND: EventEvidence = {
-  told: new Map([['consumer', LOG]]),
+  received: new Map([['consumer', LOG]]),
   log: LOG,
   orders: [shipped(1n), shipped(2n), cancelled(3n)],
   isOnlyOnce: () => true,
 };
 
-const told = (...events: readonly RecordedEvent[]): Partial<EventEvidence> => ({
-  told: new Map([['consumer', events]]),
+const received = (...events: readonly RecordedEvent[]): Partial<EventEvidence> => ({
+  received: new Map([['consumer', events]]),
 });
-const logged = (...log: readonly RecordedEvent[]): Partial<EventEvidence> => ({ log, ...told(...log) });
+const logged = (...log: readonly RecordedEvent[]): Partial<EventEvidence> => ({ log, ...received(...log) });
 const [first, second, third, fourth, fifth] = LOG as readonly [
   RecordedEvent,
   RecordedEvent,
@@ -51,15 +51,23 @@ test('nothing is wrong with what is sound', () => {
 });
 
 test.each<[string, Partial<EventEvidence>, RegExp]>([
-  ['an event that a consumer was not told', told(first, second, fourth, fifth), /^consumer was not told event 5 /],
   [
-    'one that it was told twice',
-    told(first, second, second, third, fourth, fifth),
-    /^consumer was told event 2 twice$/,
+    'an event that a consumer did not receive',
+    received(first, second, fourth, fifth),
+    /^consumer did not receive event 5 /,
   ],
-  ['one that came late', told(first, third, second, fourth, fifth), /^consumer was told event 2 behind event 5$/],
-  ['one of a change that is lost', told(...LOG, { ...fifth, id: 8n }), /event 8 .* which is not in the log$/],
-  ['another order than the log has', told(first, second, third, { ...fourth, order: pending(2n) }, fifth), /event 6 /],
+  [
+    'one that it received twice',
+    received(first, second, second, third, fourth, fifth),
+    /^consumer received event 2 twice$/,
+  ],
+  ['one that came late', received(first, third, second, fourth, fifth), /^consumer received event 2 behind event 5$/],
+  ['one of a change that is lost', received(...LOG, { ...fifth, id: 8n }), /event 8 .* which is not in the log$/],
+  [
+    'another order than the log has',
+    received(first, second, third, { ...fourth, order: pending(2n) }, fifth),
+    /event 6 /,
+  ],
   [
     'a change without an event',
     logged(first, second, third, fourth),

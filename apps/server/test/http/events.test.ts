@@ -56,7 +56,7 @@ describe('orders.events', () => {
     expect(await last.take(1)).toEqual(['3 order.completed']);
   });
 
-  test('tells what other instances do', async () => {
+  test('delivers the changes made by other instances', async () => {
     await using database = await createServerDatabase();
     await using app = await startTestApp({ databaseUrl: database.url });
     await using following = await subscribe(app);

@@ -19,7 +19,7 @@ async function start(): Promise<SpawnedServer> {
 const clientOf = async (server: SpawnedServer) =>
   createPetstoreClient({ baseUrl: await server.url(), apiKey: KEYS.internal.text });
 
-test('a server tells of what another one does, counts it, and forgets it when EVENTS_RETENTION has passed', async () => {
+test('a server delivers events of another one, counts them, and deletes them after EVENTS_RETENTION', async () => {
   const [writing, reading] = await Promise.all([start(), start()]);
   const [writer, reader] = await Promise.all([clientOf(writing), clientOf(reading)]);
   const { promise: begun, resolve: onBegin } = Promise.withResolvers<string>();

@@ -90,7 +90,7 @@ test('while PostgreSQL hangs no request waits for it, and soon none even begins 
   await eventually(async () => expect((await server.readiness()).status).toBe(200));
 });
 
-test('it notices a PostgreSQL that hangs while nobody asks for anything', async () => {
+test('it notices a PostgreSQL that hangs without any request', async () => {
   postgres.pause();
   await sleep(4_000);
   const { statuses, longestMs } = await sendAll();

@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, '../../../..');
 const TRACER = pathToFileURL(join(import.meta.dirname, 'support/trace-files.ts')).href;
 const FILES_MAX = 25;
 const FILES_TO_OPEN_MAX = 12;
-/** Within this time others are told of a change, which no response waits for. */
+/** Within this time other processes are notified of a change, which no response waits for. */
 const BACKGROUND_MS = 100;
 
 /** The files that a section of ARCHITECTURE.md names, and those of them that it says have to be opened: a step each. */

@@ -10,7 +10,7 @@ interface Timer {
  * busy machine changes nothing. Attempts time out by {@link timeOut} alone.
  */
 export class JumpingClock implements ClientClock {
-  /** To be passed to the client: by it the time of an attempt is told apart from waits. */
+  /** To be passed to the client: it distinguishes the timer of an attempt from waits. */
   readonly timeoutMs = 4_321;
   #nowMs = Date.parse('2026-11-20T12:00:00.000Z');
   #isHeld = false;

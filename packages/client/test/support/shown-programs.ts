@@ -59,7 +59,7 @@ const PRINTED: Readonly<Record<string, RegExp>> = {
   'trpc-own-events.ts': /^1 order\.imported/,
 };
 
-/** It waits for what happens from now on, which only the whole service tells: the tests of its documents follow it. */
+/** It waits for new events, which only the whole service delivers: the server's tests of the documents run it. */
 const LIVE = 'follow-orders.md 2';
 
 /** It goes on until it is stopped. */

@@ -44,7 +44,7 @@ export interface TestService extends AsyncDisposable {
 }
 
 export interface TestServiceOptions {
-  /** Under which limits requests are admitted. @default such as nobody reaches */
+  /** Under which limits requests are admitted. @default such as no test reaches */
   readonly limits?: RequestLimits;
   /** Milliseconds since the epoch, for the limits. @default Date.now */
   readonly nowMs?: () => number;
@@ -157,7 +157,7 @@ async function answerRest(response: ServerResponse, result: RestResult): Promise
       return;
     case 'json-stream':
       response.writeHead(200, { 'content-type': 'application/json' });
-      // Whoever is gone is not waited for.
+      // Closed connections are not waited for.
       await pipeline(result.chunks, response).catch(() => response.destroy());
       return;
     default:

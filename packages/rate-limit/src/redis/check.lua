@@ -233,8 +233,8 @@ local function step(key, from, requests, results, position, isFresh)
           retry = release + floor((queue - releaseAt) * (drawn / 2147483647))
           queueEnd = floor(queue + drawn % 1024 / 1024)
         end
-        local told = now + ceil((retry + behind) / 1000) * 1000
-        local span = floor((told - 2000) / 10000) - floor(at / 10000)
+        local announced = now + ceil((retry + behind) / 1000) * 1000
+        local span = floor((announced - 2000) / 10000) - floor(at / 10000)
         if span > 0 then refusals = refusals + 1 end
         if span == 1 then refusals1 = refusals1 + 1
         elseif span == 2 then refusals2 = refusals2 + 1

@@ -9,7 +9,7 @@ import type { SocketRedis } from '../../src/index.ts';
 import { isAlive } from '../../src/process/server-process.ts';
 import { commandAsUser } from '../../src/process/unprivileged-user.ts';
 
-/** Root may write everywhere, so what others may not is tried as nobody. */
+/** Root may write everywhere, so denied access is tested as the user `nobody`. */
 export const ORDINARY_USER = process.getuid?.() === 0 ? 65_534 : undefined;
 
 const PROGRAM = join(import.meta.dirname, 'use-data-folder.ts');
@@ -24,7 +24,7 @@ interface Said {
   readonly restarted?: boolean;
 }
 
-/** A process that uses the servers below a data folder until it is told to leave. */
+/** A process that uses the servers below a data folder until it is stopped. */
 export class User implements AsyncDisposable {
   readonly process: ChildProcess;
   readonly #lines: AsyncIterator<string>;

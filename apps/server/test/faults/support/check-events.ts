@@ -2,10 +2,10 @@ import type { OrderEventType } from '@petstore/domain';
 import { type OrderState, stateOf } from './order-model.ts';
 import type { RecordedEvent, StoredOrder } from './stored-order.ts';
 
-/** What was told of all changes, and what there is at the end. */
+/** What consumers received, and the log and the orders at the end. */
 export interface EventEvidence {
   /** What each consumer was given, over all its connections. */
-  readonly told: ReadonlyMap<string, readonly RecordedEvent[]>;
+  readonly received: ReadonlyMap<string, readonly RecordedEvent[]>;
   /** The whole log, by ids. */
   readonly log: readonly RecordedEvent[];
   /** The table of orders. */
@@ -14,9 +14,9 @@ export interface EventEvidence {
   readonly isOnlyOnce: (petId: bigint) => boolean;
 }
 
-/** @returns what is missing, told twice, told in another order or otherwise than it is, each for people to read */
-export const findFalseEvents = ({ told, log, orders, isOnlyOnce }: EventEvidence): readonly string[] => [
-  ...[...told].flatMap(([consumer, events]) => differencesFrom(log, consumer, events)),
+/** @returns what is missing, received twice, out of order or with other content, each for people to read */
+export const findFalseEvents = ({ received, log, orders, isOnlyOnce }: EventEvidence): readonly string[] => [
+  ...[...received].flatMap(([consumer, events]) => differencesFrom(log, consumer, events)),
   ...differencesFromReplay(log, orders),
   ...placedTwice(orders, isOnlyOnce),
 ];
@@ -30,20 +30,20 @@ function differencesFrom(
   const seen = new Map<bigint, RecordedEvent>();
   let last = 0n;
   for (const event of events) {
-    if (seen.has(event.id)) findings.push(`${consumer} was told event ${event.id} twice`);
-    else if (event.id < last) findings.push(`${consumer} was told event ${event.id} behind event ${last}`);
+    if (seen.has(event.id)) findings.push(`${consumer} received event ${event.id} twice`);
+    else if (event.id < last) findings.push(`${consumer} received event ${event.id} behind event ${last}`);
     seen.set(event.id, event);
     last = event.id;
   }
   for (const event of log) {
-    const told = seen.get(event.id);
+    const received = seen.get(event.id);
     seen.delete(event.id);
-    if (told === undefined) findings.push(`${consumer} was not told ${describe(event)}`);
-    else if (describe(told) !== describe(event)) {
-      findings.push(`${consumer} was told ${describe(told)}, and the log holds ${describe(event)}`);
+    if (received === undefined) findings.push(`${consumer} did not receive ${describe(event)}`);
+    else if (describe(received) !== describe(event)) {
+      findings.push(`${consumer} received ${describe(received)}, and the log holds ${describe(event)}`);
     }
   }
-  for (const event of seen.values()) findings.push(`${consumer} was told ${describe(event)}, which is not in the log`);
+  for (const event of seen.values()) findings.push(`${consumer} received ${describe(event)}, which is not in the log`);
   return findings;
 }
 

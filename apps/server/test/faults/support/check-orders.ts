@@ -77,7 +77,7 @@ function stepsByOrder({ initial, operations }: OrderHistory): Map<bigint, StepOp
   for (const operation of operations) {
     const { call, response } = operation;
     if (call.type === 'list') continue;
-    // An order that nobody has seen may or may not be there.
+    // An order that no client has seen may or may not exist.
     const id = call.type === 'place' ? idOfPet.get(call.petId) : call.orderId;
     if (id !== undefined)
       add(id, operation, call.type === 'get' ? 'read' : call.type, outcomeOf(call, response?.outcome));
@@ -101,7 +101,7 @@ const WITHOUT_ORDER = { cancel: ['cancelled'], ship: ['shipped'], complete: ['co
 function outcomeOf(call: OrderCall, outcome: OrderOutcome | undefined): StepOutcome | undefined {
   if (outcome === undefined || outcome.type === 'listed') return undefined;
   if (outcome.type === 'refused') {
-    // Who looks for an order that is not there is told as much, and has seen something.
+    // A refused look-up is an observation, too: the order does not exist.
     return call.type === 'get' ? { type: 'done', states: ['absent'] } : outcome;
   }
   if (outcome.order !== undefined) return { type: 'done', states: outcome.order.states };

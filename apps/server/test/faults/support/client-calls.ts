@@ -25,7 +25,7 @@ interface CallChooser {
   readonly random: SeededRandom;
   /** An order that exists or may exist: most often one that others want, too. */
   order(): bigint;
-  /** A pet for which nobody else places an order. */
+  /** A pet for which no other client places an order. */
   newPet(): bigint;
 }
 

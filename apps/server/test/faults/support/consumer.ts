@@ -11,7 +11,7 @@ const LIFE_MS = [200, 4_000] as const;
 /** How often one that was given an event is busy for a while. */
 const BUSY = 0.002;
 
-/** How soon all have to be told of the last event when all is well again, in milliseconds. */
+/** How soon all have to receive the last event when all faults have ended, in milliseconds. */
 const CATCH_UP_MS = 30_000;
 
 /** Follows all events from the beginning, is killed again and again, and goes on where it was, at any server. */
@@ -34,7 +34,7 @@ export class Consumer {
   }
 
   /**
-   * Lets it go on until it was told of an event.
+   * Lets it go on until it has received an event.
    *
    * @throws Error where that takes long
    */
@@ -45,7 +45,7 @@ export class Consumer {
     const first = await Promise.race([this.#following, tooLate]);
     this.#caughtUp.abort();
     await this.#following;
-    if (first === 'too late') this.wrong.push(`it was not told of event ${lastId} within ${CATCH_UP_MS} ms`);
+    if (first === 'too late') this.wrong.push(`it did not receive event ${lastId} within ${CATCH_UP_MS} ms`);
   }
 
   #isAt(id: bigint | undefined): boolean {

@@ -236,7 +236,7 @@ const OF_LISTS: Readonly<Record<string, SimulatedService>> = {
       return { orders: orders.filter(({ status }) => status !== 'cancelled'), nextAfterId };
     }
   },
-  'a list holds an order that nobody placed': class extends SimulatedOrders {
+  'a list holds an order that was never placed': class extends SimulatedOrders {
     override batch(afterId: bigint): Batch {
       const { orders, nextAfterId } = super.batch(afterId);
       const [last] = orders.slice(-1);

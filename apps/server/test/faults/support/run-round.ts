@@ -63,20 +63,20 @@ export async function runRound({ seed, seconds }: RoundOptions): Promise<RoundRe
   return { summary: lines.join('\n'), findings };
 }
 
-/** Waits until all consumers were told of the last change, and compares what they were told with what there is. */
+/** Waits until all consumers have received the last change, and compares their events with the log and the orders. */
 async function checkEvents({ postgres: { url } }: TestedService, consumers: ReadonlyMap<string, Consumer>) {
   const { log, orders } = await readStored(url);
   const lastId = log.at(-1)?.id ?? 0n;
   await Promise.all([...consumers.values()].map((consumer) => consumer.finish(lastId)));
   const all = [...consumers];
-  const told = new Map(all.map(([name, { events }]) => [name, events]));
+  const received = new Map(all.map(([name, { events }]) => [name, events]));
   const isOnlyOnce = (petId: bigint) => petId >= FIRST_PET;
   const findings = [
     ...all.flatMap(([name, { wrong }]) => wrong.map((error) => `${name}: ${error}`)),
-    ...findFalseEvents({ told, log, orders, isOnlyOnce }),
+    ...findFalseEvents({ received, log, orders, isOnlyOnce }),
   ];
   const lives = all.map(([, consumer]) => consumer.lives);
-  return { summary: `${log.length}, each told to ${all.length} consumers in ${lives.join(', ')} lives`, findings };
+  return { summary: `${log.length}, each received by ${all.length} consumers in ${lives.join(', ')} lives`, findings };
 }
 
 async function makeFaults(service: TestedService, seed: number, endMs: number): Promise<Map<FaultName, number>> {

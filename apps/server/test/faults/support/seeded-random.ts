@@ -2,7 +2,7 @@
 export class SeededRandom {
   #state: number;
 
-  /** @param stream tells apart several sequences of one seed */
+  /** @param stream distinguishes several sequences of one seed */
   constructor(seed: number, stream: string) {
     this.#state =
       [...stream].reduce((sum, character) => Math.imul(sum ^ character.charCodeAt(0), 0x01000193), seed) >>> 0;

@@ -15,7 +15,7 @@ export interface StoredOrder {
   readonly cancelledAt: Date | undefined;
 }
 
-/** An event as somebody was given it, or as the log holds it. */
+/** An event as a consumer received it, or as the log holds it. */
 export interface RecordedEvent {
   readonly id: bigint;
   readonly type: OrderEventType;
