@@ -1,6 +1,6 @@
 import type { Output } from './output.ts';
 
-/** What becomes of a command that Ctrl-C or another signal breaks off, and says so. */
+/** Reports the outcome of a command that Ctrl-C or another signal interrupts. */
 export class Interruption {
   readonly #output: Pick<Output, 'messageBelow'>;
   #outcome: string | undefined;

@@ -13,7 +13,7 @@ export class Progress {
   #count = 0;
   #fraction: number | undefined;
 
-  /** @param verb what happens to what is counted: `read` */
+  /** @param verb the past participle to show: `read` */
   constructor(output: Pick<Output, 'progress'>, verb: string) {
     this.#output = output;
     this.#verb = verb;

@@ -19,8 +19,8 @@ type BeginSubscription = (subscription: SubscriptionContext) => Promise<Response
 const EVENT_STREAM = 'text/event-stream';
 
 /**
- * Responses that go on until their client leaves, its key is no longer valid, or the server ends. They end without a word,
- * so that a client takes it for a lost connection and goes on elsewhere.
+ * Responses that go on until their client leaves, its key is no longer valid, or the server ends. They end without an
+ * error, so that a client takes it for a lost connection and goes on elsewhere.
  */
 export class Subscriptions {
   readonly #options: SubscriptionOptions;

@@ -13,7 +13,7 @@ export interface AnnouncementHandlers {
  * Notifications between processes by Redis. Nothing depends on them: changes missed while Redis is away are found
  * within seconds all the same.
  *
- * @param target `undefined` where there is no Redis: this process then hears itself alone
+ * @param target `undefined` where there is no Redis: then only this process is notified
  * @returns announces that events were recorded
  */
 export function openAnnouncements(

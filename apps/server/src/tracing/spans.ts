@@ -73,7 +73,7 @@ export const internal = (name: string, attributes: Attributes): SpanFacts => ({
   attributes,
 });
 
-/** A span of a call to a database: by the semantic conventions it is named by what is done to what. */
+/** A span of a call to a database: the semantic conventions name it after the operation and its target. */
 export const databaseCall = (operation: string, target: string, attributes: Attributes): SpanFacts => ({
   name: `${operation} ${target}`,
   kind: SpanKind.CLIENT,

@@ -81,9 +81,9 @@ function ofPorts(error: unknown): ApiError | undefined {
 
 const UNKNOWN_POSITION = 'after: no event has been given this id yet. Use the id of an event, or 0 for the beginning.';
 
-/** What an operator must hear of. */
+/** A failure that is reported to the operator. */
 export interface Failure {
-  /** `warn`: a part that we lean on is away, and comes back by itself. `error`: a fault of ours. */
+  /** `warn`: a dependency is away, and recovers by itself. `error`: a fault of the service. */
   readonly severity: 'warn' | 'error';
   /** What was thrown in the first place. */
   readonly cause: unknown;

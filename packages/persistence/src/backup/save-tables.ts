@@ -80,7 +80,7 @@ const UNDEFINED_TABLE = '42P01';
 async function findSections(client: pg.Client): Promise<readonly SectionHeader[]> {
   const sections: SectionHeader[] = [];
   for (const table of SAVED_TABLE_NAMES) {
-    // By the catalogue: the information schema hides what the role may not read, and it would be missing without a word.
+    // By the catalogue: the information schema hides what the role may not read, and it would be missing silently.
     const names = await readColumn(
       client,
       `select attname from pg_attribute where attrelid = to_regclass('${table}') and attnum > 0 and not attisdropped`,

@@ -37,7 +37,7 @@ export async function lookAtSession(client: pg.ClientBase): Promise<SessionFacts
 
 /**
  * Sets a session to what the statements count on. By a statement and not by the options of the connection's start: some
- * poolers refuse those, and others drop them without a word.
+ * poolers refuse those, and others drop them silently.
  */
 export async function setSession(client: pg.ClientBase, settings: SessionSettings): Promise<void> {
   const all = Object.entries({ ...EVERY_SESSION, ...settings });

@@ -21,7 +21,7 @@ export interface FollowerOptions {
   readonly onDelivered: (count: number) => void;
 }
 
-/** One who follows the log: what all have in common is read once, what lies further back by itself. */
+/** A consumer of the log: recent events come from the shared reader, older ones from pages of its own. */
 export class Follower {
   readonly #sender: QuerySender;
   readonly #live: LiveEvents;

@@ -110,7 +110,7 @@ async function recordOldestReleases(em: MikroORM['em'], orm: MikroORM): Promise<
   }
 }
 
-/** @throws StorageUnavailableError where a lock is not to be had for so long */
+/** @throws StorageUnavailableError where a lock cannot be acquired for so long */
 async function retryingLocks(name: MigrationName, patienceMs: number, work: () => Promise<void>): Promise<void> {
   for (const beginMs = performance.now(); ; await sleep(LOCK_PAUSE_MS)) {
     try {

@@ -106,7 +106,7 @@ class Slot {
 /**
  * A fixed number of connections, opened when they are first needed and again after they were lost. Statements are sent
  * without waiting for the results of those before, because waking another process for each statement costs most. Each
- * goes to the connection that owes the fewest results, so few wait behind one that takes long.
+ * goes to the connection with the fewest results outstanding, so few wait behind one that takes long.
  *
  * Each statement is a transaction of its own.
  */
@@ -152,7 +152,7 @@ export class PipelinedConnections implements QuerySender {
     return this.#slots.reduce((sum, slot) => sum + slot.owedCount, 0);
   }
 
-  /** How long ago the server was last heard of, in milliseconds. */
+  /** How long ago the server last responded, in milliseconds. */
   get heardAgoMs(): number {
     return (this.#look - this.#heardAtLook) * LOOK_INTERVAL_MS;
   }
@@ -228,7 +228,7 @@ export class PipelinedConnections implements QuerySender {
     }
   }
 
-  /** Of several that owe the same, the next in turn. Those that are silent come last. */
+  /** The least loaded, by turns where several are. Those that are silent come last. */
   #leastOwing(): Slot | undefined {
     let least: Slot | undefined;
     let leastOwed = Number.POSITIVE_INFINITY;

@@ -1,6 +1,6 @@
 import { StorageUnavailableError } from '@petstore/domain';
 
-/** A server that owes a response and has given none for so long is asked whether it is there. */
+/** A server with a response outstanding for so long gets a ping. */
 const ASK_AFTER_MS = 500;
 
 /** When a server that gave no sign of itself counts as one that hangs. */

@@ -9,7 +9,7 @@ export interface UnfitEviction {
   readonly maxMemoryBytes: number;
 }
 
-/** Forgets first what lives shortest: addresses, of which a flood makes many, before keys and their bans. */
+/** Evicts first what expires soonest: addresses, of which a flood creates many, before keys and their bans. */
 const FIT_POLICY = 'volatile-ttl';
 
 /**

@@ -64,7 +64,7 @@ export function createRefusedRequests(options: RefusedRequestsOptions) {
   /** For the server's `clientError`. */
   function onClientError(error: ClientError, socket: Socket): void {
     if (error.code === 'ECONNRESET' || socket.destroyed) return void socket.destroy();
-    // What is late is so by our doing; what then does not come is cut once the connection lies still for too long.
+    // The delay is the server's own; a request that then stalls is cut after the connection's idle timeout.
     if (error.code === REQUEST_TIMEOUT && isHeldBack(socket)) return;
     // The parser reports again with every chunk.
     if (socket[IS_REFUSED] === true) return;
