@@ -51,7 +51,10 @@ describe('pets that are exported can be imported', () => {
   test('whatever their names are; CSV refuses the few that it cannot hold', async () => {
     const name = fc.string({ unit: 'binary', minLength: 1, maxLength: 12 }).filter((text) => !text.includes('\0'));
     const extra = fc.constantFrom('\r', '\r\n', '\n', '\ufffd', '\ufeff', '"', ',', ' ', '\t', "'", '\\');
-    const names = fc.array(fc.oneof(name, fc.string({ unit: extra, minLength: 1, maxLength: 6 })), { size: '+1', maxLength: 100 });
+    const names = fc.array(fc.oneof(name, fc.string({ unit: extra, minLength: 1, maxLength: 6 })), {
+      size: '+1',
+      maxLength: 100,
+    });
     await fc.assert(
       fc.asyncProperty(names, async (given) => {
         await commandLine.clear();
