@@ -19,6 +19,14 @@ import { buildFolder } from '../../src/build-folder.ts';
 import { type BalancedServer, type BalancerName, startBalancer } from '../support/balancers.ts';
 import { Program } from '../support/program.ts';
 
+type BalancerUrls = ReadonlyMap<BalancerName, string>;
+
+interface RunningServer {
+  readonly at: BalancedServer;
+  readonly settings: Readonly<Record<string, string>>;
+  program: Program;
+}
+
 const BALANCERS: readonly BalancerName[] = ['nginx', 'HAProxy'];
 const ORDERS = 100_000;
 
@@ -26,8 +34,9 @@ let temporary: TemporaryFolder;
 const resources = new AsyncDisposableStack();
 let environment: Record<string, string>;
 const balancers: Program[] = [];
-const urls = new Map<BalancerName, string>();
-const servers: { at: BalancedServer; program: Program }[] = [];
+let urls: BalancerUrls;
+let servers: RunningServer[];
+let nextOrderId = 1n;
 /** Business, and internal. */
 let key: string;
 
@@ -37,12 +46,46 @@ const petstore = (...args: readonly string[]): string =>
 const createKey = (...args: readonly string[]): string =>
   JSON.parse(petstore('keys', 'create', '--json', '--plan', ...args)).key;
 
-function startServer({ port, adminPort }: BalancedServer): Program {
+function startServer({ at: { port, adminPort }, settings }: Omit<RunningServer, 'program'>): Program {
   const ports = { PORT: `${port}`, ADMIN_PORT: `${adminPort}` };
   // One address, as behind any balancer: the pages of both servers are then the same.
   const PUBLIC_BASE_URL = 'https://api.shop.example/v1';
-  const settings = { TRUST_PROXY: '127.0.0.1', SHUTDOWN_DELAY: '5s', INSTANCES: '2', PUBLIC_BASE_URL };
-  return new Program([process.execPath, built('server.js')], { ...environment, ...ports, ...settings });
+  const common = { TRUST_PROXY: '127.0.0.1', SHUTDOWN_DELAY: '5s', INSTANCES: '2', PUBLIC_BASE_URL };
+  return new Program([process.execPath, built('server.js')], { ...environment, ...ports, ...common, ...settings });
+}
+
+/** Starts a server on each of the ports, until the tests end. */
+async function startServers(
+  ports: readonly number[],
+  settings: Readonly<Record<string, string>> = {},
+): Promise<RunningServer[]> {
+  const started: RunningServer[] = [];
+  resources.defer(async () => {
+    await Promise.all(started.map(({ program }) => program[Symbol.asyncDispose]()));
+  });
+  for (const port of ports) {
+    const server = { at: { port, adminPort: await findFreePort() }, settings };
+    started.push({ ...server, program: startServer(server) });
+  }
+  await Promise.all(started.map(({ program }) => program.urls()));
+  return started;
+}
+
+/** Starts both balancers in front of the servers. */
+async function startBalancers(folder: string, behind: readonly RunningServer[]): Promise<BalancerUrls> {
+  const started = new Map<BalancerName, string>();
+  for (const name of BALANCERS) {
+    const port = await findFreePort();
+    const at = { folder: join(temporary.path, folder, name), port, servers: behind.map((server) => server.at) };
+    const balancer = resources.use(startBalancer(name, at));
+    const url = `https://localhost:${port}`;
+    started.set(name, url);
+    balancers.push(balancer);
+    const isServing = async () => (await fetch(`${url}/v1/openapi.json`)).ok;
+    await vi.waitUntil(() => !balancer.isRunning || isServing().catch(() => false), { timeout: 30_000 });
+    if (!balancer.isRunning) throw new Error(`${name} ended:\n${balancer.stderr}`);
+  }
+  return started;
 }
 
 beforeAll(async () => {
@@ -54,25 +97,8 @@ beforeAll(async () => {
   environment = { DATABASE_URL: database.url, REDIS_URL: redis.url };
   petstore('orders', 'generate', '--count', `${ORDERS}`);
   key = createKey('enterprise', '--internal', '--per-minute', '1000000', '--per-day', '1000000');
-  for (let i = 0; i < 2; i++) {
-    const at = { port: await findFreePort(), adminPort: await findFreePort() };
-    servers.push({ at, program: startServer(at) });
-  }
-  resources.defer(async () => {
-    await Promise.all(servers.map(({ program }) => program[Symbol.asyncDispose]()));
-  });
-  await Promise.all(servers.map(({ program }) => program.urls()));
-  for (const name of BALANCERS) {
-    const port = await findFreePort();
-    const folder = join(temporary.path, name);
-    const balancer = resources.use(startBalancer(name, { folder, port, servers: servers.map(({ at }) => at) }));
-    const url = `https://localhost:${port}`;
-    urls.set(name, url);
-    balancers.push(balancer);
-    const isServing = async () => (await fetch(`${url}/v1/openapi.json`)).ok;
-    await vi.waitUntil(() => !balancer.isRunning || isServing().catch(() => false), { timeout: 30_000 });
-    if (!balancer.isRunning) throw new Error(`${name} ended:\n${balancer.stderr}`);
-  }
+  servers = await startServers([await findFreePort(), await findFreePort()]);
+  urls = await startBalancers('two-ports', servers);
 });
 afterAll(() => resources.disposeAsync());
 
@@ -169,28 +195,38 @@ test('neither has anything to say against its configuration', () => {
   expect(balancers.map(({ stderr }) => stderr.match(/^.*\b(?:warn|WARNING|ALERT|emerg)\b.*$/gm))).toEqual([null, null]);
 });
 
-test('a rolling restart loses no request behind either', async () => {
+/** Cancels orders through both balancers while one server after the other is restarted. */
+async function cancelWhileRestarting(through: BalancerUrls, behind: readonly RunningServer[]): Promise<string[]> {
   const outcomes: string[] = [];
   const stopping = new AbortController();
-  const load = BALANCERS.flatMap((name, i) =>
-    [0, 1].map(async (half) => {
-      const client = createPetstoreClient({ baseUrl: urls.get(name) ?? '', apiKey: key, maxRetries: 0 });
-      for (let id = BigInt(1 + (2 * i + half) * 20_000); !stopping.signal.aborted; id++) {
-        await client.orders.cancel.mutate({ orderId: id }).then(
-          () => outcomes.push('cancelled'),
-          (error: unknown) => outcomes.push(`${name}: ${error}`),
-        );
-      }
-    }),
-  );
-  for (const server of servers) {
+  const load = Array.from([...through, ...through], async ([name, baseUrl]) => {
+    const client = createPetstoreClient({ baseUrl, apiKey: key, maxRetries: 0 });
+    while (!stopping.signal.aborted) {
+      await client.orders.cancel.mutate({ orderId: nextOrderId++ }).then(
+        () => outcomes.push('cancelled'),
+        (error: unknown) => outcomes.push(`${name}: ${error}`),
+      );
+    }
+  });
+  for (const server of behind) {
     expect((await server.program.stop()).code).toBe(0);
-    server.program = startServer(server.at);
+    server.program = startServer(server);
     await server.program.urls();
     await sleep(2_500); // until the balancers have looked
   }
   stopping.abort();
   await Promise.all(load);
+  return outcomes;
+}
+
+test.each(['of their own', 'that they share'])('a restart of servers on ports %s loses no request', async (ports) => {
+  let [through, behind] = [urls, servers];
+  if (ports === 'that they share') {
+    const port = await findFreePort();
+    behind = await startServers([port, port], { REUSE_PORT: 'on' });
+    through = await startBalancers('one-port', behind);
+  }
+  const outcomes = await cancelWhileRestarting(through, behind);
   expect(outcomes.filter((outcome) => outcome !== 'cancelled')).toEqual([]);
   expect(outcomes.length).toBeGreaterThan(100);
 });

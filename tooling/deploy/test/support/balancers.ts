@@ -5,6 +5,7 @@ import { SELF_SIGNED } from '@petstore/testing';
 import { ROOT } from '../../src/build-folder.ts';
 import { Program } from './program.ts';
 
+/** Those of one port share it. */
 export interface BalancedServer {
   readonly port: number;
   readonly adminPort: number;
@@ -38,7 +39,7 @@ function startNginx({ folder, port, servers }: BalancerOptions): Program {
   writeFileSync(file('key.pem'), SELF_SIGNED.key);
   const line = '    server 127.0.0.1:3000 max_fails=1 fail_timeout=2s;\n';
   const configuration = readConfiguration('nginx.conf', {
-    [line]: servers.map((server) => line.replace('3000', `${server.port}`)).join(''),
+    [line]: [...new Set(servers.map(({ port }) => line.replace('3000', `${port}`)))].join(''),
     'listen 443 ssl': `listen 127.0.0.1:${port} ssl`,
     '    listen [::]:443 ssl http2;\n': '',
     '/etc/ssl/petstore/fullchain.pem': file('cert.pem'),
@@ -62,8 +63,8 @@ function startHaproxy({ folder, port, servers }: BalancerOptions): Program {
   const configuration = readConfiguration('haproxy.cfg', {
     '    user haproxy\n    group haproxy\n': '',
     'bind :443 ssl crt /etc/haproxy/petstore.pem': `bind 127.0.0.1:${port} ssl crt ${file('petstore.pem')}`,
-    'server one 127.0.0.1:3000 port 3001': `server one 127.0.0.1:${one?.port} port ${one?.adminPort}`,
-    'server two 127.0.0.2:3000 port 3001': `server two 127.0.0.1:${two?.port} port ${two?.adminPort}`,
+    'server one-1 127.0.0.1:3000 port 3001': `server one-1 127.0.0.1:${one?.port} port ${one?.adminPort}`,
+    'server one-2 127.0.0.1:3000 port 3002': `server one-2 127.0.0.1:${two?.port} port ${two?.adminPort}`,
   });
   writeFileSync(file('haproxy.cfg'), configuration);
   return new Program([programOf('haproxy'), '-db', '-f', file('haproxy.cfg')]);
@@ -75,6 +76,6 @@ export type BalancerName = keyof typeof STARTS;
 
 /** Starts a balancer with the configuration of `deploy`, in front of two servers. */
 export function startBalancer(name: BalancerName, { folder, port, servers }: BalancerOptions): Program {
-  mkdirSync(folder, { mode: 0o711 });
+  mkdirSync(folder, { recursive: true, mode: 0o711 });
   return STARTS[name]({ folder, port, servers });
 }
