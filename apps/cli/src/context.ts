@@ -1,7 +1,7 @@
 import type { Actor, Clock, RandomBytes } from '@petstore/domain';
 import type { Interruption } from './interruption.ts';
 import type { Output } from './output.ts';
-import type { Session } from './session.ts';
+import type { Session, SessionOptions } from './session.ts';
 
 /** What commands work with. */
 export interface CommandContext {
@@ -16,7 +16,9 @@ export interface CommandContext {
   /** The user of this machine. */
   readonly operator: () => Actor;
   /** Runs work on a database that is up to date. */
-  readonly withSession: <Value>(work: (session: Session) => Promise<Value>) => Promise<Value>;
+  readonly withSession: RunOnSession;
   /** Runs work on the database as it is, migrated or not. */
-  readonly withUnpreparedSession: <Value>(work: (session: Session) => Promise<Value>) => Promise<Value>;
+  readonly withUnpreparedSession: RunOnSession;
 }
+
+type RunOnSession = <Value>(work: (session: Session) => Promise<Value>, options?: SessionOptions) => Promise<Value>;

@@ -61,8 +61,9 @@ function createContext(invocation: Invocation, output: Output): CommandContext {
   const { environment, workingFolder, stdin, onSignal } = invocation;
   const interruption = new Interruption(output);
   onSignal?.(() => interruption.receive());
-  const withUnpreparedSession: CommandContext['withUnpreparedSession'] = async (work) => {
-    await using session: Session = await openSession(readStorageSettings(environment, findHome(invocation)));
+  const withUnpreparedSession: CommandContext['withUnpreparedSession'] = async (work, options = {}) => {
+    const settings = readStorageSettings(environment, findHome(invocation));
+    await using session: Session = await openSession(settings, options, output);
     return await work(session);
   };
   return {
@@ -74,17 +75,17 @@ function createContext(invocation: Invocation, output: Output): CommandContext {
     randomBytes,
     operator: findOperator,
     withUnpreparedSession,
-    withSession: (work) =>
+    withSession: (work, options) =>
       withUnpreparedSession(async (session) => {
         await session.persistence.migrations.prepare({ mayMigrate: session.settings.migrate });
         return work(session);
-      }),
+      }, options),
   };
 }
 
 /**
  * What DATA_DIR is relative to. Where it is not set, and no server was started in this folder, the data is that of the
- * checkout: from another folder a new, empty database would be started there.
+ * checkout.
  */
 function findHome({ environment, workingFolder, checkout }: Invocation): string {
   const isHere = Boolean(environment['DATA_DIR']?.trim()) || existsSync(join(workingFolder, '.data'));

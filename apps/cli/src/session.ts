@@ -8,6 +8,7 @@ import {
   type RedisTarget,
   type StorageSettings,
 } from '@petstore/runtime';
+import type { Output } from './output.ts';
 
 /** What a command works with, the same as a server with these settings. */
 export interface Session extends AsyncDisposable {
@@ -17,12 +18,31 @@ export interface Session extends AsyncDisposable {
   findRedis(): Promise<RedisTarget | undefined>;
 }
 
-/** Connects to the database of the settings: the embedded one is found where a server runs it, and run by us otherwise. */
-export async function openSession(settings: StorageSettings): Promise<Session> {
+export interface SessionOptions {
+  /** Whether an embedded database is made where there is none. @default false */
+  readonly mayMakeDatabase?: boolean;
+}
+
+/** Of commands that begin with a database: those that put something into it. */
+export const MAY_MAKE_DATABASE: SessionOptions = { mayMakeDatabase: true };
+
+/**
+ * Connects to the database of the settings: the embedded one is found where a server runs it, and run by us otherwise.
+ *
+ * @throws RuntimeError where there is none, and it may not be made
+ */
+export async function openSession(
+  settings: StorageSettings,
+  { mayMakeDatabase = false }: SessionOptions,
+  output: Pick<Output, 'message'>,
+): Promise<Session> {
   await using resources = new AsyncDisposableStack();
   let databaseUrl: string | DatabaseUrls | undefined = settings.databaseUrls;
   if (databaseUrl === undefined) {
-    const embedded = await openEmbeddedPostgres(settings.dataFolder);
+    const embedded = await openEmbeddedPostgres(settings.dataFolder, {
+      mayMake: mayMakeDatabase,
+      onMake: () => output.message(`DATABASE_URL is not set: making a new database in ${settings.dataFolder}.`),
+    });
     resources.defer(() => embedded.release());
     databaseUrl = embedded.address;
   }

@@ -130,6 +130,18 @@ describe('what was saved is restored, every key still valid', () => {
   });
 });
 
+test('of a database that has no tables nothing is saved, and it is said which database that is', async () => {
+  await using database = await createTestDatabase();
+  const { code, stderr } = await source.run(['backup', pathOf('none')], {
+    environment: { DATABASE_URL: database.url },
+  });
+  const { host, pathname } = new URL(database.url);
+  expect([code, stderr]).toEqual([
+    1,
+    `petstore: the database is empty: there is nothing to save (the database ${host}${pathname} of DATABASE_URL)\n`,
+  ]);
+});
+
 describe('a file that is not as it was made', () => {
   const readAll = async (bytes: Uint8Array, chunkBytes = 100) => {
     async function* chunks() {

@@ -7,7 +7,7 @@ import { hashApiKeyText } from '@petstore/domain';
 import { openPersistence } from '@petstore/persistence';
 import { createTemporaryFolder, createTestDatabase } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { expectKey, petstore, petstoreProcess, spawnPetstore } from './support.ts';
+import { type CallResult, expectKey, petstore, petstoreProcess, spawnPetstore } from './support.ts';
 
 // Without DATABASE_URL: the database below DATA_DIR, which a command runs itself where no server does. Making one takes
 // seconds, so the tests share it: each begins with no database running and ends so.
@@ -16,12 +16,13 @@ let folder: ReturnType<typeof createTemporaryFolder>;
 let checkout: string;
 let dataFolder: string;
 let environment: Record<string, string>;
+let making: CallResult;
 beforeAll(async () => {
   folder = createTemporaryFolder();
   checkout = join(folder.path, 'my shop');
   dataFolder = join(checkout, '.data');
   environment = { DATA_DIR: dataFolder };
-  await call('migrate');
+  making = await petstoreProcess(['migrate', '--json'], { environment });
 });
 afterAll(() => folder[Symbol.dispose]());
 
@@ -43,6 +44,36 @@ async function call(...args: string[]): Promise<unknown> {
 }
 
 const countOrders = async () => ((await call('orders', 'list')) as unknown[]).length; // the command prints an array
+
+test('a command that makes the database says so, beside what it prints', () => {
+  expect(making).toMatchObject({
+    code: 0,
+    stderr: `DATABASE_URL is not set: making a new database in ${dataFolder}.\n`,
+  });
+  expect(JSON.parse(making.stdout)).toMatchObject({ applied: expect.any(Array) });
+});
+
+test.each([
+  ['backup', 'shop.backup'],
+  ['orders', 'list'],
+  ['orders', 'export', 'orders.csv'],
+  ['keys', 'list'],
+  ['keys', 'revoke', 'abcdefgh'],
+  ['limits', 'show', 'abcdefgh'],
+  ['audit'],
+  ['migrate', '--status'],
+])('where no database is, none is made by: %s %s', async (...args) => {
+  using empty = createTemporaryFolder();
+  // The folder of data may be there, as one that was mounted is.
+  for (const DATA_DIR of [empty.path, join(empty.path, 'missing')]) {
+    expect(await petstore([...args, '--json'], { environment: { DATA_DIR }, workingFolder: empty.path })).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `petstore: There is no database in ${DATA_DIR}, and DATABASE_URL is not set. Set DATABASE_URL, or DATA_DIR to where it is.\n`,
+    });
+  }
+  expect(readdirSync(empty.path)).toEqual(['locks']);
+});
 
 test('data is kept from one command to the next, and nothing runs between them', async () => {
   const before = await countOrders();
@@ -111,7 +142,7 @@ test('all of it is moved to another PostgreSQL by one command line', async () =>
 });
 
 test('a folder that cannot be written is one clear line', async () => {
-  const { code, stdout, stderr } = await petstoreProcess(['keys', 'list', '--json'], {
+  const { code, stdout, stderr } = await petstoreProcess(['migrate', '--json'], {
     environment: { DATA_DIR: '/dev/null/data' },
   });
   expect([code, stdout]).toEqual([1, '']);

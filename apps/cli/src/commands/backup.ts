@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { type BackupCounts, type BackupHeader, countsOf, totalRowsOf } from '@petstore/persistence';
+import { type BackupCounts, BackupError, type BackupHeader, countsOf, totalRowsOf } from '@petstore/persistence';
 import type { StorageSettings } from '@petstore/runtime';
 import type { Command } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
@@ -65,10 +65,21 @@ function save(
   return withUnpreparedSession(async ({ persistence, settings }) => {
     const progress = new Progress(output, 'rows saved');
     const onProgress = (rowCount: number) => progress.advance(rowCount, fractionOf(backup.header, rowCount));
-    await using backup = await persistence.backups.save({ madeBy: manifest.version, now: clock(), onProgress });
+    const options = { madeBy: manifest.version, now: clock(), onProgress };
+    await using backup = await persistence.backups.save(options).catch((error: unknown) => {
+      if (!(error instanceof BackupError)) throw error;
+      throw new CommandError(`${error.message} (${describeDatabase(settings)})`, { cause: error });
+    });
     for await (const chunk of seal(backup.text)) await write(chunk);
     return { counts: countsOf(backup.header), demoKeys: findDemoKeys(settings) };
   });
+}
+
+/** Which database it is. */
+function describeDatabase({ databaseUrls, dataFolder }: StorageSettings): string {
+  if (databaseUrls === undefined) return `the embedded database in ${dataFolder}`;
+  const { host, pathname } = new URL(databaseUrls[0]);
+  return `the database ${host}${pathname} of DATABASE_URL`;
 }
 
 /** Their ids. The texts of these keys lie beside the embedded database, which alone may have them. */

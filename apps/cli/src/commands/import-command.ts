@@ -6,7 +6,7 @@ import { type ImportFileOptions, type ImportKind, type ImportReport, importFile 
 import type { RecordShape } from '../import/read-records.ts';
 import { readInputFile, sizeOf } from '../input-file.ts';
 import { Progress } from '../progress.ts';
-import type { Session } from '../session.ts';
+import { MAY_MAKE_DATABASE, type Session } from '../session.ts';
 
 export interface ImportFlags extends JsonFlag {
   readonly skipBad?: true;
@@ -58,7 +58,7 @@ export async function runImport<Value>(
     const imported = await importFile(source.read(), kindOf(session), options);
     interruption.leaves(summaryOf(imported));
     return imported;
-  });
+  }, MAY_MAKE_DATABASE);
   const isRejected = report.rejectedCount > 0 && !skipBad;
   if (flags.json) await output.writeJson(jsonOf(report));
   else {

@@ -25,7 +25,7 @@ import type { CommandContext } from '../context.ts';
 import { CommandError, UsageError } from '../errors.ts';
 import type { Output } from '../output.ts';
 import { describeMoment } from '../relative-time.ts';
-import type { Session } from '../session.ts';
+import { MAY_MAKE_DATABASE, type Session } from '../session.ts';
 import { renderTable } from '../table.ts';
 import { renderKey, renderKeyTable } from './key-table.ts';
 import { announceKeyChange, findKey, rejectKey } from './stored-key.ts';
@@ -98,8 +98,9 @@ async function createKey(context: CommandContext, flags: CreateFlags) {
   const text = generateApiKeyText('live', id, randomBytes);
   const kind = flags.internal === true ? 'internal' : 'external';
   const newKey = { id, name, kind, plan, createdAt, ...(expiresAt && { expiresAt }) } as const;
-  const key = await withSession(({ persistence }) =>
-    persistence.keyAdministration.createKey(newKey, hashApiKeyText(text), flags.as ?? operator()),
+  const key = await withSession(
+    ({ persistence }) => persistence.keyAdministration.createKey(newKey, hashApiKeyText(text), flags.as ?? operator()),
+    MAY_MAKE_DATABASE,
   );
   await printKeyText(output, keyRow(key, createdAt), text, flags);
 }

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { actorOption, type JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { CommandError } from '../errors.ts';
+import { MAY_MAKE_DATABASE } from '../session.ts';
 
 interface MigrateFlags extends JsonFlag {
   readonly status?: true;
@@ -41,7 +42,7 @@ async function migrate({ withUnpreparedSession, interruption, output }: CommandC
   const applied = await withUnpreparedSession(({ settings, persistence }) => {
     if (!settings.migrate) throw new CommandError('the schema is not changed, because MIGRATE is off; set MIGRATE=on');
     return persistence.migrations.migrate();
-  });
+  }, MAY_MAKE_DATABASE);
   if (json) await output.writeJson({ applied });
   else output.message(applied.length === 0 ? 'The database is up to date.' : `Applied ${applied.join(', ')}.`);
 }

@@ -7,7 +7,7 @@ import type { CommandContext } from '../context.ts';
 import { ORDER_FORMATS, orderTable } from '../export/order-formats.ts';
 import { ORDER_SHAPE, readOrder } from '../import/read-order.ts';
 import { Progress } from '../progress.ts';
-import type { Session } from '../session.ts';
+import { MAY_MAKE_DATABASE, type Session } from '../session.ts';
 import { addExportOptions, type ExportFlags, printRecords, runExport } from './export-command.ts';
 import { addImportOptions, type ImportFlags, runImport } from './import-command.ts';
 
@@ -87,7 +87,7 @@ async function generateOrders(context: CommandContext, flags: GenerateFlags) {
     const generated = await persistence.orders.generateOrders(options);
     interruption.leaves(generatedText(generated));
     return generated;
-  });
+  }, MAY_MAKE_DATABASE);
   await (json ? output.writeJson({ inserted }) : output.write(`${generatedText(inserted)}\n`));
 }
 

@@ -8,6 +8,7 @@ import type { CommandContext } from '../context.ts';
 import { CommandError } from '../errors.ts';
 import { readInputFile } from '../input-file.ts';
 import { Progress } from '../progress.ts';
+import { MAY_MAKE_DATABASE } from '../session.ts';
 import { describeCounts, fractionOf } from './backup.ts';
 
 interface RestoreFlags extends JsonFlag {
@@ -70,7 +71,7 @@ async function run(context: CommandContext, file: string, { json }: JsonFlag) {
       stage = 'restored';
       interruption.leaves('The backup was restored.');
       return restored;
-    });
+    }, MAY_MAKE_DATABASE);
     await report(context, header, json === true, 'restored from');
   } catch (error) {
     const isRefusal = [BackupError, CommandError, StorageUnavailableError].some((kind) => error instanceof kind);

@@ -15,7 +15,8 @@ import { prepareServiceRole, SERVICE_ROLE } from '../postgres/service-role.ts';
 import { findUnprivilegedUser, type UnprivilegedUser } from '../process/unprivileged-user.ts';
 import { RuntimeError } from '../runtime-error.ts';
 import { prepareDataFolder } from './data-folder.ts';
-import { type EmbeddedServer, type SharedServerAccess, type UseOptions, useSharedServer } from './shared-server.ts';
+import type { EmbeddedPostgresOptions } from './open.ts';
+import { type EmbeddedServer, type SharedServerAccess, useSharedServer } from './shared-server.ts';
 
 /** For a small machine that does other things too. What is committed is on the disk. */
 const PARAMETERS: PostgresParameters = {
@@ -37,7 +38,11 @@ const PARAMETERS: PostgresParameters = {
 };
 
 /** See `openEmbeddedPostgres`. */
-export async function useEmbeddedPostgres(dataFolder: string, options: UseOptions): Promise<EmbeddedServer<string>> {
+export async function useEmbeddedPostgres(
+  dataFolder: string,
+  { mayMake = true, onMake, ...options }: EmbeddedPostgresOptions,
+): Promise<EmbeddedServer<string>> {
+  if (!mayMake && isMissing(dataFolder)) throw noDatabase(dataFolder);
   prepareDataFolder(dataFolder);
   const folder = clusterFolder(dataFolder);
   const cluster: PostgresCluster = {
@@ -61,6 +66,10 @@ export async function useEmbeddedPostgres(dataFolder: string, options: UseOption
         return (await findRunningPostgres(folder))?.process;
       },
       async start(lastingPort?: number) {
+        if (!isInitialised(cluster)) {
+          if (!mayMake) throw noDatabase(dataFolder);
+          onMake?.();
+        }
         await prepareCluster(cluster, servicePassword, options.signal);
         options.signal?.throwIfAborted();
         const { port, process } = await startPostgres(cluster, PARAMETERS, lastingPort);
@@ -74,6 +83,20 @@ export async function useEmbeddedPostgres(dataFolder: string, options: UseOption
     pid,
     release,
   };
+}
+
+const noDatabase = (dataFolder: string): RuntimeError =>
+  new RuntimeError(
+    `There is no database in ${dataFolder}, and DATABASE_URL is not set. Set DATABASE_URL, or DATA_DIR to where it is.`,
+  );
+
+/** A folder that cannot be looked at may be there. */
+function isMissing(folder: string): boolean {
+  try {
+    return statSync(folder, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    return false;
+  }
 }
 
 /** The PostgreSQL below a data folder, whichever process started it. */

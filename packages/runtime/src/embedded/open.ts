@@ -3,15 +3,22 @@ import type { EmbeddedServer, UseOptions } from './shared-server.ts';
 
 // What runs the embedded servers is loaded only where they are used: a start on external ones need not wait for it.
 
+export interface EmbeddedPostgresOptions extends UseOptions {
+  /** Whether it is made where there is none. @default true */
+  readonly mayMake?: boolean;
+  /** Called before it is made, which takes seconds. */
+  readonly onMake?: () => void;
+}
+
 /**
  * Uses the PostgreSQL below a data folder; makes and starts it where that has not been done.
  *
  * @returns its `postgres://` address
- * @throws RuntimeError, of one line, when it cannot run
+ * @throws RuntimeError, of one line, when it cannot run, or there is none and it may not be made
  */
 export async function openEmbeddedPostgres(
   dataFolder: string,
-  options: UseOptions = {},
+  options: EmbeddedPostgresOptions = {},
 ): Promise<EmbeddedServer<string>> {
   const { useEmbeddedPostgres } = await import('./embedded-postgres.ts');
   return useEmbeddedPostgres(dataFolder, options);
