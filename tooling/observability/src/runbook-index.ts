@@ -13,6 +13,16 @@ In the commands \`127.0.0.1:3001\` is the admin listener of a server. They read 
 export DATABASE_URL=postgres://... DATABASE_REPLICA_URL=postgres://... REDIS_URL=redis://...
 \`\`\`
 
+They are as in a checkout. Where the service is deployed:
+
+| As in [deploy](../../deploy/README.md) | In place of \`npx --yes pnpm@12 -s petstore\` | \`curl http://127.0.0.1:3001/...\` |
+| --- | --- | --- |
+| systemd, as root | \`DATABASE_URL_FILE=/etc/petstore/database-url REDIS_URL_FILE=/etc/petstore/redis-url /opt/petstore/node/bin/node /opt/petstore/current/petstore.js\` | as it is; \`petstore@2\` has 3002 |
+| Compose | \`docker compose -f deploy/compose.yaml exec -T petstore /usr/local/bin/node petstore.js\` | as it is |
+| Kubernetes | \`kubectl exec deploy/petstore -- /usr/local/bin/node petstore.js\` | after \`kubectl port-forward deploy/petstore 3001\`, or the name of a pod |
+
+PostgreSQL and Redis of Compose have no port outside: \`docker compose -f deploy/compose.yaml exec -T postgres psql -U petstore\` takes the place of \`psql "$DATABASE_URL"\`, and \`exec -T redis redis-cli\` that of \`redis-cli -u "$REDIS_URL"\`.
+
 `;
 
 const rowOf = (alert: Alert): string =>
