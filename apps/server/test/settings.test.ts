@@ -125,12 +125,21 @@ test.each<[Record<string, string>, Partial<Settings>]>([
   [{ OTEL_SDK_DISABLED: 'true', OTEL_TRACES_EXPORTER: 'otlp' }, { tracing: undefined }],
   [
     { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' },
-    { tracing: { exporter: 'http/protobuf', sampler: 'parentbased_always_on', samplingRatio: 1, batches: {} } },
+    {
+      tracing: {
+        exporter: 'http/protobuf',
+        endpointVariable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+        sampler: 'parentbased_always_on',
+        samplingRatio: 1,
+        batches: {},
+      },
+    },
   ],
   [
     {
       OTEL_TRACES_EXPORTER: 'otlp',
       OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://collector/v1/traces',
       OTEL_TRACES_SAMPLER: 'traceidratio',
       OTEL_TRACES_SAMPLER_ARG: '0.1',
       OTEL_BSP_SCHEDULE_DELAY: '100',
@@ -138,6 +147,7 @@ test.each<[Record<string, string>, Partial<Settings>]>([
     {
       tracing: {
         exporter: 'http/json',
+        endpointVariable: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
         sampler: 'traceidratio',
         samplingRatio: 0.1,
         batches: { scheduledDelayMillis: 100 },
@@ -240,6 +250,8 @@ describe('a wrong value is named, with what is expected', () => {
     ['ACCESS_LOG', ['yes', '1']],
     ['OTEL_TRACES_EXPORTER', ['zipkin']],
     ['OTEL_EXPORTER_OTLP_PROTOCOL', ['grpc']],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', ['localhost:4318', 'collector', 'grpc://collector:4317', '127.0.0.1:4318']],
+    ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', ['localhost:4318/v1/traces']],
     ['OTEL_TRACES_SAMPLER', ['jaeger_remote']],
     ['OTEL_TRACES_SAMPLER_ARG', ['2', 'x']],
     ['MIGRATE', ['yes', 'true']],

@@ -1,7 +1,9 @@
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { inspect } from 'node:util';
 import { DiagLogLevel, diag } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { setGlobalErrorHandler } from '@opentelemetry/core';
 import { OTLPTraceExporter as OtlpJsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { OTLPTraceExporter as OtlpProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
@@ -60,6 +62,9 @@ export function openTracing(options: TracingOptions, resources: AsyncDisposableS
   const { settings, databaseUrls, trustProxy, logger } = options;
   const warn = (message: string, ...details: unknown[]) => logger.warn({ details }, `OpenTelemetry: ${message}`);
   diag.setLogger({ error: warn, warn, info() {}, debug() {}, verbose() {} }, DiagLogLevel.WARN);
+  setGlobalErrorHandler((error) =>
+    logger.warn(`spans could not be sent: ${describeError(error)}; look at ${settings.endpointVariable}`),
+  );
   const provider = new TracerProvider({
     resource: defaultResource()
       .merge(
@@ -91,6 +96,13 @@ export function openTracing(options: TracingOptions, resources: AsyncDisposableS
       limiter: traceLimiter(limiter, spans, isInRedis),
     }),
   };
+}
+
+/** On one line. Where a name has several addresses, each of them has failed, and their sum has no message. */
+function describeError(error: unknown): string {
+  const cause = error instanceof AggregateError ? (error.errors[0] ?? error) : error;
+  const text = cause instanceof Error ? cause.message : typeof cause === 'string' ? cause : inspect(cause);
+  return text.replaceAll(/\s+/g, ' ');
 }
 
 function exporterOf({ exporter }: TracingSettings): SpanExporter {

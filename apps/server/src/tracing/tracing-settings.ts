@@ -25,14 +25,19 @@ const number = (min: number, max: number, describe: string) =>
 const milliseconds = number(0, 600_000, 'milliseconds, 0 to 600000');
 const spanCount = number(1, 100_000, 'a number of spans, 1 to 100000');
 const protocol = z.enum(['http/protobuf', 'http/json']).optional().describe('http/protobuf or http/json (not grpc)');
+const endpoint = (example: string) =>
+  z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe(`an http or https URL, such as ${example}`);
 
 export const TRACING_VARIABLES = {
   OTEL_SDK_DISABLED: z.enum(['true', 'false']).default('false').describe('true or false'),
   OTEL_TRACES_EXPORTER: z.enum(['otlp', 'console', 'none']).optional().describe('otlp, console or none'),
   OTEL_EXPORTER_OTLP_PROTOCOL: protocol,
   OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: protocol,
-  OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional().describe('a URL such as http://collector:4318'),
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: z.url().optional().describe('a URL such as http://collector:4318/v1/traces'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: endpoint('http://collector:4318'),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: endpoint('http://collector:4318/v1/traces'),
   OTEL_TRACES_SAMPLER: z
     .enum(SAMPLERS)
     .default('parentbased_always_on')
@@ -48,6 +53,8 @@ type Values = { readonly [Name in keyof typeof TRACING_VARIABLES]: z.output<(typ
 
 export interface TracingSettings {
   readonly exporter: 'console' | 'http/protobuf' | 'http/json';
+  /** The variable that says where spans are sent. */
+  readonly endpointVariable: 'OTEL_EXPORTER_OTLP_ENDPOINT' | 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT';
   readonly sampler: (typeof SAMPLERS)[number];
   /** Of the traces that begin here, how many are recorded: 0 to 1. For the two samplers that have a ratio. */
   readonly samplingRatio: number;
@@ -74,6 +81,10 @@ export function toTracingSettings(values: Values): TracingSettings | undefined {
   } = values;
   return {
     exporter: exporter === 'console' ? 'console' : protocol,
+    endpointVariable:
+      values.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT === undefined
+        ? 'OTEL_EXPORTER_OTLP_ENDPOINT'
+        : 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
     sampler: values.OTEL_TRACES_SAMPLER,
     samplingRatio: values.OTEL_TRACES_SAMPLER_ARG ?? 1,
     batches: {

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { createPetstoreClient } from '@petstore/client';
 import { openPersistence } from '@petstore/persistence';
+import { findFreePort } from '@petstore/runtime/servers';
 import { createTemporaryFolder } from '@petstore/testing';
 import pg from 'pg';
 import { expect, onTestFinished, test, vi } from 'vitest';
@@ -225,6 +226,19 @@ test('a collector that does not respond holds up neither requests nor the end', 
   const { code, afterMs } = await server.stop();
   expect(code).toBe(0);
   expect(afterMs).toBeLessThan(5_000);
+});
+
+test('that spans cannot be sent is one readable line, which names the setting', async () => {
+  const port = await findFreePort(); // where nothing listens
+  await using started = await startServer({
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `http://127.0.0.1:${port}/v1/traces`,
+    OTEL_BSP_SCHEDULE_DELAY: '10',
+    OTEL_EXPORTER_OTLP_TIMEOUT: '100', // it is not tried again
+  });
+  const { server } = started;
+  expect((await fetch(`${await server.url()}/v1/store/orders`)).status).toBe(401);
+  const [line] = await server.said(/^.*spans could not be sent.*$/m);
+  expect(line).toMatch(/: connect ECONNREFUSED 127\.0\.0\.1:\d+; look at OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"?\}?$/);
 });
 
 test('without such settings nothing of OpenTelemetry is loaded', async () => {
