@@ -61,6 +61,7 @@ export function createProgram(context: CommandContext, { writeHelp, writeUsage }
   addJsonFlag(program);
   addCompletionCommand(program, context); // whose output is a script, and never JSON
   addHint(program, 'petstore');
+  tellUnknownOptionsFirst(program);
   return program;
 }
 
@@ -68,6 +69,17 @@ export function createProgram(context: CommandContext, { writeHelp, writeUsage }
 function addJsonFlag(command: Command): void {
   if (command.commands.length === 0) command.option('--json', 'Print JSON');
   command.commands.forEach(addJsonFlag);
+}
+
+/** Where a required option is misspelt, commander would say that it is missing, and not what stands in its place. */
+function tellUnknownOptionsFirst(command: Command): void {
+  const parseOptions = command.parseOptions.bind(command);
+  command.parseOptions = (args) => {
+    const parsed = parseOptions(args);
+    if (parsed.unknown.length > 0) for (const option of command.options) option.makeOptionMandatory(false);
+    return parsed;
+  };
+  command.commands.forEach(tellUnknownOptionsFirst);
 }
 
 /** Behind what is wrong with a command line stands where to read what would be right. */

@@ -262,7 +262,7 @@ test('a database that has rows is left as it is', async () => {
   expect(await restorePipe(whole)).toEqual({
     code: 1,
     stdout: '',
-    stderr: 'petstore: the database has rows already, in pets; nothing was restored\n',
+    stderr: 'petstore: the database has rows already, in pets: restore into an empty one; nothing was restored\n',
   });
   expect(await countRows(target.url)).toEqual([0, 1, 0, 0, 0, 0]);
 });

@@ -21,6 +21,8 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
     ['keys', 'Usage: petstore keys'],
     ['keys dance', "unknown command 'dance'"],
     ['keys create', "petstore: required option '--plan <plan>' not specified"],
+    ['keys create --pln free', "petstore: unknown option '--pln'\n(Did you mean --plan?)"],
+    ['orders generate --cuont 5', "unknown option '--cuont'"],
     ['keys create --plan gold', 'Allowed choices are free, pro, business, enterprise'],
     ['keys create --plan free --colour red', "unknown option '--colour'"],
     ['keys create --plan free extra', 'too many arguments'],

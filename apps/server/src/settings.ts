@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net';
 import {
   describeProblem,
   type Environment,
@@ -73,10 +74,7 @@ const integer = (min: number, max: number) =>
 
 const ADDRESS_OR_NETWORK = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
 
-const hostName = z
-  .string()
-  .regex(/^[\w.:-]+$/)
-  .prefault('127.0.0.1');
+const hostName = parsedBy(parseHost).prefault('127.0.0.1');
 
 const baseUrl = parsedBy(parseBaseUrl).optional().describe('an http or https URL that ends in /v1');
 
@@ -212,6 +210,12 @@ export function readSettings(environment: Environment, { workingFolder, isTermin
     tracing: toTracingSettings(values),
     accessLogLevel: values.ACCESS_LOG ? 'info' : 'debug',
   };
+}
+
+/** What may be a name is looked up when the server listens. */
+function parseHost(text: string): string | undefined {
+  const isName = /^\w[\w-]*(\.\w[\w-]*)*\.?$/.test(text) && URL.canParse(`http://${text}`); // which no 127.0.0.300 can
+  return isName || isIPv6(text) ? text : undefined;
 }
 
 function parseBaseUrl(text: string): string | undefined {

@@ -84,6 +84,8 @@ test.each<[Record<string, string>, Partial<Settings>]>([
   ],
   [{ PORT: '8080', ADMIN_PORT: '0' }, { adminPort: 0 }],
   [{ REUSE_PORT: 'on' }, { reusePort: true }],
+  [{ HOST: 'fe80::1%eth0' }, { host: 'fe80::1%eth0' }],
+  [{ HOST: 'db_1.shop.example' }, { host: 'db_1.shop.example' }],
   [{ HOST: '::1' }, { host: '::1', adminHost: '127.0.0.1' }],
   [{ ADMIN_HOST: '10.0.0.7' }, { host: '127.0.0.1', adminHost: '10.0.0.7' }],
   [{ SECURITY_CONTACT: 'mailto:security@shop.example' }, { securityContact: 'mailto:security@shop.example' }],
@@ -205,7 +207,7 @@ describe('a wrong value is named, with what is expected', () => {
   test.each<[string, string[]]>([
     ['PORT', ['65536', '-1', 'http', '3000.5', '0x50', '1e3']],
     ['ADMIN_PORT', ['65536', 'x', '3000']],
-    ['HOST', ['local host', 'http://localhost']],
+    ['HOST', ['local host', 'http://localhost', ':::::', '127.0.0.300', 'localhost:3000', '.', '-a', '[::1]']],
     ['DATABASE_REPLICA_URL', ['mysql://db/x', 'db']],
     ['DATABASE_URL', ['mysql://db/x', 'host=db', 'postgres://[', 'db']],
     [

@@ -56,7 +56,7 @@ export async function restoreTables(
       await client.end().catch(() => {}); // an open transaction ends with its connection
     }
   } catch (error) {
-    throw toBackupError(error);
+    throw toBackupError(error, 'petstore_owner');
   } finally {
     await reader.close();
   }
@@ -96,7 +96,8 @@ async function assertEmpty(client: pg.Client): Promise<void> {
     const { rows } = await client.query(`select from ${table} limit 1`);
     if (rows.length > 0) taken.push(table);
   }
-  if (taken.length > 0) throw new BackupError(`the database has rows already, in ${taken.join(', ')}`);
+  if (taken.length > 0)
+    throw new BackupError(`the database has rows already, in ${taken.join(', ')}: restore into an empty one`);
 }
 
 function restoreSections(

@@ -53,7 +53,7 @@ export async function saveTables(servers: DatabaseServers, options: SaveOptions)
     return { header, text, [Symbol.asyncDispose]: () => text.return(undefined).then(end) };
   } catch (error) {
     await end();
-    throw toBackupError(error);
+    throw toBackupError(error, 'petstore_backup');
   }
 }
 
@@ -148,7 +148,7 @@ async function* readRows(client: pg.Client, { table, columns }: SectionHeader): 
   try {
     yield* client.query(to(`copy (select ${columns.join(', ')} from ${table} order by ${columns[0]}) to stdout`));
   } catch (error) {
-    throw toBackupError(error);
+    throw toBackupError(error, 'petstore_backup');
   }
 }
 
