@@ -45,7 +45,7 @@ async function waitUntilSteady(read: () => number): Promise<void> {
 }
 
 describe('a long list', () => {
-  const COUNT = 300_000; // as in trpc-listing.test.ts, so that they are generated once
+  const COUNT = 200_000; // as in trpc-listing.test.ts, so that they are generated once
   let app: TestApp;
   beforeAll(async () => {
     app = await startTestApp({ orders: COUNT });

@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { withListing } from './support/listing-of.ts';
 import { startTestApp, type TestApp } from './support/test-app.ts';
 
-const COUNT = 300_000;
-/** Of a list of {@link COUNT} orders, which takes some 80 MB as objects; a few megabytes come and go with the garbage. */
+const COUNT = 200_000;
+/** Of a list of {@link COUNT} orders, which takes some 50 MB as objects; a few megabytes come and go with the garbage. */
 const LITTLE_BYTES = 20_000_000;
 
 /** For events that follow soon, on a machine that does nothing else. */
