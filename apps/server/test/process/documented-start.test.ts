@@ -20,12 +20,13 @@ function processesBelow(pid: number): readonly number[] {
   return below(pid);
 }
 
-/** How far below the process that was started is the one that gets the signal. */
+/** How far below the process that was started is the one that gets the signal; or that all of them get it. */
 test.each([
   ['SIGTERM', 'npx', 0],
   ['SIGKILL', 'npx', 0],
   ['SIGTERM', 'the shell below it', 1],
   ['SIGTERM', 'pnpm', 2],
+  ['SIGINT', 'all processes, as by Ctrl-C,', 'all'],
 ] as const)('%s to %s of the documented command ends all of it', { timeout: 90_000 }, async (signal, _, depth) => {
   using folder = copyStarted();
   const started = spawn('npx', ['--yes', 'pnpm@12', 'start'], {
@@ -42,7 +43,7 @@ test.each([
   await vi.waitUntil(() => output.includes('listening on '), { timeout: 60_000 });
   const processes = processesBelow(pid);
   expect(processes.length).toBeGreaterThan(5);
-  process.kill(processes[depth] ?? Number.NaN, signal);
+  process.kill(depth === 'all' ? -pid : (processes[depth] ?? Number.NaN), signal);
   await vi.waitFor(() => expect(processes.filter(isRunning)).toEqual([]), { timeout: 10_000, interval: 100 });
   await ended;
 });
