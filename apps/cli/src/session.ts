@@ -20,11 +20,11 @@ export interface Session extends AsyncDisposable {
 
 export interface SessionOptions {
   /** Whether an embedded database is made where there is none. @default false */
-  readonly mayMakeDatabase?: boolean;
+  readonly mayCreateDatabase?: boolean;
 }
 
 /** Of commands that begin with a database: those that put something into it. */
-export const MAY_MAKE_DATABASE: SessionOptions = { mayMakeDatabase: true };
+export const MAY_MAKE_DATABASE: SessionOptions = { mayCreateDatabase: true };
 
 /**
  * Connects to the database of the settings: the embedded one is found where a server runs it, and run by us otherwise.
@@ -33,15 +33,15 @@ export const MAY_MAKE_DATABASE: SessionOptions = { mayMakeDatabase: true };
  */
 export async function openSession(
   settings: StorageSettings,
-  { mayMakeDatabase = false }: SessionOptions,
+  { mayCreateDatabase = false }: SessionOptions,
   output: Pick<Output, 'message'>,
 ): Promise<Session> {
   await using resources = new AsyncDisposableStack();
   let databaseUrl: string | DatabaseUrls | undefined = settings.databaseUrls;
   if (databaseUrl === undefined) {
     const embedded = await openEmbeddedPostgres(settings.dataFolder, {
-      mayMake: mayMakeDatabase,
-      onMake: () => output.message(`DATABASE_URL is not set: making a new database in ${settings.dataFolder}.`),
+      mayCreate: mayCreateDatabase,
+      onCreate: () => output.message(`DATABASE_URL is not set: making a new database in ${settings.dataFolder}.`),
     });
     resources.defer(() => embedded.release());
     databaseUrl = embedded.address;

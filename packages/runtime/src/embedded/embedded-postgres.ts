@@ -15,8 +15,12 @@ import { prepareServiceRole, SERVICE_ROLE } from '../postgres/service-role.ts';
 import { findUnprivilegedUser, type UnprivilegedUser } from '../process/unprivileged-user.ts';
 import { RuntimeError } from '../runtime-error.ts';
 import { prepareDataFolder } from './data-folder.ts';
-import type { EmbeddedPostgresOptions } from './open.ts';
-import { type EmbeddedServer, type SharedServerAccess, useSharedServer } from './shared-server.ts';
+import {
+  type EmbeddedPostgresOptions,
+  type EmbeddedServer,
+  type SharedServerAccess,
+  useSharedServer,
+} from './shared-server.ts';
 
 /** For a small machine that does other things too. What is committed is on the disk. */
 const PARAMETERS: PostgresParameters = {
@@ -40,9 +44,9 @@ const PARAMETERS: PostgresParameters = {
 /** See `openEmbeddedPostgres`. */
 export async function useEmbeddedPostgres(
   dataFolder: string,
-  { mayMake = true, onMake, ...options }: EmbeddedPostgresOptions,
+  { mayCreate = true, onCreate, ...options }: EmbeddedPostgresOptions,
 ): Promise<EmbeddedServer<string>> {
-  if (!mayMake && isMissing(dataFolder)) throw noDatabase(dataFolder);
+  if (!mayCreate && isMissing(dataFolder)) throw noDatabase(dataFolder);
   prepareDataFolder(dataFolder);
   const folder = clusterFolder(dataFolder);
   const cluster: PostgresCluster = {
@@ -67,8 +71,8 @@ export async function useEmbeddedPostgres(
       },
       async start(lastingPort?: number) {
         if (!isInitialised(cluster)) {
-          if (!mayMake) throw noDatabase(dataFolder);
-          onMake?.();
+          if (!mayCreate) throw noDatabase(dataFolder);
+          onCreate?.();
         }
         await prepareCluster(cluster, servicePassword, options.signal);
         options.signal?.throwIfAborted();

@@ -1,14 +1,7 @@
 import type { SocketRedis } from '../settings/redis-target.ts';
-import type { EmbeddedServer, UseOptions } from './shared-server.ts';
+import type { EmbeddedPostgresOptions, EmbeddedServer, UseOptions } from './shared-server.ts';
 
 // What runs the embedded servers is loaded only where they are used: a start on external ones need not wait for it.
-
-export interface EmbeddedPostgresOptions extends UseOptions {
-  /** Whether it is made where there is none. @default true */
-  readonly mayMake?: boolean;
-  /** Called before it is made, which takes seconds. */
-  readonly onMake?: () => void;
-}
 
 /**
  * Uses the PostgreSQL below a data folder; makes and starts it where that has not been done.

@@ -45,6 +45,13 @@ export interface UseOptions {
   readonly signal?: AbortSignal;
 }
 
+export interface EmbeddedPostgresOptions extends UseOptions {
+  /** Whether it is created where there is none. @default true */
+  readonly mayCreate?: boolean;
+  /** Called before it is created, which takes seconds. */
+  readonly onCreate?: () => void;
+}
+
 const START_LOCK_TIMEOUT_MS = 60_000;
 const STOP_LOCK_TIMEOUT_MS = 5_000;
 const RESTART_PAUSE_MS = 1_000;
