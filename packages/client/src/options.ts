@@ -75,9 +75,11 @@ function serviceUrlOf(baseUrl: string | URL): string {
     throw new TypeError('baseUrl must be an http or https address, such as https://api.petstore.example');
   }
   const { origin, pathname } = new URL(text);
-  const [url, version] = (origin + pathname).replace(/\/+$/, '').split(/\/(v\d+)$/i);
-  if (version === undefined || version === 'v1') return url as string; // what is split has a first part
-  throw new TypeError(`baseUrl must not end in /${version}: use ${url}, or ${url}/v1 (v2 is \`client.v2\`)`);
+  const url = (origin + pathname).replace(/\/+$/, '');
+  const path = /\/(?:v\d+(?:\/(?:store|pet)(?:\/.*)?)?|trpc)$/i.exec(url)?.[0] ?? '';
+  const service = url.slice(0, url.length - path.length);
+  if (path === '' || path === '/v1') return service;
+  throw new TypeError(`baseUrl must not end in ${path}: use ${service}, or ${service}/v1 (v2 is \`client.v2\`)`);
 }
 
 function checkedKey(apiKey: string): string {

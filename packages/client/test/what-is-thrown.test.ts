@@ -235,7 +235,9 @@ test.each([
     'baseUrl must not end in /v2: use http://petstore.example, or http://petstore.example/v1',
   ],
   ['https://host.example/shop/V1/', 'baseUrl must not end in /V1: use https://host.example/shop, or'],
-])('an address that ends in another version is refused, with the right one: %s', (baseUrl, message) => {
+  ['https://host.example/v1/store/orders', 'baseUrl must not end in /v1/store/orders: use https://host.example, or'],
+  ['https://host.example/shop/trpc/', 'baseUrl must not end in /trpc: use https://host.example/shop, or'],
+])('an address that ends in another version, or below one is refused, with the right one: %s', (baseUrl, message) => {
   for (const create of [createPetstoreClient, createPetstoreRestClient]) {
     expect(() => create({ baseUrl, apiKey: 'k' })).toThrow(TypeError);
     expect(() => create({ baseUrl, apiKey: 'k' })).toThrow(message);

@@ -108,8 +108,16 @@ describe('for programs that read texts', () => {
     }
   });
 
+  test('the entries of search are texts, without tags and entities', async () => {
+    const text = await textOf('/docs/search-entries.js');
+    expect(text).toContain("from 'openapi-fetch'"); // an apostrophe that highlight.js has written as an entity
+    expect(text.match(/&(?:#|amp|lt|gt|quot)/g)).toBeNull();
+  });
+
   test('/robots.txt lets them read the documentation, and nothing that needs a key', async () => {
-    expect(await textOf('/robots.txt')).toMatch(/^Allow: \/docs$.*^Disallow: \/v1\/$/ms);
+    const text = await textOf('/robots.txt');
+    expect(text).toMatch(/^Allow: \/docs$.*^Disallow: \/v1\/$/ms);
+    for (const version of ['v1', 'v2']) expect(text).toContain(`\nAllow: /${version}/openapi.\n`);
   });
 });
 

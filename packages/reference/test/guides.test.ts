@@ -43,7 +43,7 @@ describe('error codes', () => {
 
   test('link to the operations that respond with them', () => {
     expect(pages.get('/docs/errors/order_already_shipped')).toContain(
-      '<dd><a href="../../docs#cancelOrder">Cancel an order</a></dd>',
+      '<dd>v1: <a href="../../docs#cancelOrder">Cancel an order</a><br>v2: <a href="../../docs/v2#cancelOrder">Cancel an order</a></dd>',
     );
   });
 
@@ -156,6 +156,6 @@ describe('the guide to the preview of v2', () => {
   });
 
   test('links to the reference of v2', () => {
-    expect(pages.get('/docs/v2-preview')).toContain('<li><a href="../docs/v2">v2 preview</a></li>');
+    expect(pages.get('/docs/v2-preview')).toContain('<li><a href="../docs/v2">v2</a></li>');
   });
 });

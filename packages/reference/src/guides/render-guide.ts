@@ -19,7 +19,7 @@ export function renderGuidePage(guide: Guide, site: Site): string {
 export function renderErrorPage(guide: ErrorGuide, site: Site): string {
   const advice = guide.markdown.slice(guide.markdown.indexOf('\n'));
   const { html, headings } = renderMarkdown(advice, linkTargets(guide, site));
-  const facts = describeErrorCode(guide.code, guide.path, site.about);
+  const facts = describeErrorCode(guide.code, guide.path, site);
   return renderArticle(guide, `<h1><code>${guide.code}</code></h1>\n${facts}\n${html}`, headings, site);
 }
 

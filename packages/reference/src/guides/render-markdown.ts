@@ -50,9 +50,11 @@ export function renderMarkdown(markdown: string, targets: LinkTargets): Rendered
       table(token) {
         const cells = (row: readonly Tokens.TableCell[], tag: string) =>
           row.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join('');
+        // What is a text is not a word wide on a phone.
+        const isText = token.rows.some((row) => (row.at(-1)?.text.length ?? 0) > 40);
         const rows = token.rows.map((row) => `<tr>${cells(row, 'td')}</tr>`).join('\n');
         const head = `<thead><tr>${cells(token.header, 'th')}</tr></thead>`;
-        return `<div class="table" tabindex="0"><table>${head}<tbody>\n${rows}\n</tbody></table></div>\n`;
+        return `<div class="table" tabindex="0"><table${isText ? ' class="ends-in-text"' : ''}>${head}<tbody>\n${rows}\n</tbody></table></div>\n`;
       },
     },
   });

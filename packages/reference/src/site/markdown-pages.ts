@@ -62,7 +62,7 @@ ${errors.map(link).join('\n')}
 export const ROBOTS_TEXT = `User-agent: *
 Allow: /docs
 Allow: /llms.txt
-Allow: /v1/openapi.json
+${REFERENCE_PATHS.map(({ basePath }) => `Allow: ${basePath}/openapi.`).join('\n')}
 Disallow: /v1/
 Disallow: /v2/
 Disallow: /trpc

@@ -14,7 +14,7 @@ export function renderNotFoundPage(path: string, site: Site): string {
 ${renderNavigation(path, site)}
 <main id="main" class="text" tabindex="-1"><h1>Page not found</h1>
 <p>There is no page at this address. Paths are exact: case and slashes count.</p>
-<p>Search with <kbd>Ctrl K</kbd>, choose a page from the list, or begin at the <a href="${relativeLink(path, REFERENCE_PATH)}">reference</a>.</p></main>
+<p>Search, choose a page from the list, or begin at the <a href="${relativeLink(path, REFERENCE_PATH)}">reference</a>.</p></main>
 </div>`,
     },
     site,

@@ -82,19 +82,17 @@ const withoutCode = (markdown: string): string => markdown.replaceAll('`', '');
 
 const withoutHeadings = (html: string): string => html.replaceAll(/<h(\d) .*?<\/h\1>/g, '');
 
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&lt;': '<',
-  '&gt;': '>',
-  '&quot;': '"',
-  '&#39;': "'",
-  '&amp;': '&',
-};
+const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', amp: '&' };
+
+/** Names that rendered Markdown has, and numbers: highlight.js writes an apostrophe as `&#x27;`, marked as `&#39;`. */
+const decodeEntity = (entity: string, name: string): string =>
+  name.startsWith('#') ? String.fromCodePoint(Number(name.slice(1).replace('x', '0x'))) : (ENTITIES[name] ?? entity);
 
 /** The text of rendered Markdown. */
 const plain = (html: string): string =>
   html
     .replaceAll(/<\/(?:p|li|h\d|t[dhr]|pre)>/g, ' ')
     .replaceAll(/<[^>]*>/g, '')
-    .replaceAll(/&(?:lt|gt|quot|#39|amp);/g, (entity) => ENTITIES[entity] ?? entity)
+    .replaceAll(/&(\w+|#\d+|#x[\da-f]+);/gi, decodeEntity)
     .replaceAll(/\s+/g, ' ')
     .trim();

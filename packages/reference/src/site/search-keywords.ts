@@ -18,6 +18,7 @@ export const SEARCH_KEYWORDS: Readonly<Record<string, string>> = {
   'docs/errors/order_already_cancelled': 'idempotent twice repeat',
   'docs/v2-preview#go-through-all-pages': 'pagination paginate paging next cursor offset',
   'docs/v2-preview#filters-and-paging': 'pagination query search filter sort',
+  'docs/v2#listOrdersPage': 'pagination paginate paging filter cursor',
   'docs/versions#deprecation-and-sunset': 'removal end of life migration',
   'docs/changelog': 'release notes history news what changed',
 };

@@ -25,13 +25,7 @@ export interface ReferencePath {
 
 export const REFERENCE_PATHS: readonly ReferencePath[] = [
   { version: 'v1', path: REFERENCE_PATH, documentPath: '/v1/openapi.json', basePath: '/v1', name: 'v1' },
-  {
-    version: 'v2',
-    path: `${REFERENCE_PATH}/v2`,
-    documentPath: '/v2/openapi.json',
-    basePath: '/v2',
-    name: 'v2 preview',
-  },
+  { version: 'v2', path: `${REFERENCE_PATH}/v2`, documentPath: '/v2/openapi.json', basePath: '/v2', name: 'v2' },
 ];
 
 /** A relative link from one absolute path to another, which also works behind a proxy that adds a path prefix. */
@@ -39,5 +33,5 @@ export const relativeLink = (from: string, to: string): string =>
   '../'.repeat(from.split('/').length - 2) + to.slice(1);
 
 /** A link to an operation in the reference. */
-export const operationLink = (from: string, { operationId }: DescribedOperation): string =>
-  `${relativeLink(from, REFERENCE_PATH)}#${operationId}`;
+export const operationLink = (from: string, { path }: ReferencePath, { operationId }: DescribedOperation): string =>
+  `${relativeLink(from, path)}#${operationId}`;

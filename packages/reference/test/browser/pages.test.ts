@@ -11,6 +11,17 @@ const isDark = (page: Page) =>
     return Number(red) < 64;
   });
 
+/** Copy buttons that lie on the first line of what they copy. */
+const codeBelowCopyButtons = (page: Page) =>
+  page.locator('main .copy').evaluateAll((buttons) =>
+    buttons.flatMap((button) => {
+      const code = button.parentElement?.querySelector('code')?.getBoundingClientRect();
+      return code !== undefined && code.height > 0 && code.top < button.getBoundingClientRect().bottom
+        ? [button.parentElement?.textContent]
+        : [];
+    }),
+  );
+
 describe('on a phone', () => {
   // One page for all: a new one costs a second of a processor.
   let phone: WatchedPage;
@@ -22,6 +33,7 @@ describe('on a phone', () => {
   test.each([...GUIDE_PATHS, ERROR_PATHS[0] ?? ''])('%s loads from here alone, and fits', async (path) => {
     await phone.page.goto(origin + path);
     expect(await widthOf(phone.page)).toBeLessThanOrEqual(390);
+    expect(await codeBelowCopyButtons(phone.page)).toEqual([]);
     expect(phone.offences).toEqual([]);
   });
 
