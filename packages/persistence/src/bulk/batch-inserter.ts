@@ -94,12 +94,14 @@ export class BatchInserter implements AsyncDisposable {
       if (least !== undefined && row.id < least.id) least = row;
       if (largest !== undefined && row.id > largest.id) largest = row;
     }
-    // Most often no id of the whole range is taken, which is seen in one step.
-    const { rows } = await this.#client.query<{ id: string }>(
-      `select id from ${table}
-       where id = any($1::bigint[]) and exists (select from ${table} where id between $2 and $3)`,
-      [arrayText(batch), least?.idText, largest?.idText],
-    );
+    // Most often no id of the whole range is taken, which is one step in the index. It is a statement of its own, because
+    // PostgreSQL starts parallel workers for a search through thousands of ids before it knows whether it is needed.
+    const range = `select from ${table} where id between $1 and $2 limit 1`;
+    const { rowCount } = await this.#client.query(range, [least?.idText, largest?.idText]);
+    if (rowCount === 0) return new Set();
+    const { rows } = await this.#client.query<{ id: string }>(`select id from ${table} where id = any($1::bigint[])`, [
+      arrayText(batch),
+    ]);
     return new Set(rows.map(({ id }) => id));
   }
 
