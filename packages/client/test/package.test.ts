@@ -249,7 +249,7 @@ describe('in a bundle', () => {
   test.each(['@petstore/client/rest', '@petstore/client'])('REST alone, imported from %s, is small', async (name) => {
     const { code, imports } = await bundleOf(`export { createPetstoreRestClient } from '${name}';`);
     expect(imports).toEqual([]);
-    expect(code).not.toMatch(/superjson|trpc/i);
+    expect(code).not.toMatch(/superjson|TRPCClient/i);
     expect(gzipSync(code).length).toBeLessThan(REST_MAX_BYTES);
   });
 
