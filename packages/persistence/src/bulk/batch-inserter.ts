@@ -88,21 +88,29 @@ export class BatchInserter implements AsyncDisposable {
   }
 
   async #findTaken(batch: readonly Row[]): Promise<ReadonlySet<string>> {
-    const { table } = this.#target;
     let [least, largest] = [batch[0], batch[0]];
     for (const row of batch) {
       if (least !== undefined && row.id < least.id) least = row;
       if (largest !== undefined && row.id > largest.id) largest = row;
     }
-    // Most often no id of the whole range is taken, which is one step in the index. It is a statement of its own, because
-    // PostgreSQL starts parallel workers for a search through thousands of ids before it knows whether it is needed.
-    const range = `select from ${table} where id between $1 and $2 limit 1`;
-    const { rowCount } = await this.#client.query(range, [least?.idText, largest?.idText]);
-    if (rowCount === 0) return new Set();
-    const { rows } = await this.#client.query<{ id: string }>(`select id from ${table} where id = any($1::bigint[])`, [
-      arrayText(batch),
+    // Most often few ids of the whole range are taken, or none: one step in the index. Looking for each takes longer, and
+    // PostgreSQL may start parallel workers or read all rows for it.
+    const limit = 2 * batch.length;
+    const inRange = await this.#selectIds(`where id between $1 and $2 order by id limit ${limit}`, [
+      least?.idText,
+      largest?.idText,
     ]);
-    return new Set(rows.map(({ id }) => id));
+    if (inRange.size < limit) return inRange;
+    return this.#selectIds('where id = any($1::bigint[])', [arrayText(batch)]);
+  }
+
+  async #selectIds(where: string, values: readonly (string | undefined)[]): Promise<ReadonlySet<string>> {
+    const { rows } = await this.#client.query<[id: string]>({
+      text: `select id from ${this.#target.table} ${where}`,
+      values: [...values],
+      rowMode: 'array',
+    });
+    return new Set(rows.map(([id]) => id));
   }
 
   async #copy(text: string): Promise<void> {
