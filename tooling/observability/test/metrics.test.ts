@@ -6,7 +6,7 @@ import { KEYS, prepareServerDatabase, ROOT, startServer } from '@petstore/server
 import { REPLICATION_PARAMETERS, startPostgresServer, startPostgresStandby } from '@petstore/testing';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { ALERTS } from '../src/alerts.ts';
-import { ROWS } from '../src/panels.ts';
+import { ROWS } from '../src/panels/rows.ts';
 import { type Matcher, parseQuery } from './support/promql.ts';
 
 /** What Prometheus adds, and labels of its targets. */

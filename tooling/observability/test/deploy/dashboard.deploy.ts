@@ -8,7 +8,7 @@ import { REPLICATION_PARAMETERS, startPostgresServer, startPostgresStandby } fro
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { ALERTS } from '../../src/alerts.ts';
 import { ALERT_RULES_FILE } from '../../src/generated-files.ts';
-import { ROWS } from '../../src/panels.ts';
+import { ROWS } from '../../src/panels/rows.ts';
 import { startPrometheus, type TestPrometheus } from './support/prometheus.ts';
 import { promtool } from './support/promtool.ts';
 import { startTraffic } from './support/traffic.ts';
