@@ -184,6 +184,20 @@ describe('while an import is open', () => {
     expect(await listedOrders(store)).toHaveLength(20_012);
   });
 
+  test('and is refused in the end, the ids that it has kept free are given back before the next one begins', async () => {
+    let next: Promise<unknown> | undefined;
+    const { insertedCount } = await withOpenImport(1n, async () => {
+      next = importIds(30_000n);
+      await vi.waitFor(async () => {
+        const { rows } = await store.query(`select from pg_locks where locktype = 'advisory' and not granted`);
+        expect(rows).toHaveLength(1);
+      }, 10_000);
+    });
+    await next;
+    expect(insertedCount).toBe(0);
+    expect((await insert()).id).toBe(30_001n);
+  });
+
   test('an order that drew its id just before keeps it', async () => {
     await using other = openPersistence({ databaseUrl: store.url });
     const place = async () => (await store.query('select last_value from orders_id_seq')).rows;

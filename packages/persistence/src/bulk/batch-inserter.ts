@@ -90,21 +90,23 @@ export class BatchInserter implements AsyncDisposable {
   async #findTaken(batch: readonly Row[]): Promise<ReadonlySet<string>> {
     let [least, largest] = [batch[0], batch[0]];
     for (const row of batch) {
-      if (least !== undefined && row.id < least.id) least = row;
-      if (largest !== undefined && row.id > largest.id) largest = row;
+      if (least === undefined || row.id < least.id) least = row;
+      if (largest === undefined || row.id > largest.id) largest = row;
     }
+    if (least === undefined || largest === undefined) return new Set();
     // Most often few ids of the whole range are taken, or none: one step in the index. Looking for each takes longer, and
-    // PostgreSQL may start parallel workers or read all rows for it.
-    const limit = 2 * batch.length;
+    // PostgreSQL may start parallel workers or read all rows for it. Of a wide range only whether any is taken is read.
+    const isNarrow = largest.id - least.id < BigInt(NARROW_FACTOR * batch.length);
+    const limit = isNarrow ? 2 * batch.length : 1;
     const inRange = await this.#selectIds(`where id between $1 and $2 order by id limit ${limit}`, [
-      least?.idText,
-      largest?.idText,
+      least.idText,
+      largest.idText,
     ]);
     if (inRange.size < limit) return inRange;
     return this.#selectIds('where id = any($1::bigint[])', [arrayText(batch)]);
   }
 
-  async #selectIds(where: string, values: readonly (string | undefined)[]): Promise<ReadonlySet<string>> {
+  async #selectIds(where: string, values: readonly string[]): Promise<ReadonlySet<string>> {
     const { rows } = await this.#client.query<[id: string]>({
       text: `select id from ${this.#target.table} ${where}`,
       values: [...values],
@@ -149,6 +151,9 @@ export class BatchInserter implements AsyncDisposable {
     return new Set(rows.map(({ id }) => id));
   }
 }
+
+/** A batch's range is narrow while it is less than so many times as wide as the batch is long. */
+const NARROW_FACTOR = 20;
 
 const UNIQUE_VIOLATION = '23505';
 

@@ -73,7 +73,7 @@ export async function importRows<Value>(
       await events?.record(origin);
       await reservation.release({ isImported: true });
       onCommit?.();
-    }
+    } else await reservation.release({ isImported: false }); // while the next import still waits
     return { commit: keep, value: { insertedCount: keep ? insertedCount : 0, rejected, rejectedCount } };
   };
   return withTransaction(servers, importAll, async () => reservation?.release({ isImported: false }));

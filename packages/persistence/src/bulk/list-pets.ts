@@ -1,5 +1,6 @@
 import { type Pet, petId } from '@petstore/domain';
 import type { DatabaseServers } from '../connections/database-servers.ts';
+import { LONG_SESSION } from '../connections/session.ts';
 import { toStorageError } from '../storage-error.ts';
 
 const BATCH = 10_000;
@@ -11,7 +12,7 @@ const BATCH = 10_000;
  */
 export async function* listPets(servers: DatabaseServers): AsyncGenerator<readonly Pet[]> {
   try {
-    const { client } = await servers.open({ session: { statement_timeout: '0' }, forWrites: false });
+    const { client } = await servers.open({ session: LONG_SESSION, forWrites: false });
     try {
       await client.query('begin isolation level repeatable read, read only');
       await client.query('declare all_pets no scroll cursor for select id, name from pets order by id');

@@ -98,7 +98,9 @@ export class OrderIdReservation implements IdReservation {
   async release({ isImported }: { readonly isImported: boolean }): Promise<void> {
     if (this.#reserved === undefined || this.#free === undefined) return;
     const target = isImported ? max(this.#free, this.#largest + 1n) : this.#free;
-    await this.#client.query(MOVE_BACK, [this.#reserved, target]);
+    const reserved = this.#reserved;
+    this.#reserved = undefined;
+    await this.#client.query(MOVE_BACK, [reserved, target]);
   }
 
   async #lockGenerator(): Promise<bigint> {

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type { DatabaseServers } from '../connections/database-servers.ts';
+import { LONG_SESSION } from '../connections/session.ts';
 import { toStorageError } from '../storage-error.ts';
 
 /**
@@ -33,11 +34,11 @@ export async function withTransaction<Value>(
 }
 
 /**
- * Opens a connection to the server that takes writes, on which a statement may take any time.
+ * Opens a connection to the server that takes writes, on which a statement may take any time, and its source as well.
  *
  * @throws StorageUnavailableError
  */
 export async function connect(servers: DatabaseServers): Promise<pg.Client> {
-  const { client } = await servers.open({ session: { statement_timeout: '0' }, forWrites: true });
+  const { client } = await servers.open({ session: LONG_SESSION, forWrites: true });
   return client;
 }

@@ -11,6 +11,12 @@ const EVERY_SESSION = {
   default_transaction_isolation: 'read committed',
 } as const satisfies SessionSettings;
 
+/** Statements may take any time, and whoever is waited for between two of them. */
+export const LONG_SESSION = {
+  statement_timeout: '0',
+  idle_in_transaction_session_timeout: '0',
+} as const satisfies SessionSettings;
+
 /** The oldest PostgreSQL that the schema and the statements work with, as `server_version_num` has it. */
 const OLDEST_VERSION = 150_000;
 
