@@ -248,7 +248,7 @@ const OF_CALLERS: readonly Alert[] = [
     name: 'PetstoreSunsetNear',
     severity: 'ticket',
     for: '10m',
-    expression: `count by (job, operation) (${increase('petstore_deprecated_requests_total', 'key!=""', over('1d', 'operation', 'key'))} > 0)\nand on (job, operation)\n  (max by (job, operation) (petstore_deprecated_operation_sunset_timestamp_seconds) - time() < 30 * 86400)`,
+    expression: `count by (job, operation) (${increase('petstore_deprecated_requests_total', 'key!=""', over('1d', 'operation', 'key'))} > 0)\nand on (job, operation)\n  (max by (job, operation) (petstore_deprecated_operation_sunset_timestamp_seconds) - time() > 0 < 30 * 86400)`,
     summary: 'A deprecated operation ends within 30 days, and is still used.',
     description: '{{ $value }} keys have used {{ $labels.operation }} within a day.',
   },
