@@ -75,9 +75,9 @@ function serviceUrlOf(baseUrl: string | URL): string {
     throw new TypeError('baseUrl must be an http or https address, such as https://api.petstore.example');
   }
   const { origin, pathname } = new URL(text);
-  const url = (origin + pathname).replace(/\/+$/, '');
-  const path = /\/(?:v\d+(?:\/(?:store|pet)(?:\/.*)?)?|trpc)$/i.exec(url)?.[0] ?? '';
-  const service = url.slice(0, url.length - path.length);
+  const whole = pathname.replace(/\/+$/, '');
+  const path = /\/(?:v\d+(?:\/(?:store|pets)(?:\/.*)?)?|trpc)$/i.exec(whole)?.[0] ?? '';
+  const service = origin + whole.slice(0, whole.length - path.length);
   if (path === '' || path === '/v1') return service;
   throw new TypeError(`baseUrl must not end in ${path}: use ${service}, or ${service}/v1 (v2 is \`client.v2\`)`);
 }

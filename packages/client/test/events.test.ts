@@ -213,6 +213,17 @@ describe('client.orders.events', () => {
     await isFollowed(fresh, 0);
   });
 
+  test('ends when its signal aborts', async () => {
+    await using fresh = await startTestService();
+    const abort = new AbortController();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    clientOf(fresh).orders.events.subscribe({ after: '0' }, { signal: abort.signal, onComplete: resolve });
+    await isFollowed(fresh);
+    abort.abort();
+    await promise;
+    await isFollowed(fresh, 0);
+  });
+
   test('reports an error to the subscriber', async () => {
     const { promise, resolve } = Promise.withResolvers<unknown>();
     clientOf(service, 'external').orders.events.subscribe(undefined, { onError: resolve });

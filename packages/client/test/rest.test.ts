@@ -270,6 +270,13 @@ describe('a client', () => {
     expect(() => createPetstoreRestClient({ ...good, ...options })).toThrow(message);
   });
 
+  test.each(['http://trpc', 'http://v2/', 'http://v2.example/petstore/v1'])(
+    'may find the service at %s, which is a name of a host',
+    (baseUrl) => {
+      expect(() => createPetstoreRestClient({ baseUrl, apiKey: 'k' })).not.toThrow();
+    },
+  );
+
   test('does not show its key when it is printed', async () => {
     const { inspect } = await import('node:util');
     const client = createPetstoreRestClient({ baseUrl: 'http://petstore.example.com', apiKey: 'the-secret' });

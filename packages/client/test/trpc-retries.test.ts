@@ -189,6 +189,21 @@ describe('with a server that', () => {
     expect(server.requests).toHaveLength(3);
   });
 
+  test.each([
+    [502, '{"message":"Service Unavailable"}'],
+    [503, '{"error":"no healthy upstream"}'],
+    [200, '[{"result'],
+    [200, 'null'],
+  ])('answers %i with what is not its own JSON, a call fails as over REST: %s', async (status, body) => {
+    await using server = await startServer((response) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(body),
+    );
+    const failure = petstoreErrorOf(await failureOf(server.client.pets.get.query({ petId: 1n })));
+    expect(failure).toBeInstanceOf(ServiceError);
+    expect(failure).toMatchObject({ status, code: 'unexpected_response' });
+    expect(server.requests).toHaveLength(status < 500 ? 1 : 3);
+  });
+
   test('does not answer, a call is a TimeoutError', async () => {
     await using server = await startServer(() => clock.timeOut());
     const failure = await failureOf(server.client.pets.get.query({ petId: 1n }));

@@ -236,6 +236,7 @@ test.each([
   ],
   ['https://host.example/shop/V1/', 'baseUrl must not end in /V1: use https://host.example/shop, or'],
   ['https://host.example/v1/store/orders', 'baseUrl must not end in /v1/store/orders: use https://host.example, or'],
+  ['https://host.example/v2/pets/7', 'baseUrl must not end in /v2/pets/7: use https://host.example, or'],
   ['https://host.example/shop/trpc/', 'baseUrl must not end in /trpc: use https://host.example/shop, or'],
 ])('an address that ends in another version, or below one is refused, with the right one: %s', (baseUrl, message) => {
   for (const create of [createPetstoreClient, createPetstoreRestClient]) {

@@ -10,14 +10,16 @@ export function createEventsLink(connection: Connection): TRPCLink<AppRouter> {
     ({ op }) =>
       observable((observer) => {
         const ending = new AbortController();
+        const signal = op.signal ? AbortSignal.any([ending.signal, op.signal]) : ending.signal;
         const follow = async () => {
           const { after } = (op.input ?? {}) as FollowEventsOptions; // as its type says
-          for await (const event of followOrderEvents(connection, { after, signal: ending.signal })) {
+          for await (const event of followOrderEvents(connection, { after, signal })) {
             observer.next({ result: { type: 'data', id: event.id, data: { id: event.id, data: event } } });
           }
         };
         follow().catch((error) => {
-          if (!ending.signal.aborted) observer.error(TRPCClientError.from(error));
+          if (op.signal?.aborted) observer.complete();
+          else if (!ending.signal.aborted) observer.error(TRPCClientError.from(error));
         });
         return () => ending.abort();
       });

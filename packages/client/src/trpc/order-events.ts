@@ -95,8 +95,8 @@ function readMessage({ name, data }: ServerSentEvent, response: ServiceResponse)
 
 function errorOf(
   encoded: Parameters<typeof transformer.deserialize>[0],
-  { requestId }: ServiceResponse,
+  { requestId, retryAfterSeconds }: ServiceResponse,
 ): PetstoreError {
   const { message, data } = transformer.deserialize(encoded) as TrpcErrorShape; // what the service formats
-  return createResponseError(message, { code: data.errorCode, status: data.httpStatus, requestId });
+  return createResponseError(message, { code: data.errorCode, status: data.httpStatus, requestId, retryAfterSeconds });
 }

@@ -56,10 +56,27 @@ const costOf = (url: string): number => new URL(url).pathname.split('/').at(-1)?
 
 /** Read to its end at once, so that a call whose response breaks off is tried again. */
 async function wholeResponse(response: ServiceResponse): Promise<TrpcResponse> {
-  const text = await response.readText();
+  const envelopes = parseEnvelopes(await response.readText());
+  // It did not come from the service either: the JSON of a gateway.
+  if (envelopes === undefined) throw response.createError();
   const { ok, headers } = response;
-  return { ok, headers, body: null, json: async () => JSON.parse(text) };
+  return { ok, headers, body: null, json: async () => envelopes };
 }
+
+/** @returns `undefined` where the text is not what tRPC responds, alone or in a batch */
+function parseEnvelopes(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return [value].flat().every(isEnvelope) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const isEnvelope = (value: unknown): boolean => {
+  const { result, error } = (value ?? {}) as { readonly result?: unknown; readonly error?: unknown }; // as any value may be read
+  return [result, error].some((content) => typeof content === 'object' && content !== null);
+};
 
 function streamedResponse(response: ServiceResponse, gate: PullGate): TrpcResponse {
   const body = new ReadableStream<Uint8Array>(
