@@ -124,6 +124,7 @@ function describeBody(text) {
   const isCut = text.length > MAX_SHOWN_CHARACTERS;
   const block = element('pre', '', 'wraps');
   block.tabIndex = 0;
+  block.role = 'group'; // may have a name
   block.setAttribute('aria-label', 'Body of the response');
   block.append(element('code', isCut ? text.slice(0, MAX_SHOWN_CHARACTERS) : formatJson(text)));
   if (!isCut) return [block];

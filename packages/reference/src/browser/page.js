@@ -50,10 +50,14 @@ function chooseLanguage(language) {
 for (const choice of choices) {
   choice.addEventListener('change', () => {
     chooseLanguage(choice.value);
-    localStorage.setItem(LANGUAGE_KEY, choice.value);
+    try {
+      localStorage.setItem(LANGUAGE_KEY, choice.value);
+    } catch {} // where pages may store nothing
   });
 }
-chooseLanguage(localStorage.getItem(LANGUAGE_KEY) ?? '');
+try {
+  chooseLanguage(localStorage.getItem(LANGUAGE_KEY) ?? '');
+} catch {}
 
 /** Anchors had other names in the past: `#tag/orders/cancelOrder`, `#models/Order`. */
 function followOlderLink() {

@@ -3,8 +3,13 @@
 const KEY = 'colorMode';
 const systemIsDark = matchMedia('(prefers-color-scheme: dark)');
 
+/** Where pages may store nothing, the choice lasts as long as the page. @type {string | null} */
+let chosen = null;
+try {
+  chosen = localStorage.getItem(KEY);
+} catch {}
+
 const isDark = () => {
-  const chosen = localStorage.getItem(KEY);
   return chosen === 'dark' || (chosen !== 'light' && systemIsDark.matches);
 };
 
@@ -18,6 +23,9 @@ function applyColorMode() {
 applyColorMode();
 systemIsDark.addEventListener('change', applyColorMode);
 document.getElementById('color-mode')?.addEventListener('click', () => {
-  localStorage.setItem(KEY, isDark() ? 'light' : 'dark');
+  chosen = isDark() ? 'light' : 'dark';
   applyColorMode();
+  try {
+    localStorage.setItem(KEY, chosen);
+  } catch {}
 });

@@ -54,7 +54,7 @@ export function renderMarkdown(markdown: string, targets: LinkTargets): Rendered
         const isText = token.rows.some((row) => (row.at(-1)?.text.length ?? 0) > 40);
         const rows = token.rows.map((row) => `<tr>${cells(row, 'td')}</tr>`).join('\n');
         const head = `<thead><tr>${cells(token.header, 'th')}</tr></thead>`;
-        return `<div class="table" tabindex="0"><table${isText ? ' class="ends-in-text"' : ''}>${head}<tbody>\n${rows}\n</tbody></table></div>\n`;
+        return `<div class="table" role="group" aria-label="Table" tabindex="0"><table${isText ? ' class="ends-in-text"' : ''}>${head}<tbody>\n${rows}\n</tbody></table></div>\n`;
       },
     },
   });
