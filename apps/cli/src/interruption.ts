@@ -22,6 +22,11 @@ export class Interruption {
     this.#isCommitting = true;
   }
 
+  /** Whether the database decides: then nothing but its answer says what became of the command. */
+  get isCommitting(): boolean {
+    return this.#isCommitting;
+  }
+
   /** Called for each signal. @returns whether the process is to end at once */
   receive(): boolean {
     const { messageBelow } = this.#output;

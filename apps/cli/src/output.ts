@@ -6,6 +6,7 @@ import { CommandError } from './errors.ts';
 /** Thrown when the reader of standard output has gone, as `head` does: nothing is left to do, and nothing is wrong. */
 export class ReaderGoneError extends Error {
   override readonly name = 'ReaderGoneError';
+  override readonly message = 'standard output was closed by its reader';
 }
 
 /** Where the results and messages of a command go. */

@@ -33,17 +33,18 @@ export type ExitCode = 0 | 1 | 2;
 /** Runs one command. Never throws: every failure is reported on standard error. */
 export async function run(invocation: Invocation): Promise<ExitCode> {
   const output = createOutput(invocation);
+  const interruption = new Interruption(output);
   try {
-    await runCommand(invocation, output);
+    await runCommand(invocation, createContext(invocation, output, interruption));
     return 0;
   } catch (error) {
-    return reportError(error, output);
+    return reportError(error, output, interruption);
   }
 }
 
-async function runCommand(invocation: Invocation, output: Output): Promise<void> {
+async function runCommand(invocation: Invocation, context: CommandContext): Promise<void> {
   let help = '';
-  const program = createProgram(createContext(invocation, output), {
+  const program = createProgram(context, {
     writeHelp(text) {
       help += text;
     },
@@ -53,13 +54,12 @@ async function runCommand(invocation: Invocation, output: Output): Promise<void>
     await program.parseAsync(invocation.arguments, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError && error.exitCode === 0)) throw error;
-    await output.write(help);
+    await context.output.write(help);
   }
 }
 
-function createContext(invocation: Invocation, output: Output): CommandContext {
+function createContext(invocation: Invocation, output: Output, interruption: Interruption): CommandContext {
   const { environment, workingFolder, stdin, onSignal } = invocation;
-  const interruption = new Interruption(output);
   onSignal?.(() => interruption.receive());
   const withUnpreparedSession: CommandContext['withUnpreparedSession'] = async (work, options = {}) => {
     const settings = readStorageSettings(environment, findHome(invocation));
@@ -101,7 +101,7 @@ function findOperator(): Actor {
   }
 }
 
-function reportError(error: unknown, output: Output): ExitCode {
+function reportError(error: unknown, output: Output, { isCommitting }: Interruption): ExitCode {
   if (error instanceof CommanderError) return 2; // commander has printed what is wrong
   if (error instanceof ReaderGoneError) return 0;
   if (error instanceof ImportRejectedError) return 1; // its report has been printed
@@ -109,7 +109,9 @@ function reportError(error: unknown, output: Output): ExitCode {
     output.message(`petstore: ${error.message}`);
     return 2;
   }
-  output.message(`petstore: ${isExpected(error) ? error.message : describeUnexpected(error)}`);
+  const isUnknown = isCommitting && error instanceof StorageUnavailableError;
+  const outcome = isUnknown ? '; whether anything was stored is not known: look before you repeat it' : '';
+  output.message(`petstore: ${isExpected(error) ? error.message : describeUnexpected(error)}${outcome}`);
   return 1;
 }
 

@@ -1,5 +1,7 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
@@ -99,6 +101,14 @@ describe('what was saved is restored, every key still valid', () => {
     await expectRestored();
     const { code, stderr } = await petstoreInto(new PassThrough().resume(), ['backup', '-', '--json'], source);
     expect([code, JSON.parse(stderr)]).toEqual([0, COUNTS]);
+  });
+
+  test('from a pipe, which can be read only once', async () => {
+    execFileSync('mkfifo', [pathOf('pipe')]);
+    const written = writeFile(pathOf('pipe'), whole);
+    expect(await target.json(['restore', pathOf('pipe')])).toEqual(COUNTS);
+    await written;
+    await expectRestored();
   });
 
   test('and the output for people says so', async () => {

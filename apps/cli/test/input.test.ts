@@ -17,7 +17,7 @@ async function* cut<Whole extends string | Uint8Array>(whole: Whole, places: rea
 
 async function flatten<Item>(batches: AsyncIterable<readonly Item[]>): Promise<Item[]> {
   const all: Item[] = [];
-  for await (const batch of batches) all.push(...batch);
+  for await (const batch of batches) for (const item of batch) all.push(item);
   return all;
 }
 
@@ -162,6 +162,24 @@ describe('a mistake in CSV costs one line', () => {
       { line: 3, reason: 'a quote opens on this line and is not closed' },
       { line: 4, cells: ['4', 'e'] },
     ]);
+  });
+
+  test('where the next row has a cell of two lines', async () => {
+    expect(await rowsOf('1,5" nail\n2,"two\nlines"\n4,d')).toEqual([
+      { line: 1, reason: 'a quote within a cell must be doubled, and the cell be quoted' },
+      { line: 2, cells: ['2', 'two\nlines'] },
+      { line: 4, cells: ['4', 'd'] },
+    ]);
+  });
+
+  test('of many, in as much time as the lines take', async () => {
+    const rows = await rowsOf(Array.from({ length: 40_000 }, (_, i) => `${i},5" nail`).join('\n'));
+    expect(rows).toHaveLength(40_000);
+    expect(rows.every((row) => 'reason' in row)).toBe(true);
+  });
+
+  test('and rows of empty cells are rows, however many come at once', async () => {
+    expect(await rowsOf(',\n'.repeat(200_000))).toHaveLength(200_000);
   });
 
   test('where a quote opens a very long text', async () => {

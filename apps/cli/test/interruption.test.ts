@@ -173,6 +173,14 @@ describe('while the database commits', () => {
     expect(await countOrders()).toBe(1);
   });
 
+  test('a connection that breaks leaves open what became of it', async () => {
+    const command = await startCommit();
+    await client.query(`select pg_terminate_backend(pid) from pg_stat_activity where query = 'commit'`);
+    const { code, stderr } = await command.result;
+    expect([code, stderr]).toEqual([1, expect.stringContaining('whether anything was stored is not known')]);
+    await openGate();
+  });
+
   test('a second one ends the command at once', async () => {
     const command = await startCommit();
     const said = command.says();

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { replaceFile } from '../src/export/output-file.ts';
@@ -146,6 +146,13 @@ describe('a file that is there', () => {
     expect(partialFiles()).toEqual([]);
     await commandLine.json(['orders', 'export', path]);
     expect(readFileSync(path, 'utf8')).toBe(`${NDJSON.join('\n')}\n`);
+  });
+
+  test('is not shown to others by being replaced', async () => {
+    const path = pathOf('private.ndjson');
+    writeFileSync(path, '', { mode: 0o600 });
+    await commandLine.json(['orders', 'export', path]);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
   test('under the name of an unfinished export is never written to, link or not', async () => {

@@ -1,5 +1,6 @@
 import { closeSync, createWriteStream, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { expectKey, petstoreInto, useTestCommandLine } from './support.ts';
 
@@ -70,6 +71,14 @@ test('a key whose text is lost can be given another', async () => {
   );
   const id = /The secret of key (\w{8}) is lost; "petstore keys rotate \1" issues another/.exec(stderr)?.[1] ?? '';
   expect(expectKey(await commandLine.json(['keys', 'rotate', id]))).toMatchObject({ id, plan: 'pro' });
+});
+
+test('a key whose text nobody reads is not lost silently', async () => {
+  const gone = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' });
+  const closed = new Writable({ write: (_chunk, _encoding, done) => done(gone) });
+  const { code, stderr } = await petstoreInto(closed, ['keys', 'create', '--plan', 'pro', '--json'], commandLine);
+  expect(stderr).toMatch(/^petstore: standard output was closed by its reader\. The secret of key \w{8} is lost;/);
+  expect(code).toBe(1);
 });
 
 describe('a file', () => {

@@ -51,9 +51,7 @@ async function writeOut(output: Output, chunk: Uint8Array): Promise<void> {
     await output.write(chunk);
   } catch (error) {
     if (!(error instanceof ReaderGoneError)) throw error;
-    throw new CommandError('standard output was closed by its reader, and the backup is not complete', {
-      cause: error,
-    });
+    throw new CommandError(`${error.message}, and the backup is not complete`, { cause: error });
   }
 }
 

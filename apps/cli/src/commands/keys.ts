@@ -23,7 +23,7 @@ import {
 } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { CommandError, UsageError } from '../errors.ts';
-import type { Output } from '../output.ts';
+import { type Output, ReaderGoneError } from '../output.ts';
 import { describeMoment } from '../relative-time.ts';
 import { MAY_MAKE_DATABASE, type Session } from '../session.ts';
 import { renderTable } from '../table.ts';
@@ -184,7 +184,8 @@ async function printKeyText(output: Output, row: KeyRow, text: string, { json }:
     output.message('Store this key now. It will not be shown again.');
     await output.write(`${text}\n`);
   } catch (error) {
-    if (!(error instanceof CommandError)) throw error;
+    const isLost = error instanceof CommandError || error instanceof ReaderGoneError;
+    if (!isLost) throw error;
     const message = `${error.message}. The secret of key ${id} is lost; "petstore keys rotate ${id}" issues another`;
     throw new CommandError(message, { cause: error });
   }

@@ -1,4 +1,4 @@
-import { type ApiKeyId, limitsOfPlan, planInForce } from '@petstore/domain';
+import { type ApiKeyId, limitsOfPlan, planInForce, StorageUnavailableError } from '@petstore/domain';
 import {
   apiKeySubject,
   connectToAdministrate,
@@ -71,7 +71,12 @@ async function liftBan(context: CommandContext, id: ApiKeyId, { json, as: actor 
     await findKey(session, id);
     const lifted = await withLimits(session, (limits) => limits.liftBan(id));
     const event = { action: 'ban.lifted', at: clock(), actor, keyId: id } as const;
-    if (lifted !== undefined) await session.persistence.audit.recordBan(event);
+    if (lifted !== undefined) {
+      await session.persistence.audit.recordBan(event).catch((error: unknown) => {
+        if (!(error instanceof StorageUnavailableError)) throw error;
+        throw new CommandError(`the ban is lifted, but not recorded: ${error.message}`, { cause: error });
+      });
+    }
     return lifted;
   });
   if (json) {

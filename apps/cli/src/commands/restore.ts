@@ -6,7 +6,7 @@ import { actorOption, type JsonFlag } from '../arguments.ts';
 import { checkSeal, unseal } from '../backup/sealed-file.ts';
 import type { CommandContext } from '../context.ts';
 import { CommandError } from '../errors.ts';
-import { readInputFile } from '../input-file.ts';
+import { readInputFile, sizeOf } from '../input-file.ts';
 import { Progress } from '../progress.ts';
 import { MAY_MAKE_DATABASE } from '../session.ts';
 import { describeCounts, fractionOf } from './backup.ts';
@@ -28,7 +28,7 @@ export function addRestoreCommand(program: Command, context: CommandContext): vo
     );
 }
 
-/** @returns the bytes of the file, each time from its beginning; standard input has only one */
+/** @returns the bytes of the file, each time from its beginning; standard input and pipes have only one */
 function sourceOf({ stdin, userFolder }: CommandContext, file: string): () => AsyncIterable<Uint8Array> {
   return file === '-' ? () => stdin : () => readInputFile(resolve(userFolder, file));
 }
@@ -51,7 +51,8 @@ async function run(context: CommandContext, file: string, { json }: JsonFlag) {
   let stage: keyof typeof OUTCOMES = 'reading';
   interruption.leaves('Nothing was restored.');
   try {
-    if (file !== '-') await checkSeal(source()); // so that not even the schema is changed for a file that is damaged
+    // So that not even the schema is changed for a file that is damaged. A pipe can be read only once.
+    if (file !== '-' && sizeOf(resolve(context.userFolder, file)) !== undefined) await checkSeal(source());
     let begun: BackupHeader | undefined;
     const header = await withUnpreparedSession(async ({ persistence, settings }) => {
       const restored = await persistence.backups.restore(unseal(source()), {

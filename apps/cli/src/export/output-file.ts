@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createWriteStream, existsSync, lstatSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, createWriteStream, existsSync, lstatSync, renameSync, rmSync } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import { describeFileError } from '@petstore/runtime';
 import { CommandError } from '../errors.ts';
@@ -55,13 +55,24 @@ export async function replaceFile<Value>(
     await finished(stream).catch((error: unknown) => {
       throw explain(error);
     });
-    if (isReplaced) renameSync(target, path);
+    if (isReplaced) replace(path, target, explain);
     return value;
   } catch (error) {
     remove();
     throw error;
   } finally {
     process.off('exit', remove);
+  }
+}
+
+/** Whoever could not read what was there cannot read what replaces it. */
+function replace(path: string, target: string, explain: (error: unknown) => CommandError): void {
+  try {
+    const former = lstatSync(path, { throwIfNoEntry: false });
+    if (former !== undefined) chmodSync(target, lstatSync(target).mode & former.mode & 0o777);
+    renameSync(target, path);
+  } catch (error) {
+    throw explain(error);
   }
 }
 
