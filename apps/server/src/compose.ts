@@ -14,7 +14,14 @@ import { EventMetrics } from './operations/event-metrics.ts';
 import { keepEventsUp } from './operations/event-upkeep.ts';
 import { Health } from './operations/health.ts';
 import { openLimits } from './operations/limits.ts';
-import { assertPortIsFree, explainListenError, portOf, reachableHost, urlOf } from './operations/listen.ts';
+import {
+  assertPortIsFree,
+  explainListenError,
+  logFailedAccepts,
+  portOf,
+  reachableHost,
+  urlOf,
+} from './operations/listen.ts';
 import { createLogger } from './operations/logger.ts';
 import { LimitCounts, RequestCounts } from './operations/metrics.ts';
 import { OPERATIONS, sunsetsOf } from './operations/operation-names.ts';
@@ -198,6 +205,7 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   await app.listen(address).catch((error: unknown) => {
     throw explainListenError(error, { ...address, setting: 'PORT' });
   });
+  logFailedAccepts(app.server, logger);
   const boundPort = portOf(app.server);
   publicUrl = urlOf(reachableHost(host), boundPort);
   const listenUrl = urlOf(host, boundPort);

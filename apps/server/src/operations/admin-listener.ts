@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { createServer } from '../http/node-http.ts';
 import type { ReadinessReport } from './health.ts';
-import { listen, reachableHost, urlOf } from './listen.ts';
+import { listen, logFailedAccepts, reachableHost, urlOf } from './listen.ts';
 
 export interface AdminListenerOptions {
   readonly host: string;
@@ -49,6 +49,7 @@ export async function openAdminListener(
     );
   });
   const port = await listen(server, { host, port: options.port, setting: 'ADMIN_PORT' });
+  logFailedAccepts(server, logger);
   resources.defer(() => {
     server.close();
     server.closeAllConnections();

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { type AddressInfo, BlockList, isIP } from 'node:net';
 import { RuntimeError } from '@petstore/runtime';
+import type { Logger } from 'pino';
 import { createServer } from '../http/node-http.ts';
 
 export interface ListenAddress {
@@ -32,6 +33,11 @@ export async function listen(server: Server, { host, port, setting }: ListenAddr
   }
   server.removeListener('error', reject);
   return portOf(server);
+}
+
+/** Logs where the system cannot give a connection, as for lack of memory: without a listener that would end the process. */
+export function logFailedAccepts(server: Server, logger: Pick<Logger, 'warn'>): void {
+  server.on('error', (err) => logger.warn({ err }, 'a connection could not be accepted'));
 }
 
 /** The port of a server that listens. */
