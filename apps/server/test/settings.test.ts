@@ -318,6 +318,7 @@ describe('a wrong value is named, with what is expected', () => {
       REDIS_PORT_6379_TCP_ADDR: '10.0.0.1',
       REDIS_SERVICE_HOST: '10.0.0.1',
       DATABASE_HOST: 'db',
+      OTEL_BLRP_SCHEDULE_DELAY: '1000',
       NO_PROXY: '*',
     };
     expect(read(environment)).toEqual(DEFAULTS);

@@ -241,8 +241,9 @@ const OF_CALLERS: readonly Alert[] = [
     for: '10m',
     // An address over its limit is refused before its keys are looked at.
     expression: `${rate(ERRORS, 'code="invalid_api_key"', over('5m'))}\n  + ${rate('petstore_rate_limit_decisions_total', 'plan="address",outcome="rate_limit_exceeded"', over('5m'))} > 10`,
-    summary: 'Many requests come without a valid API key.',
-    description: '{{ $value | humanize }} requests a second come without a valid key.',
+    summary: 'Many requests come with invalid API keys.',
+    description:
+      '{{ $value | humanize }} requests a second come with invalid keys, or from addresses over their limit.',
   },
   {
     name: 'PetstoreSunsetNear',

@@ -36,7 +36,12 @@ test('a container serves as an ordinary user and process 1, with nothing to writ
     // No reason to look for who has started it: process 1 has no parent.
     npm_lifecycle_event: 'start',
   };
-  expect(image.stage.environment).toEqual({ NODE_ENV: 'production', HOST: '0.0.0.0', ADMIN_HOST: '0.0.0.0' });
+  expect(image.stage.environment).toEqual({
+    NODE_ENV: 'production',
+    LOG_FORMAT: 'json',
+    HOST: '0.0.0.0',
+    ADMIN_HOST: '0.0.0.0',
+  });
   // Here the network is the machine's.
   const loopback = { HOST: '127.0.0.1', ADMIN_HOST: '127.0.0.1', PORT: '0' };
   await using container = image.run({ ...environment, ...loopback });
@@ -92,7 +97,7 @@ test('a container has no file that it could write, and no program but Node', asy
 test('a container without a database says so in one line, and ends with 2', async () => {
   await using container = image.run({});
   expect((await container.exited).code).toBe(2);
-  expect(container.stderr).toMatch(/^These settings are wrong:\n {2}DATABASE_URL is not set, [^\n]+\n$/);
+  expect(JSON.parse(container.stderr).msg).toMatch(/^These settings are wrong:\n {2}DATABASE_URL is not set, [^\n]+$/);
 });
 
 test('the Dockerfile has no mistakes, and brings the Node that is tested', () => {

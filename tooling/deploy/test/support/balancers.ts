@@ -44,7 +44,7 @@ function startNginx({ folder, port, servers }: BalancerOptions): Program {
     '    listen [::]:443 ssl http2;\n': '',
     '/etc/ssl/petstore/fullchain.pem': file('cert.pem'),
     '/etc/ssl/petstore/privkey.pem': file('key.pem'),
-    '/var/cache/nginx/petstore': file('cache'),
+    '/var/cache/petstore': file('cache'),
   });
   const folders = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     (name) => `${name}_temp_path ${file(name)};`,
