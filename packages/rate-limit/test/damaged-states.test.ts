@@ -9,6 +9,8 @@ import { encodeState } from './support/encode-state.ts';
 import { arrivals, limits, newKey, PROPERTY_RUNS, startMs, traffic } from './support/traffic.ts';
 
 const DAY = 86_400_000;
+/** Where check.lua keeps the time of the last request of the day. */
+const DAY_LAST_OFFSET = 30;
 
 let database: TestRedis;
 let redis: Redis;
@@ -91,6 +93,19 @@ describe('a state that cannot be read', () => {
     expect((await limiter.peek(one)).used).toEqual({ minute: 1, day: 1 });
     expect((await limiter.peek(other)).used).toEqual({ minute: 1, day: 1 });
     expect((await limiter.peek(damaged)).used).toEqual({ minute: 1, day: 1 });
+  });
+
+  test('because a window was last used behind the last change is none, even where a ban keeps it as it is', async () => {
+    const subject = newKey(29, 1);
+    nowMs = 1_700_000_000_000;
+    const { state } = checkState(undefined, subject, 1, nowMs);
+    const penalty = { counts: [0, 0, 0, 0, 0, 0] as const, queueEndMs: 0, banUntilMs: nowMs + 60_000, banLevel: 1 };
+    const bytes = encodeState({ ...state, penalty });
+    bytes.writeUInt32LE((nowMs + 2 * 3_600_000) % 2 ** 32, DAY_LAST_OFFSET);
+    await redis.set(subject.storageKey, bytes);
+    await limiter.check(subject, 1);
+    nowMs += DAY + 3_600_000;
+    expect((await limiter.check(subject, 1)).outcome).toBe('admitted');
   });
 
   test('fails no call whatever is in it, and keeps its key out for a day and an hour at most', async () => {

@@ -119,6 +119,12 @@ local function step(key, from, requests, results, position, isFresh)
     if minuteClosed > 0 then minuteOldest, minuteFirst = unpack(ENTRY, front, header) end
     if dayClosed > 0 then dayOldest, dayFirst = unpack(ENTRY, front, dayFrom) end
 
+    -- A window whose last request lies behind the last change, or so far before it that it would have been dropped, is
+    -- damaged: when that time comes it would count.
+    if minuteCount > 0 and (at - minuteLast) % MODULUS >= MINUTE or dayCount > 0 and (at - dayLast) % MODULUS >= DAY then
+      return true
+    end
+
     -- Brings it to the present. A clock that stepped back by more than a minute drops the minute and moves the rest.
     local kept, back = at, at - now
     if back < 0 or back > 60000 then at, moved = now, back > 0 end
