@@ -22,7 +22,7 @@ export class Interruption {
     this.#isCommitting = true;
   }
 
-  /** Whether the database decides: then nothing but its answer says what became of the command. */
+  /** Whether the database is committing: then the outcome is known only once it has responded. */
   get isCommitting(): boolean {
     return this.#isCommitting;
   }
@@ -32,7 +32,7 @@ export class Interruption {
     const { messageBelow } = this.#output;
     if (this.#isCommitting && !this.#isAwaited) {
       this.#isAwaited = true;
-      messageBelow('The database is committing: waiting for its answer. Interrupt again to end without it.');
+      messageBelow('The database is committing: waiting for its response. Interrupt again to end without it.');
       return false;
     }
     if (this.#isCommitting) messageBelow('Interrupted during the commit. Everything was stored, or nothing.');

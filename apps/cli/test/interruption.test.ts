@@ -161,7 +161,7 @@ describe('while the database commits', () => {
     return command;
   }
   const openGate = () => client.query(`select pg_advisory_unlock(${GATE})`);
-  const WAITING = 'The database is committing: waiting for its answer. Interrupt again to end without it.\n';
+  const WAITING = 'The database is committing: waiting for its response. Interrupt again to end without it.\n';
 
   test('a signal waits for the outcome', async () => {
     const command = await startCommit();

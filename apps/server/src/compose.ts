@@ -36,7 +36,7 @@ import { logChanges, StorageWatch } from './operations/storage-watch.ts';
 import type { Settings } from './settings.ts';
 
 export interface RunningServer {
-  /** Ends everything in order: not ready, after a while what was sent is answered, the port closes, then the databases. */
+  /** Ends in order: not ready; after the delay requests that were sent get responses; then the port closes, and the databases. */
   close(): Promise<void>;
 }
 

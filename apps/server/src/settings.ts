@@ -60,7 +60,7 @@ export interface Settings extends StorageSettings {
   readonly tracing?: TracingSettings | undefined;
 }
 
-/** Which proxies' X-Forwarded-For to believe: none, all, the nearest so many, or those at these addresses. */
+/** Which proxies' X-Forwarded-For to trust: none, all, the nearest so many, or those at these addresses. */
 type TrustProxy = boolean | number | readonly string[];
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;

@@ -22,13 +22,13 @@ export interface OrderRepository {
   findOrders(request: OrderPageRequest): Promise<OrderPage>;
   /**
    * One conditional statement, which records the change: of any number at once on one order exactly one is applied. The
-   * same call under the same idempotency key is answered as it was before.
+   * same call under the same idempotency key returns what it returned before.
    *
    * @throws IdempotencyKeyReusedError
    */
   applyCommand(id: OrderId, command: OrderCommand, now: Date, origin: ChangeOrigin): Promise<OrderTransition>;
   /**
-   * One statement, which records the change; the same call under the same idempotency key is answered as it was before.
+   * One statement, which records the change; the same call under the same idempotency key returns what it returned before.
    *
    * @throws IdempotencyKeyReusedError
    */

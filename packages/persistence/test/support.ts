@@ -201,6 +201,6 @@ export const statementsIn = (sent: { readonly mock: { readonly calls: readonly (
   sent.mock.calls
     .map(([query]) => query)
     .filter((query) => {
-      if (typeof query !== 'object' || query === null || !('onAnswered' in query)) return false;
+      if (typeof query !== 'object' || query === null || !('onComplete' in query)) return false;
       return !('text' in query && String(query.text).includes('transaction_read_only'));
     });

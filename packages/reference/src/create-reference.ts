@@ -7,7 +7,7 @@ import type { SiteResources } from './site/create-site.ts';
 export interface ReferenceRequest {
   /** Percent-decoded, without the query. */
   readonly path: string;
-  /** The header field as it came. A page is sent as Markdown to who prefers that. */
+  /** The header field as it came. A page is sent as Markdown to clients that prefer it. */
   readonly accept?: string | undefined;
   /** The header field as it came. */
   readonly acceptEncoding?: string | undefined;

@@ -21,7 +21,7 @@ export interface Settings {
   readonly apiKey: string;
 }
 
-/** What was called, and answered. */
+/** What was called, and the response. */
 export type Call =
   | { readonly failed: string }
   | {

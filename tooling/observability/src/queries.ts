@@ -7,7 +7,7 @@ export const JOB = 'petstore';
 export type Scope = 'shown' | 'all';
 
 const SHOWN = 'job="$job",instance=~"$instance"';
-/** Their names are everybody's. */
+/** Other programs have metrics of the same names. */
 const NOT_OURS = /^(?:up$|process_|nodejs_)/;
 
 /**

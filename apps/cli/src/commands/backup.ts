@@ -45,7 +45,7 @@ async function makeBackup(context: CommandContext, file: string, { json }: JsonF
   }
 }
 
-/** Others, who read it, show how far they are. */
+/** To standard output. Progress is not shown: the program that reads it may show its own. */
 async function writeOut(output: Output, chunk: Uint8Array): Promise<void> {
   try {
     await output.write(chunk);

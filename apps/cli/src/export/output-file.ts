@@ -65,7 +65,7 @@ export async function replaceFile<Value>(
   }
 }
 
-/** Whoever could not read what was there cannot read what replaces it. */
+/** The new file grants no user more than the file that it replaces. */
 function replace(path: string, target: string, explain: (error: unknown) => CommandError): void {
   try {
     const former = lstatSync(path, { throwIfNoEntry: false });

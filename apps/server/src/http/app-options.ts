@@ -138,7 +138,7 @@ export interface AppOptions {
   readonly renderDocument: (version: ApiVersion) => RenderedDocument;
   /** The text of `/.well-known/security.txt`. Left out: there is none. */
   readonly securityText?: string | undefined;
-  /** Whether PostgreSQL could be reached when last looked. While not, requests without a known key get 503. */
+  /** Whether PostgreSQL could be reached at the last check. While not, requests without a known key get 503. */
   readonly isStorageAvailable: () => boolean;
   /** Makes an id that no other request has; `randomUUID` in production. */
   readonly newRequestId: () => string;

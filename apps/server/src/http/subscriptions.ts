@@ -85,7 +85,7 @@ export class Subscriptions {
 interface Beginning {
   /** The id of the event behind which a subscription begins; `undefined` where it does not begin. */
   readonly after: string | undefined;
-  /** Ends it. That of a `Request` would be lost when memory is tidied up. */
+  /** Ends it. The signal of a `Request` may be lost to garbage collection. */
   readonly signal: AbortSignal;
 }
 
@@ -93,7 +93,8 @@ const LINE_FEED = 10;
 
 /**
  * One piece for each message of server-sent events, which comes in parts, so that a message is written at once. The second
- * one says by its id where the subscription begins: who loses the connection before the first event then goes on there.
+ * one says by its id where the subscription begins: a client that loses the connection before
+ * the first event then goes on there.
  */
 async function* messagesOf(
   body: ReadableStream<Uint8Array>,

@@ -40,6 +40,6 @@ export function openAnnouncements(
   });
   return () => {
     onEvents();
-    publisher.publish(ORDER_EVENTS_CHANNEL, '').catch(() => {}); // others look by themselves
+    publisher.publish(ORDER_EVENTS_CHANNEL, '').catch(() => {}); // other processes poll
   };
 }

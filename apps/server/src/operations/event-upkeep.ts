@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Clock, StorageUnavailableError } from '@petstore/domain';
 import type { OrderEventStore } from '@petstore/persistence';
 
-/** The oldest events go within a tenth of the time that they are kept, and within these bounds, in milliseconds. */
+/** The oldest events are deleted within a tenth of the time that they are kept, and within these bounds, in milliseconds. */
 const INTERVAL_MIN_MS = 500;
 const INTERVAL_MAX_MS = 600_000;
 

@@ -52,12 +52,12 @@ export class Health {
     this.#phase = 'stopping';
   }
 
-  /** As seen last, without looking. */
+  /** As of the last check. */
   get isStorageUp(): boolean {
     return this.#sources?.storage.isAvailable ?? false;
   }
 
-  /** Whether it serves, as seen last, without looking. */
+  /** Whether it serves, as of the last check. */
   get isReady(): boolean {
     return this.#phase === 'serving' && this.#sources?.storage.state === 'up';
   }
@@ -70,7 +70,7 @@ export class Health {
     return this.#sources?.limits.modeChanges() ?? 0;
   }
 
-  /** Looks at PostgreSQL anew, unless that was done just now. Takes a quarter of a second at most. */
+  /** Checks PostgreSQL anew, unless that was done just now. Takes a quarter of a second at most. */
   async report(): Promise<ReadinessReport> {
     const storage = this.#sources?.storage;
     // A server that is stopping is not ready, whatever the database does.

@@ -88,7 +88,7 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8);
 LOOPBACK.addAddress('::1', 'ipv6');
 
-/** Whether only this machine can call what listens on a host. Of names only `localhost` is believed. */
+/** Whether only this machine can call what listens on a host. Of names only `localhost` counts. */
 export function isLoopback(host: string): boolean {
   const family = isIP(host);
   return family === 0 ? host.toLowerCase() === 'localhost' : LOOPBACK.check(host, family === 6 ? 'ipv6' : 'ipv4');

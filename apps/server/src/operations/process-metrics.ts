@@ -31,7 +31,7 @@ async function buildRegistry(health: Health): Promise<Registry> {
   for (const name of MISNAMED) registry.removeSingleMetric(name);
   new Gauge({
     name: 'petstore_ready',
-    help: 'Whether the server serves, as /readyz says, when last looked.',
+    help: 'Whether the server serves, as /readyz says, at the last check.',
     registers,
     collect() {
       this.set(health.isReady ? 1 : 0);

@@ -10,7 +10,7 @@ const READ = {
 const LAG = {
   name: 'petstore_replica_lag_bytes',
   type: 'gauge',
-  help: 'How much of the log of PostgreSQL the replica had yet to replay when last looked; NaN: not known.',
+  help: 'How much of the log of PostgreSQL the replica had yet to replay at the last check; NaN: not known.',
 } as const satisfies MetricFamily;
 const READS = {
   name: 'petstore_long_reads_total',
@@ -22,7 +22,7 @@ const READS = {
 export class ReplicaReads {
   #replica: Persistence['replica'];
 
-  /** Called once, when there is something to look at. */
+  /** Called once, when there is something to report. */
   observe(replica: Persistence['replica']): void {
     this.#replica = replica;
   }

@@ -56,7 +56,7 @@ export class ResourceMetrics {
 
   readonly durationsOf = (pool: PoolName): DurationHistogram => this.#statements[pool];
 
-  /** Called once, when there is something to look at. */
+  /** Called once, when there is something to report. */
   observe(sources: ResourceSources): void {
     this.#sources = sources;
   }

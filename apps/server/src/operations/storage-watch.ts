@@ -19,24 +19,24 @@ export interface StorageWatchOptions {
   onFatal(error: Error): void;
 }
 
-/** Between two looks while it is there. With what a ping may take, it decides when a server that hangs is noticed. */
+/** Between two checks while it is there. With what a ping may take, it decides when a server that hangs is noticed. */
 const UP_INTERVAL_MS = 500;
-/** Between two looks while it is away; also how late its return is noticed. */
+/** Between two checks while it is away; also how late its return is noticed. */
 const DOWN_INTERVAL_MS = 250;
 /** No response for so long counts as away. */
 const PING_TIMEOUT_MS = 2_000;
-/** What was seen so recently is not looked at again. */
+/** A result that recent is used again. */
 const FRESH_MS = 100;
 /** How long {@link StorageWatch.check} waits for a ping. */
 const CHECK_TIMEOUT_MS = 250;
 
-/** Whether PostgreSQL can be used, by looking again and again. */
+/** Whether PostgreSQL can be used: checks it again and again. */
 export class StorageWatch {
   readonly #options: StorageWatchOptions;
   #state: StorageState | undefined;
   #reason: Error | undefined;
   #checkedAtMs = Number.NEGATIVE_INFINITY;
-  #look: Promise<void> | undefined;
+  #checking: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
   #fatalError: Error | undefined;
@@ -46,12 +46,12 @@ export class StorageWatch {
     this.#options = options;
   }
 
-  /** What could be done when last looked. */
+  /** What could be done at the last check. */
   get state(): StorageState {
     return this.#state ?? 'away';
   }
 
-  /** Whether it could be read when last looked. */
+  /** Whether it could be read at the last check. */
   get isAvailable(): boolean {
     return this.state !== 'away';
   }
@@ -66,9 +66,9 @@ export class StorageWatch {
     return this.#firstAvailable.promise;
   }
 
-  /** Looks for the first time, and from then on until stopped. @throws what waiting cannot fix */
+  /** Checks for the first time, and from then on until stopped. @throws what waiting cannot fix */
   async start(): Promise<void> {
-    await this.#lookOnce();
+    await this.#checkOnce();
     if (this.#fatalError !== undefined) throw this.#fatalError;
   }
 
@@ -80,29 +80,29 @@ export class StorageWatch {
   /** The state now; the last one seen where a ping takes longer than {@link CHECK_TIMEOUT_MS}. */
   async check(): Promise<StorageState> {
     if (!this.#isStopped && performance.now() - this.#checkedAtMs >= FRESH_MS) {
-      await settledWithin(this.#lookOnce(), CHECK_TIMEOUT_MS);
+      await settledWithin(this.#checkOnce(), CHECK_TIMEOUT_MS);
     }
     return this.state;
   }
 
-  /** Concurrent calls share one look. */
-  #lookOnce(): Promise<void> {
-    this.#look ??= this.#lookNow().finally(() => {
-      this.#look = undefined;
+  /** Concurrent calls share one check. */
+  #checkOnce(): Promise<void> {
+    this.#checking ??= this.#checkNow().finally(() => {
+      this.#checking = undefined;
       this.#checkedAtMs = performance.now();
-      this.#lookAgainLater();
+      this.#checkLater();
     });
-    return this.#look;
+    return this.#checking;
   }
 
-  #lookAgainLater(): void {
+  #checkLater(): void {
     clearTimeout(this.#timer);
     if (this.#isStopped) return;
     const intervalMs = this.isAvailable ? UP_INTERVAL_MS : DOWN_INTERVAL_MS;
-    this.#timer = setTimeout(() => void this.#lookOnce(), intervalMs).unref();
+    this.#timer = setTimeout(() => void this.#checkOnce(), intervalMs).unref();
   }
 
-  async #lookNow(): Promise<void> {
+  async #checkNow(): Promise<void> {
     try {
       // A migration may take its time; only a ping has to succeed soon.
       if (!this.isAvailable) await this.#options.prepare();

@@ -98,7 +98,7 @@ export function openTracing(options: TracingOptions, resources: AsyncDisposableS
   };
 }
 
-/** On one line. Where a name has several addresses, each of them has failed, and their sum has no message. */
+/** On one line. Where a name has several addresses, each has failed, and the AggregateError itself has no message. */
 function describeError(error: unknown): string {
   const cause = error instanceof AggregateError ? (error.errors[0] ?? error) : error;
   const text = cause instanceof Error ? cause.message : typeof cause === 'string' ? cause : inspect(cause);

@@ -10,7 +10,7 @@ import {
 import type { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { failureOf, toApiError } from '@petstore/api';
 
-/** What a span is of. Names have few values; what varies belongs into attributes. */
+/** What a span is of. Names have few values; what varies belongs in attributes. */
 export interface SpanFacts {
   readonly name: string;
   readonly kind: SpanKind;
@@ -55,7 +55,7 @@ export class Spans {
   }
 }
 
-/** A refusal is what its caller deserved: only a failure of ours, or of what we depend on, is one of the span. */
+/** A refusal is no error of the span: only a failure of ours, or of what we depend on, is one. */
 function recordFailure(span: Span, error: unknown): void {
   const { errorCode } = toApiError(error);
   span.setAttribute('error.type', errorCode);

@@ -18,7 +18,7 @@ import type { Authentication, Authenticator, KeyLookUp } from './authenticator.t
 const KNOWN_KEY_FRESH_MS = 5_000;
 /** How much longer it holds while the key store cannot be reached. */
 const STORE_AWAY_GRACE_MS = 60_000;
-/** How long a key stays unknown: short, so that a new key which was tried too early opens soon. */
+/** How long a key stays unknown: short, so that a new key which was tried too early is soon accepted. */
 const UNKNOWN_KEY_FRESH_MS = 1_000;
 /** How often the store is asked again for each known key while it is away. */
 const STORE_AWAY_RETRY_MS = 1_000;

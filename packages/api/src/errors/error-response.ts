@@ -14,7 +14,7 @@ export interface ErrorResponse {
 
 const NO_HEADERS = {};
 
-/** RFC 6750 section 3: no error code where no credentials came, `invalid_token` where they do not open the door. */
+/** RFC 6750 section 3: no error code where no credentials came, `invalid_token` where they are not valid. */
 const ERROR_HEADERS: Partial<Record<ErrorCode, Readonly<Record<string, string>>>> = {
   missing_api_key: { 'www-authenticate': 'Bearer realm="petstore"' },
   invalid_api_key: {

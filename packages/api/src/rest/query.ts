@@ -11,7 +11,7 @@ interface Parameter {
   readonly isList: boolean;
 }
 
-/** A name up to here may be repeated to who sent it: a key is longer. */
+/** A name up to this length may be repeated in the message: a key is longer. */
 const SHOWN_NAME = /^\w{1,24}$/;
 
 const INTEGER = /^(?:0|-?[1-9]\d{0,14})$/;

@@ -4,7 +4,7 @@ import type { Connection } from '../options.ts';
 import { type FollowEventsOptions, followOrderEvents } from './order-events.ts';
 import type { AppRouter } from './router.ts';
 
-/** The last link of subscriptions, for who takes events as they come: `client.orders.events.subscribe`. */
+/** The last link of subscriptions, for callers that take events by callbacks: `client.orders.events.subscribe`. */
 export function createEventsLink(connection: Connection): TRPCLink<AppRouter> {
   return () =>
     ({ op }) =>

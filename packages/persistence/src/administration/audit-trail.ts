@@ -67,7 +67,7 @@ export const createAuditTrail = (servers: DatabaseServers, writes: QuerySender):
         const { rows } = await client.query<Row>(READ, values);
         return rows.map(entryOf);
       } finally {
-        await client.end().catch(() => {}); // it has said what it knows
+        await client.end().catch(() => {}); // the rows were read
       }
     }),
 });

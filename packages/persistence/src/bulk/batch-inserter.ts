@@ -16,7 +16,7 @@ export interface Row {
   readonly text: string;
 }
 
-/** Another program has brought an id between the look at it and the insert. The message is one line for the user. */
+/** Another program has brought an id between the check and the insert. The message is one line for the user. */
 export class ImportConflictError extends Error {
   override readonly name = 'ImportConflictError';
 }

@@ -65,7 +65,7 @@ const POLL_MS = 5;
 
 /**
  * Keeps ids that are drawn apart from those that an import brings, by moving the generator before they are inserted. So
- * who places an order meanwhile neither waits for the import nor takes an id that it has yet to bring.
+ * an order placed meanwhile neither waits for the import nor takes an id that it has yet to bring.
  *
  * Moving takes effect at once and is no part of the transaction, so `release` follows in either outcome.
  */

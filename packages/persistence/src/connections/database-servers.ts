@@ -2,7 +2,13 @@ import { StorageUnavailableError } from '@petstore/domain';
 import pg from 'pg';
 import { connectionConfig, OPEN_TIMEOUT_MS } from '../connection-config.ts';
 import { storageUnavailable } from '../storage-error.ts';
-import { assertSessionStays, lookAtSession, type SessionFacts, type SessionSettings, setSession } from './session.ts';
+import {
+  assertSessionStays,
+  readSessionFacts,
+  type SessionFacts,
+  type SessionSettings,
+  setSession,
+} from './session.ts';
 
 /** How long a server has before the next one is tried beside it, in milliseconds. */
 const NEXT_SERVER_AFTER_MS = 300;
@@ -111,7 +117,7 @@ export class DatabaseServers {
    * @throws StorageUnavailableError where it cannot be that, and what pg throws
    */
   async begin(client: pg.Client, session: SessionSettings): Promise<SessionFacts> {
-    const facts = await lookAtSession(client);
+    const facts = await readSessionFacts(client);
     // A server names its process when a connection is made; a pooler names one that does not exist.
     const { processID } = client as pg.Client & { readonly processID?: number }; // the published types lack it
     if (facts.backendPid !== processID) await this.#checkPooler(client);
@@ -134,7 +140,7 @@ export class DatabaseServers {
     }
   }
 
-  /** Looked at once for each server, and again after it was found wanting. */
+  /** Checked once for each server, and again after a check has failed. */
   #checkPooler(client: pg.Client): Promise<void> {
     const key = `${client.host}:${client.port}`;
     let check = this.#poolerChecks.get(key);

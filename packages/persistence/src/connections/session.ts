@@ -11,7 +11,7 @@ const EVERY_SESSION = {
   default_transaction_isolation: 'read committed',
 } as const satisfies SessionSettings;
 
-/** Statements may take any time, and whoever is waited for between two of them. */
+/** Statements may take any time, and so may the pauses between them. */
 export const LONG_SESSION = {
   statement_timeout: '0',
   idle_in_transaction_session_timeout: '0',
@@ -28,12 +28,12 @@ export interface SessionFacts {
   readonly isReadOnly: boolean;
 }
 
-const LOOK = `select pg_backend_pid(), current_setting('transaction_read_only'),
+const READ_FACTS = `select pg_backend_pid(), current_setting('transaction_read_only'),
   current_setting('server_version_num'), current_setting('server_version')`;
 
 /** @throws StorageUnavailableError where the server is too old */
-export async function lookAtSession(client: pg.ClientBase): Promise<SessionFacts> {
-  const { rows } = await client.query<[number, string, string, string]>({ text: LOOK, rowMode: 'array' });
+export async function readSessionFacts(client: pg.ClientBase): Promise<SessionFacts> {
+  const { rows } = await client.query<[number, string, string, string]>({ text: READ_FACTS, rowMode: 'array' });
   const [[backendPid, readOnly, versionNumber, version]] = rows as [(typeof rows)[number]]; // it always has one
   if (Number(versionNumber) < OLDEST_VERSION) {
     throw storageUnavailable(`version ${version} is too old; 15 or newer is needed`);
@@ -51,7 +51,7 @@ export async function setSession(client: pg.ClientBase, settings: SessionSetting
   await client.query(`select ${calls}`, all.flat());
 }
 
-/** How often the look at both connections is repeated. Other callers of a pooler might otherwise hide what it does. */
+/** How often the check of both connections is repeated. Other callers of a pooler might otherwise hide what it does. */
 const ROUNDS = 3;
 
 /**

@@ -3,7 +3,7 @@ import { INT64_MAX, type OrderEvent, type OrderEventId, OrderEventsExpiredError 
 import type { QuerySender } from '../statements/pipelined-query.ts';
 import { EVENT_PAGE_MAX, findLatestEvent, findWriters, readEvents } from './event-pages.ts';
 
-/** How often it is looked whether the transactions that were under way have ended. */
+/** How often to check whether the transactions that were under way have ended. */
 const WRITERS_POLL_MS = 5;
 
 /**

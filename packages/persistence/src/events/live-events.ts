@@ -49,7 +49,7 @@ export class LiveEvents {
   #walk: EventWalk | undefined;
   #readings: Readings = { position: BEGINNING_OF_EVENTS, recent: [], recentAfter: BEGINNING_OF_EVENTS };
   #call: (() => void) | undefined;
-  /** Whether something was committed since the last look began. */
+  /** Whether something was committed since the last read began. */
   #isCalled = false;
 
   constructor(sender: QuerySender, onRead: (events: readonly OrderEvent[]) => void) {
@@ -106,7 +106,7 @@ export class LiveEvents {
     if (this.#followers.delete(onNews) && this.#followers.size === 0) this.#end();
   }
 
-  /** Says that something was committed, most likely. */
+  /** Reads at once: something was committed, most likely. */
   wake(): void {
     this.#isCalled = true;
     this.#call?.();

@@ -20,7 +20,7 @@ export interface OrderEventStore extends OrderEventLog {
   readonly followerCount: number;
   /** For how long a transaction under way keeps events from being read, in milliseconds; 0 where none does. */
   readonly heldUpMs: number;
-  /** Says that something was committed, so that followers need not wait until it is looked. */
+  /** Wakes the followers after a commit, so that they need not wait for the next poll. */
   wakeFollowers(): void;
   /**
    * Deletes the oldest events that happened before a moment, and forgets idempotency keys that have expired. Each step is

@@ -43,7 +43,7 @@ export interface Migrations {
    */
   migrate(): Promise<readonly string[]>;
   /**
-   * Sees to it that the database has the schema of this program: migrates, or where it must not, only looks.
+   * Sees to it that the database has the schema of this program: migrates, or where it must not, only checks.
    *
    * @returns the names of the migrations that were pending
    * @throws SchemaError where the database has not, and cannot or must not get it

@@ -214,7 +214,7 @@ export const KeyEventEntity = defineEntity({
   ],
 });
 
-/** The calls that succeeded, by the keys that their callers gave them, with the order that was the answer. */
+/** The calls that succeeded, by the keys that their callers gave them, with the order that each returned. */
 export const IdempotencyKeyEntity = defineEntity({
   name: 'IdempotencyKey',
   tableName: 'idempotency_keys',

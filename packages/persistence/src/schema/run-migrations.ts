@@ -23,7 +23,7 @@ export const MIGRATIONS = {
 /** Any number that nothing else in the database locks: the first eight bytes of "petstore" as an integer. */
 const ADVISORY_LOCK = '8099007544119226981';
 
-/** How often it is looked whether another process has migrated. */
+/** How often a process that waits checks whether another one has migrated. */
 const TURN_POLL_MS = 100;
 
 /**

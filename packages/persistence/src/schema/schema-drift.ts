@@ -8,7 +8,7 @@ const STATEMENT_TIMEOUT_MS = 30_000;
 
 /**
  * Compares the tables of a database with the entities, and says in words where they differ. Tables of others, and rights,
- * are not looked at.
+ * are not compared.
  *
  * @throws StorageUnavailableError
  */

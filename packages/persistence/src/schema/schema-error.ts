@@ -57,7 +57,7 @@ export function toSchemaError(error: unknown): unknown {
   return said === undefined ? error : new FailedMigrationError(said.message, error);
 }
 
-/** The same where the migrations are only looked at. */
+/** The same where the migrations are only read. */
 export function toUnreadableMigrationsError(error: unknown): unknown {
   const said = refusalOf(error);
   if (said === undefined) return error;

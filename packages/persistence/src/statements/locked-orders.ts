@@ -4,8 +4,8 @@ import { patienceUntil, prepareStatement, type QuerySender, runStatement } from 
 /** How long a command waits for an order that another transaction holds locked, in milliseconds. */
 export const LOCK_WAIT_MS = 2_000;
 
-/** How often the orders that are waited for are looked at, in milliseconds. */
-const LOOK_INTERVAL_MS = 25;
+/** How often the orders that are waited for are checked, in milliseconds. */
+const CHECK_INTERVAL_MS = 25;
 
 /** How many callers may wait for orders that were found locked more than once. Further ones are refused at once. */
 const WAITING_CALLERS_MAX = 128;
@@ -24,13 +24,13 @@ export interface WaitingCommand {
 
 interface LockedOrder {
   readonly command: WaitingCommand;
-  /** Whether a look has found it locked still: most locks are another command's and last for a millisecond or two. */
+  /** Whether a check has found it locked still: most locks are another command's and last for a millisecond or two. */
   isHeld: boolean;
 }
 
 /** Those of some orders that are not locked, or that are gone. It waits for none. */
-const LOOK = prepareStatement<readonly [id: string]>(
-  'look-for-unlocked-orders',
+const FIND_UNLOCKED = prepareStatement<readonly [id: string]>(
+  'find-unlocked-orders',
   `with free as materialized (select id from orders where id = any($1::bigint[]) for no key update skip locked)
    select wanted from unnest($1::bigint[]) wanted
    where wanted in (select id from free) or not exists (select from orders where id = wanted)`,
@@ -38,12 +38,12 @@ const LOOK = prepareStatement<readonly [id: string]>(
 
 /**
  * The orders that other transactions hold locked, and the commands that wait for them. No connection waits meanwhile: one
- * short statement now and then looks at all of them together.
+ * short statement now and then checks all of them together.
  */
 export class LockedOrders {
   readonly #sender: QuerySender;
   readonly #orders = new Map<OrderId, LockedOrder>();
-  #isLooking = false;
+  #isChecking = false;
 
   constructor(sender: QuerySender) {
     this.#sender = sender;
@@ -55,7 +55,7 @@ export class LockedOrders {
       return;
     }
     this.#orders.set(id, { command, isHeld: false });
-    if (!this.#isLooking) this.#lookSoon();
+    if (!this.#isChecking) this.#checkSoon();
   }
 
   /** Whether as many callers as may wait do so, where the order is one of those that are waited for. */
@@ -69,33 +69,33 @@ export class LockedOrders {
     return count;
   }
 
-  #lookSoon(): void {
-    this.#isLooking = true;
-    setTimeout(() => void this.#look(), LOOK_INTERVAL_MS);
+  #checkSoon(): void {
+    this.#isChecking = true;
+    setTimeout(() => void this.#check(), CHECK_INTERVAL_MS);
   }
 
-  async #look(): Promise<void> {
-    const looked = [...this.#orders];
-    const wanted = `{${looked.map(([id]) => id).join()}}`;
-    const patienceMs = patienceUntil(looked.map(([, { command }]) => command));
+  async #check(): Promise<void> {
+    const checked = [...this.#orders];
+    const wanted = `{${checked.map(([id]) => id).join()}}`;
+    const patienceMs = patienceUntil(checked.map(([, { command }]) => command));
     try {
-      const rows = await runStatement(this.#sender, LOOK, [wanted], patienceMs);
-      this.#sort(looked, new Set(rows.map(([id]) => id)));
+      const rows = await runStatement(this.#sender, FIND_UNLOCKED, [wanted], patienceMs);
+      this.#sort(checked, new Set(rows.map(([id]) => id)));
     } catch (error) {
-      for (const [id, { command }] of looked) {
+      for (const [id, { command }] of checked) {
         this.#orders.delete(id);
         command.reject(error);
       }
     }
-    this.#isLooking = false;
-    if (this.#orders.size > 0) this.#lookSoon();
+    this.#isChecking = false;
+    if (this.#orders.size > 0) this.#checkSoon();
   }
 
   /** Those that have waited longest are first. */
-  #sort(looked: readonly [OrderId, LockedOrder][], free: ReadonlySet<string>): void {
+  #sort(checked: readonly [OrderId, LockedOrder][], free: ReadonlySet<string>): void {
     const nowMs = performance.now();
     let callerCount = 0;
-    for (const [id, order] of looked) {
+    for (const [id, order] of checked) {
       const { command } = order;
       if (free.has(id.toString())) {
         this.#orders.delete(id);

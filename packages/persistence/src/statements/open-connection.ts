@@ -12,7 +12,7 @@ import { storageUnavailable } from '../storage-error.ts';
 export type OpenConnection = (onLost: () => void) => Promise<pg.Client>;
 
 /** How often a server that takes writes is looked for while none was found, in milliseconds. */
-const LOOK_INTERVAL_MS = 1_000;
+const SEARCH_INTERVAL_MS = 1_000;
 
 /** What a server reports of itself when it changes. */
 const READ_ONLY_PARAMETERS = new Set(['in_hot_standby', 'default_transaction_read_only']);
@@ -31,7 +31,7 @@ export class ConnectionOpener {
   readonly #readOnly = new Map<Retire, string>();
   /** How often a server that takes writes was found. */
   #foundCount = 0;
-  #lookTimer: NodeJS.Timeout | undefined;
+  #searchTimer: NodeJS.Timeout | undefined;
 
   constructor(servers: DatabaseServers) {
     this.#servers = servers;
@@ -60,7 +60,7 @@ export class ConnectionOpener {
         await retireAll(this.#writable);
         if (this.#foundCount === foundCount) {
           hold(client, this.#readOnly, onLost);
-          this.#lookTimer ??= this.#lookLater();
+          this.#searchTimer ??= this.#searchLater();
           return client;
         }
         void endConnection(client); // what takes writes was found meanwhile
@@ -68,11 +68,11 @@ export class ConnectionOpener {
     };
   }
 
-  #lookLater(): NodeJS.Timeout {
+  #searchLater(): NodeJS.Timeout {
     return setTimeout(async () => {
       if (this.#readOnly.size > 0 && (await this.#hasWritable())) void retireAll(this.#readOnly);
-      this.#lookTimer = this.#readOnly.size > 0 ? this.#lookLater() : undefined;
-    }, LOOK_INTERVAL_MS).unref();
+      this.#searchTimer = this.#readOnly.size > 0 ? this.#searchLater() : undefined;
+    }, SEARCH_INTERVAL_MS).unref();
   }
 
   async #hasWritable(): Promise<boolean> {
@@ -86,7 +86,7 @@ export class ConnectionOpener {
   }
 }
 
-/** For connections to a standby, which stay when it is promoted: each read looks what its server is. */
+/** For connections to a standby, which stay when it is promoted: each read checks what its server is. */
 export const pipelinedToReplica =
   (servers: DatabaseServers, session: SessionSettings): OpenConnection =>
   async (onLost) => {

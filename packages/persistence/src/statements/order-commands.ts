@@ -57,7 +57,7 @@ interface QueuedCommand extends Caller {
 interface Batch {
   readonly command: OrderCommand;
   readonly now: Date;
-  /** Whether the orders seem to be locked, or were: see `marked`. */
+  /** Whether the orders seem to be locked, or were: then the statement `marked` of `order-transitions.ts` is sent. */
   readonly areMarked: boolean;
   /** Whether the calls have idempotency keys. */
   readonly areKeyed: boolean;

@@ -32,7 +32,7 @@ export type KeyOutcome = 'remembered' | 'reused' | 'expired';
 export const keyOutcome = (call: string, expiredAt: string): string =>
   `case when remembered_at <= ${expiredAt} then 'expired' when call = ${call} then 'remembered' else 'reused' end`;
 
-/** Remembers each row of `from` as the answer to its call. */
+/** Remembers each row of `from` as the result of its call. */
 export const rememberCalls = (
   from: string,
   { actor, idempotencyKey, call, at }: Readonly<Record<'actor' | 'idempotencyKey' | 'call' | 'at', string>>,

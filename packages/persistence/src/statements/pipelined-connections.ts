@@ -6,10 +6,10 @@ import type { DurationObserver, PoolOptions } from './pool-options.ts';
 import type { ServerPulse } from './server-pulse.ts';
 
 /**
- * How often connections are looked at, in milliseconds. Silence is counted in looks: what happens while this process
+ * How often connections are checked, in milliseconds. Silence is counted in checks: what happens while this process
  * stands still is no silence of the server's.
  */
-const LOOK_INTERVAL_MS = 100;
+const CHECK_INTERVAL_MS = 100;
 
 /** A connection that has been silent for so long gets no statement that another one can take. */
 const STALLED_MS = 1_000;
@@ -60,19 +60,19 @@ class Slot {
   }
 
   /** How long it has responded to none of its queries. */
-  silentMs(look: number): number {
-    return this.#underWay.size === 0 ? 0 : (look - this.#silentSince) * LOOK_INTERVAL_MS;
+  silentMs(checkCount: number): number {
+    return this.#underWay.size === 0 ? 0 : (checkCount - this.#silentSince) * CHECK_INTERVAL_MS;
   }
 
-  add(query: PipelinedQuery, look: number): void {
-    if (this.#underWay.size === 0) this.#silentSince = look;
-    query.sentAtLook = look;
+  add(query: PipelinedQuery, checkCount: number): void {
+    if (this.#underWay.size === 0) this.#silentSince = checkCount;
+    query.sentAtCheck = checkCount;
     query.sentAtMs = performance.now();
     this.#underWay.add(query);
   }
 
-  remove(query: PipelinedQuery, look: number): void {
-    this.#silentSince = look;
+  remove(query: PipelinedQuery, checkCount: number): void {
+    this.#silentSince = checkCount;
     if (this.#underWay.delete(query) && query.isGivenUp) this.#givenUpCount--;
   }
 
@@ -118,9 +118,9 @@ export class PipelinedConnections implements QuerySender {
   readonly #queuePatienceMs: number;
   readonly #silenceLimitMs: number;
   readonly #durations: DurationObserver | undefined;
-  readonly #looking: NodeJS.Timeout;
-  #look = 0;
-  #heardAtLook = Number.NEGATIVE_INFINITY;
+  readonly #checkTimer: NodeJS.Timeout;
+  #checkCount = 0;
+  #heardAtCheck = Number.NEGATIVE_INFINITY;
   #nextIndex = 0;
   #hasFailedToOpen = false;
   #closed = false;
@@ -134,7 +134,7 @@ export class PipelinedConnections implements QuerySender {
     this.#queuePatienceMs = queuePatienceMs;
     this.#silenceLimitMs = statementTimeoutMs + SILENCE_MARGIN_MS;
     this.#durations = options.durations;
-    this.#looking = setInterval(() => this.#lookAtAll(), LOOK_INTERVAL_MS).unref();
+    this.#checkTimer = setInterval(() => this.#checkAll(), CHECK_INTERVAL_MS).unref();
     pulse.join(this);
   }
 
@@ -154,7 +154,7 @@ export class PipelinedConnections implements QuerySender {
 
   /** How long ago the server last responded, in milliseconds. */
   get heardAgoMs(): number {
-    return (this.#look - this.#heardAtLook) * LOOK_INTERVAL_MS;
+    return (this.#checkCount - this.#heardAtCheck) * CHECK_INTERVAL_MS;
   }
 
   send(query: PipelinedQuery): void {
@@ -172,8 +172,8 @@ export class PipelinedConnections implements QuerySender {
       query.handleError(ALL_LATE);
       return;
     }
-    query.onAnswered = (answered, error) => this.#onAnswered(slot, answered, error);
-    slot.add(query, this.#look);
+    query.onComplete = (completed, error) => this.#onComplete(slot, completed, error);
+    slot.add(query, this.#checkCount);
     if (slot.client === undefined) {
       void this.#sendWhenConnected(slot, query);
       return;
@@ -194,14 +194,14 @@ export class PipelinedConnections implements QuerySender {
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all(this.#slots.map((slot) => slot.close()));
-    clearInterval(this.#looking);
+    clearInterval(this.#checkTimer);
   }
 
-  #lookAtAll(): void {
-    this.#look++;
+  #checkAll(): void {
+    this.#checkCount++;
     let longestMs = 0;
     for (const slot of this.#slots) {
-      const silentMs = slot.silentMs(this.#look);
+      const silentMs = slot.silentMs(this.#checkCount);
       if (silentMs >= QUIET_MS) slot.giveUp(TOO_LATE, this.#isLate);
       if (silentMs >= this.#silenceLimitMs && slot.client !== undefined) {
         slot.replaceAtMs = performance.now() + REPLACE_DELAY_MS;
@@ -212,17 +212,17 @@ export class PipelinedConnections implements QuerySender {
     if (longestMs >= QUIET_MS) this.#pulse.onSilence(longestMs);
   }
 
-  readonly #isLate = ({ sentAtLook, patienceMs = this.#patienceMs }: PipelinedQuery, isFirst: boolean): boolean =>
-    (this.#look - sentAtLook) * LOOK_INTERVAL_MS >=
+  readonly #isLate = ({ sentAtCheck, patienceMs = this.#patienceMs }: PipelinedQuery, isFirst: boolean): boolean =>
+    (this.#checkCount - sentAtCheck) * CHECK_INTERVAL_MS >=
     (isFirst ? patienceMs : Math.min(patienceMs, this.#queuePatienceMs));
 
-  #onAnswered(slot: Slot, query: PipelinedQuery, error?: Error): void {
-    slot.remove(query, this.#look);
+  #onComplete(slot: Slot, query: PipelinedQuery, error?: Error): void {
+    slot.remove(query, this.#checkCount);
     this.#durations?.observe((performance.now() - query.sentAtMs) / 1_000);
     if (error === undefined) {
-      this.#heardAtLook = this.#look;
+      this.#heardAtCheck = this.#checkCount;
     } else if (error instanceof pg.DatabaseError) {
-      this.#heardAtLook = this.#look;
+      this.#heardAtCheck = this.#checkCount;
       // A migration, for instance, has changed what the connection's statements were prepared for.
       if (STALE_STATEMENT_STATES.has(error.code ?? '')) slot.destroy();
     }
@@ -236,7 +236,7 @@ export class PipelinedConnections implements QuerySender {
       const slot = this.#slots[(this.#nextIndex + i) % this.#slots.length] as Slot; // within the array
       if (slot.client === undefined || slot.isClogged) continue;
       if (slot.owedCount === 0) return slot;
-      const owed = slot.silentMs(this.#look) >= STALLED_MS ? Number.MAX_VALUE : slot.owedCount;
+      const owed = slot.silentMs(this.#checkCount) >= STALLED_MS ? Number.MAX_VALUE : slot.owedCount;
       if (least !== undefined && owed >= leastOwed) continue;
       least = slot;
       leastOwed = owed;
@@ -248,7 +248,7 @@ export class PipelinedConnections implements QuerySender {
     try {
       await this.#connect(slot);
       if (slot.client === undefined) throw storageUnavailable('the connection was lost');
-      if (query.isGivenUp) slot.remove(query, this.#look);
+      if (query.isGivenUp) slot.remove(query, this.#checkCount);
       else slot.client.query(query);
     } catch (error) {
       query.handleError(toStorageError(error));
@@ -283,7 +283,7 @@ export class PipelinedConnections implements QuerySender {
     }
     slot.client = client;
     this.#hasFailedToOpen = false;
-    this.#heardAtLook = this.#look;
+    this.#heardAtCheck = this.#checkCount;
   }
 }
 

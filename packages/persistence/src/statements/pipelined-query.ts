@@ -37,9 +37,9 @@ export interface QuerySender {
  */
 export abstract class PipelinedQuery implements pg.Submittable {
   /** Called once, when the server has responded or the connection is lost. Set by the connection that sends the query. */
-  onAnswered: ((query: PipelinedQuery, error?: Error) => void) | undefined;
-  /** When it was sent, in the looks of the pool that sends it. */
-  sentAtLook = 0;
+  onComplete: ((query: PipelinedQuery, error?: Error) => void) | undefined;
+  /** When it was sent, in checks of the pool that sends it. */
+  sentAtCheck = 0;
   /** The same by `performance.now()`. */
   sentAtMs = 0;
   /** How long its caller waits, in milliseconds. @default as long as the pool says */
@@ -56,12 +56,12 @@ export abstract class PipelinedQuery implements pg.Submittable {
   }
 
   handleReadyForQuery(): void {
-    this.onAnswered?.(this);
+    this.onComplete?.(this);
     if (!this.#isGivenUp) this.succeed();
   }
 
   handleError(error: Error): void {
-    this.onAnswered?.(this, error);
+    this.onComplete?.(this, error);
     if (!this.#isGivenUp) this.fail(toStorageError(error));
   }
 

@@ -58,7 +58,7 @@ export interface ReplicaProbe {
 }
 
 /**
- * Looks whether a server is a standby of the primary.
+ * Checks whether a server is a standby of the primary.
  *
  * @param former a position that was taken some time ago, which it should have reached
  */

@@ -22,7 +22,7 @@ export type ReplicaState =
 /** What became of reading long lists elsewhere than on the primary. */
 export interface ReplicaReport {
   readonly state: ReplicaState;
-  /** How much of the primary's log it had yet to replay when last looked; `undefined` where that is not known. */
+  /** How much of the primary's log it had yet to replay at the last probe; `undefined` where that is not known. */
   readonly lagBytes: number | undefined;
   /** Batches and searches by where they were read. */
   readonly readCounts: Readonly<Record<ReplicaState['readFrom'], number>>;
@@ -44,18 +44,18 @@ interface ReplicaOptions {
   readonly onChange?: ((state: ReplicaState) => void) | undefined;
 }
 
-/** Between two looks at the replica; also how far it may stay behind and still be asked. */
-const LOOK_INTERVAL_MS = 1_000;
-/** A read that takes so long makes us look whether the replica is there at all. */
+/** Between two probes of the replica; also how far it may stay behind and still be read. */
+const PROBE_INTERVAL_MS = 1_000;
+/** After a read has taken so long, the replica is probed. */
 const SLOW_READ_MS = 250;
-/** No response to a look for so long counts as away. */
-const LOOK_TIMEOUT_MS = 750;
+/** No response to a probe for so long counts as away. */
+const PROBE_TIMEOUT_MS = 750;
 /** How long a search waits until the replica holds what it must. */
 const PATIENCE_MS = 1_000;
 /** Between two attempts at a replica that did not hold enough. */
 const RETRY_MS = 25;
 
-const FIRST_STATE: ReplicaState = { readFrom: 'primary', problem: 'it has not been looked at yet' };
+const FIRST_STATE: ReplicaState = { readFrom: 'primary', problem: 'it has not been probed yet' };
 
 /**
  * Reads long lists and searches from a standby of the primary, where it has replayed all that was committed when they
@@ -70,15 +70,15 @@ export class Replica {
   #state: ReplicaState = FIRST_STATE;
   #lagBytes: number | undefined;
   #retryAt = 0;
-  /** Taken at the last looks: the first of them {@link LOOK_INTERVAL_MS} ago or longer. */
+  /** Taken at the last probes: the first of them {@link PROBE_INTERVAL_MS} ago or longer. */
   #formerPosition: LogPosition | undefined;
   #latest: { readonly position: LogPosition; readonly takenAt: number } | undefined;
-  #look: Promise<void> | undefined;
+  #probing: Promise<void> | undefined;
 
   constructor(options: ReplicaOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => this.#lookNow(), LOOK_INTERVAL_MS).unref();
-    this.#lookNow();
+    this.#timer = setInterval(() => this.#probeSoon(), PROBE_INTERVAL_MS).unref();
+    this.#probeSoon();
   }
 
   get report(): ReplicaReport {
@@ -95,7 +95,7 @@ export class Replica {
     try {
       return await this.#takePosition('');
     } catch {
-      this.#lookNow();
+      this.#probeSoon();
       return undefined;
     }
   }
@@ -153,13 +153,13 @@ export class Replica {
     if (this.#state.readFrom === 'primary') return Promise.resolve(undefined);
     const { promise, resolve, reject } = Promise.withResolvers<OrderBatch<Batch> | 'not replayed' | undefined>();
     const giveUp = () => resolve(undefined);
-    const slow = setTimeout(() => this.#lookNow(), SLOW_READ_MS).unref();
+    const slow = setTimeout(() => this.#probeSoon(), SLOW_READ_MS).unref();
     this.#reads.add(giveUp);
     copyOrders(pool, request, new PositionGuard(position))
       .then(resolve, (error: Error) => {
         if (isNotReplayed(error)) this.#retryAt = performance.now() + RETRY_MS;
-        // A promoted replica has "not replayed" either; the next look finds out.
-        else this.#lookNow();
+        // A promoted replica has "not replayed" either; the next probe finds out.
+        else this.#probeSoon();
         // A search that takes too long here would take the primary as long.
         if (pool === this.#options.pools.scans && isTimedOut(error)) reject(error);
         else resolve(isNotReplayed(error) ? 'not replayed' : undefined);
@@ -181,9 +181,9 @@ export class Replica {
     this.#reads.clear();
   }
 
-  #lookNow(): void {
-    this.#look ??= this.#probe().finally(() => {
-      this.#look = undefined;
+  #probeSoon(): void {
+    this.#probing ??= this.#probe().finally(() => {
+      this.#probing = undefined;
     });
   }
 
@@ -191,9 +191,9 @@ export class Replica {
     let problem: ReplicaProblem | undefined;
     let lagBytes: number | undefined;
     try {
-      const position = await this.#positionToLookFor();
+      const position = await this.#positionToProbe();
       const { batches } = this.#options.pools;
-      ({ problem, lagBytes } = await probeReplica(batches, position, this.#formerPosition, LOOK_TIMEOUT_MS));
+      ({ problem, lagBytes } = await probeReplica(batches, position, this.#formerPosition, PROBE_TIMEOUT_MS));
     } catch (error) {
       problem = error instanceof Error ? error.message : String(error);
       this.#giveUpReads();
@@ -202,10 +202,10 @@ export class Replica {
     this.#become(problem === undefined ? { readFrom: 'replica' } : { readFrom: 'primary', problem });
   }
 
-  async #positionToLookFor(): Promise<LogPosition> {
+  async #positionToProbe(): Promise<LogPosition> {
     const position = await takePosition(this.#options.primary);
     const takenAt = performance.now();
-    if (this.#latest === undefined || takenAt - this.#latest.takenAt >= LOOK_INTERVAL_MS) {
+    if (this.#latest === undefined || takenAt - this.#latest.takenAt >= PROBE_INTERVAL_MS) {
       this.#formerPosition = this.#latest?.position;
       this.#latest = { position, takenAt };
     }

@@ -19,7 +19,7 @@ interface Listener {
 }
 
 /**
- * Whether the server responds at all, by what all connections hear of it. One that is silent may have a statement that
+ * Whether the server responds at all, by what arrives on all connections. One that is silent may have a statement that
  * takes long, or its process on the server may be frozen; when all are silent, and a ping is, too, the server hangs. All
  * statements then fail at once, those under way and new ones, until it responds to a ping.
  */

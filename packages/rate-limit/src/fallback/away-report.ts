@@ -26,7 +26,7 @@ export class AwayReport {
     return this.#reason ?? this.#connectionTrouble();
   }
 
-  /** Takes notice of a failed call. */
+  /** Records a failed call. */
   note(error: RedisUnavailableError): void {
     this.#reason = this.#explain(error);
   }

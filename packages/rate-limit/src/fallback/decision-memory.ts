@@ -84,7 +84,7 @@ export class DecisionMemory {
   }
 
   /**
-   * Takes notice of a status without a ban: one that was remembered is over, or was lifted, unless it is missing with use.
+   * Records a status without a ban: one that was remembered is over, or was lifted, unless it is missing with use.
    *
    * @returns whether Redis has forgotten some of what was seen
    */

@@ -61,7 +61,7 @@ export class InProcessLimiter implements RateLimiter {
     return decision;
   }
 
-  /** The number of keys that are banned. Looks at all of them. */
+  /** The number of keys that are banned. Goes through all of them. */
   countBans(): number {
     const nowMs = this.#nowMs();
     let count = 0;

@@ -12,7 +12,7 @@ export interface RedisSyncOptions {
   readonly connection: Redis | Cluster;
   readonly memory: DecisionMemory;
   readonly fallback: LocalFallback;
-  /** Takes notice of a failed call on the subject, and throws what is none. */
+  /** Records a failed call on the subject; throws any other error again. */
   readonly noteFailure: (subject: RateLimitSubject, error: unknown) => RedisUnavailableError;
 }
 

@@ -7,42 +7,42 @@ export interface BanWatchOptions {
   readonly redis: Redis | Cluster;
   /** Called for each ban that an operator has lifted: in one of the processes that watch the same Redis. */
   readonly onLift: (ban: KeyBan) => void;
-  /** Between two looks, in milliseconds. @default 5,000 */
+  /** Between two polls, in milliseconds. @default 5,000 */
   readonly intervalMs?: number;
 }
 
 const INTERVAL_MS = 5_000;
 
-/** Looks every few seconds at how many keys are banned in Redis, and which bans were lifted by the command line. */
+/** Polls every few seconds how many keys are banned in Redis, and which bans were lifted by the command line. */
 export class BanWatch implements Disposable {
-  /** When last looked: while Redis is away, before it went. */
+  /** As of the last poll that succeeded. */
   bannedKeys = 0;
   readonly #redis: Redis | Cluster;
   readonly #onLift: BanWatchOptions['onLift'];
   readonly #timer: NodeJS.Timeout;
-  #isLooking = false;
+  #isPolling = false;
 
   constructor({ redis, onLift, intervalMs = INTERVAL_MS }: BanWatchOptions) {
     this.#redis = redis;
     this.#onLift = onLift;
-    this.#timer = setInterval(this.#look, intervalMs).unref();
-    redis.on('ready', this.#look);
-    this.#look();
+    this.#timer = setInterval(this.#poll, intervalMs).unref();
+    redis.on('ready', this.#poll);
+    this.#poll();
   }
 
   [Symbol.dispose](): void {
     clearInterval(this.#timer);
-    this.#redis.off('ready', this.#look);
+    this.#redis.off('ready', this.#poll);
   }
 
-  /** One look at a time: a Redis that hangs is not sent more and more. */
-  readonly #look = (): void => {
-    if (this.#isLooking || this.#redis.status !== 'ready') return;
-    this.#isLooking = true;
+  /** One poll at a time: a Redis that hangs is not sent more and more. */
+  readonly #poll = (): void => {
+    if (this.#isPolling || this.#redis.status !== 'ready') return;
+    this.#isPolling = true;
     this.#read()
-      .catch(() => {}) // Redis is away, as the limiter reports; the next look may succeed
+      .catch(() => {}) // Redis is away, as the limiter reports; the next poll may succeed
       .finally(() => {
-        this.#isLooking = false;
+        this.#isPolling = false;
       });
   };
 

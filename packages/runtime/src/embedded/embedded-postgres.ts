@@ -94,7 +94,7 @@ const noDatabase = (dataFolder: string): RuntimeError =>
     `There is no database in ${dataFolder}, and DATABASE_URL is not set. Set DATABASE_URL, or DATA_DIR to where it is.`,
   );
 
-/** A folder that cannot be looked at may be there. */
+/** A folder that cannot be read may be there. */
 function isMissing(folder: string): boolean {
   try {
     return statSync(folder, { throwIfNoEntry: false }) === undefined;

@@ -74,7 +74,7 @@ export const findFormerRedis = (dataFolder: string): SharedServerAccess<undefine
 const redisFolder = (dataFolder: string): string => join(dataFolder, 'redis');
 const pidFile = (folder: string): string => join(folder, 'redis.pid');
 
-/** `undefined` where the folder is not one that only its owner can enter: whatever is in it is not believed. */
+/** `undefined` where the folder is not one that only its owner can enter: its contents are not trusted. */
 function redisIn(folder: string): ProgramInFolder | undefined {
   const owner = findPrivateFolderOwner(folder);
   return owner && { program: /(?:redis|valkey)-server/, folder, uid: owner.uid };

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { Environment } from '../settings/read-variables.ts';
 
-/** How often it is looked whether they are still there, in milliseconds. */
+/** How often to check whether they are still there, in milliseconds. */
 const INTERVAL_MS = 250;
 
 /** More than any package manager puts between the command that was typed and this process. */

@@ -1,7 +1,7 @@
 /** Where Redis is. All nodes share one access. */
 export type RedisTarget = SingleRedis | RedisCluster | SentinelRedis | SocketRedis;
 
-/** The private server of this machine: who may open its socket may use it. No setting names one. */
+/** The private server of this machine: permission to open its socket is permission to use it. No setting names one. */
 export interface SocketRedis {
   readonly type: 'socket';
   /** Absolute path of the Unix socket. */

@@ -4,7 +4,7 @@ import { trpcOnly } from '../input-object.ts';
 
 const complaint = `must be 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} printable ASCII characters`;
 
-/** Names a call, so that the same call made again is answered as it was and not carried out again. */
+/** Names a call, so that the same call made again returns the same result and is not carried out again. */
 export const idempotencyKey = trpcOnly(
   z
     .string(complaint)
