@@ -73,7 +73,7 @@ test('a key whose text is lost can be given another', async () => {
   expect(expectKey(await commandLine.json(['keys', 'rotate', id]))).toMatchObject({ id, plan: 'pro' });
 });
 
-test('a key whose text nobody reads is not lost silently', async () => {
+test('a key whose text has no reader is not lost silently', async () => {
   const gone = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' });
   const closed = new Writable({ write: (_chunk, _encoding, done) => done(gone) });
   const { code, stderr } = await petstoreInto(closed, ['keys', 'create', '--plan', 'pro', '--json'], commandLine);

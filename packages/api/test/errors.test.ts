@@ -15,7 +15,7 @@ import {
 
 const CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[]; // the catalogue's own keys
 
-describe('an answer over REST', () => {
+describe('a response over REST', () => {
   test.each(CODES)('holds exactly code, message and status: %s', (code) => {
     const { status, message } = ERROR_CATALOGUE[code];
     for (const answer of [errorResponse(code), toErrorResponse(new ApiError(code))]) {
@@ -54,7 +54,7 @@ describe('whatever is thrown', () => {
     ['an object', { code: 'order_not_found', message: 'secret' }],
     ['what tRPC wraps', new TRPCError({ code: 'INTERNAL_SERVER_ERROR', cause: new Error('secret') })],
     ["what fails a procedure's own output check", new TRPCError({ code: 'INTERNAL_SERVER_ERROR', message: 'secret' })],
-  ])('is answered blandly: %s', (_, thrown) => {
+  ])('gets a bland response: %s', (_, thrown) => {
     const { code, body, status } = toErrorResponse(thrown);
     expect([code, status]).toEqual(['internal_error', 500]);
     expect(body).not.toContain('secret');

@@ -150,7 +150,7 @@ describe('the document', () => {
     expect(orderId).toMatchObject({ in: 'path', name: 'orderId', required: true, schema: int64 });
   });
 
-  test('lists what each operation answers', () => {
+  test('lists what each operation responds with', () => {
     const statuses = ({ responses }: { responses: object }) => Object.keys(responses);
     expect(statuses(paths['/store/orders'].get)).toEqual(['200', '400', '401', '429', '500', '503', 'default']);
     expect(statuses(paths['/store/orders/{orderId}'].delete)).toEqual([
@@ -189,7 +189,7 @@ describe('the document', () => {
     expect(cancel.responses[204]).not.toHaveProperty('content');
   });
 
-  test('has the headers of the limits on every answer, and those that belong to a status', () => {
+  test('has the headers of the limits on every response, and those that belong to a status', () => {
     // The committed document, generated in this form.
     for (const { status, response, deprecated } of responsesOf(plain(committed) as ReadDocument)) {
       const names = Object.keys(response.headers);

@@ -33,7 +33,7 @@ afterAll(() => api[Symbol.asyncDispose]());
 const list = (input: Parameters<ReturnType<TestApi['callAs']>['v2']['orders']['list']>[0] = {}) =>
   api.callAs(EXTERNAL).v2.orders.list(input);
 
-/** What REST answers: the text of its body, and where its links lead. */
+/** The response over REST: the text of its body, and where its links lead. */
 async function get(query = '') {
   const result = await api.callRest('listOrdersPage', {}, query);
   if (result.type !== 'json') throw new Error(`not JSON, but ${result.type}`);

@@ -46,7 +46,7 @@ describe('an input', () => {
     expect(readInput(parsed(JSON.stringify(encoded)))).toStrictEqual(input);
   });
 
-  test('of our own client may say which answers are read', () => {
+  test('of our own client may say which responses are read', () => {
     expect(
       readInput({ json: null, meta: { values: ['undefined'], v: 1, reads: 'petstore.orders.1' } }),
     ).toBeUndefined();

@@ -56,7 +56,7 @@ function wireOf(write: (value: unknown) => SuperJSONResult, value: unknown): unk
 const expected = (value: unknown) => wireOf((known) => superjson.serialize(known), value);
 const actual = (value: unknown) => wireOf(toSuperjson, value);
 
-describe('answers', () => {
+describe('results', () => {
   test('are written as superjson writes them, whatever they hold', () => {
     fc.assert(
       fc.property(tree(plainName), (value) => {

@@ -38,11 +38,11 @@ const errorOf = (json: unknown): TrpcErrorShape => {
 };
 
 function itemsOf(json: unknown): unknown[] {
-  if (!Array.isArray(json)) throw new TypeError('The answer to a batch is an array.');
+  if (!Array.isArray(json)) throw new TypeError('The response to a batch is an array.');
   return json;
 }
 
-/** Every way to fail that tRPC itself, the transformer or a contract answers to. */
+/** Every way to fail that tRPC itself, the transformer or a contract reports. */
 const FAILURES: readonly (readonly [what: string, errorCode: ErrorCode, path: string, init?: RequestInit])[] = [
   ['an unknown procedure', 'route_not_found', `/${SECRET}`],
   ['an unknown procedure by POST', 'route_not_found', `/orders.${SECRET}`, post('{}')],
@@ -132,7 +132,7 @@ describe('over tRPC', () => {
     },
   );
 
-  test('a batch answers each call by itself', async () => {
+  test('a batch has a result for each call', async () => {
     const input = { 0: JSON.parse(encode({ petId: 1n })), 1: JSON.parse(encode({ petId: 'x' })) };
     const path = `/pets.get,pets.get,${SECRET}?batch=1&input=${encodeURIComponent(JSON.stringify(input))}`;
     const { response, json, text } = await send(path);

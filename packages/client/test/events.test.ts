@@ -88,7 +88,7 @@ describe('client.events()', () => {
   });
 
   test.each<[string, readonly Fault[]]>([
-    ['breaks off', ['cut-answer', 'cut-answer', 'cut-answer']],
+    ['breaks off', ['cut-response', 'cut-response', 'cut-response']],
     ['is refused for a while', ['unavailable', 'overloaded', 'unavailable', 'overloaded']],
   ])('misses nothing where its connection %s', async (_, faults) => {
     await using fresh = await startTestService();
@@ -112,7 +112,7 @@ describe('client.events()', () => {
       return clock.schedule(callback, delayMs);
     };
     const options = { baseUrl: service.origin, apiKey: 'internal', timeoutMs: 1_000_000, random: () => 0.999_999 };
-    service.faults.push('cut-answer', 'cut-answer', 'cut-answer', 'cut-answer');
+    service.faults.push('cut-response', 'cut-response', 'cut-response', 'cut-response');
     const events = createPetstoreClient({ ...options, clock: { now: clock.now, schedule } }).events();
     const next = events.next();
     await vi.waitUntil(() => service.requests.length === 5);
@@ -197,7 +197,7 @@ describe('client.orders.events', () => {
     await using fresh = await startTestService();
     await generate(fresh, 2);
     const ids: string[] = [];
-    fresh.faults.push('cut-answer');
+    fresh.faults.push('cut-response');
     const subscription = clientOf(fresh).orders.events.subscribe(
       { after: '0' },
       {

@@ -116,7 +116,7 @@ describe('listOrders', () => {
     await using fresh = await startTestService();
     await fresh.persistence.orders.generateOrders({ count: 20_000, seed: 1, now: NOW });
     const client = clientOf({ baseUrl: fresh.origin });
-    fresh.faults.push('cut-answer', 'cut-answer');
+    fresh.faults.push('cut-response', 'cut-response');
     let count = 0;
     const read = async () => {
       for await (const _ of client.listOrders()) count++;

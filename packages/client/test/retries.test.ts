@@ -23,7 +23,7 @@ import { VirtualClock } from './support/virtual-clock.ts';
 
 type Answering = (response: ServerResponse, request: IncomingMessage) => void;
 
-/** Answers with a status and the service's Error object, or with none where it is 2xx. */
+/** Responds with a status and the service's Error object, or with none where it is 2xx. */
 const answering =
   (status: number, headers: Record<string, string> = {}, code = 'some_code'): Answering =>
   (response) => {
@@ -32,7 +32,7 @@ const answering =
   };
 const destroying: Answering = (response) => response.socket?.destroy();
 
-/** A client of a server that answers by a script, the last line of it again and again. */
+/** A client of a server that responds by a script, the last line of it again and again. */
 async function startScript(script: readonly Answering[], options: Partial<PetstoreClientOptions> = {}) {
   const clock: ClientClock = options.clock ?? scaledClock(200);
   const arrivals: number[] = [];
@@ -54,7 +54,7 @@ async function startScript(script: readonly Answering[], options: Partial<Petsto
     client,
     clock,
     arrivals,
-    /** How long after an answer was given the next request came, in milliseconds. */
+    /** How long after a response was given the next request came, in milliseconds. */
     waits: () => arrivals.slice(1).map((arrival, index) => arrival - (answers[index] ?? 0)),
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
@@ -119,7 +119,7 @@ describe('a failed attempt', () => {
     },
   );
 
-  test('without an answer is repeated', async () => {
+  test('without a response is repeated', async () => {
     await using script = await startScript([destroying, destroying, answering(204)]);
     await script.client.cancelOrder({ orderId: 1n });
     expect(script.arrivals).toHaveLength(3);
@@ -251,7 +251,7 @@ describe('Retry-After', () => {
     expect(read(text)).toBe(seconds);
   });
 
-  test('as a date counts from the date of the answer, whatever the client takes for the time', () => {
+  test('as a date counts from the date of the response, whatever the client takes for the time', () => {
     expect(read('Thu, 01 Jan 2026 00:00:30 GMT', 'Thu, 01 Jan 2026 00:00:00 GMT')).toBe(30);
   });
 
@@ -273,7 +273,7 @@ describe('an attempt', () => {
     expect(script.arrivals).toHaveLength(3);
   });
 
-  test('has to give its whole answer in time', async () => {
+  test('has to give its whole response in time', async () => {
     const begun: Answering = (response) => response.writeHead(200).write('{"id":');
     const clock = new JumpingClock();
     const { timeoutMs } = clock;
@@ -362,7 +362,7 @@ describe('an attempt', () => {
   });
 });
 
-describe("an answer that is not the service's", () => {
+describe("a response that is not the service's", () => {
   test('is a ServiceError by its status, and repeated where the status is one to repeat', async () => {
     const page: Answering = (response) => response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad</h1>');
     await using script = await startScript([page]);

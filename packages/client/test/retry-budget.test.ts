@@ -10,7 +10,7 @@ interface ScriptedAnswer {
   readonly status: number;
   readonly retryAfter: { readonly form: 'seconds' | 'date' | 'nonsense' | 'none'; readonly seconds: number };
   readonly body: string;
-  readonly fate: 'whole' | 'destroyed-before' | 'destroyed-after-head' | 'no-answer';
+  readonly fate: 'whole' | 'destroyed-before' | 'destroyed-after-head' | 'no-response';
 }
 
 const scriptedAnswer = fc.record({
@@ -49,7 +49,7 @@ const scriptedAnswer = fc.record({
     '[{"id":',
     '',
   ),
-  fate: fc.constantFrom('whole', 'whole', 'whole', 'whole', 'destroyed-before', 'destroyed-after-head', 'no-answer'),
+  fate: fc.constantFrom('whole', 'whole', 'whole', 'whole', 'destroyed-before', 'destroyed-after-head', 'no-response'),
 }) satisfies fc.Arbitrary<ScriptedAnswer>;
 
 const CALLS = {
@@ -67,7 +67,7 @@ const RETRYABLE = [408, 429, 500, 502, 503, 504];
 /** A longer run is `PETSTORE_PROPERTY_RUNS=20000`. */
 const RUNS = Math.ceil(Number(process.env['PETSTORE_PROPERTY_RUNS'] || 250) / 2);
 
-describe('whatever the server answers, a call', () => {
+describe('whatever the server responds, a call', () => {
   test('stays within its budget, never comes back earlier than announced, and ends', {
     timeout: 60_000 + RUNS * 1_000,
   }, async () => {
@@ -92,7 +92,7 @@ async function playScript(script: readonly ScriptedAnswer[], name: keyof typeof 
     if (answer === undefined) throw new Error('The script is empty.');
     const arrivedMs = clock.now();
     log.push({ arrivedMs, nextMs: send(answer, response, arrivedMs), answer });
-    if (answer.fate === 'no-answer') clock.timeOut();
+    if (answer.fate === 'no-response') clock.timeOut();
   });
   const client = createPetstoreRestClient({
     baseUrl: server.origin,
@@ -120,7 +120,7 @@ function send({ status, retryAfter, body, fate }: ScriptedAnswer, response: Serv
   const { form, seconds } = retryAfter;
   const toldMs = { seconds: seconds * 1_000, date: seconds * 1_000, nonsense: 0, none: 0 }[form];
   switch (fate) {
-    case 'no-answer':
+    case 'no-response':
       return nowMs;
     case 'destroyed-before':
       response.socket?.destroy();

@@ -54,18 +54,18 @@ describe('with the real service', () => {
     expect(service.requests.map((request) => request.split(',').length)).toEqual([18, 5, 5]);
   });
 
-  test('calls whose answer is lost together are repeated as one request, whatever wait each would draw', async () => {
+  test('calls whose response is lost together are repeated as one request, whatever wait each would draw', async () => {
     let draws = 0;
     const client = clientOf({ clock: scaledClock(5), timeoutMs: 1_000_000, random: () => (draws++ % 2) * 0.99 });
     const placed = await Promise.all([1n, 2n, 3n].map((petId) => client.orders.place.mutate({ petId, quantity: 1 })));
     service.requests.length = 0;
-    service.faults.push('lose-answer');
+    service.faults.push('lose-response');
     await Promise.all(placed.map(({ id }) => client.orders.cancel.mutate({ orderId: id })));
     expect(service.requests.map((request) => request.split(',').length)).toEqual([3, 3]);
   });
 
   test('a list is tried again until it begins', async () => {
-    service.faults.push('unavailable', 'lose-answer');
+    service.faults.push('unavailable', 'lose-response');
     let batches = 0;
     for await (const _ of await clientOf().orders.list.query()) batches++;
     expect(batches).toBeGreaterThan(0);
@@ -179,7 +179,7 @@ describe('with a server that', () => {
     expect(server.requests).toHaveLength(3);
   });
 
-  test('answers with a page of its own, a call is tried again, and in the end a ServiceError', async () => {
+  test('responds with a page of its own, a call is tried again, and in the end a ServiceError', async () => {
     await using server = await startServer((response) =>
       response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad gateway</h1>'),
     );
@@ -204,7 +204,7 @@ describe('with a server that', () => {
     expect(server.requests).toHaveLength(status < 500 ? 1 : 3);
   });
 
-  test('does not answer, a call is a TimeoutError', async () => {
+  test('does not respond, a call is a TimeoutError', async () => {
     await using server = await startServer(() => clock.timeOut());
     const failure = await failureOf(server.client.pets.get.query({ petId: 1n }));
     expect(petstoreErrorOf(failure)).toBeInstanceOf(TimeoutError);

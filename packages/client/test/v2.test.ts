@@ -90,7 +90,7 @@ test('a page that failed is tried again, and none is read twice', async () => {
   const ids: bigint[] = [];
   for await (const { id } of clientOf(service.origin, 1).listOrders({ limit: 4 })) {
     ids.push(id);
-    if (ids.length === 4) service.faults.push('lose-answer');
+    if (ids.length === 4) service.faults.push('lose-response');
   }
   expect(ids).toEqual(IDS);
   expect(service.requests).toHaveLength(3);
@@ -136,7 +136,7 @@ test('a link to elsewhere takes no key there', async () => {
   expect(asked).toEqual([`${host} /v2/store/orders?`, `${host} /v2/store/orders?cursor=a`]);
 });
 
-test('an answer that is no page is an error', async () => {
+test('a response that is no page is an error', async () => {
   await using server = await startScriptedServer((_, response) => void response.writeHead(200).end('<html>'));
   await expect(clientOf(server.origin).listOrders().toArray()).rejects.toMatchObject({
     constructor: ServiceError,

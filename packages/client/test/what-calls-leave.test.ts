@@ -26,7 +26,7 @@ const refused =
       .writeHead(429, { 'retry-after': `${retryAfterSeconds}` })
       .end('{"code":"rate_limit_exceeded","message":"Too many.","status":429}');
 
-/** A client by a clock that jumps, of a server that answers in turn, the last way again and again. */
+/** A client by a clock that jumps, of a server that responds in turn, the last way again and again. */
 async function start(script: readonly Answering[], options: Partial<PetstoreClientOptions> = {}) {
   const clock = new JumpingClock();
   let arrivals = 0;
@@ -59,11 +59,11 @@ describe('nothing is left of a call', () => {
   };
 
   test.each([
-    ['is answered', [cancelled], cancel, 'fulfilled'],
+    ['succeeds', [cancelled], cancel, 'fulfilled'],
     ['gets an error', [missing], cancel, 'rejected'],
     ['loses its connection, each time', [lost], cancel, 'rejected'],
-    ['takes too long, and is answered the second time', [silent, cancelled], cancel, 'fulfilled'],
-    ['is refused, waits and is answered', [refused(20), cancelled], cancel, 'fulfilled'],
+    ['takes too long, and succeeds the second time', [silent, cancelled], cancel, 'fulfilled'],
+    ['is refused, waits and succeeds', [refused(20), cancelled], cancel, 'fulfilled'],
     ['is refused for longer than it would wait', [refused(120)], cancel, 'rejected'],
     ['reads a whole list', [list], readAll, 'fulfilled'],
     ['reads the beginning of a list', [list], readOne, 'fulfilled'],

@@ -158,9 +158,9 @@ const BROKEN_OFF = {
 };
 
 describe.each([
-  ['whose connection is cut', { fault: 'cut-answer' as const }],
+  ['whose connection is cut', { fault: 'cut-response' as const }],
   ['that ends before it is whole', { fetch: endingEarly }],
-])('a list %s', (_, { fault, fetch: ownFetch }: { fault?: 'cut-answer'; fetch?: typeof fetch }) => {
+])('a list %s', (_, { fault, fetch: ownFetch }: { fault?: 'cut-response'; fetch?: typeof fetch }) => {
   const options = () => ({ baseUrl: service.origin, apiKey: 'external', maxRetries: 0, fetch: ownFetch });
   const cut = () => {
     if (fault !== undefined) service.faults.push(fault);

@@ -75,7 +75,7 @@ describe('any sequence of commands', () => {
   const anyCommands = fc.array(fc.constantFrom(...COMMANDS), { maxLength: 12 });
   const anyStart = fc.constantFrom<Order>(...Object.values(GIVEN));
 
-  /** The order after each command, and what was answered. */
+  /** The order after each command, and what was decided. */
   function play(start: Order, commands: readonly OrderCommand[]) {
     let order = start;
     return commands.map((command, step) => {
@@ -92,7 +92,7 @@ describe('any sequence of commands', () => {
     holds(({ before, after }) => before.status !== 'shipped' || after.status === 'shipped'));
   it('never leaves cancelled', () => holds(({ before, after }) => before.status !== 'cancelled' || after === before));
   it('completes only what has shipped', () => holds(({ after }) => !after.complete || after.status === 'shipped'));
-  it('answers each command with another order or a coded refusal', () =>
+  it('decides each command with another order or a coded refusal', () =>
     holds(({ before, decision, after }) =>
       decision.ok ? after !== before : after === before && /^order_[a-z_]+$/.test(decision.reason),
     ));

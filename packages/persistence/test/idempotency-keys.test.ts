@@ -86,7 +86,7 @@ describe('an order that is placed again with the same key', () => {
 });
 
 describe('a command that is given again with the same key', () => {
-  test('gets the answer of the first time', async () => {
+  test('gets the result of the first time', async () => {
     await importOrders(store, [pendingOrder(1n)]);
     const first = await cancel(1n, calling('a'));
     expect(first).toMatchObject({ applied: true, order: { status: 'cancelled', cancelledAt: NOW } });
@@ -147,7 +147,7 @@ describe('a command that is given again with the same key', () => {
     expect(statementsIn(sent)).toHaveLength(2);
   });
 
-  test('is applied once of many at once, and the others are given the same answer', async () => {
+  test('is applied once of many at once, and the others get the same result', async () => {
     await importOrders(store, [pendingOrder(1n)]);
     await using other = openPersistence({ databaseUrl: store.url });
     const doors = [store.persistence, other];

@@ -127,7 +127,7 @@ describe('an operator', () => {
 });
 
 describe('a ban', () => {
-  test('is answered from memory: a key that hammers costs Redis close to nothing', async () => {
+  test('is refused from memory: a key that hammers costs Redis close to nothing', async () => {
     const subject = newKey(3, 1_000);
     await hammer(limiter, subject);
     const calls = async () => Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);

@@ -94,7 +94,7 @@ describe('an address over its limit', () => {
 });
 
 describe('a ban', () => {
-  test('that a peek shows is answered from memory, under the same times', async () => {
+  test('that a peek shows is recalled from memory, under the same times', async () => {
     await using opened = await openLimiter();
     const { limiter, commands, clock } = opened;
     const key = newKey(2, 1_000);

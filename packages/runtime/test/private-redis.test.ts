@@ -30,7 +30,7 @@ beforeEach(() => {
 
 const useRedis = (path = folder, uid?: number) => new User(path, ['redis', 'without-postgres'], uid);
 
-/** The last line of the answer to one command. */
+/** The last line of the reply to one command. */
 async function command(redis: SocketRedis | undefined, text: string): Promise<string | undefined> {
   return (await commandLines(redis, text)).at(-1);
 }

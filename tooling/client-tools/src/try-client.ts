@@ -130,6 +130,6 @@ async function freePort(): Promise<number> {
 async function waitForAnswer(url: string, child: ChildProcess): Promise<void> {
   for (const deadline = Date.now() + 30_000; ; await sleep(100)) {
     if (await fetch(url).catch(() => undefined)) return;
-    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`nothing answers on ${url}`);
+    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`nothing responds on ${url}`);
   }
 }

@@ -123,7 +123,7 @@ describe('a trial', () => {
       ...changes,
     });
 
-  test('is judged by what the service has, not by what the tool was answered', async () => {
+  test('is judged by what the service has, not by the response that the tool got', async () => {
     expect(await judge([1n, 3n])).toEqual({ type: 'worked', ids: { type: 'exact' }, seesLimits: true });
     expect(await judge([1n, 2n])).toMatchObject({ ids: { type: 'another-order' } });
     expect(await judge([1n, 2n, 3n])).toMatchObject({ ids: { type: 'another-order' } });

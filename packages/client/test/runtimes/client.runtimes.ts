@@ -23,7 +23,7 @@ const RUNTIMES: readonly (readonly [name: string, command: readonly string[]])[]
   ['Bun 1', ['bun@1']],
 ];
 
-/** It prints a line for each thing that it has done. The answer to the first attempt at cancelling is lost. */
+/** It prints a line for each thing that it has done. The response to the first attempt at cancelling is lost. */
 const PROGRAM = `
   import { ConflictError, createPetstoreClient, createPetstoreRestClient, errorCodeOf } from '@petstore/client';
   const { Deno: deno, Bun: bun } = globalThis;
@@ -68,7 +68,7 @@ left
 true
 `;
 
-/** Hands on all requests, and loses the answer to the first DELETE of each URL. */
+/** Hands on all requests, and loses the response to the first DELETE of each URL. */
 function createLossyProxy(origin: string): Server {
   const seen = new Set<string | undefined>();
   return createServer((request, response) => {

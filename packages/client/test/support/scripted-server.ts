@@ -6,7 +6,7 @@ export interface ScriptedServer extends AsyncDisposable {
   readonly origin: string;
 }
 
-/** A real HTTP server on loopback that answers as the test says. */
+/** A real HTTP server on loopback that responds as the test says. */
 export async function startScriptedServer(
   answer: (request: IncomingMessage, response: ServerResponse) => void,
 ): Promise<ScriptedServer> {

@@ -23,11 +23,11 @@ import { createHTTPHandler } from '@trpc/server/adapters/standalone';
 
 /**
  * What becomes of one request:
- * - `lose-answer`: it is handled, and then the connection is gone
- * - `cut-answer`: the connection is gone when the first piece of the answer is sent
- * - `overloaded`, `unavailable`: it is answered so, and not handled
+ * - `lose-response`: it is handled, and then the connection is gone
+ * - `cut-response`: the connection is gone when the first piece of the response is sent
+ * - `overloaded`, `unavailable`: the response says so, and it is not handled
  */
-export type Fault = 'lose-answer' | 'cut-answer' | 'overloaded' | 'unavailable';
+export type Fault = 'lose-response' | 'cut-response' | 'overloaded' | 'unavailable';
 
 /** The real procedures and REST routes on a real database. Its two keys stand for the service's door. */
 export interface TestService extends AsyncDisposable {
@@ -190,12 +190,12 @@ function createAdmission(limiter: InProcessLimiter, limits: RequestLimits) {
 
 function inflict(fault: Fault, response: ServerResponse): void {
   const cut = () => response.socket?.destroy();
-  if (fault === 'cut-answer') {
+  if (fault === 'cut-response') {
     const write = response.write.bind(response);
     // The piece goes out, and nothing after it.
     response.write = (chunk: unknown) => write(chunk, 'utf8', cut);
   }
-  if (fault !== 'lose-answer') return;
+  if (fault !== 'lose-response') return;
   response.writeHead = () => response;
   response.write = () => true;
   response.end = () => {

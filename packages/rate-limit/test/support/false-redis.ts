@@ -25,7 +25,7 @@ export class FalseRedis implements AsyncDisposable {
     return { type: 'single', host: '127.0.0.1', port, database: 0, tls: false };
   }
 
-  /** Sends bytes that answer what was left unanswered. */
+  /** Sends bytes in response to what has had none. */
   send(bytes: Buffer): void {
     for (const socket of this.#sockets) socket.write(bytes);
   }

@@ -18,7 +18,7 @@ import {
 export const WAIT_MAX_MS = 500;
 
 /**
- * For tests that expect exact counts of a Redis that answers, or of one whose connections break: were it or this process
+ * For tests that expect exact counts of a Redis that responds, or of one whose connections break: were it or this process
  * held up for 100 ms, requests would be counted here, which is what the limiter is made for and not what is tested.
  */
 export const PATIENT = { timeoutMs: 10_000 };

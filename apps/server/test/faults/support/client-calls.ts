@@ -48,7 +48,7 @@ const about = (
 const REPEATED_FOR_MS = 10_000;
 
 /**
- * Repeats a call at any server until it is answered, as a program does that has to know what came of it, and must not make
+ * Repeats a call at any server until it gets a response, as a program does that has to know what came of it, and must not make
  * it twice. In the history it is one call.
  */
 async function once(

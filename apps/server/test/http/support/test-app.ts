@@ -128,7 +128,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   });
   const wrong = watchResponses(app.server);
   resources.defer(() => {
-    if (wrong.length > 0) throw new Error(`Answers were not as documented:\n${wrong.join('\n')}`);
+    if (wrong.length > 0) throw new Error(`Responses were not as documented:\n${wrong.join('\n')}`);
   });
   resources.defer(() => app.close());
   await app.listen({ port: options.port ?? 0, host: '127.0.0.1' });

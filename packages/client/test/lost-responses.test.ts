@@ -71,17 +71,17 @@ const CANCEL = {
 } satisfies Record<string, (id: bigint) => Promise<unknown>>;
 
 describe.each(Object.entries(CANCEL))('cancelling an order over %s', (_, cancel) => {
-  test('whose answer is lost ends as the success that it was', async () => {
+  test('whose response is lost ends as the success that it was', async () => {
     const id = await placeOrder();
-    service.faults.push('lose-answer');
+    service.faults.push('lose-response');
     expect(await cancel(id)).toBeUndefined();
     expect(await orderOf(id)).toMatchObject({ status: 'cancelled' });
     expect(service.requests).toHaveLength(2);
   });
 
-  test('whose answers are lost two times ends as a success too', async () => {
+  test('whose responses are lost two times ends as a success too', async () => {
     const id = await placeOrder();
-    service.faults.push('lose-answer', 'lose-answer');
+    service.faults.push('lose-response', 'lose-response');
     expect(await cancel(id)).toBeUndefined();
     expect(service.requests).toHaveLength(3);
   });
@@ -95,16 +95,16 @@ describe.each(Object.entries(CANCEL))('cancelling an order over %s', (_, cancel)
     expect(service.requests).toHaveLength(3);
   });
 
-  test('that has shipped is a conflict, although an answer was lost', async () => {
+  test('that has shipped is a conflict, although a response was lost', async () => {
     const id = await placeOrder();
     await service.persistence.orders.applyCommand(orderId(id), 'ship', NOW, SERVICE_ORIGIN);
-    service.faults.push('lose-answer');
+    service.faults.push('lose-response');
     expect(await codeOf(cancel(id))).toBe('order_already_shipped');
   });
 
-  test('of which every answer is lost fails', async () => {
+  test('of which every response is lost fails', async () => {
     const id = await placeOrder();
-    service.faults.push('lose-answer', 'lose-answer', 'lose-answer');
+    service.faults.push('lose-response', 'lose-response', 'lose-response');
     expect(await codeOf(cancel(id))).not.toBe('order_already_cancelled');
     expect(service.requests).toHaveLength(3);
   });
@@ -122,7 +122,7 @@ test('over REST a cancel that may have been handled is a success when the order 
 describe('a change over tRPC is sent again with its idempotency key, and made once', () => {
   const countOrders = async () => (await client.rest.listOrders().toArray()).length;
 
-  test.each<Fault>(['unavailable', 'lose-answer', 'overloaded'])('placing an order, after %s', async (fault) => {
+  test.each<Fault>(['unavailable', 'lose-response', 'overloaded'])('placing an order, after %s', async (fault) => {
     const before = await countOrders();
     service.requests.length = 0;
     service.faults.push(fault);
@@ -132,18 +132,18 @@ describe('a change over tRPC is sent again with its idempotency key, and made on
     expect(await countOrders()).toBe(before + 1);
   });
 
-  test('shipping and completing an order whose answers are lost', async () => {
+  test('shipping and completing an order whose responses are lost', async () => {
     const id = await placeOrder();
-    service.faults.push('lose-answer', 'lose-answer');
+    service.faults.push('lose-response', 'lose-response');
     expect(await client.orders.ship.mutate({ orderId: id })).toMatchObject({ status: 'shipped', complete: false });
-    service.faults.push('lose-answer');
+    service.faults.push('lose-response');
     expect(await client.orders.complete.mutate({ orderId: id })).toMatchObject({ complete: true });
     expect(service.requests).toHaveLength(5);
   });
 
   test('also where the caller leaves the key undefined', async () => {
     const before = await countOrders();
-    service.faults.push('lose-answer');
+    service.faults.push('lose-response');
     await client.orders.place.mutate({ petId: 1n, quantity: 1, idempotencyKey: undefined });
     expect(await countOrders()).toBe(before + 1);
   });
