@@ -1,4 +1,4 @@
-import type { Alert } from '../../../src/alerts.ts';
+import type { Alert } from '../../../src/alerts/alert.ts';
 
 interface FaultDescription {
   readonly alert: Alert['name'];
