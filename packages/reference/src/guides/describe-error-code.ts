@@ -13,7 +13,7 @@ export function describeErrorCode(code: ErrorCode, path: string, { interfaces }:
     const links = operations.map(
       (operation) => `<a href="${operationLink(path, reference, operation)}">${escapeHtml(operation.summary)}</a>`,
     );
-    return links.length === 0 ? '' : `${reference.name}: ${links.join(', ')}`;
+    return links.length === 0 ? '' : `${reference.version}: ${links.join(', ')}`;
   }).filter((list) => list !== '');
   const isRest = lists.length > 0;
   const facts: readonly (readonly [string, string])[] = [

@@ -63,7 +63,6 @@ export const ROBOTS_TEXT = `User-agent: *
 Allow: /docs
 Allow: /llms.txt
 ${REFERENCE_PATHS.map(({ basePath }) => `Allow: ${basePath}/openapi.`).join('\n')}
-Disallow: /v1/
-Disallow: /v2/
+${REFERENCE_PATHS.map(({ basePath }) => `Disallow: ${basePath}/`).join('\n')}
 Disallow: /trpc
 `;

@@ -34,7 +34,7 @@ function renderLists(path: string, { guides: { guides, errors }, interfaces }: S
         `<li><a href="${relativeLink(path, reference.path)}#${operationId}">${escapeHtml(summary)}${renderMethod(method)}</a></li>`,
     );
     const more = links.length === 0 ? '' : `${links.join('')}${subsections(relativeLink(path, reference.path))}`;
-    return item(reference.path, reference.name, more);
+    return item(reference.path, reference.version, more);
   });
   return `<h2>Reference</h2><ul>${references.join('')}</ul>
 <h2>Guides</h2><ul>${guideItems.join('')}</ul>`;

@@ -22,18 +22,18 @@ export function searchEntries(site: Site): readonly SearchEntry[] {
   });
 }
 
-function describeReference({ path, version, name }: ReferencePath, { interfaces }: Site): SearchEntry[] {
+function describeReference({ path, version }: ReferencePath, { interfaces }: Site): SearchEntry[] {
   const { title, description, operations, schemas, headers } = interfaces[version];
   const base = path.slice(1);
   // Most headers are the same in every version, and are found once.
   const isOfV1 = (header: string) => interfaces.v1.headers.some((other) => other.name === header);
   return [
-    { href: base, title, section: `Reference, ${name}`, text: withoutCode(description) },
+    { href: base, title, section: `Reference, ${version}`, text: withoutCode(description) },
     ...operations.map((operation) => ({
       kind: 'operation' as const,
       href: `${base}#${operation.operationId}`,
       title: operation.summary,
-      section: `${name}: ${operation.method} ${operation.path}`,
+      section: `${version}: ${operation.method} ${operation.path}`,
       text: [
         operation.operationId,
         withoutCode(operation.description),
@@ -43,7 +43,7 @@ function describeReference({ path, version, name }: ReferencePath, { interfaces 
     ...schemas.map((schema) => ({
       href: `${base}#${schema.name}`,
       title: schema.name,
-      section: `${name}: schema`,
+      section: `${version}: schema`,
       text: [withoutCode(schema.description), ...schema.properties.map((property) => property.name)].join(' '),
     })),
     ...headers
@@ -51,7 +51,7 @@ function describeReference({ path, version, name }: ReferencePath, { interfaces 
       .map((header) => ({
         href: `${base}#header-${header.name}`,
         title: header.name,
-        section: `${name}: header`,
+        section: `${version}: header`,
         text: withoutCode(header.description),
       })),
   ];

@@ -1,4 +1,4 @@
-import type { ApiVersion } from '@petstore/api';
+import { type ApiVersion, DOCUMENTED_VERSIONS } from '@petstore/api';
 import type { DescribedOperation } from '../interface/describe-interface.ts';
 
 /** The path of the reference of v1. */
@@ -19,14 +19,14 @@ export interface ReferencePath {
   readonly documentPath: string;
   /** The path below which its operations are. */
   readonly basePath: string;
-  /** In lists of pages. */
-  readonly name: string;
 }
 
-export const REFERENCE_PATHS: readonly ReferencePath[] = [
-  { version: 'v1', path: REFERENCE_PATH, documentPath: '/v1/openapi.json', basePath: '/v1', name: 'v1' },
-  { version: 'v2', path: `${REFERENCE_PATH}/v2`, documentPath: '/v2/openapi.json', basePath: '/v2', name: 'v2' },
-];
+export const REFERENCE_PATHS: readonly ReferencePath[] = DOCUMENTED_VERSIONS.map(({ version, referencePath }) => ({
+  version,
+  path: referencePath,
+  documentPath: `/${version}/openapi.json`,
+  basePath: `/${version}`,
+}));
 
 /** A relative link from one absolute path to another, which also works behind a proxy that adds a path prefix. */
 export const relativeLink = (from: string, to: string): string =>
