@@ -1,5 +1,6 @@
 import type { Order, Pet } from '@petstore/domain';
 import type pg from 'pg';
+import { COLUMN_OF_FIELD } from '../statements/order-rows.ts';
 import { COPY_NULL, copyText } from './copy-into.ts';
 import type { IdReservation, ImportTarget } from './import-target.ts';
 import { ImportedEvents } from './imported-events.ts';
@@ -8,18 +9,7 @@ import { OrderIdReservation } from './order-ids.ts';
 export const ORDER_TARGET: ImportTarget<Order> = {
   table: 'orders',
   noun: 'an order',
-  columns: [
-    'id',
-    'pet_id',
-    'quantity',
-    'ship_date',
-    'status',
-    'complete',
-    'placed_at',
-    'shipped_at',
-    'completed_at',
-    'cancelled_at',
-  ],
+  columns: Object.values(COLUMN_OF_FIELD),
   idOf: (order) => order.id,
   reserveIds: (client) => new OrderIdReservation(client),
   beginEvents: (client) => ImportedEvents.begin(client),

@@ -218,8 +218,9 @@ export class OrderCommands {
       case 'expired':
         void this.#forgetKey(id, batch, entry);
         return;
-      case 'kept':
+      case 'kept': // the statement had locked it
       case 'seen': {
+        // It is as it was: the rules refuse the command, or another transaction holds the order.
         const order = orderOfRow(row);
         if (!decideOrder(order, batch.command, batch.now).ok) entry.resolve({ applied: false, order });
         else this.#applyLater(id, batch, entry, outcome);
