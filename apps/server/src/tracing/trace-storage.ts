@@ -8,16 +8,26 @@ import { databaseCall, type SpanFacts, type Spans } from './spans.ts';
 
 /** A span of each statement on orders, and of each batch of a list. */
 export function traceOrders(orders: OrderRepository, spans: Spans, attributes: Attributes): OrderRepository {
-  const find = databaseCall('SELECT', 'orders', attributes);
   const change = databaseCall('UPDATE', 'orders', attributes);
   const insert = databaseCall('INSERT', 'orders', attributes);
   return {
+    ...traceLookUps(orders, spans, databaseCall('SELECT', 'orders', attributes)),
     listOrders: () => traceListing(orders.listOrders(), spans, databaseCall('SELECT', 'orders batch', attributes)),
-    findOrder: (id) => spans.measure(find, () => orders.findOrder(id)),
-    findOrders: (request) => spans.measure(find, () => orders.findOrders(request)),
     applyCommand: (...command) => spans.measure(change, () => orders.applyCommand(...command)),
     insertOrder: (...order) => spans.measure(insert, () => orders.insertOrder(...order)),
   };
+}
+
+type LookUp = (...parameters: unknown[]) => Promise<unknown>;
+
+/** A span of each call of a port, whose methods need not be named. */
+function traceLookUps<Port extends object>(port: Port, spans: Spans, facts: SpanFacts): Port {
+  const lookUps = Object.entries(port as Readonly<Record<string, LookUp>>); // or the caller replaces it
+  const traced = lookUps.map(([name, lookUp]): [string, LookUp] => [
+    name,
+    (...parameters) => spans.measure(facts, () => lookUp(...parameters)),
+  ]);
+  return Object.fromEntries(traced) as Port; // the same methods under the same names
 }
 
 function traceListing(listing: OrderListing, spans: Spans, facts: SpanFacts): OrderListing {
@@ -49,8 +59,7 @@ async function* traceBatches<Batch>(batches: AsyncIterable<Batch>, { spans, fact
 }
 
 export function tracePets(pets: PetRepository, spans: Spans, attributes: Attributes): PetRepository {
-  const find = databaseCall('SELECT', 'pets', attributes);
-  return { findPet: (id) => spans.measure(find, () => pets.findPet(id)) };
+  return traceLookUps(pets, spans, databaseCall('SELECT', 'pets', attributes));
 }
 
 export function traceApiKeys(apiKeys: ApiKeyStore, spans: Spans, attributes: Attributes): ApiKeyStore {
