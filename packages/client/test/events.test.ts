@@ -11,6 +11,9 @@ import {
 import { scaledClock } from './support/scaled-clock.ts';
 import { type Fault, startTestService, type TestService } from './support/test-service.ts';
 
+/** A busy machine takes its time. */
+const PATIENTLY = { timeout: 20_000 };
+
 let service: TestService;
 beforeAll(async () => {
   service = await startTestService();
@@ -53,7 +56,7 @@ async function generateUntil(outcome: Promise<unknown>): Promise<void> {
 }
 
 const isFollowed = ({ persistence }: TestService, count = 1) =>
-  vi.waitFor(() => expect(persistence.events.followerCount).toBe(count));
+  vi.waitFor(() => expect(persistence.events.followerCount).toBe(count), PATIENTLY);
 
 describe('client.events()', () => {
   test('gives each change of an order, typed, with the order as it then was', async () => {
@@ -115,7 +118,7 @@ describe('client.events()', () => {
     service.faults.push('cut-response', 'cut-response', 'cut-response', 'cut-response');
     const events = createPetstoreClient({ ...options, clock: { now: clock.now, schedule } }).events();
     const next = events.next();
-    await vi.waitUntil(() => service.requests.length === 5);
+    await vi.waitUntil(() => service.requests.length === 5, PATIENTLY);
     await isFollowed(service);
     expect(waits.filter((ms) => ms < 10_000).map(Math.round)).toEqual([500, 1_000, 2_000, 4_000]);
     await generateUntil(next);
@@ -143,7 +146,7 @@ describe('client.events()', () => {
     service.faults.push(...faults);
     const stop = new AbortController();
     const ended = clientOf(service).events({ signal: stop.signal }).next();
-    await vi.waitUntil(() => service.requests.length > Math.min(faults.length, 2));
+    await vi.waitUntil(() => service.requests.length > Math.min(faults.length, 2), PATIENTLY);
     stop.abort(new Error('enough'));
     await expect(ended).rejects.toThrow('enough');
     await isFollowed(service, 0);
@@ -193,7 +196,7 @@ describe('client.events()', () => {
 });
 
 describe('client.orders.events', () => {
-  test('gives the same to who subscribes, until the subscription is left', async () => {
+  test('gives a subscriber the same, until the subscription is left', async () => {
     await using fresh = await startTestService();
     await generate(fresh, 2);
     const ids: string[] = [];
@@ -208,7 +211,7 @@ describe('client.orders.events', () => {
         },
       },
     );
-    await vi.waitFor(() => expect(ids).toEqual(['1', '2']));
+    await vi.waitFor(() => expect(ids).toEqual(['1', '2']), PATIENTLY);
     subscription.unsubscribe();
     await isFollowed(fresh, 0);
   });
