@@ -110,7 +110,7 @@ function reportError(error: unknown, output: Output, { isCommitting }: Interrupt
     return 2;
   }
   const isUnknown = isCommitting && error instanceof StorageUnavailableError;
-  const outcome = isUnknown ? '; whether anything was stored is not known: look before you repeat it' : '';
+  const outcome = isUnknown ? '; whether anything was stored is not known: check before you repeat it' : '';
   output.message(`petstore: ${isExpected(error) ? error.message : describeUnexpected(error)}${outcome}`);
   return 1;
 }

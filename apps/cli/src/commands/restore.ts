@@ -40,7 +40,7 @@ async function check(context: CommandContext, file: string, { json }: JsonFlag) 
 
 const OUTCOMES = {
   reading: 'nothing was restored',
-  committing: 'whether it was restored is not known: look whether the orders are there',
+  committing: 'whether it was restored is not known: check whether the orders are there',
   restored: 'the backup was restored',
 } as const;
 

@@ -276,7 +276,9 @@ export class OrderCommands {
     else if (++entry.keptCount < TRIES_MAX) tryAgain();
     else
       entry.reject(
-        new Error(`PostgreSQL did not ${kind.command} order ${id}, which may be: does a trigger keep it as it is?`),
+        new Error(
+          `PostgreSQL did not ${kind.command} order ${id}, although the rules allow it: does a trigger prevent it?`,
+        ),
       );
   }
 }
