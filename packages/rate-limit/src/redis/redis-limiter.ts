@@ -35,7 +35,7 @@ export interface RedisLimiterOptions {
 /** A request that waits for the script call of its tick. */
 interface Entry {
   readonly subject: RateLimitSubject;
-  /** See check.lua. */
+  /** Check (key: k, address: a), debit (d, b), raise (r, c), peek (p, q), set a ban (s), pardon (l): see check.lua. */
   readonly mode: 'a' | 'b' | 'c' | 'd' | 'k' | 'l' | 'p' | 'q' | 'r' | 's';
   readonly cost: number;
   /** The limit per minute, or the level of a ban. */
