@@ -58,6 +58,8 @@ export function definePackageTests({ servers = true, task = 'test' }: PackageTes
       // To notice a test that hangs, and nothing else: on a busy machine a start of servers takes many times as long.
       testTimeout: timeoutMs,
       hookTimeout: 120_000,
+      // Likewise: vitest would give a poll one second.
+      expect: { poll: { timeout: 25_000, interval: 20 } },
       // Ending the servers may take as long.
       teardownTimeout: 60_000,
       retry: 0,
