@@ -18,6 +18,18 @@ const CHATTY = `data:text/javascript,${encodeURIComponent(`
   }, 700);
 `)}`;
 
+/** Has a module of the server print and warn while it is loaded, as a library might: there is no log yet. */
+const CHATTY_MODULE = `data:text/javascript,${encodeURIComponent(`
+  process.getBuiltinModule('node:module').registerHooks({
+    load(url, context, nextLoad) {
+      const loaded = nextLoad(url, context);
+      if (!url.endsWith('/server/src/compose.ts')) return loaded;
+      const more = "console.warn('printed while loading'); process.emitWarning('warned while loading', { code: 'LIB1' });";
+      return { ...loaded, source: loaded.source + '\\n' + more };
+    },
+  });
+`)}`;
+
 describe('with LOG_FORMAT=json every line of both outputs is JSON', () => {
   test('with the embedded database: the log, where everything is, and what libraries print', async () => {
     using data = useDataFolder();
@@ -42,8 +54,23 @@ describe('with LOG_FORMAT=json every line of both outputs is JSON', () => {
     expect(lines).toContainEqual(expect.objectContaining({ level: 'info', msg: 'a remark' }));
     expect(lines).toContainEqual(expect.objectContaining({ value: { an: ['object'] } }));
     expect(lines).toContainEqual(
-      expect.objectContaining({ level: 'warn', msg: 'it is deprecated', warning: 'DeprecationWarning' }),
+      expect.objectContaining({
+        level: 'warn',
+        msg: 'it is deprecated',
+        warning: 'DeprecationWarning',
+        code: 'DEP0001',
+      }),
     );
+  });
+
+  test('what libraries print while they are loaded', async () => {
+    await using started = await startServer({ LOG_FORMAT: 'json', NODE_OPTIONS: `--import=${CHATTY_MODULE}` });
+    const { server } = started;
+    await server.url();
+    await server.stop();
+    const lines = [...linesOf(server.stdout), ...linesOf(server.stderr)];
+    expect(lines).toContainEqual({ level: 'warn', time: expect.any(String), msg: 'printed while loading' });
+    expect(lines).toContainEqual(expect.objectContaining({ msg: 'warned while loading', code: 'LIB1' }));
   });
 
   test('what stops a start', async () => {
