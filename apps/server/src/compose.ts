@@ -126,7 +126,7 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   const tracing =
     settings.tracing &&
     (await import('./tracing/open-tracing.ts')).openTracing(
-      { ...settings, settings: settings.tracing, databaseUrls: backends.databaseUrls, logger },
+      { ...settings, ...backends, settings: settings.tracing, logger },
       resources,
     );
   const authenticator = createAuthenticator({

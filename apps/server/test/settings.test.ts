@@ -125,6 +125,19 @@ test.each<[Record<string, string>, Partial<Settings>]>([
   ],
   [{ OTEL_TRACES_EXPORTER: 'none', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' }, { tracing: undefined }],
   [{ OTEL_SDK_DISABLED: 'true', OTEL_TRACES_EXPORTER: 'otlp' }, { tracing: undefined }],
+  [{ OTEL_SDK_DISABLED: 'True', OTEL_TRACES_EXPORTER: 'otlp' }, { tracing: undefined }],
+  [
+    { OTEL_TRACES_EXPORTER: 'Console', OTEL_TRACES_SAMPLER: 'Always_Off' },
+    {
+      tracing: {
+        exporter: 'console',
+        endpointVariable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+        sampler: 'always_off',
+        samplingRatio: 1,
+        batches: {},
+      },
+    },
+  ],
   [
     { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' },
     {

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
-import { DiagLogLevel, diag } from '@opentelemetry/api';
+import { type Attributes, DiagLogLevel, diag } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { setGlobalErrorHandler } from '@opentelemetry/core';
 import { OTLPTraceExporter as OtlpJsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
@@ -21,6 +21,7 @@ import {
 import type { AppRouter, RestRoute } from '@petstore/api';
 import type { ApiKeyStore, OrderRepository, PetRepository } from '@petstore/domain';
 import type { RateLimiter } from '@petstore/rate-limit';
+import type { RedisTarget } from '@petstore/runtime';
 import type { Logger } from 'pino';
 import manifest from '../../package.json' with { type: 'json' };
 import type { RequestTracing } from '../http/app-options.ts';
@@ -46,6 +47,9 @@ export interface TracedParts {
 export interface TracingOptions {
   readonly settings: TracingSettings;
   readonly databaseUrls: readonly string[];
+  /** Where some reads may go instead. */
+  readonly databaseReplicaUrls?: readonly string[] | undefined;
+  readonly redis: RedisTarget | undefined;
   readonly trustProxy: TrustedProxies;
   readonly logger: Logger;
 }
@@ -59,7 +63,7 @@ export interface Tracing {
 
 /** Begins to record spans, which are sent until the resources are disposed of. */
 export function openTracing(options: TracingOptions, resources: AsyncDisposableStack): Tracing {
-  const { settings, databaseUrls, trustProxy, logger } = options;
+  const { settings, databaseUrls, databaseReplicaUrls = [], redis, trustProxy, logger } = options;
   const warn = (message: string, ...details: unknown[]) => logger.warn({ details }, `OpenTelemetry: ${message}`);
   diag.setLogger({ error: warn, warn, info() {}, debug() {}, verbose() {} }, DiagLogLevel.WARN);
   setGlobalErrorHandler((error) =>
@@ -85,15 +89,16 @@ export function openTracing(options: TracingOptions, resources: AsyncDisposableS
   const contexts = new AsyncLocalStorageContextManager().enable();
   const spans = new Spans(provider.getTracer('petstore-orders', manifest.version), contexts);
   const database = databaseOf(databaseUrls);
+  const reads = databaseOf([...databaseUrls, ...databaseReplicaUrls]);
   return {
     requests: new TracedRequests(spans, createClientAddress(trustProxy)),
     traceApiKeys: (apiKeys) => traceApiKeys(apiKeys, spans, database),
     trace: ({ router, restRoutes, orders, pets, limiter }, isInRedis) => ({
       router: traceRouter(router, spans),
       restRoutes: traceRoutes(restRoutes, spans),
-      orders: traceOrders(orders, spans, database),
+      orders: traceOrders(orders, spans, { writes: database, reads }),
       pets: tracePets(pets, spans, database),
-      limiter: traceLimiter(limiter, spans, isInRedis),
+      limiter: traceLimiter(limiter, spans, { attributes: redisOf(redis), isInRedis }),
     }),
   };
 }
@@ -138,12 +143,22 @@ function samplerOf({ sampler, samplingRatio }: TracingSettings): Sampler {
 }
 
 /** The database, and its server where there is but one. */
-function databaseOf(urls: readonly string[]) {
+function databaseOf(urls: readonly string[]): Attributes {
   const [first, ...others] = urls.map((url) => URL.parse(url));
   return {
     'db.system.name': 'postgresql',
     ...(first?.pathname && { 'db.namespace': decodeURIComponent(first.pathname.slice(1)) }),
-    ...(first?.hostname && others.length === 0 && { 'server.address': first.hostname }),
-    ...(first?.hostname && others.length === 0 && { 'server.port': Number(first.port || 5432) }),
+    ...(first && others.length === 0 && serverAt(first.hostname, Number(first.port || 5432))),
   };
 }
+
+/** Redis, and its server where that is always the same. */
+function redisOf(target: RedisTarget | undefined): Attributes {
+  const system = { 'db.system.name': 'redis' };
+  if (target?.type === 'socket') return { ...system, 'server.address': target.path };
+  if (target?.type !== 'single') return system;
+  return { ...system, 'db.namespace': `${target.database}`, ...serverAt(target.host, target.port) };
+}
+
+const serverAt = (address: string, port: number): Attributes =>
+  address === '' ? {} : { 'server.address': address, 'server.port': port };

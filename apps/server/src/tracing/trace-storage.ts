@@ -6,13 +6,27 @@ import { databaseCall, type SpanFacts, type Spans } from './spans.ts';
 // Requests of one tick share a statement or a call of the script. Each has a span of its own all the same: the time that
 // it waited.
 
+const tableCall = (operation: string, table: string, attributes: Attributes, target = table): SpanFacts =>
+  databaseCall(operation, target, { ...attributes, 'db.collection.name': table });
+
+interface OrdersAttributes {
+  readonly writes: Attributes;
+  /** A replica may serve some. */
+  readonly reads: Attributes;
+}
+
 /** A span of each statement on orders, and of each batch of a list. */
-export function traceOrders(orders: OrderRepository, spans: Spans, attributes: Attributes): OrderRepository {
-  const change = databaseCall('UPDATE', 'orders', attributes);
-  const insert = databaseCall('INSERT', 'orders', attributes);
+export function traceOrders(
+  orders: OrderRepository,
+  spans: Spans,
+  { writes, reads }: OrdersAttributes,
+): OrderRepository {
+  const change = tableCall('UPDATE', 'orders', writes);
+  const insert = tableCall('INSERT', 'orders', writes);
+  const batch = tableCall('SELECT', 'orders', reads, 'orders batch');
   return {
-    ...traceLookUps(orders, spans, databaseCall('SELECT', 'orders', attributes)),
-    listOrders: () => traceListing(orders.listOrders(), spans, databaseCall('SELECT', 'orders batch', attributes)),
+    ...traceLookUps(orders, spans, tableCall('SELECT', 'orders', reads)),
+    listOrders: () => traceListing(orders.listOrders(), spans, batch),
     applyCommand: (...command) => spans.measure(change, () => orders.applyCommand(...command)),
     insertOrder: (...order) => spans.measure(insert, () => orders.insertOrder(...order)),
   };
@@ -59,21 +73,29 @@ async function* traceBatches<Batch>(batches: AsyncIterable<Batch>, { spans, fact
 }
 
 export function tracePets(pets: PetRepository, spans: Spans, attributes: Attributes): PetRepository {
-  return traceLookUps(pets, spans, databaseCall('SELECT', 'pets', attributes));
+  return traceLookUps(pets, spans, tableCall('SELECT', 'pets', attributes));
 }
 
 export function traceApiKeys(apiKeys: ApiKeyStore, spans: Spans, attributes: Attributes): ApiKeyStore {
-  const find = databaseCall('SELECT', 'api_keys', attributes);
-  const mark = databaseCall('UPDATE', 'api_keys', attributes);
+  const find = tableCall('SELECT', 'api_keys', attributes);
+  const mark = tableCall('UPDATE', 'api_keys', attributes);
   return {
     findSecret: (hash) => spans.measure(find, () => apiKeys.findSecret(hash)),
     markKeyUsed: (id, at) => spans.measure(mark, () => apiKeys.markKeyUsed(id, at)),
   };
 }
 
+interface LimiterTracing {
+  readonly attributes: Attributes;
+  readonly isInRedis: () => boolean;
+}
+
 /** A span of each call that asks Redis; what the process decides by itself takes no time. */
-export function traceLimiter(limiter: RateLimiter, spans: Spans, isInRedis: () => boolean): RateLimiter {
-  const attributes = { 'db.system.name': 'redis' };
+export function traceLimiter(
+  limiter: RateLimiter,
+  spans: Spans,
+  { attributes, isInRedis }: LimiterTracing,
+): RateLimiter {
   const check = databaseCall('EVALSHA', 'check', attributes);
   const peek = databaseCall('EVALSHA', 'peek', attributes);
   return {

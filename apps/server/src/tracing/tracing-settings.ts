@@ -14,6 +14,9 @@ const SAMPLERS = [
   'parentbased_traceidratio',
 ] as const;
 
+/** The specification has names read in any case. */
+const oneOf = <const Names extends readonly string[]>(names: Names) => z.string().toLowerCase().pipe(z.enum(names));
+
 const number = (min: number, max: number, describe: string) =>
   parsedBy((text) => {
     const value = Number(text);
@@ -24,7 +27,7 @@ const number = (min: number, max: number, describe: string) =>
 
 const milliseconds = number(0, 600_000, 'milliseconds, 0 to 600000');
 const spanCount = number(1, 100_000, 'a number of spans, 1 to 100000');
-const protocol = z.enum(['http/protobuf', 'http/json']).optional().describe('http/protobuf or http/json (not grpc)');
+const protocol = oneOf(['http/protobuf', 'http/json']).optional().describe('http/protobuf or http/json (not grpc)');
 const endpoint = (example: string) =>
   z
     .url({ protocol: /^https?$/ })
@@ -32,14 +35,13 @@ const endpoint = (example: string) =>
     .describe(`an http or https URL, such as ${example}`);
 
 export const TRACING_VARIABLES = {
-  OTEL_SDK_DISABLED: z.enum(['true', 'false']).default('false').describe('true or false'),
-  OTEL_TRACES_EXPORTER: z.enum(['otlp', 'console', 'none']).optional().describe('otlp, console or none'),
+  OTEL_SDK_DISABLED: oneOf(['true', 'false']).default('false').describe('true or false'),
+  OTEL_TRACES_EXPORTER: oneOf(['otlp', 'console', 'none']).optional().describe('otlp, console or none'),
   OTEL_EXPORTER_OTLP_PROTOCOL: protocol,
   OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: protocol,
   OTEL_EXPORTER_OTLP_ENDPOINT: endpoint('http://collector:4318'),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: endpoint('http://collector:4318/v1/traces'),
-  OTEL_TRACES_SAMPLER: z
-    .enum(SAMPLERS)
+  OTEL_TRACES_SAMPLER: oneOf(SAMPLERS)
     .default('parentbased_always_on')
     .describe(`one of ${SAMPLERS.join(', ')}`),
   OTEL_TRACES_SAMPLER_ARG: number(0, 1, 'a ratio, 0 to 1, such as 0.1'),

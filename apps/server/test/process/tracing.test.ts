@@ -133,9 +133,18 @@ test('a request is a span of its caller’s trace, with those of its procedure, 
     'db.system.name': 'postgresql',
     'db.operation.name': 'UPDATE',
     'db.query.summary': 'UPDATE orders',
+    'db.collection.name': 'orders',
+    'db.namespace': expect.any(String),
     'server.address': expect.any(String),
+    'server.port': expect.anything(),
   });
-  expect(byName['EVALSHA check']).toMatchObject({ 'db.system.name': 'redis', 'db.operation.name': 'EVALSHA' });
+  expect(byName['EVALSHA check']).toMatchObject({
+    'db.system.name': 'redis',
+    'db.operation.name': 'EVALSHA',
+    'db.namespace': expect.stringMatching(/^\d+$/),
+    'server.address': '127.0.0.1',
+    'server.port': expect.anything(),
+  });
   expect(collector.resource()).toMatchObject({
     'service.name': 'petstore-orders',
     'service.version': expect.stringMatching(/^\d/),
