@@ -136,7 +136,9 @@ function unpack(debianPackage: string, folder: string): boolean {
 
 function aptGet(...args: string[]): boolean {
   const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '-n'];
-  const [command = 'apt-get', ...rest] = [...asRoot, 'apt-get', '-q', '-y', ...args];
+  // Another installation may be under way, as on a machine that has just been started.
+  const patient = ['-o', 'DPkg::Lock::Timeout=120'];
+  const [command = 'apt-get', ...rest] = [...asRoot, 'apt-get', '-q', '-y', ...patient, ...args];
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   return spawnSync(command, rest, { stdio: ['ignore', 'ignore', 'inherit'], env }).status === 0;
 }
