@@ -168,7 +168,10 @@ class TrpcHandler {
         path: encodeURIComponent(call.path),
         error: null,
         createContext: async () => ({ ...contextOf(exchange, services, undefined), subscription }),
-        onError: ({ error }) => noteFailure(exchange, error),
+        onError({ error }) {
+          // Ended before it had begun: the error says just that.
+          if (!subscription.signal.aborted) noteFailure(exchange, error);
+        },
       }),
     );
   }

@@ -1,5 +1,9 @@
+import { once } from 'node:events';
+import { get } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createPetstoreClient } from '@petstore/client';
 import { openPersistence } from '@petstore/persistence';
+import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';
 import { createKey, planOf } from '../support/keys.ts';
 import { createServerDatabase } from '../support/template-database.ts';
@@ -190,6 +194,28 @@ describe('a subscription', () => {
     await vi.waitFor(() => expect(app.persistence.events.followerCount).toBe(1));
     await following[Symbol.asyncDispose]();
     await vi.waitFor(() => expect(app.persistence.events.followerCount).toBe(0));
+  });
+
+  test('that has not begun when its client leaves, or the server ends, is no failure', async () => {
+    await using database = await createServerDatabase();
+    await using app = await startTestApp({ databaseUrl: database.url });
+    await using resources = new AsyncDisposableStack();
+    const writer = resources.adopt(new pg.Client({ connectionString: database.url }), (client) => client.end());
+    await writer.connect();
+    await writer.query('begin; lock table order_events in row exclusive mode'); // a subscription waits for it
+    const follow = async () => {
+      const headers = { authorization: `Bearer ${app.internalKey}` };
+      const request = get(`${app.origin}/trpc/orders.events`, { agent: false, headers }).on('error', () => {});
+      await once(request, 'finish');
+      await sleep(300);
+      return request;
+    };
+    (await follow()).destroy();
+    await vi.waitFor(() => expect(app.logLines.map(({ msg }) => msg)).toContain('request completed'));
+    await follow();
+    await app.app.close();
+    expect(app.logLines.map(({ msg }) => msg)).not.toContain('request failed');
+    expect(app.errorCodes).toEqual([]);
   });
 
   test('whose client does not read is cut, and goes on later where it was', async () => {
