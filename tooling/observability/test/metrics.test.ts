@@ -67,10 +67,13 @@ beforeAll(async () => {
   const client = createPetstoreClient({ baseUrl: url, apiKey: KEYS.internal.text });
   await client.orders.place.mutate({ petId: 7n, quantity: 1 });
   const adminUrl = await started.server.adminUrl();
-  await vi.waitFor(async () => {
-    metrics = readLabels(await (await fetch(`${adminUrl}/metrics`)).text());
-    expect([...metrics.keys()]).toContain('nodejs_gc_duration_seconds_sum');
-  });
+  await vi.waitFor(
+    async () => {
+      metrics = readLabels(await (await fetch(`${adminUrl}/metrics`)).text());
+      expect([...metrics.keys()]).toContain('nodejs_gc_duration_seconds_sum');
+    },
+    { timeout: 20_000 }, // the first collection of garbage comes when it comes
+  );
 });
 
 function readLabels(text: string): ReadonlyMap<string, Labels> {
