@@ -93,7 +93,7 @@ test.each([
   const { page } = reader;
   for (const button of await page.getByRole('button', { name: /^Try it/ }).all()) await button.click();
   const small = await page
-    .locator('button, summary, select, input:not([type=radio]), .samples label, nav a, .codes a, .cards a')
+    .locator('button, summary, select, input, nav a, .codes a, .cards a')
     .evaluateAll((all) =>
       all
         .filter((one) => one.checkVisibility())

@@ -38,11 +38,11 @@ describe('the reference', () => {
   test('shows one language in all samples, and keeps the choice', async () => {
     const shown = () =>
       reference.page.locator('.samples pre:visible').evaluateAll((all) => all.map((pre) => pre.dataset['language']));
-    await reference.page.getByText('Python', { exact: true }).first().click();
+    await reference.page.getByRole('radio', { name: 'Python' }).first().check();
     expect(await shown()).toEqual(['python', 'python', 'python']);
     await reference.page.reload();
     expect(await shown()).toEqual(['python', 'python', 'python']);
-    await reference.page.getByText('curl', { exact: true }).first().click();
+    await reference.page.getByRole('radio', { name: 'curl' }).first().check();
   });
 
   test('follows in samples what is typed, except into a request that changes something', async () => {
@@ -108,7 +108,7 @@ describe('the reference without JavaScript', () => {
   });
 
   test('lets one choose another language', async () => {
-    await reference.page.locator('#cancelOrder').getByText('Go', { exact: true }).click();
+    await reference.page.locator('#cancelOrder').getByRole('radio', { name: 'Go' }).check();
     await reference.page.getByText('http.NewRequest("DELETE"').waitFor();
   });
 });
