@@ -30,8 +30,8 @@ describe('error codes', () => {
       expect(html).toContain(`<h1><code>${code}</code></h1>`);
       expect(html).toContain(`<code>${entry.status}</code>`);
       expect(html).toContain(`<code>${entry.trpcCode}</code>`);
-      expect(html).toMatch(/What happened .*<\/h2>\s*<p>.{30,}/);
-      expect(html).toMatch(/What to do .*<\/h2>\s*<p>.{10,}/);
+      expect(html).toMatch(/What happened.*<\/h2>\s*<p>.{30,}/);
+      expect(html).toMatch(/What to do.*<\/h2>\s*<p>.{10,}/);
     },
   );
 

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { Marked, type Tokens } from 'marked';
 import { getHeadingList, gfmHeadingId } from 'marked-gfm-heading-id';
-import { escapeHtml } from '../html.ts';
+import { escapeHtml, renderCode } from '../html.ts';
 import { codeBlock } from '../site/highlight.ts';
 
 /** Resolves the links of a Markdown file. */
@@ -44,7 +44,7 @@ export function renderMarkdown(markdown: string, targets: LinkTargets): Rendered
       code: ({ text, lang = '' }) => `${codeBlock(text, lang)}\n`,
       codespan({ text }) {
         const link = targets.linkToErrorCode(text);
-        const code = `<code>${escapeHtml(text)}</code>`;
+        const code = renderCode(text);
         return link === undefined ? code : `<a href="${escapeHtml(link)}">${code}</a>`;
       },
       table(token) {

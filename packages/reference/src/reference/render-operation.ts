@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import { escapeHtml } from '../html.ts';
+import { escapeHtml, renderCode } from '../html.ts';
 import type { DescribedField, DescribedOperation, DescribedResponse } from '../interface/describe-interface.ts';
 import { renderAnchor } from '../site/anchor.ts';
 import { codeAttributes, codeBlock, highlight } from '../site/highlight.ts';
@@ -79,7 +79,7 @@ function renderResponse(
   }${special.length === 0 ? '' : `<p class="note">With ${special.map(renderHeaderLink).join(', ')}</p>`}</dd></div>`;
 }
 
-const renderHeaderLink = (name: string): string => `<a href="#header-${name}"><code>${name}</code></a>`;
+const renderHeaderLink = (name: string): string => `<a href="#header-${name}">${renderCode(name)}</a>`;
 
 /** Radio buttons choose the language, so that it can be chosen without scripts, too. */
 function renderSamples(operation: DescribedOperation, { baseUrl }: ReferenceContext): string {

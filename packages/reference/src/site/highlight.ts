@@ -23,8 +23,8 @@ export function highlight(code: string, name: string): string {
   return hljs.getLanguage(language) === undefined ? escapeHtml(code) : hljs.highlight(code, { language }).value;
 }
 
-/** Commands, outputs and JSON, of which every part is wanted, wrap; the lines of programs scroll. */
-const WRAPPING = new Set(['bash', 'console', 'json', '']);
+/** Commands, outputs, headers and JSON, of which every part is wanted, wrap; the lines of programs scroll. */
+const WRAPPING = new Set(['bash', 'console', 'http', 'json', '']);
 
 /** The attributes of a block of code. One that may have to be scrolled can have the focus. */
 export const codeAttributes = (language: string): string =>

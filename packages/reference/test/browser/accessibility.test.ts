@@ -92,14 +92,12 @@ test.each([
   await using reader = await visit(path, options);
   const { page } = reader;
   for (const button of await page.getByRole('button', { name: /^Try it/ }).all()) await button.click();
-  const small = await page
-    .locator('button, summary, select, input, nav a, .codes a, .cards a')
-    .evaluateAll((all) =>
-      all
-        .filter((one) => one.checkVisibility())
-        .map((one) => ({ name: one.outerHTML.slice(0, 80), ...one.getBoundingClientRect().toJSON() }))
-        .filter(({ width, height }) => width < 24 || height < 24),
-    );
+  const small = await page.locator('button, summary, select, input, nav a, .codes a, .cards a').evaluateAll((all) =>
+    all
+      .filter((one) => one.checkVisibility())
+      .map((one) => ({ name: one.outerHTML.slice(0, 80), ...one.getBoundingClientRect().toJSON() }))
+      .filter(({ width, height }) => width < 24 || height < 24),
+  );
   expect(small).toEqual([]);
 });
 

@@ -22,6 +22,21 @@ const codeBelowCopyButtons = (page: Page) =>
     }),
   );
 
+/** Names that are broken at their hyphens, and headings whose anchor has a line of its own. */
+const badlyBroken = (page: Page) =>
+  page.locator('main').evaluate((main) => {
+    const names = Array.from(main.querySelectorAll(':not(pre) > code')).filter(
+      (code) => /^[\w-]{3,24}$/.test(code.textContent) && code.getClientRects().length > 1,
+    );
+    const anchors = Array.from(main.querySelectorAll('.anchor')).filter((anchor) => {
+      const text = document.createRange();
+      text.setStart(anchor.parentElement ?? anchor, 0);
+      text.setEndBefore(anchor);
+      return anchor.getBoundingClientRect().top >= (Array.from(text.getClientRects()).at(-1)?.bottom ?? 0) - 2;
+    });
+    return [...names, ...anchors.map(({ parentElement }) => parentElement)].map((element) => element?.textContent);
+  });
+
 describe('on a phone', () => {
   // One page for all: a new one costs a second of a processor.
   let phone: WatchedPage;
@@ -30,12 +45,16 @@ describe('on a phone', () => {
   });
   afterAll(() => phone[Symbol.asyncDispose]());
 
-  test.each([...GUIDE_PATHS, ERROR_PATHS[0] ?? ''])('%s loads from here alone, and fits', async (path) => {
-    await phone.page.goto(origin + path);
-    expect(await widthOf(phone.page)).toBeLessThanOrEqual(390);
-    expect(await codeBelowCopyButtons(phone.page)).toEqual([]);
-    expect(phone.offences).toEqual([]);
-  });
+  test.each(['/docs', '/docs/v2', ...GUIDE_PATHS, ...ERROR_PATHS])(
+    '%s loads from here alone, and fits',
+    async (path) => {
+      await phone.page.goto(origin + path);
+      expect(await widthOf(phone.page)).toBeLessThanOrEqual(390);
+      expect(await codeBelowCopyButtons(phone.page)).toEqual([]);
+      expect(await badlyBroken(phone.page)).toEqual([]);
+      expect(phone.offences).toEqual([]);
+    },
+  );
 
   test.each([
     ['/docs/v2-preview', 'Guides'],

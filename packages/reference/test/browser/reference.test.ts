@@ -140,12 +140,13 @@ test('the reference loads 50 kB in all', async () => {
 test('the reference of v2 shows its operations alone, with samples that name v2', async () => {
   await using reference = await visit('/docs/v2#listOrdersPage');
   const main = reference.page.locator('main');
-  expect(await main.getByRole('heading', { level: 2 }).allTextContents()).toEqual([
-    'List orders, page by page #',
-    'Find an order by its identifier #',
-    'Cancel an order #',
-    'Schemas #',
-    'Headers of responses #',
+  const headings = await main.getByRole('heading', { level: 2 }).allTextContents();
+  expect(headings.map((heading) => heading.replace(/\s#$/, ''))).toEqual([
+    'List orders, page by page',
+    'Find an order by its identifier',
+    'Cancel an order',
+    'Schemas',
+    'Headers of responses',
   ]);
   expect(await main.textContent()).toContain(`${origin}/v2/store/orders?status=pending&status=shipped&limit=100`);
   await main.getByRole('button', { name: 'Try it: List orders' }).click();
