@@ -78,14 +78,16 @@ const encodeText = (text) => encodeURIComponent(text).replaceAll("'", '%27');
 
 /** @param {HTMLFormElement} form */
 async function send(form) {
+  const button = /** @type {HTMLButtonElement} */ (form.querySelector('[type=submit]'));
+  if (button.ariaDisabled === 'true') return;
+  // A button that is disabled would lose the focus.
+  button.ariaDisabled = 'true';
   const outcome = /** @type {HTMLElement} */ (form.querySelector('.outcome'));
   const status = element('p', 'Sending …');
   status.setAttribute('role', 'status');
   outcome.replaceChildren(status);
-  const button = /** @type {HTMLButtonElement} */ (form.querySelector('[type=submit]'));
   const key = form.querySelector('input')?.value.trim() ?? '';
   const startedAtMs = performance.now();
-  button.disabled = true;
   try {
     const response = await fetch(urlOf(form) ?? baseUrl + form.dataset['path'], {
       method: form.dataset['method'] ?? 'GET',
@@ -102,7 +104,7 @@ async function send(form) {
   } catch (error) {
     status.replaceChildren(`The request failed: ${error instanceof Error ? error.message : error}`);
   } finally {
-    button.disabled = false;
+    button.ariaDisabled = null;
   }
 }
 

@@ -82,6 +82,18 @@ describe('with the keyboard', () => {
     await page.keyboard.press('Enter');
     expect((await request).method()).toBe('DELETE');
   });
+
+  test('the focus stays where it is when an operation is sent', async () => {
+    await using reader = await visit('/docs#listOrders');
+    const { page } = reader;
+    const form = page.getByRole('form', { name: 'Try it: List all orders' });
+    await page.getByRole('button', { name: 'Try it: List all orders' }).click();
+    const send = form.getByRole('button', { name: 'Send GET' });
+    await send.focus();
+    await page.keyboard.press('Enter');
+    await form.getByText(/^404 /).waitFor(); // the site has no API
+    expect(await send.evaluate((button) => button === document.activeElement)).toBe(true);
+  });
 });
 
 test.each([
