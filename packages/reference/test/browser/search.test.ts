@@ -43,6 +43,9 @@ describe('on a guide', () => {
     ['cancle', 'Cancel an order'],
     ['pagination', 'v2 preview'],
     ['X-RateLimit-Reset', 'X-RateLimit-Reset'],
+    ['golang', '64-bit ids in your language'],
+    ['sandbox', 'What a key looks like'],
+    ['staging', 'Versions and sunset'],
   ])('for "%s" finds %s', async (words, found) => {
     const { links } = await searchFor(guide.page, words);
     await eventually(async () => (await links.allTextContents()).slice(0, 4).join()).toContain(found);
