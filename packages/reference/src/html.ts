@@ -4,8 +4,8 @@ const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', 
 export const escapeHtml = (text: string): string =>
   text.replaceAll(/[&<>"]/g, (character) => ENTITIES[character] ?? character);
 
-/** Short names and times with hyphens, at which browsers break lines: `Retry-After`. */
-const BREAKABLE = /^(?=.*-)[\w:+-]{3,32}$/;
+/** Short names, options and times with hyphens, at which browsers break lines: `Retry-After`. */
+const BREAKABLE = /^(?=.*-)[\w:+ -]{3,32}$/;
 
 /** Code within a sentence. */
 export const renderCode = (text: string): string =>

@@ -45,8 +45,8 @@ function renderFirstRequest(site: Site, version: ReferencePath['version']): stri
   const [operation] = operations;
   const [curl] = operation === undefined ? [] : codeSamples(baseUrl, operation);
   if (curl === undefined) return '';
-  const commands = `# your key\nexport PETSTORE_API_KEY=pso_…\n\n${curl.source}`;
-  return `<div class="card"><p class="card-title">A first request</p>\n${codeBlock(commands, 'bash')}</div>`;
+  const commands = `export PETSTORE_API_KEY=pso_…\n\n${curl.source}`;
+  return `<div class="card"><p class="card-title">A first request, with your key</p>\n${codeBlock(commands, 'bash')}</div>`;
 }
 
 /** Links to guides, with what they are about. @param sources of these guides */

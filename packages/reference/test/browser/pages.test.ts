@@ -26,7 +26,7 @@ const codeBelowCopyButtons = (page: Page) =>
 const badlyBroken = (page: Page) =>
   page.locator('main').evaluate((main) => {
     const names = Array.from(main.querySelectorAll(':not(pre) > code')).filter(
-      (code) => /^[\w-]{3,24}$/.test(code.textContent) && code.getClientRects().length > 1,
+      (code) => /^(?=.*-)[\w -]{3,24}$/.test(code.textContent) && code.getClientRects().length > 1,
     );
     const anchors = Array.from(main.querySelectorAll('.anchor')).filter((anchor) => {
       const text = document.createRange();
