@@ -217,15 +217,42 @@ describe('over tRPC', () => {
       }
     }
   });
+});
 
-  test('a list that is aborted while it is read rejects with the reason of its signal', async () => {
-    const reason = new Error('enough');
+/** Lists whose pieces arrive in larger portions than their readers get. */
+const LISTS: Readonly<
+  Record<string, (signal: AbortSignal) => Promise<AsyncIterable<unknown>> | AsyncIterable<unknown>>
+> = {
+  v1: (signal) => createPetstoreRestClient(ofService()).listOrders({ signal }),
+  v2: (signal) => createPetstoreRestClient(ofService()).v2.listOrders({ limit: 1_000 }, { signal }),
+  tRPC: (signal) => createPetstoreClient(ofService()).orders.list.query(undefined, { signal }),
+};
+const ofService = () => ({ baseUrl: service.origin, apiKey: 'external', maxRetries: 0 });
+
+describe.each(Object.entries(LISTS))('a list that its reader aborts, over %s,', (_, list) => {
+  async function readUntil(abortAfter: number): Promise<{ failure: unknown; count: number; reason: Error }> {
     const abort = new AbortController();
+    const reason = new Error('enough');
+    let count = 0;
     const failure = await failureOf(async () => {
-      for await (const _ of await client().orders.list.query(undefined, { signal: abort.signal })) abort.abort(reason);
+      for await (const _piece of await list(abort.signal)) if (++count === abortAfter) abort.abort(reason);
     });
+    return { failure, count, reason };
+  }
+
+  test('gives nothing more, and rejects with the reason of its signal', async () => {
+    const { failure, count, reason } = await readUntil(1);
     expect(failure).toBe(reason);
+    expect(count).toBe(1);
     expect(errorCodeOf(failure)).toBeUndefined();
+  });
+
+  test('rejects so after its last piece, too', async () => {
+    let pieces = 0;
+    for await (const _piece of await list(new AbortController().signal)) pieces++;
+    const { failure, count, reason } = await readUntil(pieces);
+    expect(failure).toBe(reason);
+    expect(count).toBe(pieces);
   });
 });
 

@@ -3,7 +3,7 @@ import type { ServiceResponse } from '../transport/service-response.ts';
 import type { components, operations } from './document.ts';
 import type { operations as operationsV2 } from './document-v2.ts';
 import { parseInt64Objects } from './int64-json.ts';
-import { type OrderList, readAllOrders, readOrderBatches } from './order-list.ts';
+import { type OrderList, readAllOrders, readOrderBatches, takeUntilAborted } from './order-list.ts';
 import { listOrderPages, type OrderFilter, type OrderV2, type OrderV2List } from './order-pages.ts';
 import { type CallOptions, createRestCall } from './rest-call.ts';
 
@@ -78,7 +78,7 @@ export function restClientOn(connection: Connection): PetstoreRestClient {
       return {
         async *[Symbol.asyncIterator]() {
           const response = await call((begun) => begun);
-          for await (const orders of readOrderBatches(response)) yield* orders;
+          for await (const orders of readOrderBatches(response)) yield* takeUntilAborted(orders, options?.signal);
         },
         toArray: () => call(readAllOrders),
       };

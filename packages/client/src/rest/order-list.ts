@@ -43,6 +43,21 @@ function parseElements(response: ServiceResponse, splitter: JsonArraySplitter, t
   }
 }
 
+/**
+ * Orders that have arrived, one by one, until their reader aborts.
+ *
+ * @throws the reason of the signal, also after the last one
+ */
+export function* takeUntilAborted<Item>(
+  orders: readonly Item[],
+  signal: AbortSignal | undefined,
+): Generator<Item, void> {
+  for (const order of orders) {
+    yield order;
+    signal?.throwIfAborted();
+  }
+}
+
 /** Reads all orders of a response. */
 export async function readAllOrders(response: ServiceResponse): Promise<Order[]> {
   const all: Order[] = [];

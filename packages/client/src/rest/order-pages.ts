@@ -2,6 +2,7 @@ import type { Connection } from '../options.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
 import type { components, operations } from './document-v2.ts';
 import { parseInt64Objects } from './int64-json.ts';
+import { takeUntilAborted } from './order-list.ts';
 import { type CallOptions, createRestCall } from './rest-call.ts';
 
 /** An order as v2 of the REST interface shows it. */
@@ -31,7 +32,7 @@ export function listOrderPages(connection: Connection, filter: OrderFilter = {},
   async function* readOrders(): AsyncGenerator<OrderV2, void, undefined> {
     for (let query: string | undefined = firstQuery; query !== undefined; ) {
       const page: Page = await callOf(query)(readPage);
-      yield* page.orders;
+      yield* takeUntilAborted(page.orders, options?.signal);
       query = page.next;
     }
   }

@@ -34,7 +34,7 @@ export function createListLink(connection: Connection): TRPCLink<AppRouter> {
           next(envelope) {
             const { result } = envelope;
             if (result.type !== 'data' && result.type !== undefined) return observer.next(envelope);
-            const data = isAsyncIterable(result.data) ? pacedBy(gate, result.data, explain) : result.data;
+            const data = isAsyncIterable(result.data) ? pacedBy(gate, result.data, explain, op.signal) : result.data;
             observer.next({ ...envelope, result: { ...result, data } });
           },
           error: (error) => observer.error(TRPCClientError.from(explain(error) as Error)),
@@ -54,6 +54,7 @@ function pacedBy(
   gate: PullGate,
   pieces: AsyncIterable<unknown, unknown>,
   explain: (error: unknown) => unknown,
+  signal: AbortSignal | null | undefined,
 ): AsyncIterableIterator<unknown, unknown> {
   const iterator = pieces[Symbol.asyncIterator]();
   gate.close();
@@ -66,7 +67,10 @@ function pacedBy(
       waiting++;
       gate.open();
       try {
-        return await iterator.next();
+        const piece = await iterator.next();
+        // Where all has arrived, nothing else notices.
+        signal?.throwIfAborted();
+        return piece;
       } catch (error) {
         throw explain(error);
       } finally {
