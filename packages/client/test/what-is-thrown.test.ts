@@ -143,6 +143,30 @@ test('a code that this release does not know comes as it is, in the class of its
   }
 });
 
+test('a page with status 200 is no success, also where the service would send no body', async () => {
+  await using login = await startScriptedServer((_, response) => {
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<title>Log in</title>');
+  });
+  const { rest, orders } = createPetstoreClient({ baseUrl: login.origin, apiKey: 'k', maxRetries: 0 });
+  const orderId = 1n;
+  for (const call of [
+    () => rest.cancelOrder({ orderId }),
+    () => rest.v2.cancelOrder({ orderId }),
+    () => rest.v2.getOrder({ orderId }),
+    () => rest.listOrders().toArray(),
+    () => rest.v2.listOrders().toArray(),
+    () => orders.cancel.mutate({ orderId }),
+    () => orders.list.query(),
+  ]) {
+    const failure = petstoreErrorOf(await failureOf(call));
+    expect(failure, String(call)).toMatchObject({
+      constructor: ServiceError,
+      code: 'unexpected_response',
+      status: 200,
+    });
+  }
+});
+
 /** Ends every long response in its midst as if nothing were wrong, as an HTTP/1.0 proxy would whose own source broke. */
 const endingEarly: typeof fetch = async (url, init) => {
   const response = await fetch(url, init);

@@ -109,7 +109,12 @@ async function cancelOrder(
   options?: CallOptions,
 ): Promise<void> {
   const call = createRestCall(connection, 'DELETE', `${version}/store/orders/${segmentOf(orderId)}`, options);
-  await call((response) => response.close(), { code: 'order_already_cancelled', result: undefined });
+  const read = (response: ServiceResponse) => {
+    response.close();
+    // A page of something on the way, such as that of a login, is a 200.
+    if (response.status !== 204) throw response.createError();
+  };
+  await call(read, { code: 'order_already_cancelled', result: undefined });
 }
 
 /** Typed as `bigint`; callers without types may pass anything, which the service then refuses. */

@@ -41,12 +41,12 @@ export function createTrpcFetch(
       isFree,
       cost: costOf(String(url)),
     });
+    // It did not come from the service: a proxy's page, for example.
+    if (!response.headers.get('content-type')?.includes('json')) throw await response.readError();
     if (response.ok && headers['trpc-accept'] === 'application/jsonl') {
       onStream?.(response);
       return streamedResponse(response, gate);
     }
-    // It did not come from the service: a proxy's page, for example.
-    if (!response.headers.get('content-type')?.includes('json')) throw await response.readError();
     return wholeResponse(response);
   };
 }
