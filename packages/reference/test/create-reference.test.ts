@@ -1,4 +1,5 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { openApiDocument } from '@petstore/api';
 import { describe, expect, test } from 'vitest';
 import { createReference } from '../src/index.ts';
 import { ERROR_PATHS, GUIDE_PATHS, PAGE_PATHS, referencesOf } from './support/pages.ts';
@@ -55,6 +56,23 @@ describe('a page', () => {
       headers: { location: '../overloaded' },
     });
   });
+});
+
+test('each reference shows where callers of the installation find help, and whether it works', async () => {
+  const installed = createReference({
+    documentOf: (version) =>
+      openApiDocument({
+        version,
+        servers: [{ url: `https://shop.example/${version}` }],
+        supportContact: 'mailto:api@shop.example?subject=Orders',
+        statusPageUrl: 'https://status.shop.example/',
+      }),
+  });
+  for (const path of ['/docs', '/docs/v2']) {
+    const html = Buffer.from((await installed.respond({ path }))?.body ?? []).toString();
+    expect(html).toContain('<a href="mailto:api@shop.example?subject=Orders">api@shop.example</a>');
+    expect(html).toContain('<a href="https://status.shop.example/">');
+  }
 });
 
 test.each(['/docs/nothing', '/docs/nothing/', '/docs/errors/nothing', '/docs/assets/', '/docs/../package.json', '/'])(

@@ -45,9 +45,13 @@ describe('the document that is served', () => {
       const statusPageUrl = 'https://status.shop.example/';
       const byMail = render(version, { supportContact: 'mailto:api@shop.example', statusPageUrl }).info;
       expect(byMail.contact).toEqual({ name: 'Support', email: 'api@shop.example' });
-      expect(byMail.description).toContain('<https://status.shop.example/>');
+      expect(byMail.description).toMatch(
+        /\n\nFor help, turn to \[api@shop.example\]\(<mailto:api@shop.example>\)\. Whether .* <https:\/\/status.shop.example\/>\.$/,
+      );
       const supportContact = 'https://shop.example/support';
-      expect(render(version, { supportContact }).info.contact).toEqual({ name: 'Support', url: supportContact });
+      const { contact, description } = render(version, { supportContact }).info;
+      expect(contact).toEqual({ name: 'Support', url: supportContact });
+      expect(description).toMatch(/\n\nFor help, turn to <https:\/\/shop.example\/support>\.$/);
     }
   });
 

@@ -51,17 +51,20 @@ export function openApiDocument(options: DocumentOptions): OpenAPIObject {
   };
 }
 
-/** With what callers of this installation turn to when something is wrong. */
+/** With what callers of this installation turn to when something is wrong; the reference shows the description. */
 function withSupport(info: Info, { supportContact, statusPageUrl }: DocumentOptions): Info {
   const [, email] = /^mailto:([^?]*)/.exec(supportContact ?? '') ?? [];
+  const help = email === undefined ? `<${supportContact}>` : `[${email}](<${supportContact}>)`;
+  const sentences = [
+    supportContact !== undefined && `For help, turn to ${help}.`,
+    statusPageUrl !== undefined && `Whether the service works is shown at <${statusPageUrl}>.`,
+  ].filter((sentence) => sentence !== false);
   return {
     ...info,
     ...(supportContact !== undefined && {
       contact: { name: 'Support', ...(email === undefined ? { url: supportContact } : { email }) },
     }),
-    ...(statusPageUrl !== undefined && {
-      description: `${info.description}\n\nWhether the service works is shown at <${statusPageUrl}>.`,
-    }),
+    ...(sentences.length > 0 && { description: `${info.description}\n\n${sentences.join(' ')}` }),
   };
 }
 
