@@ -76,7 +76,7 @@ interface Surroundings {
 
 /** Runs every program that we show, as a JavaScript module where it is one, and as one in TypeScript. */
 export async function runShownPrograms({ node, folder, origin, runsTypeScript = true }: Surroundings): Promise<void> {
-  const env = { PETSTORE_URL: origin, BASE_URL: origin, PETSTORE_API_KEY: 'internal', NO_COLOR: '1' };
+  const env = { PETSTORE_URL: origin, PETSTORE_API_KEY: 'internal', NO_COLOR: '1' };
   const programs = [...GUIDE_PROGRAMS, ...README_PROGRAMS].filter(({ name }) => name !== LIVE);
   expect(programs.map(({ name }) => name).toSorted()).toEqual(Object.keys(PRINTED).toSorted());
   for (const { name, language, source } of programs) {
