@@ -293,9 +293,11 @@ describe('a wrong value is named, with what is expected', () => {
   });
 
   test('in production there is no embedded database', () => {
-    expect(problemsOf({ NODE_ENV: 'production' })).toEqual([
-      'DATABASE_URL is not set, and there is no embedded database in production; set DATABASE_URL',
-    ]);
+    for (const production of ['production', 'prod', 'Production', ' production ']) {
+      expect(problemsOf({ NODE_ENV: production })).toEqual([
+        'DATABASE_URL is not set, and there is no embedded database in production; set DATABASE_URL',
+      ]);
+    }
     expect(problemsOf({ NODE_ENV: 'production', DATABASE_URL: 'postgres://db/x' })).toEqual([]);
     expect(problemsOf({ NODE_ENV: 'development' })).toEqual([]);
   });

@@ -33,7 +33,9 @@ test('a file may hold a secret', () => {
     'DATABASE_URL and DATABASE_URL_FILE are both set; set one of them',
   );
   writeFileSync(file, 'mysql://u:hunter2@db/x');
-  expect(() => read({ DATABASE_URL_FILE: file })).toThrow(/ DATABASE_URL is mysql:.* it must be the address of /);
+  expect(() => read({ DATABASE_URL_FILE: file })).toThrow(
+    / DATABASE_URL, in the file of DATABASE_URL_FILE, is mysql:.* it must be the address of /,
+  );
   expect(() => read({ DATABASE_URL_FILE: file })).not.toThrow(/hunter2/);
   writeFileSync(file, ' \n');
   expect(() => read({ DATABASE_URL_FILE: file })).toThrow('which is empty; it must hold what DATABASE_URL would');

@@ -44,7 +44,7 @@ export function readVariables<Shape extends Variables>(
     const result = schema.safeParse(text === '' ? undefined : text);
     if (problem !== undefined) problems.push(problem);
     else if (result.success) values[name] = result.data;
-    else problems.push(describeProblem(name, text ?? '', schema));
+    else problems.push(describeProblem(describeSource(environment, name, schema), text ?? '', schema));
   }
   problems.push(...findMisspeltNames(environment, names));
   const valid = values as VariableValues<Shape>; // each value came from the schema of its own name
@@ -56,6 +56,10 @@ export function readVariables<Shape extends Variables>(
 /** Whether a secret is set, or a file for it, be it right or wrong. */
 export const isNamed = (environment: Environment, name: string): boolean =>
   environment[name] !== undefined || environment[`${name}_FILE`] !== undefined;
+
+/** What a person looks at to put it right. */
+const describeSource = (environment: Environment, name: string, schema: z.ZodType): string =>
+  isSecret(schema) && environment[name] === undefined ? `${name}, in the file of ${name}_FILE,` : name;
 
 const isSecret = (schema: z.ZodType): boolean => schema.meta()?.['secret'] === true;
 

@@ -54,13 +54,16 @@ export const readStorageSettings = (environment: Environment, workingFolder: str
     workingFolder,
   );
 
+/** NODE_ENV has no list of values to be checked against: what can be meant by it is taken as meant. */
+const PRODUCTION = /^\s*prod(?:uction)?\s*$/i;
+
 /** Problems between the variables of storage. */
 export function findStorageConflicts(
   environment: Environment,
   { DATABASE_URL }: Partial<VariableValues<typeof STORAGE_VARIABLES>>,
 ): readonly string[] {
   const isSet = DATABASE_URL !== undefined || isNamed(environment, 'DATABASE_URL');
-  if (environment['NODE_ENV'] !== 'production' || isSet) return [];
+  if (!PRODUCTION.test(environment['NODE_ENV'] ?? '') || isSet) return [];
   return ['DATABASE_URL is not set, and there is no embedded database in production; set DATABASE_URL'];
 }
 
