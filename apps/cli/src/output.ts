@@ -22,6 +22,8 @@ export interface Output {
   writeJson(value: unknown): Promise<void>;
   /** How wide the terminal is that shows the results; `undefined` where they go elsewhere. */
   readonly columns: number | undefined;
+  /** Whether anyone sees {@link progress}. */
+  readonly showsProgress: boolean;
   /** Writes a line to standard error, in place of the progress that is shown. */
   message(text: string): void;
   /** The same, below the progress. */
@@ -68,6 +70,7 @@ export function createOutput({ stdout, stderr }: OutputStreams): Output {
   return {
     write,
     columns: stdout.isTTY === true ? stdout.columns || DEFAULT_COLUMNS : undefined,
+    showsProgress: stderr.isTTY === true,
     writeJson: (value) => write(`${JSON.stringify(value)}\n`),
     message(text) {
       clearProgress();

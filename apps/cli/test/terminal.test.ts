@@ -1,5 +1,6 @@
+import { join } from 'node:path';
 import { actor, petId } from '@petstore/domain';
-import { createTestRedis, type TestRedis } from '@petstore/testing';
+import { createTemporaryFolder, createTestRedis, type TestRedis } from '@petstore/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { expectKey, useTestCommandLine } from './support.ts';
 
@@ -99,6 +100,22 @@ describe('a terminal of 80 columns shows', () => {
     const steps = ['0 read', '1 read, inserting', '1 read, committing', ''];
     expect(stderr).toBe(steps.map((step) => `\r\u001b[K${step}`).join(''));
   });
+});
+
+test.each([
+  [[], '20,000', /^█{0,2}░+ +\d % {2}[\d,]+ exported/],
+  [['--status', 'cancelled'], '0', /^0 exported$/],
+])('an export with %j shows how much of all it has', async (options, count, progress) => {
+  await commandLine.json(['orders', 'generate', '--count', '20000']);
+  using folder = createTemporaryFolder();
+  const { stdout, stderr } = await commandLine.run(
+    ['orders', 'export', join(folder.path, 'orders.ndjson'), ...options],
+    {
+      columns: COLUMNS,
+    },
+  );
+  expect(stdout).toMatch(new RegExp(`^${count} exported to `));
+  expect(stderr.split('\r\u001b[K')[1]).toMatch(progress);
 });
 
 test('without orders a list says so, and prints nothing', async () => {

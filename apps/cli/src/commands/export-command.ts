@@ -29,6 +29,8 @@ export const addExportOptions = (command: Command): Command =>
 /** Where the records of a kind come from, and how they are written. */
 export interface ExportKind<Value> {
   readonly list: (session: Session) => AsyncIterable<readonly Value[]>;
+  /** How many there are. */
+  readonly count: (session: Session) => Promise<number>;
   /** `array` is one JSON value. */
   readonly formats: Readonly<Record<FileFormat | 'array', RecordFormat<Value>>>;
 }
@@ -38,20 +40,21 @@ export async function runExport<Value>(
   context: CommandContext,
   file: string,
   { format = file.toLowerCase().endsWith('.csv') ? 'csv' : 'ndjson', json }: ExportFlags,
-  { list, formats }: ExportKind<Value>,
+  { list, count, formats }: ExportKind<Value>,
 ): Promise<void> {
   if (file === '-') return void (await printRecords(context, list, formats[json ? 'array' : format]));
   const { output, interruption, userFolder, withSession } = context;
   const path = resolve(userFolder, file);
   const progress = new Progress(output, 'exported');
-  const onProgress = (count: number) => progress.advance(count);
   interruption.leaves(describeUnfinished(path));
   const exported = await withSession(async (session) => {
-    const count = await replaceFile(path, (write) =>
+    const total = output.showsProgress ? await count(session) : undefined;
+    const onProgress = (done: number) => progress.advance(done, total ? Math.min(1, done / total) : undefined);
+    const done = await replaceFile(path, (write) =>
       writeRecords(list(session), formats[format], { write, onProgress }),
     );
-    interruption.leaves(exportedText(count, path));
-    return count;
+    interruption.leaves(exportedText(done, path));
+    return done;
   });
   if (json) await output.writeJson({ exported });
   else await output.write(`${exportedText(exported, path)}\n`);

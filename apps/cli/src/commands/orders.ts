@@ -50,7 +50,11 @@ export function addOrdersCommands(program: Command, context: CommandContext): vo
   addExportOptions(orders.command('export').description('Export orders to a file that can be imported'))
     .addOption(statusOption())
     .action((file: string, flags: ExportOrdersFlags) =>
-      runExport<Order>(context, file, flags, { list: lister(flags), formats: ORDER_FORMATS }),
+      runExport<Order>(context, file, flags, {
+        list: lister(flags),
+        count: ({ persistence }) => persistence.orders.countOrders(flags.status),
+        formats: ORDER_FORMATS,
+      }),
     );
 }
 

@@ -1,6 +1,6 @@
 import type { Pet } from '@petstore/domain';
 import type { Command } from 'commander';
-import { actorOption } from '../arguments.ts';
+import { unrecordedActorOption } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { PET_FORMATS } from '../export/pet-formats.ts';
 import { PET_SHAPE, readPet } from '../import/read-pet.ts';
@@ -11,7 +11,7 @@ import { addImportOptions, type ImportFlags, runImport } from './import-command.
 export function addPetsCommands(program: Command, context: CommandContext): void {
   const pets = program.command('pets').description('Import and export pets');
   addImportOptions(pets.command('import').description('Import pets'), PET_SHAPE)
-    .addOption(actorOption())
+    .addOption(unrecordedActorOption())
     .action((file: string, flags: ImportFlags) =>
       runImport<Pet>(context, file, flags, ({ persistence }) => ({
         shape: PET_SHAPE,
@@ -23,6 +23,7 @@ export function addPetsCommands(program: Command, context: CommandContext): void
     (file: string, flags: ExportFlags) =>
       runExport<Pet>(context, file, flags, {
         list: ({ persistence }) => persistence.pets.listPets(),
+        count: ({ persistence }) => persistence.pets.countPets(),
         formats: PET_FORMATS,
       }),
   );

@@ -1,4 +1,5 @@
-import type { Order, OrderRepository } from '@petstore/domain';
+import type { Order, OrderRepository, OrderStatus } from '@petstore/domain';
+import { countRows } from '../bulk/count-rows.ts';
 import { type GenerateOptions, generateOrders } from '../bulk/generate-orders.ts';
 import { type ImportOptions, type ImportResult, type ImportSource, importRows } from '../bulk/import-rows.ts';
 import { ORDER_TARGET } from '../bulk/import-targets.ts';
@@ -13,6 +14,8 @@ import { insertOrder } from './place-order.ts';
 import type { Replica } from './replica.ts';
 
 export interface OrderStore extends OrderRepository {
+  /** @throws StorageUnavailableError */
+  countOrders(status?: OrderStatus): Promise<number>;
   /**
    * Imports orders with the ids that they have.
    *
@@ -38,6 +41,7 @@ export const createOrderStore = (
   { replica, onRecorded }: OrderStoreOptions,
 ): OrderStore => ({
   listOrders: createOrderListings({ ...pools, replica }),
+  countOrders: (status) => countRows(servers, 'orders', status),
   async findOrder(id) {
     const [row] = await runStatement(pools.reads, FIND, [id.toString()]);
     return row && orderOfRow(row);

@@ -1,4 +1,5 @@
 import { type Pet, type PetRepository, petId } from '@petstore/domain';
+import { countRows } from '../bulk/count-rows.ts';
 import { type ImportOptions, type ImportResult, type ImportSource, importRows } from '../bulk/import-rows.ts';
 import { PET_TARGET } from '../bulk/import-targets.ts';
 import { listPets } from '../bulk/list-pets.ts';
@@ -7,6 +8,8 @@ import type { ConnectionPools } from './pipelined-connections.ts';
 import { prepareStatement, runStatement } from './pipelined-query.ts';
 
 export interface PetStore extends PetRepository {
+  /** @throws StorageUnavailableError */
+  countPets(): Promise<number>;
   /** As `OrderStore.importOrders`. */
   importPets(pets: ImportSource<Pet>, options?: ImportOptions): Promise<ImportResult>;
   /**
@@ -28,6 +31,7 @@ export const createPetStore = (servers: DatabaseServers, { reads }: ConnectionPo
     const [row] = await runStatement(reads, FIND_PET, [id.toString()]);
     return row && { id: petId(BigInt(row[0])), name: row[1] };
   },
+  countPets: () => countRows(servers, 'pets'),
   importPets: (pets, options = {}) => importRows(servers, PET_TARGET, pets, options),
   listPets: () => listPets(servers),
 });
