@@ -46,6 +46,9 @@ function parseOperator(text: string): Actor {
 export const actorOption = (): Option =>
   new Option('--as <name>', 'Name recorded in the audit (default: your account)').argParser(parseOperator);
 
+/** The same where the audit has nothing of the change, so that a script can give it with every change. */
+export const unrecordedActorOption = (): Option => actorOption().hideHelp();
+
 /** The argument of commands that are about one key. */
 export const keyArgument = (): Argument =>
   new Argument('<ID>', 'Key ID, as "petstore keys list" shows it').argParser(apiKeyIdParser('ID'));

@@ -10,6 +10,7 @@ import { addOrdersCommands } from './commands/orders.ts';
 import { addPetsCommands } from './commands/pets.ts';
 import { addRestoreCommand } from './commands/restore.ts';
 import type { CommandContext } from './context.ts';
+import { addHelpCommand, completeHelp } from './help.ts';
 
 /** Where the parser of arguments writes help, and what is wrong with a command line. */
 export interface ParserOutput {
@@ -18,14 +19,6 @@ export interface ParserOutput {
 }
 
 const HELP = `
-Examples:
-  petstore keys create --plan pro --name "till 3"
-  petstore keys set-plan 1a2B3c4D --plan business --until 24h --reason "sale"
-  petstore orders export orders.ndjson
-  petstore orders import orders.csv --skip-bad
-  petstore audit --order 22
-  petstore backup shop.backup
-
 Environment:
   DATABASE_URL, REDIS_URL   As for the server; also DATABASE_URL_FILE and
                             REDIS_URL_FILE, which name a file
@@ -43,7 +36,6 @@ export function createProgram(context: CommandContext, { writeHelp, writeUsage }
     .version(manifest.version, '--version', 'Print the version')
     .helpOption('-h, --help', 'Show help')
     .helpCommand('help [command]', 'Show help for a command')
-    .addHelpText('after', HELP)
     .exitOverride()
     .configureOutput({
       writeOut: writeHelp,
@@ -60,6 +52,9 @@ export function createProgram(context: CommandContext, { writeHelp, writeUsage }
   addMigrateCommand(program, context);
   addJsonFlag(program);
   addCompletionCommand(program, context); // whose output is a script, and never JSON
+  addHelpCommand(program);
+  completeHelp(program);
+  program.addHelpText('after', HELP);
   addHint(program, 'petstore');
   tellUnknownOptionsFirst(program);
   return program;

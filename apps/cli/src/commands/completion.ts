@@ -23,7 +23,6 @@ export function addCompletionCommand(program: Command, { output }: CommandContex
     .command('completion')
     .description('Print a completion script for bash, zsh or fish')
     .addArgument(new Argument('<shell>', 'Shell').choices(Object.keys(SCRIPTS)))
-    .addHelpText('after', '\nExample:\n  source <(petstore completion bash)')
     .action((shell: Shell) => output.write(SCRIPTS[shell](placesOf(program))));
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { actorOption, type JsonFlag } from '../arguments.ts';
+import { type JsonFlag, unrecordedActorOption } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { CommandError } from '../errors.ts';
 import { MAY_MAKE_DATABASE } from '../session.ts';
@@ -14,7 +14,7 @@ export function addMigrateCommand(program: Command, context: CommandContext): vo
     .command('migrate')
     .description('Bring the database up to date')
     .option('--status', 'Only show which migrations are applied and pending, and where tables differ')
-    .addOption(actorOption())
+    .addOption(unrecordedActorOption())
     .action((flags: MigrateFlags) => (flags.status === true ? showStatus(context, flags) : migrate(context, flags)));
 }
 

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { StorageUnavailableError } from '@petstore/domain';
 import { BackupError, type BackupHeader, countsOf, inspectBackup } from '@petstore/persistence';
 import type { Command } from 'commander';
-import { actorOption, type JsonFlag } from '../arguments.ts';
+import { type JsonFlag, unrecordedActorOption } from '../arguments.ts';
 import { checkSeal, unseal } from '../backup/sealed-file.ts';
 import type { CommandContext } from '../context.ts';
 import { CommandError } from '../errors.ts';
@@ -22,7 +22,7 @@ export function addRestoreCommand(program: Command, context: CommandContext): vo
     .description('Restore a backup into a database without orders, pets, keys and events')
     .argument('<FILE>', 'File of "petstore backup"; - reads standard input')
     .option('--check', 'Only check the file, and show what it holds; needs no database')
-    .addOption(actorOption())
+    .addOption(unrecordedActorOption())
     .action((file: string, flags: RestoreFlags) =>
       flags.check ? check(context, file, flags) : run(context, file, flags),
     );
