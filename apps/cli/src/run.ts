@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { type Actor, actor, StorageUnavailableError } from '@petstore/domain';
-import { BackupError, ImportConflictError, SchemaError } from '@petstore/persistence';
+import { BackupError, describeDenial, ImportConflictError, SchemaError } from '@petstore/persistence';
 import { type Environment, RuntimeError, readStorageSettings, SettingsError } from '@petstore/runtime';
 import { CommanderError } from 'commander';
 import { ImportRejectedError } from './commands/import-command.ts';
@@ -111,7 +111,10 @@ function reportError(error: unknown, output: Output, { isCommitting }: Interrupt
   }
   const isUnknown = isCommitting && error instanceof StorageUnavailableError;
   const outcome = isUnknown ? '; whether anything was stored is not known: check before you repeat it' : '';
-  output.message(`petstore: ${isExpected(error) ? error.message : describeUnexpected(error)}${outcome}`);
+  const reason = isExpected(error)
+    ? error.message
+    : (describeDenial(error, 'petstore_server') ?? describeUnexpected(error));
+  output.message(`petstore: ${reason}${outcome}`);
   return 1;
 }
 

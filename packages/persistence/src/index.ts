@@ -25,6 +25,7 @@ export {
   type PoolName,
   type PoolReport,
 } from './persistence.ts';
+export { describeDenial } from './role-error.ts';
 export type { MigrationStatus, Migrations } from './schema/create-migrations.ts';
 export { NewerDatabaseError, SchemaError } from './schema/schema-error.ts';
 export type { OrderStore } from './statements/order-store.ts';
