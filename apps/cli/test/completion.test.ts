@@ -32,6 +32,7 @@ test.each<[readonly string[], readonly string[]]>([
     ['ndjson', 'csv'],
   ],
   [['audit', '--s'], ['--since']],
+  [['help', 'or'], ['orders']],
   [['--v'], ['--version']],
   [['keys', 'list', '--h'], ['--help']],
   [['completion', '--json'], []],

@@ -33,7 +33,8 @@ function placesOf(command: Command, words = ''): readonly Place[] {
     takesValue: required || optional,
     choices: argChoices,
   }));
-  const own = { words, commands: command.commands.map((child) => child.name()), options };
+  const followed = words === 'help' ? command.parent : command;
+  const own = { words, commands: followed?.commands.map((child) => child.name()) ?? [], options };
   return [own, ...command.commands.flatMap((child) => placesOf(child, `${words} ${child.name()}`.trim()))];
 }
 
