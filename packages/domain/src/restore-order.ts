@@ -17,8 +17,8 @@ export type RestoreReason = 'quantity_out_of_range' | 'ship_date_out_of_range' |
 export function restoreOrder(record: OrderRecord, now: Date): Result<Order, RestoreReason> {
   if (!isQuantity(record.quantity)) return err('quantity_out_of_range');
   if (record.shipDate !== undefined && !isShipDate(record.shipDate)) return err('ship_date_out_of_range');
-  const { complete, status = complete ? 'shipped' : 'pending', ...rest } = record;
-  const facts = { ...rest, placedAt: now };
+  const { id, petId, quantity, shipDate, complete, status = complete ? 'shipped' : 'pending' } = record;
+  const facts = { id, petId, quantity, placedAt: now, ...(shipDate && { shipDate }) };
   if (complete && status !== 'shipped') return err('complete_but_not_shipped');
   switch (status) {
     case 'pending':

@@ -29,6 +29,30 @@ test('orders of every state come in as they are', async () => {
   expect(await listedOrders(store)).toEqual(orders);
 });
 
+describe('what is recorded in the log is the order that came in, once, and no other', () => {
+  const recorded = async () =>
+    (await store.query('select order_id from order_events order by order_id')).rows.map(([id]) => BigInt(id ?? ''));
+  const from = (first: bigint, count: number) => Array.from({ length: count }, (_, i) => first + BigInt(i));
+
+  test.each([
+    ['ids that follow one another over batches', from(0n, 25_000)],
+    ['ids in any order', [7n, 5n, 6n, -1n, 0n, 1n, 9n, 8n]],
+    ['ids at the ends of the range', [INT64_MAX, INT64_MIN, INT64_MIN + 1n, INT64_MAX - 1n]],
+  ])('%s', async (_, ids) => {
+    await importAll(ids.map(pendingOrder));
+    expect(await recorded()).toEqual([...ids].sort((a, b) => (a < b ? -1 : 1)));
+  });
+
+  test('around ids that are taken', async () => {
+    await store.query(
+      `insert into orders (id, pet_id, quantity, status, complete, placed_at)
+       select id, 1, 1, 'pending', false, now() from unnest(array[3, 4, 8]) as id`,
+    );
+    await importAll([...from(1n, 9), 5n].map(pendingOrder), { skipBad: true });
+    expect(await recorded()).toEqual([1n, 2n, 5n, 6n, 7n, 9n]);
+  });
+});
+
 test('an import of nothing is fine', async () => {
   expect(await importAll([])).toEqual({ insertedCount: 0, rejected: [], rejectedCount: 0 });
 });

@@ -1,4 +1,4 @@
-import type { RejectedRecord } from '@petstore/persistence';
+import type { ImportRecord, RejectedRecord } from '@petstore/persistence';
 import { type CsvRow, readCsvRows } from './csv-rows.ts';
 import { FieldError, orReason, quote, type RawRecord } from './fields.ts';
 import { parseJsonRecord } from './json-records.ts';
@@ -12,41 +12,62 @@ export interface RecordShape {
   readonly required: readonly string[];
 }
 
+/** A record whose values are not yet validated, one that was read as a whole, or one that cannot be read. */
+export type ReadRecord<Value> = RawRecord | ImportRecord<Value> | RejectedRecord;
+
 /** A batch is parsed as it is gone through, so that no record outlives the next. */
-type Records = AsyncGenerator<Iterable<RawRecord | RejectedRecord>>;
+type Records<Value> = AsyncGenerator<Iterable<ReadRecord<Value>>>;
+
+type ReadLine<Value> = ((line: string) => Value | undefined) | undefined;
 
 /**
  * Reads the records of a file, a batch at a time. The first character determines the format: a brace begins NDJSON, a
  * bracket a JSON array (as in a list response), anything else the header of CSV.
  *
+ * @param readLine reads the lines of NDJSON that it can
  * @throws UnreadableInputError where the file cannot be read at all
  */
-export async function* readRecords(bytes: AsyncIterable<Uint8Array>, shape: RecordShape): Records {
+export async function* readRecords<Value>(
+  bytes: AsyncIterable<Uint8Array>,
+  shape: RecordShape,
+  readLine: ReadLine<Value>,
+): Records<Value> {
   const { character, chunks } = await peekCharacter(decodeText(bytes));
   switch (character) {
     case undefined:
       return;
     case '{':
-      return yield* readJson(splitLines(chunks));
+      return yield* readJson(splitLines(chunks), readLine);
     case '[':
-      return yield* readJson(splitArray(chunks));
+      return yield* readJson(splitArray(chunks), readLine);
     default:
       return yield* readCsv(readCsvRows(splitLines(chunks)), shape);
   }
 }
 
-async function* readJson(batches: AsyncIterable<readonly (NumberedText | RejectedRecord)[]>): Records {
-  for await (const batch of batches) yield parseJson(batch);
+async function* readJson<Value>(
+  batches: AsyncIterable<readonly (NumberedText | RejectedRecord)[]>,
+  readLine: ReadLine<Value>,
+): Records<Value> {
+  for await (const batch of batches) yield parseJson(batch, readLine);
 }
 
-function* parseJson(batch: readonly (NumberedText | RejectedRecord)[]): Generator<RawRecord | RejectedRecord> {
+function* parseJson<Value>(
+  batch: readonly (NumberedText | RejectedRecord)[],
+  readLine: ReadLine<Value>,
+): Generator<ReadRecord<Value>> {
   for (const item of batch) {
-    if ('reason' in item) yield item;
+    const value = 'text' in item ? readLine?.(item.text) : undefined;
+    if (value !== undefined) yield { line: item.line, value };
+    else if ('reason' in item) yield item;
     else if (item.text.trim() !== '') yield orReason(item.line, () => parseJsonRecord(rejectBrokenText(item)));
   }
 }
 
-async function* readCsv(batches: AsyncIterable<readonly (CsvRow | RejectedRecord)[]>, shape: RecordShape): Records {
+async function* readCsv(
+  batches: AsyncIterable<readonly (CsvRow | RejectedRecord)[]>,
+  shape: RecordShape,
+): Records<never> {
   let header: readonly string[] | undefined;
   for await (const batch of batches) {
     const [first] = batch;

@@ -69,17 +69,19 @@ export class BatchInserter implements AsyncDisposable {
     const taken = await this.#findTaken(batch);
     const brought = new Set<string>();
     const rejected: Row[] = [];
+    const ids: bigint[] = [];
     let text = '';
     for (const row of batch) {
       if (taken.has(row.idText) || brought.has(row.idText)) rejected.push(row);
       else {
         brought.add(row.idText);
+        ids.push(row.id);
         text += row.text;
       }
     }
     await this.#copy(text);
-    if (brought.size > 0) await this.#events?.add(Array.from(brought, (id) => `${id}\n`).join(''));
-    this.#insertedCount += brought.size;
+    await this.#events?.add(ids);
+    this.#insertedCount += ids.length;
     if (rejected.length > 0) await this.#reject(rejected, brought);
   }
 

@@ -37,8 +37,8 @@ const INSERT_BATCH = `
       from free
       on conflict (id) do nothing
       returning id
-    )
-  ${ADD_INSERTED}`;
+    ),
+    ${ADD_INSERTED}`;
 
 /**
  * Makes pending orders within PostgreSQL, all of them or none.
@@ -57,8 +57,8 @@ export function generateOrders(
     let wasInVain = false;
     while (insertedCount < count) {
       const wanted = Math.min(BATCH, count - insertedCount);
-      const { rowCount } = await client.query(INSERT_BATCH, [wanted, now.toISOString()]);
-      const inserted = rowCount ?? 0;
+      const { rows } = await client.query<{ count: number }>(INSERT_BATCH, [wanted, now.toISOString()]);
+      const inserted = rows[0]?.count ?? 0;
       insertedCount += inserted;
       // Where ids were taken the generator was moved behind all of them.
       if (inserted === 0 && wasInVain) throw new Error('PostgreSQL inserts no order: does a trigger suppress it?');
