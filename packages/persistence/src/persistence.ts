@@ -3,7 +3,7 @@ import type { ApiKeyAdministration } from './administration/api-key-administrati
 import { type AuditTrail, createAuditTrail } from './administration/audit-trail.ts';
 import { openApiKeyAdministration } from './administration/open-api-key-administration.ts';
 import { type BackupStore, createBackupStore } from './backup/backup-store.ts';
-import { SHORT_STATEMENT_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from './connection-config.ts';
+import { SEARCH_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from './connection-config.ts';
 import { DatabaseServers, type OpenOptions } from './connections/database-servers.ts';
 import type { SessionSettings } from './connections/session.ts';
 import { createOrderEventStore, type OrderEventStore } from './events/order-events.ts';
@@ -93,7 +93,7 @@ const SCANS: PoolNeeds = {
     plan_cache_mode: 'force_custom_plan',
     lock_timeout: String(SEARCH_LOCK_TIMEOUT_MS),
   },
-  timeoutMs: STATEMENT_TIMEOUT_MS,
+  timeoutMs: SEARCH_TIMEOUT_MS,
   queuePatienceMs: SEARCH_QUEUE_PATIENCE_MS,
 };
 
@@ -187,7 +187,7 @@ interface PoolNeeds {
 function poolsOn(open: (needs: Pick<OpenOptions, 'session' | 'forWrites'>) => OpenConnection, pulse: ServerPulse) {
   return (
     size: number,
-    { settings = {}, forWrites = false, timeoutMs = SHORT_STATEMENT_TIMEOUT_MS, ...patience }: PoolNeeds,
+    { settings = {}, forWrites = false, timeoutMs = STATEMENT_TIMEOUT_MS, ...patience }: PoolNeeds,
     durations?: DurationObserver,
   ): PipelinedConnections => {
     const session = { statement_timeout: String(timeoutMs), ...settings };

@@ -114,12 +114,14 @@ test('a list that is under way when PostgreSQL begins to hang is cut, not ended'
 });
 
 describe('one process of PostgreSQL that is frozen', () => {
-  async function withFrozen(kind: 'cancel' | 'ping', work: () => Promise<void>): Promise<void> {
+  const STATEMENTS = { cancel: '%update orders%', ping: '%transaction_read_only%', search: '%complete = $%' };
+
+  async function withFrozen(kind: keyof typeof STATEMENTS, work: () => Promise<void>): Promise<void> {
     const client = new pg.Client(postgres.url);
     await client.connect();
     const { rows } = await client.query<{ pid: number }>(
       `select pid from pg_stat_activity where application_name = 'petstore' and state = 'idle' and query like $1 limit 1`,
-      [kind === 'cancel' ? '%update orders%' : '%transaction_read_only%'],
+      [STATEMENTS[kind]],
     );
     await client.end();
     const pid = rows[0]?.pid;
@@ -145,6 +147,21 @@ describe('one process of PostgreSQL that is frozen', () => {
       expect(performance.now() - begin).toBeLessThan(IN_TIME_MS + 4_000);
       expect(statuses.filter((status) => status !== 204 && status !== 503)).toEqual([]);
       expect(statuses.filter((status) => status === 503).length).toBeLessThan(statuses.length / 4);
+    });
+  });
+
+  test('keeps the search that meets it from waiting for longer than a search may take', async () => {
+    for (let i = 0; i < 4; i++) await REQUESTS.search();
+    await withFrozen('search', async () => {
+      const searches = await Promise.all(
+        Array.from({ length: 2 }, async () => {
+          const begin = performance.now();
+          const { status } = await REQUESTS.search();
+          return { status, waitedMs: performance.now() - begin };
+        }),
+      );
+      expect(searches.map(({ status }) => status).sort()).toEqual([200, 503]);
+      expect(Math.max(...searches.map(({ waitedMs }) => waitedMs))).toBeLessThan(4_800);
     });
   });
 

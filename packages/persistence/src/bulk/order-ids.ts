@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { STATEMENT_TIMEOUT_MS } from '../connection-config.ts';
 import type { IdReservation } from './import-target.ts';
 
 /** The generator behind `orders.id`. */
@@ -63,6 +62,9 @@ const WRITERS = `
 
 const POLL_MS = 5;
 
+/** Longer than the server works on one of their statements, of any release. */
+const WRITERS_PATIENCE_MS = 5_000;
+
 /**
  * Keeps ids that are drawn apart from those that an import brings, by moving the generator before they are inserted. So
  * an order placed meanwhile neither waits for the import nor takes an id that it has yet to bring.
@@ -111,7 +113,7 @@ export class OrderIdReservation implements IdReservation {
   /** A statement that drew its id before the generator was moved may not have inserted it yet. */
   async #waitForDrawnIds(): Promise<void> {
     let writers = await this.#findWriters();
-    for (let waitedMs = 0; writers.length > 0 && waitedMs < STATEMENT_TIMEOUT_MS; waitedMs += POLL_MS) {
+    for (let waitedMs = 0; writers.length > 0 && waitedMs < WRITERS_PATIENCE_MS; waitedMs += POLL_MS) {
       await sleep(POLL_MS);
       const now = new Set(await this.#findWriters());
       writers = writers.filter((writer) => now.has(writer));

@@ -156,14 +156,18 @@ export const behindId = (id: string): string => `id > '${id}'::bigint`;
  * Reads a batch by COPY, in its text format.
  *
  * @param guard holds the server to having replayed enough
+ * @param patienceMs how long the caller waits, where that is not as long as the sender's callers do
  */
 export const copyOrders = <Batch>(
   sender: QuerySender,
   request: BatchRequest<Batch>,
   guard?: PositionGuard,
+  patienceMs?: number,
 ): Promise<OrderBatch<Batch>> =>
   new Promise((resolve, reject) => {
-    sender.send(new OrderCopy(request, guard, resolve, reject));
+    const query = new OrderCopy(request, guard, resolve, reject);
+    query.patienceMs = patienceMs;
+    sender.send(query);
   });
 
 const copyStatement = ({ format, where, limit }: BatchRequest<unknown>): string =>

@@ -1,9 +1,16 @@
 import type { Order, OrderFilter, OrderPage, OrderPageRequest } from '@petstore/domain';
 import pg from 'pg';
+import { SEARCH_TIMEOUT_MS } from '../connection-config.ts';
 import { ORDER_OBJECTS } from './copy-orders.ts';
 import { ORDER_COLUMNS, type OrderRow, orderOfRow } from './order-rows.ts';
 import type { ConnectionPools } from './pipelined-connections.ts';
-import { type PreparedStatement, prepareStatement, runStatement, type StatementValue } from './pipelined-query.ts';
+import {
+  type PreparedStatement,
+  prepareStatement,
+  type QuerySender,
+  runStatement,
+  type StatementValue,
+} from './pipelined-query.ts';
 import type { Replica } from './replica.ts';
 
 /** What a page may depend on, each as a condition and its value; `matchesFilter` in SQL. */
@@ -67,12 +74,14 @@ async function readOrders(
   count: number,
 ): Promise<readonly Order[]> {
   const conditions = conditionsOf(request);
-  const isScan = needsScan(request.filter);
-  if (isScan && replica !== undefined) {
-    const where = conditions.map(([, condition, value]) => condition(pg.escapeLiteral(value))).join(' and ');
-    const batch = await replica.search({ format: ORDER_OBJECTS, where, limit: count });
-    if (batch !== undefined) return batch.content ?? [];
-  }
-  const values: StatementValue[] = [String(count), ...conditions.map(([, , value]) => value)];
-  return (await runStatement(isScan ? scans : batches, statementFor(conditions), values)).map(orderOfRow);
+  const read = async (sender: QuerySender, patienceMs?: number) => {
+    const values: StatementValue[] = [String(count), ...conditions.map(([, , value]) => value)];
+    return (await runStatement(sender, statementFor(conditions), values, patienceMs)).map(orderOfRow);
+  };
+  if (!needsScan(request.filter)) return read(batches);
+  if (replica === undefined) return read(scans);
+  const deadlineMs = performance.now() + SEARCH_TIMEOUT_MS;
+  const where = conditions.map(([, condition, value]) => condition(pg.escapeLiteral(value))).join(' and ');
+  const batch = await replica.search({ format: ORDER_OBJECTS, where, limit: count }, deadlineMs);
+  return batch === undefined ? read(scans, deadlineMs - performance.now()) : (batch.content ?? []);
 }

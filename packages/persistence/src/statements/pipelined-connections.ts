@@ -30,6 +30,9 @@ const RECONNECT_DELAY_MS = 250;
  */
 const REPLACE_DELAY_MS = 3_000;
 
+/** How long a connection is kept that took the place of a silent one and is silent as well: more would only join them. */
+const SILENT_AGAIN_LIMIT_MS = 60_000;
+
 /** How long closing waits for queries in flight, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
@@ -45,6 +48,8 @@ class Slot {
   retryAtMs = 0;
   replaceAtMs = 0;
   client: pg.Client | undefined;
+  /** Whether the last connection was closed because of its silence, and none has responded since. */
+  wasSilent = false;
   /** In the order in which they were sent; those that wait for the connection included. */
   readonly #underWay = new Set<PipelinedQuery>();
   #givenUpCount = 0;
@@ -203,7 +208,8 @@ export class PipelinedConnections implements QuerySender {
     for (const slot of this.#slots) {
       const silentMs = slot.silentMs(this.#checkCount);
       if (silentMs >= QUIET_MS) slot.giveUp(TOO_LATE, this.#isLate);
-      if (silentMs >= this.#silenceLimitMs && slot.client !== undefined) {
+      if (silentMs >= (slot.wasSilent ? SILENT_AGAIN_LIMIT_MS : this.#silenceLimitMs) && slot.client !== undefined) {
+        slot.wasSilent = true;
         slot.replaceAtMs = performance.now() + REPLACE_DELAY_MS;
         slot.destroy();
       }
@@ -219,13 +225,11 @@ export class PipelinedConnections implements QuerySender {
   #onComplete(slot: Slot, query: PipelinedQuery, error?: Error): void {
     slot.remove(query, this.#checkCount);
     this.#durations?.observe((performance.now() - query.sentAtMs) / 1_000);
-    if (error === undefined) {
-      this.#heardAtCheck = this.#checkCount;
-    } else if (error instanceof pg.DatabaseError) {
-      this.#heardAtCheck = this.#checkCount;
-      // A migration, for instance, has changed what the connection's statements were prepared for.
-      if (STALE_STATEMENT_STATES.has(error.code ?? '')) slot.destroy();
-    }
+    if (error !== undefined && !(error instanceof pg.DatabaseError)) return;
+    this.#heardAtCheck = this.#checkCount;
+    slot.wasSilent = false;
+    // A migration, for instance, has changed what the connection's statements were prepared for.
+    if (error !== undefined && STALE_STATEMENT_STATES.has(error.code ?? '')) slot.destroy();
   }
 
   /** The least loaded, by turns where several are. Those that are silent come last. */

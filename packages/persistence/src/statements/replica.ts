@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isTimedOut } from '../storage-error.ts';
+import { isTimedOut, storageUnavailable } from '../storage-error.ts';
 import { coalescePerTick } from './coalesce-per-tick.ts';
 import { type BatchRequest, copyOrders, type OrderBatch } from './copy-orders.ts';
 import type { PipelinedConnections } from './pipelined-connections.ts';
@@ -54,6 +54,8 @@ const PROBE_TIMEOUT_MS = 750;
 const PATIENCE_MS = 1_000;
 /** Between two attempts at a replica that did not hold enough. */
 const RETRY_MS = 25;
+
+const TOO_LATE = storageUnavailable('the replica did not respond in time');
 
 const FIRST_STATE: ReplicaState = { readFrom: 'primary', problem: 'it has not been probed yet' };
 
@@ -123,13 +125,16 @@ export class Replica {
   /**
    * Searches through all orders. A search is worth a wait, because it keeps a processor of the primary busy.
    *
+   * @param deadlineMs when its caller waits no longer, by `performance.now()`
    * @returns `undefined` where the primary has to be read
+   * @throws StorageUnavailableError
    */
-  async search<Batch>(request: BatchRequest<Batch>): Promise<OrderBatch<Batch> | undefined> {
+  async search<Batch>(request: BatchRequest<Batch>, deadlineMs: number): Promise<OrderBatch<Batch> | undefined> {
     const position = await this.position();
     const patienceEnd = performance.now() + PATIENCE_MS;
     while (position !== undefined && this.#state.readFrom === 'replica') {
-      const batch = await this.#read(this.#options.pools.scans, request, position);
+      const batch = await this.#read(this.#options.pools.scans, request, position, deadlineMs - performance.now());
+      if (batch === undefined && performance.now() >= deadlineMs) throw TOO_LATE;
       if (batch !== 'not replayed') return this.#counted(batch);
       if (performance.now() + RETRY_MS >= patienceEnd) break;
       await sleep(RETRY_MS);
@@ -149,13 +154,14 @@ export class Replica {
     pool: QuerySender,
     request: BatchRequest<Batch>,
     position: LogPosition,
+    patienceMs?: number,
   ): Promise<OrderBatch<Batch> | 'not replayed' | undefined> {
     if (this.#state.readFrom === 'primary') return Promise.resolve(undefined);
     const { promise, resolve, reject } = Promise.withResolvers<OrderBatch<Batch> | 'not replayed' | undefined>();
     const giveUp = () => resolve(undefined);
     const slow = setTimeout(() => this.#probeSoon(), SLOW_READ_MS).unref();
     this.#reads.add(giveUp);
-    copyOrders(pool, request, new PositionGuard(position))
+    copyOrders(pool, request, new PositionGuard(position), patienceMs)
       .then(resolve, (error: Error) => {
         if (isNotReplayed(error)) this.#retryAt = performance.now() + RETRY_MS;
         // A promoted replica has "not replayed" either; the next probe finds out.
