@@ -7,7 +7,7 @@ import { PassThrough, Writable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { hashApiKeyText } from '@petstore/domain';
-import { createTestDatabase } from '@petstore/testing';
+import { createTestDatabase, PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { checkSeal, seal, unseal } from '../src/backup/sealed-file.ts';
@@ -323,7 +323,6 @@ test('a restore whose result cannot be printed says that it is done', async () =
 });
 
 describe('a signal', () => {
-  const WAIT = { timeout: 20_000, interval: 20 };
   const OF_THIS_DATABASE = 'database = (select oid from pg_database where datname = current_database())';
 
   test.each(['SIGINT', 'SIGTERM'] as const)(
@@ -336,12 +335,12 @@ describe('a signal', () => {
       await blocker.query('begin; lock table order_events in access exclusive mode');
       const child = spawnPetstore(['backup', path], { environment: source.environment });
       const [messages, closed] = [buffer(child.stderr), once(child, 'close')];
-      await vi.waitFor(() => expect(partialFiles()).toHaveLength(1), WAIT);
+      await vi.waitFor(() => expect(partialFiles()).toHaveLength(1), PATIENTLY);
       await vi.waitFor(async () => {
         expect(
           (await blocker.query(`select from pg_locks where not granted and ${OF_THIS_DATABASE}`)).rows,
         ).toHaveLength(1);
-      }, WAIT);
+      }, PATIENTLY);
       child.kill(signal);
       expect(await closed).toEqual([signal === 'SIGINT' ? 130 : 143, null]);
       await blocker.end();
@@ -357,13 +356,13 @@ describe('a signal', () => {
     const [messages, closed] = [buffer(child.stderr), once(child, 'close')];
     child.stdin.write(whole.subarray(0, -1)); // all rows, and not the end
     const running = `select from pg_locks where mode = 'ShareRowExclusiveLock' and granted and ${OF_THIS_DATABASE}`;
-    await vi.waitFor(async () => expect(await query(target.url, running)).not.toEqual([]), WAIT);
+    await vi.waitFor(async () => expect(await query(target.url, running)).not.toEqual([]), PATIENTLY);
     child.kill(signal);
     const [code, endedBy] = await closed;
     const codes = { SIGINT: [130, null], SIGTERM: [143, null], SIGKILL: [null, 'SIGKILL'] };
     expect([code, endedBy]).toEqual(codes[signal]);
     expect((await messages).toString()).toBe(signal === 'SIGKILL' ? '' : 'Interrupted. Nothing was restored.\n');
-    await vi.waitFor(async () => expect(await query(target.url, running)).toEqual([]), WAIT);
+    await vi.waitFor(async () => expect(await query(target.url, running)).toEqual([]), PATIENTLY);
     await expectNothingRestored();
     expect(await target.json(['restore', '-'], { stdin: whole })).toEqual(COUNTS);
   });

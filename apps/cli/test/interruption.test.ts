@@ -4,6 +4,7 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type CallResult, MAIN, spawnPetstore, useTestCommandLine } from './support.ts';
@@ -16,8 +17,6 @@ beforeAll(async () => {
 });
 afterAll(() => client.end());
 beforeEach(() => commandLine.clear());
-
-const PATIENTLY = { timeout: 20_000, interval: 20 };
 const pathOf = (name: string) => join(commandLine.folder, name);
 const countOrders = async () => ((await commandLine.json(['orders', 'list'])) as unknown[]).length; // it prints an array
 

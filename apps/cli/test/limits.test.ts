@@ -7,7 +7,7 @@ import {
   type RateLimiter,
 } from '@petstore/rate-limit';
 import { readStorageSettings } from '@petstore/runtime';
-import { createTestRedis, type TestRedis } from '@petstore/testing';
+import { createTestRedis, PATIENTLY, type TestRedis } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectKey, useTestCommandLine } from './support.ts';
 
@@ -20,10 +20,6 @@ beforeAll(async () => {
   environment = { REDIS_URL: redis.url };
 });
 afterAll(() => redis[Symbol.asyncDispose]());
-
-/** For what is only a matter of time. */
-const PATIENTLY = { timeout: 20_000 };
-
 const createFreeKey = async (): Promise<ApiKeyId> =>
   expectKey(await commandLine.json(['keys', 'create', '--plan', 'free'])).id;
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { API_KEY_CHANGED_CHANNEL, type ApiKeyId } from '@petstore/domain';
 import { connectRedis } from '@petstore/rate-limit';
 import type { RedisTarget } from '@petstore/runtime';
-import { startRedisServer } from '@petstore/testing';
+import { PATIENTLY, startRedisServer } from '@petstore/testing';
 import { expect, test, vi } from 'vitest';
 import { openAnnouncements } from '../src/operations/announcements.ts';
 
@@ -24,21 +24,23 @@ test('processes hear each other and what the command line says, and again when R
   await vi.waitFor(() => {
     announce();
     expect(other.onEvents).toHaveBeenCalled();
-  });
+  }, PATIENTLY);
   expect(own.onEvents).toHaveBeenCalled();
   const redis = connectRedis(target);
   resources.defer(() => redis.disconnect());
   await once(redis, 'ready');
   await redis.publish(API_KEY_CHANGED_CHANNEL, 'abcd1234');
-  await vi.waitFor(() =>
-    expect([own, other].map(({ onKeyChanged }) => onKeyChanged.mock.calls)).toEqual([[['abcd1234']], [['abcd1234']]]),
+  await vi.waitFor(
+    () =>
+      expect([own, other].map(({ onKeyChanged }) => onKeyChanged.mock.calls)).toEqual([[['abcd1234']], [['abcd1234']]]),
+    PATIENTLY,
   );
   await redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
   other.onEvents.mockClear();
   await vi.waitFor(() => {
     announce();
     expect(other.onEvents).toHaveBeenCalled();
-  });
+  }, PATIENTLY);
 });
 
 test('a user of Redis who may not use the channel of events still hears of keys', async () => {
@@ -63,7 +65,7 @@ test('a user of Redis who may not use the channel of events still hears of keys'
   await vi.waitFor(async () => {
     await administrator.publish(API_KEY_CHANGED_CHANNEL, 'abcd1234');
     expect(own.onKeyChanged).toHaveBeenCalledWith('abcd1234');
-  });
+  }, PATIENTLY);
   announce();
   expect(own.onEvents).toHaveBeenCalledOnce();
 });

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { PATIENTLY } from '@petstore/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, expectTypeOf, test, vi } from 'vitest';
 import {
   createPetstoreClient,
@@ -10,9 +11,6 @@ import {
 } from '../src/index.ts';
 import { scaledClock } from './support/scaled-clock.ts';
 import { type Fault, startTestService, type TestService } from './support/test-service.ts';
-
-/** A busy machine takes its time. */
-const PATIENTLY = { timeout: 20_000 };
 
 let service: TestService;
 beforeAll(async () => {

@@ -13,7 +13,7 @@ import {
   SERVICE_ORIGIN,
   StorageUnavailableError,
 } from '@petstore/domain';
-import { createTestDatabase, type PrivateServer, startPostgresServer } from '@petstore/testing';
+import { createTestDatabase, PATIENTLY, type PrivateServer, startPostgresServer } from '@petstore/testing';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { BackupHeader } from '../src/backup/backup-header.ts';
 import { LEFT_OUT, SAVED_TABLE_NAMES, SAVED_TABLES, type TABLES_TO_BE_EMPTY } from '../src/backup/saved-tables.ts';
@@ -212,7 +212,7 @@ describe('a backup', () => {
     }
     const held =
       'select from pg_stat_activity where backend_xmin is not null and pid <> pg_backend_pid() and datname = current_database()';
-    await vi.waitFor(async () => expect((await source.query(held)).rows).toEqual([]));
+    await vi.waitFor(async () => expect((await source.query(held)).rows).toEqual([]), PATIENTLY);
   });
 });
 
@@ -325,7 +325,6 @@ describe('what is restored', () => {
 });
 
 describe('nothing is restored', () => {
-  const WAIT = { timeout: 20_000, interval: 20 };
   const expectRefusal = async (restoring: Promise<unknown>, reason: string | RegExp) => {
     await expect(restoring).rejects.toThrow(BackupError);
     await expect(restoring).rejects.toThrow(reason);
@@ -462,7 +461,7 @@ describe('nothing is restored', () => {
     }
     const restoring = restore(slow());
     const waiting = `select from pg_locks where relation = 'orders'::regclass and mode = 'ShareRowExclusiveLock' and granted`;
-    await vi.waitFor(async () => expect((await target.query(waiting)).rows).toHaveLength(1), WAIT);
+    await vi.waitFor(async () => expect((await target.query(waiting)).rows).toHaveLength(1), PATIENTLY);
     expect((await collect(target.persistence.orders.listOrders())).flat()).toEqual([]);
     const second = expectRefusal(restore(text), 'the database has rows already, in orders');
     const placing = target.persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN);
@@ -470,7 +469,7 @@ describe('nothing is restored', () => {
       expect(
         (await target.query(`select from pg_locks where not granted and relation = 'orders'::regclass`)).rows,
       ).toHaveLength(2);
-    }, WAIT);
+    }, PATIENTLY);
     open();
     await restoring;
     expect((await placing).id).toBeGreaterThan(2n);

@@ -1,5 +1,6 @@
 import { type Order, type OrderId, SERVICE_ORIGIN, StorageUnavailableError } from '@petstore/domain';
 import {
+  PATIENTLY,
   type PostgresStandby,
   type PrivatePostgres,
   REPLICATION_PARAMETERS,
@@ -9,9 +10,6 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
 import { collect, NOW, newOrder, runSql, UNKNOWN_KEY_ID } from './support.ts';
-
-/** Long enough for a busy machine. */
-const PATIENTLY = { timeout: 25_000, interval: 20 };
 
 /** What is promised from a promotion on; a fifth of a second is usual. */
 const RECOVERY = { timeout: 5_000, interval: 20 };

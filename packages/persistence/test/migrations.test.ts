@@ -7,7 +7,7 @@ import {
   orderId,
   SERVICE_ORIGIN,
 } from '@petstore/domain';
-import { createTestDatabase } from '@petstore/testing';
+import { createTestDatabase, PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { DatabaseServers } from '../src/connections/database-servers.ts';
@@ -231,7 +231,7 @@ describe('while others use the database', () => {
     await stranger.query('begin');
     await stranger.query('update orders set quantity = 2 where id = 1');
     const migration = migrateTo(store.url, '0003-temporary-plans');
-    await vi.waitFor(async () => expect(await waitingStatements()).toContain('create index concurrently'), WAIT);
+    await vi.waitFor(async () => expect(await waitingStatements()).toContain('create index concurrently'), PATIENTLY);
     expect(await cancel(2n)).toMatchObject({ applied: true });
     expect(await cancel(3n)).toMatchObject({ applied: true });
     expect(await waitingStatements()).toContain('create index concurrently');
@@ -276,7 +276,6 @@ test('an index that was not finished is built anew', async () => {
 });
 
 /** Time for what takes milliseconds on a machine that does nothing else. */
-const WAIT = { timeout: 30_000, interval: 20 };
 
 async function query(url: string, text: string): Promise<void> {
   const client = new pg.Client(url);

@@ -10,7 +10,7 @@ import {
   StorageUnavailableError,
   UnknownPositionError,
 } from '@petstore/domain';
-import { startPostgresServer } from '@petstore/testing';
+import { PATIENTLY, startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
@@ -163,7 +163,7 @@ describe('followers', () => {
     await using open = await openClient();
     await using undone = await openClient();
     const all = take(store.persistence, BEGINNING, 4);
-    await vi.waitFor(() => expect(store.persistence.events.followerCount).toBe(1));
+    await vi.waitFor(() => expect(store.persistence.events.followerCount).toBe(1), PATIENTLY);
     await place();
     await open.query('begin');
     await open.query(EVENT, ['11']);
@@ -188,7 +188,7 @@ describe('followers', () => {
     const beginningBefore = take(store.persistence, BEGINNING, 2);
     await sleep(200);
     await open.query('commit');
-    await vi.waitFor(() => expect(store.persistence.events.followerCount).toBe(2));
+    await vi.waitFor(() => expect(store.persistence.events.followerCount).toBe(2), PATIENTLY);
     await sleep(200);
     await place();
     expect((await beginning).map(({ id }) => id)).toContain(1n);
@@ -220,7 +220,7 @@ describe('followers', () => {
     await open.query('begin');
     await open.query(EVENT, ['12']);
     await place();
-    await vi.waitFor(() => expect(events.heldUpMs).toBeGreaterThan(200));
+    await vi.waitFor(() => expect(events.heldUpMs).toBeGreaterThan(200), PATIENTLY);
     await open.query('commit');
     const seen: bigint[] = [];
     for await (const batch of batches) {
@@ -307,7 +307,10 @@ describe('events that were kept for long enough', () => {
     const stop = new AbortController();
     const batches = await store.persistence.events.followEvents('now', stop.signal);
     await store.persistence.orders.generateOrders({ count: 6_000, seed: 1, now: NOW });
-    await vi.waitFor(async () => expect(await take(store.persistence, BEGINNING, 6_000)).toHaveLength(6_000));
+    await vi.waitFor(
+      async () => expect(await take(store.persistence, BEGINNING, 6_000)).toHaveLength(6_000),
+      PATIENTLY,
+    );
     await sleep(300);
     expect(await deleteExpired(AT)).toBe(6_000);
     const reading = async () => {

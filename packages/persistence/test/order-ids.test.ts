@@ -1,4 +1,5 @@
 import { INT64_MAX, INT64_MIN, type Order, petId, SERVICE_ORIGIN } from '@petstore/domain';
+import { PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { openPersistence } from '../src/index.ts';
@@ -205,7 +206,7 @@ describe('while an import is open', () => {
     await store.query('lock table orders in row exclusive mode'); // as an insert does before it draws
     expect((await store.query(`select nextval('orders_id_seq')`)).rows).toEqual([['1']]);
     const outcome = other.orders.importOrders(numbered([pendingOrder(3n), pendingOrder(1n)]), { skipBad: true });
-    await vi.waitFor(async () => expect(await place()).not.toEqual([['1']]));
+    await vi.waitFor(async () => expect(await place()).not.toEqual([['1']]), PATIENTLY);
     await store.query(`insert into orders (id, pet_id, quantity, status, complete, placed_at)
       values (1, 1, 1, 'pending', false, now())`);
     await store.query('commit');

@@ -1,4 +1,4 @@
-import { createTestRedis } from '@petstore/testing';
+import { createTestRedis, PATIENTLY } from '@petstore/testing';
 import { describe, expect, test, vi } from 'vitest';
 import { checkState } from '../src/algorithm/subject-state.ts';
 import { DecisionMemory } from '../src/fallback/decision-memory.ts';
@@ -153,7 +153,7 @@ describe('a status from memory', () => {
     await vi.waitFor(async () => {
       await limiter.check(newKey(60, 1_000), 1);
       expect(limiter.isDegraded).toBe(true);
-    });
+    }, PATIENTLY);
     await limiter.check(key, 5);
     expect(limiter.recall(key)).toMatchObject({ outcome: 'recalled', minute: { remaining: 55 } });
     for (let i = 0; i < 61; i++) await limiter.check(address, 1);

@@ -135,7 +135,7 @@ describe('the private Redis below a data folder', () => {
     expect(await command(redis, 'SAVE')).toBe('+OK');
     await first.killWithGuards();
     process.kill(redisPid, 'SIGKILL');
-    await vi.waitUntil(() => !isAlive(redisPid));
+    await vi.waitUntil(() => !isAlive(redisPid), { timeout: 25_000 });
     expect(lstatSync(redis?.path ?? '').isSocket()).toBe(true);
     await using other = spawnSleep();
     writeFileSync(join(folder, 'redis', 'redis.pid'), `${other.pid}\n`);

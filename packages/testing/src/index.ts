@@ -1,7 +1,9 @@
-// What tests are made with. To wait for something use vitest's own `expect.poll`, `vi.waitFor` or `vi.waitUntil`.
+// What tests are made with. To wait for something use vitest's own `expect.poll`, or `vi.waitFor` and `vi.waitUntil` with
+// `PATIENTLY`.
 
 export { type ManualClock, manualClock } from './manual-clock.ts';
 export { readMemoryInUse } from './memory-in-use.ts';
+export { PATIENTLY } from './patiently.ts';
 export { type PgBouncerOptions, startPgBouncer } from './pgbouncer.ts';
 export {
   type PostgresStandby,

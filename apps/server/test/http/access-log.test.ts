@@ -1,3 +1,4 @@
+import { PATIENTLY } from '@petstore/testing';
 import { expect, test, vi } from 'vitest';
 import { placeOrder } from './support/orders.ts';
 import { sendOne } from './support/raw-http.ts';
@@ -9,7 +10,10 @@ const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
 
 /** The line of a request by its id. */
 const lineOf = (requestId: string) =>
-  vi.waitUntil(() => app.logLines.find((line) => line.msg === 'request completed' && line['requestId'] === requestId));
+  vi.waitUntil(
+    () => app.logLines.find((line) => line.msg === 'request completed' && line['requestId'] === requestId),
+    PATIENTLY,
+  );
 
 test('a line says who asked for what, from where, as a part of which trace, and what came of it', async () => {
   const { id } = await placeOrder(app.persistence);

@@ -3,6 +3,7 @@ import { get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPetstoreClient } from '@petstore/client';
 import { openPersistence } from '@petstore/persistence';
+import { PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';
 import { createKey, planOf } from '../support/keys.ts';
@@ -109,7 +110,7 @@ describe('orders.events', () => {
     expect(await jsonl.text()).toContain('"error"');
     const head = await shared.fetch('/trpc/orders.events', { method: 'HEAD', key: shared.internalKey });
     expect([head.status, head.headers.get('content-type')]).toEqual([200, 'text/event-stream']);
-    await vi.waitFor(() => expect(shared.persistence.events.followerCount).toBe(0));
+    await vi.waitFor(() => expect(shared.persistence.events.followerCount).toBe(0), PATIENTLY);
   });
 });
 
@@ -126,7 +127,7 @@ describe('a subscription', () => {
     await vi.waitFor(async () => {
       await using again = await subscribe(shared, undefined, { key });
       expect(again.status).toBe(200);
-    });
+    }, PATIENTLY);
     for (const each of open.slice(1)) await each[Symbol.asyncDispose]();
   });
 
@@ -159,7 +160,7 @@ describe('a subscription', () => {
   test('ends without a word when the server ends, so that its client goes on elsewhere', async () => {
     const app = await startTestApp();
     const following = await subscribe(app);
-    await vi.waitFor(() => expect(app.persistence.events.followerCount).toBe(1));
+    await vi.waitFor(() => expect(app.persistence.events.followerCount).toBe(1), PATIENTLY);
     const begin = performance.now();
     const closed = app.app.close();
     expect(await following.rest()).toEqual([]);
@@ -191,9 +192,9 @@ describe('a subscription', () => {
   test('whose client is gone is left', async () => {
     await using app = await startTestApp();
     const following = await subscribe(app);
-    await vi.waitFor(() => expect(app.persistence.events.followerCount).toBe(1));
+    await vi.waitFor(() => expect(app.persistence.events.followerCount).toBe(1), PATIENTLY);
     await following[Symbol.asyncDispose]();
-    await vi.waitFor(() => expect(app.persistence.events.followerCount).toBe(0));
+    await vi.waitFor(() => expect(app.persistence.events.followerCount).toBe(0), PATIENTLY);
   });
 
   test('that has not begun when its client leaves, or the server ends, is no failure', async () => {
@@ -211,7 +212,7 @@ describe('a subscription', () => {
       return request;
     };
     (await follow()).destroy();
-    await vi.waitFor(() => expect(app.logLines.map(({ msg }) => msg)).toContain('request completed'));
+    await vi.waitFor(() => expect(app.logLines.map(({ msg }) => msg)).toContain('request completed'), PATIENTLY);
     await follow();
     await app.app.close();
     expect(app.logLines.map(({ msg }) => msg)).not.toContain('request failed');

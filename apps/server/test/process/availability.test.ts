@@ -1,4 +1,4 @@
-import { startPostgresServer, startRedisServer } from '@petstore/testing';
+import { PATIENTLY, startPostgresServer, startRedisServer } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { KEYS } from '../support/keys.ts';
@@ -8,10 +8,6 @@ import { startServer } from './support/start-server.ts';
 
 const list = (url: string, key: string, init?: RequestInit) =>
   fetch(`${url}/v1/store/orders`, { ...init, headers: { authorization: `Bearer ${key}` } });
-
-/** For events that take some time. */
-const PATIENTLY = { timeout: 25_000 };
-
 /**
  * Polls a condition, though not so often that a key on the free plan would exceed its limit.
  *

@@ -1,5 +1,5 @@
 import { createPetstoreClient, EventsExpiredError } from '@petstore/client';
-import { startRedisServer } from '@petstore/testing';
+import { PATIENTLY, startRedisServer } from '@petstore/testing';
 import { afterAll, expect, test, vi } from 'vitest';
 import { KEYS } from '../support/keys.ts';
 import { createServerDatabase } from '../support/template-database.ts';
@@ -46,5 +46,5 @@ test('a server delivers events of another one, counts them, and deletes them aft
     { timeout: 20_000, interval: 200 },
   );
   await events.return();
-  await vi.waitFor(async () => expect(await followers()).toBe(0));
+  await vi.waitFor(async () => expect(await followers()).toBe(0), PATIENTLY);
 });

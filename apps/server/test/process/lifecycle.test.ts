@@ -1,10 +1,9 @@
+import { PATIENTLY } from '@petstore/testing';
 import { describe, expect, test, vi } from 'vitest';
 import { listOrderIds } from './support/list-orders.ts';
 import { isRunning, readDemoKeys, SpawnedServer, useDataFolder } from './support/spawned-server.ts';
 import { useStartedDataFolder } from './support/started-once.ts';
 
-/** For events that take some time. */
-const PATIENTLY = { timeout: 25_000 };
 /** After this time a server that has not ended exits. */
 const SHUTDOWN_DEADLINE_MS = 9_000;
 

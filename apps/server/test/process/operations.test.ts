@@ -1,3 +1,4 @@
+import { PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { KEYS } from '../support/keys.ts';
@@ -6,10 +7,6 @@ import { type StartedServer, startServer } from './support/start-server.ts';
 
 const list = (url: string, key: string, init?: RequestInit) =>
   fetch(`${url}/v1/store/orders`, { ...init, headers: { authorization: `Bearer ${key}` } });
-
-/** For events that take some time. */
-const PATIENTLY = { timeout: 25_000 };
-
 test('a stop is announced first; requests in progress are finished; then the port closes', async () => {
   await using started = await startServer();
   const { server, databaseUrl } = started;

@@ -1,12 +1,9 @@
 import { openPersistence } from '@petstore/persistence';
-import { REPLICATION_PARAMETERS, startPostgresServer, startPostgresStandby } from '@petstore/testing';
+import { PATIENTLY, REPLICATION_PARAMETERS, startPostgresServer, startPostgresStandby } from '@petstore/testing';
 import { expect, test, vi } from 'vitest';
 import { KEYS } from '../support/keys.ts';
 import { prepareServerDatabase } from '../support/template-database.ts';
 import { startServer } from './support/start-server.ts';
-
-/** For events that take some time. */
-const PATIENTLY = { timeout: 30_000 };
 
 test('long lists are read from a replica while it can be used; the log and the metrics say where', async () => {
   await using primary = await startPostgresServer(REPLICATION_PARAMETERS);

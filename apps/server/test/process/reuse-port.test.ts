@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import { openPersistence } from '@petstore/persistence';
 import { claimDataFolder, prepareDataFolder, RuntimeError } from '@petstore/runtime';
-import { createTestRedis } from '@petstore/testing';
+import { createTestRedis, PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';
 import { explainListenError } from '../../src/operations/listen.ts';
@@ -13,8 +13,6 @@ import { createKey, KEYS } from '../support/keys.ts';
 import { createServerDatabase } from '../support/template-database.ts';
 import { isRunning, SpawnedServer, useDataFolder } from './support/spawned-server.ts';
 
-/** For events that take some time. */
-const PATIENTLY = { timeout: 25_000 };
 /** Where Redis takes longer, a server counts by itself, and the sum is no longer exact. */
 const REDIS_PATIENCE_MS = 100;
 

@@ -170,7 +170,7 @@ describe.each(BALANCERS)('through %s', (name) => {
     const isRefused = async () =>
       (await fetch(`${url()}/v1/store/orders`, { headers: bearer(limited), method: 'HEAD' })).status === 429;
     // The second one, unless the machine is so busy that a server gave up waiting for Redis, and counted by itself.
-    await vi.waitUntil(isRefused);
+    await vi.waitUntil(isRefused, { timeout: 25_000 });
     const refused = await fetch(`${url()}/v1/store/orders`, { headers: bearer(limited) });
     expect(await refused.json()).toMatchObject({ code: 'rate_limit_exceeded', status: 429 });
     expect(refused.headers.get('x-ratelimit-limit')).toBe('1');
