@@ -1,5 +1,8 @@
 import { definePackageTests } from '@petstore/testing/vitest-preset';
 import { mergeConfig } from 'vitest/config';
 
-// Side by side, because what each waits for is a time limit: PostgreSQL by every way that leads to it.
-export default mergeConfig(definePackageTests(), { test: { maxConcurrency: 40 } });
+// Most files wait for what a time limit ends: four at a time need no more than two cores, and within a file PostgreSQL is
+// tried by every way that leads to it side by side.
+export default mergeConfig(definePackageTests({ longest: ['failover', 'replica', 'availability'] }), {
+  test: { maxConcurrency: 40, maxWorkers: 4 },
+});

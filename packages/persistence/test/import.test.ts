@@ -35,7 +35,7 @@ describe('what is recorded in the log is the order that came in, once, and no ot
   const from = (first: bigint, count: number) => Array.from({ length: count }, (_, i) => first + BigInt(i));
 
   test.each([
-    ['ids that follow one another over batches', from(0n, 25_000)],
+    ['ids that follow one another over batches', from(0n, 45_000)],
     ['ids in any order', [7n, 5n, 6n, -1n, 0n, 1n, 9n, 8n]],
     ['ids at the ends of the range', [INT64_MAX, INT64_MIN, INT64_MIN + 1n, INT64_MAX - 1n]],
   ])('%s', async (_, ids) => {
@@ -91,13 +91,13 @@ describe('an id that is taken', () => {
   });
 
   test('within one file keeps its first line, near or far', async () => {
-    // 10,000 orders between: the two lines come in different batches.
-    const orders = [shippedOrder(1n), pendingOrder(1n), ...many(10, 10_000), pendingOrder(1n), pendingOrder(9n)];
+    // 20,000 orders between: the two lines come in different batches.
+    const orders = [shippedOrder(1n), pendingOrder(1n), ...many(10, 20_000), pendingOrder(1n), pendingOrder(9n)];
     expect(await importAll(orders, { skipBad: true })).toEqual({
-      insertedCount: 10_002,
+      insertedCount: 20_002,
       rejected: [
         { line: 2, reason: 'the id 1 is repeated from an earlier line' },
-        { line: 10_003, reason: 'the id 1 is repeated from an earlier line' },
+        { line: 20_003, reason: 'the id 1 is repeated from an earlier line' },
       ],
       rejectedCount: 2,
     });
@@ -116,7 +116,7 @@ describe('an id that is taken', () => {
   test('by another program in the moment of the import ends it, and leaves nothing of it', async () => {
     const goOn = Promise.withResolvers<void>();
     async function* source() {
-      yield* numbered(many(1, 10_000));
+      yield* numbered(many(1, 20_000));
       await goOn.promise;
       yield { line: 10_001, value: pendingOrder(70_000n) };
     }
@@ -159,10 +159,10 @@ test('unreadable records count against all or nothing', async () => {
 test('progress is reported batch by batch', async () => {
   const steps: number[] = [];
   await importAll(
-    Array.from({ length: 22_500 }, (_, i) => pendingOrder(BigInt(i))),
+    Array.from({ length: 42_500 }, (_, i) => pendingOrder(BigInt(i))),
     { onProgress: (count: number) => steps.push(count) },
   );
-  expect(steps).toEqual([10_000, 20_000, 22_500]);
+  expect(steps).toEqual([20_000, 40_000, 42_500]);
 });
 
 test('pets come in, are found, and are never overwritten', async () => {

@@ -2,10 +2,16 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { findMemoryFolder } from '@petstore/runtime/servers';
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
+import { BaseSequencer, type TestSequencerConstructor, type TestSpecification } from 'vitest/node';
 
 interface PackageTestOptions {
   /** Whether the tests use the real PostgreSQL and Redis of this package. @default true */
   readonly servers?: boolean;
+  /**
+   * Files of `test` that take longest, without `.test.ts`: they begin first, so that none runs alone at the end. Vitest
+   * goes by their size where it has not run them before, and a test that waits is short.
+   */
+  readonly longest?: readonly string[];
   /**
    * The script that runs them. `test:abuse` are files `test/abuse/*.abuse.ts`, one after the other: they measure what
    * heavy use does to a server. `test:faults` are files `test/faults/*.faults.ts`: what callers see while parts of the
@@ -43,7 +49,8 @@ const memoryFolder = findMemoryFolder();
 if (memoryFolder !== undefined) process.env['TMPDIR'] ??= memoryFolder;
 
 /** The vitest configuration of every package: real servers, a report that the root's test command reads, no retries. */
-export function definePackageTests({ servers = true, task = 'test' }: PackageTestOptions = {}): ViteUserConfig {
+export function definePackageTests(options: PackageTestOptions = {}): ViteUserConfig {
+  const { servers = true, task = 'test', longest = [] } = options;
   const { include, reports, timeoutMs, fileParallelism } = TASKS[task];
   return defineConfig({
     test: {
@@ -53,6 +60,7 @@ export function definePackageTests({ servers = true, task = 'test' }: PackageTes
       maxWorkers: Math.max(2, availableParallelism() - 1),
       // A process for each file would spend more time on loading than most files spend on their tests.
       isolate: false,
+      sequence: { sequencer: longestFirst(longest) },
       globalSetup: servers ? [fileURLToPath(new URL('./global-setup.ts', import.meta.url))] : [],
       reporters: ['default', ['json', { outputFile: reports }]],
       // To notice a test that hangs, and nothing else: on a busy machine a start of servers takes many times as long.
@@ -69,3 +77,12 @@ export function definePackageTests({ servers = true, task = 'test' }: PackageTes
     },
   });
 }
+
+const longestFirst = (names: readonly string[]): TestSequencerConstructor =>
+  class extends BaseSequencer {
+    override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+      const sorted = await super.sort(files);
+      const isLong = ({ moduleId }: TestSpecification) => names.some((name) => moduleId.endsWith(`/${name}.test.ts`));
+      return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+    }
+  };

@@ -16,6 +16,50 @@ export interface Row {
   readonly text: string;
 }
 
+/** Those rows of a batch that can be inserted, and the others. */
+interface Selection {
+  /** As COPY reads them. */
+  readonly text: string;
+  readonly ids: readonly bigint[];
+  /** The same as `ids`. */
+  readonly brought: ReadonlySet<string>;
+  readonly rejected: readonly Row[];
+}
+
+/** Rows, ready to be inserted where none of their ids is taken. */
+export interface Batch extends Selection {
+  /** One or more. */
+  readonly rows: readonly Row[];
+  readonly least: bigint;
+  readonly largest: bigint;
+}
+
+/** Does what can be done for a batch while PostgreSQL still works on the one before. */
+export function prepareBatch(rows: readonly Row[]): Batch {
+  let [least, largest] = [rows[0]?.id ?? 0n, rows[0]?.id ?? 0n];
+  for (const { id } of rows) {
+    if (id < least) least = id;
+    else if (id > largest) largest = id;
+  }
+  return { ...selectRows(rows, new Set()), rows, least, largest };
+}
+
+function selectRows(rows: readonly Row[], taken: ReadonlySet<string>): Selection {
+  const brought = new Set<string>();
+  const rejected: Row[] = [];
+  const ids: bigint[] = [];
+  let text = '';
+  for (const row of rows) {
+    if (taken.has(row.idText) || brought.has(row.idText)) rejected.push(row);
+    else {
+      brought.add(row.idText);
+      ids.push(row.id);
+      text += row.text;
+    }
+  }
+  return { text, ids, brought, rejected };
+}
+
 /** Another program has brought an id between the check and the insert. The message is one line for the user. */
 export class ImportConflictError extends Error {
   override readonly name = 'ImportConflictError';
@@ -64,21 +108,10 @@ export class BatchInserter implements AsyncDisposable {
   }
 
   /** @throws ImportConflictError */
-  async insert(batch: readonly Row[]): Promise<void> {
-    await this.#reservation.include(batch.map(({ id }) => id));
+  async insert(batch: Batch): Promise<void> {
+    await this.#reservation.include(batch.ids);
     const taken = await this.#findTaken(batch);
-    const brought = new Set<string>();
-    const rejected: Row[] = [];
-    const ids: bigint[] = [];
-    let text = '';
-    for (const row of batch) {
-      if (taken.has(row.idText) || brought.has(row.idText)) rejected.push(row);
-      else {
-        brought.add(row.idText);
-        ids.push(row.id);
-        text += row.text;
-      }
-    }
+    const { text, ids, brought, rejected } = taken.size === 0 ? batch : selectRows(batch.rows, taken);
     await this.#copy(text);
     await this.#events?.add(ids);
     this.#insertedCount += ids.length;
@@ -89,23 +122,17 @@ export class BatchInserter implements AsyncDisposable {
     await this.#outside?.end().catch(() => {}); // it only read
   }
 
-  async #findTaken(batch: readonly Row[]): Promise<ReadonlySet<string>> {
-    let [least, largest] = [batch[0], batch[0]];
-    for (const row of batch) {
-      if (least === undefined || row.id < least.id) least = row;
-      if (largest === undefined || row.id > largest.id) largest = row;
-    }
-    if (least === undefined || largest === undefined) return new Set();
+  async #findTaken({ rows, least, largest }: Batch): Promise<ReadonlySet<string>> {
     // Most often few ids of the whole range are taken, or none: one step in the index. Looking for each takes longer, and
     // PostgreSQL may start parallel workers or read all rows for it. Of a wide range only whether any is taken is read.
-    const isNarrow = largest.id - least.id < BigInt(NARROW_FACTOR * batch.length);
-    const limit = isNarrow ? 2 * batch.length : 1;
+    const isNarrow = largest - least < BigInt(NARROW_FACTOR * rows.length);
+    const limit = isNarrow ? 2 * rows.length : 1;
     const inRange = await this.#selectIds(`where id between $1 and $2 order by id limit ${limit}`, [
-      least.idText,
-      largest.idText,
+      String(least),
+      String(largest),
     ]);
     if (inRange.size < limit) return inRange;
-    return this.#selectIds('where id = any($1::bigint[])', [arrayText(batch)]);
+    return this.#selectIds('where id = any($1::bigint[])', [arrayText(rows)]);
   }
 
   async #selectIds(where: string, values: readonly string[]): Promise<ReadonlySet<string>> {

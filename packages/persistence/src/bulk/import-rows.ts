@@ -1,7 +1,7 @@
 import type { ChangeOrigin } from '@petstore/domain';
 import type pg from 'pg';
 import type { DatabaseServers } from '../connections/database-servers.ts';
-import { BatchInserter, type Row } from './batch-inserter.ts';
+import { type Batch, BatchInserter, prepareBatch, type Row } from './batch-inserter.ts';
 import type { IdReservation, ImportTarget } from './import-target.ts';
 import type { RejectedRecord } from './rejected-record.ts';
 import { withTransaction } from './transaction.ts';
@@ -38,7 +38,7 @@ export interface ImportResult {
   readonly rejectedCount: number;
 }
 
-const BATCH = 10_000;
+const BATCH = 20_000;
 
 /**
  * Imports records in batches within one transaction, so that a failure on the way leaves nothing behind. The source is
@@ -82,16 +82,16 @@ export async function importRows<Value>(
 async function* batchesOf<Value>(
   { idOf, rowOf }: ImportTarget<Value>,
   source: ImportSource<Value>,
-): AsyncGenerator<readonly Row[]> {
+): AsyncGenerator<Batch> {
   let batch: Row[] = [];
   for await (const item of source) {
     for (const { line, value } of 'line' in item ? [item] : item) {
       const text = rowOf(value);
       batch.push({ id: idOf(value), idText: text.slice(0, text.indexOf('\t')), line, text });
       if (batch.length < BATCH) continue;
-      yield batch;
+      yield prepareBatch(batch);
       batch = [];
     }
   }
-  if (batch.length > 0) yield batch;
+  if (batch.length > 0) yield prepareBatch(batch);
 }

@@ -1,57 +1,7 @@
-import { readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
-import type { Page } from '@petstore/testing/chromium';
-import type Axe from 'axe-core';
 import { describe, expect, test } from 'vitest';
-import { GUIDE_PATHS } from '../support/pages.ts';
 import { PHONE, useSiteBrowser } from '../support/site-browser.ts';
 
-const { origin, visit } = await useSiteBrowser();
-const axe = await readFile(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
-
-/** What axe finds by its rules, and by the one for targets of 24 px. */
-async function violationsOf(page: Page, options: Axe.RunOptions = {}): Promise<unknown[]> {
-  return page.evaluate(async (given) => {
-    const { axe: checker } = globalThis as unknown as { axe: typeof Axe }; // its script has been loaded
-    const { violations } = await checker.run({ resultTypes: ['violations'], ...given });
-    return violations.map(({ id, nodes }) => [id, ...nodes.map(({ target }) => target.join(' '))]);
-  }, options);
-}
-
-const EVERY_RULE: Axe.RunOptions = { rules: { 'target-size': { enabled: true } } };
-/** The pages of error codes are of two forms: with a response, and of tRPC only. */
-const ERROR_FORMS = ['/docs/errors/order_already_shipped', '/docs/errors/insufficient_scope'];
-/** The rules that the colours of a page decide. */
-const COLOUR_RULES: Axe.RunOptions = { runOnly: ['color-contrast', 'link-in-text-block'] };
-
-const SIZES = { desktop: { width: 1280, height: 720 }, phone: PHONE.viewport };
-
-test('axe finds nothing to object to on any page, light or dark, on a desktop or a phone', async () => {
-  // The checker is loaded into pages, whose policy would not let it.
-  await using reader = await visit('/docs', { bypassCSP: true });
-  const { page } = reader;
-  await page.addInitScript(axe);
-  const found: Record<string, unknown[]> = {};
-  const check = async (name: string) => {
-    for (const [device, size] of Object.entries(SIZES)) {
-      await page.setViewportSize(size);
-      await page.emulateMedia({ colorScheme: 'light' });
-      found[`${name} on a ${device}, light`] = await violationsOf(page, EVERY_RULE);
-      await page.emulateMedia({ colorScheme: 'dark' });
-      found[`${name} on a ${device}, dark`] = await violationsOf(page, COLOUR_RULES);
-    }
-  };
-  for (const path of ['/docs', '/docs/v2', ...GUIDE_PATHS, ...ERROR_FORMS, '/docs/nope']) {
-    await page.goto(origin + path);
-    for (const button of await page.getByRole('button', { name: /^Try it/ }).all()) await button.click();
-    await check(path);
-  }
-  await page.getByRole('button', { name: 'Search' }).click();
-  await page.getByRole('searchbox').fill('order');
-  await page.getByRole('dialog').getByRole('link').first().waitFor();
-  await check('search');
-  expect(Object.entries(found).filter(([, violations]) => violations.length > 0)).toEqual([]);
-});
+const { visit } = await useSiteBrowser();
 
 describe('with the keyboard', () => {
   test.each(['/docs', '/docs/limits', '/docs/errors'])(

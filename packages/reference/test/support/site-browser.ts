@@ -9,7 +9,7 @@ import { afterAll, expect, vi } from 'vitest';
 import { startSiteServer } from './site-server.ts';
 
 /** The site, and a browser that opens its pages. */
-interface SiteBrowser {
+export interface SiteBrowser {
   readonly origin: string;
   /** Opens a page with storage and cookies of its own. */
   visit(path: string, options?: BrowserContextOptions): Promise<WatchedPage>;
