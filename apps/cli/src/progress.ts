@@ -9,7 +9,8 @@ const ESTIMATE_AFTER_MS = 1_000;
 export class Progress {
   readonly #output: Pick<Output, 'progress'>;
   readonly #verb: string;
-  readonly #beganAtMs = performance.now();
+  /** When the first record was done: what comes before it, as a start of PostgreSQL, says nothing of the others. */
+  #beganAtMs: number | undefined;
   #count = 0;
   #fraction: number | undefined;
 
@@ -21,6 +22,7 @@ export class Progress {
 
   /** @param fraction of the whole, 0 to 1. `undefined`: unknown */
   advance(count: number, fraction?: number): void {
+    this.#beganAtMs ??= performance.now();
     this.#count = count;
     this.#fraction = fraction;
     this.#output.progress(this.#describe());
@@ -39,7 +41,7 @@ export class Progress {
     const filled = Math.floor(fraction * BAR_WIDTH);
     const bar = `${'█'.repeat(filled)}${'░'.repeat(BAR_WIDTH - filled)}`;
     const percentage = `${Math.floor(fraction * 100)} %`.padStart(5);
-    const elapsedMs = performance.now() - this.#beganAtMs;
+    const elapsedMs = performance.now() - (this.#beganAtMs ?? Infinity);
     if (fraction === 0 || fraction === 1 || elapsedMs < ESTIMATE_AFTER_MS) return `${bar} ${percentage}  ${done}`;
     const leftSeconds = Math.ceil((elapsedMs / fraction - elapsedMs) / 1_000);
     return `${bar} ${percentage}  ${done}, ${describeSeconds(leftSeconds)} left`;

@@ -18,9 +18,11 @@ test.each([
   [1, 60_000, '████████████████████ 100 %  1,000 read'],
 ])('%o of the way after %i ms', (fraction, elapsedMs, line) => {
   const { progress, shown } = startProgress();
+  vi.advanceTimersByTime(60_000); // until there is a database
+  progress.advance(0, fraction && 0);
   vi.advanceTimersByTime(elapsedMs);
   progress.advance(1_000, fraction);
-  expect(shown).toEqual([[line, false]]);
+  expect(shown.at(-1)).toEqual([line, false]);
   expect(line.length).toBeLessThan(80);
 });
 

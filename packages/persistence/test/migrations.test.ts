@@ -275,8 +275,6 @@ test('an index that was not finished is built anew', async () => {
   expect(rows[0].definition).toContain('(pet_id, id)');
 });
 
-/** Time for what takes milliseconds on a machine that does nothing else. */
-
 async function query(url: string, text: string): Promise<void> {
   const client = new pg.Client(url);
   await client.connect();

@@ -1,4 +1,4 @@
-import { type OrderFilter, orderId, petId, SERVICE_ORIGIN } from '@petstore/domain';
+import { type OrderFilter, orderId, petId, SERVICE_ORIGIN, StorageUnavailableError } from '@petstore/domain';
 import {
   type PostgresStandby,
   type PrivatePostgres,
@@ -107,6 +107,27 @@ describe('while the standby follows', () => {
     await expectReads(() => Promise.all(Array.from({ length: 20 }, list)), { replica: 3, primary: 0 });
     await onPrimary.query('delete from orders where id > 200');
     await expectReads(async () => expect(await idsOf(persistence)).toEqual(upTo(200)), { replica: 0, primary: 0 });
+  });
+
+  test('a search that has no response there in time is given up, and is no work for the primary', async () => {
+    const search = () => opened.persistence.orders.findOrders({ filter: { complete: true }, limit: 10 });
+    await expectReads(search, { replica: 1, primary: 0 });
+    const { rows } = await onStandby.query<{ pid: number }>(
+      `select pid from pg_stat_activity where query ilike '%complete = %' and pid <> pg_backend_pid()`,
+    );
+    expect(rows).not.toEqual([]);
+    const signal = (name: 'SIGSTOP' | 'SIGCONT') => {
+      for (const { pid } of rows) process.kill(pid, name);
+    };
+    signal('SIGSTOP');
+    try {
+      const before = readsOf(opened.persistence);
+      await expect(search()).rejects.toThrow(StorageUnavailableError);
+      expect(readsOf(opened.persistence)).toEqual(before);
+    } finally {
+      signal('SIGCONT');
+    }
+    await expectReads(search, { replica: 1, primary: 0 });
   });
 
   test('searches run on it, and find what the primary finds', async () => {

@@ -33,8 +33,8 @@ function placesOf(command: Command, words = ''): readonly Place[] {
     takesValue: required || optional,
     choices: argChoices,
   }));
-  const followed = words === 'help' ? command.parent : command;
-  const own = { words, commands: followed?.commands.map((child) => child.name()) ?? [], options };
+  const names = (words === 'help' ? command.parent : command)?.commands.map((child) => child.name()) ?? [];
+  const own = { words, commands: names.filter((name) => name !== words), options };
   return [own, ...command.commands.flatMap((child) => placesOf(child, `${words} ${child.name()}`.trim()))];
 }
 

@@ -1,4 +1,4 @@
-import { format } from 'node:util';
+import { format, inspect } from 'node:util';
 import type { Logger } from 'pino';
 import { hideCredentials } from './logger.ts';
 
@@ -18,7 +18,14 @@ export const logPrintedLines = (logger: Logger): void =>
   takePrintedLines((level, message, fields = {}) => logger[level](fields, message));
 
 /** The same until there is a log: lines of JSON on standard error. */
-export const printLinesAsJson = (): void => takePrintedLines(printLine);
+export const printLinesAsJson = (): void =>
+  takePrintedLines((level, message, fields) => {
+    try {
+      printLine(level, message, fields);
+    } catch {
+      printLine(level, inspect(fields)); // what JSON cannot hold, as a circle
+    }
+  });
 
 function takePrintedLines(write: WriteLine): void {
   for (const level of LEVELS) console[level] = (...values) => write(level, format(...values));

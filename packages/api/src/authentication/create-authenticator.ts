@@ -45,7 +45,7 @@ export const createAuthenticator = (options: AuthenticatorOptions): Authenticato
 const MISSING: Authentication = { type: 'missing' };
 const INVALID: Authentication = { type: 'invalid' };
 
-/** RFC 6750 section 2.1, in any case and with any number of blanks. What follows need not be a key. */
+/** RFC 6750 section 2.1, in upper or lower case and with any number of blanks. What follows need not be a key. */
 const BEARER = /^bearer[ \t]+(\S.*)$/i;
 
 /** With sizes a cache grows as it fills; the length that `max` gives is allocated at once. */

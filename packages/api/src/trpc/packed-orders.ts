@@ -68,7 +68,9 @@ class PackedOrderSink implements OrderSink<PackedOrders> {
   }
 }
 
-const STATUSES: ReadonlySet<string> = new Set(['pending', 'shipped', 'cancelled'] satisfies OrderStatus[]);
+const STATUSES: ReadonlySet<string> = new Set(
+  Object.keys({ pending: true, shipped: true, cancelled: true } satisfies Record<OrderStatus, true>),
+);
 
 /** The fields of an order in any state. */
 interface OrderFields {

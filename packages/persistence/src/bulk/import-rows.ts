@@ -39,6 +39,8 @@ export interface ImportResult {
 }
 
 const BATCH = 20_000;
+/** Of long records a batch holds fewer, so that memory does not grow with their length. */
+const BATCH_CHARACTERS_MAX = 16_000_000;
 
 /**
  * Imports records in batches within one transaction, so that a failure on the way leaves nothing behind. The source is
@@ -84,13 +86,16 @@ async function* batchesOf<Value>(
   source: ImportSource<Value>,
 ): AsyncGenerator<Batch> {
   let batch: Row[] = [];
+  let characters = 0;
   for await (const item of source) {
     for (const { line, value } of 'line' in item ? [item] : item) {
       const text = rowOf(value);
       batch.push({ id: idOf(value), idText: text.slice(0, text.indexOf('\t')), line, text });
-      if (batch.length < BATCH) continue;
+      characters += text.length;
+      if (batch.length < BATCH && characters < BATCH_CHARACTERS_MAX) continue;
       yield prepareBatch(batch);
       batch = [];
+      characters = 0;
     }
   }
   if (batch.length > 0) yield prepareBatch(batch);

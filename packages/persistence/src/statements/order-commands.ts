@@ -251,7 +251,7 @@ export class OrderCommands {
     for (const [id, entry] of entries) {
       const mayTryAgain = isConflict(error) && performance.now() < entry.deadlineMs;
       if (!mayTryAgain || ++entry.conflictCount >= CONFLICTS_MAX) entry.reject(error);
-      // At once both would meet again.
+      // Sent again at once, the two would conflict again.
       else setTimeout(() => this.#enqueue(id, kind, entry), Math.random() * CONFLICT_PAUSE_MS);
     }
   }

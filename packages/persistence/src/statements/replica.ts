@@ -55,13 +55,17 @@ const PATIENCE_MS = 1_000;
 /** Between two attempts at a replica that did not hold enough. */
 const RETRY_MS = 25;
 
+/** A search is begun nowhere with less time left: it would only keep a processor busy. */
+const SEARCH_LEFT_MIN_MS = 300;
+
 const TOO_LATE = storageUnavailable('the replica did not respond in time');
 
 const FIRST_STATE: ReplicaState = { readFrom: 'primary', problem: 'it has not been probed yet' };
 
 /**
  * Reads long lists and searches from a standby of the primary, where it has replayed all that was committed when they
- * began. Where it cannot, the caller reads from the primary: no read fails because of a replica.
+ * began. Where it cannot, the caller reads from the primary: no list fails because of a replica,
+ * and a search only where too little of its time is left.
  */
 export class Replica {
   readonly #options: ReplicaOptions;
@@ -131,10 +135,10 @@ export class Replica {
    */
   async search<Batch>(request: BatchRequest<Batch>, deadlineMs: number): Promise<OrderBatch<Batch> | undefined> {
     const position = await this.position();
-    const patienceEnd = performance.now() + PATIENCE_MS;
+    const patienceEnd = Math.min(performance.now() + PATIENCE_MS, deadlineMs - SEARCH_LEFT_MIN_MS);
     while (position !== undefined && this.#state.readFrom === 'replica') {
       const batch = await this.#read(this.#options.pools.scans, request, position, deadlineMs - performance.now());
-      if (batch === undefined && performance.now() >= deadlineMs) throw TOO_LATE;
+      if (batch === undefined && deadlineMs - performance.now() < SEARCH_LEFT_MIN_MS) throw TOO_LATE;
       if (batch !== 'not replayed') return this.#counted(batch);
       if (performance.now() + RETRY_MS >= patienceEnd) break;
       await sleep(RETRY_MS);

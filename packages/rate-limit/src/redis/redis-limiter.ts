@@ -191,7 +191,7 @@ export class RedisLimiter implements Omit<RateLimiter, 'recall'> {
       }
     };
     const timer = setTimeout(() => {
-      // Where this process itself was held up, the reply may have been there for long: it is read before this runs.
+      // Where this process itself was held up, the reply may have been there for a long time: it is read before this runs.
       setImmediate(() => {
         if (!isWaiting) return;
         late = Promise.withResolvers();

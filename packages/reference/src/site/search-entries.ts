@@ -3,6 +3,7 @@ import type { SearchEntry } from '../browser/search-entry.d.ts';
 import { linkTargets } from '../guides/link-targets.ts';
 import type { ErrorGuide, Guide } from '../guides/load-guides.ts';
 import { renderMarkdown } from '../guides/render-markdown.ts';
+import { renderProse } from '../reference/render-prose.ts';
 import { SEARCH_KEYWORDS } from './search-keywords.ts';
 import type { Site } from './site.ts';
 import { REFERENCE_PATHS, type ReferencePath } from './site-paths.ts';
@@ -28,7 +29,7 @@ function describeReference({ path, version }: ReferencePath, { interfaces }: Sit
   // Most headers are the same in every version, and are found once.
   const isOfV1 = (header: string) => interfaces.v1.headers.some((other) => other.name === header);
   return [
-    { href: base, title, section: `Reference, ${version}`, text: withoutCode(description) },
+    { href: base, title, section: `Reference, ${version}`, text: plain(renderProse(description, path)) },
     ...operations.map((operation) => ({
       kind: 'operation' as const,
       href: `${base}#${operation.operationId}`,
@@ -77,7 +78,7 @@ function describeGuide(guide: Guide, site: Site): SearchEntry[] {
   });
 }
 
-/** Descriptions use no other Markdown than code spans. */
+/** Descriptions of the parts of a document use no other Markdown than code spans. */
 const withoutCode = (markdown: string): string => markdown.replaceAll('`', '');
 
 const withoutHeadings = (html: string): string => html.replaceAll(/<h(\d) .*?<\/h\1>/g, '');

@@ -48,18 +48,21 @@ describe('with the keyboard', () => {
 
 test.each([
   ['/docs', PHONE],
+  ['/docs/limits', PHONE],
   ['/docs', {}],
   ['/docs/errors', {}],
 ] as const)('on %s whatever is pressed, links in sentences aside, is 24 px high and wide', async (path, options) => {
   await using reader = await visit(path, options);
   const { page } = reader;
   for (const button of await page.getByRole('button', { name: /^Try it/ }).all()) await button.click();
-  const small = await page.locator('button, summary, select, input, nav a, .codes a, .cards a').evaluateAll((all) =>
-    all
-      .filter((one) => one.checkVisibility())
-      .map((one) => ({ name: one.outerHTML.slice(0, 80), ...one.getBoundingClientRect().toJSON() }))
-      .filter(({ width, height }) => width < 24 || height < 24),
-  );
+  const small = await page
+    .locator('button, summary, select, input, nav a, .codes a, .cards a, .anchor')
+    .evaluateAll((all) =>
+      all
+        .filter((one) => one.checkVisibility({ opacityProperty: true }))
+        .map((one) => ({ name: one.outerHTML.slice(0, 80), ...one.getBoundingClientRect().toJSON() }))
+        .filter(({ width, height }) => width < 24 || height < 24),
+    );
   expect(small).toEqual([]);
 });
 

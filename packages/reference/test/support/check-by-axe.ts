@@ -46,6 +46,8 @@ export async function checkByAxe({ origin, visit }: SiteBrowser, colorScheme: 'l
   };
   for (const path of ['/docs', '/docs/v2', ...GUIDE_PATHS, ...ERROR_FORMS, '/docs/nope']) {
     await page.goto(origin + path);
+    // Axe judges no contrast before the shadows at the edges of what scrolls, which are pictures to it.
+    await page.addStyleTag({ content: '.table, .text pre { background-image: none !important }' });
     for (const button of await page.getByRole('button', { name: /^Try it/ }).all()) await button.click();
     await check(path);
   }

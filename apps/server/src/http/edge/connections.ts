@@ -13,7 +13,7 @@ export interface BoundedServerOptions {
   readonly isProxy: ((peer: string) => boolean) | undefined;
 }
 
-/** Creates the HTTP server: so many connections at a time, and one request at a time on each. */
+/** Creates the HTTP server: a bounded number of connections, and one request at a time on each. */
 export function createBoundedServer(handle: RequestHandler, { bounds, isProxy }: BoundedServerOptions): Server {
   const callerOf = (socket: Socket): string | undefined => {
     const peer = socket.remoteAddress ?? '';
