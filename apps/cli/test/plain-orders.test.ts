@@ -4,20 +4,25 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { FieldError } from '../src/import/fields.ts';
 import { parseJsonRecord } from '../src/import/json-records.ts';
-import { readPlainOrder } from '../src/import/plain-orders.ts';
-import { readOrder } from '../src/import/read-order.ts';
+import { plainRowReader, readPlainOrder } from '../src/import/plain-orders.ts';
+import { ORDER_FIELDS, readOrder } from '../src/import/read-order.ts';
 
 const NOW = new Date('2026-03-04T05:06:07.089Z');
 
-/** As any JSON is read; `undefined` where it is refused. */
-function readAnyOrder(line: string): Order | undefined {
+/** As any record is read; `undefined` where it is refused. */
+function orRefused(read: () => Order): Order | undefined {
   try {
-    return readOrder(parseJsonRecord({ line: 1, text: line }).fields, NOW);
+    return read();
   } catch (error) {
     if (error instanceof FieldError) return undefined;
     throw error;
   }
 }
+
+const readAnyOrder = (line: string) => orRefused(() => readOrder(parseJsonRecord({ line: 1, text: line }).fields, NOW));
+
+const readAnyRow = (header: readonly string[], cells: readonly string[]) =>
+  orRefused(() => readOrder(new Map(header.map((name, i) => [name, { type: 'untyped', text: cells[i] ?? '' }])), NOW));
 
 test('a line that exports write is read at once', () => {
   const order: Order = {
@@ -93,5 +98,52 @@ describe('whatever is read at once is what any JSON gives', () => {
       { numRuns: 20_000 },
     );
     expect(readCount).toBeGreaterThan(50);
+  });
+});
+
+describe('whatever is read at once of CSV is what any row gives', () => {
+  const cellsOf: Readonly<Record<(typeof ORDER_FIELDS)[number], fc.Arbitrary<string>>> = {
+    id: fc.constantFrom('0', '-1', '-0', '01', '7', '999999999999999999', '9223372036854775807', '1e3', ''),
+    petId: fc.constantFrom('7', '-3', '0x1', ''),
+    quantity: fc.constantFrom('1', '0', '999999999', '2147483647', '-1', ''),
+    shipDate: fc.constantFrom(
+      '',
+      '2026-01-02T03:04:05.678Z',
+      '2026-02-30T00:00:00Z',
+      '9999-12-31T23:59:59-01:00',
+      'now',
+    ),
+    complete: fc.constantFrom('', 'true', 'false', 'TRUE', 'yes'),
+    status: fc.constantFrom('', 'pending', 'shipped', 'cancelled', 'Shipped'),
+  };
+  const headers = fc.shuffledSubarray([...ORDER_FIELDS], { minLength: 3 });
+  const rows = headers.chain((header) =>
+    fc.tuple(fc.constant(header), fc.tuple(...header.map((name) => cellsOf[name]))),
+  );
+
+  test('or nothing', () => {
+    let readCount = 0;
+    fc.assert(
+      fc.property(rows, ([header, cells]) => {
+        const order = plainRowReader(header, NOW)(cells);
+        if (order === undefined) return;
+        readCount++;
+        expect(order).toEqual(readAnyRow(header, cells));
+      }),
+      { numRuns: 20_000 },
+    );
+    expect(readCount).toBeGreaterThan(50);
+  });
+
+  test('in any order of the columns', () => {
+    const header = ['status', 'quantity', 'petId', 'id'];
+    expect(plainRowReader(header, NOW)(['shipped', '3', '2', '1'])).toMatchObject({
+      id: 1n,
+      petId: 2n,
+      quantity: 3,
+      status: 'shipped',
+      complete: false,
+    });
+    expect(plainRowReader(header, NOW)(['shipped', '3', '2'])).toBeUndefined();
   });
 });

@@ -5,7 +5,7 @@ import { type Command, Option } from 'commander';
 import { type ActorFlag, actorOption, integerParser, type JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { ORDER_FORMATS, orderTable } from '../export/order-formats.ts';
-import { readPlainOrder } from '../import/plain-orders.ts';
+import { plainRowReader, readPlainOrder } from '../import/plain-orders.ts';
 import { ORDER_SHAPE, readOrder } from '../import/read-order.ts';
 import { Progress } from '../progress.ts';
 import { MAY_MAKE_DATABASE, type Session } from '../session.ts';
@@ -65,7 +65,10 @@ function importOrders(context: CommandContext, file: string, flags: ImportOrders
   return runImport<Order>(context, file, flags, ({ persistence }) => ({
     shape: ORDER_SHAPE,
     read: (fields) => readOrder(fields, now),
-    readLine: (line) => readPlainOrder(line, now),
+    plain: {
+      readLine: (line) => readPlainOrder(line, now),
+      rowReader: (header) => plainRowReader(header, now),
+    },
     store: (records, options) => persistence.orders.importOrders(records, { ...options, origin }),
   }));
 }

@@ -40,6 +40,8 @@ interface TakenRows {
 
 /** @param isEnd whether nothing follows */
 function takeRows(lines: readonly NumberedText[], isEnd: boolean): TakenRows {
+  // Without quotes there is nothing to parse, which takes a fifth of the time.
+  if (lines.every(({ text }) => !text.includes('"'))) return { rows: splitCells(lines), lineCount: lines.length };
   const rows: (CsvRow | RejectedRecord)[] = [];
   /** Parsed together, which is ten times as fast. Where that fails, they are read again one by one, to find the wrong row. */
   let together: JoinedRow[] = [];
@@ -69,10 +71,14 @@ function takeRows(lines: readonly NumberedText[], isEnd: boolean): TakenRows {
   }
 }
 
+const splitCells = (lines: readonly NumberedText[]): readonly CsvRow[] =>
+  lines
+    .filter(({ text }) => text.trim() !== '')
+    .map(({ line, text }) => ({ line, cells: text.split(',').map((cell) => cell.trim()) }));
+
 interface JoinedRow {
   readonly lines: readonly NumberedText[];
   readonly text: string;
-  readonly isQuoted: boolean;
 }
 
 /** Joins lines until each quote is closed; `undefined` where one is not closed. */
@@ -83,7 +89,7 @@ function joinLines(lines: readonly NumberedText[], start: number): JoinedRow | u
     const line = lines[i] as NumberedText; // within the array's length
     text = i === start ? line.text : `${text}\n${line.text}`;
     quoteCount += countQuotes(line.text);
-    if (quoteCount % 2 === 0) return { lines: lines.slice(start, i + 1), text, isQuoted: quoteCount > 0 };
+    if (quoteCount % 2 === 0) return { lines: lines.slice(start, i + 1), text };
   }
   return undefined;
 }
@@ -100,11 +106,9 @@ function lengthFrom(lines: readonly NumberedText[], start: number): number {
   return length;
 }
 
-/** Without quotes there is nothing to parse, which takes a fifth of the time. @returns `undefined` where one of them is wrong */
+/** @returns `undefined` where one of them is wrong */
 function parseRows(rows: readonly JoinedRow[]): readonly CsvRow[] | undefined {
-  const records = rows.some(({ isQuoted }) => isQuoted)
-    ? parseText(rows.map(({ text }) => text).join('\n'))
-    : rows.map(({ text }) => text.split(',').map((cell) => cell.trim()));
+  const records = parseText(rows.map(({ text }) => text).join('\n'));
   if (records?.length !== rows.length) return undefined;
   return rows.map((row, i) => ({ line: lineOf(row), cells: records[i] ?? [] }));
 }

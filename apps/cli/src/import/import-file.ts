@@ -6,7 +6,7 @@ import {
   type RejectedRecord,
 } from '@petstore/persistence';
 import { type Fields, orReason } from './fields.ts';
-import { type ReadRecord, type RecordShape, readRecords } from './read-records.ts';
+import { type PlainReader, type ReadRecord, type RecordShape, readRecords } from './read-records.ts';
 
 /** The result of an import. */
 export interface ImportReport {
@@ -24,8 +24,8 @@ export interface ImportKind<Value> {
   readonly shape: RecordShape;
   /** @throws FieldError */
   readonly read: (fields: Fields) => Value;
-  /** Reads what it can of one line of NDJSON at once, in less time; `undefined` where `read` has to. */
-  readonly readLine?: (line: string) => Value | undefined;
+  /** Reads records of the usual form at once. */
+  readonly plain?: PlainReader<Value>;
   readonly store: (
     records: AsyncIterable<Iterable<ImportRecord<Value>>>,
     options: ImportOptions,
@@ -48,7 +48,7 @@ export interface ImportFileOptions {
  */
 export async function importFile<Value>(
   bytes: AsyncIterable<Uint8Array>,
-  { shape, read, readLine, store }: ImportKind<Value>,
+  { shape, read, plain, store }: ImportKind<Value>,
   { skipBad, onProgress, onEnd, onCommit }: ImportFileOptions,
 ): Promise<ImportReport> {
   const unreadable: RejectedRecord[] = [];
@@ -56,7 +56,7 @@ export async function importFile<Value>(
   let readCount = 0;
 
   async function* goodBatches(): AsyncGenerator<Iterable<ImportRecord<Value>>> {
-    for await (const batch of readRecords(bytes, shape, readLine)) {
+    for await (const batch of readRecords(bytes, shape, plain)) {
       yield goodRecords(batch);
       onProgress(readCount);
     }

@@ -18,72 +18,85 @@ export type ReadRecord<Value> = RawRecord | ImportRecord<Value> | RejectedRecord
 /** A batch is parsed as it is gone through, so that no record outlives the next. */
 type Records<Value> = AsyncGenerator<Iterable<ReadRecord<Value>>>;
 
-type ReadLine<Value> = ((line: string) => Value | undefined) | undefined;
+/** Reads what it can in less time than any other record takes; `undefined` is returned for what it cannot. */
+export interface PlainReader<Value> {
+  /** A line of NDJSON. */
+  readonly readLine: (line: string) => Value | undefined;
+  /** A row of CSV with that header. */
+  readonly rowReader: (header: readonly string[]) => (cells: readonly string[]) => Value | undefined;
+}
 
 /**
  * Reads the records of a file, a batch at a time. The first character determines the format: a brace begins NDJSON, a
  * bracket a JSON array (as in a list response), anything else the header of CSV.
  *
- * @param readLine reads the lines of NDJSON that it can
+ * @param plain reads the records that it can
  * @throws UnreadableInputError where the file cannot be read at all
  */
 export async function* readRecords<Value>(
   bytes: AsyncIterable<Uint8Array>,
   shape: RecordShape,
-  readLine: ReadLine<Value>,
+  plain: PlainReader<Value> | undefined,
 ): Records<Value> {
   const { character, chunks } = await peekCharacter(decodeText(bytes));
   switch (character) {
     case undefined:
       return;
     case '{':
-      return yield* readJson(splitLines(chunks), readLine);
+      return yield* readJson(splitLines(chunks), plain);
     case '[':
-      return yield* readJson(splitArray(chunks), readLine);
+      return yield* readJson(splitArray(chunks), plain);
     default:
-      return yield* readCsv(readCsvRows(splitLines(chunks)), shape);
+      return yield* readCsv(readCsvRows(splitLines(chunks)), shape, plain);
   }
 }
 
 async function* readJson<Value>(
   batches: AsyncIterable<readonly (NumberedText | RejectedRecord)[]>,
-  readLine: ReadLine<Value>,
+  plain: PlainReader<Value> | undefined,
 ): Records<Value> {
-  for await (const batch of batches) yield parseJson(batch, readLine);
+  for await (const batch of batches) yield parseJson(batch, plain);
 }
 
 function* parseJson<Value>(
   batch: readonly (NumberedText | RejectedRecord)[],
-  readLine: ReadLine<Value>,
+  plain: PlainReader<Value> | undefined,
 ): Generator<ReadRecord<Value>> {
   for (const item of batch) {
-    const value = 'text' in item ? readLine?.(item.text) : undefined;
+    const value = 'text' in item ? plain?.readLine(item.text) : undefined;
     if (value !== undefined) yield { line: item.line, value };
     else if ('reason' in item) yield item;
     else if (item.text.trim() !== '') yield orReason(item.line, () => parseJsonRecord(rejectBrokenText(item)));
   }
 }
 
-async function* readCsv(
+async function* readCsv<Value>(
   batches: AsyncIterable<readonly (CsvRow | RejectedRecord)[]>,
   shape: RecordShape,
-): Records<never> {
+  plain: PlainReader<Value> | undefined,
+): Records<Value> {
   let header: readonly string[] | undefined;
+  let readCells: ((cells: readonly string[]) => Value | undefined) | undefined;
   for await (const batch of batches) {
     const [first] = batch;
-    if (header !== undefined) yield parseRows(batch, header);
+    if (header !== undefined) yield parseRows(batch, header, readCells);
     else if (first !== undefined) {
       header = readHeader(first, shape);
-      yield parseRows(batch.slice(1), header);
+      readCells = plain?.rowReader(header);
+      yield parseRows(batch.slice(1), header, readCells);
     }
   }
 }
 
-function* parseRows(
+function* parseRows<Value>(
   rows: readonly (CsvRow | RejectedRecord)[],
   header: readonly string[],
-): Generator<RawRecord | RejectedRecord> {
-  for (const row of rows) yield recordOfRow(row, header);
+  readCells: ((cells: readonly string[]) => Value | undefined) | undefined,
+): Generator<ReadRecord<Value>> {
+  for (const row of rows) {
+    const value = 'cells' in row ? readCells?.(row.cells) : undefined;
+    yield value === undefined ? recordOfRow(row, header) : { line: row.line, value };
+  }
 }
 
 /** @throws UnreadableInputError where the header is wrong: no row can be read without it */
