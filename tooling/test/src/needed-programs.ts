@@ -107,10 +107,16 @@ export function ensureNeededPrograms(task: string, folders: readonly string[] = 
   }
   const messages = findMissing().map(
     ({ name, programs, debianPackage, elsewhere }) =>
-      `The tests need ${name}, and none of ${programs.filter((program) => !program.includes('/')).join(', ')} is on PATH or could be installed.\n` +
+      `The tests need ${name}, and none of ${commandsOf(programs).join(', ')} is on PATH or could be installed.\n` +
       `Install one: "sudo apt-get install ${debianPackage}" (Debian), ${elsewhere}.`,
   );
   return messages.length === 0 ? undefined : messages.join('\n');
+}
+
+/** As people call them; a program that has only a path by that. */
+function commandsOf(programs: readonly string[]): readonly string[] {
+  const commands = programs.filter((program) => !program.includes('/'));
+  return commands.length === 0 ? programs : commands;
 }
 
 const FOLDERS = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/bin', '/usr/sbin', '/usr/local/bin'];
