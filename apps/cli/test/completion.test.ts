@@ -46,6 +46,8 @@ test('zsh has the same, and fish its own form', async () => {
   expect(fish).toContain(
     "complete -c petstore -n '__fish_seen_subcommand_from keys; and __fish_seen_subcommand_from create' -l plan -x -a 'free pro business enterprise'",
   );
+  // Of the commands behind `help`, itself is none: it was seen already.
+  expect(fish.find((line) => line.includes('seen_subcommand_from help; and not'))).not.toMatch(/ not .* help\b.*'/);
 });
 
 test('another shell is refused by name', async () => {

@@ -165,6 +165,13 @@ test('progress is reported batch by batch', async () => {
   expect(steps).toEqual([20_000, 40_000, 42_500]);
 });
 
+test('batches of long records are smaller', async () => {
+  const steps: number[] = [];
+  const pets = Array.from({ length: 20 }, (_, i) => ({ id: petId(BigInt(i)), name: 'x'.repeat(1_000_000) }));
+  await store.persistence.pets.importPets(numbered(pets), { onProgress: (count) => steps.push(count) });
+  expect(steps).toEqual([16, 20]);
+});
+
 test('pets come in, are found, and are never overwritten', async () => {
   const { pets } = store.persistence;
   const all: Pet[] = [

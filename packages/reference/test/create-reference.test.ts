@@ -73,6 +73,8 @@ test('each reference shows where callers of the installation find help, and whet
     expect(html).toContain('<a href="mailto:api@shop.example?subject=Orders">api@shop.example</a>');
     expect(html).toContain('<a href="https://status.shop.example/">');
   }
+  const search = Buffer.from((await installed.respond({ path: '/docs/search-entries.js' }))?.body ?? []).toString();
+  expect(search).toContain('For help, turn to api@shop.example.');
 });
 
 test.each(['/docs/nothing', '/docs/nothing/', '/docs/errors/nothing', '/docs/assets/', '/docs/../package.json', '/'])(

@@ -23,7 +23,7 @@ export const printLinesAsJson = (): void =>
     try {
       printLine(level, message, fields);
     } catch {
-      printLine(level, inspect(fields)); // what JSON cannot hold, as a circle
+      printLine(level, `${message} ${inspect(fields)}`); // a library must not fail because JSON has no bigint
     }
   });
 

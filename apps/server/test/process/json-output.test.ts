@@ -24,7 +24,7 @@ const CHATTY_MODULE = `data:text/javascript,${encodeURIComponent(`
     load(url, context, nextLoad) {
       const loaded = nextLoad(url, context);
       if (!url.endsWith('/server/src/compose.ts')) return loaded;
-      const more = "console.warn('printed while loading'); process.emitWarning('warned while loading', { code: 'LIB1' });";
+      const more = "console.warn('printed while loading'); console.dir({ id: 7n }); process.emitWarning('warned while loading', { code: 'LIB1' });";
       return { ...loaded, source: loaded.source + '\\n' + more };
     },
   });
@@ -70,6 +70,7 @@ describe('with LOG_FORMAT=json every line of both outputs is JSON', () => {
     await server.stop();
     const lines = [...linesOf(server.stdout), ...linesOf(server.stderr)];
     expect(lines).toContainEqual({ level: 'warn', time: expect.any(String), msg: 'printed while loading' });
+    expect(lines).toContainEqual(expect.objectContaining({ msg: 'printed { value: { id: 7n } }' }));
     expect(lines).toContainEqual(expect.objectContaining({ msg: 'warned while loading', code: 'LIB1' }));
   });
 
