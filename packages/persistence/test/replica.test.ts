@@ -250,7 +250,7 @@ describe('while the standby follows', () => {
 
   test('a server that is no standby of the primary is never read', async () => {
     await opened.persistence.orders.generateOrders({ count: 3_000, seed: 7, now: NOW });
-    await using other = await startPostgresServer();
+    await using other = await startPostgresServer({}, { systemIdentifier: 'own' });
     for (const url of [primary.url, other.url]) {
       await using wrong = openOn(primary.url, url);
       await expect.poll(() => wrong.states, { timeout: 30_000 }).toHaveLength(1);

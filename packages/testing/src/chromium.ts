@@ -4,7 +4,8 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 
 export type { Browser, BrowserContextOptions, Page };
 
-const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
+// The shell, which has no window at all, takes half the processor time of the browser.
+const PROGRAMS = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
 const MACOS_PROGRAMS = [
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
@@ -31,7 +32,7 @@ export function launchChromium(): Promise<Browser> {
   if (executablePath === undefined) {
     throw new Error(
       'The tests of web pages need Chromium or Chrome, and this machine has neither. ' +
-        'Install one: apt-get install chromium (Debian), brew install --cask chromium (macOS).',
+        'Install one: apt-get install chromium-headless-shell (Debian), brew install --cask chromium (macOS).',
     );
   }
   return chromium.launch({ executablePath, args: ARGUMENTS });

@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { RuntimeError } from '@petstore/runtime';
 import {
   findPostgresBinaries,
@@ -43,16 +45,27 @@ const findTestedPostgres = async (): Promise<PostgresBinaries> =>
 
 export interface TestCluster {
   readonly cluster: PostgresCluster;
+  readonly password: string;
   /** The superuser's address of the database `postgres`. */
   urlAt(port: number): string;
 }
 
-/** Makes an empty PostgreSQL data folder below a folder that does not exist yet. */
-export async function createTestCluster(folder: string): Promise<TestCluster> {
+/** A data folder whose server has never run, and the superuser's password in it. */
+export interface ClusterSeed {
+  readonly folder: string;
+  readonly password: string;
+}
+
+/**
+ * Makes an empty PostgreSQL data folder below a folder that does not exist yet.
+ *
+ * @param seed what to copy, which takes a tenth of the time. @default none, it is made anew
+ */
+export async function createTestCluster(folder: string, seed?: ClusterSeed): Promise<TestCluster> {
   mkdirSync(folder);
   chmodSync(folder, 0o711); // the server may run as another user
   const user = findUnprivilegedUser();
-  const password = randomBytes(12).toString('hex');
+  const password = seed?.password ?? randomBytes(12).toString('hex');
   const passwordFile = join(folder, 'password');
   writeFileSync(passwordFile, password, { mode: 0o600 });
   if (user !== undefined) chownSync(passwordFile, user.uid, user.gid);
@@ -63,8 +76,12 @@ export async function createTestCluster(folder: string): Promise<TestCluster> {
     passwordFile,
     user,
   };
-  await initialiseCluster(cluster, { flush: false, ...(POSTGRES_FOLDER && { localeProvider: 'libc' }) });
-  return { cluster, urlAt: (port) => `postgres://${POSTGRES_USER}:${password}@127.0.0.1:${port}/postgres` };
+  if (seed === undefined) {
+    await initialiseCluster(cluster, { flush: false, ...(POSTGRES_FOLDER && { localeProvider: 'libc' }) });
+  } else {
+    await promisify(execFile)('cp', ['-a', seed.folder, cluster.folder]);
+  }
+  return { cluster, password, urlAt: (port) => `postgres://${POSTGRES_USER}:${password}@127.0.0.1:${port}/postgres` };
 }
 
 export interface RedisServerOptions {

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { RuntimeError } from '@petstore/runtime';
 import { startPostgres, stopPostgres, stopRedis } from '@petstore/runtime/servers';
 import type { SharedServers } from './global-setup.ts';
-import { createTestCluster, startTestRedis, TEST_POSTGRES_PARAMETERS } from './server-programs.ts';
+import { type ClusterSeed, createTestCluster, startTestRedis, TEST_POSTGRES_PARAMETERS } from './server-programs.ts';
 
 // A process of its own, in a session of its own. It runs the servers that the test files of one run share, prints
 // SharedServers as one line of JSON, and ends them when its standard input ends, which happens however the run ends: done,
@@ -27,11 +27,13 @@ mkdirSync(processFolder);
 const LEFT_OVER_GRACE_MS = 4_000;
 const cleanUps: (() => Promise<void>)[] = [];
 
-async function runPostgres(): Promise<string> {
-  const { cluster, urlAt } = await createTestCluster(join(temporaryFolder, 'postgres'));
+async function runPostgres(): Promise<Pick<SharedServers, 'postgresUrl' | 'clusterSeed'>> {
+  const { cluster: original, password } = await createTestCluster(join(temporaryFolder, 'seed'));
+  const clusterSeed: ClusterSeed = { folder: original.folder, password };
+  const { cluster, urlAt } = await createTestCluster(join(temporaryFolder, 'postgres'), clusterSeed);
   const { port, process: server } = await startPostgres(cluster, TEST_POSTGRES_PARAMETERS);
   cleanUps.push(() => stopPostgres(server));
-  return urlAt(port);
+  return { postgresUrl: urlAt(port), clusterSeed };
 }
 
 async function runRedis(): Promise<string> {
@@ -84,7 +86,7 @@ const results = await Promise.allSettled([runPostgres(), runRedis()]);
 const [postgres, redis] = results;
 if (postgres.status === 'fulfilled' && redis.status === 'fulfilled') {
   const servers: SharedServers = {
-    postgresUrl: postgres.value,
+    ...postgres.value,
     redisUrl: redis.value,
     temporaryFolder,
     processFolder,

@@ -24,6 +24,7 @@ const NEEDED: readonly NeededProgram[] = [
   {
     name: 'Chromium or Chrome',
     programs: [
+      'chromium-headless-shell',
       'chromium',
       'chromium-browser',
       'google-chrome-stable',
@@ -31,7 +32,7 @@ const NEEDED: readonly NeededProgram[] = [
       '/Applications/Chromium.app/Contents/MacOS/Chromium',
       '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
     ],
-    debianPackage: 'chromium',
+    debianPackage: 'chromium-headless-shell',
     elsewhere: 'https://www.google.com/chrome/',
   },
   {

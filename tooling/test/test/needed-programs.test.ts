@@ -13,6 +13,7 @@ function lookAmong(programs: readonly string[], task = 'test'): string | undefin
 
 describe('the programs that tests need', () => {
   test.each([
+    [['redis-server', 'chromium-headless-shell', 'curl', 'pgbouncer']],
     [['redis-server', 'chromium', 'curl', 'pgbouncer']],
     [['valkey-server', 'google-chrome', 'curl', 'pgbouncer']],
   ])('are there: %j', (programs) => {
