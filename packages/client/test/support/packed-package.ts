@@ -5,6 +5,8 @@ import { promisify } from 'node:util';
 import { buildPackage } from '../../scripts/build-package.ts';
 
 const PACKAGE = resolve(import.meta.dirname, '../..');
+/** The workspace's own, since npm, which may run this test, packs without `publishConfig`. */
+const PNPM = resolve(PACKAGE, '../../node_modules/.bin/pnpm');
 const run = promisify(execFile);
 
 /**
@@ -21,12 +23,6 @@ export async function packPackage(copy: string): Promise<string> {
     ...manifest
   } = JSON.parse(await readFile(join(PACKAGE, 'package.json'), 'utf8'));
   await writeFile(join(copy, 'package.json'), JSON.stringify(manifest));
-  await run(...pnpm('pack'), { cwd: copy });
+  await run(PNPM, ['pack'], { cwd: copy });
   return join(copy, `petstore-client-${manifest.version}.tgz`);
-}
-
-/** The pnpm that runs this test, if one does. */
-function pnpm(...args: string[]): [command: string, args: string[]] {
-  const { npm_execpath: program = 'pnpm' } = process.env;
-  return /\.[cm]?js$/.test(program) ? ['node', [program, ...args]] : [program, args];
 }
