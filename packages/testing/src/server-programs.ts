@@ -31,6 +31,8 @@ export const TEST_POSTGRES_PARAMETERS: PostgresParameters = {
   max_connections: 400,
   shared_buffers: '128MB',
   jit: 'off',
+  // In the data folder, where it goes away with it: a server that is killed would leave it in /dev/shm.
+  dynamic_shared_memory_type: 'mmap',
   timezone: 'UTC',
 };
 
