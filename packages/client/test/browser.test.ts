@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { launchChromium } from '@petstore/testing/chromium';
+import { openChromium } from '@petstore/testing/chromium';
 import { rolldown } from 'rolldown';
 import { expect, test } from 'vitest';
 import { startTestService } from './support/test-service.ts';
@@ -42,17 +42,13 @@ async function bundleProgram(): Promise<string> {
 test('REST works in a browser', { timeout: 90_000 }, async () => {
   await using service = await startTestService();
   await service.persistence.orders.generateOrders({ count: 1, seed: 1, now: new Date() });
-  const browser = await launchChromium();
-  try {
-    const page = await browser.newPage();
-    // A page of the service's own origin, so that this is about the client and not about CORS.
-    const body = `<script type="module">${await bundleProgram()}</script>`;
-    await page.route(`${service.origin}/page`, (route) => route.fulfill({ contentType: 'text/html', body }));
-    await page.goto(`${service.origin}/page`);
-    await expect
-      .poll(() => page.title(), { timeout: 30_000 })
-      .toMatch(/^-?\d+ -?\d+, true, order_already_cancelled, request-\d+, left$/);
-  } finally {
-    await browser.close();
-  }
+  const browser = await openChromium();
+  await using page = await browser.newPage();
+  // A page of the service's own origin, so that this is about the client and not about CORS.
+  const body = `<script type="module">${await bundleProgram()}</script>`;
+  await page.route(`${service.origin}/page`, (route) => route.fulfill({ contentType: 'text/html', body }));
+  await page.goto(`${service.origin}/page`);
+  await expect
+    .poll(() => page.title(), { timeout: 30_000 })
+    .toMatch(/^-?\d+ -?\d+, true, order_already_cancelled, request-\d+, left$/);
 });

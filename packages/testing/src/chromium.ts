@@ -22,12 +22,20 @@ const ARGUMENTS = [
   '--disable-sync',
 ];
 
+let browser: Promise<Browser> | undefined;
+
 /**
- * Starts this machine's Chromium or Chrome, without a window. It ends with the process that started it.
+ * This machine's Chromium or Chrome, without a window. All test files of a process share it, as a start takes more than a
+ * second of a processor: each opens contexts of its own, and closes them. It ends with the process.
  *
  * @throws Error when there is none; no test is skipped for want of a browser
  */
-export function launchChromium(): Promise<Browser> {
+export function openChromium(): Promise<Browser> {
+  browser ??= launchChromium();
+  return browser;
+}
+
+async function launchChromium(): Promise<Browser> {
   const executablePath = findExecutable(...PROGRAMS) ?? MACOS_PROGRAMS.find((program) => existsSync(program));
   if (executablePath === undefined) {
     throw new Error(

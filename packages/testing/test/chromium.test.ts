@@ -1,14 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Browser, launchChromium, openWatchedPage } from '../src/chromium.ts';
+import { expect, test } from 'vitest';
+import { openChromium, openWatchedPage } from '../src/chromium.ts';
 
-let browser: Browser;
-beforeAll(async () => {
-  browser = await launchChromium();
-}, 60_000);
-afterAll(() => browser.close());
+const browser = await openChromium();
 
 const PAGE = '<link rel="icon" href="data:,"><img src="/image.png" alt="">';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { launchChromium } from '@petstore/testing/chromium';
+import { openChromium } from '@petstore/testing/chromium';
 import { rolldown } from 'rolldown';
 import { afterAll, expect, test } from 'vitest';
 import { startServer } from '../process/support/start-server.ts';
@@ -59,16 +59,15 @@ await once(pages, 'listening');
 const pageOrigin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`; // it listens on TCP
 const started = await startServer({ CORS_ORIGINS: pageOrigin });
 await importDemoOrders(started.databaseUrl);
-const browser = await launchChromium();
+const browser = await openChromium();
 afterAll(async () => {
-  await browser.close();
   pages.close();
   await started[Symbol.asyncDispose]();
 });
 
 /** What the program of the page has seen, where the page is opened at an origin. */
 async function runPageAt(origin: string): Promise<unknown> {
-  const page = await browser.newPage();
+  await using page = await browser.newPage();
   const options = JSON.stringify([await started.server.url(), KEYS.free.text]);
   await page.goto(`${origin}/#${encodeURIComponent(options)}`);
   await page.waitForFunction(() => document.title !== '');

@@ -1,4 +1,4 @@
-import { launchChromium, openWatchedPage, type Page, type WatchedPage } from '@petstore/testing/chromium';
+import { openChromium, openWatchedPage, type Page, type WatchedPage } from '@petstore/testing/chromium';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startServer } from '../process/support/start-server.ts';
 import { KEYS } from '../support/keys.ts';
@@ -9,11 +9,8 @@ import { importDemoOrders } from '../support/template-database.ts';
 const started = await startServer();
 await importDemoOrders(started.databaseUrl);
 const origin = await started.server.url();
-const browser = await launchChromium();
-afterAll(async () => {
-  await browser.close();
-  await started[Symbol.asyncDispose]();
-});
+const browser = await openChromium();
+afterAll(() => started[Symbol.asyncDispose]());
 
 const eventually = <Value>(read: () => Value) => expect.poll(read, { timeout: 10_000 });
 

@@ -1,6 +1,6 @@
 import {
   type BrowserContextOptions,
-  launchChromium,
+  openChromium,
   openWatchedPage,
   type Page,
   type WatchedPage,
@@ -15,14 +15,13 @@ export interface SiteBrowser {
   visit(path: string, options?: BrowserContextOptions): Promise<WatchedPage>;
 }
 
-/** Serves the site and runs a browser for the tests of a file. */
+/** Serves the site for the tests of a file, and opens its pages in a browser. */
 export async function useSiteBrowser(): Promise<SiteBrowser> {
   // Longer than the browser's own 30 s, so that the browser reports what failed to load.
   vi.setConfig({ testTimeout: 90_000 });
   const site = await startSiteServer();
-  const browser = await launchChromium();
+  const browser = await openChromium();
   afterAll(async () => {
-    await browser.close();
     await site[Symbol.asyncDispose]();
     vi.resetConfig();
   });

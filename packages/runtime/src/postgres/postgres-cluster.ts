@@ -62,6 +62,8 @@ export interface InitialiseOptions {
   readonly signal?: AbortSignal | undefined;
   /** What compares text by its bytes. PostgreSQL before 17 has libc only. @default 'builtin' */
   readonly localeProvider?: keyof typeof LOCALE_ARGUMENTS;
+  /** Parameters that hold while it is made, and for its servers. @default none */
+  readonly parameters?: PostgresParameters;
 }
 
 /** Byte order, whichever locales the machine has. */
@@ -77,7 +79,7 @@ const LOCALE_ARGUMENTS = {
  */
 export async function initialiseCluster(
   cluster: PostgresCluster,
-  { flush, signal, localeProvider = 'builtin' }: InitialiseOptions,
+  { flush, signal, localeProvider = 'builtin', parameters = {} }: InitialiseOptions,
 ): Promise<void> {
   const { binaries, folder, passwordFile, user } = cluster;
   // Half a folder is left where an earlier attempt was cut off; PG_VERSION was not yet there, so nor is any data.
@@ -95,6 +97,7 @@ export async function initialiseCluster(
       ...LOCALE_ARGUMENTS[localeProvider],
       '--no-instructions',
       ...(flush ? [] : ['--no-sync']),
+      ...Object.entries(parameters).map(([name, value]) => `--set=${name}=${value}`),
     ],
     user,
     [dirname(folder), dirname(binaries.initdb)],
