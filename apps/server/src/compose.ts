@@ -8,7 +8,6 @@ import { openBackends } from './embedded/open-backends.ts';
 import { seedDemo } from './embedded/seed-demo.ts';
 import { renderDocument } from './http/render-document.ts';
 import { openAdminListener } from './operations/admin-listener.ts';
-import { announce, logRisks } from './operations/announce.ts';
 import { openAnnouncements } from './operations/announcements.ts';
 import { EventMetrics } from './operations/event-metrics.ts';
 import { keepEventsUp } from './operations/event-upkeep.ts';
@@ -32,6 +31,7 @@ import { renderMetrics } from './operations/render-metrics.ts';
 import { logReplicaChanges, ReplicaReads } from './operations/replica-reads.ts';
 import { ResourceMetrics } from './operations/resource-metrics.ts';
 import { renderSecurityText } from './operations/security-text.ts';
+import { logRisks, printStartupMessage } from './operations/startup-message.ts';
 import { logChanges, StorageWatch } from './operations/storage-watch.ts';
 import type { Settings } from './settings.ts';
 
@@ -212,7 +212,7 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
 
   void storage.firstAvailable.then(() => {
     if (!health.beginServing()) return;
-    announce({ publicUrl, listenUrl, adminUrl, ...backends.description, demoKeys }, settings, logger);
+    printStartupMessage({ publicUrl, listenUrl, adminUrl, ...backends.description, demoKeys }, settings, logger);
   });
   const running = resources.move();
   return {

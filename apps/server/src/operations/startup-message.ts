@@ -23,7 +23,7 @@ export interface ServingFacts {
 }
 
 /** Prints the banner, or where a program reads the log, a line of it. Both say `listening on`. */
-export function announce(facts: ServingFacts, settings: Settings, logger: Logger): void {
+export function printStartupMessage(facts: ServingFacts, settings: Settings, logger: Logger): void {
   if (settings.showsBanner) {
     process.stdout.write(renderBanner(facts, settings.dataFolder));
     return;
