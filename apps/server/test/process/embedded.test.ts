@@ -1,14 +1,15 @@
-import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { type ApiKeyId, generateApiKeyText, hashApiKeyText } from '@petstore/domain';
+import { openPersistence, type Persistence } from '@petstore/persistence';
+import { openEmbeddedPostgres } from '@petstore/runtime';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createKey } from '../support/keys.ts';
 import { bearer, listOrderIds } from './support/list-orders.ts';
 import { readDemoKeys, SpawnedServer, useDataFolder } from './support/spawned-server.ts';
 import { useStartedDataFolder } from './support/started-once.ts';
-import { readBannerOnTerminal } from './support/terminal.ts';
-
-const COMMAND_LINE = join(import.meta.dirname, '../../../cli/src/main.js');
+import { startOnTerminal, type TerminalServer } from './support/terminal.ts';
 
 /** An address that the server does not know to be a loopback one, though the system does: no test opens a port to others. */
 const REACHABLE = '127.1';
@@ -17,51 +18,105 @@ const REACHABLE = '127.1';
 const keysOf = (banner: string) =>
   [...banner.matchAll(/^(?: {2}Demo keys| {11}) (\w+) +(pso_test_\w+)$/gm)].map(([, plan, key]) => [plan, key]);
 
-/** Runs a keys command of the CLI. */
-const administerKeys = (dataFolder: string, ...args: string[]) =>
-  promisify(execFile)(process.execPath, [COMMAND_LINE, 'keys', ...args], {
-    env: { PATH: process.env['PATH'], DATA_DIR: dataFolder },
+/** Works on the database of a server that runs, as an operator does. */
+async function administer(dataFolder: string, work: (persistence: Persistence) => Promise<void>): Promise<void> {
+  const postgres = await openEmbeddedPostgres(dataFolder, { mayCreate: false });
+  {
+    await using persistence = openPersistence({ databaseUrl: postgres.address });
+    await work(persistence);
+  }
+  await postgres.release();
+}
+
+// The tests go through the starts of one data folder, in order.
+describe('a data folder', () => {
+  const folder = useDataFolder();
+  const resources = new AsyncDisposableStack();
+  resources.defer(() => folder[Symbol.dispose]());
+  let first: SpawnedServer;
+  let keys: ReadonlyMap<string, string>;
+  beforeAll(async () => {
+    first = resources.use(new SpawnedServer(folder.path));
+    keys = await first.demoKeys();
+  });
+  afterAll(() => resources.disposeAsync());
+
+  test('has a key per plan after its first start, and orders and pets to look at', async () => {
+    const url = await first.url();
+    expect([...keys.keys()]).toEqual(['free', 'pro', 'business', 'enterprise']);
+    for (const key of keys.values()) expect(await listOrderIds(url, key)).toHaveLength(20);
+    const pet = await fetch(`${url}/v1/pets/1`, { headers: bearer(keys.get('free')) });
+    expect(await pet.json()).toEqual({ id: 1, name: 'Bella' });
+    expect(first.stdout).toContain(`  REST      ${url}/v1\n`);
+    expect(first.stdout).toContain(`  tRPC      ${url}/trpc\n`);
+    expect(first.stdout).toContain(`  Health    ${await first.adminUrl()}/readyz`);
+    expect(first.stdout).toMatch(/ {2}Limits {4}private Redis/);
+    expect(statSync(join(folder.path, 'demo-keys.json')).mode & 0o777).toBe(0o600);
+    for (const key of keys.values()) expect(first.stdout + first.stderr).not.toContain(key);
   });
 
+  describe('after a restart, on a terminal', () => {
+    let second: TerminalServer;
+    const cancelFirst = (url: string) =>
+      fetch(`${url}/v1/store/orders/1`, { method: 'DELETE', headers: bearer(keys.get('pro')) });
+    const list = (url: string) => fetch(`${url}/v1/store/orders`, { headers: bearer(keys.get('free')) });
+    beforeAll(async () => {
+      const url = await first.url();
+      expect((await cancelFirst(url)).status).toBe(204);
+      for (let used = 1; used <= 10; used++) await list(url);
+      await first.stop();
+      second = resources.use(await startOnTerminal(folder.path));
+    });
+
+    test('has the same data, demo keys and limits, and is not seeded again', async () => {
+      expect(readDemoKeys(folder.path)).toEqual(keys);
+      const response = await list(second.url);
+      expect(await response.json()).toHaveLength(20);
+      // Not exact: a request for which Redis took more than 100 ms may be missing.
+      expect(Number(response.headers.get('x-ratelimit-remaining'))).toBeLessThan(55);
+      expect(await (await cancelFirst(second.url)).json()).toMatchObject({ code: 'order_already_cancelled' });
+    });
+
+    test('has its whole demo keys shown, and a call to copy, in so few lines that nothing scrolls away', () => {
+      const { banner } = second;
+      expect(keysOf(banner)).toEqual([...keys]);
+      const lines = banner
+        .slice(banner.indexOf('Petstore Orders'), banner.lastIndexOf('listening on'))
+        .trimEnd()
+        .split('\n');
+      const [curl] = lines.filter((line) => line.startsWith('  curl '));
+      expect(curl).toContain(`"Authorization: Bearer ${keys.get('free')}"`);
+      // In a terminal of 24 rows and 80 columns nothing scrolls away.
+      expect(lines.filter((line) => line.length > 80 && !line.includes(folder.path))).toEqual([curl]);
+      expect(lines.length).toBeLessThan(20);
+      expect(lines.at(-1)).toMatch(/^ {2}REST {6}http:.*\/v1$/);
+    });
+
+    test('has demo keys shown as they are by the next start: none that is revoked or replaced, each with its plan', async () => {
+      await administer(folder.path, async ({ keyAdministration }) => {
+        const idOf = (plan: string) => keys.get(plan)?.split('_')[2] as ApiKeyId; // as documented
+        const now = new Date();
+        const rotate = (id: ApiKeyId, overlapEndsAt: Date) => {
+          const secretHash = hashApiKeyText(generateApiKeyText('live', id, randomBytes));
+          return keyAdministration.rotateKey(id, { secretHash, now, overlapEndsAt });
+        };
+        const limits = { perMinute: 1_234, perDay: 56_789 };
+        await keyAdministration.setPlan(idOf('free'), { name: 'enterprise', limits }, now);
+        await rotate(idOf('pro'), now);
+        await rotate(idOf('business'), new Date(now.getTime() + 3_600_000));
+        await keyAdministration.revokeKey(idOf('enterprise'), now);
+      });
+      await second[Symbol.asyncDispose]();
+      await using third = await startOnTerminal(folder.path);
+      expect(keysOf(third.banner)).toEqual([
+        ['enterprise', keys.get('free')],
+        ['business', keys.get('business')],
+      ]);
+    });
+  });
+});
+
 const copyStarted = useStartedDataFolder();
-
-test('a first start offers a key per plan, and orders and pets to look at', async () => {
-  using folder = useDataFolder();
-  await using server = new SpawnedServer(folder.path);
-  const url = await server.url();
-  const keys = await server.demoKeys();
-  expect([...keys.keys()]).toEqual(['free', 'pro', 'business', 'enterprise']);
-  for (const key of keys.values()) expect(await listOrderIds(url, key)).toHaveLength(20);
-  const pet = await fetch(`${url}/v1/pets/1`, { headers: bearer(keys.get('free')) });
-  expect(await pet.json()).toEqual({ id: 1, name: 'Bella' });
-  expect(server.stdout).toContain(`  REST      ${url}/v1\n`);
-  expect(server.stdout).toContain(`  tRPC      ${url}/trpc\n`);
-  expect(server.stdout).toContain(`  Health    ${await server.adminUrl()}/readyz`);
-  expect(server.stdout).toMatch(/ {2}Limits {4}private Redis/);
-  expect(statSync(join(folder.path, 'demo-keys.json')).mode & 0o777).toBe(0o600);
-  for (const key of keys.values()) expect(server.stdout + server.stderr).not.toContain(key);
-});
-
-test('whole demo keys are shown on a terminal, and elsewhere only the path of their file', async () => {
-  using folder = copyStarted();
-  await using server = new SpawnedServer(folder.path, { LOG_FORMAT: 'pretty' });
-  const keys = await server.demoKeys();
-  expect(server.stdout).toContain(`  Demo keys ${join(folder.path, 'demo-keys.json')}\n`);
-  for (const key of keys.values()) expect(server.stdout + server.stderr).not.toContain(key);
-  await server.stop();
-  const banner = await readBannerOnTerminal(folder.path);
-  expect(keysOf(banner)).toEqual([...keys]);
-  const lines = banner
-    .slice(banner.indexOf('Petstore Orders'), banner.lastIndexOf('listening on'))
-    .trimEnd()
-    .split('\n');
-  const [curl] = lines.filter((line) => line.startsWith('  curl '));
-  expect(curl).toContain(`"Authorization: Bearer ${keys.get('free')}"`);
-  // In a terminal of 24 rows and 80 columns nothing scrolls away.
-  expect(lines.filter((line) => line.length > 80 && !line.includes(folder.path))).toEqual([curl]);
-  expect(lines.length).toBeLessThan(20);
-  expect(lines.at(-1)).toMatch(/^ {2}REST {6}http:.*\/v1$/);
-});
 
 test('demo keys are revoked by a server that others can reach, and replaced by one that they cannot', async () => {
   using folder = copyStarted();
@@ -76,7 +131,7 @@ test('demo keys are revoked by a server that others can reach, and replaced by o
     expect(open.stdout).toMatch(/"level":"warn".*the demo keys were revoked: others can reach HOST/);
     expect(open.stdout).not.toContain('Demo keys');
   }
-  await using closed = new SpawnedServer(folder.path);
+  await using closed = new SpawnedServer(folder.path, { LOG_FORMAT: 'pretty' });
   const url = await closed.url();
   const others = await closed.demoKeys();
   expect([...others.keys()]).toEqual([...keys.keys()]);
@@ -84,6 +139,9 @@ test('demo keys are revoked by a server that others can reach, and replaced by o
     expect(key).not.toBe(keys.get(plan));
     expect(await listOrderIds(url, key)).toHaveLength(20);
   }
+  // Elsewhere than on a terminal only the path of their file is shown, even to people.
+  expect(closed.stdout).toContain(`  Demo keys ${join(folder.path, 'demo-keys.json')}\n`);
+  for (const key of others.values()) expect(closed.stdout + closed.stderr).not.toContain(key);
 });
 
 test('a first start that others can reach creates orders, and no demo keys', async () => {
@@ -92,51 +150,9 @@ test('a first start that others can reach creates orders, and no demo keys', asy
   const url = await open.url();
   expect(await open.demoKeys()).toEqual(new Map());
   expect(open.stdout).not.toContain('revoked');
-  const { stdout } = await administerKeys(folder.path, 'create', '--plan', 'free', '--json');
-  const { key } = JSON.parse(stdout) as { key: string }; // as documented
-  expect(await listOrderIds(url, key)).toHaveLength(20);
-  const { stdout: list } = await administerKeys(folder.path, 'list', '--json');
-  expect(JSON.parse(list)).toHaveLength(1);
-});
-
-test('data, demo keys and limits are kept over a restart, and the database is seeded only once', async () => {
-  using folder = copyStarted();
-  const keys = readDemoKeys(folder.path);
-  const cancelFirst = (url: string) =>
-    fetch(`${url}/v1/store/orders/1`, { method: 'DELETE', headers: bearer(keys.get('pro')) });
-  const list = (url: string) => fetch(`${url}/v1/store/orders`, { headers: bearer(keys.get('free')) });
-  {
-    await using first = new SpawnedServer(folder.path);
-    const url = await first.url();
-    expect((await cancelFirst(url)).status).toBe(204);
-    for (let used = 1; used <= 10; used++) await list(url);
-  }
-  await using second = new SpawnedServer(folder.path);
-  expect(await second.demoKeys()).toEqual(keys);
-  const url = await second.url();
-  const response = await list(url);
-  expect(await response.json()).toHaveLength(20);
-  // Not exact: a request for which Redis took more than 100 ms may be missing.
-  expect(Number(response.headers.get('x-ratelimit-remaining'))).toBeLessThan(55);
-  expect(await (await cancelFirst(url)).json()).toMatchObject({ code: 'order_already_cancelled' });
-});
-
-test('a start shows demo keys as they are by then: none that is revoked or replaced, each with its plan', async () => {
-  using folder = copyStarted();
-  const keys = readDemoKeys(folder.path);
-  {
-    await using first = new SpawnedServer(folder.path);
-    await first.url();
-    const idOf = (plan: string) => keys.get(plan)?.split('_')[2] ?? '';
-    const limits = ['--per-minute', '1234', '--per-day', '56789'];
-    await administerKeys(folder.path, 'set-plan', idOf('free'), '--plan', 'enterprise', ...limits);
-    await administerKeys(folder.path, 'rotate', idOf('pro'), '--overlap', '0s');
-    await administerKeys(folder.path, 'rotate', idOf('business'), '--overlap', '1h');
-    await administerKeys(folder.path, 'revoke', idOf('enterprise'));
-  }
-  const banner = await readBannerOnTerminal(folder.path);
-  expect(keysOf(banner)).toEqual([
-    ['enterprise', keys.get('free')],
-    ['business', keys.get('business')],
-  ]);
+  await administer(folder.path, async (persistence) => {
+    const { text } = await createKey(persistence, { plan: { name: 'free' } });
+    expect(await listOrderIds(url, text)).toHaveLength(20);
+    expect(await persistence.keyAdministration.listKeys()).toHaveLength(1);
+  });
 });

@@ -1,5 +1,6 @@
-import { PATIENTLY } from '@petstore/testing';
-import { describe, expect, test, vi } from 'vitest';
+import { createTestRedis, PATIENTLY } from '@petstore/testing';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { createServerDatabase } from '../support/template-database.ts';
 import { listOrderIds } from './support/list-orders.ts';
 import { isRunning, readDemoKeys, SpawnedServer, useDataFolder } from './support/spawned-server.ts';
 import { useStartedDataFolder } from './support/started-once.ts';
@@ -10,11 +11,20 @@ const SHUTDOWN_DEADLINE_MS = 9_000;
 const copyStarted = useStartedDataFolder();
 
 describe('while a server with a database of its own runs', () => {
-  test('a second one on the same data folder ends, and says why in one line', async () => {
-    using folder = copyStarted();
-    await using first = new SpawnedServer(folder.path);
+  const resources = new AsyncDisposableStack();
+  let folder: ReturnType<typeof copyStarted>;
+  let first: SpawnedServer;
+  beforeAll(async () => {
+    folder = resources.use(copyStarted());
+    first = resources.use(new SpawnedServer(folder.path));
     await first.url();
-    await using second = new SpawnedServer(folder.path);
+  });
+  afterAll(() => resources.disposeAsync());
+
+  // Those that end by themselves are not disposed of: on the same data folder that would end the first one's database.
+
+  test('a second one on the same data folder ends, and says why in one line', async () => {
+    const second = new SpawnedServer(folder.path);
     expect(await second.exited).toMatchObject({ code: 1 });
     expect(second.stderr).toBe(
       `petstore: Another server already runs on the data folder ${folder.path}. Stop it, or set DATA_DIR to another.\n`,
@@ -22,35 +32,55 @@ describe('while a server with a database of its own runs', () => {
     expect((await first.readiness()).status).toBe(200);
   });
 
+  test('one that would share its port ends, and says why in one line', async () => {
+    using other = useDataFolder();
+    await using database = await createServerDatabase();
+    await using redis = await createTestRedis();
+    const { port } = new URL(await first.url());
+    const environment = { DATABASE_URL: database.url, REDIS_URL: redis.url, REUSE_PORT: 'on', PORT: port };
+    await using sharing = new SpawnedServer(other.path, { ...environment, ADMIN_PORT: '0' });
+    expect(await sharing.exited).toMatchObject({ code: 1 });
+    expect(sharing.stderr).toMatch(
+      new RegExp(
+        `^petstore: Port ${port} of 127.0.0.1 is in use by a process that does not share it .*set PORT to another\\.\n$`,
+      ),
+    );
+    expect((await first.readiness()).status).toBe(200);
+  });
+
+  test('one that would share its data folder ends, and says why in one line', async () => {
+    const sharing = new SpawnedServer(folder.path, { REUSE_PORT: 'on' });
+    expect(await sharing.exited).toMatchObject({ code: 1 });
+    expect(sharing.stderr).toMatch(/^petstore: Another server already runs on the data folder .*\n$/);
+    expect((await first.readiness()).status).toBe(200);
+  });
+
   test('a database that dies under it is started again', async () => {
-    using folder = copyStarted();
-    await using server = new SpawnedServer(folder.path);
-    const keys = await server.demoKeys();
-    const url = await server.url();
-    const [postgres = Number.NaN, redis = Number.NaN] = server.children();
+    const keys = await first.demoKeys();
+    const url = await first.url();
+    const [postgres = Number.NaN, redis = Number.NaN] = first.children();
     process.kill(postgres, 'SIGKILL');
     process.kill(redis, 'SIGKILL');
-    await server.said(/PostgreSQL had ended, and was started again/);
-    await server.said(/Redis had ended, and was started again/);
+    await first.said(/PostgreSQL had ended, and was started again/);
+    await first.said(/Redis had ended, and was started again/);
     await vi.waitFor(async () => expect(await listOrderIds(url, keys.get('enterprise'))).toHaveLength(20), PATIENTLY);
     await vi.waitFor(
-      async () => expect((await server.readiness()).report).toMatchObject({ limits: 'redis' }),
+      async () => expect((await first.readiness()).report).toMatchObject({ limits: 'redis' }),
       PATIENTLY,
     );
   });
+
+  test('SIGINT ends it with 0, soon, and leaves no process', () => expectEndBy('SIGINT', first));
 });
 
-test.each(['SIGINT', 'SIGTERM'] as const)('%s ends the server with 0, soon, and leaves no process', async (signal) => {
-  using folder = copyStarted();
-  await using server = new SpawnedServer(folder.path);
-  await server.url();
+async function expectEndBy(signal: NodeJS.Signals, server: SpawnedServer): Promise<void> {
   const children = server.children();
   expect(children).toHaveLength(2);
   const { code, afterMs } = await server.stop(signal);
   expect(code, server.stderr).toBe(0);
   expect(afterMs).toBeLessThan(10_000);
   expect(children.filter(isRunning)).toEqual([]);
-});
+}
 
 test('Ctrl-C in a terminal, twice, ends it with 0 too', async () => {
   using folder = copyStarted();
@@ -78,7 +108,7 @@ test('a signal in the middle of the first start ends it, and leaves no process',
   await vi.waitFor(() => expect(server.children()).toEqual([]), PATIENTLY);
 });
 
-test('after kill -9 no process is left, and the next start has all data', async () => {
+test('after kill -9 no process is left, the next start has all data, and SIGTERM ends it with 0, soon', async () => {
   using folder = copyStarted();
   const keys = readDemoKeys(folder.path);
   await using first = new SpawnedServer(folder.path);
@@ -89,4 +119,6 @@ test('after kill -9 no process is left, and the next start has all data', async 
   await vi.waitFor(() => expect(children.filter(isRunning)).toEqual([]), PATIENTLY);
   await using second = new SpawnedServer(folder.path);
   expect(await listOrderIds(await second.url(), keys.get('free'))).toHaveLength(20);
+  // And it ends as any other.
+  await expectEndBy('SIGTERM', second);
 });

@@ -4,7 +4,7 @@ import { get, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import { openPersistence } from '@petstore/persistence';
-import { claimDataFolder, prepareDataFolder, RuntimeError } from '@petstore/runtime';
+import { RuntimeError } from '@petstore/runtime';
 import { createTestRedis, PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';
@@ -142,27 +142,6 @@ describe('with REUSE_PORT=on', () => {
     expect(await second.stop()).toMatchObject({ code: 0 });
     expect(second.children()).toEqual([]);
     expect(existsSync(join(folder.path, 'postgres', 'postmaster.pid'))).toBe(false);
-  });
-
-  test('a server that shares neither its port nor its data folder is left alone', async () => {
-    using folder = useDataFolder();
-    await using database = await createServerDatabase();
-    await using redis = await createTestRedis();
-    const environment = { DATABASE_URL: database.url, REDIS_URL: redis.url };
-    await using alone = new SpawnedServer(folder.path, environment);
-    const port = await portOf(alone);
-    await using sharing = startSharing(folder.path, environment, port);
-    expect(await sharing.exited).toMatchObject({ code: 1 });
-    expect(sharing.stderr).toMatch(
-      new RegExp(
-        `^petstore: Port ${port} of 127.0.0.1 is in use by a process that does not share it .*set PORT to another\\.\n$`,
-      ),
-    );
-    prepareDataFolder(folder.path);
-    using _other = claimDataFolder(folder.path, 'exclusive');
-    await using second = startSharing(folder.path, {});
-    expect(await second.exited).toMatchObject({ code: 1 });
-    expect(second.stderr).toMatch(/^petstore: Another server already runs on the data folder .*\n$/);
   });
 });
 

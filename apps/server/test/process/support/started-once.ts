@@ -2,22 +2,30 @@ import { execFileSync } from 'node:child_process';
 import { beforeAll } from 'vitest';
 import { SpawnedServer, useDataFolder } from './spawned-server.ts';
 
-/**
- * Starts a server once for the tests of a file, and ends it, so that only tests of the first start have to wait for one.
+/** The data folder of a first start. Made once for all files of this process, and removed when the test run ends. */
+let started: Promise<string> | undefined;
 
+async function startOnce(): Promise<string> {
+  const { path } = useDataFolder();
+  await using server = new SpawnedServer(path);
+  await server.url();
+  return path;
+}
+
+/**
+ * Has a data folder whose server has been started and stopped, so that only tests of the first start have to wait for one.
  *
- * @returns copies its data folder
+ * @returns copies it
  */
 export function useStartedDataFolder(): () => ReturnType<typeof useDataFolder> {
-  const original = useDataFolder();
+  let original: string;
   beforeAll(async () => {
-    await using server = new SpawnedServer(original.path);
-    await server.url();
-    return () => original[Symbol.dispose]();
+    started ??= startOnce();
+    original = await started;
   });
   return () => {
     const copy = useDataFolder();
-    execFileSync('cp', ['-a', original.path, copy.path]); // -a, because the files of PostgreSQL may belong to another user
+    execFileSync('cp', ['-a', original, copy.path]); // -a, because the files of PostgreSQL may belong to another user
     return copy;
   };
 }

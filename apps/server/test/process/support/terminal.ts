@@ -4,12 +4,15 @@ import { findExecutable } from '@petstore/runtime';
 import { endWithTestRun } from '@petstore/testing';
 import { MAIN } from './spawned-server.ts';
 
-/**
- * Starts the server on a terminal, which script(1) makes, waits until it serves, and stops it.
- *
- * @returns what the terminal showed
- */
-export async function readBannerOnTerminal(dataFolder: string): Promise<string> {
+export interface TerminalServer extends AsyncDisposable {
+  /** The public listener's URL. */
+  readonly url: string;
+  /** What the terminal showed until requests were served. */
+  readonly banner: string;
+}
+
+/** Starts the server on a terminal, which script(1) makes, and waits until it serves. */
+export async function startOnTerminal(dataFolder: string): Promise<TerminalServer> {
   // `exec`, so that the id of the shell, which is printed first, is the server's.
   const command = `echo "pid $$"; exec '${process.execPath}' '${MAIN}'`;
   const linux = ['-q', '-e', '-c', command, '/dev/null'];
@@ -20,16 +23,29 @@ export async function readBannerOnTerminal(dataFolder: string): Promise<string> 
     stdio: ['pipe', 'pipe', 'inherit'], // a terminal's input does not end
   });
   const closed = once(script, 'close');
-  let seen = '';
-  let isStopped = false;
-  for await (const text of script.stdout.setEncoding('utf8')) {
-    seen += text;
-    const [, pid] = /^pid (\d+)\r\n/.exec(seen) ?? [];
-    if (isStopped || pid === undefined || !seen.includes('listening on http')) continue;
-    isStopped = true;
-    void closed.then(endWithTestRun(Number(pid)));
-    process.kill(Number(pid), 'SIGTERM');
+  let shown = '';
+  let pid: number | undefined;
+  let url: string | undefined;
+  for await (const text of script.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
+    shown += text;
+    if (pid === undefined) {
+      const [, first] = /^pid (\d+)\r\n/.exec(shown) ?? [];
+      if (first === undefined) continue;
+      pid = Number(first);
+      void closed.then(endWithTestRun(pid));
+    }
+    [, url] = /listening on (http\S+)\r\n/.exec(shown) ?? [];
+    if (url !== undefined) break;
   }
-  await closed;
-  return seen.replaceAll('\r\n', '\n');
+  if (pid === undefined || url === undefined) throw new Error(`the server ended on its terminal:\n${shown}`);
+  const serverPid = pid;
+  script.stdout.resume();
+  return {
+    url,
+    banner: shown.replaceAll('\r\n', '\n'),
+    async [Symbol.asyncDispose]() {
+      if (script.exitCode === null && script.signalCode === null) process.kill(serverPid, 'SIGTERM');
+      await closed;
+    },
+  };
 }
