@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { comparable, isAsShown, ROOT, readSteps, type Step } from './support/documentation.ts';
 import { Reader } from './support/reader.ts';
-import { SpawnedServer, useDataFolder } from './support/spawned-server.ts';
+import { SpawnedServer } from './support/spawned-server.ts';
+import { useStartedDataFolder } from './support/started-once.ts';
 
 /**
  * How much of each document is run, so that a block that is left out is noticed. All share a server: the first counts
@@ -17,9 +18,11 @@ const FOLLOWED = {
   'README.md': { commands: 4, programs: 0 },
 };
 
-const folder = useDataFolder();
+const copyStarted = useStartedDataFolder();
+let folder: ReturnType<typeof copyStarted>;
 let server: SpawnedServer;
 beforeAll(async () => {
+  folder = copyStarted();
   server = new SpawnedServer(folder.path);
   await server.url();
 });

@@ -1,7 +1,8 @@
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { KEYS } from '../support/keys.ts';
 import { SpawnedServer, useDataFolder } from './support/spawned-server.ts';
 import { startServer } from './support/start-server.ts';
+import { useStartedDataFolder } from './support/started-once.ts';
 
 const linesOf = (output: string): Record<string, unknown>[] => {
   const lines = output.trim() === '' ? [] : output.trim().split('\n');
@@ -30,9 +31,11 @@ const CHATTY_MODULE = `data:text/javascript,${encodeURIComponent(`
   });
 `)}`;
 
+const copyStarted = useStartedDataFolder();
+
 describe('with LOG_FORMAT=json every line of both outputs is JSON', () => {
   test('with the embedded database: the log, where everything is, and what libraries print', async () => {
-    using data = useDataFolder();
+    using data = copyStarted();
     await using server = new SpawnedServer(data.path, { LOG_FORMAT: 'json', NODE_OPTIONS: `--import=${CHATTY}` });
     const url = await server.url();
     await server.said(/deprecated/);
@@ -63,17 +66,6 @@ describe('with LOG_FORMAT=json every line of both outputs is JSON', () => {
     );
   });
 
-  test('what libraries print while they are loaded', async () => {
-    await using started = await startServer({ LOG_FORMAT: 'json', NODE_OPTIONS: `--import=${CHATTY_MODULE}` });
-    const { server } = started;
-    await server.url();
-    await server.stop();
-    const lines = [...linesOf(server.stdout), ...linesOf(server.stderr)];
-    expect(lines).toContainEqual({ level: 'warn', time: expect.any(String), msg: 'printed while loading' });
-    expect(lines).toContainEqual(expect.objectContaining({ msg: 'printed { value: { id: 7n } }' }));
-    expect(lines).toContainEqual(expect.objectContaining({ msg: 'warned while loading', code: 'LIB1' }));
-  });
-
   test('what stops a start', async () => {
     using data = useDataFolder();
     await using server = new SpawnedServer(data.path, { LOG_FORMAT: 'json', PORT: 'x' });
@@ -85,15 +77,30 @@ describe('with LOG_FORMAT=json every line of both outputs is JSON', () => {
   });
 });
 
-test('with ACCESS_LOG=on each request is a line at info, whatever LOG_LEVEL hides below', async () => {
-  await using started = await startServer({ ACCESS_LOG: 'on' });
-  const { server } = started;
-  const url = await server.url();
-  const { id, text } = KEYS.free;
-  await fetch(`${url}/v1/store/orders`, { headers: { authorization: `Bearer ${text}`, 'x-request-id': 'mine' } });
-  await server.said(/"request completed"/);
-  expect(server.logLines('request completed')).toEqual([
-    expect.objectContaining({ level: 'info', requestId: 'mine', keyId: id, operation: 'listOrders', status: 200 }),
-  ]);
-  expect(server.stdout).not.toContain('"level":"debug"');
+describe('with LOG_FORMAT=json and ACCESS_LOG=on', () => {
+  let server: SpawnedServer;
+  beforeAll(async () => {
+    const settings = { LOG_FORMAT: 'json', ACCESS_LOG: 'on', NODE_OPTIONS: `--import=${CHATTY_MODULE}` };
+    await using started = await startServer(settings);
+    server = started.server;
+    const headers = { authorization: `Bearer ${KEYS.free.text}`, 'x-request-id': 'mine' };
+    await fetch(`${await server.url()}/v1/store/orders`, { headers });
+    await server.said(/"request completed"/);
+    await server.stop();
+  });
+
+  test('what libraries print while they are loaded is JSON, too', () => {
+    const lines = [...linesOf(server.stdout), ...linesOf(server.stderr)];
+    expect(lines).toContainEqual({ level: 'warn', time: expect.any(String), msg: 'printed while loading' });
+    expect(lines).toContainEqual(expect.objectContaining({ msg: 'printed { value: { id: 7n } }' }));
+    expect(lines).toContainEqual(expect.objectContaining({ msg: 'warned while loading', code: 'LIB1' }));
+  });
+
+  test('each request is a line at info, whatever LOG_LEVEL hides below', () => {
+    const { id } = KEYS.free;
+    expect(server.logLines('request completed')).toEqual([
+      expect.objectContaining({ level: 'info', requestId: 'mine', keyId: id, operation: 'listOrders', status: 200 }),
+    ]);
+    expect(server.stdout).not.toContain('"level":"debug"');
+  });
 });

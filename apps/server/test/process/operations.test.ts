@@ -7,43 +7,18 @@ import { type StartedServer, startServer } from './support/start-server.ts';
 
 const list = (url: string, key: string, init?: RequestInit) =>
   fetch(`${url}/v1/store/orders`, { ...init, headers: { authorization: `Bearer ${key}` } });
-test('a stop is announced first; requests in progress are finished; then the port closes', async () => {
-  await using started = await startServer();
-  const { server, databaseUrl } = started;
-  const { text } = KEYS.free;
-  const url = await server.url();
-  expect((await list(url, text)).status).toBe(200);
-  const blocker = new pg.Client({ connectionString: databaseUrl });
-  await blocker.connect();
-  await blocker.query('BEGIN; LOCK TABLE orders IN ACCESS EXCLUSIVE MODE');
-  const pending = list(url, text);
-  await vi.waitUntil(async () => {
-    await blocker.query('SELECT pg_stat_clear_snapshot()'); // within a transaction statistics are cached
-    const { rows } = await blocker.query(
-      `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
-    );
-    return rows.length > 0;
-  }, PATIENTLY);
-  server.process.kill('SIGTERM');
-  await vi.waitFor(async () => expect(await server.readiness()).toMatchObject({ status: 503 }), PATIENTLY);
-  expect((await server.readiness()).report['problems']).toContain('the server is stopping');
-  server.process.kill('SIGINT'); // and a second signal changes nothing
-  await blocker.query('ROLLBACK');
-  await blocker.end();
-  expect((await pending).status).toBe(200);
-  expect(await server.exited).toMatchObject({ code: 0 });
-  await expect(list(url, text)).rejects.toThrow();
+
+// The first two groups share a server, which the second one ends.
+let started: StartedServer;
+let server: SpawnedServer;
+beforeAll(async () => {
+  // So that each request writes to the output.
+  started = await startServer({ LOG_LEVEL: 'trace' });
+  server = started.server;
 });
+afterAll(() => started[Symbol.asyncDispose]());
 
 describe('health and metrics', () => {
-  let started: StartedServer;
-  let server: SpawnedServer;
-  beforeAll(async () => {
-    started = await startServer();
-    server = started.server;
-  });
-  afterAll(() => started[Symbol.asyncDispose]());
-
   test('include the metrics of the process, all of them from the second scrape on', async () => {
     await server.url();
     const first = await server.metrics();
@@ -138,6 +113,43 @@ describe('health and metrics', () => {
   });
 });
 
+describe('a server', () => {
+  test('goes on when its output streams are closed', async () => {
+    const url = await server.url();
+    const adminUrl = await server.adminUrl();
+    server.process.stdout?.destroy();
+    server.process.stderr?.destroy();
+    for (let i = 0; i < 5; i++) expect((await fetch(`${url}/v1/store/orders`)).status).toBe(401);
+    expect((await fetch(`${adminUrl}/readyz`)).status).toBe(200);
+  });
+
+  test('announces its stop first, finishes requests in progress, and then closes its port', async () => {
+    const { text } = KEYS.free;
+    const url = await server.url();
+    expect((await list(url, text)).status).toBe(200);
+    const blocker = new pg.Client({ connectionString: started.databaseUrl });
+    await blocker.connect();
+    await blocker.query('BEGIN; LOCK TABLE orders IN ACCESS EXCLUSIVE MODE');
+    const pending = list(url, text);
+    await vi.waitUntil(async () => {
+      await blocker.query('SELECT pg_stat_clear_snapshot()'); // within a transaction statistics are cached
+      const { rows } = await blocker.query(
+        `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
+      );
+      return rows.length > 0;
+    }, PATIENTLY);
+    server.process.kill('SIGTERM');
+    await vi.waitFor(async () => expect(await server.readiness()).toMatchObject({ status: 503 }), PATIENTLY);
+    expect((await server.readiness()).report['problems']).toContain('the server is stopping');
+    server.process.kill('SIGINT'); // and a second signal changes nothing
+    await blocker.query('ROLLBACK');
+    await blocker.end();
+    expect((await pending).status).toBe(200);
+    expect(await server.exited).toMatchObject({ code: 0 });
+    await expect(list(url, text)).rejects.toThrow();
+  });
+});
+
 describe('the log', () => {
   const { text } = KEYS.free;
   let server: SpawnedServer;
@@ -180,16 +192,4 @@ test('the address is printed even when the log is silent', async () => {
   expect((await fetch(`${await server.url()}/v1/store/orders`)).status).toBe(401);
   expect(await server.stop()).toMatchObject({ code: 0 });
   expect(server.stdout.trim().split('\n'), 'that line alone').toHaveLength(1);
-});
-
-test('closed output streams do not end the server', async () => {
-  await using started = await startServer({ LOG_LEVEL: 'trace' });
-  const { server } = started;
-  const url = await server.url();
-  const adminUrl = await server.adminUrl();
-  server.process.stdout?.destroy();
-  server.process.stderr?.destroy();
-  for (let i = 0; i < 5; i++) expect((await fetch(`${url}/v1/store/orders`)).status).toBe(401);
-  expect((await fetch(`${adminUrl}/readyz`)).status).toBe(200);
-  expect(await server.stop()).toMatchObject({ code: 0 });
 });

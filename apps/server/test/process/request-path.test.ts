@@ -4,7 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { createTemporaryFolder } from '@petstore/testing';
 import { expect, test, vi } from 'vitest';
-import { SpawnedServer, useDataFolder } from './support/spawned-server.ts';
+import { SpawnedServer } from './support/spawned-server.ts';
+import { useStartedDataFolder } from './support/started-once.ts';
 
 const ROOT = join(import.meta.dirname, '../../../..');
 const TRACER = pathToFileURL(join(import.meta.dirname, 'support/trace-files.ts')).href;
@@ -23,8 +24,10 @@ function documentedPath(): { readonly files: readonly string[]; readonly toOpen:
   return { files: [...new Set(filesIn(section))].toSorted(), toOpen: [...new Set(filesIn(steps.join('\n')))] };
 }
 
+const copyStarted = useStartedDataFolder();
+
 test('ARCHITECTURE.md names exactly the files that a DELETE runs through, and few enough to be read', async () => {
-  using data = useDataFolder();
+  using data = copyStarted();
   using traces = createTemporaryFolder();
   const environment = { NODE_OPTIONS: `--import=${TRACER}`, TRACED_FILES: traces.path };
   await using server = new SpawnedServer(data.path, environment);

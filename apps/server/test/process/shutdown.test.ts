@@ -3,6 +3,7 @@ import { get, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { SpawnedServer } from './support/spawned-server.ts';
+import { startServer } from './support/start-server.ts';
 import { useStartedDataFolder } from './support/started-once.ts';
 
 const copyStarted = useStartedDataFolder();
@@ -25,8 +26,8 @@ function look(url: string): Promise<Seen | undefined> {
 }
 
 test('for SHUTDOWN_DELAY it serves on, not ready, and then no request is lost', async () => {
-  using folder = copyStarted();
-  await using server = new SpawnedServer(folder.path, { SHUTDOWN_DELAY: '2s' });
+  await using started = await startServer({ SHUTDOWN_DELAY: '2s' });
+  const { server } = started;
   const page = `${await server.url()}/v1/openapi.json`;
   expect(await look(page)).toMatchObject({ status: 200, connection: 'keep-alive' });
   const signalledAtMs = performance.now();

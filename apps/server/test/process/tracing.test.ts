@@ -10,9 +10,9 @@ import { openPersistence } from '@petstore/persistence';
 import { findFreePort } from '@petstore/runtime/servers';
 import { createTemporaryFolder } from '@petstore/testing';
 import pg from 'pg';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createKey, KEYS, planOf } from '../support/keys.ts';
-import { startServer } from './support/start-server.ts';
+import { type StartedServer, startServer } from './support/start-server.ts';
 
 /** As much of a span in OTLP's JSON as is looked at. */
 interface OtlpSpan {
@@ -40,10 +40,12 @@ const attributesOf = ({ attributes }: Pick<OtlpSpan, 'attributes'>) =>
 async function startCollector() {
   const spans: OtlpSpan[] = [];
   const types: (string | undefined)[] = [];
+  const bodies: Buffer[] = [];
   let resource: Record<string, unknown> = {};
   const server = createServer(async (request, response) => {
     types.push(request.headers['content-type']);
     const body = Buffer.concat(await request.toArray());
+    bodies.push(body);
     if (request.headers['content-type'] === 'application/json') {
       const { resourceSpans } = JSON.parse(body.toString()) as OtlpExport; // OTLP's form
       for (const { resource: sender, scopeSpans } of resourceSpans) {
@@ -58,6 +60,7 @@ async function startCollector() {
   return {
     url: `http://127.0.0.1:${port}`,
     types,
+    bodies,
     resource: () => resource,
     /** The spans of a trace, once these have come. */
     trace: (traceId: string, ...names: readonly string[]): Promise<readonly OtlpSpan[]> =>
@@ -71,6 +74,9 @@ async function startCollector() {
     [Symbol.dispose]: () => void server.close(),
   };
 }
+
+/** Of each span in OTLP's protobuf: its first field of 16 bytes, which the second one of 8, the id of the span, follows. */
+const traceIdsOf = (body: Buffer) => Array.from(body.toString('hex').matchAll(/0a10(.{32})1208/g), ([, id]) => id);
 
 const SETTINGS = { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', OTEL_BSP_SCHEDULE_DELAY: '50' };
 let traces = 0;
@@ -88,122 +94,128 @@ const outline = (spans: readonly OtlpSpan[]) =>
     })
     .toSorted();
 
-test('a request is a span of its caller’s trace, with those of its procedure, Redis and PostgreSQL below', async () => {
-  using collector = await startCollector();
-  await using started = await startServer({
-    ...SETTINGS,
-    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-    OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
-    ACCESS_LOG: 'on',
+describe('with a collector', () => {
+  const resources = new AsyncDisposableStack();
+  let collector: Awaited<ReturnType<typeof startCollector>>;
+  let started: StartedServer;
+  let url: string;
+  beforeAll(async () => {
+    collector = resources.use(await startCollector());
+    started = resources.use(
+      await startServer({
+        ...SETTINGS,
+        OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+        OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
+        ACCESS_LOG: 'on',
+      }),
+    );
+    url = await started.server.url();
   });
-  const { server } = started;
-  const url = await server.url();
-  await vi.waitUntil(async () => (await server.readiness()).report['limits'] === 'redis', { timeout: 20_000 });
-  const { traceId, traceparent } = newTrace();
-  const { id, text } = KEYS.free;
-  const response = await fetch(`${url}/v1/store/orders/404`, {
-    method: 'DELETE',
-    headers: { authorization: `Bearer ${text}`, traceparent },
-  });
-  expect(response.status).toBe(404);
-  const root = 'DELETE /v1/store/orders/:orderId';
-  const spans = await collector.trace(traceId, root, 'UPDATE api_keys'); // that the key was used
-  expect(outline(spans)).toEqual([
-    `00f067aa0ba902b7 > ${root}, kind 2, status 0`,
-    `${root} > EVALSHA check, kind 3, status 0`,
-    `${root} > SELECT api_keys, kind 3, status 0`,
-    `${root} > UPDATE api_keys, kind 3, status 0`,
-    `${root} > orders.cancel, kind 1, status 0`,
-    'orders.cancel > UPDATE orders, kind 3, status 0',
-  ]);
-  const byName = Object.fromEntries(spans.map((span) => [span.name, attributesOf(span)]));
-  expect(byName[root]).toMatchObject({
-    'http.request.method': 'DELETE',
-    'http.route': '/v1/store/orders/:orderId',
-    'http.response.status_code': 404,
-    'url.path': '/v1/store/orders/404',
-    'error.type': 'order_not_found',
-    'client.address': '127.0.0.1',
-    'server.address': '127.0.0.1',
-    'petstore.request_id': response.headers.get('x-request-id'),
-    'petstore.api_key_id': id,
-    'petstore.operation': 'cancelOrder',
-  });
-  expect(byName['UPDATE orders']).toMatchObject({
-    'db.system.name': 'postgresql',
-    'db.operation.name': 'UPDATE',
-    'db.query.summary': 'UPDATE orders',
-    'db.collection.name': 'orders',
-    'db.namespace': expect.any(String),
-    'server.address': expect.any(String),
-    'server.port': expect.anything(),
-  });
-  expect(byName['EVALSHA check']).toMatchObject({
-    'db.system.name': 'redis',
-    'db.operation.name': 'EVALSHA',
-    'db.namespace': expect.stringMatching(/^\d+$/),
-    'server.address': '127.0.0.1',
-    'server.port': expect.anything(),
-  });
-  expect(collector.resource()).toMatchObject({
-    'service.name': 'petstore-orders',
-    'service.version': expect.stringMatching(/^\d/),
-    'deployment.environment.name': 'test',
-  });
-  await server.said(/"request completed"/);
-  expect(server.logLines('request completed')).toContainEqual(expect.objectContaining({ traceId }));
-});
+  afterAll(() => resources.disposeAsync());
 
-test('over tRPC each call of a batch is a span, and each batch of a long list', async () => {
-  using collector = await startCollector();
-  await using started = await startServer({ ...SETTINGS, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
-  const { server, databaseUrl } = started;
-  const url = await server.url();
-  await using persistence = openPersistence({ databaseUrl });
-  await persistence.orders.generateOrders({ count: 5_000, seed: 1, now: new Date() });
-  const { text } = await createKey(persistence, { kind: 'internal', plan: planOf(1_000) });
-  const { traceId, traceparent } = newTrace();
-  const client = createPetstoreClient({
-    baseUrl: url,
-    apiKey: text,
-    fetch: (input, init) => {
-      const headers = new Headers(init?.headers);
-      headers.set('traceparent', traceparent);
-      return fetch(input, { ...init, headers });
-    },
+  test('a request is a span of its caller’s trace, with those of its procedure, Redis and PostgreSQL below', async () => {
+    const { server } = started;
+    await vi.waitUntil(async () => (await server.readiness()).report['limits'] === 'redis', { timeout: 20_000 });
+    const { traceId, traceparent } = newTrace();
+    const { id, text } = KEYS.free;
+    const response = await fetch(`${url}/v1/store/orders/404`, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${text}`, traceparent },
+    });
+    expect(response.status).toBe(404);
+    const root = 'DELETE /v1/store/orders/:orderId';
+    const spans = await collector.trace(traceId, root, 'UPDATE api_keys'); // that the key was used
+    expect(outline(spans)).toEqual([
+      `00f067aa0ba902b7 > ${root}, kind 2, status 0`,
+      `${root} > EVALSHA check, kind 3, status 0`,
+      `${root} > SELECT api_keys, kind 3, status 0`,
+      `${root} > UPDATE api_keys, kind 3, status 0`,
+      `${root} > orders.cancel, kind 1, status 0`,
+      'orders.cancel > UPDATE orders, kind 3, status 0',
+    ]);
+    const byName = Object.fromEntries(spans.map((span) => [span.name, attributesOf(span)]));
+    expect(byName[root]).toMatchObject({
+      'http.request.method': 'DELETE',
+      'http.route': '/v1/store/orders/:orderId',
+      'http.response.status_code': 404,
+      'url.path': '/v1/store/orders/404',
+      'error.type': 'order_not_found',
+      'client.address': '127.0.0.1',
+      'server.address': '127.0.0.1',
+      'petstore.request_id': response.headers.get('x-request-id'),
+      'petstore.api_key_id': id,
+      'petstore.operation': 'cancelOrder',
+    });
+    expect(byName['UPDATE orders']).toMatchObject({
+      'db.system.name': 'postgresql',
+      'db.operation.name': 'UPDATE',
+      'db.query.summary': 'UPDATE orders',
+      'db.collection.name': 'orders',
+      'db.namespace': expect.any(String),
+      'server.address': expect.any(String),
+      'server.port': expect.anything(),
+    });
+    expect(byName['EVALSHA check']).toMatchObject({
+      'db.system.name': 'redis',
+      'db.operation.name': 'EVALSHA',
+      'db.namespace': expect.stringMatching(/^\d+$/),
+      'server.address': '127.0.0.1',
+      'server.port': expect.anything(),
+    });
+    expect(collector.resource()).toMatchObject({
+      'service.name': 'petstore-orders',
+      'service.version': expect.stringMatching(/^\d/),
+      'deployment.environment.name': 'test',
+    });
+    await server.said(/"request completed"/);
+    expect(server.logLines('request completed')).toContainEqual(expect.objectContaining({ traceId }));
   });
-  const [orders] = await Promise.all([client.orders.list.query(), client.limits.current.query()]);
-  for await (const _ of orders);
-  await vi.waitFor(
-    async () => {
-      const names = (await collector.trace(traceId, 'orders.list', 'limits.current')).map(({ name }) => name);
-      expect(names.filter((name) => name === 'SELECT orders batch')).toHaveLength(4); // 250, 4,000, 750, and the end
-    },
-    { timeout: 20_000 }, // spans are sent in batches, and the list's own ends before its last
-  );
-});
 
-test('what fails by our doing is an error of its span, with the exception', async () => {
-  using collector = await startCollector();
-  await using started = await startServer({ ...SETTINGS, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
-  const { server, databaseUrl } = started;
-  const url = await server.url();
-  const database = new pg.Client({ connectionString: databaseUrl });
-  await database.connect();
-  await database.query('alter table orders rename to orders_gone');
-  const { traceId, traceparent } = newTrace();
-  const { status } = await fetch(`${url}/v1/store/orders`, {
-    headers: { authorization: `Bearer ${KEYS.free.text}`, traceparent },
+  test('over tRPC each call of a batch is a span, and each batch of a long list', async () => {
+    const { databaseUrl } = started;
+    await using persistence = openPersistence({ databaseUrl });
+    await persistence.orders.generateOrders({ count: 5_000, seed: 1, now: new Date() });
+    const { text } = await createKey(persistence, { kind: 'internal', plan: planOf(1_000) });
+    const { traceId, traceparent } = newTrace();
+    const client = createPetstoreClient({
+      baseUrl: url,
+      apiKey: text,
+      fetch: (input, init) => {
+        const headers = new Headers(init?.headers);
+        headers.set('traceparent', traceparent);
+        return fetch(input, { ...init, headers });
+      },
+    });
+    const [orders] = await Promise.all([client.orders.list.query(), client.limits.current.query()]);
+    for await (const _ of orders);
+    await vi.waitFor(
+      async () => {
+        const names = (await collector.trace(traceId, 'orders.list', 'limits.current')).map(({ name }) => name);
+        expect(names.filter((name) => name === 'SELECT orders batch')).toHaveLength(4); // 250, 4,000, 750, and the end
+      },
+      { timeout: 20_000 }, // spans are sent in batches, and the list's own ends before its last
+    );
   });
-  await database.query('alter table orders_gone rename to orders');
-  await database.end();
-  expect(status).toBe(503);
-  const spans = await collector.trace(traceId, 'GET /v1/store/orders');
-  const failed = spans.filter((span) => span.status.code === 2).map(({ name }) => name);
-  expect(failed.toSorted()).toEqual(['GET /v1/store/orders', 'SELECT orders batch']);
-  expect(spans.find(({ name }) => name === 'SELECT orders batch')?.events).toEqual([
-    expect.objectContaining({ name: 'exception' }),
-  ]);
+
+  test('what fails by our doing is an error of its span, with the exception', async () => {
+    const { databaseUrl } = started;
+    const database = new pg.Client({ connectionString: databaseUrl });
+    await database.connect();
+    await database.query('alter table orders rename to orders_gone');
+    const { traceId, traceparent } = newTrace();
+    const { status } = await fetch(`${url}/v1/store/orders`, {
+      headers: { authorization: `Bearer ${KEYS.unlimited.text}`, traceparent },
+    });
+    await database.query('alter table orders_gone rename to orders');
+    await database.end();
+    expect(status).toBe(503);
+    const spans = await collector.trace(traceId, 'GET /v1/store/orders');
+    const failed = spans.filter((span) => span.status.code === 2).map(({ name }) => name);
+    expect(failed.toSorted()).toEqual(['GET /v1/store/orders', 'SELECT orders batch']);
+    expect(spans.find(({ name }) => name === 'SELECT orders batch')?.events).toEqual([
+      expect.objectContaining({ name: 'exception' }),
+    ]);
+  });
 });
 
 test('protobuf is the default; a caller decides whether its trace is recorded; the last spans are sent at the end', async () => {
@@ -211,17 +223,14 @@ test('protobuf is the default; a caller decides whether its trace is recorded; t
   await using started = await startServer({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
   const { server } = started;
   const url = await server.url();
-  const list = (traceparent: string) =>
-    fetch(`${url}/v1/store/orders`, { headers: { authorization: `Bearer ${KEYS.free.text}`, traceparent } });
-  await list(newTrace().traceparent.replace(/01$/, '00'));
+  const [unrecorded, recorded] = [newTrace(), newTrace()];
+  const traceparent = unrecorded.traceparent.replace(/01$/, '00');
+  await fetch(`${url}/v1/store/orders`, { headers: { authorization: `Bearer ${KEYS.free.text}`, traceparent } });
   await sleep(100); // what is in the background belongs to the trace, too
+  await fetch(`${url}/v1/store/orders`, { headers: { traceparent: recorded.traceparent } });
   await server.stop();
-  expect(collector.types).toEqual([]);
-
-  await using another = await startServer({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
-  await fetch(`${await another.server.url()}/v1/store/orders`);
-  await another.server.stop();
   expect(collector.types).toEqual(['application/x-protobuf']);
+  expect(new Set(collector.bodies.flatMap(traceIdsOf))).toEqual(new Set([recorded.traceId]));
 });
 
 test('a collector that does not respond holds up neither requests nor the end', async () => {
