@@ -57,7 +57,7 @@ export interface PrivatePostgres extends PrivateServer {
   readonly parameters: PostgresParameters;
 }
 
-export interface PostgresServerOptions {
+interface PostgresServerOptions {
   /** Whether it is a copy of a data folder that others are copied from, too, or made anew, which takes a second. @default 'copied' */
   readonly systemIdentifier?: 'copied' | 'own';
 }
