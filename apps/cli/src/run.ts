@@ -2,14 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { type Actor, actor, StorageUnavailableError } from '@petstore/domain';
-import { BackupError, describeDenial, ImportConflictError, SchemaError } from '@petstore/persistence';
-import { type Environment, RuntimeError, readStorageSettings, SettingsError } from '@petstore/runtime';
+import { type Actor, actor } from '@petstore/domain';
+import type { Environment } from '@petstore/runtime';
 import { CommanderError } from 'commander';
-import { ImportRejectedError } from './commands/import-command.ts';
 import type { CommandContext } from './context.ts';
-import { CommandError, UsageError } from './errors.ts';
-import { UnreadableInputError } from './import/text-chunks.ts';
+import { ImportRejectedError, UsageError } from './errors.ts';
 import { Interruption } from './interruption.ts';
 import { createOutput, type Output, type OutputStreams, ReaderGoneError } from './output.ts';
 import { createProgram } from './program.ts';
@@ -38,7 +35,7 @@ export async function run(invocation: Invocation): Promise<ExitCode> {
     await runCommand(invocation, createContext(invocation, output, interruption));
     return 0;
   } catch (error) {
-    return reportError(error, output, interruption);
+    return await reportError(error, output, interruption);
   }
 }
 
@@ -62,6 +59,7 @@ function createContext(invocation: Invocation, output: Output, interruption: Int
   const { environment, workingFolder, stdin, onSignal } = invocation;
   onSignal?.(() => interruption.receive());
   const withUnpreparedSession: CommandContext['withUnpreparedSession'] = async (work, options = {}) => {
+    const { readStorageSettings } = await import('@petstore/runtime/settings');
     const settings = readStorageSettings(environment, findHome(invocation));
     await using session: Session = await openSession(settings, options, output);
     return await work(session);
@@ -101,35 +99,15 @@ function findOperator(): Actor {
   }
 }
 
-function reportError(error: unknown, output: Output, { isCommitting }: Interruption): ExitCode {
+async function reportError(error: unknown, output: Output, interruption: Interruption): Promise<ExitCode> {
   if (error instanceof CommanderError) return 2; // commander has printed what is wrong
   if (error instanceof ReaderGoneError) return 0;
   if (error instanceof ImportRejectedError) return 1; // its report has been printed
-  if (error instanceof SettingsError || error instanceof UsageError) {
+  if (error instanceof UsageError) {
     output.message(`petstore: ${error.message}`);
     return 2;
   }
-  const isUnknown = isCommitting && error instanceof StorageUnavailableError;
-  const outcome = isUnknown ? '; whether anything was stored is not known: check before you repeat it' : '';
-  const reason = isExpected(error)
-    ? error.message
-    : (describeDenial(error, 'petstore_server') ?? describeUnexpected(error));
-  output.message(`petstore: ${reason}${outcome}`);
-  return 1;
+  const { describeFailure, isWrongSetting } = await import('./failures.ts');
+  output.message(`petstore: ${describeFailure(error, interruption)}`);
+  return isWrongSetting(error) ? 2 : 1;
 }
-
-const EXPECTED = [
-  BackupError,
-  CommandError,
-  ImportConflictError,
-  RuntimeError,
-  SchemaError,
-  StorageUnavailableError,
-  UnreadableInputError,
-];
-
-const isExpected = (error: unknown): error is Error => EXPECTED.some((kind) => error instanceof kind);
-
-/** A defect of the program, so all that is known of it is shown. */
-const describeUnexpected = (error: unknown): string =>
-  `an unexpected failure: ${error instanceof Error ? (error.stack ?? error.message) : error}`;

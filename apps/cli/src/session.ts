@@ -1,13 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { openPersistence, type Persistence } from '@petstore/persistence';
-import {
-  type DatabaseUrls,
-  openEmbeddedPostgres,
-  openPrivateRedis,
-  type RedisTarget,
-  type StorageSettings,
-} from '@petstore/runtime';
+import type { Persistence } from '@petstore/persistence';
+import { type DatabaseUrls, openEmbeddedPostgres, openPrivateRedis, type RedisTarget } from '@petstore/runtime';
+import type { StorageSettings } from '@petstore/runtime/settings';
 import type { Output } from './output.ts';
 
 /** What a command works with, the same as a server with these settings. */
@@ -46,6 +41,7 @@ export async function openSession(
     resources.defer(() => embedded.release());
     databaseUrl = embedded.address;
   }
+  const { openPersistence } = await import('@petstore/persistence');
   const persistence = resources.use(openPersistence({ databaseUrl }));
   const owned = resources.move();
   return {

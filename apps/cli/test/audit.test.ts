@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import { type Actor, actor, orderId, petId } from '@petstore/domain';
 import { apiKeySubject, connectRedis, createResilientLimiter } from '@petstore/rate-limit';
-import { readStorageSettings } from '@petstore/runtime';
+import { readStorageSettings } from '@petstore/runtime/settings';
 import { createTestRedis } from '@petstore/testing';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { expectKey, useTestCommandLine } from './support.ts';

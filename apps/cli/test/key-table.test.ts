@@ -1,6 +1,6 @@
 import type { ApiKey, ApiKeyId, PlanReason } from '@petstore/domain';
 import { expect, test } from 'vitest';
-import { renderKeyTable } from '../src/commands/key-table.ts';
+import { renderKeyTable } from '../src/actions/key-table.ts';
 import { describeTime } from '../src/relative-time.ts';
 
 const NOW = new Date('2026-11-20T12:00:00Z');

@@ -6,7 +6,7 @@ import {
   RateLimitAdministration,
   type RateLimiter,
 } from '@petstore/rate-limit';
-import { readStorageSettings } from '@petstore/runtime';
+import { readStorageSettings } from '@petstore/runtime/settings';
 import { createTestRedis, PATIENTLY, type TestRedis } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectKey, useTestCommandLine } from './support.ts';

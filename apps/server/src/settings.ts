@@ -1,17 +1,16 @@
 import { isIPv6 } from 'node:net';
+import { type Environment, parseDurationMs } from '@petstore/runtime';
 import {
   describeProblem,
-  type Environment,
   findStorageConflicts,
   isNamed,
   onOrOff,
-  parseDurationMs,
   parsedBy,
   readVariables,
   STORAGE_VARIABLES,
   type StorageSettings,
   toStorageSettings,
-} from '@petstore/runtime';
+} from '@petstore/runtime/settings';
 import { z } from 'zod';
 import { TRACING_VARIABLES, type TracingSettings, toTracingSettings } from './tracing/tracing-settings.ts';
 

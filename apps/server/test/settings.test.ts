@@ -1,4 +1,4 @@
-import { SettingsError } from '@petstore/runtime';
+import { SettingsError } from '@petstore/runtime/settings';
 import { describe, expect, test } from 'vitest';
 import { readSettings, type Settings } from '../src/settings.ts';
 

@@ -8,15 +8,7 @@ export { findExecutable } from './process/unprivileged-user.ts';
 export { RuntimeError } from './runtime-error.ts';
 export type { DatabaseUrls } from './settings/database-urls.ts';
 export { parseDurationMs } from './settings/duration.ts';
-export {
-  describeProblem,
-  type Environment,
-  isNamed,
-  onOrOff,
-  parsedBy,
-  readVariables,
-  SettingsError,
-} from './settings/read-variables.ts';
+export type { Environment } from './settings/read-variables.ts';
 export type {
   HostAndPort,
   RedisAccess,
@@ -26,10 +18,3 @@ export type {
   SingleRedis,
   SocketRedis,
 } from './settings/redis-target.ts';
-export {
-  findStorageConflicts,
-  readStorageSettings,
-  STORAGE_VARIABLES,
-  type StorageSettings,
-  toStorageSettings,
-} from './settings/storage-settings.ts';

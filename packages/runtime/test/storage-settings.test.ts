@@ -2,7 +2,7 @@ import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { readStorageSettings, SettingsError } from '../src/index.ts';
+import { readStorageSettings, SettingsError } from '../src/settings.ts';
 
 test('of the environment only what says where data is kept is read', () => {
   const environment = { DATABASE_URL: 'postgres://db/x', MIGRATE: 'off', CORS_ORIGINS: 'bogus/x', PORT: 'http' };

@@ -1,50 +1,10 @@
-import {
-  type ApiKey,
-  type ApiKeyId,
-  generateApiKeyId,
-  generateApiKeyText,
-  hashApiKeyText,
-  limitsOfPlan,
-  planInForce,
-  temporaryPlanAt,
-} from '@petstore/domain';
+import type { ApiKeyId } from '@petstore/domain';
 import type { Command } from 'commander';
-import {
-  type ActorFlag,
-  actorOption,
-  addPlanOptions,
-  type JsonFlag,
-  keyArgument,
-  type PlanFlags,
-  parsePlan,
-  parseTemporaryPlan,
-  parseTime,
-  type TemporaryPlanFlags,
-} from '../arguments.ts';
+import type { CreateFlags, RevokeFlags, RotateFlags, SetPlanFlags } from '../actions/keys.ts';
+import { actorOption, addPlanOptions, type JsonFlag, keyArgument } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
-import { CommandError, UsageError } from '../errors.ts';
-import { type Output, ReaderGoneError } from '../output.ts';
-import { describeMoment } from '../relative-time.ts';
-import { MAY_MAKE_DATABASE, type Session } from '../session.ts';
-import { renderTable } from '../table.ts';
-import { renderKey, renderKeyTable } from './key-table.ts';
-import { announceKeyChange, findKey, rejectKey } from './stored-key.ts';
 
-interface CreateFlags extends PlanFlags, ActorFlag, JsonFlag {
-  readonly name?: string;
-  readonly internal?: true;
-  readonly expires?: string;
-}
-
-interface RotateFlags extends ActorFlag, JsonFlag {
-  readonly overlap: string;
-}
-
-interface RevokeFlags extends ActorFlag, JsonFlag {}
-
-interface SetPlanFlags extends PlanFlags, TemporaryPlanFlags, ActorFlag, JsonFlag {}
-
-const NAME_LENGTH_MAX = 200;
+const actions = () => import('../actions/keys.ts');
 
 /** `petstore keys`: who may call, and how much. */
 export function addKeysCommands(program: Command, context: CommandContext): void {
@@ -54,165 +14,33 @@ export function addKeysCommands(program: Command, context: CommandContext): void
     .option('--internal', 'Allow it to place, ship and complete orders over tRPC')
     .option('--expires <when>', 'When it expires, such as 90d or 2027-01-31T00:00:00Z (default: never)')
     .addOption(actorOption())
-    .action((flags: CreateFlags) => createKey(context, flags));
+    .action(async (flags: CreateFlags) => (await actions()).createKey(context, flags));
   keys
     .command('list')
     .description('List API keys, newest first')
-    .action((flags: JsonFlag) => listKeys(context, flags));
+    .action(async (flags: JsonFlag) => (await actions()).listKeys(context, flags));
   keys
     .command('show')
     .description('Show an API key')
     .addArgument(keyArgument())
-    .action((id: ApiKeyId, flags: JsonFlag) => showKey(context, id, flags));
+    .action(async (id: ApiKeyId, flags: JsonFlag) => (await actions()).showKey(context, id, flags));
   keys
     .command('rotate')
     .description('Issue a new secret; the old one keeps working for --overlap')
     .addArgument(keyArgument())
     .option('--overlap <duration>', 'How long the old secret keeps working, or until when', '24h')
     .addOption(actorOption())
-    .action((id: ApiKeyId, flags: RotateFlags) => rotateKey(context, id, flags));
+    .action(async (id: ApiKeyId, flags: RotateFlags) => (await actions()).rotateKey(context, id, flags));
   keys
     .command('revoke')
     .description('Revoke a key permanently, on all servers')
     .addArgument(keyArgument())
     .addOption(actorOption())
-    .action((id: ApiKeyId, flags: RevokeFlags) => revokeKey(context, id, flags));
+    .action(async (id: ApiKeyId, flags: RevokeFlags) => (await actions()).revokeKey(context, id, flags));
   addPlanOptions(keys.command('set-plan').description('Change the plan of a key, permanently or --until a time'))
     .addArgument(keyArgument())
     .option('--until <when>', 'When the plan ends, such as 24h or 2027-01-31T00:00:00Z; then the lasting one applies')
     .option('--reason <text>', 'Why, for operators (with --until)')
     .addOption(actorOption())
-    .action((id: ApiKeyId, flags: SetPlanFlags) => setPlan(context, id, flags));
-}
-
-async function createKey(context: CommandContext, flags: CreateFlags) {
-  const { clock, randomBytes, operator, withSession, output } = context;
-  const plan = parsePlan(flags);
-  const { name = '' } = flags;
-  if (name.length > NAME_LENGTH_MAX) {
-    throw new UsageError(`--name must have at most ${NAME_LENGTH_MAX} characters`);
-  }
-  const createdAt = clock();
-  const expiresAt = flags.expires === undefined ? undefined : parseTime('--expires', flags.expires, createdAt);
-  const id = generateApiKeyId(randomBytes);
-  const text = generateApiKeyText('live', id, randomBytes);
-  const kind = flags.internal === true ? 'internal' : 'external';
-  const newKey = { id, name, kind, plan, createdAt, ...(expiresAt && { expiresAt }) } as const;
-  const key = await withSession(
-    ({ persistence }) => persistence.keyAdministration.createKey(newKey, hashApiKeyText(text), flags.as ?? operator()),
-    MAY_MAKE_DATABASE,
-  );
-  await printKeyText(output, keyRow(key, createdAt), text, flags);
-}
-
-async function rotateKey(context: CommandContext, id: ApiKeyId, flags: RotateFlags) {
-  const { clock, randomBytes, operator, withSession, output } = context;
-  const now = clock();
-  const overlapEndsAt = parseTime('--overlap', flags.overlap, now, { allowNow: true });
-  const text = generateApiKeyText('live', id, randomBytes); // whether it was live or test is not stored
-  const key = await withSession(async (session) => {
-    const rotation = { secretHash: hashApiKeyText(text), now, overlapEndsAt };
-    const decision = await session.persistence.keyAdministration.rotateKey(id, rotation, flags.as ?? operator());
-    if (!decision.ok) rejectKey(decision.reason, id);
-    await announceKeyChange(session, id, output);
-    return decision.value;
-  });
-  output.message(`The old secret keeps working until ${describeMoment(overlapEndsAt, now)}.`);
-  await printKeyText(output, keyRow(key, now), text, flags);
-}
-
-async function listKeys({ clock, withSession, output }: CommandContext, { json }: JsonFlag) {
-  const keys = await withSession(({ persistence }) => persistence.keyAdministration.listKeys());
-  const now = clock();
-  const rows = keys.map((key) => keyRow(key, now));
-  if (json) await output.writeJson(rows);
-  else if (rows.length === 0) output.message('No keys. Create one with "petstore keys create".');
-  else if (output.columns === undefined) await output.write(renderTable(rows, { columns: undefined, now }));
-  else await output.write(renderKeyTable(keys, now, output.columns));
-}
-
-const showKey = (context: CommandContext, id: ApiKeyId, flags: JsonFlag) =>
-  printKey(context, flags, (session) => findKey(session, id));
-
-const revokeKey = (context: CommandContext, id: ApiKeyId, flags: RevokeFlags) =>
-  changeKey(context, id, flags, ({ persistence }) =>
-    persistence.keyAdministration.revokeKey(id, context.clock(), flags.as ?? context.operator()),
-  );
-
-function setPlan(context: CommandContext, id: ApiKeyId, flags: SetPlanFlags) {
-  const plan = parsePlan(flags);
-  const now = context.clock();
-  const temporaryPlan = parseTemporaryPlan(plan, flags, now);
-  const actor = flags.as ?? context.operator();
-  return changeKey(context, id, flags, ({ persistence: { keyAdministration } }) =>
-    temporaryPlan === undefined
-      ? keyAdministration.setPlan(id, plan, now, actor)
-      : keyAdministration.setTemporaryPlan(id, temporaryPlan, now, actor),
-  );
-}
-
-const changeKey = (
-  context: CommandContext,
-  id: ApiKeyId,
-  flags: JsonFlag,
-  change: (session: Session) => Promise<ApiKey | undefined>,
-) =>
-  printKey(context, flags, async (session) => {
-    const key = (await change(session)) ?? rejectKey('key_not_found', id);
-    await announceKeyChange(session, id, context.output);
-    return key;
-  });
-
-async function printKey(
-  { clock, withSession, output }: CommandContext,
-  { json }: JsonFlag,
-  get: (session: Session) => Promise<ApiKey>,
-) {
-  const key = await withSession(get);
-  const now = clock();
-  if (json) await output.writeJson(keyRow(key, now));
-  else
-    await output.write(
-      output.columns === undefined ? renderTable([keyRow(key, now)], { columns: undefined, now }) : renderKey(key, now),
-    );
-}
-
-async function printKeyText(output: Output, row: KeyRow, text: string, { json }: JsonFlag): Promise<void> {
-  const { id, plan, perMinute, perDay, kind, name, expiresAt } = row;
-  try {
-    if (json) return await output.writeJson({ id, key: text, plan, perMinute, perDay, kind, name, expiresAt });
-    output.message('Store this key now. It will not be shown again.');
-    await output.write(`${text}\n`);
-  } catch (error) {
-    const isLost = error instanceof CommandError || error instanceof ReaderGoneError;
-    if (!isLost) throw error;
-    const message = `${error.message}. The secret of key ${id} is lost; "petstore keys rotate ${id}" issues another`;
-    throw new CommandError(message, { cause: error });
-  }
-}
-
-type KeyRow = ReturnType<typeof keyRow>;
-
-/** A key as it is shown, without its text. `plan` and the limits are those in force. */
-function keyRow(key: ApiKey, now: Date) {
-  const { id, lastingPlan, kind, name, createdAt, expiresAt, revokedAt, lastUsedAt } = key;
-  const plan = planInForce(key, now);
-  const temporaryPlan = temporaryPlanAt(key, now);
-  const { perMinute: lastingPerMinute, perDay: lastingPerDay } = limitsOfPlan(lastingPlan);
-  return {
-    id,
-    plan: plan.name,
-    ...limitsOfPlan(plan),
-    kind,
-    name,
-    createdAt: createdAt.toISOString(),
-    expiresAt: expiresAt?.toISOString() ?? null,
-    revokedAt: revokedAt?.toISOString() ?? null,
-    lastUsedAt: lastUsedAt?.toISOString() ?? null,
-    planUntil: temporaryPlan?.until.toISOString() ?? null,
-    planReason: temporaryPlan?.reason ?? null,
-    lastingPlan: lastingPlan.name,
-    lastingPerMinute,
-    lastingPerDay,
-  };
+    .action(async (id: ApiKeyId, flags: SetPlanFlags) => (await actions()).setPlan(context, id, flags));
 }

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { SchemaError } from '@petstore/persistence';
-import { type Environment, RuntimeError, SettingsError, watchLaunchers } from '@petstore/runtime';
+import { type Environment, RuntimeError, watchLaunchers } from '@petstore/runtime';
+import { SettingsError } from '@petstore/runtime/settings';
 import { readSettings } from '../settings.ts';
 import { hideCredentials } from './logger.ts';
 import { printFatal, printLinesAsJson } from './printed-lines.ts';

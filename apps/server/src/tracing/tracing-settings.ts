@@ -1,4 +1,4 @@
-import { parsedBy } from '@petstore/runtime';
+import { parsedBy } from '@petstore/runtime/settings';
 import { z } from 'zod';
 
 // The variables of the OpenTelemetry specification. Those that hold addresses, headers and certificates

@@ -1,34 +1,14 @@
 import { resolve } from 'node:path';
-import type { Command } from 'commander';
-import type { JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
+import { ImportRejectedError } from '../errors.ts';
+import type { ImportFlags } from '../file-options.ts';
 import { type ImportFileOptions, type ImportKind, type ImportReport, importFile } from '../import/import-file.ts';
-import type { RecordShape } from '../import/read-records.ts';
 import { readInputFile, sizeOf } from '../input-file.ts';
 import { Progress } from '../progress.ts';
 import { MAY_MAKE_DATABASE, type Session } from '../session.ts';
 
-export interface ImportFlags extends JsonFlag {
-  readonly skipBad?: true;
-}
-
-/** Adds the argument and the option of {@link ImportFlags}. */
-export function addImportOptions(command: Command, { fields, required }: RecordShape): Command {
-  const optional = fields.filter((name) => !required.includes(name));
-  const rest = optional.length === 0 ? '' : `, and optionally ${optional.join(', ')}`;
-  return command
-    .argument('<FILE>', 'NDJSON, a JSON array, or CSV with a header; - reads standard input')
-    .option('--skip-bad', 'Skip invalid lines, and import the others')
-    .addHelpText('after', `\nFields: ${required.join(', ')}${rest}`);
-}
-
 /** Rejected lines that are shown without `--json`, which has more of them. */
 const REJECTED_SHOWN_MAX = 20;
-
-/** Thrown after the report has been printed. */
-export class ImportRejectedError extends Error {
-  override readonly name = 'ImportRejectedError';
-}
 
 /**
  * Imports a file and prints the report.

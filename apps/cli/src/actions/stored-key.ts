@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { API_KEY_CHANGED_CHANNEL, type ApiKey, type ApiKeyId } from '@petstore/domain';
 import type { ApiKeyReason } from '@petstore/persistence';
-import { connectRedis } from '@petstore/rate-limit';
 import type { RedisTarget } from '@petstore/runtime';
 import { CommandError } from '../errors.ts';
 import type { Output } from '../output.ts';
@@ -40,6 +39,7 @@ export async function announceKeyChange(session: Session, id: ApiKeyId, output: 
 }
 
 async function publishKeyChange(target: RedisTarget, id: ApiKeyId): Promise<void> {
+  const { connectRedis } = await import('@petstore/rate-limit');
   const redis = connectRedis(target);
   const published = once(redis, 'ready').then(() => redis.publish(API_KEY_CHANGED_CHANNEL, id));
   const timeout = new AbortController();

@@ -1,30 +1,10 @@
 import { resolve } from 'node:path';
-import { type Command, Option } from 'commander';
-import type { JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { describeUnfinished, replaceFile } from '../export/output-file.ts';
 import { type RecordFormat, writeRecords } from '../export/record-formats.ts';
+import type { ExportFlags, FileFormat } from '../file-options.ts';
 import { Progress } from '../progress.ts';
 import type { Session } from '../session.ts';
-
-/** What can be imported again. */
-const FILE_FORMATS = ['ndjson', 'csv'] as const;
-
-type FileFormat = (typeof FILE_FORMATS)[number];
-
-export interface ExportFlags extends JsonFlag {
-  readonly format?: FileFormat;
-}
-
-/** Adds the argument and the option of {@link ExportFlags}. */
-export const addExportOptions = (command: Command): Command =>
-  command
-    .argument('<FILE>', 'File to write; - writes to standard output')
-    .addOption(
-      new Option('--format <format>', 'Format (default: csv for names that end in .csv, else ndjson)').choices(
-        FILE_FORMATS,
-      ),
-    );
 
 /** Where the records of a kind come from, and how they are written. */
 export interface ExportKind<Value> {

@@ -1,0 +1,36 @@
+import { StorageUnavailableError } from '@petstore/domain';
+import { BackupError, describeDenial, ImportConflictError, SchemaError } from '@petstore/persistence';
+import { RuntimeError } from '@petstore/runtime';
+import { SettingsError } from '@petstore/runtime/settings';
+import { CommandError } from './errors.ts';
+import { UnreadableInputError } from './import/text-chunks.ts';
+import type { Interruption } from './interruption.ts';
+
+export const isWrongSetting = (error: unknown): boolean => error instanceof SettingsError;
+
+/** Why a command failed, in a line. */
+export function describeFailure(error: unknown, { isCommitting }: Pick<Interruption, 'isCommitting'>): string {
+  const isUnknown = isCommitting && error instanceof StorageUnavailableError;
+  const outcome = isUnknown ? '; whether anything was stored is not known: check before you repeat it' : '';
+  const reason = isExpected(error)
+    ? error.message
+    : (describeDenial(error, 'petstore_server') ?? describeUnexpected(error));
+  return `${reason}${outcome}`;
+}
+
+const EXPECTED = [
+  BackupError,
+  CommandError,
+  ImportConflictError,
+  RuntimeError,
+  SchemaError,
+  SettingsError,
+  StorageUnavailableError,
+  UnreadableInputError,
+];
+
+const isExpected = (error: unknown): error is Error => EXPECTED.some((kind) => error instanceof kind);
+
+/** A defect of the program, so all that is known of it is shown. */
+const describeUnexpected = (error: unknown): string =>
+  `an unexpected failure: ${error instanceof Error ? (error.stack ?? error.message) : error}`;

@@ -1,0 +1,36 @@
+import { type Command, Option } from 'commander';
+import type { JsonFlag } from './arguments.ts';
+import type { RecordShape } from './import/read-records.ts';
+
+export interface ImportFlags extends JsonFlag {
+  readonly skipBad?: true;
+}
+
+/** Adds the argument and the option of {@link ImportFlags}. */
+export function addImportOptions(command: Command, { fields, required }: RecordShape): Command {
+  const optional = fields.filter((name) => !required.includes(name));
+  const rest = optional.length === 0 ? '' : `, and optionally ${optional.join(', ')}`;
+  return command
+    .argument('<FILE>', 'NDJSON, a JSON array, or CSV with a header; - reads standard input')
+    .option('--skip-bad', 'Skip invalid lines, and import the others')
+    .addHelpText('after', `\nFields: ${required.join(', ')}${rest}`);
+}
+
+/** What can be imported again. */
+const FILE_FORMATS = ['ndjson', 'csv'] as const;
+
+export type FileFormat = (typeof FILE_FORMATS)[number];
+
+export interface ExportFlags extends JsonFlag {
+  readonly format?: FileFormat;
+}
+
+/** Adds the argument and the option of {@link ExportFlags}. */
+export const addExportOptions = (command: Command): Command =>
+  command
+    .argument('<FILE>', 'File to write; - writes to standard output')
+    .addOption(
+      new Option('--format <format>', 'Format (default: csv for names that end in .csv, else ndjson)').choices(
+        FILE_FORMATS,
+      ),
+    );
