@@ -1,3 +1,7 @@
 import { definePackageTests } from '@petstore/testing/vitest-preset';
+import { mergeConfig } from 'vitest/config';
 
-export default definePackageTests();
+// Most files wait for PostgreSQL, or for a process: three at a time keep two cores at work.
+export default mergeConfig(definePackageTests({ longest: ['memory', 'usage', 'backup', 'interruption', 'embedded'] }), {
+  test: { maxWorkers: 3 },
+});

@@ -304,7 +304,7 @@ describe('standard output', () => {
   test('that is closed before the end makes the backup fail', async () => {
     await query(
       source.url,
-      `insert into pets (id, name) select i, sha512(i::text::bytea)::text from generate_series(100, 20000) i`,
+      `insert into pets (id, name) select i, sha512(i::text::bytea)::text from generate_series(100, 5000) i`,
     );
     const child = spawnPetstore(['backup', '-'], { environment: source.environment });
     const messages = buffer(child.stderr);
@@ -367,17 +367,3 @@ describe('a signal', () => {
     expect(await target.json(['restore', '-'], { stdin: whole })).toEqual(COUNTS);
   });
 });
-
-test('a million orders take as little memory as a thousand', async () => {
-  const COUNT = 80_000;
-  await source.json(['orders', 'generate', '--count', String(COUNT)]);
-  const call = async (heapMb: number, on: typeof source, ...args: string[]) => {
-    const nodeOptions = [`--max-old-space-size=${heapMb}`];
-    const { code, stdout, stderr } = await on.runProcess([...args, '--json'], { nodeOptions });
-    expect([code, stderr]).toEqual([0, '']);
-    return JSON.parse(stdout);
-  };
-  const counts = { orders: COUNT + 5, events: COUNT + 5 };
-  expect(await call(36, source, 'backup', pathOf('many.backup'))).toMatchObject(counts);
-  expect(await call(36, target, 'restore', pathOf('many.backup'))).toMatchObject(counts);
-}, 120_000);

@@ -131,7 +131,7 @@ describe('a command that is interrupted says in one line what became of it:', ()
   });
 
   test('an output that others read', async () => {
-    await commandLine.json(['orders', 'generate', '--count', '20000']);
+    await commandLine.json(['orders', 'generate', '--count', '5000']);
     const child = spawnPetstore(['orders', 'export', '-'], { environment: commandLine.environment });
     const messages = text(child.stderr);
     await once(child.stdout, 'readable'); // and nothing is read, so that it waits

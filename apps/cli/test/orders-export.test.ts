@@ -104,26 +104,8 @@ describe('orders generate', () => {
 });
 
 describe('a long list', () => {
-  const COUNT = 80_000;
-
-  test('takes little memory, in and out', async () => {
-    await commandLine.json(['orders', 'generate', '--count', String(COUNT)]);
-    const file = pathOf('many.ndjson');
-    const call = async (heapMb: number, ...args: string[]) => {
-      const nodeOptions = [`--max-old-space-size=${heapMb}`];
-      const { code, stdout, stderr } = await commandLine.runProcess([...args, '--json'], { nodeOptions });
-      expect([code, stderr]).toEqual([0, '']);
-      return JSON.parse(stdout);
-    };
-    // Commands that keep all these orders as objects exceed these heaps; those that stream them need half of them.
-    expect(await call(36, 'orders', 'export', file)).toEqual({ exported: COUNT });
-    expect(await call(36, 'orders', 'list')).toHaveLength(COUNT);
-    await commandLine.clear();
-    expect(await call(44, 'orders', 'import', file)).toEqual({ read: COUNT, inserted: COUNT, rejected: [] });
-  }, 120_000);
-
   test('ends quietly when its reader has seen enough', async () => {
-    await commandLine.json(['orders', 'generate', '--count', '50000']);
+    await commandLine.json(['orders', 'generate', '--count', '10000']);
     const child = spawnPetstore(['orders', 'list', '--json'], { environment: commandLine.environment });
     const messages: Buffer[] = [];
     child.stderr.on('data', (data: Buffer) => messages.push(data));
