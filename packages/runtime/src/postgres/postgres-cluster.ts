@@ -15,6 +15,7 @@ import {
 import { commandAsUser, type UnprivilegedUser } from '../process/unprivileged-user.ts';
 import { RuntimeError } from '../runtime-error.ts';
 import type { PostgresBinaries } from './postgres-binaries.ts';
+import { isPostmasterOf, readPostmasterFile } from './postmaster-file.ts';
 
 /** A PostgreSQL data folder, and how to run it. */
 export interface PostgresCluster {
@@ -187,33 +188,6 @@ async function waitUntilReady(folder: string, server: ServerProcess): Promise<bo
     await sleep(POLL_MS);
   }
   return false;
-}
-
-interface PostmasterFile {
-  readonly pid: number;
-  readonly port: number;
-  readonly isReady: boolean;
-}
-
-/** Reads postmaster.pid: the pid in line 1, the port in line 4, the status in line 8 (PostgreSQL's miscadmin.h). */
-function readPostmasterFile(folder: string): PostmasterFile | undefined {
-  try {
-    const lines = readFileSync(join(folder, 'postmaster.pid'), 'utf8').split('\n');
-    return { pid: Number(lines[0]), port: Number(lines[3]), isReady: lines[7]?.trim() === 'ready' };
-  } catch {
-    return undefined;
-  }
-}
-
-/** Whether a process is the server of a data folder, and not another that got the pid after a restart of the machine. */
-function isPostmasterOf(pid: number, folder: string): boolean {
-  if (!Number.isInteger(pid) || pid <= 1 || !isAlive(pid)) return false;
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(folder);
-  } catch {
-    // No /proc, as on macOS. PostgreSQL itself refuses to start on a folder whose server lives, so trust its file.
-    return true;
-  }
 }
 
 /**
