@@ -61,6 +61,8 @@ function createContext(invocation: Invocation, output: Output, interruption: Int
   const withUnpreparedSession: CommandContext['withUnpreparedSession'] = async (work, options = {}) => {
     const { readStorageSettings } = await import('@petstore/runtime/settings');
     const settings = readStorageSettings(environment, findHome(invocation));
+    // Now, because files may have been replaced by the time that a long command fails.
+    await import('./failures.ts');
     await using session: Session = await openSession(settings, options, output);
     return await work(session);
   };

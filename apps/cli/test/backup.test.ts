@@ -304,7 +304,7 @@ describe('standard output', () => {
   test('that is closed before the end makes the backup fail', async () => {
     await query(
       source.url,
-      `insert into pets (id, name) select i, sha512(i::text::bytea)::text from generate_series(100, 5000) i`,
+      `insert into pets (id, name) select i, sha512(i::text::bytea)::text from generate_series(100, 10000) i`,
     );
     const child = spawnPetstore(['backup', '-'], { environment: source.environment });
     const messages = buffer(child.stderr);

@@ -12,7 +12,7 @@ async function packagesOf(line: string, expectedCode: number): Promise<readonly 
   const LOADED_MODULES = join(commandLine.folder, `loaded by ${line}`);
   const { code } = await commandLine.runProcess(line.split(' '), {
     environment: { LOADED_MODULES },
-    nodeOptions: ['--import', join(import.meta.dirname, 'list-loaded-modules.ts')],
+    nodeOptions: ['--import', import.meta.resolve('@petstore/testing/list-loaded-modules')],
   });
   expect(code).toBe(expectedCode);
   const urls = readFileSync(LOADED_MODULES, 'utf8').split('\n');

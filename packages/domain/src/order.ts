@@ -1,5 +1,8 @@
 import type { OrderId, PetId } from './ids.ts';
 
+/** Seeds of generated orders are whole numbers from 0 to this. */
+export const GENERATION_SEED_MAX = 2_147_483_647;
+
 export const QUANTITY_MIN = 1;
 export const QUANTITY_MAX = 2_147_483_647;
 

@@ -31,11 +31,14 @@ let browser: Promise<Browser> | undefined;
  * @throws Error when there is none; no test is skipped for want of a browser
  */
 export function openChromium(): Promise<Browser> {
-  browser ??= launchChromium();
+  browser ??= launchChromium(() => {
+    browser = undefined;
+  });
   return browser;
 }
 
-async function launchChromium(): Promise<Browser> {
+/** @param onEnd called when it could not be started, or has crashed: the next file starts another */
+async function launchChromium(onEnd: () => void): Promise<Browser> {
   const executablePath = findExecutable(...PROGRAMS) ?? MACOS_PROGRAMS.find((program) => existsSync(program));
   if (executablePath === undefined) {
     throw new Error(
@@ -43,7 +46,13 @@ async function launchChromium(): Promise<Browser> {
         'Install one: apt-get install chromium-headless-shell (Debian), brew install --cask chromium (macOS).',
     );
   }
-  return chromium.launch({ executablePath, args: ARGUMENTS });
+  try {
+    const launched = await chromium.launch({ executablePath, args: ARGUMENTS });
+    return launched.on('disconnected', onEnd);
+  } catch (error) {
+    onEnd();
+    throw error;
+  }
 }
 
 export interface WatchedPage extends AsyncDisposable {
@@ -74,7 +83,12 @@ export async function openWatchedPage(
     if (['error', 'warning'].includes(message.type())) offences.push(message.text());
   });
   context.on('weberror', (error) => void offences.push(error.error().message));
-  const page = await context.newPage();
-  await page.goto(url);
-  return { page, offences, [Symbol.asyncDispose]: () => context.close() };
+  try {
+    const page = await context.newPage();
+    await page.goto(url);
+    return { page, offences, [Symbol.asyncDispose]: () => context.close() };
+  } catch (error) {
+    await context.close();
+    throw error;
+  }
 }

@@ -58,7 +58,7 @@ export interface PrivatePostgres extends PrivateServer {
 }
 
 interface PostgresServerOptions {
-  /** Whether it is a copy of a data folder that others are copied from, too, or made anew, which takes a second. @default 'copied' */
+  /** Whether the data folder is copied from the run's seed, or initialised, which takes a second. @default 'copied' */
   readonly systemIdentifier?: 'copied' | 'own';
 }
 

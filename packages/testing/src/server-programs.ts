@@ -79,7 +79,7 @@ export async function createTestCluster(folder: string, seed?: ClusterSeed): Pro
     user,
   };
   if (seed === undefined) {
-    // A client that connects with a password computes 4,096 hashes unless told otherwise, as versions before 16 cannot be.
+    // How many hashes a login takes is fixed when the password is stored; PostgreSQL before 16 always takes 4,096.
     const options = POSTGRES_FOLDER ? { localeProvider: 'libc' as const } : { parameters: { scram_iterations: 1 } };
     await initialiseCluster(cluster, { flush: false, ...options });
   } else {

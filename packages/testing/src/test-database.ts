@@ -56,9 +56,12 @@ function urlOfDatabase(name: string): string {
 const templates = new Map<string, Promise<string>>();
 
 function findTemplate(template: DatabaseTemplate): Promise<string> {
-  const found = templates.get(template.name) ?? ensureTemplate(template);
-  templates.set(template.name, found);
-  return found;
+  const found = templates.get(template.name);
+  if (found !== undefined) return found;
+  const made = ensureTemplate(template);
+  templates.set(template.name, made);
+  made.catch(() => templates.delete(template.name)); // the next test tries anew
+  return made;
 }
 
 /** Test files run in several processes: the first one prepares, the others wait for it, each on a connection of its own. */

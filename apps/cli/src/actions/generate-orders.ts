@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { SEED_MAX } from '@petstore/persistence';
+import { GENERATION_SEED_MAX } from '@petstore/domain';
 import type { ActorFlag, JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { Progress } from '../progress.ts';
@@ -10,14 +10,14 @@ export interface GenerateFlags extends ActorFlag, JsonFlag {
   readonly seed?: number;
 }
 
-/** Makes orders up. */
+/** Generates orders. */
 export async function generateOrders(context: CommandContext, flags: GenerateFlags) {
   const { clock, operator, interruption, withSession, output } = context;
   const { count, seed, as: actor = operator(), json } = flags;
   const progress = new Progress(output, 'generated');
   const options = {
     count,
-    seed: seed ?? randomInt(SEED_MAX),
+    seed: seed ?? randomInt(GENERATION_SEED_MAX),
     now: clock(),
     origin: { actor },
     onProgress(generated: number) {

@@ -1,21 +1,19 @@
-import { ORDER_STATUSES } from '@petstore/domain';
+import { GENERATION_SEED_MAX, ORDER_STATUSES } from '@petstore/domain';
 import { type Command, Option } from 'commander';
-import type { ExportOrdersFlags, ListFlags } from '../actions/exports.ts';
 import type { GenerateFlags } from '../actions/generate-orders.ts';
-import type { ImportOrdersFlags } from '../actions/imports.ts';
+import type { ImportOrdersFlags } from '../actions/import.ts';
+import type { ExportOrdersFlags, ListFlags } from '../actions/list-and-export.ts';
 import { actorOption, integerParser } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { addExportOptions, addImportOptions } from '../file-options.ts';
 import { ORDER_SHAPE } from '../import/read-order.ts';
 
 const COUNT_MAX = 1_000_000_000;
-/** The largest that a generation of orders takes. */
-const SEED_MAX = 2 ** 31 - 1;
-const parseSeed = integerParser('--seed', 0, SEED_MAX);
+const parseSeed = integerParser('--seed', 0, GENERATION_SEED_MAX);
 
 const statusOption = () => new Option('--status <status>', 'Only orders with this status').choices(ORDER_STATUSES);
 
-const exportActions = () => import('../actions/exports.ts');
+const exportActions = () => import('../actions/list-and-export.ts');
 
 /** `petstore orders`: many orders at once. */
 export function addOrdersCommands(program: Command, context: CommandContext): void {
@@ -23,14 +21,18 @@ export function addOrdersCommands(program: Command, context: CommandContext): vo
   addImportOptions(orders.command('import').description('Import orders'), ORDER_SHAPE)
     .addOption(actorOption())
     .action(async (file: string, flags: ImportOrdersFlags) => {
-      const { importOrders } = await import('../actions/imports.ts');
+      const { importOrders } = await import('../actions/import.ts');
       await importOrders(context, file, flags);
     });
   orders
     .command('generate')
     .description('Generate pending orders')
     .requiredOption('--count <n>', 'Number of orders (required)', integerParser('--count', 1, COUNT_MAX))
-    .option('--seed <s>', `0 to ${SEED_MAX}; the same seed generates the same orders (default: random)`, parseSeed)
+    .option(
+      '--seed <s>',
+      `0 to ${GENERATION_SEED_MAX}; the same seed generates the same orders (default: random)`,
+      parseSeed,
+    )
     .addOption(actorOption())
     .action(async (flags: GenerateFlags) => {
       const { generateOrders } = await import('../actions/generate-orders.ts');

@@ -10,12 +10,12 @@ export function addPetsCommands(program: Command, context: CommandContext): void
   addImportOptions(pets.command('import').description('Import pets'), PET_SHAPE)
     .addOption(unrecordedActorOption())
     .action(async (file: string, flags: ImportFlags) => {
-      const { importPets } = await import('../actions/imports.ts');
+      const { importPets } = await import('../actions/import.ts');
       await importPets(context, file, flags);
     });
   addExportOptions(pets.command('export').description('Export pets to a file that can be imported')).action(
     async (file: string, flags: ExportFlags) => {
-      const { exportPets } = await import('../actions/exports.ts');
+      const { exportPets } = await import('../actions/list-and-export.ts');
       await exportPets(context, file, flags);
     },
   );

@@ -35,8 +35,10 @@ function createSmallCheckout(): TemporaryFolder {
   symlinkSync(process.execPath, join(programs, 'node'));
   symlinkSync(join(ROOT, 'apps'), join(folder.path, 'apps'));
   copyFileSync(join(ROOT, 'package.json'), join(folder.path, 'package.json'));
-  const settings = readFileSync(join(ROOT, 'pnpm-workspace.yaml'), 'utf8').match(/^(?:pmOnFail|nodeVersion): .*$/gm);
-  writeFileSync(join(folder.path, 'pnpm-workspace.yaml'), settings?.join('\n') ?? '');
+  const settings =
+    readFileSync(join(ROOT, 'pnpm-workspace.yaml'), 'utf8').match(/^(?:pmOnFail|nodeVersion): .*$/gm) ?? [];
+  expect(settings).toHaveLength(2);
+  writeFileSync(join(folder.path, 'pnpm-workspace.yaml'), settings.join('\n'));
   return folder;
 }
 

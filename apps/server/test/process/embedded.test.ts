@@ -20,12 +20,10 @@ const keysOf = (banner: string) =>
 
 /** Works on the database of a server that runs, as an operator does. */
 async function administer(dataFolder: string, work: (persistence: Persistence) => Promise<void>): Promise<void> {
+  await using resources = new AsyncDisposableStack();
   const postgres = await openEmbeddedPostgres(dataFolder, { mayCreate: false });
-  {
-    await using persistence = openPersistence({ databaseUrl: postgres.address });
-    await work(persistence);
-  }
-  await postgres.release();
+  resources.defer(() => postgres.release());
+  await work(resources.use(openPersistence({ databaseUrl: postgres.address })));
 }
 
 // The tests go through the starts of one data folder, in order.
@@ -146,7 +144,7 @@ test('demo keys are revoked by a server that others can reach, and replaced by o
 
 test('a first start that others can reach creates orders, and no demo keys', async () => {
   using folder = useDataFolder();
-  await using open = new SpawnedServer(folder.path, { HOST: REACHABLE });
+  await using open = new SpawnedServer(folder.path, { HOST: REACHABLE, LOG_FORMAT: 'json' });
   const url = await open.url();
   expect(await open.demoKeys()).toEqual(new Map());
   expect(open.stdout).not.toContain('revoked');
@@ -155,4 +153,7 @@ test('a first start that others can reach creates orders, and no demo keys', asy
     expect(await listOrderIds(url, text)).toHaveLength(20);
     expect(await persistence.keyAdministration.listKeys()).toHaveLength(1);
   });
+  await open.stop();
+  // A first start has more to say than others, and says it as JSON, too.
+  for (const line of `${open.stdout}${open.stderr}`.trim().split('\n')) expect(JSON.parse(line)).toBeTypeOf('object');
 });

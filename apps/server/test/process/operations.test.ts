@@ -12,7 +12,7 @@ const list = (url: string, key: string, init?: RequestInit) =>
 let started: StartedServer;
 let server: SpawnedServer;
 beforeAll(async () => {
-  // So that each request writes to the output.
+  // So that requests after its output is closed still write to it.
   started = await startServer({ LOG_LEVEL: 'trace' });
   server = started.server;
 });

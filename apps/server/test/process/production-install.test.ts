@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { cpSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { createTemporaryFolder, createTestDatabase, createTestRedis } from '@petstore/testing';
 import { expect, test } from 'vitest';
@@ -85,7 +85,7 @@ test('a production install serves, and its SBOM lists all packages that are load
   const loadedModules = join(folder, 'loaded-modules');
   copyTree(production);
   await pnpm([...documentedInstall(), '--prefer-offline'], production);
-  const hook = pathToFileURL(join(import.meta.dirname, 'support/list-loaded-modules.ts'));
+  const hook = import.meta.resolve('@petstore/testing/list-loaded-modules');
   const main = join(production, 'apps/server/src/main.js');
   const withoutDatabase = resources.use(new SpawnedServer(join(folder, 'no-database'), {}, main));
   expect((await withoutDatabase.exited).code).toBe(1);

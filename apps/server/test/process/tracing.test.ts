@@ -4,7 +4,6 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pathToFileURL } from 'node:url';
 import { createPetstoreClient } from '@petstore/client';
 import { openPersistence } from '@petstore/persistence';
 import { findFreePort } from '@petstore/runtime/servers';
@@ -118,7 +117,7 @@ describe('with a collector', () => {
     await vi.waitUntil(async () => (await server.readiness()).report['limits'] === 'redis', { timeout: 20_000 });
     const { traceId, traceparent } = newTrace();
     const { id, text } = KEYS.free;
-    const response = await fetch(`${url}/v1/store/orders/404`, {
+    const response = await fetch(`${url}/v1/store/orders/-404`, {
       method: 'DELETE',
       headers: { authorization: `Bearer ${text}`, traceparent },
     });
@@ -138,7 +137,7 @@ describe('with a collector', () => {
       'http.request.method': 'DELETE',
       'http.route': '/v1/store/orders/:orderId',
       'http.response.status_code': 404,
-      'url.path': '/v1/store/orders/404',
+      'url.path': '/v1/store/orders/-404',
       'error.type': 'order_not_found',
       'client.address': '127.0.0.1',
       'server.address': '127.0.0.1',
@@ -262,9 +261,9 @@ test('that spans cannot be sent is one readable line, which names the setting', 
 test('without such settings nothing of OpenTelemetry is loaded', async () => {
   using folder = createTemporaryFolder();
   const list = join(folder.path, 'modules');
-  const hook = pathToFileURL(join(import.meta.dirname, 'support/list-loaded-modules.ts'));
+  const hook = import.meta.resolve('@petstore/testing/list-loaded-modules');
   await using started = await startServer({
-    NODE_OPTIONS: `--import=${hook.href}`,
+    NODE_OPTIONS: `--import=${hook}`,
     LOADED_MODULES: list,
     OTEL_TRACES_EXPORTER: 'none',
   });

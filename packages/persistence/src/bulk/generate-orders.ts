@@ -1,4 +1,4 @@
-import type { ChangeOrigin } from '@petstore/domain';
+import { type ChangeOrigin, GENERATION_SEED_MAX } from '@petstore/domain';
 import type { DatabaseServers } from '../connections/database-servers.ts';
 import { ADD_INSERTED, ImportedEvents } from './imported-events.ts';
 import { LOCK_GENERATOR, ORDER_ID_SEQUENCE, SKIP_TAKEN_IDS } from './order-ids.ts';
@@ -7,7 +7,7 @@ import { withTransaction } from './transaction.ts';
 export interface GenerateOptions {
   /** How many, 1 or more. */
   readonly count: number;
-  /** A whole number from 0 to {@link SEED_MAX}; the same seed gives the same orders, but for their ids. */
+  /** A whole number from 0 to {@link GENERATION_SEED_MAX}; the same seed gives the same orders, but for their ids. */
   readonly seed: number;
   /** When they are placed. */
   readonly now: Date;
@@ -18,8 +18,6 @@ export interface GenerateOptions {
   /** Called before the transaction commits; where it never is, nothing was generated. */
   readonly onCommit?: () => void;
 }
-
-export const SEED_MAX = 2 ** 31 - 1;
 
 const BATCH = 50_000;
 
@@ -52,7 +50,7 @@ export function generateOrders(
   return withTransaction(servers, async (client) => {
     await client.query(LOCK_GENERATOR); // an import beside it might want the ids that it has drawn
     const events = await ImportedEvents.begin(client);
-    await client.query('select setseed($1::double precision)', [seed / (SEED_MAX + 1)]);
+    await client.query('select setseed($1::double precision)', [seed / (GENERATION_SEED_MAX + 1)]);
     let insertedCount = 0;
     let wasInVain = false;
     while (insertedCount < count) {

@@ -7,15 +7,20 @@ let started: Promise<string> | undefined;
 
 async function startOnce(): Promise<string> {
   const { path } = useDataFolder();
-  await using server = new SpawnedServer(path);
-  await server.url();
-  return path;
+  try {
+    await using server = new SpawnedServer(path);
+    await server.url();
+    return path;
+  } catch (error) {
+    started = undefined; // the next file tries anew
+    throw error;
+  }
 }
 
 /**
- * Has a data folder whose server has been started and stopped, so that only tests of the first start have to wait for one.
+ * Prepares a data folder whose server has been started and stopped, so that only tests of the first start have to wait for one.
  *
- * @returns copies it
+ * @returns a function that copies it
  */
 export function useStartedDataFolder(): () => ReturnType<typeof useDataFolder> {
   let original: string;

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { findExecutable } from '@petstore/runtime';
 import { endWithTestRun } from '@petstore/testing';
-import { MAIN } from './spawned-server.ts';
+import { isRunning, MAIN } from './spawned-server.ts';
 
 export interface TerminalServer extends AsyncDisposable {
   /** The public listener's URL. */
@@ -44,7 +44,7 @@ export async function startOnTerminal(dataFolder: string): Promise<TerminalServe
     url,
     banner: shown.replaceAll('\r\n', '\n'),
     async [Symbol.asyncDispose]() {
-      if (script.exitCode === null && script.signalCode === null) process.kill(serverPid, 'SIGTERM');
+      if (isRunning(serverPid)) process.kill(serverPid, 'SIGTERM');
       await closed;
     },
   };
