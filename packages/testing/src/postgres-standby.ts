@@ -8,6 +8,9 @@ import pg from 'pg';
 import { findLastingPort, type PrivatePostgres, runPrivatePostgres } from './private-server.ts';
 import { createTemporaryFolder } from './temporary-folder.ts';
 
+/** The SQLSTATE `serialization_failure`, which that conflict has. */
+const CONFLICT_WITH_RECOVERY = '40001';
+
 /** What `startPostgresServer` has to be given for a server that standbys follow. */
 export const REPLICATION_PARAMETERS = {
   wal_level: 'replica',
@@ -69,7 +72,7 @@ export async function startPostgresStandby(
   return Object.assign(server, {
     promote: () =>
       withClient(server.url, async (client) => {
-        await client.query('select pg_promote()');
+        await waitFor(client, 'select case when pg_is_in_recovery() then pg_promote(wait => false) end');
         await waitFor(
           client,
           `select where not pg_is_in_recovery() and current_setting('transaction_read_only') = 'off'`,
@@ -115,7 +118,17 @@ async function copyFiles(from: string, to: string): Promise<void> {
 }
 
 async function waitFor(client: pg.Client, question: string): Promise<void> {
-  while ((await client.query(question)).rowCount === 0) await sleep(20);
+  while ((await countRows(client, question)) === 0) await sleep(20);
+}
+
+/** A standby cancels a statement that is in the way of what it replays: such a one counts none. */
+async function countRows(client: pg.Client, question: string): Promise<number | null> {
+  try {
+    return (await client.query(question)).rowCount;
+  } catch (error) {
+    if (error instanceof pg.DatabaseError && error.code === CONFLICT_WITH_RECOVERY) return 0;
+    throw error;
+  }
 }
 
 async function withClient<Result>(url: string, work: (client: pg.Client) => Promise<Result>): Promise<Result> {
