@@ -61,7 +61,7 @@ export interface ClusterSeed {
 /**
  * Makes an empty PostgreSQL data folder below a folder that does not exist yet.
  *
- * @param seed what to copy, which takes a tenth of the time. @default none, it is made anew
+ * @param seed what to copy, which takes a small part of the time. @default none, it is made anew
  */
 export async function createTestCluster(folder: string, seed?: ClusterSeed): Promise<TestCluster> {
   mkdirSync(folder);
