@@ -18,8 +18,6 @@ export const IDEMPOTENCY_KEY_TTL_MS = 24 * 60 * 60_000;
 export interface ChangeOrigin {
   readonly actor: Actor;
   readonly requestId?: string | undefined;
-  /** Of one call of this actor. A call that succeeded is not carried out again: it returns the same result. */
-  readonly idempotencyKey?: IdempotencyKey | undefined;
 }
 
 /** A change that no caller asked for. */

@@ -1,9 +1,9 @@
 import type { ApiKeyId, ApiKeySecret } from './api-key.ts';
-import type { ChangeOrigin } from './change-origin.ts';
+import type { ChangeOrigin, IdempotencyKey } from './change-origin.ts';
 import type { NewOrder, OrderCommand } from './decide-order.ts';
 import type { OrderId, PetId } from './ids.ts';
 import type { Order } from './order.ts';
-import type { OrderListing } from './order-listing.ts';
+import type { OrderTextBatch } from './order-listing.ts';
 import type { OrderPage, OrderPageRequest } from './order-page.ts';
 
 /** The present time, passed in so that tests may choose it. */
@@ -15,24 +15,26 @@ export type OrderTransition =
   | { readonly applied: false; readonly order: Order | undefined };
 
 export interface OrderRepository {
-  listOrders(): OrderListing;
+  /**
+   * All orders that were committed when the iteration began, once each, ascending by id, in batches none of which is empty.
+   * Each iteration is a list of its own. Nothing is held between two batches.
+   */
+  listOrders(): AsyncIterable<readonly Order[]>;
+  /** The same list as text, of at least one batch. */
+  listOrderTexts(): AsyncIterable<OrderTextBatch>;
   /** One statement, which waits for no lock. */
   findOrder(id: OrderId): Promise<Order | undefined>;
   /** One statement. Ids never change, so pages that follow one another hold no order twice. */
   findOrders(request: OrderPageRequest): Promise<OrderPage>;
-  /**
-   * One conditional statement, which records the change: of any number at once on one order exactly one is applied. The
-   * same call under the same idempotency key returns what it returned before.
-   *
-   * @throws IdempotencyKeyReusedError
-   */
+  /** One conditional statement, which records the change: of any number at once on one order exactly one is applied. */
   applyCommand(id: OrderId, command: OrderCommand, now: Date, origin: ChangeOrigin): Promise<OrderTransition>;
   /**
-   * One statement, which records the change; the same call under the same idempotency key returns what it returned before.
+   * One statement, which records the change.
    *
+   * @param idempotencyKey of one call of this actor: the same call under the same key gives the order that it gave before
    * @throws IdempotencyKeyReusedError
    */
-  insertOrder(order: NewOrder, origin: ChangeOrigin): Promise<Order>;
+  insertOrder(order: NewOrder, origin: ChangeOrigin, idempotencyKey?: IdempotencyKey): Promise<Order>;
 }
 
 export interface Pet {

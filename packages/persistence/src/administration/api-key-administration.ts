@@ -13,11 +13,11 @@ import {
   SERVICE_ACTOR,
   type TemporaryPlan,
 } from '@petstore/domain';
-import type { DatabaseServers } from '../connections/database-servers.ts';
+import type { DatabaseServers } from '../database/servers.ts';
 import { ApiKeyEntity, ApiKeySecretEntity, KeyEventEntity } from '../schema/entities.ts';
 import { createOrm } from '../schema/orm.ts';
 import { columnsOfLastingPlan, columnsOfTemporaryPlan, plansOfColumns } from '../statements/plan-columns.ts';
-import { translatingErrors } from '../storage-error.ts';
+import { translatingErrors } from '../database/storage-error.ts';
 
 /** What a key begins with. */
 export type NewApiKey = Omit<ApiKey, keyof KeyPlans | 'revokedAt' | 'lastUsedAt'> & { readonly plan: Plan };
@@ -61,8 +61,13 @@ type ApiKeyRow = InferEntity<typeof ApiKeyEntity>;
 export class OrmApiKeyAdministration implements ApiKeyAdministration {
   readonly #orm: MikroORM;
 
-  constructor(servers: DatabaseServers) {
-    this.#orm = createOrm(servers, { statementTimeoutMs: STATEMENT_TIMEOUT_MS });
+  private constructor(orm: MikroORM) {
+    this.#orm = orm;
+  }
+
+  /** @throws StorageUnavailableError */
+  static async open(servers: DatabaseServers): Promise<OrmApiKeyAdministration> {
+    return new OrmApiKeyAdministration(await createOrm(servers, { statementTimeoutMs: STATEMENT_TIMEOUT_MS }));
   }
 
   close(): Promise<void> {

@@ -1,8 +1,8 @@
 import type { Actor, ApiKeyId, AuditEntry, AuditFilter, KeyEventAction, OrderId } from '@petstore/domain';
 import { connect } from '../bulk/transaction.ts';
-import type { DatabaseServers } from '../connections/database-servers.ts';
-import { prepareStatement, type QuerySender, runStatement } from '../statements/pipelined-query.ts';
-import { translatingErrors } from '../storage-error.ts';
+import type { DatabaseServers } from '../database/servers.ts';
+import { prepareStatement, type QuerySender } from '../database/statement.ts';
+import { translatingErrors } from '../database/storage-error.ts';
 
 /** A ban that was set or lifted. */
 export interface BanEvent {
@@ -57,7 +57,7 @@ interface Row {
 
 export const createAuditTrail = (servers: DatabaseServers, writes: QuerySender): AuditTrail => ({
   async recordBan({ action, at, actor, keyId }) {
-    await runStatement(writes, RECORD, [action, at.toISOString(), actor, keyId]);
+    await writes.run(RECORD, [action, at.toISOString(), actor, keyId]);
   },
   read: ({ orderId, keyId, since, limit }) =>
     translatingErrors(async () => {

@@ -1,11 +1,16 @@
-import type { DatabaseServers } from '../connections/database-servers.ts';
+import type { DatabaseServers } from '../database/servers.ts';
 import type { ApiKeyAdministration, OrmApiKeyAdministration } from './api-key-administration.ts';
 
 /** The administration of keys, whose module, with the ORM, is loaded by the first call. */
 export function openApiKeyAdministration(servers: DatabaseServers): ApiKeyAdministration & { close(): Promise<void> } {
   let loading: Promise<OrmApiKeyAdministration> | undefined;
   const load = () => {
-    loading ??= import('./api-key-administration.ts').then((module) => new module.OrmApiKeyAdministration(servers));
+    loading ??= import('./api-key-administration.ts')
+      .then(({ OrmApiKeyAdministration }) => OrmApiKeyAdministration.open(servers))
+      .catch((error: unknown) => {
+        loading = undefined; // the next call tries again
+        throw error;
+      });
     return loading;
   };
   return {

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { DatabaseServers } from '../connections/database-servers.ts';
+import type { DatabaseServers } from '../database/servers.ts';
 import { copyInto } from './copy-into.ts';
 import type { IdReservation, ImportTarget } from './import-target.ts';
 import type { ImportedEvents } from './imported-events.ts';

@@ -1,7 +1,7 @@
 import type { OrderStatus } from '@petstore/domain';
-import type { DatabaseServers } from '../connections/database-servers.ts';
-import { LONG_SESSION } from '../connections/session.ts';
-import { toStorageError } from '../storage-error.ts';
+import type { DatabaseServers } from '../database/servers.ts';
+import { LONG_SESSION } from '../database/session.ts';
+import { toStorageError } from '../database/storage-error.ts';
 
 /**
  * Counts on a connection of its own: of many rows it takes longer than a request may.
@@ -14,7 +14,7 @@ export async function countRows(
   status?: OrderStatus,
 ): Promise<number> {
   try {
-    const { client } = await servers.open({ session: LONG_SESSION, forWrites: false });
+    const client = await servers.connect(LONG_SESSION, { forWrites: false });
     try {
       const where = status === undefined ? '' : ' where status = $1';
       const values = status === undefined ? [] : [status];

@@ -1,5 +1,5 @@
 import { type ChangeOrigin, GENERATION_SEED_MAX } from '@petstore/domain';
-import type { DatabaseServers } from '../connections/database-servers.ts';
+import type { DatabaseServers } from '../database/servers.ts';
 import { ADD_INSERTED, ImportedEvents } from './imported-events.ts';
 import { LOCK_GENERATOR, ORDER_ID_SEQUENCE, SKIP_TAKEN_IDS } from './order-ids.ts';
 import { withTransaction } from './transaction.ts';

@@ -1,6 +1,6 @@
 import type { ChangeOrigin } from '@petstore/domain';
 import type pg from 'pg';
-import type { DatabaseServers } from '../connections/database-servers.ts';
+import type { DatabaseServers } from '../database/servers.ts';
 import { type Batch, BatchInserter, prepareBatch, type Row } from './batch-inserter.ts';
 import type { IdReservation, ImportTarget } from './import-target.ts';
 import type { RejectedRecord } from './rejected-record.ts';

@@ -1,6 +1,6 @@
 import type { Order, Pet } from '@petstore/domain';
 import type pg from 'pg';
-import { COLUMN_OF_FIELD } from '../statements/order-rows.ts';
+import { COLUMN_OF_FIELD } from '../orders/order-rows.ts';
 import { COPY_NULL, copyText } from './copy-into.ts';
 import type { IdReservation, ImportTarget } from './import-target.ts';
 import { ImportedEvents } from './imported-events.ts';

@@ -1,6 +1,5 @@
 import { type ChangeOrigin, SERVICE_ORIGIN } from '@petstore/domain';
 import type pg from 'pg';
-import { recordEvents } from '../statements/order-records.ts';
 import { copyInto } from './copy-into.ts';
 
 const TABLE = 'imported_ids';
@@ -12,12 +11,12 @@ const OPEN_MS = 5_000;
 const RANGES = `(select first_id, last_id from ${TABLE} order by first_id) as ranges`;
 
 /** Their last time is that of the import, which knows no other. */
-const RECORD = recordEvents(`${RANGES} join orders on id between first_id and last_id`, {
-  type: 'order.imported',
-  at: 'greatest(placed_at, shipped_at, completed_at, cancelled_at)',
-  actor: '$1::text',
-  requestId: '$2::text',
-});
+const RECORD = `
+  insert into order_events (type, at, actor, request_id, order_id, pet_id, quantity, ship_date, status, complete,
+    placed_at, shipped_at, completed_at, cancelled_at)
+  select 'order.imported', greatest(placed_at, shipped_at, completed_at, cancelled_at), $1::text, $2::text,
+    id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at
+  from ${RANGES} join orders on id between first_id and last_id`;
 
 /** Adds the ids of `inserted`, in a statement that has inserted orders and then returns how many they are. */
 export const ADD_INSERTED = `

@@ -1,7 +1,7 @@
 import { type Pet, petId } from '@petstore/domain';
-import type { DatabaseServers } from '../connections/database-servers.ts';
-import { LONG_SESSION } from '../connections/session.ts';
-import { toStorageError } from '../storage-error.ts';
+import type { DatabaseServers } from '../database/servers.ts';
+import { LONG_SESSION } from '../database/session.ts';
+import { toStorageError } from '../database/storage-error.ts';
 
 const BATCH = 10_000;
 
@@ -12,7 +12,7 @@ const BATCH = 10_000;
  */
 export async function* listPets(servers: DatabaseServers): AsyncGenerator<readonly Pet[]> {
   try {
-    const { client } = await servers.open({ session: LONG_SESSION, forWrites: false });
+    const client = await servers.connect(LONG_SESSION, { forWrites: false });
     try {
       await client.query('begin isolation level repeatable read, read only');
       await client.query('declare all_pets no scroll cursor for select id, name from pets order by id');

@@ -1,7 +1,7 @@
 import type pg from 'pg';
-import type { DatabaseServers } from '../connections/database-servers.ts';
-import { LONG_SESSION } from '../connections/session.ts';
-import { toStorageError } from '../storage-error.ts';
+import type { DatabaseServers } from '../database/servers.ts';
+import { LONG_SESSION } from '../database/session.ts';
+import { toStorageError } from '../database/storage-error.ts';
 
 /**
  * Runs work in a transaction on a connection of its own. What the source throws comes through as it is.
@@ -39,6 +39,5 @@ export async function withTransaction<Value>(
  * @throws StorageUnavailableError
  */
 export async function connect(servers: DatabaseServers): Promise<pg.Client> {
-  const { client } = await servers.open({ session: LONG_SESSION, forWrites: true });
-  return client;
+  return servers.connect(LONG_SESSION, { forWrites: true });
 }

@@ -1,6 +1,6 @@
 import type { OrderEvent, OrderEventId, OrderEventType } from '@petstore/domain';
-import { type OrderRow, orderOfRow, parseTime, REFERRED_ORDER_COLUMNS } from '../statements/order-rows.ts';
-import { prepareStatement, type QuerySender, runStatement } from '../statements/pipelined-query.ts';
+import { type OrderRow, orderOfRow, parseTime, REFERRED_ORDER_COLUMNS } from '../orders/order-rows.ts';
+import { prepareStatement, type QuerySender } from '../database/statement.ts';
 
 /** How many events are read at a time. */
 export const EVENT_PAGE_MAX = 1_000;
@@ -27,7 +27,7 @@ export interface EventPage {
 
 /** @throws StorageUnavailableError */
 export async function readEvents(sender: QuerySender, after: bigint, upTo: bigint): Promise<EventPage> {
-  const rows = await runStatement(sender, READ, [after.toString(), upTo.toString()]);
+  const rows = await sender.run(READ, [after.toString(), upTo.toString()]);
   const [first] = rows;
   if (first === undefined) throw new Error('order_events_deleted has no row');
   const events = rows.flatMap((row) => (row[1] === null ? [] : [eventOfRow(row)]));
@@ -45,7 +45,7 @@ const FIND_LATEST = prepareStatement<readonly [id: string]>(
 
 /** The largest id of an event that was committed, or was deleted since; 0 where there has been none. */
 export async function findLatestEvent(sender: QuerySender): Promise<OrderEventId> {
-  const [row] = await runStatement(sender, FIND_LATEST, []);
+  const [row] = await sender.run(FIND_LATEST, []);
   if (row === undefined) throw new Error('order_events_deleted has no row');
   return BigInt(row[0]) as OrderEventId; // as it is stored
 }
@@ -59,5 +59,5 @@ const FIND_WRITERS = prepareStatement<readonly [transaction: string]>(
 );
 
 export async function findWriters(sender: QuerySender): Promise<ReadonlySet<string>> {
-  return new Set((await runStatement(sender, FIND_WRITERS, [])).map(([transaction]) => transaction));
+  return new Set((await sender.run(FIND_WRITERS, [])).map(([transaction]) => transaction));
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { INT64_MAX, type OrderEvent, type OrderEventId, OrderEventsExpiredError } from '@petstore/domain';
-import type { QuerySender } from '../statements/pipelined-query.ts';
+import type { QuerySender } from '../database/statement.ts';
 import { EVENT_PAGE_MAX, findLatestEvent, findWriters, readEvents } from './event-pages.ts';
 
 /** How often to check whether the transactions that were under way have ended. */

@@ -1,5 +1,5 @@
-import { keysExpiredAt } from '../statements/order-records.ts';
-import { prepareStatement, type QuerySender, runStatement } from '../statements/pipelined-query.ts';
+import { IDEMPOTENCY_KEY_TTL_MS } from '@petstore/domain';
+import { prepareStatement, type QuerySender } from '../database/statement.ts';
 
 /** How many rows a step deletes, so that each is short. */
 const STEP = 1_000;
@@ -50,6 +50,6 @@ export async function deleteExpired(sender: QuerySender, { before, now, signal }
       if (count < STEP) return total;
     }
   };
-  await repeat(() => runStatement(sender, DELETE_KEYS, [keysExpiredAt(now)]));
-  return repeat(() => runStatement(sender, DELETE_EVENTS, [before.toISOString()]));
+  await repeat(() => sender.run(DELETE_KEYS, [new Date(now.getTime() - IDEMPOTENCY_KEY_TTL_MS).toISOString()]));
+  return repeat(() => sender.run(DELETE_EVENTS, [before.toISOString()]));
 }

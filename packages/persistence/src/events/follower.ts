@@ -9,7 +9,7 @@ import {
   StorageUnavailableError,
   UnknownPositionError,
 } from '@petstore/domain';
-import type { QuerySender } from '../statements/pipelined-query.ts';
+import type { QuerySender } from '../database/statement.ts';
 import { EVENT_PAGE_MAX, findLatestEvent, readEvents } from './event-pages.ts';
 import type { LiveEvents } from './live-events.ts';
 

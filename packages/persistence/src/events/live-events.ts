@@ -6,8 +6,8 @@ import {
   StorageUnavailableError,
   UnknownPositionError,
 } from '@petstore/domain';
-import type { QuerySender } from '../statements/pipelined-query.ts';
-import { storageUnavailable } from '../storage-error.ts';
+import type { QuerySender } from '../database/statement.ts';
+import { storageUnavailable } from '../database/storage-error.ts';
 import { findLatestEvent } from './event-pages.ts';
 import { EventWalk } from './event-walk.ts';
 

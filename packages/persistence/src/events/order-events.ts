@@ -1,5 +1,5 @@
 import type { OrderEvent, OrderEventLog } from '@petstore/domain';
-import type { QuerySender } from '../statements/pipelined-query.ts';
+import type { QuerySender } from '../database/statement.ts';
 import { deleteExpired } from './expired-events.ts';
 import { Follower } from './follower.ts';
 import { LiveEvents } from './live-events.ts';

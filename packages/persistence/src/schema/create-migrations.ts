@@ -1,6 +1,6 @@
 import { StorageUnavailableError } from '@petstore/domain';
-import type { DatabaseServers } from '../connections/database-servers.ts';
-import { prepareStatement, type QuerySender, runStatement } from '../statements/pipelined-query.ts';
+import type { DatabaseServers } from '../database/servers.ts';
+import { prepareStatement, type QuerySender } from '../database/statement.ts';
 import { MIGRATION_NAMES, MIGRATIONS_TABLE } from './migration-names.ts';
 import {
   LackingMigrationsError,
@@ -105,7 +105,7 @@ async function applyMigrations(servers: DatabaseServers): Promise<void> {
 
 async function listApplied(reads: QuerySender) {
   try {
-    return await runStatement(reads, LIST_APPLIED, []);
+    return await reads.run(LIST_APPLIED, []);
   } catch (error) {
     if (error instanceof StorageUnavailableError && isMissingTable(error.cause)) return [];
     throw toUnreadableMigrationsError(error);

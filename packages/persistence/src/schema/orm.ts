@@ -1,8 +1,9 @@
 import type { MigrationObject } from '@mikro-orm/core';
 import { Migrator } from '@mikro-orm/migrations';
 import { MikroORM } from '@mikro-orm/postgresql';
-import { clientOf } from '../connections/client-of-servers.ts';
-import type { DatabaseServers } from '../connections/database-servers.ts';
+import type pg from 'pg';
+import { connectionConfig, type DatabaseServers } from '../database/servers.ts';
+import { setSession } from '../database/session.ts';
 import {
   ApiKeyEntity,
   ApiKeySecretEntity,
@@ -24,14 +25,21 @@ interface OrmOptions {
   readonly migrations?: MigrationObject[];
 }
 
-/** Sets the ORM up. It connects when it is first used. */
-export function createOrm(servers: DatabaseServers, { statementTimeoutMs, migrations = [] }: OrmOptions): MikroORM {
+/**
+ * Sets the ORM up, for the server that takes writes.
+ *
+ * @throws StorageUnavailableError
+ */
+export async function createOrm(
+  servers: DatabaseServers,
+  { statementTimeoutMs, migrations = [] }: OrmOptions,
+): Promise<MikroORM> {
+  const url = await servers.locate();
   return new MikroORM({
-    clientUrl: servers.config.connectionString ?? '',
+    clientUrl: url,
     driverOptions: {
-      ...servers.config,
-      Client: clientOf(servers, { statement_timeout: String(statementTimeoutMs) }),
-      maxUses: 1, // later the server may be another, and a connection on which nothing begins is never given back
+      ...connectionConfig(url),
+      onConnect: (client: pg.ClientBase) => setSession(client, { statement_timeout: String(statementTimeoutMs) }),
       // The server's own limit comes first; this one is for a server that hangs.
       ...(statementTimeoutMs > 0 && { query_timeout: statementTimeoutMs + 2_000 }),
     },

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Constructor } from '@mikro-orm/core';
 import type { MikroORM } from '@mikro-orm/postgresql';
 import { StorageUnavailableError } from '@petstore/domain';
-import type { DatabaseServers } from '../connections/database-servers.ts';
-import { translatingErrors } from '../storage-error.ts';
+import type { DatabaseServers } from '../database/servers.ts';
+import { translatingErrors } from '../database/storage-error.ts';
 import { MIGRATION_NAMES, MIGRATIONS_TABLE, type MigrationName } from './migration-names.ts';
 import { InitialSchema } from './migrations/0001-initial-schema.ts';
 import { OrdersOfAPet } from './migrations/0002-orders-of-a-pet.ts';
@@ -53,7 +53,7 @@ export async function runMigrations(
   servers: DatabaseServers,
   { last = MIGRATION_NAMES.at(-1), lockPatienceMs = LOCK_PATIENCE_MS }: RunOptions = {},
 ): Promise<void> {
-  const orm = createOrm(servers, {
+  const orm = await createOrm(servers, {
     statementTimeoutMs: 0,
     migrations: MIGRATION_NAMES.map((name) => ({ name, class: MIGRATIONS[name] })),
   });

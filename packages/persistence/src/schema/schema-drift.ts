@@ -1,6 +1,6 @@
 import { DatabaseSchema, type MikroORM, SchemaComparator, type TableDifference } from '@mikro-orm/postgresql';
-import type { DatabaseServers } from '../connections/database-servers.ts';
-import { translatingErrors } from '../storage-error.ts';
+import type { DatabaseServers } from '../database/servers.ts';
+import { translatingErrors } from '../database/storage-error.ts';
 import { createOrm } from './orm.ts';
 
 /** Long enough for the system's tables of any database, short enough for a person. */
@@ -13,7 +13,7 @@ const STATEMENT_TIMEOUT_MS = 30_000;
  * @throws StorageUnavailableError
  */
 export async function findSchemaDrift(servers: DatabaseServers): Promise<readonly string[]> {
-  const orm = createOrm(servers, { statementTimeoutMs: STATEMENT_TIMEOUT_MS });
+  const orm = await createOrm(servers, { statementTimeoutMs: STATEMENT_TIMEOUT_MS });
   try {
     return await translatingErrors(() => compare(orm));
   } finally {

@@ -1,8 +1,7 @@
 import type { ApiKey, ApiKeyId, ApiKeyKind, ApiKeySecret, ApiKeyStore, PlanName, PlanReason } from '@petstore/domain';
 import { KeyMarks } from './key-marks.ts';
-import { parseTime } from './order-rows.ts';
-import type { ConnectionPools } from './pipelined-connections.ts';
-import { prepareStatement, runStatement } from './pipelined-query.ts';
+import { parseTime } from '../orders/order-rows.ts';
+import { prepareStatement, type QuerySender } from '../database/statement.ts';
 import { plansOfColumns } from './plan-columns.ts';
 
 type SecretRow = readonly [
@@ -34,11 +33,11 @@ const FIND_SECRET = prepareStatement<SecretRow>(
 );
 
 /** Key look-ups on PostgreSQL, below the ORM: see `openPersistence`. */
-export function createApiKeyStore({ keys, writes }: ConnectionPools): ApiKeyStore {
+export function createApiKeyStore(keys: QuerySender, writes: QuerySender): ApiKeyStore {
   const marks = new KeyMarks(writes);
   return {
     async findSecret(secretHash) {
-      const [row] = await runStatement(keys, FIND_SECRET, [Buffer.from(secretHash)]);
+      const [row] = await keys.run(FIND_SECRET, [Buffer.from(secretHash)]);
       return row && secretOfRow(row);
     },
     markKeyUsed: (id, at) => marks.mark(id, at),

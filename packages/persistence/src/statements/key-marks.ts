@@ -1,5 +1,5 @@
 import type { ApiKeyId } from '@petstore/domain';
-import { prepareStatement, type QuerySender, runStatement } from './pipelined-query.ts';
+import { prepareStatement, type QuerySender } from '../database/statement.ts';
 
 /**
  * However many processes see a key used, it is written once a minute. A key that is locked is left out: another process
@@ -42,7 +42,7 @@ export class KeyMarks {
     this.#next = undefined;
     const ids = `{${marks.map(([id]) => id).join()}}`;
     const times = `{${marks.map(([, at]) => at.toISOString()).join()}}`;
-    const written = runStatement(this.#sender, MARK_USED, [ids, times]);
+    const written = this.#sender.run(MARK_USED, [ids, times]);
     this.#underWay = written.catch(() => {}); // reported to those who made these marks
     await written;
   }

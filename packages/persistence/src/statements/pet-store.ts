@@ -3,9 +3,8 @@ import { countRows } from '../bulk/count-rows.ts';
 import { type ImportOptions, type ImportResult, type ImportSource, importRows } from '../bulk/import-rows.ts';
 import { PET_TARGET } from '../bulk/import-targets.ts';
 import { listPets } from '../bulk/list-pets.ts';
-import type { DatabaseServers } from '../connections/database-servers.ts';
-import type { ConnectionPools } from './pipelined-connections.ts';
-import { prepareStatement, runStatement } from './pipelined-query.ts';
+import type { DatabaseServers } from '../database/servers.ts';
+import { prepareStatement, type QuerySender } from '../database/statement.ts';
 
 export interface PetStore extends PetRepository {
   /** @throws StorageUnavailableError */
@@ -26,9 +25,9 @@ const FIND_PET = prepareStatement<readonly [id: string, name: string]>(
 );
 
 /** The pet catalogue on PostgreSQL, below the ORM: see `openPersistence`. */
-export const createPetStore = (servers: DatabaseServers, { reads }: ConnectionPools): PetStore => ({
+export const createPetStore = (servers: DatabaseServers, reads: QuerySender): PetStore => ({
   async findPet(id) {
-    const [row] = await runStatement(reads, FIND_PET, [id.toString()]);
+    const [row] = await reads.run(FIND_PET, [id.toString()]);
     return row && { id: petId(BigInt(row[0])), name: row[1] };
   },
   countPets: () => countRows(servers, 'pets'),

@@ -43,18 +43,6 @@ function isUnavailable(error: Error): boolean {
   return CONNECTION_MESSAGES.test(error.message);
 }
 
-/** With these the session ends, or its end is at hand: what became of the statement is not known. */
-const SESSION_LOST = /^(?:08|40003|57P|25P0[34])/;
-
-/**
- * Whether the server has given one statement up, undone all of it, and goes on with the next: then the same may be tried
- * again in smaller parts.
- */
-export function isRolledBack(error: unknown): boolean {
-  const cause = error instanceof StorageUnavailableError ? error.cause : error;
-  return cause instanceof pg.DatabaseError && cause.code !== undefined && !SESSION_LOST.test(cause.code);
-}
-
 /** Another call with the same idempotency key was first. Tried again, this one finds what is remembered of it. */
 const KEY_TAKEN = 'idempotency_keys_pkey';
 
@@ -64,11 +52,11 @@ export function isConflict(error: unknown): boolean {
   return cause instanceof pg.DatabaseError && (CONFLICTS.includes(cause.code ?? '') || cause.constraint === KEY_TAKEN);
 }
 
-/** Whether the server has given the statement up because it took too long. */
-export const isTimedOut = (error: unknown): boolean => {
+/** The SQLSTATE or system code of an error, or of what caused it. */
+export function codeOf(error: unknown): string | undefined {
   const cause = error instanceof StorageUnavailableError ? error.cause : error;
-  return cause instanceof pg.DatabaseError && cause.code === '57014';
-};
+  return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;
+}
 
 /**
  * Turns whatever a driver threw into what the ports promise: a {@link StorageUnavailableError} where PostgreSQL could
@@ -80,8 +68,12 @@ export function toStorageError(error: unknown): Error {
   return storageUnavailable(error);
 }
 
+/** PostgreSQL accepts connections or has accepted some, and says nothing. */
+export const HUNG = new StorageUnavailableError('PostgreSQL is hung (no response)');
+
 /** Says that PostgreSQL is away, and why. */
 export function storageUnavailable(cause: unknown): StorageUnavailableError {
+  if (cause instanceof StorageUnavailableError) return cause;
   return new StorageUnavailableError(`PostgreSQL is not available: ${reasonOf(cause)}`, { cause });
 }
 

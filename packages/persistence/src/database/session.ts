@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { storageUnavailable } from '../storage-error.ts';
+import { storageUnavailable } from './storage-error.ts';
 
 /** Settings of a session by name, as in postgresql.conf. */
 export type SessionSettings = Readonly<Record<string, string>>;
@@ -17,28 +17,40 @@ export const LONG_SESSION = {
   idle_in_transaction_session_timeout: '0',
 } as const satisfies SessionSettings;
 
+/**
+ * Sessions of short statements. No plan may depend on how large a table was when the plan was made, so each is the generic
+ * one that uses an index. A statement ends before its caller gives up, whatever it waits for.
+ */
+export const SHORT_SESSION = {
+  statement_timeout: '2000',
+  lock_timeout: '1000',
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  jit: 'off',
+  max_parallel_workers_per_gather: '0',
+} as const satisfies SessionSettings;
+
 /** The oldest PostgreSQL that the schema and the statements work with, as `server_version_num` has it. */
 const OLDEST_VERSION = 150_000;
 
 /** What a server says of itself and of the session. */
 export interface SessionFacts {
-  /** The process of the server that ran the statement. */
-  readonly backendPid: number;
   /** Whether the server is a standby, or for another reason takes no writes. */
   readonly isReadOnly: boolean;
 }
 
-const READ_FACTS = `select pg_backend_pid(), current_setting('transaction_read_only'),
+const READ_FACTS = `select current_setting('transaction_read_only'),
   current_setting('server_version_num'), current_setting('server_version')`;
 
 /** @throws StorageUnavailableError where the server is too old */
 export async function readSessionFacts(client: pg.ClientBase): Promise<SessionFacts> {
-  const { rows } = await client.query<[number, string, string, string]>({ text: READ_FACTS, rowMode: 'array' });
-  const [[backendPid, readOnly, versionNumber, version]] = rows as [(typeof rows)[number]]; // it always has one
+  const { rows } = await client.query<[string, string, string]>({ text: READ_FACTS, rowMode: 'array' });
+  const [[readOnly, versionNumber, version]] = rows as [(typeof rows)[number]]; // it always has one
   if (Number(versionNumber) < OLDEST_VERSION) {
     throw storageUnavailable(`version ${version} is too old; 15 or newer is needed`);
   }
-  return { backendPid, isReadOnly: readOnly === 'on' };
+  return { isReadOnly: readOnly === 'on' };
 }
 
 /**

@@ -1,0 +1,123 @@
+import type { StorageUnavailableError } from '@petstore/domain';
+import type pg from 'pg';
+import { closeClient, type DatabaseServers, type FoundServer } from './servers.ts';
+import { HUNG, storageUnavailable } from './storage-error.ts';
+import { withTimeout } from './with-timeout.ts';
+
+/** Between two checks, in milliseconds. */
+const INTERVAL_MS = 400;
+
+/** How long a ping on the open connection is waited for, in milliseconds. Then a new connection is tried. */
+const PING_TIMEOUT_MS = 700;
+
+/** `read-only`: reads work, and nothing else. `hung`: connections are accepted, or stay open, and nothing is answered. */
+export type ServerState = 'up' | 'read-only' | 'hung' | 'away';
+
+/** The pattern `transaction_read_only` lets a proxy that spreads reads send this statement to the primary. */
+const PING = `select current_setting('transaction_read_only')`;
+
+/**
+ * Knows whether PostgreSQL can be used, and which of its servers: pings it again and again on a connection of its own.
+ *
+ * A server that stops answering is known as hung 2.3 s later at most: after the interval, a ping, and an attempt to connect.
+ */
+export class ServerWatch {
+  readonly #servers: DatabaseServers;
+  readonly #onServer: (url: string) => void;
+  readonly #onFailure: (failure: StorageUnavailableError) => void;
+  #state: ServerState | undefined;
+  #failure: StorageUnavailableError | undefined;
+  #found: FoundServer | undefined;
+  #checking: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  /**
+   * @param onServer called with the server to use: at first, when it is another one, and when it is usable again
+   * @param onFailure called when no server can be used any more
+   */
+  constructor(
+    servers: DatabaseServers,
+    onServer: (url: string) => void,
+    onFailure: (failure: StorageUnavailableError) => void,
+  ) {
+    this.#servers = servers;
+    this.#onServer = onServer;
+    this.#onFailure = onFailure;
+  }
+
+  /** As of the last check; `undefined` before the first. */
+  get state(): ServerState | undefined {
+    return this.#state;
+  }
+
+  /** Why PostgreSQL cannot be used; `undefined` if it can. */
+  get failure(): StorageUnavailableError | undefined {
+    return this.#failure;
+  }
+
+  /** Checks now; calls at the same time share one check. Checks go on by themselves afterwards. */
+  check(): Promise<void> {
+    this.#checking ??= this.#check().finally(() => {
+      this.#checking = undefined;
+      clearTimeout(this.#timer);
+      if (!this.#isClosed) this.#timer = setTimeout(() => void this.check(), INTERVAL_MS).unref();
+    });
+    return this.#checking;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#checking;
+    this.#forget();
+  }
+
+  async #check(): Promise<void> {
+    try {
+      const isReadOnly = (await this.#pingOpen()) ?? (await this.#find());
+      this.#become(isReadOnly ? 'read-only' : 'up');
+    } catch (error) {
+      const failure = storageUnavailable(error);
+      this.#become(failure === HUNG ? 'hung' : 'away', failure);
+    }
+  }
+
+  /** @returns whether the server is read-only; `undefined` if another server, or another connection, has to be found */
+  async #pingOpen(): Promise<boolean | undefined> {
+    const found = this.#found;
+    if (found === undefined || this.#state === 'hung') return undefined;
+    try {
+      const isReadOnly = await withTimeout(readIsReadOnly(found.client), PING_TIMEOUT_MS, HUNG);
+      return isReadOnly && this.#servers.areSeveral ? undefined : isReadOnly;
+    } catch {
+      return undefined;
+    }
+  }
+
+  async #find(): Promise<boolean> {
+    const before = this.#found;
+    const found = await this.#servers.find(before?.url);
+    const isUsableAgain = this.#failure !== undefined || found.url !== before?.url;
+    this.#forget();
+    this.#found = found;
+    if (isUsableAgain) this.#onServer(found.url);
+    return found.isReadOnly;
+  }
+
+  #become(state: ServerState, failure?: StorageUnavailableError): void {
+    this.#state = state;
+    this.#failure = failure;
+    if (failure !== undefined) this.#onFailure(failure);
+  }
+
+  #forget(): void {
+    if (this.#found !== undefined) closeClient(this.#found.client);
+    this.#found = undefined;
+  }
+}
+
+async function readIsReadOnly(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<[string]>({ text: PING, rowMode: 'array' });
+  return rows[0]?.[0] === 'on';
+}

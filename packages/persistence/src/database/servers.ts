@@ -1,0 +1,148 @@
+import pg from 'pg';
+import { assertSessionStays, readSessionFacts, type SessionSettings, setSession } from './session.ts';
+import { HUNG, storageUnavailable } from './storage-error.ts';
+import { withTimeout } from './with-timeout.ts';
+
+/** How long a server has to accept a connection and to say what it is, in milliseconds. */
+const CONNECT_TIMEOUT_MS = 1_200;
+
+/** A server of the database, and an open connection to it. */
+export interface FoundServer {
+  readonly url: string;
+  /** Whether the server takes no writes: it is a standby, or was made read-only. */
+  readonly isReadOnly: boolean;
+  /** Has an `error` listener, so that a lost connection ends nothing but what runs on it. */
+  readonly client: pg.Client;
+}
+
+/** The configuration of a connection to one server. */
+export const connectionConfig = (url: string): pg.ClientConfig => ({
+  connectionString: url,
+  fallback_application_name: 'petstore',
+  keepAlive: true,
+  connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+});
+
+/** The servers of one database, of which at most one takes writes. */
+export class DatabaseServers {
+  readonly #urls: readonly string[];
+  /** Of which servers it is known that connections to them keep their sessions. */
+  readonly #checked = new Set<string>();
+
+  /** @param urls one for each server */
+  constructor(urls: string | readonly string[]) {
+    this.#urls = typeof urls === 'string' ? [urls] : urls;
+  }
+
+  /** Whether another server may take writes while one does not. */
+  get areSeveral(): boolean {
+    return this.#urls.length > 1;
+  }
+
+  /**
+   * Asks all servers at once, and takes the first that takes writes; if none does, one that can be read.
+   *
+   * @param preferredUrl the server to read from if several take no writes
+   * @throws StorageUnavailableError if no server can be used
+   */
+  async find(preferredUrl?: string): Promise<FoundServer> {
+    const asked = this.#urls.map(askServer);
+    const writable = asked.map(async (answer) => {
+      const found = await answer;
+      if (found.isReadOnly) throw storageUnavailable('it is read-only');
+      return found;
+    });
+    const found = await Promise.any(writable).catch(() => readOnlyAmong(asked, preferredUrl));
+    for (const answer of asked) {
+      answer.then(
+        (other) => other !== found && closeClient(other.client),
+        () => {}, // reported only if no server was found
+      );
+    }
+    await this.#checkSessions(found).catch((error: unknown) => {
+      closeClient(found.client);
+      throw error;
+    });
+    return found;
+  }
+
+  /**
+   * Finds where to connect for units of work.
+   *
+   * @throws StorageUnavailableError
+   */
+  async locate(): Promise<string> {
+    const { url, client } = await this.find();
+    closeClient(client);
+    return url;
+  }
+
+  /**
+   * Opens a connection for work that takes its time.
+   *
+   * @param needs whether a server that takes no writes is as good as none
+   * @throws StorageUnavailableError
+   */
+  async connect(settings: SessionSettings, needs: { readonly forWrites: boolean }): Promise<pg.Client> {
+    const { client, isReadOnly } = await this.find();
+    try {
+      if (isReadOnly && needs.forWrites) throw storageUnavailable('it is read-only');
+      await setSession(client, settings);
+      return client;
+    } catch (error) {
+      closeClient(client);
+      throw error;
+    }
+  }
+
+  /** A pooler may lend a session for one transaction only; then the settings of a session, and what it prepared, are lost. */
+  async #checkSessions({ url, client }: FoundServer): Promise<void> {
+    if (this.#checked.has(url)) return;
+    const other = newClient(url);
+    const check = async () => {
+      await other.connect();
+      await assertSessionStays(client, other);
+    };
+    try {
+      await withTimeout(check(), CONNECT_TIMEOUT_MS, HUNG);
+      this.#checked.add(url);
+    } finally {
+      closeClient(other);
+    }
+  }
+}
+
+async function readOnlyAmong(asked: readonly Promise<FoundServer>[], preferredUrl?: string): Promise<FoundServer> {
+  const answers = await Promise.allSettled(asked);
+  const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+  const server = found.find(({ url }) => url === preferredUrl) ?? found[0];
+  if (server !== undefined) return server;
+  const reasons: unknown[] = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
+  throw reasons.length === 1 ? storageUnavailable(reasons[0]) : storageUnavailable(new AggregateError(reasons));
+}
+
+async function askServer(url: string): Promise<FoundServer> {
+  const client = newClient(url);
+  const ask = async (): Promise<FoundServer> => {
+    await client.connect();
+    const { isReadOnly } = await readSessionFacts(client);
+    return { url, isReadOnly, client };
+  };
+  try {
+    return await withTimeout(ask(), CONNECT_TIMEOUT_MS, HUNG);
+  } catch (error) {
+    closeClient(client);
+    throw error;
+  }
+}
+
+function newClient(url: string): pg.Client {
+  const client = new pg.Client(connectionConfig(url));
+  client.on('error', () => {}); // the statement under way fails as well
+  return client;
+}
+
+/** Ends a connection without waiting for its end. */
+export function closeClient(client: pg.Client): void {
+  client.end().catch(() => {}); // it was lost already
+}
