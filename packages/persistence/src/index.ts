@@ -30,5 +30,4 @@ export type { MigrationStatus, Migrations } from './schema/create-migrations.ts'
 export { NewerDatabaseError, SchemaError } from './schema/schema-error.ts';
 export type { OrderStore } from './statements/order-store.ts';
 export type { PetStore } from './statements/pet-store.ts';
-export type { ReplicaReport, ReplicaState } from './statements/replica.ts';
 export { describeStorageFailure } from './storage-reason.ts';

@@ -4,19 +4,18 @@ import { type AuditTrail, createAuditTrail } from './administration/audit-trail.
 import { openApiKeyAdministration } from './administration/open-api-key-administration.ts';
 import { type BackupStore, createBackupStore } from './backup/backup-store.ts';
 import { SEARCH_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from './connection-config.ts';
-import { DatabaseServers, type OpenOptions } from './connections/database-servers.ts';
+import { DatabaseServers } from './connections/database-servers.ts';
 import type { SessionSettings } from './connections/session.ts';
 import { createOrderEventStore, type OrderEventStore } from './events/order-events.ts';
 import { createMigrations, type Migrations } from './schema/create-migrations.ts';
 import { createApiKeyStore } from './statements/api-key-store.ts';
-import { ConnectionOpener, type OpenConnection, pipelinedToReplica } from './statements/open-connection.ts';
+import { ConnectionOpener } from './statements/open-connection.ts';
 import { createOrderStore, type OrderStore } from './statements/order-store.ts';
 import { COMMAND_SESSION } from './statements/order-transitions.ts';
 import { createPetStore, type PetStore } from './statements/pet-store.ts';
 import { type ConnectionPools, PipelinedConnections } from './statements/pipelined-connections.ts';
 import { assertDriverFits, prepareStatement, type QuerySender, runStatement } from './statements/pipelined-query.ts';
 import type { DurationObserver } from './statements/pool-options.ts';
-import { Replica, type ReplicaReport, type ReplicaState } from './statements/replica.ts';
 import { ServerPulse } from './statements/server-pulse.ts';
 
 /** Everything that is kept in PostgreSQL. */
@@ -29,8 +28,6 @@ export interface Persistence extends AsyncDisposable {
   readonly audit: AuditTrail;
   readonly migrations: Migrations;
   readonly backups: BackupStore;
-  /** Where long lists have been read; `undefined` where there is no replica. */
-  readonly replica: { readonly report: ReplicaReport } | undefined;
   /** The connections to the primary as they are at this moment. */
   pools(): readonly PoolReport[];
   /** @throws StorageUnavailableError when PostgreSQL does not respond */
@@ -58,10 +55,6 @@ export interface PingResult {
 export interface PersistenceOptions {
   /** Several are the servers of one database, of which at most one takes writes. */
   readonly databaseUrl: string | readonly string[];
-  /** A standby of that database, to read long lists from. */
-  readonly replica?:
-    | { readonly urls: readonly string[]; readonly onChange?: (state: ReplicaState) => void }
-    | undefined;
   /** Connections for pings and look-ups of keys. @default 2 */
   readonly keyConnections?: number;
   /** Connections for short reads. @default 2 */
@@ -118,7 +111,6 @@ const PING = prepareStatement<readonly [isReadOnly: string]>('ping', `select cur
  */
 export function openPersistence({
   databaseUrl,
-  replica: replicaOptions,
   keyConnections = 2,
   readConnections = 2,
   writeConnections = 8,
@@ -131,8 +123,8 @@ export function openPersistence({
   const pulse = new ServerPulse(() => pingUnasked(pools.keys, pools.reads));
   const servers = new DatabaseServers(databaseUrl);
   const opener = new ConnectionOpener(servers);
-  const poolOf = poolsOn((needs) => opener.pipelined(needs), pulse);
-  const pool = (name: PoolName, size: number, needs: PoolNeeds) => poolOf(size, needs, durationsOf?.(name));
+  const pool = (name: PoolName, size: number, needs: PoolNeeds) =>
+    createPool({ opener, pulse, durations: durationsOf?.(name) }, size, needs);
   const pools: ConnectionPools = {
     keys: pool('keys', keyConnections, {}),
     reads: pool('reads', readConnections, {}),
@@ -140,8 +132,6 @@ export function openPersistence({
     batches: pool('batches', batchConnections, {}),
     scans: pool('scans', scanConnections, SCANS),
   };
-  const replica =
-    replicaOptions && openReplica({ ...replicaOptions, primary: pools.reads, batchConnections, scanConnections });
   const keyAdministration = openApiKeyAdministration(servers);
   const eventReads = pool('events', EVENT_CONNECTIONS, { forWrites: true });
   const events = createOrderEventStore(eventReads);
@@ -150,10 +140,10 @@ export function openPersistence({
   const close = async () => {
     pulse.close();
     events.close();
-    await Promise.all([...Object.values(pools), eventReads, keyAdministration, replica].map((each) => each?.close()));
+    await Promise.all([...Object.values(pools), eventReads, keyAdministration].map((each) => each.close()));
   };
   return {
-    orders: createOrderStore(servers, pools, { replica, onRecorded }),
+    orders: createOrderStore(servers, pools, onRecorded),
     pets: createPetStore(servers, pools),
     events,
     apiKeys: createApiKeyStore(pools),
@@ -161,7 +151,6 @@ export function openPersistence({
     audit: createAuditTrail(servers, pools.writes),
     migrations,
     backups: createBackupStore(servers, migrations),
-    replica,
     pools: () => POOL_NAMES.map((name) => reportOf(name, name === 'events' ? eventReads : pools[name])),
     ping: () => ping(pools),
     close,
@@ -183,39 +172,26 @@ interface PoolNeeds {
   readonly queuePatienceMs?: number;
 }
 
-/** Makes pools of connections to the same server. */
-function poolsOn(open: (needs: Pick<OpenOptions, 'session' | 'forWrites'>) => OpenConnection, pulse: ServerPulse) {
-  return (
-    size: number,
-    { settings = {}, forWrites = false, timeoutMs = STATEMENT_TIMEOUT_MS, ...patience }: PoolNeeds,
-    durations?: DurationObserver,
-  ): PipelinedConnections => {
-    const session = { statement_timeout: String(timeoutMs), ...settings };
-    return new PipelinedConnections(open({ session, forWrites }), {
-      size,
-      statementTimeoutMs: timeoutMs,
-      ...patience,
-      pulse,
-      durations,
-    });
-  };
+/** What all pools of a store share, and who observes this one. */
+interface PoolParts {
+  readonly opener: ConnectionOpener;
+  readonly pulse: ServerPulse;
+  readonly durations: DurationObserver | undefined;
 }
 
-interface ReplicaNeeds extends NonNullable<PersistenceOptions['replica']> {
-  readonly primary: QuerySender;
-  readonly batchConnections: number;
-  readonly scanConnections: number;
-}
-
-function openReplica({ urls, onChange, primary, batchConnections, scanConnections }: ReplicaNeeds): Replica {
-  const servers = new DatabaseServers(urls);
-  const pulse = new ServerPulse(() => pingUnasked(pools.batches));
-  const pool = poolsOn(({ session }) => pipelinedToReplica(servers, session), pulse);
-  const pools = {
-    batches: pool(batchConnections, {}),
-    scans: pool(scanConnections, SCANS),
-  };
-  return new Replica({ primary, pools, pulse, onChange });
+function createPool(
+  { opener, pulse, durations }: PoolParts,
+  size: number,
+  { settings = {}, forWrites = false, timeoutMs = STATEMENT_TIMEOUT_MS, ...patience }: PoolNeeds,
+): PipelinedConnections {
+  const session = { statement_timeout: String(timeoutMs), ...settings };
+  return new PipelinedConnections(opener.pipelined({ session, forWrites }), {
+    size,
+    statementTimeoutMs: timeoutMs,
+    ...patience,
+    pulse,
+    durations,
+  });
 }
 
 async function ping({ keys, reads, writes }: ConnectionPools): Promise<PingResult> {

@@ -64,12 +64,6 @@ export function isConflict(error: unknown): boolean {
   return cause instanceof pg.DatabaseError && (CONFLICTS.includes(cause.code ?? '') || cause.constraint === KEY_TAKEN);
 }
 
-/** Whether the server has given the statement up because it took too long. */
-export const isTimedOut = (error: unknown): boolean => {
-  const cause = error instanceof StorageUnavailableError ? error.cause : error;
-  return cause instanceof pg.DatabaseError && cause.code === '57014';
-};
-
 /**
  * Turns whatever a driver threw into what the ports promise: a {@link StorageUnavailableError} where PostgreSQL could
  * not be reached or cannot work at the moment, the error itself in all other cases.

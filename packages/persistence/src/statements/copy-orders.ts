@@ -2,7 +2,6 @@ import type { Order, OrderField, OrderFieldReader, OrderFormat, OrderSink } from
 import { toStorageError } from '../storage-error.ts';
 import { COLUMN_OF_FIELD, notATime, type OrderRow, orderOfRow } from './order-rows.ts';
 import { PipelinedQuery, type QuerySender, type WireConnection } from './pipelined-query.ts';
-import type { PositionGuard } from './replica-position.ts';
 
 /** Some of the orders of a listing. */
 export interface OrderBatch<Batch> {
@@ -152,30 +151,15 @@ export interface BatchRequest<Batch> {
 /** The quotes keep -2^63 a bigint: without them it is the negation of a numeric. */
 export const behindId = (id: string): string => `id > '${id}'::bigint`;
 
-/**
- * Reads a batch by COPY, in its text format.
- *
- * @param guard holds the server to having replayed enough
- * @param patienceMs how long the caller waits, where that is not as long as the sender's callers do
- */
-export const copyOrders = <Batch>(
-  sender: QuerySender,
-  request: BatchRequest<Batch>,
-  guard?: PositionGuard,
-  patienceMs?: number,
-): Promise<OrderBatch<Batch>> =>
-  new Promise((resolve, reject) => {
-    const query = new OrderCopy(request, guard, resolve, reject);
-    query.patienceMs = patienceMs;
-    sender.send(query);
-  });
+/** Reads a batch by COPY, in its text format. */
+export const copyOrders = <Batch>(sender: QuerySender, request: BatchRequest<Batch>): Promise<OrderBatch<Batch>> =>
+  new Promise((resolve, reject) => sender.send(new OrderCopy(request, resolve, reject)));
 
 const copyStatement = ({ format, where, limit }: BatchRequest<unknown>): string =>
   `copy (select ${columnsOf(format.fields)} from orders where ${where} order by id limit ${limit}) to stdout (null '')`;
 
 class OrderCopy<Batch> extends PipelinedQuery {
   readonly #request: BatchRequest<Batch>;
-  readonly #guard: PositionGuard | undefined;
   readonly #sink: LineSink<Batch>;
   readonly #resolve: (batch: OrderBatch<Batch>) => void;
   readonly #reject: (error: Error) => void;
@@ -185,20 +169,18 @@ class OrderCopy<Batch> extends PipelinedQuery {
 
   constructor(
     request: BatchRequest<Batch>,
-    guard: PositionGuard | undefined,
     resolve: (batch: OrderBatch<Batch>) => void,
     reject: (error: Error) => void,
   ) {
     super();
     this.#request = request;
-    this.#guard = guard;
     this.#sink = request.format.createSink(request.limit, false);
     this.#resolve = resolve;
     this.#reject = reject;
   }
 
   protected override write(connection: WireConnection): void {
-    connection.query((this.#guard?.statementFor(connection) ?? '') + copyStatement(this.#request));
+    connection.query(copyStatement(this.#request));
   }
 
   /** The server sends a message for each line. */
@@ -213,7 +195,6 @@ class OrderCopy<Batch> extends PipelinedQuery {
   }
 
   protected override succeed(): void {
-    this.#guard?.pass();
     if (this.#failure !== undefined) {
       this.#reject(this.#failure);
       return;

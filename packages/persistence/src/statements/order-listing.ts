@@ -17,25 +17,13 @@ import {
   type QuerySender,
   runStatement,
 } from './pipelined-query.ts';
-import type { Replica } from './replica.ts';
-import type { LogPosition } from './replica-position.ts';
 
 /** Orders in the first batch: a short list is one prepared statement, and a long one begins at once. */
 const FIRST_BATCH = 250;
 /** Orders in every other batch: some 400 kB of text, of which a listing holds two at most. */
 const BATCH = 4_000;
 
-/** Where a batch begins. */
-interface Place {
-  readonly lastId: string;
-  /** What a replica must have replayed. */
-  readonly position: LogPosition | undefined;
-}
-
-interface ListingSources extends Pick<ConnectionPools, 'reads' | 'batches'> {
-  /** Where all but the first batch is read while it holds enough. */
-  readonly replica: Replica | undefined;
-}
+type ListingSources = Pick<ConnectionPools, 'reads' | 'batches'>;
 
 /**
  * Lists all orders by id in batches, each a statement that begins behind the last id of the one before. Orders never
@@ -62,7 +50,7 @@ export function createOrderListings(sources: ListingSources): () => OrderListing
 }
 
 function createListing<Batch>(
-  { reads, batches, replica }: ListingSources,
+  { reads, batches }: ListingSources,
   format: LineFormat<Batch>,
 ): () => AsyncGenerator<Batch, void, void> {
   const statement: PreparedStatement<readonly Field[]> = prepareStatement(
@@ -74,14 +62,11 @@ function createListing<Batch>(
     () => readFirstBatch(reads, statement, format),
   );
   const batchAfter = coalescePerTick(
-    ({ lastId, position }: Place) => `${lastId} ${position?.lsn}`,
-    async ({ lastId, position }) => {
-      const request = { format, where: behindId(lastId), limit: BATCH };
-      return (await replica?.readBatch(request, position)) ?? copyOrders(batches, request);
-    },
+    (lastId: string) => lastId,
+    (lastId) => copyOrders(batches, { format, where: behindId(lastId), limit: BATCH }),
   );
-  const fetchAhead = (lastId: string | undefined, position: LogPosition | undefined) => {
-    const ahead = lastId === undefined ? undefined : batchAfter({ lastId, position });
+  const fetchAhead = (lastId: string | undefined) => {
+    const ahead = lastId === undefined ? undefined : batchAfter(lastId);
     // It may fail while its reader is busy with another batch, or gone: a reader learns of it when it asks.
     ahead?.catch(() => {});
     return ahead;
@@ -89,9 +74,8 @@ function createListing<Batch>(
 
   return async function* readBatches() {
     let batch: OrderBatch<Batch> | undefined = await firstBatch({});
-    const position = batch.lastId === undefined ? undefined : await replica?.position();
     while (batch !== undefined) {
-      const next = fetchAhead(batch.lastId, position);
+      const next = fetchAhead(batch.lastId);
       if (batch.content !== undefined) yield batch.content;
       batch = await next;
     }

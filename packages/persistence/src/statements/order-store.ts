@@ -11,7 +11,6 @@ import { ORDER_COLUMNS, type OrderRow, orderOfRow } from './order-rows.ts';
 import type { ConnectionPools } from './pipelined-connections.ts';
 import { prepareStatement, runStatement } from './pipelined-query.ts';
 import { insertOrder } from './place-order.ts';
-import type { Replica } from './replica.ts';
 
 export interface OrderStore extends OrderRepository {
   /** @throws StorageUnavailableError */
@@ -28,25 +27,23 @@ export interface OrderStore extends OrderRepository {
 
 const FIND = prepareStatement<OrderRow>('find-order', `select ${ORDER_COLUMNS} from orders where id = $1`);
 
-interface OrderStoreOptions {
-  readonly replica: Replica | undefined;
-  /** Called with the number of events recorded. */
-  readonly onRecorded: (count: number) => void;
-}
-
-/** Orders on PostgreSQL, below the ORM: see `openPersistence`. */
+/**
+ * Orders on PostgreSQL, below the ORM: see `openPersistence`.
+ *
+ * @param onRecorded called with the number of events recorded
+ */
 export const createOrderStore = (
   servers: DatabaseServers,
   pools: ConnectionPools,
-  { replica, onRecorded }: OrderStoreOptions,
+  onRecorded: (count: number) => void,
 ): OrderStore => ({
-  listOrders: createOrderListings({ ...pools, replica }),
+  listOrders: createOrderListings(pools),
   countOrders: (status) => countRows(servers, 'orders', status),
   async findOrder(id) {
     const [row] = await runStatement(pools.reads, FIND, [id.toString()]);
     return row && orderOfRow(row);
   },
-  findOrders: (request) => findOrders({ ...pools, replica }, request),
+  findOrders: (request) => findOrders(pools, request),
   applyCommand: new OrderCommands(pools.writes, onRecorded).apply,
   insertOrder: (order, origin) => insertOrder(pools.writes, order, { origin, onRecorded }),
   importOrders: (orders, options = {}) => importRows(servers, ORDER_TARGET, orders, options),
