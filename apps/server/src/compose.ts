@@ -28,7 +28,6 @@ import { schemaPreparer } from './operations/prepare-schema.ts';
 import { logPrintedLines } from './operations/printed-lines.ts';
 import { createProcessMetrics } from './operations/process-metrics.ts';
 import { renderMetrics } from './operations/render-metrics.ts';
-import { logReplicaChanges, ReplicaReads } from './operations/replica-reads.ts';
 import { ResourceMetrics } from './operations/resource-metrics.ts';
 import { renderSecurityText } from './operations/security-text.ts';
 import { logRisks, printStartupMessage } from './operations/startup-message.ts';
@@ -80,7 +79,6 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   const sunsetOverrides = petsSunset(settings.petsSunsetAt);
   const sunsets = sunsetsOf(sunsetOverrides);
   const limitCounts = new LimitCounts();
-  const replicaReads = new ReplicaReads();
   const processMetrics = createProcessMetrics(health);
   const eventMetrics = new EventMetrics(clock);
   const resourceMetrics = new ResourceMetrics();
@@ -91,7 +89,6 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
       readiness: () => health.report(),
       metrics: async () =>
         renderMetrics(requestCounts, limitCounts, sunsets) +
-        replicaReads.render() +
         eventMetrics.render() +
         (await resourceMetrics.render()) +
         (await processMetrics()),
@@ -103,8 +100,6 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   // Storage: orders and keys in PostgreSQL, limits in Redis.
   const backends = await openBackends(settings, { logger, signal }, resources);
   signal.throwIfAborted();
-  const { databaseReplicaUrls: urls } = settings;
-  const replica = urls ? { urls, onChange: logReplicaChanges(logger) } : undefined;
   let announcing: NodeJS.Timeout | undefined;
   // A little later: no response waits for the notification of other processes.
   const onEventsRecorded = (count: number) => {
@@ -116,10 +111,9 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   };
   const { durationsOf } = resourceMetrics;
   const persistence = resources.use(
-    openPersistence({ databaseUrl: backends.databaseUrls, replica, onEventsRecorded, durationsOf }),
+    openPersistence({ databaseUrl: backends.databaseUrls, onEventsRecorded, durationsOf }),
   );
   resources.defer(() => clearTimeout(announcing));
-  replicaReads.observe(persistence.replica);
   const { apiKeys, orders, pets, events, audit, migrations } = persistence;
   const onBackgroundError = (err: unknown) => logger.error({ err }, 'a task in the background failed');
   // Loaded only where spans are recorded; else nothing of it is on the way of a request.

@@ -16,8 +16,6 @@ import { TRACING_VARIABLES, type TracingSettings, toTracingSettings } from './tr
 
 /** What the environment sets of the server. */
 export interface Settings extends StorageSettings {
-  /** A standby of the database, where long lists are read; of several the first one that can be reached. */
-  readonly databaseReplicaUrls?: readonly string[] | undefined;
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
@@ -100,11 +98,6 @@ const VARIABLES = {
   ),
   ADMIN_PORT: integer(0, 65_535).optional().describe('a port, 0 to 65535 (0 takes a free one), other than PORT'),
   ...STORAGE_VARIABLES,
-  DATABASE_REPLICA_URL: STORAGE_VARIABLES.DATABASE_URL.meta({
-    description:
-      'the address of a standby of the database in DATABASE_URL, such as postgres://user:password@host/database',
-    secret: true,
-  }),
   PUBLIC_BASE_URL: baseUrl,
   STAGING_BASE_URL: baseUrl,
   CORS_ORIGINS: parsedBy(parseOrigins)
@@ -157,12 +150,9 @@ export interface SettingsOptions {
 /** @throws SettingsError that names every variable whose value is wrong, what it is, and what would be right */
 export function readSettings(environment: Environment, { workingFolder, isTerminal }: SettingsOptions): Settings {
   const values = readVariables(environment, VARIABLES, (valid) => {
-    const { PORT, ADMIN_PORT, DATABASE_URL, DATABASE_REPLICA_URL, REDIS_URL, INSTANCES = 1 } = valid;
+    const { PORT, ADMIN_PORT, REDIS_URL, INSTANCES = 1 } = valid;
     const { SHUTDOWN_DELAY = 0, SHUTDOWN_TIMEOUT } = valid;
     const problems = [...findStorageConflicts(environment, valid)];
-    if (DATABASE_REPLICA_URL !== undefined && DATABASE_URL === undefined && !isNamed(environment, 'DATABASE_URL')) {
-      problems.push('DATABASE_REPLICA_URL is set, and DATABASE_URL is not; set both');
-    }
     if (INSTANCES > 1 && REDIS_URL === undefined && !isNamed(environment, 'REDIS_URL')) {
       problems.push(
         `INSTANCES is ${INSTANCES}, and REDIS_URL is not set, so each server would allow the whole limit; set REDIS_URL`,
@@ -184,7 +174,6 @@ export function readSettings(environment: Environment, { workingFolder, isTermin
   const byDefault = isTerminal ? 'pretty' : 'json';
   return {
     ...toStorageSettings(values, workingFolder),
-    databaseReplicaUrls: values.DATABASE_REPLICA_URL,
     host: values.HOST,
     port,
     reusePort: values.REUSE_PORT,

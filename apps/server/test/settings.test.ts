@@ -93,10 +93,6 @@ test.each<[Record<string, string>, Partial<Settings>]>([
   [{ SUPPORT_CONTACT: 'mailto:api@shop.example' }, { supportContact: 'mailto:api@shop.example' }],
   [{ STATUS_PAGE_URL: 'https://status.shop.example/' }, { statusPageUrl: 'https://status.shop.example/' }],
   [{ DATABASE_URL: 'postgres://u:p@db/x' }, { databaseUrls: ['postgres://u:p@db/x'] }],
-  [
-    { DATABASE_URL: 'postgres://db/x', DATABASE_REPLICA_URL: 'postgres://u:p@replica/x' },
-    { databaseUrls: ['postgres://db/x'], databaseReplicaUrls: ['postgres://u:p@replica/x'] },
-  ],
   [{ DATABASE_URL: 'postgresql:///x?host=/run' }, { databaseUrls: ['postgresql://localhost/x?host=%2Frun'] }],
   [{ DATA_DIR: 'my data' }, { dataFolder: '/srv/shop/my data' }],
   [{ DATA_DIR: '/var/lib/x/' }, { dataFolder: '/var/lib/x' }],
@@ -221,7 +217,6 @@ describe('a wrong value is named, with what is expected', () => {
     ['PORT', ['65536', '-1', 'http', '3000.5', '0x50', '1e3']],
     ['ADMIN_PORT', ['65536', 'x', '3000']],
     ['HOST', ['local host', 'http://localhost', ':::::', '127.0.0.300', 'localhost:3000', '.', '-a', '[::1]']],
-    ['DATABASE_REPLICA_URL', ['mysql://db/x', 'db']],
     ['DATABASE_URL', ['mysql://db/x', 'host=db', 'postgres://[', 'db']],
     [
       'REDIS_URL',
@@ -339,12 +334,6 @@ describe('a wrong value is named, with what is expected', () => {
     expect(read(environment)).toEqual(DEFAULTS);
   });
 
-  test('a replica is nothing without its primary', () => {
-    expect(problemsOf({ DATABASE_REPLICA_URL: 'postgres://replica/x' })).toEqual([
-      'DATABASE_REPLICA_URL is set, and DATABASE_URL is not; set both',
-    ]);
-  });
-
   test('ADMIN_PORT is required where PORT + 1 is not a valid port', () => {
     expect(problemsOf({ PORT: '65535' })).toEqual([
       'ADMIN_PORT is not set, and PORT + 1 is not a valid port; set ADMIN_PORT',
@@ -373,7 +362,6 @@ test('no message holds a password', () => {
     { DATABASE_URL: 'host=db password=hunter2' },
     { DATABASE_URL: 'postgres://user:hunter2/x@db:port/x' },
     { DATABASE_URL: 'mysql://db/x?password=hunter2' },
-    { DATABASE_REPLICA_URL: 'mysql://user:hunter2@db/x' },
     { REDIS_URL: 'redis://:hunter2@cache/x' },
     { REDIS_URL: 'hunter2' },
     { REDIS_URL: 'redis://:hunter2' },

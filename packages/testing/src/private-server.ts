@@ -57,18 +57,10 @@ export interface PrivatePostgres extends PrivateServer {
   readonly parameters: PostgresParameters;
 }
 
-interface PostgresServerOptions {
-  /** Whether the data folder is copied from the run's seed, or initialised, which takes half a second. @default 'copied' */
-  readonly systemIdentifier?: 'copied' | 'own';
-}
-
 /** Starts a private PostgreSQL server on a port of the loopback interface. It takes about 80 ms. */
-export async function startPostgresServer(
-  parameters: PostgresParameters = {},
-  { systemIdentifier = 'copied' }: PostgresServerOptions = {},
-): Promise<PrivatePostgres> {
+export async function startPostgresServer(parameters: PostgresParameters = {}): Promise<PrivatePostgres> {
   const folder = createTemporaryFolder();
-  const seed = systemIdentifier === 'own' ? undefined : inject('sharedServers').clusterSeed;
+  const seed = inject('sharedServers').clusterSeed;
   const { cluster, urlAt } = await createTestCluster(join(folder.path, 'postgres'), seed);
   const port = await findLastingPort();
   const all = { ...TEST_POSTGRES_PARAMETERS, ...parameters };

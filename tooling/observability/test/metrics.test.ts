@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createPetstoreClient } from '@petstore/client';
 import { openPersistence } from '@petstore/persistence';
 import { KEYS, prepareServerDatabase, ROOT, startServer } from '@petstore/server/test-support';
-import { REPLICATION_PARAMETERS, startPostgresServer, startPostgresStandby } from '@petstore/testing';
+import { startPostgresServer } from '@petstore/testing';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { ALERTS } from '../src/alerts.ts';
 import { ROWS } from '../src/panels/rows.ts';
@@ -50,15 +50,14 @@ const QUERIES: readonly UsedQuery[] = [
   ...promqlIn('docs/rate-limiting.md'),
 ];
 
-/** The metrics of a running server with a replica, after one request of each kind, with the values of their labels. */
+/** The metrics of a running server, after one request of each kind, with the values of their labels. */
 let metrics: ReadonlyMap<string, Labels>;
 beforeAll(async () => {
-  await using primary = await startPostgresServer(REPLICATION_PARAMETERS);
-  await prepareServerDatabase(primary.url);
-  await using persistence = openPersistence({ databaseUrl: primary.url });
+  await using postgres = await startPostgresServer();
+  await prepareServerDatabase(postgres.url);
+  await using persistence = openPersistence({ databaseUrl: postgres.url });
   await persistence.orders.generateOrders({ count: 1_000, seed: 1, now: new Date() });
-  await using standby = await startPostgresStandby(primary);
-  await using started = await startServer({ DATABASE_URL: primary.url, DATABASE_REPLICA_URL: standby.url });
+  await using started = await startServer({ DATABASE_URL: postgres.url });
   const url = await started.server.url();
   const headers = { authorization: `Bearer ${KEYS.unlimited.text}` };
   for (const path of ['/v1/store/orders', '/v1/pets/1', '/docs', '/v1/openapi.json']) {

@@ -47,8 +47,6 @@ export interface TracedParts {
 export interface TracingOptions {
   readonly settings: TracingSettings;
   readonly databaseUrls: readonly string[];
-  /** Where some reads may go instead. */
-  readonly databaseReplicaUrls?: readonly string[] | undefined;
   readonly redis: RedisTarget | undefined;
   readonly trustProxy: TrustedProxies;
   readonly logger: Logger;
@@ -63,7 +61,7 @@ export interface Tracing {
 
 /** Begins to record spans, which are sent until the resources are disposed of. */
 export function openTracing(options: TracingOptions, resources: AsyncDisposableStack): Tracing {
-  const { settings, databaseUrls, databaseReplicaUrls = [], redis, trustProxy, logger } = options;
+  const { settings, databaseUrls, redis, trustProxy, logger } = options;
   const warn = (message: string, ...details: unknown[]) => logger.warn({ details }, `OpenTelemetry: ${message}`);
   diag.setLogger({ error: warn, warn, info() {}, debug() {}, verbose() {} }, DiagLogLevel.WARN);
   setGlobalErrorHandler((error) =>
@@ -89,14 +87,13 @@ export function openTracing(options: TracingOptions, resources: AsyncDisposableS
   const contexts = new AsyncLocalStorageContextManager().enable();
   const spans = new Spans(provider.getTracer('petstore-orders', manifest.version), contexts);
   const database = databaseOf(databaseUrls);
-  const reads = databaseOf([...databaseUrls, ...databaseReplicaUrls]);
   return {
     requests: new TracedRequests(spans, createClientAddress(trustProxy)),
     traceApiKeys: (apiKeys) => traceApiKeys(apiKeys, spans, database),
     trace: ({ router, restRoutes, orders, pets, limiter }, isInRedis) => ({
       router: traceRouter(router, spans),
       restRoutes: traceRoutes(restRoutes, spans),
-      orders: traceOrders(orders, spans, { writes: database, reads }),
+      orders: traceOrders(orders, spans, database),
       pets: tracePets(pets, spans, database),
       limiter: traceLimiter(limiter, spans, { attributes: redisOf(redis), isInRedis }),
     }),

@@ -9,23 +9,13 @@ import { databaseCall, type SpanFacts, type Spans } from './spans.ts';
 const tableCall = (operation: string, table: string, attributes: Attributes, target = table): SpanFacts =>
   databaseCall(operation, target, { ...attributes, 'db.collection.name': table });
 
-interface OrdersAttributes {
-  readonly writes: Attributes;
-  /** A replica may serve some. */
-  readonly reads: Attributes;
-}
-
 /** A span of each statement on orders, and of each batch of a list. */
-export function traceOrders(
-  orders: OrderRepository,
-  spans: Spans,
-  { writes, reads }: OrdersAttributes,
-): OrderRepository {
-  const change = tableCall('UPDATE', 'orders', writes);
-  const insert = tableCall('INSERT', 'orders', writes);
-  const batch = tableCall('SELECT', 'orders', reads, 'orders batch');
+export function traceOrders(orders: OrderRepository, spans: Spans, attributes: Attributes): OrderRepository {
+  const change = tableCall('UPDATE', 'orders', attributes);
+  const insert = tableCall('INSERT', 'orders', attributes);
+  const batch = tableCall('SELECT', 'orders', attributes, 'orders batch');
   return {
-    ...traceLookUps(orders, spans, tableCall('SELECT', 'orders', reads)),
+    ...traceLookUps(orders, spans, tableCall('SELECT', 'orders', attributes)),
     listOrders: () => traceListing(orders.listOrders(), spans, batch),
     applyCommand: (...command) => spans.measure(change, () => orders.applyCommand(...command)),
     insertOrder: (...order) => spans.measure(insert, () => orders.insertOrder(...order)),

@@ -38,12 +38,4 @@ export const OF_BACKENDS: readonly Alert[] = [
     summary: 'Subscribers receive order events late.',
     description: 'Events reach subscribers {{ $value | humanizeDuration }} late.',
   },
-  {
-    name: 'PetstoreReplicaDown',
-    severity: 'ticket',
-    for: '10m',
-    expression: `min by (job) (petstore_replica_up) == 0\n${unless('PetstorePostgresDown')}`,
-    summary: 'The replica is unavailable or behind: long lists are read from the primary.',
-    description: 'petstore_replica_up is {{ $value }} on a server. Its log says why.',
-  },
 ];

@@ -1,5 +1,5 @@
 import { increase, LIMITS, quantile, REDIS_CALLS, rate, STATEMENTS } from '../queries.ts';
-import { own, percentiles, perServer, type Row, shown } from './panel.ts';
+import { own, percentiles, type Row, shown } from './panel.ts';
 
 export const REDIS_ROW: Row = {
   title: 'Redis',
@@ -104,32 +104,6 @@ export const POSTGRES_ROW: Row = {
       width: 8,
       unit: 'none',
       queries: [{ expression: `sum by (pool) (${own('petstore_postgres_connections')})`, legend: '{{pool}}' }],
-      isStacked: true,
-    },
-    {
-      title: 'Replica',
-      description: 'Whether long lists are read from it. Empty where there is none.',
-      kind: 'state-timeline',
-      width: 8,
-      unit: 'none',
-      queries: [perServer('petstore_replica_up')],
-      names: { 0: 'no', 1: 'yes' },
-    },
-    {
-      title: 'Replica lag',
-      description: 'How much of the write-ahead log it had yet to replay.',
-      kind: 'timeseries',
-      width: 8,
-      unit: 'bytes',
-      queries: [perServer('petstore_replica_lag_bytes')],
-    },
-    {
-      title: 'Where long lists are read',
-      description: 'Batches of lists, and searches.',
-      kind: 'timeseries',
-      width: 8,
-      unit: 'ops',
-      queries: [{ expression: rate('petstore_long_reads_total', '', shown('server')), legend: '{{server}}' }],
       isStacked: true,
     },
   ],

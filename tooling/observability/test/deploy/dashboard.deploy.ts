@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createPetstoreClient } from '@petstore/client';
 import { openPersistence } from '@petstore/persistence';
 import { KEYS, prepareServerDatabase, ROOT, startServer } from '@petstore/server/test-support';
-import { REPLICATION_PARAMETERS, startPostgresServer, startPostgresStandby } from '@petstore/testing';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { startPostgresServer } from '@petstore/testing';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ALERTS } from '../../src/alerts.ts';
 import { ALERT_RULES_FILE } from '../../src/generated-files.ts';
 import { ROWS } from '../../src/panels/rows.ts';
@@ -29,15 +29,13 @@ const resources = new AsyncDisposableStack();
 let prometheus: TestPrometheus;
 let metrics: string;
 beforeAll(async () => {
-  const primary = resources.use(await startPostgresServer(REPLICATION_PARAMETERS));
-  await prepareServerDatabase(primary.url);
+  const postgres = resources.use(await startPostgresServer());
+  await prepareServerDatabase(postgres.url);
   {
-    await using persistence = openPersistence({ databaseUrl: primary.url });
+    await using persistence = openPersistence({ databaseUrl: postgres.url });
     await persistence.orders.generateOrders({ count: 1_000, seed: 1, now: new Date() });
   }
-  const standby = resources.use(await startPostgresStandby(primary));
-  const environment = { DATABASE_URL: primary.url, DATABASE_REPLICA_URL: standby.url };
-  const { server } = resources.use(await startServer(environment));
+  const { server } = resources.use(await startServer({ DATABASE_URL: postgres.url }));
   const [url, adminUrl] = [await server.url(), await server.adminUrl()];
   prometheus = resources.use(await startPrometheus(documentedConfig(new URL(adminUrl).host)));
   resources.use(startTraffic(url));
@@ -50,7 +48,6 @@ beforeAll(async () => {
     leave.abort();
     await following;
   });
-  await vi.waitUntil(async () => (await prometheus.query('petstore_replica_up == 1')).length > 0, { timeout: 30_000 });
   await sleep(6_000); // some scrapes, for what is measured between them
   metrics = await (await fetch(`${adminUrl}/metrics`)).text();
 });

@@ -39,7 +39,6 @@ const DESCRIPTIONS = {
   'Redis killed': ticket('PetstoreLimitsDegraded', 'Redis was killed'),
   'Redis blocked': ticket('PetstoreRedisSlow', 'a client runs commands in Redis that take 60 ms each'),
   'transaction open': ticket('PetstoreEventsLate', 'a transaction that has recorded an event stays open'),
-  'replica killed': ticket('PetstoreReplicaDown', 'the replica was killed'),
 } as const satisfies Readonly<Record<string, FaultDescription>>;
 
 export type FaultName = keyof typeof DESCRIPTIONS;

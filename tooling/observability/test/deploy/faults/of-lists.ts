@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { openPersistence } from '@petstore/persistence';
 import { createKey, prepareServerDatabase, startServer, type TestKey } from '@petstore/server/test-support';
-import { REPLICATION_PARAMETERS, startPostgresServer, startPostgresStandby } from '@petstore/testing';
+import { startPostgresServer } from '@petstore/testing';
 import { vi } from 'vitest';
 import type { FaultBook } from '../support/fault-book.ts';
 import { WatchedServer } from '../support/watched-server.ts';
@@ -17,26 +17,17 @@ const MANY_KEYS = 11;
 const KEYS = 16;
 const SLOW_READERS = 8;
 
-/** What concerns long lists, and the replica that they are read from. */
+/** What concerns long lists. */
 export async function recordFaultsOfLists(book: FaultBook): Promise<void> {
-  await using primary = await startPostgresServer(REPLICATION_PARAMETERS);
-  await prepareServerDatabase(primary.url);
-  await using persistence = openPersistence({ databaseUrl: primary.url });
+  await using postgres = await startPostgresServer();
+  await prepareServerDatabase(postgres.url);
+  await using persistence = openPersistence({ databaseUrl: postgres.url });
   await persistence.orders.generateOrders({ count: ORDERS, seed: 1, now: new Date() });
-  await using standby = await startPostgresStandby(primary);
-  const environment = { DATABASE_URL: primary.url, DATABASE_REPLICA_URL: standby.url };
+  const environment = { DATABASE_URL: postgres.url };
   await using started = await startServer(environment);
   const watched = await WatchedServer.of(started.server);
   const surroundings = { watched, environment };
-  await vi.waitUntil(async () => (await watched.read('petstore_replica_up')) === 1, PATIENTLY);
   const healthy = await watched.observe({ hasLists: false });
-
-  await standby.kill();
-  await vi.waitUntil(async () => (await watched.read('petstore_replica_up')) === 0, PATIENTLY);
-  book.add('replica killed', { healthy, faulty: await watched.observe({ hasLists: false }) });
-  await book.follow('replica-down', surroundings);
-  await standby.restart();
-  await vi.waitUntil(async () => (await watched.read('petstore_replica_up')) === 1, PATIENTLY);
 
   const keys = await Promise.all(Array.from({ length: KEYS }, () => createKey(persistence)));
   const port = Number(new URL(watched.url).port);
