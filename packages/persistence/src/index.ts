@@ -5,12 +5,14 @@ export type {
   NewApiKey,
 } from './administration/api-key-administration.ts';
 export type { AuditTrail, BanEvent } from './administration/audit-trail.ts';
-export { PURPOSES, type Purpose } from './database/database.ts';
 export { ImportConflictError } from './bulk/batch-inserter.ts';
 export type { GenerateOptions } from './bulk/generate-orders.ts';
 export type { ImportOptions, ImportRecord, ImportResult, ImportSource } from './bulk/import-rows.ts';
 export { REJECTED_LISTED_MAX, type RejectedRecord } from './bulk/rejected-record.ts';
+export { PURPOSES, type Purpose } from './database/database.ts';
+export { describeStorageFailure } from './database/storage-reason.ts';
 export type { OrderEventObserver, OrderEventStore } from './events/order-events.ts';
+export type { OrderStore } from './orders/order-store.ts';
 export {
   type DatabaseLoad,
   openPersistence,
@@ -21,6 +23,4 @@ export {
 export { describeDenial } from './role-error.ts';
 export type { MigrationStatus, Migrations } from './schema/create-migrations.ts';
 export { NewerDatabaseError, SchemaError } from './schema/schema-error.ts';
-export type { OrderStore } from './orders/order-store.ts';
 export type { PetStore } from './statements/pet-store.ts';
-export { describeStorageFailure } from './database/storage-reason.ts';

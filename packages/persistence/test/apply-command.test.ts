@@ -186,27 +186,21 @@ describe('commands given at once', () => {
     const order = await stored(pendingOrder);
     const sent = vi.spyOn(pg.Client.prototype, 'query');
     const transitions = await applyAll(Array.from({ length: 50 }, () => order.id));
-    expect(sent.mock.calls.length).toBeLessThanOrEqual(2);
+    expect(statementsIn(sent).length).toBeLessThanOrEqual(2);
     sent.mockRestore();
     expect(transitions.filter(({ applied }) => applied)).toHaveLength(1);
     for (const { order: seen } of transitions) expect(seen).toMatchObject({ id: order.id, status: 'cancelled' });
   });
 
-  test('for one order, and of two kinds, return its resulting state', async () => {
+  test('for one order, and of two kinds, are applied once, and the others return its resulting state', async () => {
     const order = await stored(pendingOrder);
-    const { orders } = store.persistence;
-    const transitions = await Promise.all([
-      orders.applyCommand(order.id, 'complete', AT, SERVICE_ORIGIN),
-      orders.applyCommand(order.id, 'ship', AT, SERVICE_ORIGIN),
-      orders.applyCommand(order.id, 'cancel', AT, SERVICE_ORIGIN),
-      orders.applyCommand(order.id, 'ship', AT, SERVICE_ORIGIN),
-    ]);
-    expect(transitions).toMatchObject([
-      { applied: false, order: { status: 'pending' } },
-      { applied: true, order: { status: 'shipped' } },
-      { applied: false, order: { status: 'shipped' } },
-      { applied: false, order: { status: 'shipped' } },
-    ]);
+    const commands = ['ship', 'cancel', 'ship', 'cancel'] as const;
+    const transitions = await Promise.all(
+      commands.map((command) => store.persistence.orders.applyCommand(order.id, command, AT, SERVICE_ORIGIN)),
+    );
+    const winners = transitions.filter(({ applied }) => applied);
+    expect(winners).toHaveLength(1);
+    for (const { order: seen } of transitions) expect(seen).toEqual(winners[0]?.order);
   });
 
   test('for an order that is placed while others ask for it in vain find it', async () => {
@@ -224,7 +218,7 @@ describe('commands given at once', () => {
   async function openEveryWriteConnection(): Promise<Persistence> {
     const url = new URL(store.url);
     url.searchParams.set('application_name', 'a door');
-    const door = openPersistence({ databaseUrl: url.href, writeConnections: 8 });
+    const door = openPersistence({ databaseUrl: url.href, connections: 8 });
     const countSessions = async () => {
       for (let i = 0; i < 8; i++) await door.orders.applyCommand(orderId(-404n), 'cancel', AT, SERVICE_ORIGIN);
       const { rows } = await store.query(

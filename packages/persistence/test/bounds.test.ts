@@ -3,16 +3,7 @@ import { generateApiKeyId, type OrderId, orderId, SERVICE_ORIGIN, StorageUnavail
 import pg from 'pg';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
-import {
-  ALL_FIELDS,
-  collect,
-  importOrders,
-  NOW,
-  newOrder,
-  pendingOrder,
-  statementsIn,
-  useTestStore,
-} from './support.ts';
+import { collect, importOrders, NOW, newOrder, pendingOrder, statementsIn, useTestStore } from './support.ts';
 
 const store = useTestStore();
 beforeEach(() => store.clear());
@@ -32,7 +23,7 @@ describe('while another session has all orders locked', () => {
   const READS: Record<string, (orders: Persistence['orders']) => Promise<unknown>> = {
     'a page': (orders) => orders.findOrders({ filter: {}, limit: 1 }),
     'a list': (orders) => collect(orders.listOrders()),
-    'a list in a format': (orders) => collect(orders.listOrders().as(ALL_FIELDS)),
+    'a list of texts': (orders) => collect(orders.listOrderTexts()),
   };
 
   test('reads are given up by the server after 2 s, searches and writes after 1 s', async () => {
@@ -74,15 +65,26 @@ test('of commands at the same moment no more than 64 share a statement, which ke
   sent.mockRestore();
 });
 
-test('statements that come at once, before there is any connection, get one each', async () => {
-  const url = new URL(store.url);
-  url.searchParams.set('application_name', 'a crowd');
-  await using persistence = openPersistence({ databaseUrl: url.href, keyConnections: 4 });
-  await Promise.all(Array.from({ length: 4 }, () => persistence.ping()));
-  const { rows } = await store.query(
-    `select count(*) from pg_stat_activity where datname = current_database() and application_name = 'a crowd'`,
-  );
-  expect(rows).toEqual([['4']]);
+test('a burst waits for the connections there are where the role may have only a few', async () => {
+  const { pathname } = new URL(store.url);
+  await store.query(`create role few login password 'few' connection limit 5`);
+  await store.query('grant select, insert, update, delete on all tables in schema public to few');
+  await store.query('grant usage on all sequences in schema public to few');
+  const url = Object.assign(new URL(store.url), { username: 'few', password: 'few', pathname });
+  const ids: OrderId[] = Array.from({ length: 60 }, (_, i) => orderId(BigInt(i + 1)));
+  await importOrders(store, ids.map(pendingOrder));
+  await store.persistence.orders.generateOrders({ count: 10_000, seed: 1, now: NOW });
+  await using persistence = openPersistence({ databaseUrl: url.href });
+  const { orders, apiKeys } = persistence;
+  const [listed, ...others] = await Promise.all([
+    collect(orders.listOrders()),
+    ...ids.map((id) => orders.findOrder(id)),
+    ...ids.map((id) => orders.applyCommand(id, 'cancel', NOW, SERVICE_ORIGIN)),
+    ...ids.map(() => apiKeys.findSecret(randomBytes(32))),
+  ]);
+  expect(listed.flat()).toHaveLength(10_060);
+  expect(others).toHaveLength(180);
+  expect(persistence.load().openConnections).toBeLessThanOrEqual(4);
 });
 
 describe('while keys are locked', () => {
@@ -94,7 +96,7 @@ describe('while keys are locked', () => {
 
   test('one by one, marks of their use are left out', async () => {
     await importOrders(store, ORDERS);
-    await using persistence = openPersistence({ databaseUrl: store.url, writeConnections: 2 });
+    await using persistence = openPersistence({ databaseUrl: store.url, connections: 4 });
     for (const id of KEYS) {
       const key = { id, name: 'test', kind: 'external', plan: { name: 'free' }, createdAt: NOW } as const;
       await persistence.keyAdministration.createKey(key, randomBytes(32));
@@ -109,7 +111,7 @@ describe('while keys are locked', () => {
 
   test('as a whole, marks of their use share one connection, and commands pass', async () => {
     await importOrders(store, ORDERS);
-    await using persistence = openPersistence({ databaseUrl: store.url, writeConnections: 2 });
+    await using persistence = openPersistence({ databaseUrl: store.url, connections: 4 });
     await store.query('begin');
     await store.query('lock table api_keys in share row exclusive mode');
     let waiting = KEYS.length;

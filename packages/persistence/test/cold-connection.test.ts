@@ -11,7 +11,7 @@ test('statements that cannot be parsed fail alone, and their connections stay', 
   await importOrders(store, ids.map(pendingOrder));
   const url = new URL(store.url);
   url.searchParams.set('application_name', 'a cold start');
-  await using cold = openPersistence({ databaseUrl: url.href, writeConnections: 1 });
+  await using cold = openPersistence({ databaseUrl: url.href, connections: 1 });
   // The first statement opens the connection, and is none of those that have to wait.
   await cold.apiKeys.markKeyUsed(UNKNOWN_KEY_ID, NOW);
   await store.query('begin');

@@ -104,18 +104,18 @@ test('says what the server says when it lets no more connections in', async () =
   );
 });
 
-test('says that there is no room where only some connections could be opened, until there is', async () => {
-  await sql('alter database idle connection limit -1', `alter role guest password 'guessed' connection limit 1`);
-  const url = new URL(server.url);
-  await using persistence = openPersistence({
-    databaseUrl: Object.assign(url, { username: 'guest', password: 'guessed', pathname: '/idle' }).href,
-  });
+test('says that there is no room if requests get no connection, until there is', async () => {
+  await sql('alter database idle connection limit -1', `alter role guest password 'guessed' connection limit 2`);
+  const url = Object.assign(new URL(server.url), { username: 'guest', password: 'guessed', pathname: '/idle' });
+  const other = new pg.Client(url.href);
+  await using persistence = openPersistence({ databaseUrl: url.href });
   expect(await persistence.ping()).toEqual({ isReadOnly: false });
+  await other.connect();
   await expect(persistence.orders.findOrder(orderId(1n))).rejects.toThrow(StorageUnavailableError);
   expect(await persistence.ping().then(() => 'none', describeStorageFailure)).toBe(
     'PostgreSQL has no room for another connection',
   );
-  await sql('alter role guest connection limit -1');
+  await other.end();
   await expect.poll(() => persistence.ping().catch(describeStorageFailure)).toEqual({ isReadOnly: false });
 });
 

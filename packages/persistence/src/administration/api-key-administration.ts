@@ -14,10 +14,10 @@ import {
   type TemporaryPlan,
 } from '@petstore/domain';
 import type { DatabaseServers } from '../database/servers.ts';
+import { translatingErrors } from '../database/storage-error.ts';
 import { ApiKeyEntity, ApiKeySecretEntity, KeyEventEntity } from '../schema/entities.ts';
 import { createOrm } from '../schema/orm.ts';
 import { columnsOfLastingPlan, columnsOfTemporaryPlan, plansOfColumns } from '../statements/plan-columns.ts';
-import { translatingErrors } from '../database/storage-error.ts';
 
 /** What a key begins with. */
 export type NewApiKey = Omit<ApiKey, keyof KeyPlans | 'revokedAt' | 'lastUsedAt'> & { readonly plan: Plan };

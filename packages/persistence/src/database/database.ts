@@ -63,6 +63,8 @@ export class Database {
   /** For each call under way: rejects its caller. */
   readonly #underWay = new Set<(failure: Error) => void>();
   #pool: pg.Pool | undefined;
+  /** Whether the server had no room for even one connection of the pool when it was last asked for one. */
+  #hasNoRoom = false;
   #isClosed = false;
 
   constructor(options: DatabaseOptions) {
@@ -93,6 +95,7 @@ export class Database {
   async ping(): Promise<{ readonly isReadOnly: boolean }> {
     await this.#watch.check();
     if (this.#watch.failure !== undefined) throw this.#watch.failure;
+    if (this.#hasNoRoom) await this.borrow('keys', async () => {});
     return { isReadOnly: this.#watch.state === 'read-only' };
   }
 
@@ -184,9 +187,11 @@ export class Database {
       if (pool === undefined) throw HUNG;
       try {
         const client = await pool.connect();
+        this.#hasNoRoom = false;
         if (!call.isGivenUp) return client;
         client.release();
       } catch (error) {
+        this.#hasNoRoom = codeOf(error) === TOO_MANY_CONNECTIONS && pool.totalCount === 0;
         if (codeOf(error) !== TOO_MANY_CONNECTIONS || pool.totalCount === 0) throw error;
         this.#makeDo(pool);
         await sleep(NO_ROOM_PAUSE_MS);

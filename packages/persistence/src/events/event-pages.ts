@@ -1,6 +1,6 @@
 import type { OrderEvent, OrderEventId, OrderEventType } from '@petstore/domain';
-import { type OrderRow, orderOfRow, parseTime, REFERRED_ORDER_COLUMNS } from '../orders/order-rows.ts';
 import { prepareStatement, type QuerySender } from '../database/statement.ts';
+import { type OrderRow, orderOfRow, parseTime, REFERRED_ORDER_COLUMNS } from '../orders/order-rows.ts';
 
 /** How many events are read at a time. */
 export const EVENT_PAGE_MAX = 1_000;

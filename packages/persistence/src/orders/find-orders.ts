@@ -25,7 +25,9 @@ function conditionsOf({ filter, afterId }: Pick<OrderPageRequest, 'filter' | 'af
  */
 function statementFor(conditions: readonly Condition[]): PreparedStatement<OrderRow> {
   const name = ['find-orders', ...conditions.map(([part]) => part)].join('-');
-  const where = conditions.map(([, condition], i) => `${i === 0 ? 'where' : 'and'} ${condition(`$${i + 2}`)} `).join('');
+  const where = conditions
+    .map(([, condition], i) => `${i === 0 ? 'where' : 'and'} ${condition(`$${i + 2}`)} `)
+    .join('');
   return prepareStatement(name, `select ${ORDER_COLUMNS} from orders ${where}order by id limit $1`);
 }
 

@@ -158,4 +158,5 @@ async function insert(
 }
 
 /** Until when calls were made that are no longer remembered when the order is placed. */
-const expiredAt = ({ placedAt }: NewOrder): string => new Date(placedAt.getTime() - IDEMPOTENCY_KEY_TTL_MS).toISOString();
+const expiredAt = ({ placedAt }: NewOrder): string =>
+  new Date(placedAt.getTime() - IDEMPOTENCY_KEY_TTL_MS).toISOString();

@@ -1,7 +1,7 @@
 import type { ApiKey, ApiKeyId, ApiKeyKind, ApiKeySecret, ApiKeyStore, PlanName, PlanReason } from '@petstore/domain';
-import { KeyMarks } from './key-marks.ts';
-import { parseTime } from '../orders/order-rows.ts';
 import { prepareStatement, type QuerySender } from '../database/statement.ts';
+import { parseTime } from '../orders/order-rows.ts';
+import { KeyMarks } from './key-marks.ts';
 import { plansOfColumns } from './plan-columns.ts';
 
 type SecretRow = readonly [
