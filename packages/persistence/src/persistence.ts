@@ -149,7 +149,7 @@ export function openPersistence({
     pulse.close();
     events.close();
     await Promise.all([...Object.values(pools), eventReads, keyAdministration].map((each) => each.close()));
-    await batches.end();
+    if (!batches.ending) await batches.end();
   };
   return {
     orders: createOrderStore(servers, pools, { batches, durations: durationsOf?.('batches'), onRecorded }),

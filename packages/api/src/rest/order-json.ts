@@ -3,11 +3,11 @@ import type { Order, OrderText, OrderTextBatch } from '@petstore/domain';
 // The JSON of an order. In v1 64-bit integers are bare digits, which v2 writes as strings; an unknown ship date is left out.
 
 /** An order as v1 has it. */
-export const orderJson = ({ id, petId, ...rest }: OrderText): string => `{"id":${id},"petId":${petId}${factsOf(rest)}}`;
+export const orderJson = (order: OrderText): string => `{"id":${order.id},"petId":${order.petId}${factsOf(order)}}`;
 
 /** The same with its status, as exports have it. */
-export const orderWithStatusJson = ({ id, petId, ...rest }: OrderText): string =>
-  `{"id":${id},"petId":${petId}${factsOf(rest)},"status":"${rest.status}"}`;
+export const orderWithStatusJson = (order: OrderText): string =>
+  `{"id":${order.id},"petId":${order.petId}${factsOf(order)},"status":"${order.status}"}`;
 
 /** An order as v2 has it: ids are strings, which no JSON parser rounds. */
 export const orderV2Json = ({ id, petId, quantity, shipDate, complete, status }: Order): string =>
