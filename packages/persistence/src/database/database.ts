@@ -143,7 +143,9 @@ export class Database {
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#watch.close();
-    await this.#pool?.end();
+    const pool = this.#pool;
+    this.#pool = undefined;
+    await pool?.end();
   }
 
   async #run<Row extends readonly Field[]>(
