@@ -138,7 +138,7 @@ test('all of it is moved to another PostgreSQL by one command line', async () =>
   expect(isRunning()).toBe(false);
   await using persistence = openPersistence({ databaseUrl: target.url });
   const found = await persistence.apiKeys.findSecret(hashApiKeyText(key.key));
-  expect(found?.key).toMatchObject({ id: key.id, name: 'till', lastingPlan: { name: 'business' } });
+  expect(found?.key).toMatchObject({ id: key.id, name: 'till', plan: { name: 'business' } });
 });
 
 test('a folder that cannot be written is one clear line', async () => {

@@ -1,10 +1,3 @@
-export type {
-  ApiKeyAdministration,
-  ApiKeyReason,
-  KeyRotation,
-  NewApiKey,
-} from './administration/api-key-administration.ts';
-export type { AuditTrail, BanEvent } from './administration/audit-trail.ts';
 export { BackupError } from './backup/backup-error.ts';
 export { type BackupCounts, type BackupHeader, countsOf, totalRowsOf } from './backup/backup-header.ts';
 export type { BackupStore } from './backup/backup-store.ts';
@@ -16,6 +9,13 @@ export type { GenerateOptions } from './bulk/generate-orders.ts';
 export type { ImportOptions, ImportRecord, ImportResult, ImportSource } from './bulk/import-rows.ts';
 export { REJECTED_LISTED_MAX, type RejectedRecord } from './bulk/rejected-record.ts';
 export type { OrderEventObserver, OrderEventStore } from './events/order-events.ts';
+export type { AuditTrail, BanEvent } from './keys/audit-trail.ts';
+export type {
+  ApiKeyAdministration,
+  ApiKeyReason,
+  KeyRotation,
+  NewApiKey,
+} from './keys/key-administration.ts';
 export {
   openPersistence,
   type Persistence,
@@ -25,10 +25,10 @@ export {
   type PoolName,
   type PoolReport,
 } from './persistence.ts';
+export type { PetStore } from './pets/pet-store.ts';
 export { describeDenial } from './role-error.ts';
 export type { MigrationStatus, Migrations } from './schema/create-migrations.ts';
 export { NewerDatabaseError, SchemaError } from './schema/schema-error.ts';
 export type { OrderStore } from './statements/order-store.ts';
-export type { PetStore } from './statements/pet-store.ts';
 export type { ReplicaReport, ReplicaState } from './statements/replica.ts';
 export { describeStorageFailure } from './storage-reason.ts';

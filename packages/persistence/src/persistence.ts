@@ -1,18 +1,18 @@
 import type { ApiKeyStore } from '@petstore/domain';
-import type { ApiKeyAdministration } from './administration/api-key-administration.ts';
-import { type AuditTrail, createAuditTrail } from './administration/audit-trail.ts';
-import { openApiKeyAdministration } from './administration/open-api-key-administration.ts';
 import { type BackupStore, createBackupStore } from './backup/backup-store.ts';
 import { SEARCH_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from './connection-config.ts';
 import { DatabaseServers, type OpenOptions } from './connections/database-servers.ts';
 import type { SessionSettings } from './connections/session.ts';
 import { createOrderEventStore, type OrderEventStore } from './events/order-events.ts';
+import { createApiKeyStore } from './keys/api-key-store.ts';
+import { type AuditTrail, createAuditTrail } from './keys/audit-trail.ts';
+import type { ApiKeyAdministration } from './keys/key-administration.ts';
+import { createLazyKeyAdministration } from './keys/lazy-key-administration.ts';
+import { createPetStore, type PetStore } from './pets/pet-store.ts';
 import { createMigrations, type Migrations } from './schema/create-migrations.ts';
-import { createApiKeyStore } from './statements/api-key-store.ts';
 import { ConnectionOpener, type OpenConnection, pipelinedToReplica } from './statements/open-connection.ts';
 import { createOrderStore, type OrderStore } from './statements/order-store.ts';
 import { COMMAND_SESSION } from './statements/order-transitions.ts';
-import { createPetStore, type PetStore } from './statements/pet-store.ts';
 import { type ConnectionPools, PipelinedConnections } from './statements/pipelined-connections.ts';
 import { assertDriverFits, prepareStatement, type QuerySender, runStatement } from './statements/pipelined-query.ts';
 import type { DurationObserver } from './statements/pool-options.ts';
@@ -142,7 +142,7 @@ export function openPersistence({
   };
   const replica =
     replicaOptions && openReplica({ ...replicaOptions, primary: pools.reads, batchConnections, scanConnections });
-  const keyAdministration = openApiKeyAdministration(servers);
+  const keyAdministration = createLazyKeyAdministration(servers);
   const eventReads = pool('events', EVENT_CONNECTIONS, { forWrites: true });
   const events = createOrderEventStore(eventReads);
   const migrations = createMigrations(servers, pools.reads);

@@ -7,7 +7,6 @@ import {
   type OrderEventId,
   orderId,
   type Plan,
-  parsePlanReason,
   petId,
   SERVICE_ACTOR,
   SERVICE_ORIGIN,
@@ -17,10 +16,8 @@ import { createTestDatabase, PATIENTLY, type PrivateServer, startPostgresServer 
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { BackupHeader } from '../src/backup/backup-header.ts';
 import { LEFT_OUT, SAVED_TABLE_NAMES, SAVED_TABLES, type TABLES_TO_BE_EMPTY } from '../src/backup/saved-tables.ts';
-import { DatabaseServers } from '../src/connections/database-servers.ts';
 import { BackupError, countsOf, inspectBackup, openPersistence, type Persistence, totalRowsOf } from '../src/index.ts';
 import { MIGRATION_NAMES } from '../src/schema/migration-names.ts';
-import { runMigrations } from '../src/schema/run-migrations.ts';
 import {
   cancelledOrder,
   collect,
@@ -30,7 +27,6 @@ import {
   newOrder,
   numbered,
   pendingOrder,
-  runSql,
   shippedOrder,
   UNKNOWN_KEY_ID,
   useTestStore,
@@ -125,12 +121,7 @@ async function fillSource(): Promise<void> {
   const [first, second, third] = keys;
   if (first === undefined || second === undefined || third === undefined) throw new Error('there are three');
   await keyAdministration.rotateKey(first.id, { secretHash: randomBytes(32), now: at(9), overlapEndsAt: at(99) });
-  const reason = parsePlanReason('spring \\ sale');
-  await keyAdministration.setTemporaryPlan(
-    second.id,
-    { plan: { name: 'pro' }, until: at(1e9), ...(reason && { reason }) },
-    NOW,
-  );
+  await keyAdministration.setPlan(second.id, { name: 'pro' }, NOW);
   await keyAdministration.revokeKey(third.id, at(5));
   await apiKeys.markKeyUsed(first.id, at(123));
   await audit.recordBan({ action: 'ban.set', at: at(7), actor: SERVICE_ACTOR, keyId: first.id });
@@ -289,31 +280,6 @@ describe('what is restored', () => {
     await expect(following).rejects.toThrow('events up to 3 have been deleted');
   });
 
-  test('may be the backup of any earlier release, whose tables had less', async () => {
-    await using database = await createTestDatabase();
-    await using former = openPersistence({ databaseUrl: database.url });
-    for (const [i, release] of MIGRATION_NAMES.entries()) {
-      await runMigrations(new DatabaseServers(database.url), { last: release });
-      if (i === 0) {
-        await runSql(
-          database.url,
-          `insert into orders (pet_id, quantity, status, complete, placed_at) values (7, 1, 'pending', false, now());
-           insert into api_keys (id, name, kind, plan, created_at) values ('1a2B3c4D', 'old', 'external', 'pro', now());
-           insert into api_key_secrets (hash, key_id, created_at) values (sha256('x'), '1a2B3c4D', now())`,
-        );
-      }
-      await clearAll(target);
-      const header = await restore(await save(former));
-      const { pending } = await former.migrations.status();
-      expect(pending, 'it is not migrated for its backup').toEqual(MIGRATION_NAMES.slice(i + 1));
-      expect(header).toMatchObject({ schema: release });
-      expect(countsOf(header)).toEqual({ orders: 1, pets: 0, keys: 1, events: 0 });
-      const { rows } = await target.query('select name, plan, temporary_plan from api_keys');
-      expect(rows).toEqual([['old', 'pro', null]]);
-      expect(await drawIds(target)).toMatchObject({ order: 2n });
-    }
-  });
-
   test('makes the tables of a database that has none', async () => {
     await importOrders(source, [pendingOrder(1n)]);
     await using database = await createTestDatabase();
@@ -355,16 +321,6 @@ describe('nothing is restored', () => {
     await expectNothingIn(target);
   });
 
-  test('into an older database with rows, which is not migrated either', async () => {
-    await using database = await createTestDatabase();
-    await runMigrations(new DatabaseServers(database.url), { last: '0001-initial-schema' });
-    await runSql(database.url, `insert into pets (id, name) values (1, 'Rex')`);
-    await using persistence = openPersistence({ databaseUrl: database.url });
-    const text = await save();
-    await expectRefusal(persistence.backups.restore(inChunks(text), RESTORE), 'rows already, in pets');
-    expect((await persistence.migrations.status()).applied).toEqual(['0001-initial-schema']);
-  });
-
   test('of what a newer release has made', async () => {
     await importOrders(source, [pendingOrder(1n)]);
     const text = await save();
@@ -374,9 +330,8 @@ describe('nothing is restored', () => {
       'the backup was made by a newer version of this program (1.2.3: its schema is 9999-from-the-future); restore it with that one',
     );
     await expectRefusal(restore(text.replace('"petstoreBackup":1', '"petstoreBackup":2')), 'its form is 2');
-    await source.query(`insert into schema_migrations (name, oldest_release) values ('9999-x', $1)`, [
-      MIGRATION_NAMES[0],
-    ]);
+    await source.query(`insert into schema_migrations (name) values ('9999-x')`);
+    await source.query(`insert into schema_releases values ('9999-x', $1)`, [MIGRATION_NAMES[0]]);
     await expectRefusal(save(), 'migrated by a newer version of this program (9999-x); make the backup with that one');
     await source.query(`delete from schema_migrations where name = '9999-x'`);
     await expectNothingIn(target);

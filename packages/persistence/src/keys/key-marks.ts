@@ -1,5 +1,5 @@
 import type { ApiKeyId } from '@petstore/domain';
-import { prepareStatement, type QuerySender, runStatement } from './pipelined-query.ts';
+import { prepareStatement, type QuerySender, runStatement } from '../statements/pipelined-query.ts';
 
 /**
  * However many processes see a key used, it is written once a minute. A key that is locked is left out: another process

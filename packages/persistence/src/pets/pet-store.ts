@@ -4,8 +4,8 @@ import { type ImportOptions, type ImportResult, type ImportSource, importRows } 
 import { PET_TARGET } from '../bulk/import-targets.ts';
 import { listPets } from '../bulk/list-pets.ts';
 import type { DatabaseServers } from '../connections/database-servers.ts';
-import type { ConnectionPools } from './pipelined-connections.ts';
-import { prepareStatement, runStatement } from './pipelined-query.ts';
+import type { ConnectionPools } from '../statements/pipelined-connections.ts';
+import { prepareStatement, runStatement } from '../statements/pipelined-query.ts';
 
 export interface PetStore extends PetRepository {
   /** @throws StorageUnavailableError */

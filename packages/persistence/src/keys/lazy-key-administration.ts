@@ -1,11 +1,13 @@
 import type { DatabaseServers } from '../connections/database-servers.ts';
-import type { ApiKeyAdministration, OrmApiKeyAdministration } from './api-key-administration.ts';
+import type { ApiKeyAdministration, OrmApiKeyAdministration } from './key-administration.ts';
 
 /** The administration of keys, whose module, with the ORM, is loaded by the first call. */
-export function openApiKeyAdministration(servers: DatabaseServers): ApiKeyAdministration & { close(): Promise<void> } {
+export function createLazyKeyAdministration(
+  servers: DatabaseServers,
+): ApiKeyAdministration & { close(): Promise<void> } {
   let loading: Promise<OrmApiKeyAdministration> | undefined;
   const load = () => {
-    loading ??= import('./api-key-administration.ts').then((module) => new module.OrmApiKeyAdministration(servers));
+    loading ??= import('./key-administration.ts').then((module) => new module.OrmApiKeyAdministration(servers));
     return loading;
   };
   return {
@@ -15,7 +17,6 @@ export function openApiKeyAdministration(servers: DatabaseServers): ApiKeyAdmini
     rotateKey: async (...args) => (await load()).rotateKey(...args),
     revokeKey: async (...args) => (await load()).revokeKey(...args),
     setPlan: async (...args) => (await load()).setPlan(...args),
-    setTemporaryPlan: async (...args) => (await load()).setTemporaryPlan(...args),
     close: async () => (await loading)?.close(),
   };
 }
