@@ -2,13 +2,7 @@ import { StorageUnavailableError } from '@petstore/domain';
 import type { DatabaseServers } from '../connections/database-servers.ts';
 import { prepareStatement, type QuerySender, runStatement } from '../statements/pipelined-query.ts';
 import { MIGRATION_NAMES } from './migration-names.ts';
-import {
-  LackingMigrationsError,
-  NewerDatabaseError,
-  SchemaError,
-  toSchemaError,
-  toUnreadableMigrationsError,
-} from './schema-error.ts';
+import { NewerDatabaseError, SchemaError, toSchemaError, toUnreadableMigrationsError } from './schema-error.ts';
 
 /** Which migrations a database has seen, in order. */
 export interface MigrationStatus {
@@ -101,7 +95,12 @@ export function createMigrations(servers: DatabaseServers, reads: QuerySender): 
     async prepare({ mayMigrate }) {
       if (mayMigrate) return migrate();
       const { pending } = await status();
-      if (pending.length > 0) throw new LackingMigrationsError(pending);
+      if (pending.length > 0) {
+        const names = pending.join(', ');
+        throw new SchemaError(
+          `the database lacks migrations (${names}), and MIGRATE is off; set MIGRATE=on to apply them`,
+        );
+      }
       return pending;
     },
   };
