@@ -10,14 +10,11 @@ import {
   type OrderId,
   orderId,
   PLAN_NAMES,
-  PLAN_REASON_LENGTH_MAX,
   PLANS,
   type Plan,
   type PlanName,
   parseInt64,
-  parsePlanReason,
   parseRfc3339,
-  type TemporaryPlan,
 } from '@petstore/domain';
 import { parseDurationMs } from '@petstore/runtime';
 import { Argument, type Command, Option } from 'commander';
@@ -104,29 +101,6 @@ export function parsePlan({ plan, perMinute, perDay }: PlanFlags): Plan {
   throw new UsageError(
     `--per-minute and --per-day are for the ${PLANS_WITHOUT_LIMITS} plan only; the others have fixed limits`,
   );
-}
-
-/** The options that end a plan by itself. */
-export interface TemporaryPlanFlags {
-  readonly until?: string;
-  readonly reason?: string;
-}
-
-/**
- * @returns `undefined` where the plan is to last
- * @throws UsageError where there is a reason without an end, or either is malformed
- */
-export function parseTemporaryPlan(plan: Plan, flags: TemporaryPlanFlags, now: Date): TemporaryPlan | undefined {
-  if (flags.until === undefined) {
-    if (flags.reason === undefined) return undefined;
-    throw new UsageError('--reason is for a temporary plan only: add --until');
-  }
-  const until = parseTime('--until', flags.until, now);
-  const reason = flags.reason === undefined ? undefined : parsePlanReason(flags.reason);
-  if (flags.reason !== undefined && reason === undefined) {
-    throw new UsageError(`--reason must be one line of 1 to ${PLAN_REASON_LENGTH_MAX} printable characters`);
-  }
-  return { plan, until, ...(reason && { reason }) };
 }
 
 /** Its messages never repeat the text, which may be a whole key. */

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   petstore: [
     'petstore keys create --plan pro --name "till 3"',
-    'petstore keys set-plan 1a2B3c4D --plan business --until 24h --reason "sale"',
+    'petstore keys set-plan 1a2B3c4D --plan business',
     'petstore orders export orders.ndjson',
     'petstore orders import orders.csv --skip-bad',
     'petstore audit --order 22',
@@ -18,10 +18,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'petstore keys show': ['petstore keys show 1a2B3c4D'],
   'petstore keys rotate': ['petstore keys rotate 1a2B3c4D', 'petstore keys rotate 1a2B3c4D --overlap 0s'],
   'petstore keys revoke': ['petstore keys revoke 1a2B3c4D'],
-  'petstore keys set-plan': [
-    'petstore keys set-plan 1a2B3c4D --plan pro',
-    'petstore keys set-plan 1a2B3c4D --plan business --until 24h --reason "sale"',
-  ],
+  'petstore keys set-plan': ['petstore keys set-plan 1a2B3c4D --plan business'],
   'petstore limits show': ['petstore limits show 1a2B3c4D'],
   'petstore bans list': ['petstore bans list'],
   'petstore bans lift': ['petstore bans lift 1a2B3c4D'],

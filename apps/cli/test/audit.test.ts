@@ -42,7 +42,7 @@ describe('audit', () => {
     const { id, key } = await createKey('--name', 'till 3');
     await commandLine.json(['keys', 'set-plan', id, '--plan', 'pro', '--as', 'Ada Lovelace']);
     const rotated = expectKey(await commandLine.json(['keys', 'rotate', id]));
-    await commandLine.json(['keys', 'set-plan', id, '--plan', 'business', '--until', '1h', '--as', 'Ada Lovelace']);
+    await commandLine.json(['keys', 'set-plan', id, '--plan', 'business', '--as', 'Ada Lovelace']);
     await commandLine.json(['keys', 'revoke', id, '--as', 'grace']);
     const entries = await audit('--key', id);
     const entry = (action: string, who: string) => ({

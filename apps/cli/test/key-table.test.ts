@@ -1,4 +1,4 @@
-import type { ApiKey, ApiKeyId, PlanReason } from '@petstore/domain';
+import type { ApiKey, ApiKeyId } from '@petstore/domain';
 import { expect, test } from 'vitest';
 import { renderKeyTable } from '../src/actions/key-table.ts';
 import { describeTime } from '../src/relative-time.ts';
@@ -11,7 +11,7 @@ const key = (facts: Partial<ApiKey>): ApiKey => ({
   id: 'abcdEFGH' as ApiKeyId, // as a generated one
   name: '',
   kind: 'external',
-  lastingPlan: { name: 'free' },
+  plan: { name: 'free' },
   createdAt: NOW,
   ...facts,
 });
@@ -21,13 +21,9 @@ const KEYS = [
     name: 'a till in the shop at the corner of the market square, beside the fountain',
     lastUsedAt: inMs(-3 * HOUR_MS),
   }),
-  key({ kind: 'internal', lastingPlan: { name: 'business' }, expiresAt: inMs(30.5 * 24 * HOUR_MS) }),
+  key({ kind: 'internal', plan: { name: 'business' }, expiresAt: inMs(30.5 * 24 * HOUR_MS) }),
   key({
-    temporaryPlan: {
-      plan: { name: 'enterprise', limits: { perMinute: 5_000, perDay: 1_000_000 } },
-      until: inMs(1),
-      reason: 'sale' as PlanReason,
-    },
+    plan: { name: 'enterprise', limits: { perMinute: 5_000, perDay: 1_000_000 } },
     revokedAt: NOW,
   }),
   key({ expiresAt: inMs(-1) }),
@@ -36,11 +32,11 @@ const KEYS = [
 test('a table of keys fits the terminal, by shortened names and without the limits', () => {
   expect(
     renderKeyTable(KEYS, NOW, 100),
-  ).toBe(`ID        NAME                     PLAN                 MINUTE        DAY  STATUS          LAST USED
-abcdEFGH  a till in the shop at …  free                     60      1,000  active          3h ago
-abcdEFGH  -                        business, internal    1,000    100,000  expires in 31d  -
-abcdEFGH  -                        enterprise, for now   5,000  1,000,000  revoked         -
-abcdEFGH  -                        free                     60      1,000  expired         -
+  ).toBe(`ID        NAME                      PLAN                MINUTE        DAY  STATUS          LAST USED
+abcdEFGH  a till in the shop at t…  free                    60      1,000  active          3h ago
+abcdEFGH  -                         business, internal   1,000    100,000  expires in 31d  -
+abcdEFGH  -                         enterprise           5,000  1,000,000  revoked         -
+abcdEFGH  -                         free                    60      1,000  expired         -
 `);
   for (const columns of [80, 90, 100, 140]) {
     const lines = renderKeyTable(KEYS, NOW, columns).split('\n');

@@ -72,11 +72,6 @@ describe('keys list and show', () => {
       expiresAt: null,
       revokedAt: null,
       lastUsedAt: null,
-      planUntil: null,
-      planReason: null,
-      lastingPlan: 'business',
-      lastingPerMinute: 1_000,
-      lastingPerDay: 100_000,
     };
     expect(await show(id)).toEqual(row);
     expect(await commandLine.json(['keys', 'list'])).toHaveProperty('0', row); // the newest
@@ -151,90 +146,8 @@ describe('keys set-plan', () => {
   });
 });
 
-describe('keys set-plan --until', () => {
-  const setPlan = (id: string, ...args: string[]) => commandLine.json(['keys', 'set-plan', id, ...args]);
-  const LASTING = { lastingPlan: 'pro', lastingPerMinute: 300, lastingPerDay: 10_000 };
-  const NOT_RAISED = { plan: 'pro', perMinute: 300, perDay: 10_000, planUntil: null, planReason: null, ...LASTING };
-
-  test('gives a temporary plan, and shows it with its end, its reason and the lasting plan', async () => {
-    const { id } = await create('--plan', 'pro');
-    const row = {
-      id,
-      plan: 'business',
-      perMinute: 1_000,
-      perDay: 100_000,
-      planUntil: '2099-01-31T00:00:00.000Z',
-      planReason: 'Black Friday: 5 × "größer"',
-      ...LASTING,
-    };
-    const reason = ['--reason', 'Black Friday: 5 × "größer"'];
-    expect(await setPlan(id, '--plan', 'business', '--until', '2099-01-31T00:00:00Z', ...reason)).toMatchObject(row);
-    expect(await show(id)).toMatchObject(row);
-    expect(await commandLine.json(['keys', 'list'])).toContainEqual(expect.objectContaining(row));
-    const { stdout } = await commandLine.run(['keys', 'show', id]);
-    for (const part of ['business', 'planUntil', '2099-01-31T00:00:00.000Z', 'größer', 'lastingPlan', 'pro']) {
-      expect(stdout).toContain(part);
-    }
-  });
-
-  test('takes a duration, and limits of its own', async () => {
-    const { id } = await create('--plan', 'pro');
-    const limits = ['--plan', 'enterprise', '--per-minute', '5000', '--per-day', '1000000000'];
-    const raised = await setPlan(id, ...limits, '--until', '15m');
-    expect(raised).toMatchObject({ plan: 'enterprise', perMinute: 5_000, perDay: 1_000_000_000, planReason: null });
-    const { planUntil } = raised as { planUntil: string }; // a date-time, or the next line fails
-    const remainingMs = Date.parse(planUntil) - Date.now();
-    expect(remainingMs).toBeGreaterThan(14 * 60_000);
-    expect(remainingMs).toBeLessThanOrEqual(15 * 60_000);
-  });
-
-  test('ends by itself', async () => {
-    const { id } = await create('--plan', 'pro');
-    await setPlan(id, '--plan', 'free', '--until', '1s', '--reason', 'a trial'); // a slow machine may show it when it is over
-    await expect.poll(() => show(id), { timeout: 20_000 }).toMatchObject(NOT_RAISED);
-  });
-
-  test('replaces another one, and keeps the lasting plan', async () => {
-    const { id } = await create('--plan', 'pro');
-    await setPlan(id, '--plan', 'business', '--until', '1h', '--reason', 'a sale');
-    expect(await setPlan(id, '--plan', 'free', '--until', '2099-01-31T00:00:00+01:00')).toMatchObject({
-      plan: 'free',
-      planUntil: '2099-01-30T23:00:00.000Z',
-      planReason: null,
-      ...LASTING,
-    });
-  });
-
-  test('is ended by set-plan without it', async () => {
-    const { id } = await create('--plan', 'free');
-    await setPlan(id, '--plan', 'business', '--until', '1h', '--reason', 'a sale');
-    expect(await setPlan(id, '--plan', 'pro')).toMatchObject(NOT_RAISED);
-    expect(await show(id)).toMatchObject(NOT_RAISED);
-  });
-
-  test('stays with a key that is rotated, which prints what it always prints', async () => {
-    const created = await create('--plan', 'pro');
-    const { id } = created;
-    await setPlan(id, '--plan', 'business', '--until', '1h');
-    expect(await commandLine.json(['keys', 'rotate', id])).toEqual({
-      ...created,
-      key: expect.any(String),
-      plan: 'business',
-      perMinute: 1_000,
-      perDay: 100_000,
-    });
-    expect(await show(id)).toMatchObject({ plan: 'business', planUntil: expect.any(String), ...LASTING });
-  });
-});
-
 test('a key that does not exist is reported', async () => {
-  const commands = [
-    ['show'],
-    ['rotate'],
-    ['revoke'],
-    ['set-plan', '--plan', 'free'],
-    ['set-plan', '--plan', 'free', '--until', '1h'],
-  ];
+  const commands = [['show'], ['rotate'], ['revoke'], ['set-plan', '--plan', 'free']];
   for (const [command = '', ...flags] of commands) {
     const { code, stdout, stderr } = await commandLine.run(['keys', command, 'Nobody00', ...flags, '--json']);
     expect([code, stdout, stderr]).toEqual([1, '', 'petstore: key Nobody00 not found\n']);
@@ -254,12 +167,11 @@ describe('the running servers', () => {
       for (const args of [
         ['rotate', id],
         ['set-plan', id, '--plan', 'pro'],
-        ['set-plan', id, '--plan', 'business', '--until', '1h'],
         ['revoke', id],
       ]) {
         await commandLine.json(['keys', ...args], { environment });
       }
-      await expect.poll(() => notified.filter((one) => one === id), { timeout: 20_000 }).toHaveLength(4);
+      await expect.poll(() => notified.filter((one) => one === id), { timeout: 20_000 }).toHaveLength(3);
     } finally {
       subscriber.disconnect();
     }

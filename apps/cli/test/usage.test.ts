@@ -45,14 +45,8 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
     [`keys revoke ${LONG_KEY}`, 'ID must be the eight letters and digits'],
     ['keys rotate abcdEFGH --overlap yesterday', '--overlap must be a duration such as'],
     ['keys set-plan abcdEFGH', "'--plan <plan>' not specified"],
+    ['keys set-plan abcdEFGH --plan enterprise', 'needs both --per-minute and --per-day'],
     ['keys set-plan abcdEFGH --plan pro --per-day 5', 'for the enterprise plan only'],
-    ['keys set-plan abcdEFGH --plan pro --until yesterday', '--until must be a duration such as'],
-    ['keys set-plan abcdEFGH --plan pro --until 0s', '--until must be in the future'],
-    ['keys set-plan abcdEFGH --plan pro --until 2020-01-01T00:00:00Z', '--until must be in the future'],
-    ['keys set-plan abcdEFGH --plan enterprise --until 1h', 'needs both --per-minute and --per-day'],
-    ['keys set-plan abcdEFGH --plan pro --reason sale', '--reason is for a temporary plan only'],
-    ['keys set-plan abcdEFGH --plan pro --until 1h --reason a\u001b[31mb', '--reason must be one line of 1 to 200'],
-    [`keys set-plan abcdEFGH --plan pro --until 1h --reason ${'n'.repeat(201)}`, '--reason must be one line'],
     ['orders generate', "'--count <n>' not specified"],
     ['orders generate --count 0', '--count must be a whole number from 1'],
     ['orders generate --count many', '--count must be a whole number from 1'],
@@ -267,7 +261,7 @@ describe('migrate', () => {
   }
 
   test('brings an empty database up to date, and --status does not', async () => {
-    const names = ['0001-initial-schema', '0002-orders-of-a-pet', '0003-temporary-plans', '0004-events'];
+    const names = ['0001-initial-schema'];
     await withEmptyDatabase(async (environment) => {
       const json = async (...args: string[]): Promise<unknown> => {
         const { code, stdout } = await petstore([...args, '--json'], { environment });
@@ -289,8 +283,8 @@ describe('migrate', () => {
       await client.query('alter table orders alter ship_date type timestamptz');
       await client.query('drop index orders_pet_id_id_index');
       const drift = [
-        'orders.ship_date is timestamptz(6), not timestamptz(3)',
-        'orders lacks the index orders_pet_id_id_index',
+        'alter table "orders" alter column "ship_date" type timestamptz(3) using ("ship_date"::timestamptz(3));',
+        'create index "orders_pet_id_id_index" on "orders" ("pet_id", "id");',
       ];
       const call = await petstore(['migrate', '--status'], { environment });
       expect([call.code, call.stderr]).toEqual([0, '']);
@@ -303,8 +297,8 @@ describe('migrate', () => {
   test('goes on beside a newer migration that lets this release run, and --status names it', async () => {
     await withEmptyDatabase(async (environment, client) => {
       await petstore(['migrate'], { environment });
-      await client.query(`insert into schema_migrations (name, oldest_release)
-        values ('9999-from-the-future', '0003-temporary-plans')`);
+      await client.query(`insert into schema_migrations (name) values ('9999-from-the-future');
+        insert into schema_releases values ('9999-from-the-future', '0001-initial-schema')`);
       expect((await petstore(['orders', 'list'], { environment })).code).toBe(0);
       const { code, stdout } = await petstore(['migrate', '--status'], { environment });
       expect(code).toBe(0);

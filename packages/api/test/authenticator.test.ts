@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { generateApiKeyText, hashApiKeyText, StorageUnavailableError } from '@petstore/domain';
+import { generateApiKeyText, hashApiKeyText, type PlanName, StorageUnavailableError } from '@petstore/domain';
 import { startPostgresServer } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openTestAuthenticator, type TestAuthenticator, unknownKeyText } from './test-authenticator.ts';
@@ -116,62 +116,21 @@ describe('a key', () => {
   });
 });
 
-describe('a temporary plan', () => {
-  const FREE = { type: 'authenticated', principal: { plan: { name: 'free' } } };
-  const BUSINESS = { type: 'authenticated', principal: { plan: { name: 'business' } } };
-
-  async function openRaised() {
-    const fixture = await openTestAuthenticator();
+describe('a change of plan', () => {
+  test('is in force within 5 seconds, or at once if it is announced', async () => {
+    await using fixture = await openTestAuthenticator();
     const { id, text } = await fixture.createKey();
-    const raise = (ms: number) =>
-      fixture.persistence.keyAdministration.setTemporaryPlan(
-        id,
-        {
-          plan: { name: 'business' },
-          until: new Date(fixture.clock().getTime() + ms),
-        },
-        fixture.clock(),
-      );
-    return { fixture, id, raise, authenticate: () => fixture.authenticator.authenticate(`Bearer ${text}`) };
-  }
-
-  test('is in force within 5 seconds, or at once where it is announced', async () => {
-    const { fixture, id, raise, authenticate } = await openRaised();
-    await using _ = fixture;
-    expect(await authenticate()).toMatchObject(FREE);
-    await raise(60_000);
-    expect(authenticate()).toMatchObject(FREE);
-    fixture.clock.advance(5_000);
-    expect(await authenticate()).toMatchObject(BUSINESS);
-    await raise(1_000);
+    const { clock, persistence } = fixture;
+    const authenticate = () => fixture.authenticator.authenticate(`Bearer ${text}`);
+    const planned = (name: PlanName) => ({ type: 'authenticated', principal: { plan: { name } } });
+    expect(await authenticate()).toMatchObject(planned('free'));
+    await persistence.keyAdministration.setPlan(id, { name: 'business' }, clock());
+    expect(authenticate()).toMatchObject(planned('free'));
+    clock.advance(5_000);
+    expect(await authenticate()).toMatchObject(planned('business'));
+    await persistence.keyAdministration.setPlan(id, { name: 'pro' }, clock());
     fixture.authenticator.forget(id);
-    expect(await authenticate()).toMatchObject(BUSINESS);
-    fixture.clock.advance(1_000);
-    expect(authenticate()).toMatchObject(FREE);
-  });
-
-  test('ends to the millisecond while the key is known, without a look-up', async () => {
-    const { fixture, raise, authenticate } = await openRaised();
-    await using _ = fixture;
-    await raise(1_000);
-    const first = await authenticate();
-    fixture.clock.advance(999);
-    expect(authenticate()).toBe(first);
-    expect(first).toMatchObject(BUSINESS);
-    fixture.clock.advance(1);
-    const second = authenticate();
-    expect(second).toMatchObject(FREE);
-    expect(authenticate()).toBe(second);
-    expect(fixture.lookUps).toHaveLength(1);
-  });
-
-  test('has ended for a key that has to be looked up again', async () => {
-    const { fixture, raise, authenticate } = await openRaised();
-    await using _ = fixture;
-    await raise(10_000);
-    expect(await authenticate()).toMatchObject(BUSINESS);
-    fixture.clock.advance(10_000);
-    expect(await authenticate()).toMatchObject(FREE);
+    expect(await authenticate()).toMatchObject(planned('pro'));
   });
 });
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Brand } from './ids.ts';
-import type { KeyPlans } from './key-plan.ts';
+import type { Plan } from './plan.ts';
 
 /** The eight characters that name a key where its secret must not stand: in lists, logs and the command line. */
 export type ApiKeyId = Brand<string, 'ApiKeyId'>;
@@ -9,10 +9,11 @@ export type ApiKeyId = Brand<string, 'ApiKeyId'>;
 /** `external` keys reach the documented operations; `internal` ones also place, ship and complete orders over tRPC. */
 export type ApiKeyKind = 'external' | 'internal';
 
-export interface ApiKey extends KeyPlans {
+export interface ApiKey {
   readonly id: ApiKeyId;
   readonly name: string;
   readonly kind: ApiKeyKind;
+  readonly plan: Plan;
   readonly createdAt: Date;
   readonly expiresAt?: Date;
   readonly revokedAt?: Date;

@@ -6,7 +6,7 @@ export interface ApiKeyPrincipal {
   readonly type: 'api-key';
   readonly keyId: ApiKeyId;
   readonly kind: ApiKeyKind;
-  /** The one in force when the call began. */
+  /** The one that the key had when the call began. */
   readonly plan: Plan;
 }
 

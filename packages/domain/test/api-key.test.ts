@@ -70,7 +70,7 @@ describe('isValidAt', () => {
     id: generateApiKeyId(randomBytes),
     name: 'test',
     kind: 'external',
-    lastingPlan: { name: 'free' },
+    plan: { name: 'free' },
     createdAt: EARLIER,
   };
 

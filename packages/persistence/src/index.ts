@@ -1,10 +1,3 @@
-export type {
-  ApiKeyAdministration,
-  ApiKeyReason,
-  KeyRotation,
-  NewApiKey,
-} from './administration/api-key-administration.ts';
-export type { AuditTrail, BanEvent } from './administration/audit-trail.ts';
 export { ImportConflictError } from './bulk/batch-inserter.ts';
 export type { GenerateOptions } from './bulk/generate-orders.ts';
 export type { ImportOptions, ImportRecord, ImportResult, ImportSource } from './bulk/import-rows.ts';
@@ -12,6 +5,8 @@ export { REJECTED_LISTED_MAX, type RejectedRecord } from './bulk/rejected-record
 export { PURPOSES, type Purpose } from './database/database.ts';
 export { describeStorageFailure } from './database/storage-reason.ts';
 export type { OrderEventObserver, OrderEventStore } from './events/order-events.ts';
+export type { AuditTrail, BanEvent } from './keys/audit-trail.ts';
+export type { ApiKeyAdministration, ApiKeyReason, KeyRotation, NewApiKey } from './keys/key-administration.ts';
 export type { OrderStore } from './orders/order-store.ts';
 export {
   type DatabaseLoad,
@@ -20,7 +15,7 @@ export {
   type PersistenceOptions,
   type PingResult,
 } from './persistence.ts';
+export type { PetStore } from './pets/pet-store.ts';
 export { describeDenial } from './role-error.ts';
 export type { MigrationStatus, Migrations } from './schema/create-migrations.ts';
 export { NewerDatabaseError, SchemaError } from './schema/schema-error.ts';
-export type { PetStore } from './statements/pet-store.ts';

@@ -1,15 +1,15 @@
 import type { ApiKeyStore } from '@petstore/domain';
-import type { ApiKeyAdministration } from './administration/api-key-administration.ts';
-import { type AuditTrail, createAuditTrail } from './administration/audit-trail.ts';
-import { openApiKeyAdministration } from './administration/open-api-key-administration.ts';
 import { Database, PURPOSES, type Purpose } from './database/database.ts';
 import { DatabaseServers } from './database/servers.ts';
 import type { DurationObserver } from './database/statement.ts';
 import { createOrderEventStore, type OrderEventStore } from './events/order-events.ts';
+import { createApiKeyStore } from './keys/api-key-store.ts';
+import { type AuditTrail, createAuditTrail } from './keys/audit-trail.ts';
+import type { ApiKeyAdministration } from './keys/key-administration.ts';
+import { createLazyKeyAdministration } from './keys/lazy-key-administration.ts';
 import { createOrderStore, type OrderStore } from './orders/order-store.ts';
+import { createPetStore, type PetStore } from './pets/pet-store.ts';
 import { createMigrations, type Migrations } from './schema/create-migrations.ts';
-import { createApiKeyStore } from './statements/api-key-store.ts';
-import { createPetStore, type PetStore } from './statements/pet-store.ts';
 
 /** Everything that is kept in PostgreSQL. */
 export interface Persistence extends AsyncDisposable {
@@ -75,7 +75,7 @@ export function openPersistence({
 }: PersistenceOptions): Persistence {
   const servers = new DatabaseServers(databaseUrl);
   const database = new Database({ servers, connections, shares: SHARES, durationsOf });
-  const keyAdministration = openApiKeyAdministration(servers);
+  const keyAdministration = createLazyKeyAdministration(servers);
   const events = createOrderEventStore(database.sender('events', { forWrites: true }));
   const close = async () => {
     events.close();

@@ -6,11 +6,7 @@ import {
   hashApiKeyText,
   isValidAt,
   LIMIT_MAX,
-  PLAN_REASON_LENGTH_MAX,
   type Plan,
-  type PlanReason,
-  parsePlanReason,
-  type TemporaryPlan,
 } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
 import type { NewApiKey } from '../src/index.ts';
@@ -32,13 +28,6 @@ async function createKey(facts: Partial<NewApiKey> = {}) {
 
 const find = (secret: Uint8Array) => store.persistence.apiKeys.findSecret(secret);
 
-function reason(text: string): PlanReason {
-  const parsed = parsePlanReason(text);
-  if (parsed === undefined) throw new Error('the reason of a test must be one');
-  return parsed;
-}
-
-const SALE: TemporaryPlan = { plan: { name: 'business' }, until: after(HOUR_MS) };
 const ENTERPRISE: Plan = { name: 'enterprise', limits: { perMinute: 1, perDay: LIMIT_MAX } };
 
 describe('a key', () => {
@@ -52,11 +41,9 @@ describe('a key', () => {
     { expiresAt: after(HOUR_MS) },
   ])('is found by its secret as it was made: %j', async (wanted) => {
     const { id, secret, key, request } = await createKey(wanted);
-    const { plan, ...facts } = request;
-    const made = { ...facts, lastingPlan: plan };
-    expect(key).toEqual(made);
-    expect(await find(secret)).toEqual({ key: made });
-    expect(await store.persistence.keyAdministration.findKey(id)).toEqual(made);
+    expect(key).toEqual(request);
+    expect(await find(secret)).toEqual({ key: request });
+    expect(await store.persistence.keyAdministration.findKey(id)).toEqual(request);
   });
 
   test('is not found by another secret', async () => {
@@ -97,61 +84,21 @@ describe('a change of plan', () => {
   test('brings the new limits, and takes the old ones away', async () => {
     const { id, secret } = await createKey({ plan: ENTERPRISE });
     const { keyAdministration } = store.persistence;
-    expect(await keyAdministration.setPlan(id, { name: 'pro' }, NOW)).toMatchObject({ lastingPlan: { name: 'pro' } });
-    expect((await find(secret))?.key.lastingPlan).toEqual({ name: 'pro' });
-    expect(await keyAdministration.setPlan(id, ENTERPRISE, NOW)).toMatchObject({ lastingPlan: ENTERPRISE });
-    expect((await find(secret))?.key.lastingPlan).toEqual(ENTERPRISE);
+    expect(await keyAdministration.setPlan(id, { name: 'pro' }, NOW)).toMatchObject({ plan: { name: 'pro' } });
+    expect((await find(secret))?.key.plan).toEqual({ name: 'pro' });
+    expect(await keyAdministration.setPlan(id, ENTERPRISE, NOW)).toMatchObject({ plan: ENTERPRISE });
+    expect((await find(secret))?.key.plan).toEqual(ENTERPRISE);
   });
 
   test('on a key that does not exist returns undefined', async () => {
     const { keyAdministration } = store.persistence;
     expect(await keyAdministration.setPlan(UNKNOWN_KEY_ID, { name: 'pro' }, NOW)).toBeUndefined();
-    expect(await keyAdministration.setTemporaryPlan(UNKNOWN_KEY_ID, SALE, NOW)).toBeUndefined();
-  });
-
-  test.each<TemporaryPlan>([
-    SALE,
-    { plan: ENTERPRISE, until: after(1), reason: reason('n'.repeat(PLAN_REASON_LENGTH_MAX)) },
-    { plan: { name: 'free' }, until: new Date('9999-12-31T23:59:59.999Z'), reason: reason('🐕'.repeat(200)) },
-  ])('that is temporary keeps the lasting plan: %j', async (temporaryPlan) => {
-    const { id, secret, key } = await createKey({ plan: { name: 'pro' } });
-    const { keyAdministration } = store.persistence;
-    const raised = { ...key, temporaryPlan };
-    expect(await keyAdministration.setTemporaryPlan(id, temporaryPlan, NOW)).toEqual(raised);
-    expect(await find(secret)).toEqual({ key: raised });
-    expect(await keyAdministration.findKey(id)).toEqual(raised);
-    expect(await keyAdministration.listKeys()).toContainEqual(raised);
-  });
-
-  test('that is temporary replaces another such plan, limits and reason too', async () => {
-    const { id, secret, key } = await createKey({ plan: ENTERPRISE });
-    const { keyAdministration } = store.persistence;
-    await keyAdministration.setTemporaryPlan(id, { plan: ENTERPRISE, until: after(1), reason: reason('a sale') }, NOW);
-    await keyAdministration.setTemporaryPlan(id, SALE, NOW);
-    expect(await find(secret)).toEqual({ key: { ...key, temporaryPlan: SALE } });
-  });
-
-  test('that lasts ends a temporary one', async () => {
-    const { id, secret, key } = await createKey();
-    const { keyAdministration } = store.persistence;
-    await keyAdministration.setTemporaryPlan(id, { plan: ENTERPRISE, until: after(1), reason: reason('a sale') }, NOW);
-    expect(await keyAdministration.setPlan(id, { name: 'pro' }, NOW)).toEqual({ ...key, lastingPlan: { name: 'pro' } });
-    expect(await find(secret)).toEqual({ key: { ...key, lastingPlan: { name: 'pro' } } });
   });
 });
 
 describe('rotating', () => {
   const rotate = (id: ApiKeyId, secretHash: Uint8Array, now: Date, overlapEndsAt: Date) =>
     store.persistence.keyAdministration.rotateKey(id, { secretHash, now, overlapEndsAt });
-
-  test('keeps a temporary plan', async () => {
-    const { id, key } = await createKey();
-    await store.persistence.keyAdministration.setTemporaryPlan(id, SALE, NOW);
-    const fresh = newSecret(id);
-    const raised = { ...key, temporaryPlan: SALE };
-    expect(await rotate(id, fresh, after(10), after(HOUR_MS))).toEqual({ ok: true, value: raised });
-    expect(await find(fresh)).toEqual({ key: raised });
-  });
 
   test('keeps both secrets valid for the overlap, under one id', async () => {
     const { id, secret: old, key } = await createKey();

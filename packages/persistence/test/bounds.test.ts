@@ -20,31 +20,27 @@ async function waitInVain(waiting: Promise<unknown>, error: Error): Promise<numb
 }
 
 describe('while another session has all orders locked', () => {
-  const READS: Record<string, (orders: Persistence['orders']) => Promise<unknown>> = {
+  const STATEMENTS: Record<string, (orders: Persistence['orders']) => Promise<unknown>> = {
     'a page': (orders) => orders.findOrders({ filter: {}, limit: 1 }),
     'a list': (orders) => collect(orders.listOrders()),
     'a list of texts': (orders) => collect(orders.listOrderTexts()),
+    'a search': (orders) => orders.findOrders({ filter: { complete: true }, limit: 1 }),
+    'a placement': (orders) => orders.insertOrder(newOrder(), SERVICE_ORIGIN),
   };
 
-  test('reads are given up by the server after 2 s, searches and writes after 1 s', async () => {
+  test('statements are given up by the server after a second', async () => {
     const { orders } = store.persistence;
     const { id } = await orders.insertOrder(newOrder(), SERVICE_ORIGIN);
     await store.query('begin');
     await store.query('lock table orders in access exclusive mode');
     try {
-      const reads = Object.values(READS).map((read) => waitInVain(read(orders), givenUp('statement')));
-      const others = [
-        waitInVain(orders.findOrders({ filter: { complete: true }, limit: 1 }), givenUp('lock')),
-        waitInVain(orders.insertOrder(newOrder(), SERVICE_ORIGIN), givenUp('lock')),
+      const statements = [
+        ...Object.values(STATEMENTS).map((run) => waitInVain(run(orders), givenUp('lock'))),
         waitInVain(orders.applyCommand(id, 'cancel', NOW, SERVICE_ORIGIN), givenUp('lock')),
       ];
-      for (const waitedMs of await Promise.all(reads)) {
-        expect(waitedMs).toBeGreaterThan(1_500);
-        expect(waitedMs).toBeLessThan(15_000); // of slowness nothing is said here
-      }
-      for (const waitedMs of await Promise.all(others)) {
+      for (const waitedMs of await Promise.all(statements)) {
         expect(waitedMs).toBeGreaterThan(750);
-        expect(waitedMs).toBeLessThan(10_000);
+        expect(waitedMs).toBeLessThan(10_000); // of slowness nothing is said here
       }
     } finally {
       await store.query('rollback');

@@ -97,7 +97,7 @@ test.each([
 
 test('the role of servers cannot see whether the tables are as they should be, and says so', async () => {
   expect(await server.persistence.migrations.drift()).toEqual([
-    'only the owner of the tables can see all of them: compare them as that role',
+    '-- only the owner of the tables can see all of them: compare them as that role',
   ]);
   expect(await owner.persistence.migrations.drift()).toEqual([]);
 });

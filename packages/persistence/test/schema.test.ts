@@ -1,17 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { DatabaseServers } from '../src/connections/database-servers.ts';
-import { createOrm } from '../src/schema/orm.ts';
 import { useTestStore } from './support.ts';
 
 const store = useTestStore();
 
 test('the entities and the migrations describe one schema', async () => {
-  const orm = createOrm(new DatabaseServers(store.url), { statementTimeoutMs: 10_000 });
-  try {
-    expect(await orm.schema.getUpdateSchemaSQL({ wrap: false, dropTables: false })).toBe('');
-  } finally {
-    await orm.close();
-  }
+  expect(await store.persistence.migrations.drift()).toEqual([]);
 });
 
 type Row = Record<string, unknown>;
@@ -118,8 +111,6 @@ describe('API keys', () => {
   const KEY = { id: 'abcdEFGH', name: '', kind: 'external', plan: 'free', created_at: AT };
   const ENTERPRISE = { ...KEY, id: 'Enterpri', plan: 'enterprise', per_minute: 1, per_day: 1_000_000_000 };
 
-  const SALE = { ...KEY, temporary_plan: 'business', temporary_until: AT };
-
   test('take a key of a fixed plan and one of the enterprise plan', async () => {
     await insert('api_keys', { ...KEY, id: 'FixedOne' });
     await insert('api_keys', { ...ENTERPRISE, id: 'Individ1' });
@@ -138,34 +129,8 @@ describe('API keys', () => {
     ['a fixed plan with a limit of its own', { ...KEY, per_minute: 5 }, 'api_keys_limits_check'],
     ['a fixed plan with a daily limit of its own', { ...KEY, per_day: 5 }, 'api_keys_limits_check'],
     ['an expiry without end', { ...KEY, expires_at: 'infinity' }, 'api_keys_times_check'],
-    ['an unknown temporary plan', { ...SALE, temporary_plan: 'gold' }, 'api_keys_temporary_plan_check'],
-    ['a temporary plan without an end', { ...SALE, temporary_until: null }, 'api_keys_temporary_until_check'],
-    ['an infinite time for a plan', { ...SALE, temporary_until: 'infinity' }, 'api_keys_temporary_until_check'],
-    ['the end of no plan', { ...KEY, temporary_until: AT }, 'api_keys_temporary_until_check'],
-    ['a limit of no plan', { ...KEY, temporary_per_day: 5 }, 'api_keys_temporary_limits_check'],
-    ['a fixed temporary plan with a limit', { ...SALE, temporary_per_minute: 5 }, 'api_keys_temporary_limits_check'],
-    [
-      'a temporary enterprise plan without limits',
-      { ...SALE, temporary_plan: 'enterprise' },
-      'api_keys_temporary_limits_check',
-    ],
-    [
-      'a temporary enterprise limit above the largest',
-      { ...SALE, temporary_plan: 'enterprise', temporary_per_minute: 1, temporary_per_day: 1_000_000_001 },
-      'api_keys_temporary_limits_check',
-    ],
-    ['a reason for no plan', { ...KEY, temporary_reason: 'a sale' }, 'api_keys_temporary_reason_check'],
-    ['a blank reason', { ...SALE, temporary_reason: '  ' }, 'api_keys_temporary_reason_check'],
-    ['a reason of 201 characters', { ...SALE, temporary_reason: 'n'.repeat(201) }, 'api_keys_temporary_reason_check'],
-    ['a reason of two lines', { ...SALE, temporary_reason: 'a\nb' }, 'api_keys_temporary_reason_check'],
   ])('refuse %s', async (_, row, constraint) => {
     await expect(insert('api_keys', row)).rejects.toMatchObject({ constraint });
-  });
-
-  test('take a key with a temporary plan', async () => {
-    await insert('api_keys', { ...SALE, id: 'OnASale1', temporary_reason: 'ä sale' });
-    const limits = { temporary_per_minute: 1, temporary_per_day: 1_000_000_000 };
-    await insert('api_keys', { ...SALE, ...limits, id: 'OnASale2', temporary_plan: 'enterprise' });
   });
 
   test('refuse a secret that is no SHA-256, or belongs to no key', async () => {

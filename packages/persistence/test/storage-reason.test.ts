@@ -128,5 +128,5 @@ test('knows a server that is read-only, and repeats what was written for people'
   const failure = await persistence.orders
     .generateOrders({ count: 1, seed: 1, now: new Date() })
     .catch((error) => error);
-  expect(describeStorageFailure(failure)).toMatch(/^PostgreSQL (?:is read-only|lacks the schema)/);
+  expect(describeStorageFailure(failure)).toMatch(/read-only/);
 });

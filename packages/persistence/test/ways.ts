@@ -53,8 +53,6 @@ export const WAYS = {
   'keyAdministration.revokeKey': ({ keyAdministration }) => keyAdministration.revokeKey(UNKNOWN_KEY_ID, NOW),
   'keyAdministration.setPlan': ({ keyAdministration }) =>
     keyAdministration.setPlan(UNKNOWN_KEY_ID, { name: 'pro' }, NOW),
-  'keyAdministration.setTemporaryPlan': ({ keyAdministration }) =>
-    keyAdministration.setTemporaryPlan(UNKNOWN_KEY_ID, { plan: { name: 'pro' }, until: NOW }, NOW),
   'audit.recordBan': ({ audit }) =>
     audit.recordBan({ action: 'ban.set', at: NOW, actor: SERVICE_ACTOR, keyId: UNKNOWN_KEY_ID }),
   'audit.read': ({ audit }) => audit.read({ limit: 1 }),

@@ -1,4 +1,4 @@
-import { type ApiKey, describeLimits, limitsOfPlan, planInForce, temporaryPlanAt } from '@petstore/domain';
+import { type ApiKey, describeLimits, limitsOfPlan } from '@petstore/domain';
 import { describeMoment, describeTime } from '../relative-time.ts';
 import { renderFields, renderTable } from '../table.ts';
 
@@ -10,16 +10,11 @@ export const renderKeyTable = (keys: readonly ApiKey[], now: Date, columns: numb
   );
 
 function rowOf(key: ApiKey, now: Date) {
-  const plan = planInForce(key, now);
-  const { perMinute, perDay } = limitsOfPlan(plan);
+  const { perMinute, perDay } = limitsOfPlan(key.plan);
   return {
     id: key.id,
     name: key.name || null,
-    plan: [
-      plan.name,
-      ...(temporaryPlanAt(key, now) === undefined ? [] : ['for now']),
-      ...(key.kind === 'internal' ? ['internal'] : []),
-    ].join(', '),
+    plan: key.kind === 'internal' ? `${key.plan.name}, internal` : key.plan.name,
     minute: perMinute,
     day: perDay,
     status: statusOf(key, now),
@@ -35,20 +30,13 @@ function statusOf({ revokedAt, expiresAt }: ApiKey, now: Date): string {
 
 /** One key for a person, a line for each of its facts. */
 export function renderKey(key: ApiKey, now: Date): string {
-  const plan = planInForce(key, now);
-  const temporary = temporaryPlanAt(key, now);
   const moment = (time: Date | undefined) => (time === undefined ? null : describeMoment(time, now));
   return renderFields({
     ID: key.id,
     Name: key.name || null,
     Kind: key.kind,
-    Plan: plan.name,
-    Limits: describeLimits(limitsOfPlan(plan)),
-    ...(temporary && {
-      Until: moment(temporary.until),
-      Reason: temporary.reason ?? null,
-      Then: `${key.lastingPlan.name}, ${describeLimits(limitsOfPlan(key.lastingPlan))}`,
-    }),
+    Plan: key.plan.name,
+    Limits: describeLimits(limitsOfPlan(key.plan)),
     Status: statusOf(key, now),
     Created: moment(key.createdAt),
     Expires: moment(key.expiresAt),

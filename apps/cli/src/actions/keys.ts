@@ -5,18 +5,8 @@ import {
   generateApiKeyText,
   hashApiKeyText,
   limitsOfPlan,
-  planInForce,
-  temporaryPlanAt,
 } from '@petstore/domain';
-import {
-  type ActorFlag,
-  type JsonFlag,
-  type PlanFlags,
-  parsePlan,
-  parseTemporaryPlan,
-  parseTime,
-  type TemporaryPlanFlags,
-} from '../arguments.ts';
+import { type ActorFlag, type JsonFlag, type PlanFlags, parsePlan, parseTime } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { CommandError, UsageError } from '../errors.ts';
 import { type Output, ReaderGoneError } from '../output.ts';
@@ -38,7 +28,7 @@ export interface RotateFlags extends ActorFlag, JsonFlag {
 
 export interface RevokeFlags extends ActorFlag, JsonFlag {}
 
-export interface SetPlanFlags extends PlanFlags, TemporaryPlanFlags, ActorFlag, JsonFlag {}
+export interface SetPlanFlags extends PlanFlags, ActorFlag, JsonFlag {}
 
 const NAME_LENGTH_MAX = 200;
 
@@ -60,7 +50,7 @@ export async function createKey(context: CommandContext, flags: CreateFlags) {
     ({ persistence }) => persistence.keyAdministration.createKey(newKey, hashApiKeyText(text), flags.as ?? operator()),
     MAY_MAKE_DATABASE,
   );
-  await printKeyText(output, keyRow(key, createdAt), text, flags);
+  await printKeyText(output, keyRow(key), text, flags);
 }
 
 /** Gives a key another text, and prints it. */
@@ -77,14 +67,14 @@ export async function rotateKey(context: CommandContext, id: ApiKeyId, flags: Ro
     return decision.value;
   });
   output.message(`The old secret keeps working until ${describeMoment(overlapEndsAt, now)}.`);
-  await printKeyText(output, keyRow(key, now), text, flags);
+  await printKeyText(output, keyRow(key), text, flags);
 }
 
 /** Prints all keys. */
 export async function listKeys({ clock, withSession, output }: CommandContext, { json }: JsonFlag) {
   const keys = await withSession(({ persistence }) => persistence.keyAdministration.listKeys());
   const now = clock();
-  const rows = keys.map((key) => keyRow(key, now));
+  const rows = keys.map(keyRow);
   if (json) await output.writeJson(rows);
   else if (rows.length === 0) output.message('No keys. Create one with "petstore keys create".');
   else if (output.columns === undefined) await output.write(renderTable(rows, { columns: undefined, now }));
@@ -104,13 +94,8 @@ export const revokeKey = (context: CommandContext, id: ApiKeyId, flags: RevokeFl
 /** Changes the plan of a key. */
 export function setPlan(context: CommandContext, id: ApiKeyId, flags: SetPlanFlags) {
   const plan = parsePlan(flags);
-  const now = context.clock();
-  const temporaryPlan = parseTemporaryPlan(plan, flags, now);
-  const actor = flags.as ?? context.operator();
-  return changeKey(context, id, flags, ({ persistence: { keyAdministration } }) =>
-    temporaryPlan === undefined
-      ? keyAdministration.setPlan(id, plan, now, actor)
-      : keyAdministration.setTemporaryPlan(id, temporaryPlan, now, actor),
+  return changeKey(context, id, flags, ({ persistence }) =>
+    persistence.keyAdministration.setPlan(id, plan, context.clock(), flags.as ?? context.operator()),
   );
 }
 
@@ -133,10 +118,10 @@ async function printKey(
 ) {
   const key = await withSession(get);
   const now = clock();
-  if (json) await output.writeJson(keyRow(key, now));
+  if (json) await output.writeJson(keyRow(key));
   else
     await output.write(
-      output.columns === undefined ? renderTable([keyRow(key, now)], { columns: undefined, now }) : renderKey(key, now),
+      output.columns === undefined ? renderTable([keyRow(key)], { columns: undefined, now }) : renderKey(key, now),
     );
 }
 
@@ -156,12 +141,8 @@ async function printKeyText(output: Output, row: KeyRow, text: string, { json }:
 
 type KeyRow = ReturnType<typeof keyRow>;
 
-/** A key as it is shown, without its text. `plan` and the limits are those in force. */
-function keyRow(key: ApiKey, now: Date) {
-  const { id, lastingPlan, kind, name, createdAt, expiresAt, revokedAt, lastUsedAt } = key;
-  const plan = planInForce(key, now);
-  const temporaryPlan = temporaryPlanAt(key, now);
-  const { perMinute: lastingPerMinute, perDay: lastingPerDay } = limitsOfPlan(lastingPlan);
+/** A key as it is shown, without its text. */
+function keyRow({ id, plan, kind, name, createdAt, expiresAt, revokedAt, lastUsedAt }: ApiKey) {
   return {
     id,
     plan: plan.name,
@@ -172,10 +153,5 @@ function keyRow(key: ApiKey, now: Date) {
     expiresAt: expiresAt?.toISOString() ?? null,
     revokedAt: revokedAt?.toISOString() ?? null,
     lastUsedAt: lastUsedAt?.toISOString() ?? null,
-    planUntil: temporaryPlan?.until.toISOString() ?? null,
-    planReason: temporaryPlan?.reason ?? null,
-    lastingPlan: lastingPlan.name,
-    lastingPerMinute,
-    lastingPerDay,
   };
 }

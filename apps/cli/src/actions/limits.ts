@@ -1,4 +1,4 @@
-import { type ApiKeyId, limitsOfPlan, planInForce, StorageUnavailableError } from '@petstore/domain';
+import { type ApiKeyId, limitsOfPlan, StorageUnavailableError } from '@petstore/domain';
 import {
   apiKeySubject,
   connectToAdministrate,
@@ -20,7 +20,7 @@ export interface LiftFlags extends ActorFlag, JsonFlag {}
 /** Prints what a key has used of its windows. */
 export async function showLimits({ clock, withSession, output }: CommandContext, id: ApiKeyId, { json }: JsonFlag) {
   const snapshot = await withSession(async (session) => {
-    const plan = planInForce(await findKey(session, id), clock());
+    const { plan } = await findKey(session, id);
     return withLimits(session, (limits) => limits.readStatus(apiKeySubject(id, limitsOfPlan(plan))));
   });
   if (json) return output.writeJson(snapshotJson(snapshot));

@@ -37,10 +37,8 @@ export function addKeysCommands(program: Command, context: CommandContext): void
     .addArgument(keyArgument())
     .addOption(actorOption())
     .action(async (id: ApiKeyId, flags: RevokeFlags) => (await actions()).revokeKey(context, id, flags));
-  addPlanOptions(keys.command('set-plan').description('Change the plan of a key, permanently or --until a time'))
+  addPlanOptions(keys.command('set-plan').description('Change the plan of a key'))
     .addArgument(keyArgument())
-    .option('--until <when>', 'When the plan ends, such as 24h or 2027-01-31T00:00:00Z; then the lasting one applies')
-    .option('--reason <text>', 'Why, for operators (with --until)')
     .addOption(actorOption())
     .action(async (id: ApiKeyId, flags: SetPlanFlags) => (await actions()).setPlan(context, id, flags));
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type ApiKeyStore, type Clock, hashApiKeyText, isValidAt, planInForce } from '@petstore/domain';
+import { type ApiKeyStore, type Clock, hashApiKeyText, isValidAt } from '@petstore/domain';
 import type { Persistence } from '@petstore/persistence';
 import { lockDataFolder } from '@petstore/runtime';
 import type { Logger } from 'pino';
@@ -63,7 +63,7 @@ async function findValidKeys(
   const secrets = await Promise.all(known.map(({ text }) => apiKeys.findSecret(hashApiKeyText(text))));
   return known.flatMap(({ text }, index) => {
     const secret = secrets[index];
-    return secret !== undefined && isValidAt(secret, now) ? [{ plan: planInForce(secret.key, now), text }] : [];
+    return secret !== undefined && isValidAt(secret, now) ? [{ plan: secret.key.plan, text }] : [];
   });
 }
 

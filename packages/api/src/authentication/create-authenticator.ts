@@ -5,9 +5,7 @@ import {
   type Clock,
   hashApiKeyText,
   isApiKeyText,
-  planInForce,
   StorageUnavailableError,
-  temporaryPlanAt,
   validUntilMs,
 } from '@petstore/domain';
 import { LRUCache } from 'lru-cache';
@@ -57,9 +55,7 @@ type Authenticated = Extract<Authentication, { type: 'authenticated' }>;
 /** What is known of a key, and the outcome while it is valid. */
 interface KnownKey {
   readonly secret: ApiKeySecret;
-  /** With the plan that is in force until `planUntilMs`. */
-  authenticated: Authenticated;
-  planUntilMs: number;
+  readonly authenticated: Authenticated;
   readonly validUntilMs: number;
   readonly freshUntilMs: number;
   /** While the store is away: when to ask it again. */
@@ -120,13 +116,13 @@ class CachingAuthenticator implements Authenticator {
     // While the store is known to be away, requests do not wait for it.
     if (!this.#storeIsAway || !isWithinGrace(entry, nowMs)) {
       const lookUp = () => this.#authenticateByStore(header, text);
-      return { type: 'look-up', knownPrincipal: authenticatedAt(entry, now).principal, lookUp };
+      return { type: 'look-up', knownPrincipal: entry.authenticated.principal, lookUp };
     }
     if (nowMs >= entry.retryAtMs) this.#refreshInBackground(entry, header, text, nowMs);
     return this.#judge(entry, now);
   }
 
-  /** Expiry, of the key and of a temporary plan, is judged at each request, whenever the key was looked up. */
+  /** Expiry is judged at each request, whenever the key was looked up. */
   #judge(entry: KnownKey, now: Date): Authentication {
     const nowMs = now.getTime();
     if (nowMs >= entry.validUntilMs) return INVALID;
@@ -134,7 +130,7 @@ class CachingAuthenticator implements Authenticator {
       entry.markAtMs = nowMs + MARK_USED_EVERY_MS;
       this.#options.apiKeys.markKeyUsed(entry.secret.key.id, now).catch(this.#report);
     }
-    return authenticatedAt(entry, now);
+    return entry.authenticated;
   }
 
   async #authenticateByStore(header: string, text: string): Promise<Authentication> {
@@ -199,24 +195,11 @@ class CachingAuthenticator implements Authenticator {
 const isWithinGrace = ({ freshUntilMs }: KnownKey, nowMs: number): boolean =>
   nowMs < freshUntilMs + STORE_AWAY_GRACE_MS;
 
-/** The outcome for a known key that is valid, with the plan in force. */
-function authenticatedAt(entry: KnownKey, now: Date): Authenticated {
-  if (now.getTime() >= entry.planUntilMs) Object.assign(entry, judgePlan(entry.secret, now));
-  return entry.authenticated;
-}
-
-function judgePlan({ key }: ApiKeySecret, now: Date): Pick<KnownKey, 'authenticated' | 'planUntilMs'> {
-  const principal = { type: 'api-key', keyId: key.id, kind: key.kind, plan: planInForce(key, now) } as const;
-  return {
-    authenticated: { type: 'authenticated', principal },
-    planUntilMs: temporaryPlanAt(key, now)?.until.getTime() ?? Number.POSITIVE_INFINITY,
-  };
-}
-
 function createKnownKey(secret: ApiKeySecret, now: Date, before: KnownKey | undefined): KnownKey {
+  const { id, kind, plan } = secret.key;
   return {
     secret,
-    ...judgePlan(secret, now),
+    authenticated: { type: 'authenticated', principal: { type: 'api-key', keyId: id, kind, plan } },
     validUntilMs: validUntilMs(secret),
     freshUntilMs: now.getTime() + KNOWN_KEY_FRESH_MS,
     retryAtMs: 0,

@@ -4,11 +4,15 @@ import { storageUnavailable } from './storage-error.ts';
 /** Settings of a session by name, as in postgresql.conf. */
 export type SessionSettings = Readonly<Record<string, string>>;
 
-/** What every session is set to: the text of times is parsed, and the conditional updates count on READ COMMITTED. */
+/**
+ * What every session is set to, whatever the role's own settings say: the text of times is parsed, the conditional updates
+ * count on READ COMMITTED, and how long a statement may wait is said by its `statement_timeout`.
+ */
 const EVERY_SESSION = {
   TimeZone: 'UTC',
   DateStyle: 'ISO',
   default_transaction_isolation: 'read committed',
+  lock_timeout: '0',
 } as const satisfies SessionSettings;
 
 /** Statements may take any time, and so may the pauses between them. */
@@ -34,6 +38,12 @@ export const SHORT_SESSION = {
 /** The oldest PostgreSQL that the schema and the statements work with, as `server_version_num` has it. */
 const OLDEST_VERSION = 150_000;
 
+/**
+ * The encodings of a database that hold every text. SQL_ASCII converts nothing: what was written as UTF-8 is read as the
+ * same bytes.
+ */
+const ENCODINGS = new Set(['UTF8', 'SQL_ASCII']);
+
 /** What a server says of itself and of the session. */
 export interface SessionFacts {
   /** Whether the server is a standby, or for another reason takes no writes. */
@@ -41,14 +51,19 @@ export interface SessionFacts {
 }
 
 const READ_FACTS = `select current_setting('transaction_read_only'),
-  current_setting('server_version_num'), current_setting('server_version')`;
+  current_setting('server_version_num'), current_setting('server_version'), current_setting('server_encoding')`;
 
-/** @throws StorageUnavailableError where the server is too old */
+/** @throws StorageUnavailableError if the server is too old, or the database cannot hold every text */
 export async function readSessionFacts(client: pg.ClientBase): Promise<SessionFacts> {
-  const { rows } = await client.query<[string, string, string]>({ text: READ_FACTS, rowMode: 'array' });
-  const [[readOnly, versionNumber, version]] = rows as [(typeof rows)[number]]; // it always has one
+  const { rows } = await client.query<[string, string, string, string]>({ text: READ_FACTS, rowMode: 'array' });
+  const [[readOnly, versionNumber, version, encoding]] = rows as [(typeof rows)[number]]; // it always has one
   if (Number(versionNumber) < OLDEST_VERSION) {
     throw storageUnavailable(`version ${version} is too old; 15 or newer is needed`);
+  }
+  if (!ENCODINGS.has(encoding)) {
+    throw storageUnavailable(
+      `the encoding of the database is ${encoding}, which does not hold every text; UTF8 is needed (create database ... encoding 'UTF8')`,
+    );
   }
   return { isReadOnly: readOnly === 'on' };
 }

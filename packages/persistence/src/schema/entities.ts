@@ -14,9 +14,7 @@ import {
   type OrderId,
   type OrderStatus,
   PLAN_NAMES,
-  PLAN_REASON_LENGTH_MAX,
   type PlanName,
-  type PlanReason,
 } from '@petstore/domain';
 
 // MikroORM's picture of the tables, constraints included: they refuse every row that the domain's types cannot express,
@@ -36,18 +34,15 @@ const timesCheck = (table: string, ...columns: readonly string[]) => ({
 
 const textList = (texts: readonly string[]) => texts.map((text) => `'${text}'`).join(', ');
 
-/** True of null too. */
-const isPlan = (column: string) => `${column} in (${textList(PLAN_NAMES)})`;
-
 const isLimit = (column: string) => `${column} is not null and ${column} >= ${LIMIT_MIN} and ${column} <= ${LIMIT_MAX}`;
 
-/** A plan has limits of its own exactly where it has no fixed ones; no plan has none. */
-const haveLimits = (plan: string, perMinute: string, perDay: string) => `
-  case ${plan}
+/** A key has limits of its own exactly if its plan has no fixed ones. */
+const KEY_LIMITS = `
+  case plan
     ${PLAN_NAMES.filter((name) => !hasFixedLimits(name))
-      .map((name) => `when '${name}' then ${isLimit(perMinute)} and ${isLimit(perDay)}`)
+      .map((name) => `when '${name}' then ${isLimit('per_minute')} and ${isLimit('per_day')}`)
       .join('\n')}
-    else ${perMinute} is null and ${perDay} is null
+    else per_minute is null and per_day is null
   end`;
 
 /** What there is of an order besides its id. */
@@ -111,11 +106,6 @@ export const ApiKeyEntity = defineEntity({
     plan: p.text().$type<PlanName>(),
     perMinute: p.integer().nullable(),
     perDay: p.integer().nullable(),
-    temporaryPlan: p.text().$type<PlanName>().nullable(),
-    temporaryPerMinute: p.integer().nullable(),
-    temporaryPerDay: p.integer().nullable(),
-    temporaryUntil: time().nullable(),
-    temporaryReason: p.text().$type<PlanReason>().nullable(),
     createdAt: time(),
     expiresAt: time().nullable(),
     revokedAt: time().nullable(),
@@ -124,24 +114,8 @@ export const ApiKeyEntity = defineEntity({
   checks: [
     { name: 'api_keys_id_check', expression: `id ~ '^[0-9A-Za-z]{8}$'` },
     { name: 'api_keys_kind_check', expression: `kind in ('external', 'internal')` },
-    { name: 'api_keys_plan_check', expression: isPlan('plan') },
-    { name: 'api_keys_limits_check', expression: haveLimits('plan', 'per_minute', 'per_day') },
-    { name: 'api_keys_temporary_plan_check', expression: isPlan('temporary_plan') },
-    {
-      name: 'api_keys_temporary_limits_check',
-      expression: haveLimits('temporary_plan', 'temporary_per_minute', 'temporary_per_day'),
-    },
-    {
-      name: 'api_keys_temporary_until_check',
-      expression: `(temporary_plan is null) = (temporary_until is null) and ${hasFourDigitYear('temporary_until')}`,
-    },
-    {
-      name: 'api_keys_temporary_reason_check',
-      expression: `
-        temporary_reason is null
-        or temporary_plan is not null and btrim(temporary_reason) <> ''
-          and char_length(temporary_reason) <= ${PLAN_REASON_LENGTH_MAX} and temporary_reason !~ '[[:cntrl:]]'`,
-    },
+    { name: 'api_keys_plan_check', expression: `plan in (${textList(PLAN_NAMES)})` },
+    { name: 'api_keys_limits_check', expression: KEY_LIMITS },
     timesCheck('api_keys', 'created_at', 'expires_at', 'revoked_at', 'last_used_at'),
   ],
 });
@@ -161,9 +135,6 @@ export const ApiKeySecretEntity = defineEntity({
     timesCheck('api_key_secrets', 'created_at', 'expires_at'),
   ],
 });
-
-/** Who changes something: see `Actor`. */
-const isActor = (column: string) => `split_part(${column}, ':', 1) in ('key', 'operator', 'service')`;
 
 /**
  * A row for each change of an order, written by the statement that makes the change. It holds what the table `orders`
@@ -209,19 +180,19 @@ export const KeyEventEntity = defineEntity({
   },
   checks: [
     { name: 'key_events_action_check', expression: `action in (${textList(KEY_EVENT_ACTIONS)})` },
-    { name: 'key_events_actor_check', expression: isActor('actor') },
+    { name: 'key_events_actor_check', expression: `split_part(actor, ':', 1) in ('key', 'operator', 'service')` },
     timesCheck('key_events', 'at'),
   ],
 });
 
-/** The calls that succeeded, by the keys that their callers gave them, with the order that each returned. */
+/** Orders that were placed with an idempotency key, as each was placed. */
 export const IdempotencyKeyEntity = defineEntity({
   name: 'IdempotencyKey',
   tableName: 'idempotency_keys',
   properties: {
     actor: p.text().$type<Actor>().primary(),
     idempotencyKey: p.text().$type<IdempotencyKey>().primary(),
-    /** The procedure and its input. */
+    /** The input of the call, so that another one under the same key is found out. */
     call: p.text(),
     rememberedAt: time(),
     orderId: p.bigint('bigint').$type<OrderId>(),
@@ -229,4 +200,14 @@ export const IdempotencyKeyEntity = defineEntity({
   },
   indexes: [{ name: 'idempotency_keys_remembered_at_index', properties: ['rememberedAt'] }],
   checks: [timesCheck('idempotency_keys', 'remembered_at')],
+});
+
+/** For each migration that was applied, the oldest release that works on the schema that it made. */
+export const SchemaReleaseEntity = defineEntity({
+  name: 'SchemaRelease',
+  tableName: 'schema_releases',
+  properties: {
+    migration: p.text().primary(),
+    oldestRelease: p.text(),
+  },
 });

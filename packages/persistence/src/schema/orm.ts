@@ -13,17 +13,40 @@ import {
   OrderEntity,
   OrderEventEntity,
   PetEntity,
+  SchemaReleaseEntity,
 } from './entities.ts';
 import { MIGRATIONS_TABLE } from './migration-names.ts';
 
 /** Connections that the ORM may hold: for the turn of a migration, its transaction, and what must not be in one. */
 const POOL_SIZE = 3;
 
+/** The schema generator compares names with the text of PostgreSQL's `regclass`. */
+const READABLE_NAMES = { quote_all_identifiers: 'off' } as const;
+
 interface OrmOptions {
   /** When the server gives a statement up, in milliseconds; 0 never. */
   readonly statementTimeoutMs: number;
+  /** The schema of the tables, for what compares or migrates them; otherwise the session's `search_path` finds them. */
+  readonly schema?: string;
   readonly migrations?: MigrationObject[];
 }
+
+const ENTITIES = [
+  OrderEntity,
+  PetEntity,
+  ApiKeyEntity,
+  ApiKeySecretEntity,
+  OrderEventEntity,
+  DeletedOrderEventsEntity,
+  KeyEventEntity,
+  IdempotencyKeyEntity,
+  SchemaReleaseEntity,
+];
+
+export const TABLE_NAMES = ENTITIES.map(({ meta }) => meta.tableName);
+
+/** Matches the names of all tables but those of the entities, with or without a schema before them. */
+const TABLES_OF_OTHERS = new RegExp(`^(?!(?:.*\\.)?(?:${TABLE_NAMES.join('|')})$)`);
 
 /**
  * Sets the ORM up, for the server that takes writes.
@@ -32,28 +55,22 @@ interface OrmOptions {
  */
 export async function createOrm(
   servers: DatabaseServers,
-  { statementTimeoutMs, migrations = [] }: OrmOptions,
+  { statementTimeoutMs, schema, migrations = [] }: OrmOptions,
 ): Promise<MikroORM> {
   const url = await servers.locate();
+  const session = { statement_timeout: String(statementTimeoutMs), ...READABLE_NAMES };
   return new MikroORM({
     clientUrl: url,
     driverOptions: {
       ...connectionConfig(url),
-      onConnect: (client: pg.ClientBase) => setSession(client, { statement_timeout: String(statementTimeoutMs) }),
+      onConnect: (client: pg.ClientBase) => setSession(client, session),
       // The server's own limit comes first; this one is for a server that hangs.
       ...(statementTimeoutMs > 0 && { query_timeout: statementTimeoutMs + 2_000 }),
     },
     pool: { min: 0, max: POOL_SIZE },
-    entities: [
-      OrderEntity,
-      PetEntity,
-      ApiKeyEntity,
-      ApiKeySecretEntity,
-      OrderEventEntity,
-      DeletedOrderEventsEntity,
-      KeyEventEntity,
-      IdempotencyKeyEntity,
-    ],
+    entities: ENTITIES,
+    ...(schema !== undefined && { schema }),
+    schemaGenerator: { skipTables: [TABLES_OF_OTHERS] },
     extensions: [Migrator],
     migrations: { tableName: MIGRATIONS_TABLE, migrationsList: migrations, snapshot: false, silent: true },
     forceUtcTimezone: true,

@@ -21,51 +21,31 @@ export class NewerDatabaseError extends SchemaError {
   }
 }
 
-/** The database is empty or older, and must not be changed. */
-export class LackingMigrationsError extends SchemaError {
-  override readonly name = 'LackingMigrationsError';
-
-  constructor(pending: readonly string[]) {
-    super(`the database lacks migrations (${pending.join(', ')}), and MIGRATE is off; set MIGRATE=on to apply them`);
-  }
-}
-
-/** PostgreSQL refuses what a migration needs: the role may not create tables, or others have the names of ours. */
-class FailedMigrationError extends SchemaError {
-  override readonly name = 'FailedMigrationError';
-
-  constructor(reason: string, cause: unknown) {
-    super(`the database cannot be migrated: ${reason}`, { cause });
-  }
-}
-
-/** PostgreSQL does not let us see what was migrated: the role may not read it, or another program has a table of that name. */
-class UnreadableMigrationsError extends SchemaError {
-  override readonly name = 'UnreadableMigrationsError';
-
-  constructor(reason: string, cause: unknown) {
-    super(`which migrations the database has cannot be read: ${reason}`, { cause });
-  }
-}
-
 /** What PostgreSQL's errors have as their code, and none of ours; the system's names, such as EPERM, have no digit. */
 const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/;
 
-/** Says in one line what PostgreSQL refused of a migration. What else went wrong, such as a defect of ours, stays as it is. */
+const INSUFFICIENT_PRIVILEGE = '42501';
+
+/**
+ * Says in one line what PostgreSQL refused of a migration: the role may not create tables, or another program has tables
+ * of these names. What else went wrong, such as a defect of ours, stays as it is.
+ */
 export function toSchemaError(error: unknown): unknown {
   const said = refusalOf(error);
-  return said === undefined ? error : new FailedMigrationError(said.message, error);
+  return said === undefined
+    ? error
+    : new SchemaError(`the database cannot be migrated: ${said.message}`, { cause: error });
 }
 
-/** The same where the migrations are only read. */
+/** The same if the migrations are only read. */
 export function toUnreadableMigrationsError(error: unknown): unknown {
   const said = refusalOf(error);
   if (said === undefined) return error;
-  const isForbidden = 'code' in said && said.code === INSUFFICIENT_PRIVILEGE;
-  return new UnreadableMigrationsError(isForbidden ? `${said.message}; grant select on it` : said.message, error);
+  const remedy = 'code' in said && said.code === INSUFFICIENT_PRIVILEGE ? '; grant select on it' : '';
+  return new SchemaError(`which migrations the database has cannot be read: ${said.message}${remedy}`, {
+    cause: error,
+  });
 }
-
-const INSUFFICIENT_PRIVILEGE = '42501';
 
 function refusalOf(error: unknown): Error | undefined {
   if (error instanceof StorageUnavailableError) return undefined;

@@ -1,8 +1,8 @@
-import type { ApiKey, ApiKeyId, ApiKeyKind, ApiKeySecret, ApiKeyStore, PlanName, PlanReason } from '@petstore/domain';
+import type { ApiKey, ApiKeyId, ApiKeyKind, ApiKeySecret, ApiKeyStore, PlanName } from '@petstore/domain';
 import { prepareStatement, type QuerySender } from '../database/statement.ts';
 import { parseTime } from '../orders/order-rows.ts';
 import { KeyMarks } from './key-marks.ts';
-import { plansOfColumns } from './plan-columns.ts';
+import { planOfColumns } from './plan-columns.ts';
 
 type SecretRow = readonly [
   id: ApiKeyId,
@@ -11,11 +11,6 @@ type SecretRow = readonly [
   plan: PlanName,
   perMinute: string | null,
   perDay: string | null,
-  temporaryPlan: PlanName | null,
-  temporaryPerMinute: string | null,
-  temporaryPerDay: string | null,
-  temporaryUntil: string | null,
-  temporaryReason: PlanReason | null,
   createdAt: string,
   expiresAt: string | null,
   revokedAt: string | null,
@@ -25,9 +20,8 @@ type SecretRow = readonly [
 
 const FIND_SECRET = prepareStatement<SecretRow>(
   'find-secret',
-  `select k.id, k.name, k.kind, k.plan, k.per_minute, k.per_day,
-     k.temporary_plan, k.temporary_per_minute, k.temporary_per_day, k.temporary_until, k.temporary_reason,
-     k.created_at, k.expires_at, k.revoked_at, k.last_used_at, s.expires_at
+  `select k.id, k.name, k.kind, k.plan, k.per_minute, k.per_day, k.created_at,
+     k.expires_at, k.revoked_at, k.last_used_at, s.expires_at
    from api_key_secrets s join api_keys k on k.id = s.key_id
    where s.hash = $1`,
 );
@@ -45,23 +39,12 @@ export function createApiKeyStore(keys: QuerySender, writes: QuerySender): ApiKe
 }
 
 function secretOfRow(row: SecretRow): ApiKeySecret {
-  const [id, name, kind, plan, perMinute, perDay, ...rest] = row;
-  const [temporaryPlan, temporaryPerMinute, temporaryPerDay, temporaryUntil, temporaryReason, ...times] = rest;
-  const [createdAt, expiresAt, revokedAt, lastUsedAt, secretExpiresAt] = times;
+  const [id, name, kind, plan, perMinute, perDay, createdAt, expiresAt, revokedAt, lastUsedAt, secretExpiresAt] = row;
   const key: ApiKey = {
     id,
     name,
     kind,
-    ...plansOfColumns({
-      plan,
-      perMinute: parseLimit(perMinute),
-      perDay: parseLimit(perDay),
-      temporaryPlan,
-      temporaryPerMinute: parseLimit(temporaryPerMinute),
-      temporaryPerDay: parseLimit(temporaryPerDay),
-      temporaryUntil: temporaryUntil === null ? null : parseTime(temporaryUntil),
-      temporaryReason,
-    }),
+    plan: planOfColumns({ plan, perMinute: parseLimit(perMinute), perDay: parseLimit(perDay) }),
     createdAt: parseTime(createdAt),
     ...(expiresAt !== null && { expiresAt: parseTime(expiresAt) }),
     ...(revokedAt !== null && { revokedAt: parseTime(revokedAt) }),

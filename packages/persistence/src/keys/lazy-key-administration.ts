@@ -1,11 +1,13 @@
 import type { DatabaseServers } from '../database/servers.ts';
-import type { ApiKeyAdministration, OrmApiKeyAdministration } from './api-key-administration.ts';
+import type { ApiKeyAdministration, OrmApiKeyAdministration } from './key-administration.ts';
 
 /** The administration of keys, whose module, with the ORM, is loaded by the first call. */
-export function openApiKeyAdministration(servers: DatabaseServers): ApiKeyAdministration & { close(): Promise<void> } {
+export function createLazyKeyAdministration(
+  servers: DatabaseServers,
+): ApiKeyAdministration & { close(): Promise<void> } {
   let loading: Promise<OrmApiKeyAdministration> | undefined;
   const load = () => {
-    loading ??= import('./api-key-administration.ts')
+    loading ??= import('./key-administration.ts')
       .then(({ OrmApiKeyAdministration }) => OrmApiKeyAdministration.open(servers))
       .catch((error: unknown) => {
         loading = undefined; // the next call tries again
@@ -20,7 +22,6 @@ export function openApiKeyAdministration(servers: DatabaseServers): ApiKeyAdmini
     rotateKey: async (...args) => (await load()).rotateKey(...args),
     revokeKey: async (...args) => (await load()).revokeKey(...args),
     setPlan: async (...args) => (await load()).setPlan(...args),
-    setTemporaryPlan: async (...args) => (await load()).setTemporaryPlan(...args),
     close: async () => (await loading)?.close(),
   };
 }

@@ -7,20 +7,18 @@ import {
   type ApiKey,
   type ApiKeyId,
   type KeyEventAction,
-  type KeyPlans,
   type Plan,
   type Result,
   SERVICE_ACTOR,
-  type TemporaryPlan,
 } from '@petstore/domain';
 import type { DatabaseServers } from '../database/servers.ts';
 import { translatingErrors } from '../database/storage-error.ts';
 import { ApiKeyEntity, ApiKeySecretEntity, KeyEventEntity } from '../schema/entities.ts';
 import { createOrm } from '../schema/orm.ts';
-import { columnsOfLastingPlan, columnsOfTemporaryPlan, plansOfColumns } from '../statements/plan-columns.ts';
+import { columnsOfPlan, planOfColumns } from './plan-columns.ts';
 
 /** What a key begins with. */
-export type NewApiKey = Omit<ApiKey, keyof KeyPlans | 'revokedAt' | 'lastUsedAt'> & { readonly plan: Plan };
+export type NewApiKey = Omit<ApiKey, 'revokedAt' | 'lastUsedAt'>;
 
 /** Why a key stays as it is. */
 export type ApiKeyReason = 'key_not_found' | 'key_revoked' | 'key_expired';
@@ -46,10 +44,7 @@ export interface ApiKeyAdministration {
   rotateKey(id: ApiKeyId, rotation: KeyRotation, actor?: Actor): Promise<Result<ApiKey, ApiKeyReason>>;
   /** For good. Revoking once more changes nothing. */
   revokeKey(id: ApiKeyId, now: Date, actor?: Actor): Promise<ApiKey | undefined>;
-  /** Sets the lasting plan, and ends a temporary one. */
   setPlan(id: ApiKeyId, plan: Plan, now: Date, actor?: Actor): Promise<ApiKey | undefined>;
-  /** Replaces the temporary plan. The lasting one stays, and is in force again when this one ends. */
-  setTemporaryPlan(id: ApiKeyId, temporaryPlan: TemporaryPlan, now: Date, actor?: Actor): Promise<ApiKey | undefined>;
 }
 
 /** When the server gives a statement of the administration up, in milliseconds. */
@@ -77,7 +72,7 @@ export class OrmApiKeyAdministration implements ApiKeyAdministration {
   createKey(key: NewApiKey, secretHash: Uint8Array, actor: Actor = SERVICE_ACTOR): Promise<ApiKey> {
     return this.#transaction(async (em) => {
       const { plan, expiresAt, ...facts } = key;
-      const row = em.create(ApiKeyEntity, { ...facts, expiresAt, ...columnsOfLastingPlan(plan) });
+      const row = em.create(ApiKeyEntity, { ...facts, expiresAt, ...columnsOfPlan(plan) });
       em.create(ApiKeySecretEntity, { hash: Buffer.from(secretHash), key: row, createdAt: key.createdAt });
       record(em, row, { action: 'key.created', at: key.createdAt, actor });
       await em.flush();
@@ -131,18 +126,7 @@ export class OrmApiKeyAdministration implements ApiKeyAdministration {
 
   setPlan(id: ApiKeyId, plan: Plan, now: Date, actor: Actor = SERVICE_ACTOR): Promise<ApiKey | undefined> {
     return this.#change(id, { action: 'key.plan_changed', at: now, actor }, (row) => {
-      Object.assign(row, columnsOfLastingPlan(plan));
-    });
-  }
-
-  setTemporaryPlan(
-    id: ApiKeyId,
-    temporaryPlan: TemporaryPlan,
-    now: Date,
-    actor: Actor = SERVICE_ACTOR,
-  ): Promise<ApiKey | undefined> {
-    return this.#change(id, { action: 'key.plan_changed', at: now, actor }, (row) => {
-      Object.assign(row, columnsOfTemporaryPlan(temporaryPlan));
+      Object.assign(row, columnsOfPlan(plan));
     });
   }
 
@@ -182,7 +166,7 @@ function keyOfRow(row: ApiKeyRow): ApiKey {
     id: row.id,
     name: row.name,
     kind: row.kind,
-    ...plansOfColumns(row),
+    plan: planOfColumns(row),
     createdAt: row.createdAt,
     ...(row.expiresAt && { expiresAt: row.expiresAt }),
     ...(row.revokedAt && { revokedAt: row.revokedAt }),
