@@ -6,7 +6,7 @@ import { type BackupStore, createBackupStore } from './backup/backup-store.ts';
 import { SEARCH_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from './connection-config.ts';
 import { DatabaseServers, type OpenOptions } from './connections/database-servers.ts';
 import type { SessionSettings } from './connections/session.ts';
-import { createOrderEventStore, type OrderEventStore } from './events/order-events.ts';
+import { OrderEventStore } from './events/order-events.ts';
 import { createMigrations, type Migrations } from './schema/create-migrations.ts';
 import { createApiKeyStore } from './statements/api-key-store.ts';
 import { ConnectionOpener, type OpenConnection, pipelinedToReplica } from './statements/open-connection.ts';
@@ -144,7 +144,7 @@ export function openPersistence({
     replicaOptions && openReplica({ ...replicaOptions, primary: pools.reads, batchConnections, scanConnections });
   const keyAdministration = openApiKeyAdministration(servers);
   const eventReads = pool('events', EVENT_CONNECTIONS, { forWrites: true });
-  const events = createOrderEventStore(eventReads);
+  const events = new OrderEventStore(eventReads);
   const migrations = createMigrations(servers, pools.reads);
 
   const close = async () => {

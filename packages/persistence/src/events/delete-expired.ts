@@ -6,15 +6,10 @@ import {
   runStatement,
 } from '../statements/pipelined-query.ts';
 
-/** How many rows each statement deletes at most, so that it is short. */
-const STEP = 1_000;
-
+/** Deletes at most 1,000 rows, so that it is short. */
 type Deletion = PreparedStatement<readonly [deletedCount: string]>;
 
-/**
- * The oldest events, as far as they happened before a moment: what remains is the log from a position on. Nothing is
- * deleted while another process deletes.
- */
+/** What remains is the log from a position on. Nothing is deleted while another process deletes. */
 const DELETE_EVENTS: Deletion = prepareStatement(
   'delete-expired-order-events',
   `with turn as materialized (select id from order_events_deleted for update skip locked),
@@ -44,24 +39,27 @@ const DELETE_KEYS: Deletion = prepareStatement(
    select count(*) from deleted`,
 );
 
-interface Expiry {
-  /** Until when events happened that have expired. */
-  readonly before: Date;
-  readonly now: Date;
-  readonly signal: AbortSignal;
-}
+/**
+ * Deletes the oldest events, as far as they happened before a moment.
+ *
+ * @returns how many were deleted
+ * @throws StorageUnavailableError, and the signal's reason
+ */
+export const deleteExpiredEvents = (sender: QuerySender, before: Date, signal: AbortSignal): Promise<number> =>
+  repeat(() => runStatement(sender, DELETE_EVENTS, [before.toISOString()]), signal);
 
-/** @returns how many events were deleted */
-export async function deleteExpired(sender: QuerySender, { before, now, signal }: Expiry): Promise<number> {
-  const deleteAll = async (statement: Deletion, expiredAt: string): Promise<number> => {
-    let total = 0;
-    for (;;) {
-      signal.throwIfAborted();
-      const [[count = '0'] = []] = await runStatement(sender, statement, [expiredAt]);
-      total += Number(count);
-      if (Number(count) < STEP) return total;
-    }
-  };
-  await deleteAll(DELETE_KEYS, keysExpiredAt(now));
-  return deleteAll(DELETE_EVENTS, before.toISOString());
+/** Deletes the idempotency keys that are no longer remembered. Throws likewise. */
+export const deleteExpiredKeys = (sender: QuerySender, now: Date, signal: AbortSignal): Promise<number> =>
+  repeat(() => runStatement(sender, DELETE_KEYS, [keysExpiredAt(now)]), signal);
+
+/** Runs a deletion until it finds nothing. */
+async function repeat(run: () => Promise<readonly (readonly [string])[]>, signal: AbortSignal): Promise<number> {
+  let total = 0;
+  for (;;) {
+    signal.throwIfAborted();
+    const [row] = await run();
+    const count = Number(row?.[0] ?? 0);
+    if (count === 0) return total;
+    total += count;
+  }
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { INT64_MAX, type OrderEvent, type OrderEventId, StorageUnavailableError } from '@petstore/domain';
 import { prepareStatement, type QuerySender, runStatement } from '../statements/pipelined-query.ts';
 import { storageUnavailable } from '../storage-error.ts';
-import { readEvents, readPage } from './read-events.ts';
+import { findLogBounds, readEvents } from './read-events.ts';
 
 /** How often the log is read if no commit is announced, in milliseconds. */
 const POLL_MS = 100;
@@ -10,7 +10,7 @@ const POLL_MS = 100;
 /** How often to check whether the transactions that write events have ended, in milliseconds. */
 const WRITERS_POLL_MS = 5;
 
-/** How long it may take to begin, because transactions that write events are open, in milliseconds. */
+/** How long the beginning waits for transactions that write events, in milliseconds. */
 const BEGIN_MS = 2_500;
 
 /** How soon PostgreSQL is asked again after it was unavailable, in milliseconds. */
@@ -28,7 +28,7 @@ const FIND_WRITERS = prepareStatement<readonly [transaction: string]>(
 );
 
 /**
- * Reads the log from its end on, once for all followers in this process, until it is ended or fails.
+ * Reads the log from its end on, once for all followers in this process.
  *
  * Ids are drawn before they are committed, so an event may appear behind one with a larger id. If an id is missing, the
  * reader waits until the transactions have ended that were writing events when the gap was seen: what is missing then
@@ -36,34 +36,35 @@ const FIND_WRITERS = prepareStatement<readonly [transaction: string]>(
  * number, and would also make readers wait for transactions that write no events.
  */
 export class EventReader {
+  /** Has it read at once, because something was committed. */
+  wake: () => void = () => {};
   readonly #sender: QuerySender;
   readonly #onRead: (events: readonly OrderEvent[]) => void;
   readonly #ending = new AbortController();
   #position: OrderEventId | undefined;
+  /** All events behind {@link #recentAfter}, up to the position. */
   #recent: readonly OrderEvent[] = [];
-  /** The recent events are all that there are between this one and the position. */
-  #recentAfter = 0n;
+  #recentAfter: OrderEventId | undefined;
   #heldUpSinceMs: number | undefined;
-  #wakeUp = () => {};
   #news = Promise.withResolvers<void>();
 
   constructor(sender: QuerySender, onRead: (events: readonly OrderEvent[]) => void) {
     this.#sender = sender;
     this.#onRead = onRead;
-    this.#read().catch((error: unknown) => this.end(error));
+    this.#run().catch((error: unknown) => this.end(error));
   }
 
-  /** Aborted when it has ended, with the error that it failed with. */
-  get signal(): AbortSignal {
-    return this.#ending.signal;
-  }
-
-  /** Each event up to here has been read or never will be committed; `undefined` until it has begun. */
+  /** Each event up to here was read or will never be committed; `undefined` until the reader has begun. */
   get position(): OrderEventId | undefined {
     return this.#position;
   }
 
-  /** Resolves when there may be something new: events, the beginning, the end. */
+  /** Aborted when the reader has ended, with the error that it failed with. */
+  get signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** Resolves when the position has changed or the reader has ended, and perhaps at other times. */
   get news(): Promise<void> {
     return this.#news.promise;
   }
@@ -73,20 +74,10 @@ export class EventReader {
     return this.#heldUpSinceMs === undefined ? 0 : performance.now() - this.#heldUpSinceMs;
   }
 
-  /** The events between a position and that of the reader; `undefined` if they are not in memory any more. */
+  /** The events between a position and the reader's; `undefined` if not all of them are in memory any more. */
   recentAfter(position: OrderEventId): readonly OrderEvent[] | undefined {
-    if (position < this.#recentAfter) return undefined;
+    if (this.#recentAfter === undefined || position < this.#recentAfter) return undefined;
     return this.#recent.slice(this.#recent.findLastIndex(({ id }) => id <= position) + 1);
-  }
-
-  /** Has it read at once, because something was committed. */
-  wake(): void {
-    this.#wakeUp();
-  }
-
-  end(reason?: unknown): void {
-    this.#ending.abort(reason);
-    this.tellNews();
   }
 
   tellNews(): void {
@@ -94,48 +85,53 @@ export class EventReader {
     this.#news = Promise.withResolvers();
   }
 
-  async #read(): Promise<void> {
-    await this.#begin();
+  end(reason?: unknown): void {
+    this.#ending.abort(reason);
+    this.tellNews();
+  }
+
+  async #run(): Promise<void> {
     const { signal } = this;
+    let position = await this.#findEnd();
+    this.#advance(position, []);
     while (!signal.aborted) {
-      const woken = new Promise<void>((resolve) => {
-        this.#wakeUp = resolve;
-      });
+      const { promise: woken, resolve } = Promise.withResolvers<void>();
+      this.wake = resolve;
       try {
-        if (!(await this.#readNext())) await Promise.race([woken, sleep(POLL_MS, undefined, { signal })]);
+        const events = await this.#readBehind(position);
+        position = events.at(-1)?.id ?? position;
+        if (events.length > 0) this.#advance(position, events);
+        else await Promise.race([woken, sleep(POLL_MS, undefined, { signal })]);
       } catch (error) {
         await untilRetry(error, signal);
       }
     }
   }
 
-  async #begin(): Promise<void> {
-    const { latest } = await readPage(this.#sender, 0n, 0n);
+  /** The latest event, when none before it can appear any more. */
+  async #findEnd(): Promise<OrderEventId> {
+    const { latest } = await findLogBounds(this.#sender);
     const timer = setTimeout(() => this.end(storageUnavailable('a transaction that records events is open')), BEGIN_MS);
     await this.#untilWritersHaveEnded().finally(() => clearTimeout(timer));
-    this.#position = latest;
-    this.#recentAfter = latest;
+    return latest;
+  }
+
+  #advance(position: OrderEventId, events: readonly OrderEvent[]): void {
+    const recent = [...this.#recent, ...events];
+    this.#recentAfter = recent.at(-RECENT_MAX - 1)?.id ?? this.#recentAfter ?? position;
+    this.#recent = recent.slice(-RECENT_MAX);
+    this.#position = position;
+    this.#onRead(events);
     this.tellNews();
   }
 
-  /** @returns whether there were new events */
-  async #readNext(): Promise<boolean> {
-    const after = this.#position ?? 0n;
-    let events = await readEvents(this.#sender, after, INT64_MAX);
-    const gap = events.findIndex(({ id }, index) => id !== after + BigInt(index) + 1n);
-    if (gap === 0) {
-      await this.#untilWritersHaveEnded();
-      events = await readEvents(this.#sender, after, events.at(-1)?.id ?? after);
-    } else if (gap > 0) events = events.slice(0, gap);
-    const last = events.at(-1);
-    if (last === undefined || this.signal.aborted) return false;
-    this.#position = last.id;
-    const recent = [...this.#recent, ...events];
-    this.#recentAfter = recent.at(-RECENT_MAX - 1)?.id ?? this.#recentAfter;
-    this.#recent = recent.slice(-RECENT_MAX);
-    this.#onRead(events);
-    this.tellNews();
-    return true;
+  /** Events that follow a position, none of which can be preceded by another one that is yet to be committed. */
+  async #readBehind(position: OrderEventId): Promise<readonly OrderEvent[]> {
+    const events = await readEvents(this.#sender, position, INT64_MAX);
+    const gap = events.findIndex(({ id }, index) => id !== position + BigInt(index) + 1n);
+    if (gap !== 0) return gap === -1 ? events : events.slice(0, gap);
+    await this.#untilWritersHaveEnded();
+    return readEvents(this.#sender, position, events.at(-1)?.id ?? position);
   }
 
   /** Waits for the transactions that write events now, and not for later ones. */

@@ -8,9 +8,9 @@ import {
 } from '@petstore/domain';
 import type { QuerySender } from '../statements/pipelined-query.ts';
 import { storageUnavailable } from '../storage-error.ts';
-import { deleteExpired } from './delete-expired.ts';
+import { deleteExpiredEvents, deleteExpiredKeys } from './delete-expired.ts';
 import { EventReader, untilRetry } from './event-reader.ts';
-import { assertKept, readEvents, readPage } from './read-events.ts';
+import { findLogBounds, readEvents } from './read-events.ts';
 
 /** Counts what the log delivers. Must be cheap and never throw. */
 export interface OrderEventObserver {
@@ -20,68 +20,63 @@ export interface OrderEventObserver {
   onDelivered(count: number): void;
 }
 
-/** The log of events in PostgreSQL. */
-export interface OrderEventStore extends OrderEventLog {
-  /** Replaces the observer. */
-  observe(observer: OrderEventObserver): void;
-  /** How many follow it in this process. */
-  readonly followerCount: number;
-  /** For how long an open transaction has kept events from being read, in milliseconds; 0 if none does. */
-  readonly heldUpMs: number;
-  /** Wakes the followers after a commit, so that they need not wait for the next poll. */
-  wakeFollowers(): void;
-  /**
-   * Deletes the oldest events that happened before a moment, and forgets idempotency keys that have expired. Each step is
-   * short; where another process does the same nothing is done.
-   *
-   * @returns how many events were deleted
-   * @throws StorageUnavailableError, and the signal's reason
-   */
-  deleteExpired(before: Date, now: Date, signal: AbortSignal): Promise<number>;
-  /** Ends all followers, with StorageUnavailableError. */
-  close(): void;
-}
-
-/** @param sender on the server that takes writes: a standby may lack what was delivered before */
-export function createOrderEventStore(sender: QuerySender): OrderEventStore {
-  return new EventFeed(sender);
+interface Follower {
+  readonly reader: EventReader;
+  readonly signal: AbortSignal;
+  readonly leave: () => void;
 }
 
 /**
- * The first follower starts a reader, the last one ends it. Followers that keep up are given what the reader has read,
- * others read pages of their own until they reach it.
+ * The log of events in PostgreSQL.
+ *
+ * The first follower starts a reader, and the last one ends it. Followers that keep up are given what the reader has read;
+ * others read pages of their own until they have reached it.
  */
-class EventFeed implements OrderEventStore {
+export class OrderEventStore implements OrderEventLog {
   readonly #sender: QuerySender;
-  /** Followers, by what ends them. */
+  /** Functions that end the followers, one for each. */
   readonly #followers = new Set<() => void>();
   #reader: EventReader | undefined;
   #observer: OrderEventObserver | undefined;
 
+  /** @param sender to the server that takes writes: a standby may lack what was delivered before */
   constructor(sender: QuerySender) {
     this.#sender = sender;
   }
 
-  get followerCount(): number {
-    return this.#followers.size;
-  }
-
-  get heldUpMs(): number {
-    return this.#reader?.heldUpMs ?? 0;
-  }
-
+  /** Replaces the observer. */
   observe(observer: OrderEventObserver): void {
     this.#observer = observer;
   }
 
-  readonly wakeFollowers = (): void => this.#reader?.wake();
-
-  deleteExpired(before: Date, now: Date, signal: AbortSignal): Promise<number> {
-    return deleteExpired(this.#sender, { before, now, signal });
+  /** How many follow it in this process. */
+  get followerCount(): number {
+    return this.#followers.size;
   }
 
+  /** For how long an open transaction has kept events from being read, in milliseconds; 0 if none does. */
+  get heldUpMs(): number {
+    return this.#reader?.heldUpMs ?? 0;
+  }
+
+  /** Wakes the followers after a commit, so that they need not wait for the next poll. */
+  readonly wakeFollowers = (): void => this.#reader?.wake();
+
+  /** Ends all followers, with StorageUnavailableError. */
   close(): void {
     this.#reader?.end(storageUnavailable('closed'));
+  }
+
+  /**
+   * Deletes the oldest events that happened before a moment, and forgets idempotency keys that have expired. Each step is
+   * short, and nothing is done while another process does the same.
+   *
+   * @returns how many events were deleted
+   * @throws StorageUnavailableError, and the signal's reason
+   */
+  async deleteExpired(before: Date, now: Date, signal: AbortSignal): Promise<number> {
+    await deleteExpiredKeys(this.#sender, now, signal);
+    return deleteExpiredEvents(this.#sender, before, signal);
   }
 
   async followEvents(after: EventPosition, signal: AbortSignal): Promise<FollowedEvents> {
@@ -92,7 +87,7 @@ class EventFeed implements OrderEventStore {
     const reader = this.#reader;
     const leave = () => {
       if (this.#followers.delete(leave) && this.#followers.size === 0) this.#reader?.end();
-      reader.tellNews(); // it wakes this follower, too
+      reader.tellNews(); // so that this follower does not wait for any
     };
     this.#followers.add(leave);
     signal.addEventListener('abort', leave, { once: true });
@@ -102,54 +97,47 @@ class EventFeed implements OrderEventStore {
         signal.throwIfAborted();
         reader.signal.throwIfAborted();
       }
-      const position = after === 'now' ? reader.position : await this.#findPosition(after);
+      const position = await this.#findPosition(after, reader.position);
       signal.throwIfAborted();
-      return { position, [Symbol.asyncIterator]: () => this.#follow(reader, { position, signal, leave }) };
+      return { position, [Symbol.asyncIterator]: () => this.#follow(position, { reader, signal, leave }) };
     } catch (error) {
       leave();
       throw error;
     }
   }
 
-  async #findPosition(after: OrderEventId): Promise<OrderEventId> {
-    const page = await readPage(this.#sender, after, after);
-    if (after === BEGINNING_OF_EVENTS) return page.deletedThrough;
-    assertKept(after, page);
+  async #findPosition(after: EventPosition, now: OrderEventId): Promise<OrderEventId> {
+    if (after === 'now') return now;
+    if (after === BEGINNING_OF_EVENTS) return (await findLogBounds(this.#sender)).deletedThrough;
+    await readEvents(this.#sender, after, after); // it finds none, but what is wrong with the position
     return after;
   }
 
-  async *#follow(
-    reader: EventReader,
-    { position: begin, signal, leave }: { position: OrderEventId; signal: AbortSignal; leave: () => void },
-  ): AsyncGenerator<readonly OrderEvent[]> {
-    let position = begin;
+  async *#follow(from: OrderEventId, { reader, signal, leave }: Follower): AsyncGenerator<readonly OrderEvent[]> {
+    let position = from;
     try {
       while (!signal.aborted) {
         reader.signal.throwIfAborted();
         const settled = reader.position ?? position;
-        if (position >= settled) await reader.news;
-        else {
-          const events = reader.recentAfter(position) ?? (await this.#readPatiently(position, settled, signal));
-          position = events.at(-1)?.id ?? settled;
-          this.#observer?.onDelivered(events.length);
-          if (events.length > 0) yield events;
+        if (position >= settled) {
+          await reader.news;
+          continue;
         }
+        let events = reader.recentAfter(position);
+        try {
+          events ??= await readEvents(this.#sender, position, settled);
+        } catch (error) {
+          await untilRetry(error, signal);
+          continue;
+        }
+        position = events.at(-1)?.id ?? settled;
+        this.#observer?.onDelivered(events.length);
+        if (events.length > 0) yield events;
       }
     } catch (error) {
       if (!signal.aborted) throw error;
     } finally {
       leave();
-    }
-  }
-
-  /** @throws OrderEventsExpiredError, UnknownPositionError, AbortError */
-  async #readPatiently(after: bigint, upTo: bigint, signal: AbortSignal): Promise<readonly OrderEvent[]> {
-    for (;;) {
-      try {
-        return await readEvents(this.#sender, after, upTo);
-      } catch (error) {
-        await untilRetry(error, signal);
-      }
     }
   }
 }

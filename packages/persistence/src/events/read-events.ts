@@ -8,9 +8,31 @@ import {
 import { type OrderRow, orderOfRow, parseTime } from '../statements/order-rows.ts';
 import { prepareStatement, type QuerySender, runStatement } from '../statements/pipelined-query.ts';
 
-type EventRow = readonly [id: string, type: OrderEventType, at: string, ...OrderRow];
-/** If the page is empty there is one row, without an event. */
-type PageRow = readonly [deletedThrough: string, latest: string, ...EventRow] | readonly [string, string, id: null];
+/** Between which events the log is kept; both are 0 while there has been none. */
+interface LogBounds {
+  /** Events up to here have been deleted. */
+  readonly deletedThrough: OrderEventId;
+  /** The largest id of an event that was committed, even if it was deleted since. */
+  readonly latest: OrderEventId;
+}
+
+const FIND_BOUNDS = prepareStatement<readonly [deletedThrough: string, latest: string]>(
+  'find-order-event-bounds',
+  'select through_id, greatest(through_id, (select max(id) from order_events)) from order_events_deleted',
+);
+
+/** @throws StorageUnavailableError */
+export async function findLogBounds(sender: QuerySender): Promise<LogBounds> {
+  const [[deletedThrough, latest] = ['0', '0']] = await runStatement(sender, FIND_BOUNDS, []);
+  return { deletedThrough: BigInt(deletedThrough) as OrderEventId, latest: BigInt(latest) as OrderEventId }; // as stored
+}
+
+/** The bounds come with each event, or alone: a page is of one moment. */
+type PageRow = readonly [
+  deletedThrough: string,
+  latest: string,
+  ...event: readonly [id: string, type: OrderEventType, at: string, ...OrderRow] | readonly [id: null],
+];
 
 const READ_PAGE = prepareStatement<PageRow>(
   'read-order-events',
@@ -23,50 +45,23 @@ const READ_PAGE = prepareStatement<PageRow>(
    order by event.id`,
 );
 
-/** A part of the log and the log's bounds, as they were at one moment. */
-export interface EventPage {
-  /** Ascending by id. */
-  readonly events: readonly OrderEvent[];
-  /** Events up to here have been deleted; 0 if none was. */
-  readonly deletedThrough: OrderEventId;
-  /** The largest id of an event that was committed, even if it was deleted since; 0 if there has been none. */
-  readonly latest: OrderEventId;
-}
-
 /**
- * Reads at most 1,000 events behind `after`, none of them behind `upTo`.
+ * Reads the first 1,000 committed events behind a position, none of them behind `upTo`.
  *
+ * @throws UnknownPositionError if the position is beyond the latest event: of another database, or lost in a failover
+ * @throws OrderEventsExpiredError if events behind the position have been deleted
  * @throws StorageUnavailableError
  */
-export async function readPage(sender: QuerySender, after: bigint, upTo: bigint): Promise<EventPage> {
-  const rows = await runStatement(sender, READ_PAGE, [after.toString(), upTo.toString()]);
-  const [first] = rows;
-  if (first === undefined) throw new Error('order_events_deleted has no row');
-  return {
-    events: rows.flatMap((row) => (row[2] === null ? [] : [eventOfRow(row)])),
-    deletedThrough: BigInt(first[0]) as OrderEventId, // as it is stored
-    latest: BigInt(first[1]) as OrderEventId, // as it is stored
-  };
-}
-
-function eventOfRow([, , id, type, at, ...order]: readonly [string, string, ...EventRow]): OrderEvent {
-  return { id: BigInt(id) as OrderEventId, type, at: parseTime(at), order: orderOfRow(order) }; // as it is stored
-}
-
-/**
- * Says why a reader at a position could miss events, if it could.
- *
- * @throws UnknownPositionError if the position is beyond the latest event
- * @throws OrderEventsExpiredError if events behind the position have been deleted
- */
-export function assertKept(position: bigint, { deletedThrough, latest }: EventPage): void {
-  if (position > latest) throw new UnknownPositionError(`the latest event is ${latest}`);
-  if (position < deletedThrough) throw new OrderEventsExpiredError(`events up to ${deletedThrough} have been deleted`);
-}
-
-/** Reads like {@link readPage}, and throws like {@link assertKept}. */
-export async function readEvents(sender: QuerySender, after: bigint, upTo: bigint): Promise<readonly OrderEvent[]> {
-  const page = await readPage(sender, after, upTo);
-  assertKept(after, page);
-  return page.events;
+export async function readEvents(sender: QuerySender, position: bigint, upTo: bigint): Promise<readonly OrderEvent[]> {
+  const rows = await runStatement(sender, READ_PAGE, [position.toString(), upTo.toString()]);
+  const [[deletedThrough, latest] = ['0', '0']] = rows;
+  if (position > BigInt(latest)) throw new UnknownPositionError(`the latest event is ${latest}`);
+  if (position < BigInt(deletedThrough)) {
+    throw new OrderEventsExpiredError(`events up to ${deletedThrough} have been deleted`);
+  }
+  return rows.flatMap((row) => {
+    if (row[2] === null) return [];
+    const [, , id, type, at, ...order] = row;
+    return [{ id: BigInt(id) as OrderEventId, type, at: parseTime(at), order: orderOfRow(order) }]; // as it is stored
+  });
 }
