@@ -2,7 +2,7 @@ import type { ApiKeyStore } from '@petstore/domain';
 import { Database, PURPOSES, type Purpose } from './database/database.ts';
 import { DatabaseServers } from './database/servers.ts';
 import type { DurationObserver } from './database/statement.ts';
-import { createOrderEventStore, type OrderEventStore } from './events/order-events.ts';
+import { OrderEventStore } from './events/order-events.ts';
 import { createApiKeyStore } from './keys/api-key-store.ts';
 import { type AuditTrail, createAuditTrail } from './keys/audit-trail.ts';
 import type { ApiKeyAdministration } from './keys/key-administration.ts';
@@ -76,7 +76,7 @@ export function openPersistence({
   const servers = new DatabaseServers(databaseUrl);
   const database = new Database({ servers, connections, shares: SHARES, durationsOf });
   const keyAdministration = createLazyKeyAdministration(servers);
-  const events = createOrderEventStore(database.sender('events', { forWrites: true }));
+  const events = new OrderEventStore(database.sender('events', { forWrites: true }));
   const close = async () => {
     events.close();
     await Promise.all([database.close(), keyAdministration.close()]);

@@ -1,0 +1,161 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { INT64_MAX, type OrderEvent, type OrderEventId, StorageUnavailableError } from '@petstore/domain';
+import { prepareStatement, type QuerySender } from '../database/statement.ts';
+import { storageUnavailable } from '../database/storage-error.ts';
+import { findLogBounds, readEvents } from './read-events.ts';
+
+/** How often the log is read if no commit is announced, in milliseconds. */
+const POLL_MS = 100;
+
+/** How often to check whether the transactions that write events have ended, in milliseconds. */
+const WRITERS_POLL_MS = 5;
+
+/** How long the beginning waits for transactions that write events, in milliseconds. */
+const BEGIN_MS = 2_500;
+
+/** How soon PostgreSQL is asked again after it was unavailable, in milliseconds. */
+const RETRY_MS = 500;
+
+/** How many events are kept for followers that are a little behind. */
+const RECENT_MAX = 4_096;
+
+/** The transactions that write events: each takes this lock before it draws an id, and keeps it until it has ended. */
+const FIND_WRITERS = prepareStatement<readonly [transaction: string]>(
+  'find-order-event-writers',
+  `select virtualtransaction from pg_locks
+   where relation = 'order_events'::regclass and mode = 'RowExclusiveLock' and granted
+     and database = (select oid from pg_database where datname = current_database())`,
+);
+
+/**
+ * Reads the log from its end on, once for all followers in this process.
+ *
+ * Ids are drawn before they are committed, so an event may appear behind one with a larger id. If an id is missing, the
+ * reader waits until the transactions have ended that were writing events when the gap was seen: what is missing then
+ * was never committed. A snapshot (`pg_snapshot_xmin`) cannot say so, because an id is drawn before its transaction has a
+ * number, and would also make readers wait for transactions that write no events.
+ */
+export class EventReader {
+  /** Has it read at once, because something was committed. */
+  wake: () => void = () => {};
+  readonly #sender: QuerySender;
+  readonly #onRead: (events: readonly OrderEvent[]) => void;
+  readonly #ending = new AbortController();
+  #position: OrderEventId | undefined;
+  /** All events behind {@link #recentAfter}, up to the position. */
+  #recent: readonly OrderEvent[] = [];
+  #recentAfter: OrderEventId | undefined;
+  #heldUpSinceMs: number | undefined;
+  #news = Promise.withResolvers<void>();
+
+  constructor(sender: QuerySender, onRead: (events: readonly OrderEvent[]) => void) {
+    this.#sender = sender;
+    this.#onRead = onRead;
+    this.#run().catch((error: unknown) => this.end(error));
+  }
+
+  /** Each event up to here was read or will never be committed; `undefined` until the reader has begun. */
+  get position(): OrderEventId | undefined {
+    return this.#position;
+  }
+
+  /** Aborted when the reader has ended, with the error that it failed with. */
+  get signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** Resolves when the position has changed or the reader has ended, and perhaps at other times. */
+  get news(): Promise<void> {
+    return this.#news.promise;
+  }
+
+  /** For how long it has been waiting for a transaction that writes events, in milliseconds; 0 if it does not wait. */
+  get heldUpMs(): number {
+    return this.#heldUpSinceMs === undefined ? 0 : performance.now() - this.#heldUpSinceMs;
+  }
+
+  /** The events between a position and the reader's; `undefined` if not all of them are in memory any more. */
+  recentAfter(position: OrderEventId): readonly OrderEvent[] | undefined {
+    if (this.#recentAfter === undefined || position < this.#recentAfter) return undefined;
+    return this.#recent.slice(this.#recent.findLastIndex(({ id }) => id <= position) + 1);
+  }
+
+  tellNews(): void {
+    this.#news.resolve();
+    this.#news = Promise.withResolvers();
+  }
+
+  end(reason?: unknown): void {
+    this.#ending.abort(reason);
+    this.tellNews();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this;
+    let position = await this.#findEnd();
+    this.#advance(position, []);
+    while (!signal.aborted) {
+      const { promise: woken, resolve } = Promise.withResolvers<void>();
+      this.wake = resolve;
+      try {
+        const events = await this.#readBehind(position);
+        position = events.at(-1)?.id ?? position;
+        if (events.length > 0) this.#advance(position, events);
+        else await Promise.race([woken, sleep(POLL_MS, undefined, { signal })]);
+      } catch (error) {
+        await untilRetry(error, signal);
+      }
+    }
+  }
+
+  /** The latest event, when none before it can appear any more. */
+  async #findEnd(): Promise<OrderEventId> {
+    const { latest } = await findLogBounds(this.#sender);
+    const timer = setTimeout(() => this.end(storageUnavailable('a transaction that records events is open')), BEGIN_MS);
+    await this.#untilWritersHaveEnded().finally(() => clearTimeout(timer));
+    return latest;
+  }
+
+  #advance(position: OrderEventId, events: readonly OrderEvent[]): void {
+    const recent = [...this.#recent, ...events];
+    this.#recentAfter = recent.at(-RECENT_MAX - 1)?.id ?? this.#recentAfter ?? position;
+    this.#recent = recent.slice(-RECENT_MAX);
+    this.#position = position;
+    this.#onRead(events);
+    this.tellNews();
+  }
+
+  /** Events that follow a position, none of which can be preceded by another one that is yet to be committed. */
+  async #readBehind(position: OrderEventId): Promise<readonly OrderEvent[]> {
+    const events = await readEvents(this.#sender, position, INT64_MAX);
+    const gap = events.findIndex(({ id }, index) => id !== position + BigInt(index) + 1n);
+    if (gap !== 0) return gap === -1 ? events : events.slice(0, gap);
+    await this.#untilWritersHaveEnded();
+    return readEvents(this.#sender, position, events.at(-1)?.id ?? position);
+  }
+
+  /** Waits for the transactions that write events now, and not for later ones. */
+  async #untilWritersHaveEnded(): Promise<void> {
+    const findWriters = async () => (await this.#sender.run(FIND_WRITERS, [])).map(([writer]) => writer);
+    try {
+      for (let writers = await findWriters(); writers.length > 0; ) {
+        this.#heldUpSinceMs ??= performance.now();
+        await sleep(WRITERS_POLL_MS, undefined, { signal: this.signal });
+        const current = new Set(await findWriters());
+        writers = writers.filter((writer) => current.has(writer));
+      }
+    } finally {
+      this.#heldUpSinceMs = undefined;
+    }
+  }
+}
+
+/**
+ * Waits before PostgreSQL is asked again.
+ *
+ * @throws the error, unless it is StorageUnavailableError; AbortError
+ */
+export async function untilRetry(error: unknown, signal: AbortSignal): Promise<void> {
+  if (!(error instanceof StorageUnavailableError)) throw error;
+  await sleep(RETRY_MS, undefined, { signal });
+}
