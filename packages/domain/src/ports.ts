@@ -1,5 +1,5 @@
 import type { ApiKeyId, ApiKeySecret } from './api-key.ts';
-import type { ChangeOrigin } from './change-origin.ts';
+import type { ChangeOrigin, IdempotencyKey } from './change-origin.ts';
 import type { NewOrder, OrderCommand } from './decide-order.ts';
 import type { OrderId, PetId } from './ids.ts';
 import type { Order } from './order.ts';
@@ -21,18 +21,17 @@ export interface OrderRepository {
   /** One statement. Ids never change, so pages that follow one another hold no order twice. */
   findOrders(request: OrderPageRequest): Promise<OrderPage>;
   /**
-   * One conditional statement, which records the change: of any number at once on one order exactly one is applied. The
-   * same call under the same idempotency key returns what it returned before.
-   *
-   * @throws IdempotencyKeyReusedError
+   * One conditional statement, which records the change: of any number at once on one order exactly one is applied. Given
+   * again, a command that was applied finds the order changed, and is not applied.
    */
   applyCommand(id: OrderId, command: OrderCommand, now: Date, origin: ChangeOrigin): Promise<OrderTransition>;
   /**
-   * One statement, which records the change; the same call under the same idempotency key returns what it returned before.
+   * One statement, which records the change.
    *
+   * @param idempotencyKey of one call of this actor; an equal call with the same key returns what the first one returned
    * @throws IdempotencyKeyReusedError
    */
-  insertOrder(order: NewOrder, origin: ChangeOrigin): Promise<Order>;
+  insertOrder(order: NewOrder, origin: ChangeOrigin, idempotencyKey?: IdempotencyKey): Promise<Order>;
 }
 
 export interface Pet {

@@ -1,14 +1,13 @@
 import {
   type ChangeOrigin,
   decideOrder,
-  IdempotencyKeyReusedError,
   type OrderCommand,
   type OrderId,
   type OrderTransition,
 } from '@petstore/domain';
 import { isConflict, isRolledBack } from '../storage-error.ts';
 import { LOCK_WAIT_MS, LockedOrders, lockedError } from './locked-orders.ts';
-import { FORGET_KEY, keysExpiredAt, textArray } from './order-records.ts';
+import { textArray } from './order-records.ts';
 import { orderOfRow } from './order-rows.ts';
 import { STATEMENTS, type TransitionRow } from './order-transitions.ts';
 import { patienceUntil, type QuerySender, runStatement } from './pipelined-query.ts';
@@ -26,12 +25,9 @@ const TRIES_MAX = 3;
 const CONFLICTS_MAX = 5;
 const CONFLICT_PAUSE_MS = 20;
 
-/** What came of a command, or that its caller has used the idempotency key for another one. */
-type CommandOutcome = OrderTransition | IdempotencyKeyReusedError;
-
 interface Caller {
   readonly origin: ChangeOrigin;
-  readonly resolve: (outcome: CommandOutcome) => void;
+  readonly resolve: (transition: OrderTransition) => void;
   readonly reject: (error: unknown) => void;
   /** When the command is given up where it has to wait, by `performance.now()`. */
   readonly deadlineMs: number;
@@ -59,8 +55,6 @@ interface Batch {
   readonly now: Date;
   /** Whether the orders seem to be locked, or were: then the statement `marked` of `order-transitions.ts` is sent. */
   readonly areMarked: boolean;
-  /** Whether the calls have idempotency keys. */
-  readonly areKeyed: boolean;
   readonly entries: Map<OrderId, Entry>;
 }
 
@@ -93,8 +87,7 @@ export class OrderCommands {
   readonly apply = (id: OrderId, command: OrderCommand, now: Date, origin: ChangeOrigin): Promise<OrderTransition> =>
     new Promise((resolve, reject) => {
       const deadlineMs = performance.now() + LOCK_WAIT_MS;
-      const settle = (outcome: CommandOutcome) => (outcome instanceof Error ? reject(outcome) : resolve(outcome));
-      const queued: QueuedCommand = { command, now, origin, resolve: settle, reject, deadlineMs };
+      const queued: QueuedCommand = { command, now, origin, resolve, reject, deadlineMs };
       const queue = this.#queues.get(id);
       if (queue !== undefined) {
         if (this.#locked.isFullFor(id)) reject(lockedError());
@@ -109,14 +102,13 @@ export class OrderCommands {
   #begin(id: OrderId, first: QueuedCommand, others: readonly QueuedCommand[]): void {
     this.#enqueue(
       id,
-      { command: first.command, now: first.now, areMarked: false, areKeyed: isKeyed(first) },
+      { command: first.command, now: first.now, areMarked: false },
       {
         origin: first.origin,
-        resolve: (outcome) => {
+        resolve: (transition) => {
           this.#beginNext(id);
-          first.resolve(outcome);
-          if (outcome instanceof Error) return; // of a keyed call, which has no others
-          for (const other of others) other.resolve({ applied: false, order: outcome.order });
+          first.resolve(transition);
+          for (const other of others) other.resolve({ applied: false, order: transition.order });
         },
         reject: (error) => {
           // A failed command rejects all queued ones: they would wait for the same lock.
@@ -151,8 +143,7 @@ export class OrderCommands {
       this.#queues.delete(id);
       return;
     }
-    // One with a key may have been carried out before.
-    const isEqual = (other: QueuedCommand) => other.command === first.command && !isKeyed(first) && !isKeyed(other);
+    const isEqual = (other: QueuedCommand) => other.command === first.command;
     this.#queues.set(
       id,
       others.filter((other) => !isEqual(other)),
@@ -172,7 +163,6 @@ export class OrderCommands {
         batch.command === kind.command &&
         batch.now.getTime() === kind.now.getTime() &&
         batch.areMarked === kind.areMarked &&
-        batch.areKeyed === kind.areKeyed &&
         batch.entries.size < BATCH_MAX,
     );
     if (open !== undefined) return open;
@@ -208,15 +198,8 @@ export class OrderCommands {
   #settle(id: OrderId, batch: Batch, entry: Entry, [outcome, ...row]: TransitionRow): void {
     switch (outcome) {
       case 'changed':
-      case 'remembered':
-        if (outcome === 'changed') this.#onRecorded(1);
+        this.#onRecorded(1);
         entry.resolve({ applied: true, order: orderOfRow(row) });
-        return;
-      case 'reused':
-        entry.resolve(new IdempotencyKeyReusedError('the idempotency key was used for another call'));
-        return;
-      case 'expired':
-        void this.#forgetKey(id, batch, entry);
         return;
       case 'kept': // the statement had locked it
       case 'seen': {
@@ -228,16 +211,6 @@ export class OrderCommands {
       }
       default:
         outcome satisfies never;
-    }
-  }
-
-  async #forgetKey(id: OrderId, { entries: _, ...kind }: Batch, entry: Entry): Promise<void> {
-    const { actor, idempotencyKey = null } = entry.origin;
-    try {
-      await runStatement(this.#writes, FORGET_KEY, [actor, idempotencyKey, keysExpiredAt(kind.now)]);
-      this.#enqueue(id, kind, entry);
-    } catch (error) {
-      entry.reject(error);
     }
   }
 
@@ -283,15 +256,13 @@ export class OrderCommands {
   }
 }
 
-const isKeyed = ({ origin }: Caller): boolean => origin.idempotencyKey !== undefined;
-
-function sendBatch(writes: QuerySender, { command, now, areMarked, areKeyed, entries }: Batch) {
-  const { one, several, marked, keyed, keyedMarked } = STATEMENTS[command];
+function sendBatch(writes: QuerySender, { command, now, areMarked, entries }: Batch) {
+  const { one, several, marked } = STATEMENTS[command];
   const ids = Array.from(entries.keys()).join();
   const origins = Array.from(entries.values(), ({ origin }) => origin);
   const patienceMs = patienceUntil(entries.values());
   const [first] = origins;
-  if (first !== undefined && origins.length === 1 && !areMarked && !areKeyed) {
+  if (first !== undefined && origins.length === 1 && !areMarked) {
     const { actor, requestId = null } = first;
     return runStatement(writes, one, [ids, now.toISOString(), actor, requestId], patienceMs);
   }
@@ -301,7 +272,5 @@ function sendBatch(writes: QuerySender, { command, now, areMarked, areKeyed, ent
     textArray(origins.map(({ actor }) => actor)),
     textArray(origins.map(({ requestId }) => requestId)),
   ];
-  if (!areKeyed) return runStatement(writes, areMarked ? marked : several, values, patienceMs);
-  values.push(textArray(origins.map(({ idempotencyKey }) => idempotencyKey)), keysExpiredAt(now));
-  return runStatement(writes, areMarked ? keyedMarked : keyed, values, patienceMs);
+  return runStatement(writes, areMarked ? marked : several, values, patienceMs);
 }

@@ -48,7 +48,8 @@ export const createOrderStore = (
   },
   findOrders: (request) => findOrders({ ...pools, replica }, request),
   applyCommand: new OrderCommands(pools.writes, onRecorded).apply,
-  insertOrder: (order, origin) => insertOrder(pools.writes, order, { origin, onRecorded }),
+  insertOrder: (order, origin, idempotencyKey) =>
+    insertOrder(pools.writes, order, { origin, idempotencyKey, onRecorded }),
   importOrders: (orders, options = {}) => importRows(servers, ORDER_TARGET, orders, options),
   generateOrders: (options) => generateOrders(servers, options),
 });

@@ -1,8 +1,8 @@
 import { ORDER_TRANSITIONS, type OrderCommand } from '@petstore/domain';
 import type { SessionSettings } from '../connections/session.ts';
 import { LOCK_WAIT_MS } from './locked-orders.ts';
-import { type KeyOutcome, keyOutcome, recordEvents, rememberCalls } from './order-records.ts';
-import { COLUMN_OF_FIELD, FACT_COLUMNS, ORDER_COLUMNS, type OrderRow } from './order-rows.ts';
+import { recordEvents } from './order-records.ts';
+import { COLUMN_OF_FIELD, ORDER_COLUMNS, type OrderRow } from './order-rows.ts';
 import { type PreparedStatement, prepareStatement } from './pipelined-query.ts';
 
 /**
@@ -22,9 +22,9 @@ export const COMMAND_SESSION: SessionSettings = {
 
 /**
  * `kept` is an order that the statement had locked and did not change all the same: a trigger forbade it, or another
- * transaction changed it a moment before. `seen` is any other that it did not change. The rest concern calls with a key.
+ * transaction changed it a moment before. `seen` is any other that it did not change.
  */
-type TransitionOutcome = 'changed' | 'kept' | 'seen' | KeyOutcome;
+type TransitionOutcome = 'changed' | 'kept' | 'seen';
 
 export type TransitionRow = readonly [outcome: TransitionOutcome, ...OrderRow];
 
@@ -39,8 +39,7 @@ const ofOrder = (parameter: string) => `(${parameter}::text[])[array_position($1
  * locked: it is returned as it is. Parameters: the id or ids, now, who acts, by which request.
  *
  * `one` and `several` pass over what carries the mark of another transaction (`xmax`), which costs nothing to see, but
- * stays when that has ended. `marked` tries to lock first, which is more work. The `keyed` ones are for calls with
- * idempotency keys, two parameters more: the keys, and until when keys were used that are no longer remembered.
+ * stays when that has ended. `marked` tries to lock first, which is more work.
  */
 function statementsOf(command: OrderCommand) {
   const { from, to, stamp, after, event } = ORDER_TRANSITIONS[command];
@@ -69,35 +68,14 @@ function statementsOf(command: OrderCommand) {
   const otherThanChanged = `${SEVERAL} and (select count(*) from changed) < cardinality($1::bigint[])
     and id not in (select id from changed)`;
 
-  const isUnused = 'id not in (select wanted_id from used)';
-  const keyedTextOf = ({ changed, ...rest }: Omit<Parts, 'others'>) => {
-    const call = (id: string) => `'${command} ' || ${id}`;
-    const remember = { ...several, idempotencyKey: ofOrder('$5'), call: call('id'), at: '$2' };
-    const used = `used as materialized (
-      select wanted.id as wanted_id, ${keyOutcome(call('wanted.id'), '$6')} as outcome, ${FACT_COLUMNS}
-      from unnest($1::bigint[], $3::text[], $5::text[]) as wanted (id, actor, idempotency_key)
-      join idempotency_keys using (actor, idempotency_key)
-    )`;
-    const remembered = `remembered as (${rememberCalls('changed', remember)})`;
-    const others = `${otherThanChanged} and ${isUnused}`;
-    return `${textOf({ changed: `${used}, ${changed}, ${remembered}`, others, ...rest })}
-      union all
-      select outcome, wanted_id, ${FACT_COLUMNS} from used`;
-  };
   const prepare = (name: string, text: string) => prepareStatement<TransitionRow>(name, text);
   const alone = { others: 'id = $1 and not exists (select from changed)', origin: { actor: '$3', requestId: '$4' } };
-  const unused = `${SEVERAL} and ${isUnused}`;
   return {
     one: prepare(`${command}-order`, textOf({ changed: unmarked('id = $1'), ...alone })),
     several: prepare(`${command}-orders`, textOf({ changed: unmarked(SEVERAL), others: otherThanChanged })),
     marked: prepare(
       `${command}-marked-orders`,
       textOf({ changed: marked(SEVERAL), others: otherThanChanged, outcome: keptOrSeen }),
-    ),
-    keyed: prepare(`${command}-orders-once`, keyedTextOf({ changed: unmarked(unused) })),
-    keyedMarked: prepare(
-      `${command}-marked-orders-once`,
-      keyedTextOf({ changed: marked(unused), outcome: keptOrSeen }),
     ),
   };
 }
@@ -113,9 +91,7 @@ interface Parts {
   readonly origin?: { readonly actor: string; readonly requestId: string };
 }
 
-type Statements = Readonly<
-  Record<'one' | 'several' | 'marked' | 'keyed' | 'keyedMarked', PreparedStatement<TransitionRow>>
->;
+type Statements = Readonly<Record<'one' | 'several' | 'marked', PreparedStatement<TransitionRow>>>;
 
 export const STATEMENTS = {
   cancel: statementsOf('cancel'),

@@ -1,4 +1,10 @@
-import { type ChangeOrigin, IdempotencyKeyReusedError, type NewOrder, type Order } from '@petstore/domain';
+import {
+  type ChangeOrigin,
+  type IdempotencyKey,
+  IdempotencyKeyReusedError,
+  type NewOrder,
+  type Order,
+} from '@petstore/domain';
 import { SKIP_TAKEN_IDS } from '../bulk/order-ids.ts';
 import { isConflict } from '../storage-error.ts';
 import {
@@ -59,6 +65,7 @@ const CONFLICTS_MAX = 5;
 
 export interface PlacementOptions {
   readonly origin: ChangeOrigin;
+  readonly idempotencyKey: IdempotencyKey | undefined;
   /** Called with the number of events recorded. */
   readonly onRecorded: (count: number) => void;
 }
@@ -67,25 +74,21 @@ export interface PlacementOptions {
 export async function insertOrder(
   writes: QuerySender,
   order: NewOrder,
-  { origin, onRecorded }: PlacementOptions,
+  { origin, idempotencyKey, onRecorded }: PlacementOptions,
 ): Promise<Order> {
   let conflictCount = 0;
   for (let draws = 1; draws <= DRAWS_MAX; draws++) {
-    const row = await place(writes, order, origin).catch((error: unknown) => {
+    const row = await place(writes, order, origin, idempotencyKey).catch((error: unknown) => {
       if (!isConflict(error) || ++conflictCount >= CONFLICTS_MAX) throw error;
       return 'conflict' as const;
     });
     if (row === 'conflict') continue;
     if (row !== undefined) {
       const [outcome, ...placed] = row;
-      if (outcome === 'reused') throw new IdempotencyKeyReusedError('the idempotency key was used for another call');
+      if (outcome === 'reused') throw new IdempotencyKeyReusedError('the idempotency key was used for another order');
       if (outcome === 'placed') onRecorded(1);
       if (outcome !== 'expired') return orderOfRow(placed);
-      await runStatement(writes, FORGET_KEY, [
-        origin.actor,
-        origin.idempotencyKey ?? null,
-        keysExpiredAt(order.placedAt),
-      ]);
+      await runStatement(writes, FORGET_KEY, [origin.actor, idempotencyKey ?? null, keysExpiredAt(order.placedAt)]);
     } else if (draws % DRAWS_BEFORE_SKIP === 0) {
       // The id that was drawn had been imported; after a few in a row there may be any number of them ahead.
       await runStatement(writes, SKIP, []);
@@ -94,10 +97,14 @@ export async function insertOrder(
   throw new Error(`PostgreSQL inserted no order, with ${DRAWS_MAX} ids in turn: does a trigger suppress it?`);
 }
 
-async function place(writes: QuerySender, order: NewOrder, origin: ChangeOrigin): Promise<PlacementRow | undefined> {
-  const { actor, requestId = null, idempotencyKey } = origin;
+async function place(
+  writes: QuerySender,
+  order: NewOrder,
+  { actor, requestId }: ChangeOrigin,
+  idempotencyKey: IdempotencyKey | undefined,
+): Promise<PlacementRow | undefined> {
   const facts = [order.petId.toString(), order.quantity.toString(), order.shipDate?.toISOString() ?? null] as const;
-  const values: StatementValue[] = [...facts, order.placedAt.toISOString(), actor, requestId];
+  const values: StatementValue[] = [...facts, order.placedAt.toISOString(), actor, requestId ?? null];
   if (idempotencyKey === undefined) return (await runStatement(writes, PLACE, values))[0];
   values.push(idempotencyKey, `place ${facts.join(' ')}`, keysExpiredAt(order.placedAt));
   return (await runStatement(writes, PLACE_ONCE, values))[0];
