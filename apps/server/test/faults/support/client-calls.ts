@@ -40,8 +40,7 @@ const about = (
 ): CallKind => ({
   weight,
   choose: (chooser) => ({ type, orderId: chooser.order() }),
-  send: (client, call) =>
-    'orderId' in call ? send(client, call.orderId) : Promise.reject(new TypeError(call.type)),
+  send: (client, call) => ('orderId' in call ? send(client, call.orderId) : Promise.reject(new TypeError(call.type))),
 });
 
 /** An order is placed again for so long, in milliseconds. */
