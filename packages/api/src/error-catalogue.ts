@@ -40,7 +40,8 @@ export const ERROR_CATALOGUE = {
   idempotency_key_reused: {
     status: 409,
     trpcCode: 'CONFLICT',
-    message: 'The idempotency key was used for another call. Make a new key for each call, and repeat it unchanged.',
+    message:
+      'The idempotency key was used to place another order. Make a new key for each order, and repeat it unchanged.',
   },
   operation_sunset: { status: 410, trpcCode: 'NOT_FOUND', message: 'This operation is past its sunset date.' },
   events_expired: {

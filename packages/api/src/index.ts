@@ -14,7 +14,7 @@ export {
   type VersionDescription,
 } from './openapi/versions.ts';
 export { type ProcedureMeta, versionsOf } from './procedure-meta.ts';
-export { int64Text, restShapeOf } from './procedures/input-object.ts';
+export { int64Text } from './procedures/input-object.ts';
 export type { FollowedOrderEvent } from './procedures/orders/follow-order-events.ts';
 export { petsSunset } from './procedures/pets/get-pet.contract.ts';
 export type { RestBinding } from './rest/rest-binding.ts';

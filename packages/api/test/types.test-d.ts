@@ -10,9 +10,9 @@ type Outputs = inferRouterOutputs<AppRouter>;
 
 // Ids come as plain bigints and go as branded ones.
 expectTypeOf<Inputs['orders']['list']>().toEqualTypeOf<void>();
-expectTypeOf<Inputs['orders']['cancel']>().toEqualTypeOf<{ orderId: bigint; idempotencyKey?: string | undefined }>();
-expectTypeOf<Inputs['orders']['ship']>().toEqualTypeOf<{ orderId: bigint; idempotencyKey?: string | undefined }>();
-expectTypeOf<Inputs['orders']['complete']>().toEqualTypeOf<{ orderId: bigint; idempotencyKey?: string | undefined }>();
+expectTypeOf<Inputs['orders']['cancel']>().toEqualTypeOf<{ orderId: bigint }>();
+expectTypeOf<Inputs['orders']['ship']>().toEqualTypeOf<{ orderId: bigint }>();
+expectTypeOf<Inputs['orders']['complete']>().toEqualTypeOf<{ orderId: bigint }>();
 expectTypeOf<Inputs['orders']['place']>().toEqualTypeOf<{
   petId: bigint;
   quantity: number;

@@ -6,14 +6,14 @@ import { type Fault, startTestService, type TestService } from './support/test-s
 
 let service: TestService;
 let client: PetstoreClient;
+const OPTIONS = {
+  apiKey: 'internal',
+  clock: scaledClock(500),
+  timeoutMs: 10_000_000, // 20 s of the real time
+};
 beforeAll(async () => {
   service = await startTestService();
-  client = createPetstoreClient({
-    baseUrl: service.origin,
-    apiKey: 'internal',
-    clock: scaledClock(500),
-    timeoutMs: 10_000_000, // 20 s of the real time
-  });
+  client = createPetstoreClient({ ...OPTIONS, baseUrl: service.origin });
 });
 afterAll(() => service[Symbol.asyncDispose]());
 beforeEach(() => {
@@ -108,21 +108,88 @@ describe.each(Object.entries(CANCEL))('cancelling an order over %s', (_, cancel)
     expect(await codeOf(cancel(id))).not.toBe('order_already_cancelled');
     expect(service.requests).toHaveLength(3);
   });
+
+  test('that was cancelled before is a success if an attempt may have been handled', async () => {
+    const id = await placeOrder();
+    await service.persistence.orders.applyCommand(orderId(id), 'cancel', NOW, SERVICE_ORIGIN);
+    service.faults.push('unavailable');
+    expect(await codeOf(cancel(id))).toBeUndefined();
+  });
 });
 
-test('over REST a cancel that may have been handled is a success when the order is found cancelled', async () => {
-  const id = await placeOrder();
-  await service.persistence.orders.applyCommand(orderId(id), 'cancel', NOW, SERVICE_ORIGIN);
-  service.faults.push('unavailable');
-  expect(await codeOf(CANCEL.REST(id))).toBeUndefined();
-  service.faults.push('unavailable');
-  expect(await codeOf(CANCEL.tRPC(id)), 'the service knows the call by its key').toBe('order_already_cancelled');
+describe('shipping or completing an order', () => {
+  const apply = (id: bigint, command: 'ship' | 'complete') =>
+    service.persistence.orders.applyCommand(orderId(id), command, NOW, SERVICE_ORIGIN);
+
+  test('whose responses are lost ends as the success that it was, with the order', async () => {
+    const id = await placeOrder();
+    service.faults.push('lose-response', 'lose-response');
+    const shipped = await client.orders.ship.mutate({ orderId: id });
+    expect(shipped).toMatchObject({ status: 'shipped', complete: false });
+    expect(shipped).toEqual(await orderOf(id));
+    service.faults.push('lose-response');
+    const completed = await client.orders.complete.mutate({ orderId: id });
+    expect(completed).toMatchObject({ status: 'shipped', complete: true });
+    expect(completed).toEqual(await orderOf(id));
+    expect(service.requests.filter((request) => request.startsWith('POST'))).toHaveLength(5);
+  });
+
+  test('succeeds also if the order is read only at the third attempt', async () => {
+    const id = await placeOrder();
+    const faultsOfReading: Fault[] = ['lose-response', 'unavailable'];
+    const { orders } = createPetstoreClient({
+      ...OPTIONS,
+      baseUrl: service.origin,
+      fetch(url, init) {
+        if (init?.method === 'GET') service.faults.push(...faultsOfReading.splice(0, 1));
+        return fetch(url, init);
+      },
+    });
+    service.faults.push('lose-response');
+    expect(await orders.ship.mutate({ orderId: id })).toMatchObject({ status: 'shipped' });
+    expect(faultsOfReading).toEqual([]);
+    expect(service.requests).toHaveLength(5);
+  });
+
+  test('together with others in one batch, whose response is lost, ends for each by itself', async () => {
+    const ids = [await placeOrder(), await placeOrder(), await placeOrder()] as const;
+    await service.persistence.orders.applyCommand(orderId(ids[2]), 'cancel', NOW, SERVICE_ORIGIN);
+    service.faults.push('lose-response');
+    const [shipped, cancelled, code] = await Promise.all([
+      client.orders.ship.mutate({ orderId: ids[0] }),
+      client.orders.cancel.mutate({ orderId: ids[1] }),
+      codeOf(client.orders.ship.mutate({ orderId: ids[2] })),
+    ]);
+    expect(shipped).toMatchObject({ id: ids[0], status: 'shipped' });
+    expect(cancelled).toBeUndefined();
+    expect(code).toBe('order_already_cancelled');
+  });
+
+  test('that was shipped or completed before is a conflict, whatever was asked of it since', async () => {
+    const id = await placeOrder();
+    await apply(id, 'ship');
+    expect(await codeOf(client.orders.ship.mutate({ orderId: id }))).toBe('order_already_shipped');
+    service.faults.push('overloaded');
+    expect(await codeOf(client.orders.ship.mutate({ orderId: id }))).toBe('order_already_shipped');
+    await apply(id, 'complete');
+    service.faults.push('overloaded');
+    expect(await codeOf(client.orders.complete.mutate({ orderId: id }))).toBe('order_already_completed');
+  });
+
+  test('is a conflict if a response was lost and something else became of the order', async () => {
+    const id = await placeOrder();
+    service.faults.push('unavailable');
+    expect(await codeOf(client.orders.complete.mutate({ orderId: id }))).toBe('order_not_shipped');
+    await service.persistence.orders.applyCommand(orderId(id), 'cancel', NOW, SERVICE_ORIGIN);
+    service.faults.push('unavailable');
+    expect(await codeOf(client.orders.ship.mutate({ orderId: id }))).toBe('order_already_cancelled');
+  });
 });
 
-describe('a change over tRPC is sent again with its idempotency key, and made once', () => {
+describe('placing an order over tRPC is repeated with its idempotency key, and places one', () => {
   const countOrders = async () => (await client.rest.listOrders().toArray()).length;
 
-  test.each<Fault>(['unavailable', 'lose-response', 'overloaded'])('placing an order, after %s', async (fault) => {
+  test.each<Fault>(['unavailable', 'lose-response', 'overloaded'])('after %s', async (fault) => {
     const before = await countOrders();
     service.requests.length = 0;
     service.faults.push(fault);
@@ -130,15 +197,6 @@ describe('a change over tRPC is sent again with its idempotency key, and made on
     expect(service.requests).toHaveLength(2);
     expect(await orderOf(placed.id)).toEqual(placed);
     expect(await countOrders()).toBe(before + 1);
-  });
-
-  test('shipping and completing an order whose responses are lost', async () => {
-    const id = await placeOrder();
-    service.faults.push('lose-response', 'lose-response');
-    expect(await client.orders.ship.mutate({ orderId: id })).toMatchObject({ status: 'shipped', complete: false });
-    service.faults.push('lose-response');
-    expect(await client.orders.complete.mutate({ orderId: id })).toMatchObject({ complete: true });
-    expect(service.requests).toHaveLength(5);
   });
 
   test('also where the caller leaves the key undefined', async () => {

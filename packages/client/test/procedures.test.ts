@@ -18,8 +18,9 @@ describe('what the client knows of a procedure', () => {
   });
 
   test.each(PROCEDURES)('is what the service says: %s', (name, { _def: { type, meta } }) => {
-    const { isFree = false, takesKey } = traitsOf(name);
+    const { isFree = false, takesKey, transition } = traitsOf(name);
     expect(isFree).toBe(meta?.cost === 'free');
-    if (takesKey !== undefined) expect(type).toBe('mutation');
+    const waysToRepeat = [takesKey, transition].filter((way) => way !== undefined);
+    expect(waysToRepeat).toHaveLength(type === 'mutation' ? 1 : 0);
   });
 });

@@ -29,12 +29,3 @@ export const inputObject = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =
         ? `may only hold ${Object.keys(shape).join(', ')}`
         : `must be an object with ${Object.keys(shape).join(', ')}`,
   });
-
-/** A field that only tRPC takes: a REST operation neither documents nor reads it. */
-export const trpcOnly = <Schema extends z.ZodType>(schema: Schema): Schema => schema.meta({ trpcOnly: true });
-
-/** The fields of an input that a REST operation takes. */
-export const restShapeOf = (shape: z.core.$ZodLooseShape): Readonly<Record<string, z.ZodType>> =>
-  Object.fromEntries(
-    Object.entries(shape).filter(([, field]) => !(field instanceof z.ZodType && field.meta()?.['trpcOnly'] === true)),
-  );

@@ -5,7 +5,7 @@ import { ApiError } from '../api-error.ts';
 import type { Context } from '../context.ts';
 import { API_VERSIONS, type ApiVersion } from '../openapi/versions.ts';
 import { type ProcedureMeta, versionsOf } from '../procedure-meta.ts';
-import { int64Complaint, restShapeOf } from '../procedures/input-object.ts';
+import { int64Complaint } from '../procedures/input-object.ts';
 import { appRouter } from '../router.ts';
 import { createQueryReader } from './query.ts';
 import type { RestResult, RestRoute } from './rest-route.ts';
@@ -91,7 +91,7 @@ function inputShapeOf(name: string, procedure: AnyTRPCProcedure): Readonly<Recor
   const { inputs } = procedure._def as unknown as { readonly inputs: readonly unknown[] }; // tRPC hides it from types
   const [schema] = inputs;
   if (schema === undefined) return {};
-  if (schema instanceof z.ZodObject && inputs.length === 1) return restShapeOf(schema.shape);
+  if (schema instanceof z.ZodObject && inputs.length === 1) return schema.shape;
   throw new Error(`${name}: the input of a REST operation must be one zod object.`);
 }
 

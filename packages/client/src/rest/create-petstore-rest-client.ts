@@ -114,7 +114,7 @@ async function cancelOrder(
     // A page of something on the way, such as that of a login, is a 200.
     if (response.status !== 204) throw response.createError();
   };
-  await call(read, { code: 'order_already_cancelled', result: undefined });
+  await call(read, { code: 'order_already_cancelled', readResult: () => undefined });
 }
 
 /** Typed as `bigint`; callers without types may pass anything, which the service then refuses. */

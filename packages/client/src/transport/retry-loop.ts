@@ -23,13 +23,11 @@ export interface RetriedCall<Result> {
   readonly signal: AbortSignal | undefined;
   /** @default that of the policy */
   readonly maxRetries?: number | undefined;
-  /** Whether the call may be sent again although the service may have executed it. @default true */
-  readonly isRepeatable?: boolean;
   /**
-   * The error code that says, after an attempt that may have been executed, that it was; and the result that the call then
-   * has: a lost response means success.
+   * The error code that says, after an attempt that may have been executed, that it was; and how the result is found that
+   * the call then has: a lost response means success.
    */
-  readonly done?: { readonly code: PetstoreErrorCode; readonly result: Result } | undefined;
+  readonly done?: { readonly code: PetstoreErrorCode; readonly readResult: () => Result | Promise<Result> } | undefined;
   /**
    * @returns `undefined` for errors after which the call is not tried again
    * @default a {@link PetstoreError} is a failure of its own, all other errors are none
@@ -62,7 +60,7 @@ export class RetryLoop {
 
   /** @throws the error of the last attempt; the signal's reason when it aborts */
   async run<Result>(call: RetriedCall<Result>): Promise<Result> {
-    const { signal, done, isRepeatable = true, readFailure = readPetstoreError } = call;
+    const { signal, done, readFailure = readPetstoreError } = call;
     const policy = { ...this.#policy, maxRetries: call.maxRetries ?? this.#policy.maxRetries };
     let mayBeDone = false;
     for (let attemptsMade = 1; ; attemptsMade++) {
@@ -71,9 +69,9 @@ export class RetryLoop {
       } catch (error) {
         const failure = readFailure(error);
         if (failure === undefined) throw error;
-        if (mayBeDone && done?.code === failure.error.code) return done.result;
+        if (mayBeDone && done?.code === failure.error.code) return await done.readResult();
         mayBeDone ||= mayHaveRun(failure.error);
-        const delayMs = isRepeatable || !mayBeDone ? retryDelayMs(failure.error, attemptsMade, policy) : undefined;
+        const delayMs = retryDelayMs(failure.error, attemptsMade, policy);
         if (delayMs === undefined) throw error;
         await this.#pause(failure.sharedBy, delayMs, signal);
       }

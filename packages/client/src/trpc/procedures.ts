@@ -1,9 +1,10 @@
 import type {
+  AnyTRPCMutationProcedure,
   AnyTRPCProcedure,
   AnyTRPCSubscriptionProcedure,
-  inferProcedureInput,
   inferProcedureOutput,
 } from '@trpc/server';
+import type { PetstoreErrorCode } from '../errors.ts';
 import type { AppRouter } from './router.ts';
 
 /** What the client has to know of a procedure in order to call it. */
@@ -14,9 +15,18 @@ export interface ProcedureTraits {
   readonly isFree?: true;
   /**
    * Of a mutation that takes an idempotency key: by that the service knows a call that is sent again, and carries it out
-   * once. Other mutations could be executed twice.
+   * once.
    */
   readonly takesKey?: true;
+  /** Of a mutation that can be carried out once only, as it changes a state: how it is known to have been carried out. */
+  readonly transition?: Transition;
+}
+
+export interface Transition {
+  /** The error of a call for what was done before. Of a call that is sent again after a lost response it means success. */
+  readonly doneCode: PetstoreErrorCode;
+  /** The query that, with the same input, returns what the mutation returns. @default none: the mutation returns nothing */
+  readonly resultOf?: 'orders.get';
 }
 
 /** The full names of all procedures whose output is of some type, but for subscriptions. */
@@ -29,27 +39,27 @@ type NamesOf<Procedures, Output = unknown, Prefix extends string = ''> = {
         : never
       : NamesOf<Procedures[Name], Output, `${Prefix}${Name}.`>;
 }[keyof Procedures & string];
-/** The full names of all procedures that take an idempotency key. */
-type NamesOfKeyed<Procedures, Prefix extends string = ''> = {
+/** The full names of all procedures that change something. */
+type NamesOfMutations<Procedures, Prefix extends string = ''> = {
   [Name in keyof Procedures & string]: Procedures[Name] extends AnyTRPCProcedure
-    ? 'idempotencyKey' extends keyof inferProcedureInput<Procedures[Name]>
+    ? Procedures[Name] extends AnyTRPCMutationProcedure
       ? `${Prefix}${Name}`
       : never
-    : NamesOfKeyed<Procedures[Name], `${Prefix}${Name}.`>;
+    : NamesOfMutations<Procedures[Name], `${Prefix}${Name}.`>;
 }[keyof Procedures & string];
 type ProceduresOfService = AppRouter['_def']['record'];
 
-/** The procedures that are not called like all others. The compiler demands those that stream or take a key; a test compares the rest. */
+/** The procedures that are not called like all others. The compiler demands those that stream or change something; a test compares the rest. */
 const TRAITS = {
   'orders.list': { streams: true },
   'orders.place': { takesKey: true },
-  'orders.ship': { takesKey: true },
-  'orders.complete': { takesKey: true },
-  'orders.cancel': { takesKey: true },
+  'orders.ship': { transition: { doneCode: 'order_already_shipped', resultOf: 'orders.get' } },
+  'orders.complete': { transition: { doneCode: 'order_already_completed', resultOf: 'orders.get' } },
+  'orders.cancel': { transition: { doneCode: 'order_already_cancelled' } },
   'limits.current': { isFree: true },
 } as const satisfies Partial<Record<NamesOf<ProceduresOfService>, ProcedureTraits>> &
   Record<NamesOf<ProceduresOfService, AsyncIterable<unknown>>, { streams: true }> &
-  Record<NamesOfKeyed<ProceduresOfService>, { takesKey: true }>;
+  Record<NamesOfMutations<ProceduresOfService>, { takesKey: true } | { transition: Transition }>;
 
 /** @param path the procedure's full name, such as `orders.list` */
 export const traitsOf = (path: string): ProcedureTraits =>

@@ -1,13 +1,16 @@
-import { type OperationResultEnvelope, TRPCClientError, type TRPCLink } from '@trpc/client';
+import { type Operation, type OperationResultEnvelope, TRPCClientError, type TRPCLink } from '@trpc/client';
 import { observable } from '@trpc/server/observable';
 import type { Connection } from '../options.ts';
 import { untilAborted } from '../transport/clock.ts';
-import type { AttemptFailure } from '../transport/retry-loop.ts';
-import { traitsOf } from './procedures.ts';
+import type { AttemptFailure, RetriedCall } from '../transport/retry-loop.ts';
+import { type Transition, traitsOf } from './procedures.ts';
 import type { AppRouter } from './router.ts';
 import { petstoreErrorOf } from './trpc-errors.ts';
 
 type Envelope = OperationResultEnvelope<unknown, TRPCClientError<AppRouter>>;
+
+/** Of a procedure that returns nothing. */
+const NO_RESULT: Envelope = { result: { type: 'data', data: undefined } };
 
 /** Tries calls again, by the same rules as over REST. */
 export function createRetryLink({ retries }: Connection): TRPCLink<AppRouter> {
@@ -16,29 +19,28 @@ export function createRetryLink({ retries }: Connection): TRPCLink<AppRouter> {
       observable((observer) => {
         const { type, path } = op;
         if (type === 'subscription') return next(op).subscribe(observer); // it comes back by itself
-        const { takesKey = false } = traitsOf(path);
-        const keyed = takesKey ? { ...op, input: withKey(op.input) } : op;
+        const { takesKey = false, transition } = traitsOf(path);
         const signal = op.signal ?? undefined;
         // A batch ends when all of its calls are aborted; each call ends at once.
-        const attempt = () =>
+        const send = (call: Operation) =>
           untilAborted(
             signal,
-            new Promise<Envelope>((resolve, reject) => next(keyed).subscribe({ next: resolve, error: reject })),
+            new Promise<Envelope>((resolve, reject) => next(call).subscribe({ next: resolve, error: reject })),
           );
-        retries
-          .run({
-            attempt,
-            signal,
-            isRepeatable: type === 'query' || takesKey,
-            readFailure,
-          })
-          .then(
-            (envelope) => {
-              observer.next(envelope);
-              observer.complete();
-            },
-            (error) => observer.error(TRPCClientError.from(error)),
-          );
+        const run = (call: Operation, done?: RetriedCall<Envelope>['done']) =>
+          retries.run({ attempt: () => send(call), signal, done, readFailure });
+        const readResult = ({ resultOf }: Transition) =>
+          resultOf === undefined ? NO_RESULT : run({ ...op, type: 'query', path: resultOf });
+        run(
+          takesKey ? { ...op, input: withKey(op.input) } : op,
+          transition && { code: transition.doneCode, readResult: () => readResult(transition) },
+        ).then(
+          (envelope) => {
+            observer.next(envelope);
+            observer.complete();
+          },
+          (error) => observer.error(TRPCClientError.from(error)),
+        );
         return () => {};
       });
 }

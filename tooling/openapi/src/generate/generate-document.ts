@@ -1,4 +1,4 @@
-import { type ProcedureMeta, restShapeOf, type VersionDescription, versionsOf } from '@petstore/api';
+import { type ProcedureMeta, type VersionDescription, versionsOf } from '@petstore/api';
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
 import { generateOpenApiDocument, type OpenAPIObject, type OpenApiRouter } from 'trpc-to-openapi';
 import { z } from 'zod';
@@ -21,8 +21,7 @@ export function generateDocument(router: AnyTRPCRouter, about: VersionDescriptio
     // trpc-to-openapi documents the output schema; over REST the response is `rest.response` instead.
     const output = meta.rest?.response ?? z.void();
     const openapi = { ...meta.openapi, errorResponses: [] };
-    const inputs = inputsOf(procedure).map((input) => z.strictObject(restShapeOf(input.shape)));
-    return [[name, { _def: { ...procedure._def, inputs, output, meta: { ...meta, openapi } } }] as const];
+    return [[name, { _def: { ...procedure._def, output, meta: { ...meta, openapi } } }] as const];
   });
   const shown = { _def: { procedures: Object.fromEntries(documented) } };
   // trpc-to-openapi reads nothing else of a router.
@@ -37,7 +36,3 @@ export function generateDocument(router: AnyTRPCRouter, about: VersionDescriptio
   });
   return decorateDocument(document, metaOfOperation, about);
 }
-
-/** Those that a REST operation has: each is an object, which the routes see to. */
-const inputsOf = (procedure: AnyTRPCProcedure): readonly z.ZodObject[] =>
-  (procedure._def as unknown as { readonly inputs: readonly z.ZodObject[] }).inputs; // tRPC hides it from types

@@ -19,19 +19,11 @@ const ERROR_OF_REASON = {
   order_already_completed: new ApiError('order_already_completed'),
 } as const satisfies Record<CommandReason, ApiError>;
 
-/** Who changes an order, and by which call. */
-export const originOf = (
-  { principal, requestId }: Pick<Context, 'principal' | 'requestId'>,
-  { idempotencyKey }: Pick<ChangeOrigin, 'idempotencyKey'>,
-): ChangeOrigin => ({
+/** Who changes an order, and by which request. */
+export const originOf = ({ principal, requestId }: Pick<Context, 'principal' | 'requestId'>): ChangeOrigin => ({
   actor: principal.type === 'api-key' ? actor('key', principal.keyId) : actor('operator', principal.name),
   requestId,
-  idempotencyKey,
 });
-
-interface CommandInput extends Pick<ChangeOrigin, 'idempotencyKey'> {
-  readonly orderId: bigint;
-}
 
 /**
  * Cancels, ships or completes an order.
@@ -41,12 +33,12 @@ interface CommandInput extends Pick<ChangeOrigin, 'idempotencyKey'> {
  */
 export async function applyOrderCommand(
   ctx: Pick<Context, 'services' | 'principal' | 'requestId'>,
-  { orderId: id, ...call }: CommandInput,
+  { orderId: id }: { readonly orderId: bigint },
   command: OrderCommand,
 ): Promise<Order> {
   const { orders, clock } = ctx.services;
   const now = clock();
-  const transition = await orders.applyCommand(orderId(id), command, now, originOf(ctx, call));
+  const transition = await orders.applyCommand(orderId(id), command, now, originOf(ctx));
   if (transition.applied) return transition.order;
   const decision = decideOrder(transition.order, command, now);
   if (!decision.ok) throw ERROR_OF_REASON[decision.reason];

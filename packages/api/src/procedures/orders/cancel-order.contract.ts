@@ -1,13 +1,11 @@
 import type { ProcedureMeta } from '../../procedure-meta.ts';
 import { inputObject, int64, int64Complaint } from '../input-object.ts';
-import { idempotencyKey } from './idempotency-key.ts';
 
 export const CancelOrderInput = inputObject({
   orderId: int64(
     'Identifier of the order to cancel. Send all its digits: many JSON parsers round numbers above 2^53, and a rounded id ' +
       'may be that of another order, which is then cancelled.',
   ).meta({ examples: [1] }),
-  idempotencyKey,
 });
 
 export const cancelOrderMeta = {

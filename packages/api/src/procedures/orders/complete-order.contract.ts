@@ -1,7 +1,5 @@
 import { inputObject, int64 } from '../input-object.ts';
-import { idempotencyKey } from './idempotency-key.ts';
 
 export const CompleteOrderInput = inputObject({
   orderId: int64('Identifier of the order to complete.'),
-  idempotencyKey,
 });

@@ -1,14 +1,11 @@
 import { IDEMPOTENCY_KEY_LENGTH_MAX, type IdempotencyKey, parseIdempotencyKey } from '@petstore/domain';
 import { z } from 'zod';
-import { trpcOnly } from '../input-object.ts';
 
 const complaint = `must be 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} printable ASCII characters`;
 
-/** Names a call, so that the same call made again returns the same result and is not carried out again. */
-export const idempotencyKey = trpcOnly(
-  z
-    .string(complaint)
-    .refine((text) => parseIdempotencyKey(text) !== undefined, complaint)
-    .transform((text) => text as IdempotencyKey) // it was checked
-    .optional(),
-);
+/** Names the placing of an order, so that the same call made again returns the same order and places no second one. */
+export const idempotencyKey = z
+  .string(complaint)
+  .refine((text) => parseIdempotencyKey(text) !== undefined, complaint)
+  .transform((text) => text as IdempotencyKey) // it was checked
+  .optional();

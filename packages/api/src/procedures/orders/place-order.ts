@@ -12,9 +12,9 @@ const MESSAGE_OF_REASON = {
 
 export const placeOrder = internalProcedure.input(PlaceOrderInput).mutation(({ ctx, input }) => {
   const { orders, clock } = ctx.services;
-  const { shipDate } = input;
+  const { shipDate, idempotencyKey } = input;
   const request = { petId: petId(input.petId), quantity: input.quantity };
   const decision = decidePlacement(shipDate === undefined ? request : { ...request, shipDate }, clock());
   if (!decision.ok) throw new ApiError('invalid_request', MESSAGE_OF_REASON[decision.reason]);
-  return orders.insertOrder(decision.value, originOf(ctx, input));
+  return orders.insertOrder(decision.value, originOf(ctx), idempotencyKey);
 });
