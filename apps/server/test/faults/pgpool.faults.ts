@@ -128,6 +128,33 @@ test('of those who cancel an order at once one succeeds, and lists show it', asy
   expect(ids.filter((id) => !cancelled.has(id))).toEqual([]);
 });
 
+test('a standby that is behind holds up commits, so that no list lacks what was acknowledged', async () => {
+  const id = await place();
+  await query(storage.reader.url, 'select pg_wal_replay_pause()');
+  expect(await cancel(id)).toBe(503);
+  expect(await findCancelled()).not.toContain(id);
+  await query(storage.reader.url, 'select pg_wal_replay_resume()');
+  await expect.poll(() => findCancelled(), PATIENTLY).toContain(id);
+});
+
+test('a standby that hangs is left out, and commits go on by the spare one', async () => {
+  const id = await place();
+  storage.reader.pause();
+  await expect.poll(() => list().then((orders) => orders.at(-1)?.id, () => undefined), PATIENTLY).toBe(id);
+  await expect.poll(() => place().then(list, () => undefined), PATIENTLY).toBeDefined();
+  storage.reader.resume();
+  await expect.poll(() => isReadFrom(storage), PATIENTLY).toBe(true);
+});
+
+test('when the primary is back, all goes on', async () => {
+  const id = await place();
+  await storage.primary.kill();
+  expect(await cancel(id)).toBe(503);
+  await storage.primary.restart();
+  await expect.poll(() => cancel(id), PATIENTLY).toBe(204);
+  expect(await findCancelled()).toContain(id);
+});
+
 test('without the standby commits go on by the spare one, and the primary is read', async () => {
   await storage.reader.kill();
   // What was under way there fails, and so does what comes until Pgpool-II has noticed.

@@ -22,6 +22,7 @@ import { query } from './query.ts';
 const PRIMARY = {
   ...REPLICATION_PARAMETERS,
   synchronous_commit: 'remote_apply',
+  wal_sender_timeout: '10s',
   max_connections: 200,
   timezone: 'Asia/Kolkata',
 } as const;
