@@ -5,6 +5,7 @@ export { type ManualClock, manualClock } from './manual-clock.ts';
 export { readMemoryInUse } from './memory-in-use.ts';
 export { PATIENTLY } from './patiently.ts';
 export { type PgBouncerOptions, startPgBouncer } from './pgbouncer.ts';
+export { startPgpool } from './pgpool.ts';
 export {
   type PostgresStandby,
   REPLICATION_PARAMETERS,

@@ -1,9 +1,8 @@
 import { chownSync, closeSync, openSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { findExecutable, RuntimeError } from '@petstore/runtime';
-import { findUnprivilegedUser, type ServerProcess, spawnServer, stopServer } from '@petstore/runtime/servers';
+import { findUnprivilegedUser, spawnServer, stopServer } from '@petstore/runtime/servers';
+import { waitUntilAccepting } from './accepting.ts';
 import { findLastingPort, type PrivateServer, runPrivateServer } from './private-server.ts';
 import { createTemporaryFolder, endWithTestRun } from './temporary-folder.ts';
 
@@ -64,7 +63,7 @@ export async function startPgBouncer(
         ...(user && { uid: user.uid, gid: user.gid }),
       });
       closeSync(log);
-      await waitUntilReady(server, port);
+      await waitUntilAccepting(server, port, 'PgBouncer');
       return server;
     },
     stop: (server) => stopServer(server, [{ signal: 'SIGTERM', graceMs: 5_000 }]),
@@ -72,16 +71,3 @@ export async function startPgBouncer(
     removeData: () => folder[Symbol.dispose](),
   });
 }
-
-async function waitUntilReady(server: ServerProcess, port: number): Promise<void> {
-  while (!(await accepts(port))) {
-    if (!server.isRunning()) throw new Error('PgBouncer did not start');
-    await sleep(5);
-  }
-}
-
-const accepts = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1', () => resolve(true)).on('error', () => resolve(false));
-    socket.on('connect', () => socket.destroy());
-  });

@@ -80,12 +80,23 @@ const NEEDED_TO_DEPLOY: readonly NeededProgram[] = [
   },
 ];
 
+/** For `test:faults` alone. */
+const NEEDED_FOR_FAULTS: readonly NeededProgram[] = [
+  {
+    name: 'Pgpool-II',
+    programs: ['pgpool'],
+    debianPackage: 'pgpool2',
+    elsewhere: 'https://www.pgpool.net/',
+  },
+];
+
 const POSTGRES_FOLDER = process.env['PETSTORE_TEST_POSTGRES'];
 
 const neededBy = (task: string): readonly NeededProgram[] => [
   ...NEEDED,
   ...(POSTGRES_FOLDER ? [testedPostgres(POSTGRES_FOLDER)] : []),
   ...(task === 'test:deploy' ? NEEDED_TO_DEPLOY : []),
+  ...(task === 'test:faults' ? NEEDED_FOR_FAULTS : []),
 ];
 
 /**

@@ -32,10 +32,12 @@ describe('the programs that tests need', () => {
     ]);
   });
 
-  test('are more where balancers, units and alerts are tried', () => {
+  test('are more where balancers, units, alerts and a pooler for reads are tried', () => {
     const forTests = ['redis-server', 'chromium', 'curl', 'pgbouncer'];
     const programs = [...forTests, 'nginx', 'systemd-analyze', 'docker-compose', 'psql', 'promtool'];
     expect(lookAmong([...programs, 'haproxy'], 'test:deploy')).toBeUndefined();
     expect(lookAmong(programs, 'test:deploy')).toContain('"sudo apt-get install haproxy" (Debian)');
+    expect(lookAmong([...forTests, 'pgpool'], 'test:faults')).toBeUndefined();
+    expect(lookAmong(forTests, 'test:faults')).toContain('"sudo apt-get install pgpool2" (Debian)');
   });
 });

@@ -1,4 +1,4 @@
-import type pg from 'pg';
+import pg from 'pg';
 import { storageUnavailable } from './storage-error.ts';
 
 /** Settings of a session by name, as in postgresql.conf. */
@@ -69,13 +69,14 @@ export async function readSessionFacts(client: pg.ClientBase): Promise<SessionFa
 }
 
 /**
- * Sets a session to what the statements count on. By a statement and not by the options of the connection's start: some
- * poolers refuse those, and others drop them silently.
+ * Sets a session to what the statements count on. By statements and not by the options of the connection's start: some
+ * poolers refuse those, and others drop them silently. By SET alone, each by itself: a pooler that leads to several
+ * servers passes it on to all of them, and `set_config` to one.
  */
 export async function setSession(client: pg.ClientBase, settings: SessionSettings): Promise<void> {
-  const all = Object.entries({ ...EVERY_SESSION, ...settings });
-  const calls = all.map((_, i) => `set_config($${2 * i + 1}, $${2 * i + 2}, false)`);
-  await client.query(`select ${calls}`, all.flat());
+  for (const [name, value] of Object.entries({ ...EVERY_SESSION, ...settings })) {
+    await client.query(`set ${name} = ${pg.escapeLiteral(value)}`);
+  }
 }
 
 /** How often the check of both connections is repeated. Other callers of a pooler might otherwise hide what it does. */
