@@ -131,8 +131,9 @@ export class OrderEventStore implements OrderEventLog {
           continue;
         }
         position = events.at(-1)?.id ?? settled;
+        if (events.length === 0) continue;
         this.#observer?.onDelivered(events.length);
-        if (events.length > 0) yield events;
+        yield events;
       }
     } catch (error) {
       if (!signal.aborted) throw error;
