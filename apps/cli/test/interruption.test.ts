@@ -31,7 +31,7 @@ const untilDatabase = (condition: string) =>
     .toBe(1);
 
 const GENERATE = ['orders', 'generate', '--count', '1000000000'];
-const IN_TRANSACTION = `state = 'idle in transaction'`;
+const READING = `query like 'copy %' and wait_event = 'ClientRead'`;
 
 class RunningCommand {
   readonly #child: ReturnType<typeof spawnPetstore>;
@@ -71,7 +71,7 @@ describe('a command that is interrupted says in one line what became of it:', ()
   ] as const)('an import of orders, by %s', async (signal, code) => {
     const command = new RunningCommand('orders', 'import', '-');
     command.type('{"id":1,"petId":1,"quantity":1}\n');
-    await untilDatabase(IN_TRANSACTION);
+    await untilDatabase(READING);
     expect(await command.interrupt(signal)).toEqual(interrupted('Nothing was imported.', code));
     expect(await countOrders()).toBe(0);
   });
@@ -79,7 +79,7 @@ describe('a command that is interrupted says in one line what became of it:', ()
   test('an import of pets', async () => {
     const command = new RunningCommand('pets', 'import', '-', '--json');
     command.type('{"id":1,"name":"Rex"}\n');
-    await untilDatabase(IN_TRANSACTION);
+    await untilDatabase(READING);
     expect(await command.interrupt()).toEqual(interrupted('Nothing was imported.'));
   });
 
@@ -87,7 +87,7 @@ describe('a command that is interrupted says in one line what became of it:', ()
     execFileSync('mkfifo', [pathOf('pipe')]);
     const command = new RunningCommand('orders', 'import', pathOf('pipe'));
     await using _writer = await open(pathOf('pipe'), 'w');
-    await untilDatabase(IN_TRANSACTION);
+    await untilDatabase(READING);
     expect(await command.interrupt()).toEqual(interrupted('Nothing was imported.'));
   });
 

@@ -38,8 +38,6 @@ describe('what is exported can be imported', () => {
   test.each([
     ['NDJSON', ['orders', 'export', '-']],
     ['CSV', ['orders', 'export', '-', '--format', 'csv']],
-    ['an array', ['orders', 'export', '-', '--json']],
-    ['the list', ['orders', 'list', '--json']],
   ])('from standard output to standard input as %s', async (_, args) => {
     await importAll();
     const { code, stdout, stderr } = await commandLine.run(args);

@@ -11,10 +11,16 @@ export type { BackupStore } from './backup/backup-store.ts';
 export { inspectBackup } from './backup/read-backup.ts';
 export type { RestoreOptions } from './backup/restore-tables.ts';
 export type { OpenBackup, SaveOptions } from './backup/save-tables.ts';
-export { ImportConflictError } from './bulk/batch-inserter.ts';
 export type { GenerateOptions } from './bulk/generate-orders.ts';
-export type { ImportOptions, ImportRecord, ImportResult, ImportSource } from './bulk/import-rows.ts';
-export { REJECTED_LISTED_MAX, type RejectedRecord } from './bulk/rejected-record.ts';
+export {
+  type ImportItem,
+  type ImportOptions,
+  type ImportRecord,
+  type ImportResult,
+  type ImportSource,
+  REJECTED_LISTED_MAX,
+  type RejectedRecord,
+} from './bulk/import-rows.ts';
 export type { OrderEventObserver, OrderEventStore } from './events/order-events.ts';
 export {
   openPersistence,

@@ -1,8 +1,8 @@
 import type { Order, OrderRepository, OrderStatus } from '@petstore/domain';
 import { countRows } from '../bulk/count-rows.ts';
 import { type GenerateOptions, generateOrders } from '../bulk/generate-orders.ts';
-import { type ImportOptions, type ImportResult, type ImportSource, importRows } from '../bulk/import-rows.ts';
-import { ORDER_TARGET } from '../bulk/import-targets.ts';
+import { type ImportOrdersOptions, importOrders } from '../bulk/import-orders.ts';
+import type { ImportResult, ImportSource } from '../bulk/import-rows.ts';
 import type { DatabaseServers } from '../connections/database-servers.ts';
 import { OrderCommands } from './order-commands.ts';
 import { createOrderListings } from './order-listing.ts';
@@ -21,7 +21,7 @@ export interface OrderStore extends OrderRepository {
    *
    * @throws StorageUnavailableError, and whatever the source throws; nothing is imported then
    */
-  importOrders(orders: ImportSource<Order>, options?: ImportOptions): Promise<ImportResult>;
+  importOrders(orders: ImportSource<Order>, options?: ImportOrdersOptions): Promise<ImportResult>;
   /** @returns how many orders were added */
   generateOrders(options: GenerateOptions): Promise<number>;
 }
@@ -49,6 +49,6 @@ export const createOrderStore = (
   findOrders: (request) => findOrders({ ...pools, replica }, request),
   applyCommand: new OrderCommands(pools.writes, onRecorded).apply,
   insertOrder: (order, origin) => insertOrder(pools.writes, order, { origin, onRecorded }),
-  importOrders: (orders, options = {}) => importRows(servers, ORDER_TARGET, orders, options),
+  importOrders: (orders, options) => importOrders(servers, orders, options),
   generateOrders: (options) => generateOrders(servers, options),
 });
