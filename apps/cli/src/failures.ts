@@ -1,5 +1,5 @@
 import { StorageUnavailableError } from '@petstore/domain';
-import { BackupError, describeDenial, SchemaError } from '@petstore/persistence';
+import { describeDenial, SchemaError } from '@petstore/persistence';
 import { RuntimeError } from '@petstore/runtime';
 import { SettingsError } from '@petstore/runtime/settings';
 import { CommandError } from './errors.ts';
@@ -12,14 +12,11 @@ export const isWrongSetting = (error: unknown): boolean => error instanceof Sett
 export function describeFailure(error: unknown, { isCommitting }: Pick<Interruption, 'isCommitting'>): string {
   const isUnknown = isCommitting && error instanceof StorageUnavailableError;
   const outcome = isUnknown ? '; whether anything was stored is not known: check before you repeat it' : '';
-  const reason = isExpected(error)
-    ? error.message
-    : (describeDenial(error, 'petstore_server') ?? describeUnexpected(error));
+  const reason = isExpected(error) ? error.message : (describeDenial(error) ?? describeUnexpected(error));
   return `${reason}${outcome}`;
 }
 
 const EXPECTED = [
-  BackupError,
   CommandError,
   RuntimeError,
   SchemaError,

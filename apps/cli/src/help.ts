@@ -8,7 +8,6 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'petstore orders export orders.ndjson',
     'petstore orders import orders.csv --skip-bad',
     'petstore audit --order 22',
-    'petstore backup shop.backup',
   ],
   'petstore keys create': [
     'petstore keys create --plan pro --name "till 3"',
@@ -39,8 +38,6 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'petstore pets import': ['petstore pets import pets.csv'],
   'petstore pets export': ['petstore pets export pets.ndjson'],
   'petstore audit': ['petstore audit --order 22', 'petstore audit --key 1a2B3c4D --since 24h'],
-  'petstore backup': ['petstore backup shop.backup', 'petstore backup - | ssh backup-host "cat > shop.backup"'],
-  'petstore restore': ['petstore restore --check shop.backup', 'petstore restore shop.backup'],
   'petstore migrate': ['petstore migrate --status', 'petstore migrate'],
   'petstore completion': ['source <(petstore completion bash)', 'petstore completion fish | source'],
 };

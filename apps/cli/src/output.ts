@@ -17,7 +17,7 @@ export interface Output {
    * @throws ReaderGoneError
    * @throws CommandError where it cannot be written, as on a full disk
    */
-  write(text: string | Uint8Array): Promise<void>;
+  write(text: string): Promise<void>;
   /** {@link write} of one JSON value. */
   writeJson(value: unknown): Promise<void>;
   /** How wide the terminal is that shows the results; `undefined` where they go elsewhere. */
@@ -60,7 +60,7 @@ export function createOutput({ stdout, stderr }: OutputStreams): Output {
     if (hasProgress) stderr.write(ERASE_LINE);
     hasProgress = false;
   };
-  const write = (text: string | Uint8Array): Promise<void> => {
+  const write = (text: string): Promise<void> => {
     clearProgress();
     return new Promise((resolve, reject) => {
       if (failure === undefined) stdout.write(text, (error) => (error ? reject(fail(error)) : resolve()));

@@ -1,14 +1,12 @@
 import { Command } from 'commander';
 import manifest from '../package.json' with { type: 'json' };
 import { addAuditCommand } from './commands/audit.ts';
-import { addBackupCommand } from './commands/backup.ts';
 import { addCompletionCommand } from './commands/completion.ts';
 import { addKeysCommands } from './commands/keys.ts';
 import { addLimitsCommands } from './commands/limits.ts';
 import { addMigrateCommand } from './commands/migrate.ts';
 import { addOrdersCommands } from './commands/orders.ts';
 import { addPetsCommands } from './commands/pets.ts';
-import { addRestoreCommand } from './commands/restore.ts';
 import type { CommandContext } from './context.ts';
 import { addHelpCommand, completeHelp } from './help.ts';
 
@@ -47,8 +45,6 @@ export function createProgram(context: CommandContext, { writeHelp, writeUsage }
   addOrdersCommands(program, context);
   addPetsCommands(program, context);
   addAuditCommand(program, context);
-  addBackupCommand(program, context);
-  addRestoreCommand(program, context);
   addMigrateCommand(program, context);
   addJsonFlag(program);
   addCompletionCommand(program, context); // whose output is a script, and never JSON

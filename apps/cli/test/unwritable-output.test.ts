@@ -47,7 +47,6 @@ describe.each(OUTPUTS)('an output that cannot be written ($flags) ends a command
     ['orders list --json'],
     ['orders export -'],
     ['pets export - --json'],
-    ['backup -'],
     ['orders import - --json'],
     ['migrate --status'],
   ])('petstore %s', async (line) => {

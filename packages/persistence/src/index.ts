@@ -5,12 +5,6 @@ export type {
   NewApiKey,
 } from './administration/api-key-administration.ts';
 export type { AuditTrail, BanEvent } from './administration/audit-trail.ts';
-export { BackupError } from './backup/backup-error.ts';
-export { type BackupCounts, type BackupHeader, countsOf, totalRowsOf } from './backup/backup-header.ts';
-export type { BackupStore } from './backup/backup-store.ts';
-export { inspectBackup } from './backup/read-backup.ts';
-export type { RestoreOptions } from './backup/restore-tables.ts';
-export type { OpenBackup, SaveOptions } from './backup/save-tables.ts';
 export type { GenerateOptions } from './bulk/generate-orders.ts';
 export {
   type ImportItem,

@@ -2,7 +2,6 @@ import type { ApiKeyStore } from '@petstore/domain';
 import type { ApiKeyAdministration } from './administration/api-key-administration.ts';
 import { type AuditTrail, createAuditTrail } from './administration/audit-trail.ts';
 import { openApiKeyAdministration } from './administration/open-api-key-administration.ts';
-import { type BackupStore, createBackupStore } from './backup/backup-store.ts';
 import { SEARCH_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from './connection-config.ts';
 import { DatabaseServers, type OpenOptions } from './connections/database-servers.ts';
 import type { SessionSettings } from './connections/session.ts';
@@ -28,7 +27,6 @@ export interface Persistence extends AsyncDisposable {
   readonly keyAdministration: ApiKeyAdministration;
   readonly audit: AuditTrail;
   readonly migrations: Migrations;
-  readonly backups: BackupStore;
   /** Where long lists have been read; `undefined` where there is no replica. */
   readonly replica: { readonly report: ReplicaReport } | undefined;
   /** The connections to the primary as they are at this moment. */
@@ -145,7 +143,6 @@ export function openPersistence({
   const keyAdministration = openApiKeyAdministration(servers);
   const eventReads = pool('events', EVENT_CONNECTIONS, { forWrites: true });
   const events = createOrderEventStore(eventReads);
-  const migrations = createMigrations(servers, pools.reads);
 
   const close = async () => {
     pulse.close();
@@ -159,8 +156,7 @@ export function openPersistence({
     apiKeys: createApiKeyStore(pools),
     keyAdministration,
     audit: createAuditTrail(servers, pools.writes),
-    migrations,
-    backups: createBackupStore(servers, migrations),
+    migrations: createMigrations(servers, pools.reads),
     replica,
     pools: () => POOL_NAMES.map((name) => reportOf(name, name === 'events' ? eventReads : pools[name])),
     ping: () => ping(pools),

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { orderId, petId, SERVICE_ORIGIN } from '@petstore/domain';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
-import type { OpenBackup } from '../src/index.ts';
 import { collect, importOrders, listedOrders, NOW, newOrder, pendingOrder, useTestStore } from './support.ts';
 
 const store = useTestStore();
@@ -63,23 +62,3 @@ test('what is wanted by its id is looked for in one partition', async () => {
   expect(plan).toContain('orders_to_2000');
   expect(plan).not.toContain('orders_to_300');
 });
-
-test('a backup holds the orders of all partitions, and is restored into as many', async () => {
-  const { backups, orders } = store.persistence;
-  await importOrders(store, [300n, 301n, 2_000n, 2_001n].map(pendingOrder));
-  const before = await listedOrders(store);
-  const text = await read(await backups.save({ madeBy: 'test', now: NOW }));
-  await store.query('truncate orders, order_events');
-  await backups.restore(text, { mayMigrate: false });
-  expect(await listedOrders(store)).toEqual(before);
-  expect((await store.query('select id from orders_to_2000 order by id')).rows).toEqual([['300'], ['301']]);
-  expect((await orders.insertOrder(newOrder(), SERVICE_ORIGIN)).id).toBeGreaterThan(2_001n);
-});
-
-async function read(backup: OpenBackup): Promise<AsyncIterable<Uint8Array>> {
-  await using opened = backup;
-  const chunks = await collect(opened.text);
-  return (async function* () {
-    yield* chunks;
-  })();
-}

@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { generateApiKeyId, type OrderListing, orderId, petId, SERVICE_ACTOR, SERVICE_ORIGIN } from '@petstore/domain';
-import { END_LINE, encodeHeader } from '../src/backup/backup-header.ts';
 import type { Persistence } from '../src/index.ts';
-import { MIGRATION_NAMES } from '../src/schema/migration-names.ts';
 import { ALL_FIELDS, collect, NOW, newOrder, numbered, pendingOrder, UNKNOWN_KEY_ID } from './support.ts';
 
 export type Way = (persistence: Persistence) => Promise<unknown>;
@@ -26,11 +24,6 @@ export const WAYS = {
   'migrations.drift': ({ migrations }) => migrations.drift(),
   'migrations.prepare': ({ migrations }) => migrations.prepare({ mayMigrate: false }),
   'migrations.migrate': ({ migrations }) => migrations.migrate(),
-  'backups.save': async ({ backups }) => {
-    await using backup = await backups.save({ madeBy: 'test', now: NOW });
-    await collect(backup.text);
-  },
-  'backups.restore': ({ backups }) => backups.restore(textOfEmptyBackup(), { mayMigrate: false }),
   'orders.applyCommand': ({ orders }) => orders.applyCommand(orderId(1n), 'cancel', NOW, SERVICE_ORIGIN),
   'orders.insertOrder': ({ orders }) => orders.insertOrder(newOrder(), SERVICE_ORIGIN),
   'orders.findOrder': ({ orders }) => orders.findOrder(orderId(1n)),
@@ -71,9 +64,3 @@ export const WAYS = {
   },
   'events.deleteExpired': ({ events }) => events.deleteExpired(NOW, NOW, new AbortController().signal),
 } satisfies Record<WayName | `orders.listOrders().${keyof OrderListing & string}` | 'orders.findOrders, a search', Way>;
-
-async function* textOfEmptyBackup(): AsyncGenerator<Uint8Array> {
-  const [nothing, schema] = [new Map(), MIGRATION_NAMES[0]];
-  const header = { madeBy: 'test', madeAt: NOW, schema, rows: nothing, nextIds: nothing, eventsDeletedThrough: 0n };
-  yield Buffer.from(`${encodeHeader(header)}\n${END_LINE}\n`);
-}

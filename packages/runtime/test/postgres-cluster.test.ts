@@ -67,7 +67,7 @@ describe('a PostgreSQL server', () => {
     await initialiseCluster(cluster, { flush: false });
     writeFileSync(join(cluster.folder, 'PG_VERSION'), '17\n');
     await expect(startPostgres(cluster, {})).rejects.toThrow(
-      /^PostgreSQL did not start: its data was initialized by PostgreSQL version 17; save it by "petstore backup" of the release that ran it, and restore/,
+      /^PostgreSQL did not start: its data was initialized by PostgreSQL version 17; run it with the release that made it, or move it as docs\/operations\.md says/,
     );
   });
 

@@ -13,8 +13,6 @@ interface FileOptions {
    * exists, as a planted link would. @default a random one
    */
   readonly runId?: string;
-  /** Who may read and write it, less what the umask takes away. @default everybody */
-  readonly mode?: number;
 }
 
 /**
@@ -25,15 +23,15 @@ interface FileOptions {
  */
 export async function replaceFile<Value>(
   path: string,
-  produce: (write: (chunk: string | Uint8Array) => Promise<void>) => Promise<Value>,
-  { runId = randomUUID(), mode = 0o666 }: FileOptions = {},
+  produce: (write: (chunk: string) => Promise<void>) => Promise<Value>,
+  { runId = randomUUID() }: FileOptions = {},
 ): Promise<Value> {
   const isReplaced = isPlainOrAbsent(path);
   const target = isReplaced ? `${path}.${runId}.partial` : path;
   const explain = (error: unknown) =>
     new CommandError(`${path} cannot be written: ${describeFileError(error, REASONS)}`, { cause: error });
   // What replaces a file is on the disk before it does.
-  const stream = createWriteStream(target, { flags: isReplaced ? 'wx' : 'w', mode, flush: isReplaced });
+  const stream = createWriteStream(target, { flags: isReplaced ? 'wx' : 'w', flush: isReplaced });
   await once(stream, 'open').catch((error: unknown) => {
     throw explain(error);
   });

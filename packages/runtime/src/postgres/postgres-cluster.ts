@@ -216,7 +216,7 @@ function whyNotStarted(log: string): string {
   const [, made] = OTHER_VERSION.exec(log) ?? [];
   return made === undefined
     ? lastComplaint(log)
-    : `its data was ${made}; save it by "petstore backup" of the release that ran it, and restore that into another DATA_DIR`;
+    : `its data was ${made}; run it with the release that made it, or move it as docs/operations.md says ("A newer embedded PostgreSQL")`;
 }
 
 /** The last error in a log of PostgreSQL. */

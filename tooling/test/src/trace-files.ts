@@ -1,17 +1,16 @@
-// Loaded into the server before it starts (`--import`): at each SIGUSR2 it writes a file of the folder TRACED_FILES, which
-// lists the files of ours whose functions have run since the last one, a path a line.
-import { renameSync, writeFileSync } from 'node:fs';
+/**
+ * Which of our files a request runs through. To be loaded before the server (`pnpm trace`): at each SIGUSR2 the process
+ * prints to standard error the files of `apps` and `packages` whose functions have run since the last one, a path a line.
+ */
 import { Session } from 'node:inspector/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const ROOT = join(import.meta.dirname, '../../../../..');
-const folder = process.env['TRACED_FILES'] ?? '';
+const ROOT = join(import.meta.dirname, '../../..');
 const profiler = new Session();
 profiler.connect();
 await profiler.post('Profiler.enable');
 await profiler.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
-let taken = 0;
 
 process.on('SIGUSR2', async () => {
   const { result } = await profiler.post('Profiler.takePreciseCoverage');
@@ -23,7 +22,6 @@ process.on('SIGUSR2', async () => {
     const path = hasRun && url.startsWith('file:') ? fileURLToPath(url).slice(ROOT.length + 1) : '';
     return /^(apps|packages)\/[^/]+\/src\//.test(path) ? [path] : [];
   });
-  const file = join(folder, String(taken++));
-  writeFileSync(`${file}.new`, paths.join('\n'));
-  renameSync(`${file}.new`, file);
+  process.stderr.write([`${paths.length} files have run:`, ...paths.toSorted(), ''].join('\n'));
 });
+process.stderr.write(`kill -USR2 ${process.pid} prints the files that have run since the last time\n`);
