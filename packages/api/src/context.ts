@@ -21,16 +21,10 @@ export interface Context {
   readonly requestId: string;
   /** The limits of the caller as read on admission, if they were: they need not be read again. */
   readonly rateLimit?: RateLimitSnapshot;
-  /**
-   * Begins a list that is streamed. Undefined where nothing is streamed or lists are not counted.
-   *
-   * @throws ApiError (as a rejection) `rate_limit_exceeded` where the list is long, and its caller has too many in flight
-   */
-  readonly beginList?: <Batch>(batches: AsyncIterable<Batch>) => Promise<AsyncIterable<Batch>>;
+  /** How a list is sent over tRPC; `undefined` for REST and callers in this process. */
+  readonly list?: ListContext;
   /** Of a subscription, where the call is one. */
   readonly subscription?: SubscriptionContext;
-  /** Whether the caller reads long lists packed, as `acceptsPackedOrders` finds in its request. @default false */
-  readonly acceptsPackedOrders?: boolean;
 }
 
 export interface SubscriptionContext {
@@ -38,4 +32,16 @@ export interface SubscriptionContext {
   readonly signal: AbortSignal;
   /** Called before the first event with the id of the event after which the subscription starts. */
   readonly onBegin: (after: string) => void;
+}
+
+/** How a list is sent over tRPC. */
+export interface ListContext {
+  /** Whether the caller reads a response in pieces. Otherwise it gets one array. */
+  readonly isStreamed: boolean;
+  /**
+   * Begins a list.
+   *
+   * @throws ApiError (as a rejection) `rate_limit_exceeded` if the list is long, and its caller has too many in flight
+   */
+  readonly begin: <Batch>(batches: AsyncIterable<Batch>) => Promise<AsyncIterable<Batch>>;
 }

@@ -23,5 +23,4 @@ export { restRoutes } from './rest/rest-routes.ts';
 export { deprecationFields, type SunsetOverrides } from './rest/sunset.ts';
 export { type AppRouter, appRouter, createCaller } from './router.ts';
 export { type TrpcErrorData, type TrpcErrorShape, toTrpcEnvelope } from './trpc/format-error.ts';
-export { acceptsPackedOrders } from './trpc/packed-orders.ts';
 export { trpcResponseMeta } from './trpc/response-meta.ts';

@@ -13,7 +13,7 @@ export interface ProcedureMeta {
   readonly versions?: OperationVersions;
   /** `free` calls take nothing from the limits of their key. @default 'counted' */
   readonly cost?: 'free' | 'counted';
-  /** Whether it begins its response by `Context.beginList`: over tRPC it may be a long list. @default false */
+  /** Whether it begins its response by `Context.list`: over tRPC it may be a long list. @default false */
   readonly streams?: boolean;
 }
 

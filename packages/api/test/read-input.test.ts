@@ -46,12 +46,6 @@ describe('an input', () => {
     expect(readInput(parsed(JSON.stringify(encoded)))).toStrictEqual(input);
   });
 
-  test('of our own client may say which responses are read', () => {
-    expect(
-      readInput({ json: null, meta: { values: ['undefined'], v: 1, reads: 'petstore.orders.1' } }),
-    ).toBeUndefined();
-  });
-
   test('may take 4096 bytes, and no more', () => {
     const ofBytes = (bytes: number) => ({ json: { a: 'x'.repeat(bytes - '{"json":{"a":""}}'.length) } });
     expect(outcomeOf(ofBytes(4_096))).toHaveProperty('value');

@@ -1,8 +1,6 @@
 import fc from 'fast-check';
 import superjson, { type SuperJSONResult } from 'superjson';
 import { describe, expect, test } from 'vitest';
-import { acceptsPackedOrders } from '../src/index.ts';
-import { PackedOrders } from '../src/trpc/packed-orders.ts';
 import { toSuperjson } from '../src/trpc/to-superjson.ts';
 
 const plainName = fc.oneof(fc.constantFrom('id', 'shipDate', 'toString', 'a1', 'x_y'), fc.stringMatching(/^[a-z]\w*$/));
@@ -94,21 +92,4 @@ describe('results', () => {
     const value = { placedAt: at, shippedAt: at, nested: [at] };
     expect(superjson.deserialize(toSuperjson(value))).toEqual(value);
   });
-
-  test('of packed orders hold their text, and name its form', () => {
-    expect(toSuperjson([0, 1, [[new PackedOrders('1,2;')]]])).toEqual({
-      json: [0, 1, [['1,2;']]],
-      meta: { values: { '2.0.0': [['custom', 'petstore.orders.2']] }, v: 1 },
-    });
-  });
-});
-
-test.each([
-  [undefined, false],
-  ['/trpc/orders.list', false],
-  ['/trpc/orders.list?batch=1&input=%7B%7D', false],
-  ['/trpc/orders.list?input=%7B%22json%22%3Anull%2C%22meta%22%3A%7B%22reads%22%3A%22petstore.orders.2%22%7D%7D', true],
-  ['/trpc/orders.list?input=%7B%22json%22%3Anull%2C%22meta%22%3A%7B%22reads%22%3A%22petstore.orders.1%22%7D%7D', false],
-])('a request for %s reads packed orders: %s', (url, reads) => {
-  expect(acceptsPackedOrders(url)).toBe(reads);
 });

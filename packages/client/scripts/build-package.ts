@@ -25,26 +25,16 @@ export async function buildPackage(dist = join(PACKAGE, 'dist')): Promise<void> 
     await writeFile(serviceTypes, await bundleServiceTypes(work));
     await copyFile(serviceTypes, join(dist, 'service-types.d.ts'));
     const project = join(work, 'tsconfig.json');
-    const paths = { '@petstore/api': [serviceTypes], '@petstore/api/packed-orders': [serviceTypes] };
+    const paths = { '@petstore/api': [serviceTypes] };
     const compilerOptions = { outDir: dist, paths };
     await writeFile(project, JSON.stringify({ extends: join(PACKAGE, 'tsconfig.build.json'), compilerOptions }));
     runCompiler(project);
   } finally {
     await rm(work, { recursive: true });
   }
-  for (const name of ['router', 'packed-orders']) {
-    const file = join(dist, `trpc/${name}.d.ts`);
-    const declaration = await readFile(file, 'utf8');
-    await writeFile(file, declaration.replaceAll(/@petstore\/api(\/[\w-]+)?/g, '../service-types.ts'));
-  }
-  await bundlePackedOrders(dist);
-}
-
-/** The one module of the service that the package contains: without what only the service uses of it. */
-async function bundlePackedOrders(dist: string): Promise<void> {
-  const bundle = await rolldown({ input: join(PACKAGE, 'src/trpc/packed-orders.ts') });
-  await bundle.write({ file: join(dist, 'trpc/packed-orders.js'), format: 'es' });
-  await bundle.close();
+  const router = join(dist, 'trpc/router.d.ts');
+  const declaration = await readFile(router, 'utf8');
+  await writeFile(router, declaration.replaceAll('@petstore/api', '../service-types.ts'));
 }
 
 const runCompiler = (project: string, ...args: string[]) =>
@@ -74,7 +64,6 @@ async function bundleServiceTypes(emitted: string): Promise<string> {
       "export type { AppRouter } from './api/src/router.ts';",
       "export type { ErrorCode } from './api/src/error-catalogue.ts';",
       "export type { TrpcErrorShape } from './api/src/trpc/format-error.ts';",
-      "export { PACKED_ORDERS_TYPE, unpackOrders } from './api/src/trpc/packed-orders.ts';",
     ].join('\n'),
   );
   const bundle = await rolldown({

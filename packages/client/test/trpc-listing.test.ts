@@ -108,26 +108,4 @@ describe('a list', () => {
       }
     }
   });
-
-  test('comes packed to clients with the transformer, and as plain superjson to all others', async () => {
-    await using fresh = await startTestService();
-    await fresh.persistence.orders.generateOrders({ count: 1_000, seed: 1, now: new Date() });
-    const textOf = async (query: string) => {
-      const headers = { authorization: 'Bearer external', 'trpc-accept': 'application/jsonl' };
-      return (await fetch(`${fresh.origin}/trpc/orders.list?batch=1${query}`, { headers })).text();
-    };
-    const inputOf = (written: unknown) => `&input=${encodeURIComponent(JSON.stringify({ 0: written }))}`;
-    for (const query of ['', '&input=%7B%7D', inputOf(superjson.serialize(undefined))]) {
-      expect((await textOf(query)).match(/"quantity"/g)).toHaveLength(1_000);
-    }
-    const packed = await textOf(inputOf(transformer.serialize(undefined)));
-    expect(packed).not.toContain('"quantity"');
-    expect(packed.match(/"petstore.orders.2"/g)).toHaveLength(2); // 250 orders, and 750
-    expect(packed.length).toBeLessThan(100_000);
-  });
-
-  test('is written for superjson too where a call has no input', () => {
-    expect(superjson.deserialize(transformer.serialize(undefined))).toBeUndefined();
-    expect(transformer.serialize(undefined)).toMatchObject({ ...superjson.serialize(undefined), json: null });
-  });
 });

@@ -1,62 +1,24 @@
-import type { Order } from './order.ts';
-
-/** The fields of an order in any state. */
-export type OrderField =
-  | 'id'
-  | 'petId'
-  | 'quantity'
-  | 'shipDate'
-  | 'status'
-  | 'complete'
-  | 'placedAt'
-  | 'shippedAt'
-  | 'completedAt'
-  | 'cancelledAt';
+import type { OrderStatus } from './order.ts';
 
 /**
- * The fields of one order as ASCII text. Each is copied once, in the order of {@link OrderFormat.fields}.
- *
- * Every method returns the offset behind what it wrote: the given offset where the order has no such field.
+ * An order as text, of which no bigint, number or Date was made: lists of millions are written out as they were read.
  */
-export interface OrderFieldReader {
-  /** Copies an integer (decimal digits: at most 20 bytes, a quantity 10) or a status (its name: at most 9). */
-  copyText(out: Uint8Array, offset: number): number;
-  /** Copies a time as RFC 3339 writes it in UTC: 24 characters, with milliseconds and `Z`. */
-  copyTime(out: Uint8Array, offset: number): number;
-  /** Copies a boolean, as `true` or `false`. */
-  copyBoolean(out: Uint8Array, offset: number): number;
+export interface OrderText {
+  /** A 64-bit integer in decimal digits. */
+  readonly id: string;
+  /** A 64-bit integer in decimal digits. */
+  readonly petId: string;
+  /** Units ordered, in decimal digits. */
+  readonly quantity: string;
+  /** RFC 3339 in UTC with milliseconds, such as `2026-01-02T03:04:05.678Z`; `undefined` if it is not known. */
+  readonly shipDate: string | undefined;
+  readonly status: OrderStatus;
+  readonly complete: boolean;
 }
 
-/** Collects the orders of one batch. */
-export interface OrderSink<Batch> {
-  add(fields: OrderFieldReader): void;
-  /**
-   * @param isLast whether the listing ends with this batch
-   * @returns `undefined` where there is nothing to hand on
-   */
-  finish(isLast: boolean): Batch | undefined;
-}
-
-/** A form in which a listing gives its orders without making an object of any of them. */
-export interface OrderFormat<Batch> {
-  /** Unique among all formats, in lower case. */
-  readonly name: string;
-  /** The fields that the form holds. */
-  readonly fields: readonly ['id', ...OrderField[]];
-  /**
-   * Begins a batch.
-   *
-   * @param maxOrders how many orders come at most
-   * @param isFirst whether the listing begins with this batch
-   */
-  createSink(maxOrders: number, isFirst: boolean): OrderSink<Batch>;
-}
-
-/**
- * All orders that were committed when the listing began, once each, ascending by id, in batches. Each iteration, and each
- * call of `as`, is a listing of its own. No connection is held between two batches.
- */
-export interface OrderListing extends AsyncIterable<readonly Order[]> {
-  /** The same orders in another form. */
-  as<Batch>(format: OrderFormat<Batch>): AsyncIterable<Batch>;
+/** A part of a list of {@link OrderText}. Only the last part of a list, which may be its only one, can be empty. */
+export interface OrderTextBatch {
+  readonly orders: readonly OrderText[];
+  /** Whether the list ends with this batch. */
+  readonly isLast: boolean;
 }

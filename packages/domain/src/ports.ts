@@ -3,7 +3,7 @@ import type { ChangeOrigin } from './change-origin.ts';
 import type { NewOrder, OrderCommand } from './decide-order.ts';
 import type { OrderId, PetId } from './ids.ts';
 import type { Order } from './order.ts';
-import type { OrderListing } from './order-listing.ts';
+import type { OrderTextBatch } from './order-listing.ts';
 import type { OrderPage, OrderPageRequest } from './order-page.ts';
 
 /** The present time, passed in so that tests may choose it. */
@@ -15,7 +15,13 @@ export type OrderTransition =
   | { readonly applied: false; readonly order: Order | undefined };
 
 export interface OrderRepository {
-  listOrders(): OrderListing;
+  /**
+   * All orders that were committed when the iteration began, once each, ascending by id, in batches none of which is empty.
+   * Each iteration is a list of its own. Nothing is held between two batches.
+   */
+  listOrders(): AsyncIterable<readonly Order[]>;
+  /** The same list as text, of at least one batch. */
+  listOrderTexts(): AsyncIterable<OrderTextBatch>;
   /** One statement, which waits for no lock. */
   findOrder(id: OrderId): Promise<Order | undefined>;
   /** One statement. Ids never change, so pages that follow one another hold no order twice. */

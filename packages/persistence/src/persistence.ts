@@ -6,16 +6,17 @@ import { SEARCH_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from './connection-config.ts'
 import { DatabaseServers, type OpenOptions } from './connections/database-servers.ts';
 import type { SessionSettings } from './connections/session.ts';
 import { createOrderEventStore, type OrderEventStore } from './events/order-events.ts';
+import { openCopyPool } from './orders/copy-rows.ts';
 import { createMigrations, type Migrations } from './schema/create-migrations.ts';
 import { createApiKeyStore } from './statements/api-key-store.ts';
-import { ConnectionOpener, type OpenConnection, pipelinedToReplica } from './statements/open-connection.ts';
+import { ConnectionOpener, type OpenConnection } from './statements/open-connection.ts';
 import { createOrderStore, type OrderStore } from './statements/order-store.ts';
 import { COMMAND_SESSION } from './statements/order-transitions.ts';
 import { createPetStore, type PetStore } from './statements/pet-store.ts';
 import { type ConnectionPools, PipelinedConnections } from './statements/pipelined-connections.ts';
 import { assertDriverFits, prepareStatement, type QuerySender, runStatement } from './statements/pipelined-query.ts';
 import type { DurationObserver } from './statements/pool-options.ts';
-import { Replica, type ReplicaReport, type ReplicaState } from './statements/replica.ts';
+import type { ReplicaReport, ReplicaState } from './statements/replica.ts';
 import { ServerPulse } from './statements/server-pulse.ts';
 
 /** Everything that is kept in PostgreSQL. */
@@ -116,7 +117,6 @@ const PING = prepareStatement<readonly [isReadOnly: string]>('ping', `select cur
  */
 export function openPersistence({
   databaseUrl,
-  replica: replicaOptions,
   keyConnections = 2,
   readConnections = 2,
   writeConnections = 8,
@@ -135,11 +135,9 @@ export function openPersistence({
     keys: pool('keys', keyConnections, {}),
     reads: pool('reads', readConnections, {}),
     writes: pool('writes', writeConnections, { settings: COMMAND_SESSION, forWrites: true }),
-    batches: pool('batches', batchConnections, {}),
     scans: pool('scans', scanConnections, SCANS),
   };
-  const replica =
-    replicaOptions && openReplica({ ...replicaOptions, primary: pools.reads, batchConnections, scanConnections });
+  const batches = openCopyPool(servers, batchConnections);
   const keyAdministration = openApiKeyAdministration(servers);
   const eventReads = pool('events', EVENT_CONNECTIONS, { forWrites: true });
   const events = createOrderEventStore(eventReads);
@@ -147,18 +145,26 @@ export function openPersistence({
   const close = async () => {
     pulse.close();
     events.close();
-    await Promise.all([...Object.values(pools), eventReads, keyAdministration, replica].map((each) => each?.close()));
+    await Promise.all([...Object.values(pools), eventReads, keyAdministration].map((each) => each.close()));
+    if (!batches.ending) await batches.end();
   };
   return {
-    orders: createOrderStore(servers, pools, { replica, onRecorded }),
+    orders: createOrderStore(servers, pools, { batches, durations: durationsOf?.('batches'), onRecorded }),
     pets: createPetStore(servers, pools),
     events,
     apiKeys: createApiKeyStore(pools),
     keyAdministration,
     audit: createAuditTrail(servers, pools.writes),
     migrations: createMigrations(servers, pools.reads),
-    replica,
-    pools: () => POOL_NAMES.map((name) => reportOf(name, name === 'events' ? eventReads : pools[name])),
+    replica: undefined,
+    pools: () => [
+      ...Object.entries({ ...pools, events: eventReads }).map(([name, each]) => reportOf(name as PoolName, each)), // its own keys
+      {
+        name: 'batches',
+        openConnections: batches.totalCount,
+        statementsInFlight: batches.totalCount - batches.idleCount,
+      },
+    ],
     ping: () => ping(pools),
     close,
     [Symbol.asyncDispose]: close,
@@ -195,23 +201,6 @@ function poolsOn(open: (needs: Pick<OpenOptions, 'session' | 'forWrites'>) => Op
       durations,
     });
   };
-}
-
-interface ReplicaNeeds extends NonNullable<PersistenceOptions['replica']> {
-  readonly primary: QuerySender;
-  readonly batchConnections: number;
-  readonly scanConnections: number;
-}
-
-function openReplica({ urls, onChange, primary, batchConnections, scanConnections }: ReplicaNeeds): Replica {
-  const servers = new DatabaseServers(urls);
-  const pulse = new ServerPulse(() => pingUnasked(pools.batches));
-  const pool = poolsOn(({ session }) => pipelinedToReplica(servers, session), pulse);
-  const pools = {
-    batches: pool(batchConnections, {}),
-    scans: pool(scanConnections, SCANS),
-  };
-  return new Replica({ primary, pools, pulse, onChange });
 }
 
 async function ping({ keys, reads, writes }: ConnectionPools): Promise<PingResult> {

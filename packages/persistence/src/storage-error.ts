@@ -34,7 +34,7 @@ const UNAVAILABLE_STATES = new Set([
 
 /** What pg says, in no other form than words, when a connection is lost, closed or not made in time. */
 const CONNECTION_MESSAGES =
-  /^(?:Connection terminated|timeout expired|timeout exceeded when trying to connect|Query read timeout|Client (?:has encountered a connection error|was closed))|SSL connection/;
+  /^(?:Connection terminated|timeout expired|timeout exceeded when trying to connect|Query read timeout|Cannot use a pool after calling end|Client (?:has encountered a connection error|was closed))|SSL connection/;
 
 function isUnavailable(error: Error): boolean {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';

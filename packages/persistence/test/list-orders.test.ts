@@ -3,55 +3,66 @@ import {
   INT64_MAX,
   INT64_MIN,
   type Order,
+  type OrderText,
   orderId,
   petId,
   SERVICE_ORIGIN,
   SHIP_DATE_MAX,
   SHIP_DATE_MIN,
+  StorageUnavailableError,
 } from '@petstore/domain';
 import { readMemoryInUse } from '@petstore/testing';
 import fc from 'fast-check';
 import pg from 'pg';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import {
-  ALL_FIELDS,
-  allFieldsOf,
   cancelledOrder,
   collect,
   completedOrder,
-  FEW_FIELDS,
   importOrders,
   listedOrders,
-  listedText,
+  listedTexts,
   NOW,
   newOrder,
   pendingOrder,
   shippedOrder,
-  statementsIn,
+  textsOf,
   useTestStore,
 } from './support.ts';
 
 const store = useTestStore();
 beforeEach(() => store.clear());
 
+/** How many statements of lists a spy on pg's `query` saw. */
+const listStatementsIn = (sent: { readonly mock: { readonly calls: readonly (readonly unknown[])[] } }): number =>
+  sent.mock.calls.filter(([query]) => {
+    const { text } = (query ?? {}) as { readonly text?: unknown }; // as any value may be read
+    return typeof text === 'string' && text.includes('from orders');
+  }).length;
+
 const byId = (a: Order, b: Order) => (a.id < b.id ? -1 : 1);
 
 test('no orders are an empty list', async () => {
-  expect(await listedText(store)).toBe('.');
-  expect(await listedOrders(store)).toEqual([]);
+  expect(await collect(store.persistence.orders.listOrderTexts())).toEqual([{ orders: [], isLast: true }]);
+  expect(await collect(store.persistence.orders.listOrders())).toEqual([]);
 });
 
-test('a format gets the fields that it names, and no others', async () => {
-  const shipDate = new Date('2026-01-02T03:04:05.678Z');
-  await importOrders(store, [{ ...pendingOrder(1n), shipDate }, completedOrder(2n)]);
-  expect(await listedText(store, FEW_FIELDS)).toBe('1 2026-01-02T03:04:05.678Z\n2 ?\n.');
+test('a text holds the fields of an order in their written form', async () => {
+  await importOrders(store, [
+    { ...pendingOrder(1n), shipDate: new Date('2026-01-02T03:04:05.600Z') },
+    completedOrder(2n),
+  ]);
+  expect(await listedTexts(store)).toEqual([
+    { id: '1', petId: '7', quantity: '1', shipDate: '2026-01-02T03:04:05.600Z', status: 'pending', complete: false },
+    { id: '2', petId: '7', quantity: '1', shipDate: undefined, status: 'shipped', complete: true },
+  ]);
 });
 
 test('orders of every state stay listed, as they are', async () => {
   const orders = [pendingOrder(1n), shippedOrder(2n), completedOrder(3n), cancelledOrder(4n)];
   await importOrders(store, orders);
   expect(await listedOrders(store)).toEqual(orders);
-  expect(await listedText(store)).toEqual(allFieldsOf(orders));
+  expect(await listedTexts(store)).toEqual(textsOf(orders));
 });
 
 // One below, at and above each border between two batches: 250 in the first, then 4,000.
@@ -61,9 +72,9 @@ test.each([1, 249, 250, 251, 4_249, 4_250, 4_251, 8_251])(
     await store.persistence.orders.generateOrders({ count, seed: 1, now: NOW });
     const ids = Array.from({ length: count }, (_, i) => BigInt(i + 1));
     expect((await listedOrders(store)).map(({ id }) => id)).toEqual(ids);
-    const lines = (await listedText(store)).split('\n');
-    expect(lines.pop()).toBe('.');
-    expect(lines.map((line) => BigInt(line.split(' ')[0] ?? ''))).toEqual(ids);
+    const batches = await collect(store.persistence.orders.listOrderTexts());
+    expect(batches.flatMap(({ orders }) => orders.map(({ id }) => BigInt(id)))).toEqual(ids);
+    expect(batches.map(({ isLast }) => isLast)).toEqual(batches.map((_, i) => i === batches.length - 1));
   },
 );
 
@@ -100,7 +111,7 @@ test('both forms hold exactly what is stored of any orders, over the whole range
       await importOrders(store, orders);
       const sorted = orders.toSorted(byId);
       expect(await listedOrders(store)).toEqual(sorted);
-      expect(await listedText(store)).toBe(allFieldsOf(sorted));
+      expect(await listedTexts(store)).toEqual(textsOf(sorted));
     }),
     { numRuns: 20, endOnFailure: true }, // to make hundreds of orders fewer, one by one, would take minutes
   );
@@ -126,7 +137,7 @@ test('every time of an order is exact to the millisecond', async () => {
   const orders = [...ordersFrom(0), ...between, ...ordersFrom(2_000)].toSorted(byId);
   await importOrders(store, orders);
   expect(await listedOrders(store)).toEqual(orders);
-  expect(await listedText(store)).toBe(allFieldsOf(orders));
+  expect(await listedTexts(store)).toEqual(textsOf(orders));
 });
 
 describe('while others write', () => {
@@ -152,8 +163,7 @@ describe('while others write', () => {
       })(),
     ]);
     for (let round = 0; round < 5; round++) {
-      const lines = (await listedText(store, FEW_FIELDS)).split('\n').slice(0, -1);
-      const ids = lines.map((line) => BigInt(line.split(' ')[0] ?? ''));
+      const ids = (await listedTexts(store)).map(({ id }) => BigInt(id));
       expect(ids).toEqual([...new Set(ids)].sort((a, b) => (a < b ? -1 : 1)));
       const seen = new Set(ids.map(String));
       expect(before.filter((id) => !seen.has(id))).toEqual([]);
@@ -164,7 +174,7 @@ describe('while others write', () => {
 
   test('a listing that is not read holds no transaction and no lock', async () => {
     await store.persistence.orders.generateOrders({ count: 20_000, seed: 3, now: NOW });
-    const listing = store.persistence.orders.listOrders().as(ALL_FIELDS)[Symbol.asyncIterator]();
+    const listing = store.persistence.orders.listOrderTexts()[Symbol.asyncIterator]();
     await listing.next();
     await listing.next();
     await expect
@@ -183,8 +193,8 @@ describe('while others write', () => {
     await store.query('lock table orders in access exclusive mode');
     await store.query('rollback');
     let rest = 0;
-    for await (const text of { [Symbol.asyncIterator]: () => listing }) rest += text.length;
-    expect(rest).toBeGreaterThan(500_000);
+    for await (const { orders } of { [Symbol.asyncIterator]: () => listing }) rest += orders.length;
+    expect(rest).toBe(20_000 - 250 - 4_000);
   });
 });
 
@@ -192,35 +202,72 @@ describe('lists that are asked for at once', () => {
   const statementsOf = async (work: () => Promise<unknown>) => {
     const sent = vi.spyOn(pg.Client.prototype, 'query');
     await work();
-    const { length } = sent.mock.calls;
+    const count = listStatementsIn(sent);
     sent.mockRestore();
-    return length;
+    return count;
   };
 
   test('cost what one does, and each is whole', async () => {
     await store.persistence.orders.generateOrders({ count: 9_000, seed: 8, now: NOW });
-    const [text, objects] = [await listedText(store), await listedOrders(store)];
-    const texts: string[] = [];
+    const [texts, objects] = [await listedTexts(store), await listedOrders(store)];
+    const textLists: (readonly OrderText[])[] = [];
     const lists: (readonly Order[])[] = [];
-    const one = await statementsOf(() => listedText(store));
+    const one = await statementsOf(() => listedTexts(store));
     expect(one).toBe(4); // 250 orders, then 4,000 in each batch
     const many = (list: () => Promise<unknown>) => () => Promise.all(Array.from({ length: 20 }, list));
-    expect(await statementsOf(many(async () => texts.push(await listedText(store))))).toBe(one);
+    expect(await statementsOf(many(async () => textLists.push(await listedTexts(store))))).toBe(one);
     expect(await statementsOf(many(async () => lists.push(await listedOrders(store))))).toBe(one);
-    expect(new Set(texts)).toEqual(new Set([text]));
+    for (const list of textLists) expect(list).toEqual(texts);
     for (const orders of lists) expect(orders).toEqual(objects);
   });
 
   test('each hold what was committed before they were asked for', async () => {
     const { orders } = store.persistence;
-    const others: Promise<string>[] = [];
+    const others: Promise<unknown>[] = [];
     for (let round = 0; round < 100; round++) {
-      others.push(listedText(store));
+      others.push(listedTexts(store));
       const { id } = await orders.insertOrder(newOrder(), SERVICE_ORIGIN);
-      others.push(listedText(store));
-      expect(await listedText(store)).toMatch(new RegExp(`^${id} `, 'm'));
+      others.push(listedTexts(store));
+      expect((await listedTexts(store)).at(-1)).toMatchObject({ id: id.toString() });
     }
     await Promise.all(others);
+  });
+});
+
+describe('a batch', () => {
+  const startList = async () => {
+    const { orders } = store.persistence;
+    await orders.generateOrders({ count: 20_000, seed: 9, now: NOW });
+    const list = orders.listOrderTexts()[Symbol.asyncIterator]();
+    for (let i = 0; i < 2; i++) await list.next();
+    return list;
+  };
+
+  test('whose backend is ended fails its list, and no other', async () => {
+    const list = await startList();
+    await list.next(); // the next one was fetched ahead, and is there
+    await store.query('begin');
+    await store.query('lock table orders in access exclusive mode');
+    await list.next();
+    const waiting = list.next();
+    const ended = `select count(pg_terminate_backend(pid)) from pg_stat_activity where query like 'copy%' and state = 'active'`;
+    await expect.poll(async () => (await store.query(ended)).rows[0]?.[0], { timeout: 20_000 }).not.toBe('0');
+    await expect(waiting).rejects.toThrow(StorageUnavailableError);
+    await store.query('rollback');
+    expect(await listedTexts(store)).toHaveLength(20_000);
+  });
+
+  test('of which nothing comes for 2 s fails its list, and gives its connection back', async () => {
+    const list = await startList();
+    await list.next();
+    await store.query('begin');
+    await store.query('lock table orders in access exclusive mode');
+    await list.next();
+    const beganMs = performance.now();
+    await expect(list.next()).rejects.toThrow('it did not respond in time');
+    expect(performance.now() - beganMs).toBeLessThan(10_000); // of slowness nothing is said here
+    await store.query('rollback');
+    expect(await listedTexts(store)).toHaveLength(20_000);
   });
 });
 
@@ -230,23 +277,25 @@ describe('a listing that is abandoned', () => {
     await orders.generateOrders({ count: 10_000, seed: 4, now: NOW });
     // More than there are connections, so that one kept by each would be missed below.
     for (let i = 0; i < 40; i++) {
-      const listing: AsyncIterable<unknown> = i % 2 === 0 ? orders.listOrders() : orders.listOrders().as(ALL_FIELDS);
+      const listing: AsyncIterable<unknown> = i % 2 === 0 ? orders.listOrders() : orders.listOrderTexts();
       let batches = 0;
       for await (const _ of listing) if (++batches === 1 + (i % 4)) break;
       expect(batches).toBe(1 + (i % 4));
     }
     expect(await collect(orders.listOrders())).not.toHaveLength(0);
+    const batchesInFlight = () => store.persistence.pools().find(({ name }) => name === 'batches')?.statementsInFlight;
+    await expect.poll(batchesInFlight, { timeout: 20_000 }).toBe(0);
   });
 
   test('fetches at most one batch ahead', async () => {
     await store.persistence.orders.generateOrders({ count: 28_000, seed: 5, now: NOW });
     const sent = vi.spyOn(pg.Client.prototype, 'query');
-    const listing = store.persistence.orders.listOrders().as(ALL_FIELDS)[Symbol.asyncIterator]();
+    const listing = store.persistence.orders.listOrderTexts()[Symbol.asyncIterator]();
     for (let taken = 1; taken <= 5; taken++) {
       await listing.next();
-      await vi.waitUntil(() => sent.mock.calls.length > taken, { timeout: 20_000 });
+      await vi.waitUntil(() => listStatementsIn(sent) > taken, { timeout: 20_000 });
       await sleep(50);
-      expect(statementsIn(sent)).toHaveLength(taken + 1);
+      expect(listStatementsIn(sent)).toBe(taken + 1);
     }
     sent.mockRestore();
     await listing.return?.();
@@ -265,7 +314,7 @@ test('memory stays flat however long the list is', async () => {
     }
     return peakBytes;
   };
-  // The list is 12 MB of text, and several times that as objects.
-  expect(await peakOf(orders.listOrders().as(ALL_FIELDS))).toBeLessThan(6_000_000);
+  // The list is some 50 MB as objects.
+  expect(await peakOf(orders.listOrderTexts())).toBeLessThan(6_000_000);
   expect(await peakOf(orders.listOrders())).toBeLessThan(6_000_000);
 }, 120_000);

@@ -4,8 +4,7 @@ import {
   generateApiKeyId,
   type NewOrder,
   type Order,
-  type OrderField,
-  type OrderFormat,
+  type OrderText,
   orderId,
   type PendingOrder,
   petId,
@@ -123,70 +122,19 @@ export async function listedOrders({ persistence }: TestStore): Promise<Order[]>
   return (await collect(persistence.orders.listOrders())).flat();
 }
 
-const TIMES: ReadonlySet<OrderField> = new Set(['shipDate', 'placedAt', 'shippedAt', 'completedAt', 'cancelledAt']);
+/** Orders as lists of text hold them. */
+export const textsOf = (orders: readonly Order[]): OrderText[] =>
+  orders.map(({ id, petId: pet, quantity, shipDate, status, complete }) => ({
+    id: id.toString(),
+    petId: pet.toString(),
+    quantity: quantity.toString(),
+    shipDate: shipDate?.toISOString(),
+    status,
+    complete,
+  }));
 
-/** A format that holds fields as text: a line for each order, blanks between the fields, `?` for one that it lacks. */
-function textFormat(name: string, ...fields: OrderFormat<string>['fields']): OrderFormat<string> {
-  return {
-    name,
-    fields,
-    createSink() {
-      const out = Buffer.alloc(64);
-      let text = '';
-      return {
-        add(reader) {
-          const values = fields.map((field) => {
-            const copy = field === 'complete' ? 'copyBoolean' : TIMES.has(field) ? 'copyTime' : 'copyText';
-            return out.toString('latin1', 7, reader[copy](out, 7)) || '?';
-          });
-          text += `${values.join(' ')}\n`;
-        },
-        finish: (isLast) => (isLast ? `${text}.` : text),
-      };
-    },
-  };
-}
-
-/** All fields, in an order of its own. */
-export const ALL_FIELDS = textFormat(
-  'test-all',
-  'id',
-  'cancelledAt',
-  'completedAt',
-  'complete',
-  'shippedAt',
-  'status',
-  'shipDate',
-  'placedAt',
-  'quantity',
-  'petId',
-);
-export const FEW_FIELDS = textFormat('test-few', 'id', 'shipDate');
-
-/** The same as {@link ALL_FIELDS} writes of all orders. */
-export const allFieldsOf = (orders: readonly Order[]): string =>
-  `${orders.map((order) => `${fieldsOf(order).join(' ')}\n`).join('')}.`;
-
-const fieldsOf = (order: Order) => {
-  const times = { cancelledAt: undefined, completedAt: undefined, shippedAt: undefined, shipDate: undefined, ...order };
-  const text = (time: Date | undefined) => time?.toISOString() ?? '?';
-  return [
-    order.id,
-    text(times.cancelledAt),
-    text(times.completedAt),
-    order.complete,
-    text(times.shippedAt),
-    order.status,
-    text(times.shipDate),
-    text(order.placedAt),
-    order.quantity,
-    order.petId,
-  ];
-};
-
-/** All orders in a format, {@link ALL_FIELDS} unless given. */
-export async function listedText({ persistence }: TestStore, format = ALL_FIELDS): Promise<string> {
-  return (await collect(persistence.orders.listOrders().as(format))).join('');
+export async function listedTexts({ persistence }: TestStore): Promise<OrderText[]> {
+  return (await collect(persistence.orders.listOrderTexts())).flatMap(({ orders }) => orders);
 }
 
 /** Runs a statement on a connection of its own. */

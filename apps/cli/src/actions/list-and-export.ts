@@ -1,4 +1,4 @@
-import type { Order, OrderListing, OrderStatus, Pet } from '@petstore/domain';
+import type { OrderStatus, OrderText, Pet } from '@petstore/domain';
 import type { JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { ORDER_FORMATS, orderTable } from '../export/order-formats.ts';
@@ -15,7 +15,7 @@ export interface ExportOrdersFlags extends ExportFlags, ListFlags {}
 
 /** Writes orders to a file, or to standard output. */
 export const exportOrders = (context: CommandContext, file: string, flags: ExportOrdersFlags) =>
-  runExport<Order>(context, file, flags, {
+  runExport<OrderText>(context, file, flags, {
     list: lister(flags),
     count: ({ persistence }) => persistence.orders.countOrders(flags.status),
     formats: ORDER_FORMATS,
@@ -38,13 +38,9 @@ export async function listOrders(context: CommandContext, flags: ListFlags) {
   if (count === 0 && !json) output.message(status === undefined ? 'No orders.' : `No ${status} orders.`);
 }
 
-const lister =
-  ({ status }: ListFlags) =>
-  ({ persistence }: Session): AsyncIterable<readonly Order[]> => {
-    const all = persistence.orders.listOrders();
-    return status === undefined ? all : ordersWith(status, all);
+const lister = ({ status }: ListFlags) =>
+  async function* list({ persistence }: Session): AsyncGenerator<readonly OrderText[], void, void> {
+    for await (const { orders } of persistence.orders.listOrderTexts()) {
+      yield status === undefined ? orders : orders.filter((order) => order.status === status);
+    }
   };
-
-async function* ordersWith(status: OrderStatus, listing: OrderListing): AsyncGenerator<readonly Order[]> {
-  for await (const batch of listing) yield batch.filter((order) => order.status === status);
-}

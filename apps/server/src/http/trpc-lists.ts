@@ -3,8 +3,9 @@ import type { Exchange } from './exchange.ts';
 import { isEnd, returnEarly, type Streams } from './streams.ts';
 
 /**
- * The lists of one tRPC request whose response is streamed. The response begins when it is known of each whether it is
- * long: so a request with more long lists than its key may have in flight is refused as a whole, and in time.
+ * The lists of one tRPC request. A response that is streamed begins when it is known of each whether it is long: so a
+ * request with more long lists than its key may have in flight is refused as a whole, and in time. In a response that is
+ * not streamed, those that are too many fail by themselves.
  */
 export class TrpcLists {
   readonly #exchange: Exchange;
@@ -26,7 +27,7 @@ export class TrpcLists {
     this.#decide();
   }
 
-  /** Begins one: see `Context.beginList`. */
+  /** Begins one: see `ListContext`. */
   readonly begin = async <Batch>(batches: AsyncIterable<Batch>): Promise<AsyncIterable<Batch>> => {
     const iterator = batches[Symbol.asyncIterator]();
     const first = iterator.next();

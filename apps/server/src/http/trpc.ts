@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import {
   type AppRouter,
-  acceptsPackedOrders,
   type Context,
   type ProcedureMeta,
   type Services,
@@ -143,13 +142,13 @@ class TrpcHandler {
     const req = requestForTrpc(request, body);
     const streamsLists = (name: string) => this.#procedures.get(name)?.streams === true;
     const lists = new TrpcLists(exchange, streams, call.names.filter(streamsLists).length);
-    const beginList = isStreamed(req) && !exchange.isHead ? lists.begin : undefined;
+    const list = { isStreamed: isStreamed(req), begin: lists.begin };
     const trpcResponse = await resolveResponse({
       router,
       req,
       path: encodeURIComponent(call.path),
       error: null,
-      createContext: async () => contextOf(exchange, services, beginList),
+      createContext: async () => contextOf(exchange, services, list),
       responseMeta: trpcResponseMeta,
       onError({ error, path }) {
         if (path !== undefined && streamsLists(path)) lists.recordFailure();
@@ -211,19 +210,14 @@ function proceduresOf(router: AnyTRPCRouter): ReadonlyMap<string, ProcedureFacts
   );
 }
 
-function contextOf(
-  { principal, request, requestId, rateLimit }: Exchange,
-  services: Services,
-  beginList: Context['beginList'],
-): Context {
+function contextOf({ principal, requestId, rateLimit }: Exchange, services: Services, list: Context['list']): Context {
   if (principal === undefined) throw new Error('A procedure was called without a principal.');
   return {
     services,
     principal,
     requestId,
-    acceptsPackedOrders: acceptsPackedOrders(request.url),
     ...(rateLimit && { rateLimit }),
-    ...(beginList && { beginList }),
+    ...(list && { list }),
   };
 }
 

@@ -1,5 +1,5 @@
-import type { Attributes, Context } from '@opentelemetry/api';
-import type { ApiKeyStore, OrderListing, OrderRepository, PetRepository } from '@petstore/domain';
+import type { Attributes } from '@opentelemetry/api';
+import type { ApiKeyStore, OrderRepository, PetRepository } from '@petstore/domain';
 import type { RateLimiter } from '@petstore/rate-limit';
 import { databaseCall, type SpanFacts, type Spans } from './spans.ts';
 
@@ -26,7 +26,8 @@ export function traceOrders(
   const batch = tableCall('SELECT', 'orders', reads, 'orders batch');
   return {
     ...traceLookUps(orders, spans, tableCall('SELECT', 'orders', reads)),
-    listOrders: () => traceListing(orders.listOrders(), spans, batch),
+    listOrders: () => traceBatches(orders.listOrders(), spans, batch),
+    listOrderTexts: () => traceBatches(orders.listOrderTexts(), spans, batch),
     applyCommand: (...command) => spans.measure(change, () => orders.applyCommand(...command)),
     insertOrder: (...order) => spans.measure(insert, () => orders.insertOrder(...order)),
   };
@@ -44,32 +45,23 @@ function traceLookUps<Port extends object>(port: Port, spans: Spans, facts: Span
   return Object.fromEntries(traced) as Port; // the same methods under the same names
 }
 
-function traceListing(listing: OrderListing, spans: Spans, facts: SpanFacts): OrderListing {
+/** The spans belong to the call which lists, also if another one reads the batches. */
+function traceBatches<Batch>(batches: AsyncIterable<Batch>, spans: Spans, facts: SpanFacts): AsyncIterable<Batch> {
   const context = spans.current;
   return {
-    as: (format) => traceBatches(listing.as(format), { spans, facts, context }),
-    [Symbol.asyncIterator]: () => traceBatches(listing, { spans, facts, context }),
+    async *[Symbol.asyncIterator]() {
+      const iterator = batches[Symbol.asyncIterator]();
+      try {
+        for (;;) {
+          const { done, value } = await spans.measure(facts, () => iterator.next(), context);
+          if (done === true) return;
+          yield value;
+        }
+      } finally {
+        await iterator.return?.();
+      }
+    },
   };
-}
-
-interface BatchTracing {
-  readonly spans: Spans;
-  readonly facts: SpanFacts;
-  /** That of the call which lists, also where another one reads the batches. */
-  readonly context: Context;
-}
-
-async function* traceBatches<Batch>(batches: AsyncIterable<Batch>, { spans, facts, context }: BatchTracing) {
-  const iterator = batches[Symbol.asyncIterator]();
-  try {
-    for (;;) {
-      const { done, value } = await spans.measure(facts, () => iterator.next(), context);
-      if (done === true) return;
-      yield value;
-    }
-  } finally {
-    await iterator.return?.();
-  }
 }
 
 export function tracePets(pets: PetRepository, spans: Spans, attributes: Attributes): PetRepository {

@@ -222,10 +222,18 @@ test('every documented response occurred above', () => {
 
 test('a response that is not as documented fails the test that caused it', async () => {
   async function* wrongOrders() {
-    yield Buffer.from('[{"id":"1"}]');
+    const order = {
+      id: '"1"',
+      petId: '7',
+      quantity: '2',
+      shipDate: undefined,
+      status: 'pending',
+      complete: false,
+    } as const;
+    yield { orders: [order], isLast: true };
   }
   const wrap: TestAppOptions['wrap'] = {
-    orders: (orders) => withListing(orders, 'json', wrongOrders),
+    orders: (orders) => withListing(orders, wrongOrders),
   };
   const other = await startTestApp({ wrap });
   expect((await other.fetch('/v1/store/orders')).status).toBe(200);

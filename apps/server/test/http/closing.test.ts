@@ -3,7 +3,7 @@ import { get, type IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { overriding } from '../support/overriding.ts';
-import { withListing } from './support/listing-of.ts';
+import { LIST_BEGIN, LIST_END, withListing } from './support/listing-of.ts';
 import { placeOrder } from './support/orders.ts';
 import { openRaw } from './support/raw-http.ts';
 import { startTestApp, type TestApp } from './support/test-app.ts';
@@ -22,10 +22,10 @@ async function startHeldApp() {
     wrap: {
       orders: (orders) =>
         overriding(
-          withListing(orders, 'json', async function* held() {
-            yield Buffer.from('[');
+          withListing(orders, async function* held() {
+            yield LIST_BEGIN;
             await gate.promise;
-            yield Buffer.from(']');
+            yield LIST_END;
           }),
           {
             async applyCommand(...args) {

@@ -11,7 +11,7 @@ let listings = 0;
 const app = await useTestApp({
   wrap: {
     orders: (orders) =>
-      withListing(orders, 'json', async function* counted(original) {
+      withListing(orders, async function* counted(original) {
         listings++;
         yield* original;
       }),

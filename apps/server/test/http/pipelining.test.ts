@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { readMemoryInUse } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
 import { connectionsOf, forgedKey, request, startCountingApp } from './support/counting-app.ts';
-import { listingOf } from './support/listing-of.ts';
+import { batchOf, LIST_BEGIN, LIST_END, listingOf } from './support/listing-of.ts';
 import { placeOrder } from './support/orders.ts';
 import { openRaw, sendRaw } from './support/raw-http.ts';
 import { startTestApp } from './support/test-app.ts';
@@ -67,12 +67,12 @@ describe('pipelined requests', () => {
     const bytesRead: number[] = [];
     const sockets: Socket[] = [];
     async function* longList() {
-      yield Buffer.from('[');
+      yield LIST_BEGIN;
       for (let i = 0; i < 200; i++) {
-        yield Buffer.alloc(65_536, ' ');
+        yield batchOf(65_536);
         bytesRead.push(sockets[0]?.bytesRead ?? 0);
       }
-      yield Buffer.from(']');
+      yield LIST_END;
     }
     await using app = await startTestApp(listingOf(longList));
     app.app.server.on('connection', (socket: Socket) => sockets.push(socket));
@@ -130,9 +130,9 @@ describe('pipelined requests', () => {
     let begun = 0;
     async function* longList() {
       begun++;
-      yield Buffer.from('[');
-      for (let i = 0; i < 500; i++) yield Buffer.alloc(65_536, ' ');
-      yield Buffer.from(']');
+      yield LIST_BEGIN;
+      for (let i = 0; i < 500; i++) yield batchOf(65_536);
+      yield LIST_END;
     }
     await using app = await startTestApp(listingOf(longList));
     const client = connect(app.port, '127.0.0.1');

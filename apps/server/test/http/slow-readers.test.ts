@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { listingOf } from './support/listing-of.ts';
+import { batchOf, LIST_BEGIN, LIST_END, listingOf, ORDER_BATCH, ORDER_JSON } from './support/listing-of.ts';
 import { startTestApp, type TestApp } from './support/test-app.ts';
 
 const SOON = { timeout: 20_000 };
@@ -9,9 +9,9 @@ const SOON = { timeout: 20_000 };
 const LIST_BYTES = 30_000_000;
 
 async function* longList() {
-  yield Buffer.from('[');
-  for (let sent = 0; sent < LIST_BYTES; sent += 300_000) yield Buffer.alloc(300_000, ' ');
-  yield Buffer.from(']');
+  yield LIST_BEGIN;
+  for (let sent = 0; sent < LIST_BYTES; sent += 300_000) yield batchOf(300_000);
+  yield LIST_END;
 }
 
 const LIST = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ';
@@ -84,13 +84,12 @@ test.concurrent('a list is not cut off whose client reads more than it must, how
 
 test.concurrent('a list whose database is slow is not cut off', async () => {
   async function* slowList() {
-    yield Buffer.from('[');
     for (let i = 0; i < 3; i++) {
       await sleep(300);
-      yield Buffer.from(' ');
+      yield ORDER_BATCH;
     }
-    yield Buffer.from(']');
+    yield LIST_END;
   }
   await using app = await startTestApp({ ...listingOf(slowList), bounds: { idleReaderMs: 200, slowReaderMs: 200 } });
-  expect(await (await app.fetch('/v1/store/orders')).text()).toBe('[   ]');
+  expect(await (await app.fetch('/v1/store/orders')).text()).toBe(`[${Array(3).fill(ORDER_JSON)}]`);
 });

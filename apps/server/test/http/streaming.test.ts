@@ -1,17 +1,18 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { OrderTextBatch } from '@petstore/domain';
 import { readMemoryInUse } from '@petstore/testing';
+import superjson, { type SuperJSONResult } from 'superjson';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createKey, planOf } from '../support/keys.ts';
 import { expectError } from './support/expect-error.ts';
-import { listingOf } from './support/listing-of.ts';
+import { batchOf, LIST_BEGIN, LIST_END, listingOf, ORDER_BATCH, ORDER_JSON } from './support/listing-of.ts';
+import { pendingOrder } from './support/orders.ts';
 import { openRaw, sendOne } from './support/raw-http.ts';
 import { startTestApp, type TestApp } from './support/test-app.ts';
 
 const listRequest = (key: string) => `GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
-
-const bytes = (text: string) => Buffer.from(text);
 
 /** For events that follow soon, on a machine that does nothing else. */
 const SOON = { timeout: 20_000 };
@@ -108,7 +109,7 @@ describe.concurrent('a listing', () => {
     let hasEnded = false;
     async function* endless() {
       try {
-        for (;;) yield bytes('x'.repeat(100_000));
+        for (;;) yield batchOf(100_000);
       } finally {
         hasEnded = true;
       }
@@ -127,7 +128,7 @@ describe.concurrent('a listing', () => {
 
   test('that fails midway is cut off, never ended as if it were complete', async () => {
     async function* failing() {
-      yield bytes('[{"id":1}');
+      yield ORDER_BATCH;
       await sleep(20);
       throw new Error('the disk is gone');
     }
@@ -136,7 +137,7 @@ describe.concurrent('a listing', () => {
     using connection = await openRaw({ port: app.port });
     connection.write(listRequest(app.key));
     const received = await connection.readToEnd();
-    expect(received).toContain('[{"id":1}');
+    expect(received).toContain(`[${ORDER_JSON}`);
     expect(received).not.toContain('0\r\n\r\n');
     expect(app.logLines.filter(({ level }) => level >= 50)).toMatchObject([
       { operation: 'listOrders', err: { message: 'the disk is gone' } },
@@ -146,7 +147,7 @@ describe.concurrent('a listing', () => {
 
   test('that fails before its first chunk is an error like any other', async () => {
     // biome-ignore lint/correctness/useYield: it fails before it would
-    async function* failing(): AsyncGenerator<Uint8Array> {
+    async function* failing(): AsyncGenerator<OrderTextBatch> {
       throw new Error('the disk is gone');
     }
     await using app = await startTestApp(listingOf(failing));
@@ -156,25 +157,25 @@ describe.concurrent('a listing', () => {
   test('begins to arrive before all of it has been read', async () => {
     const gate = Promise.withResolvers<void>();
     async function* held() {
-      yield bytes('[{"id":1}');
+      yield ORDER_BATCH;
       await gate.promise;
-      yield bytes(']');
+      yield LIST_END;
     }
     await using app = await startTestApp(listingOf(held));
     using connection = await openRaw({ port: app.port });
     connection.write(listRequest(app.key));
     const [begun] = await once(connection.socket, 'data');
-    expect(begun).toContain('[{"id":1}');
+    expect(begun).toContain(`[${ORDER_JSON}`);
     gate.resolve();
-    expect(await connection.read()).toMatchObject({ status: 200, body: '[{"id":1}]' });
+    expect(await connection.read()).toMatchObject({ status: 200, body: `[${ORDER_JSON}]` });
   });
 
   test('beyond the maximum number of streams is refused', async () => {
     const gate = Promise.withResolvers<void>();
     async function* held() {
-      yield bytes('[');
+      yield LIST_BEGIN;
       await gate.promise;
-      yield bytes(']');
+      yield LIST_END;
     }
     await using app = await startTestApp({ ...listingOf(held), bounds: { maxStreams: 1 } });
     const first = await app.fetch('/v1/store/orders');
@@ -186,7 +187,7 @@ describe.concurrent('a listing', () => {
 
   test('whose client reads nothing for long is cut off', async ({ expect }) => {
     async function* endless() {
-      for (;;) yield bytes('x'.repeat(100_000));
+      for (;;) yield batchOf(100_000);
     }
     await using app = await startTestApp({ ...listingOf(endless), bounds: { stalledTimeoutMs: 1_000 } });
     const socket = connect(app.port, '127.0.0.1').pause();
@@ -197,9 +198,9 @@ describe.concurrent('a listing', () => {
 
   test('is sent to HTTP/1.0 unchunked, up to the end of the connection', async () => {
     async function* two() {
-      yield bytes('[');
+      yield LIST_BEGIN;
       await sleep(20);
-      yield bytes(']');
+      yield LIST_END;
     }
     await using app = await startTestApp(listingOf(two));
     using connection = await openRaw({ port: app.port });
@@ -233,13 +234,13 @@ describe.concurrent('over tRPC', () => {
       try {
         for (;;) {
           await sleep(1);
-          yield [];
+          yield [pendingOrder(1n)];
         }
       } finally {
         hasEnded = true;
       }
     }
-    await using app = await startTestApp(listingOf(() => endless() as never, endless)); // the JSON is not read
+    await using app = await startTestApp(listingOf((texts) => texts, endless));
     const socket = connect(app.port, '127.0.0.1');
     socket.write(streamRequest(app.key));
     await once(socket, 'data');
@@ -249,10 +250,27 @@ describe.concurrent('over tRPC', () => {
     expect(app.logLines.filter(({ level }) => level > 30)).toEqual([]);
   });
 
-  test('the error for a link that does not stream names one that does', async () => {
+  test.each([250, 10_000])('a list of %i orders is one array for a link that does not stream', async (count) => {
     await using app = await startTestApp();
+    await app.persistence.orders.generateOrders({ count, seed: 1, now: new Date() });
     const response = await app.fetch('/trpc/orders.list');
-    expect(response.status).toBe(415);
-    expect(await response.text()).toContain('httpBatchStreamLink');
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-length')).not.toBeNull();
+    const { result } = (await response.json()) as { result: { data: SuperJSONResult } }; // as tRPC has it
+    const stored = [];
+    for await (const batch of app.persistence.orders.listOrders()) stored.push(...batch);
+    expect(superjson.deserialize(result.data)).toEqual(stored);
+  });
+
+  test('the error of a longer list for a link that does not stream names one that does', async () => {
+    await using app = await startTestApp();
+    await app.persistence.orders.generateOrders({ count: 10_001, seed: 1, now: new Date() });
+    for (const path of ['/trpc/orders.list', '/trpc/orders.list?batch=1']) {
+      const response = await app.fetch(path);
+      expect(response.status).toBe(415);
+      const text = await response.text();
+      expect(text).toContain('"unsupported_media_type"');
+      expect(text).toContain('httpBatchStreamLink');
+    }
   });
 });

@@ -2,7 +2,7 @@ import { type ManualClock, manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
 import { createKey, planOf } from '../support/keys.ts';
 import { expectError } from './support/expect-error.ts';
-import { listingOf } from './support/listing-of.ts';
+import { LIST_BEGIN, LIST_END, listingOf } from './support/listing-of.ts';
 import { startTestApp, type TestApp } from './support/test-app.ts';
 import { query } from './support/trpc-calls.ts';
 
@@ -62,9 +62,9 @@ describe('a temporary plan', () => {
   test('lets as many long lists be read at a time as its plan says', async () => {
     const gate = Promise.withResolvers<void>();
     async function* chunks() {
-      yield Buffer.from('[');
+      yield LIST_BEGIN;
       await gate.promise;
-      yield Buffer.from(']');
+      yield LIST_END;
     }
     await using app = await startTestApp(listingOf(chunks));
     const { id, text: key } = await createKey(app.persistence, { plan: { name: 'business' } });

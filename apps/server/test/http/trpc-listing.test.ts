@@ -4,7 +4,7 @@ import { createPetstoreClient, transformer } from '@petstore/client';
 import type { OrderRepository } from '@petstore/domain';
 import { readMemoryInUse } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { withListing } from './support/listing-of.ts';
+import { overriding } from '../support/overriding.ts';
 import { startTestApp, type TestApp } from './support/test-app.ts';
 
 const COUNT = 200_000;
@@ -25,17 +25,19 @@ beforeAll(async () => {
 });
 afterAll(() => app[Symbol.asyncDispose]());
 
-/** The real repository, whose packed batches are counted. */
+/** The real repository, whose batches are counted. */
 const counted = (orders: OrderRepository) =>
-  withListing(orders, 'packed', async function* countedBatches(original) {
-    try {
-      for await (const batch of original) {
-        batchesTaken++;
-        yield batch;
+  overriding(orders, {
+    async *listOrders() {
+      try {
+        for await (const batch of orders.listOrders()) {
+          batchesTaken++;
+          yield batch;
+        }
+      } finally {
+        endedListings++;
       }
-    } finally {
-      endedListings++;
-    }
+    },
   });
 
 /** Waits until the server takes no more batches. @returns how many it took until then */

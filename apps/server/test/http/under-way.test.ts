@@ -4,7 +4,7 @@ import { createKey, planOf } from '../support/keys.ts';
 import { overriding } from '../support/overriding.ts';
 import { request } from './support/counting-app.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
-import { listingOf } from './support/listing-of.ts';
+import { LIST_BEGIN, LIST_END, listingOf } from './support/listing-of.ts';
 import { pendingOrder } from './support/orders.ts';
 import { type RawResponse, sendRaw } from './support/raw-http.ts';
 import { startTestApp, type TestApp } from './support/test-app.ts';
@@ -15,11 +15,11 @@ const SOON = { timeout: 20_000 };
 function heldLists() {
   let gate = Promise.withResolvers<void>();
   let ended = 0;
-  async function* chunks() {
+  async function* texts() {
     try {
-      yield Buffer.from('[');
+      yield LIST_BEGIN;
       await gate.promise;
-      yield Buffer.from(']');
+      yield LIST_END;
     } finally {
       ended++;
     }
@@ -34,7 +34,7 @@ function heldLists() {
     }
   }
   return {
-    options: listingOf(chunks, batches),
+    options: listingOf(texts, batches),
     ended: () => ended,
     letGo() {
       gate.resolve();

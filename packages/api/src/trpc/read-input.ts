@@ -34,8 +34,8 @@ export function readInput(encoded: unknown): unknown {
 }
 
 const ENCODED_FIELDS: ReadonlySet<string> = new Set(['json', 'meta']);
-/** `v` is superjson's version; `reads` is how our client says which responses it reads. */
-const META_FIELDS: ReadonlySet<string> = new Set(['values', 'v', 'reads', 'referentialEqualities']);
+/** `v` is superjson's version. */
+const META_FIELDS: ReadonlySet<string> = new Set(['values', 'v', 'referentialEqualities']);
 
 /** A field of an object itself: superjson would take a dot for a way down. */
 const PLAIN_NAME = /^[A-Za-z]\w*$/;

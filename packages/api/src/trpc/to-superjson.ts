@@ -1,10 +1,7 @@
 import superjson, { type SuperJSONResult } from 'superjson';
-import { PACKED_ORDERS_TYPE, PackedOrders } from './packed-orders.ts';
 
 /** What superjson notes of a value that JSON does not have, by the path to it. */
-type Annotations = Record<string, readonly [type: string | readonly ['custom', string]]>;
-
-const PACKED_ORDERS_NOTE = ['custom', PACKED_ORDERS_TYPE] as const;
+type Annotations = Record<string, readonly ['bigint' | 'Date' | 'undefined']>;
 
 /**
  * Writes what superjson writes, for what procedures return: plain objects and arrays of texts, numbers, booleans,
@@ -19,7 +16,7 @@ export function toSuperjson(value: unknown): SuperJSONResult {
   if (json === UNKNOWN) return superjson.serialize(value);
   for (const _ in annotations) {
     const values = '' in annotations ? annotations[''] : annotations;
-    return { json, meta: { values, v: 1 } } as SuperJSONResult; // its own type leaves out names of custom types
+    return { json, meta: { values, v: 1 } } as SuperJSONResult; // JSON throughout, with the names of its own types
   }
   return { json } as SuperJSONResult; // JSON throughout
 }
@@ -56,10 +53,6 @@ function objectToJson(value: object, path: string, annotations: Annotations): un
     if (Number.isNaN(value.getTime())) return UNKNOWN;
     annotations[path] = ['Date'];
     return value.toISOString();
-  }
-  if (value instanceof PackedOrders) {
-    annotations[path] = [PACKED_ORDERS_NOTE];
-    return value.text;
   }
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return UNKNOWN;

@@ -3,7 +3,7 @@ import { toSuperjson } from './to-superjson.ts';
 
 /**
  * superjson's notation in both directions, so that `bigint` and `Date` arrive as what they are. Clients take superjson as
- * it is; those that read packed orders know one type more. What callers send is never given to superjson itself.
+ * it is. What callers send is never given to superjson itself.
  */
 export const transformer = {
   serialize: toSuperjson,

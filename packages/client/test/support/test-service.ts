@@ -3,7 +3,6 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import {
-  acceptsPackedOrders,
   appRouter,
   type Context,
   type ErrorResponse,
@@ -111,19 +110,21 @@ export async function startTestService({
 function createHandler({ orders, pets, events }: Persistence, limiter: InProcessLimiter, limits: RequestLimits) {
   const services = { orders, pets, events, limiter, clock: () => new Date(), sunsetOverrides: petsSunset(NEVER) };
   const plan = { name: 'enterprise', limits } as const;
-  const contextOf = ({ headers, url }: IncomingMessage): Context => {
+  const contextOf = ({ headers }: IncomingMessage): Context => {
     const kind = KEYS[headers.authorization ?? ''] ?? 'external';
     return {
       services,
       requestId: 'test',
       principal: { type: 'api-key', keyId: KEY_ID, kind, plan },
-      acceptsPackedOrders: acceptsPackedOrders(url),
     };
   };
   const handleTrpc = createHTTPHandler({
     router: appRouter,
     basePath: '/trpc/',
-    createContext: ({ req }) => contextOf(req),
+    createContext: ({ req }) => ({
+      ...contextOf(req),
+      list: { isStreamed: req.headers['trpc-accept'] === 'application/jsonl', begin: async (batches) => batches },
+    }),
     responseMeta: trpcResponseMeta,
   });
   return (request: IncomingMessage, response: ServerResponse): void => {

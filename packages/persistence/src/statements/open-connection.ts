@@ -1,6 +1,5 @@
 import type pg from 'pg';
 import { type DatabaseServers, endConnection, type OpenOptions } from '../connections/database-servers.ts';
-import type { SessionSettings } from '../connections/session.ts';
 import { storageUnavailable } from '../storage-error.ts';
 
 /**
@@ -85,16 +84,6 @@ export class ConnectionOpener {
     }
   }
 }
-
-/** For connections to a standby, which stay when it is promoted: each read checks what its server is. */
-export const pipelinedToReplica =
-  (servers: DatabaseServers, session: SessionSettings): OpenConnection =>
-  async (onLost) => {
-    const { client } = await servers.open({ session, forWrites: false, pipeline: true });
-    client.on('error', onLost);
-    client.on('end', onLost);
-    return client;
-  };
 
 /** Keeps account of a connection until it ends. */
 function hold(client: pg.Client, held: Map<Retire, string>, onLost: () => void): Retire {

@@ -1,17 +1,7 @@
 import type { Order, OrderFilter, OrderPage, OrderPageRequest } from '@petstore/domain';
-import pg from 'pg';
-import { SEARCH_TIMEOUT_MS } from '../connection-config.ts';
-import { ORDER_OBJECTS } from './copy-orders.ts';
 import { ORDER_COLUMNS, type OrderRow, orderOfRow } from './order-rows.ts';
 import type { ConnectionPools } from './pipelined-connections.ts';
-import {
-  type PreparedStatement,
-  prepareStatement,
-  type QuerySender,
-  runStatement,
-  type StatementValue,
-} from './pipelined-query.ts';
-import type { Replica } from './replica.ts';
+import { type PreparedStatement, prepareStatement, runStatement, type StatementValue } from './pipelined-query.ts';
 
 /** What a page may depend on, each as a condition and its value; `matchesFilter` in SQL. */
 type Condition = readonly [name: string, condition: (place: string) => string, value: string];
@@ -53,10 +43,7 @@ function statementFor(conditions: readonly Condition[]): PreparedStatement<Order
 const needsScan = ({ statuses, complete, shipDateFrom, shipDateTo }: OrderFilter): boolean =>
   statuses !== undefined || complete !== undefined || shipDateFrom !== undefined || shipDateTo !== undefined;
 
-interface PageSources extends Pick<ConnectionPools, 'batches' | 'scans'> {
-  /** Where scans run while it holds enough. */
-  readonly replica: Replica | undefined;
-}
+type PageSources = Pick<ConnectionPools, 'reads' | 'scans'>;
 
 /** Reads one page, and one order more, which shows whether there is another page. */
 export async function findOrders(sources: PageSources, request: OrderPageRequest): Promise<OrderPage> {
@@ -69,19 +56,12 @@ export async function findOrders(sources: PageSources, request: OrderPageRequest
 }
 
 async function readOrders(
-  { batches, scans, replica }: PageSources,
+  { reads, scans }: PageSources,
   request: OrderPageRequest,
   count: number,
 ): Promise<readonly Order[]> {
   const conditions = conditionsOf(request);
-  const read = async (sender: QuerySender, patienceMs?: number) => {
-    const values: StatementValue[] = [String(count), ...conditions.map(([, , value]) => value)];
-    return (await runStatement(sender, statementFor(conditions), values, patienceMs)).map(orderOfRow);
-  };
-  if (!needsScan(request.filter)) return read(batches);
-  if (replica === undefined) return read(scans);
-  const deadlineMs = performance.now() + SEARCH_TIMEOUT_MS;
-  const where = conditions.map(([, condition, value]) => condition(pg.escapeLiteral(value))).join(' and ');
-  const batch = await replica.search({ format: ORDER_OBJECTS, where, limit: count }, deadlineMs);
-  return batch === undefined ? read(scans, deadlineMs - performance.now()) : (batch.content ?? []);
+  const values: StatementValue[] = [String(count), ...conditions.map(([, , value]) => value)];
+  const rows = await runStatement(needsScan(request.filter) ? scans : reads, statementFor(conditions), values);
+  return rows.map(orderOfRow);
 }

@@ -4,14 +4,13 @@ import { type GenerateOptions, generateOrders } from '../bulk/generate-orders.ts
 import { type ImportOrdersOptions, importOrders } from '../bulk/import-orders.ts';
 import type { ImportResult, ImportSource } from '../bulk/import-rows.ts';
 import type { DatabaseServers } from '../connections/database-servers.ts';
+import { createOrderLists, type ListSources } from '../orders/list-orders.ts';
 import { OrderCommands } from './order-commands.ts';
-import { createOrderListings } from './order-listing.ts';
 import { findOrders } from './order-page.ts';
 import { ORDER_COLUMNS, type OrderRow, orderOfRow } from './order-rows.ts';
 import type { ConnectionPools } from './pipelined-connections.ts';
 import { prepareStatement, runStatement } from './pipelined-query.ts';
 import { insertOrder } from './place-order.ts';
-import type { Replica } from './replica.ts';
 
 export interface OrderStore extends OrderRepository {
   /** @throws StorageUnavailableError */
@@ -28,8 +27,7 @@ export interface OrderStore extends OrderRepository {
 
 const FIND = prepareStatement<OrderRow>('find-order', `select ${ORDER_COLUMNS} from orders where id = $1`);
 
-interface OrderStoreOptions {
-  readonly replica: Replica | undefined;
+interface OrderStoreOptions extends Pick<ListSources, 'batches' | 'durations'> {
   /** Called with the number of events recorded. */
   readonly onRecorded: (count: number) => void;
 }
@@ -38,15 +36,15 @@ interface OrderStoreOptions {
 export const createOrderStore = (
   servers: DatabaseServers,
   pools: ConnectionPools,
-  { replica, onRecorded }: OrderStoreOptions,
+  { batches, durations, onRecorded }: OrderStoreOptions,
 ): OrderStore => ({
-  listOrders: createOrderListings({ ...pools, replica }),
+  ...createOrderLists({ reads: pools.reads, batches, durations }),
   countOrders: (status) => countRows(servers, 'orders', status),
   async findOrder(id) {
     const [row] = await runStatement(pools.reads, FIND, [id.toString()]);
     return row && orderOfRow(row);
   },
-  findOrders: (request) => findOrders({ ...pools, replica }, request),
+  findOrders: (request) => findOrders(pools, request),
   applyCommand: new OrderCommands(pools.writes, onRecorded).apply,
   insertOrder: (order, origin) => insertOrder(pools.writes, order, { origin, onRecorded }),
   importOrders: (orders, options) => importOrders(servers, orders, options),

@@ -295,12 +295,10 @@ export class PipelinedConnections implements QuerySender {
 export interface ConnectionPools {
   /** For look-ups of keys, which no lock of orders holds up, and pings. */
   readonly keys: PipelinedConnections;
-  /** For short reads. */
+  /** For short reads and pages. */
   readonly reads: PipelinedConnections;
   /** For statements that commit. */
   readonly writes: PipelinedConnections;
-  /** For the batches of long listings. */
-  readonly batches: PipelinedConnections;
   /** For statements that may read the whole table to find few orders. */
   readonly scans: PipelinedConnections;
 }

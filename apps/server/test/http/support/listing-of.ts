@@ -1,33 +1,39 @@
-import type { Order, OrderFormat, OrderRepository } from '@petstore/domain';
+import { orderJson } from '@petstore/api/order-json';
+import type { Order, OrderRepository, OrderText, OrderTextBatch } from '@petstore/domain';
 import { overriding } from '../../support/overriding.ts';
 
-/** A repository whose listings in one format, such as `json` for REST, are others. */
-export const withListing = (
-  orders: OrderRepository,
-  formatName: string,
-  list: (original: AsyncIterable<unknown>) => AsyncIterable<unknown>,
-): OrderRepository =>
-  overriding(orders, {
-    listOrders() {
-      const listing = orders.listOrders();
-      const as = <Batch>(format: OrderFormat<Batch>) =>
-        format.name === formatName ? (list(listing.as(format)) as AsyncIterable<Batch>) : listing.as(format);
-      return overriding(listing, { as });
-    },
-  });
+type TextList = (original: AsyncIterable<OrderTextBatch>) => AsyncIterable<OrderTextBatch>;
 
-/** The real repository with another listing, for `startTestApp`. */
-export const listingOf = (
-  chunks: () => AsyncIterable<Uint8Array>,
-  batches?: () => AsyncIterator<readonly Order[]>,
-) => ({
+/** A repository whose lists as text, which REST sends, are others. */
+export const withListing = (orders: OrderRepository, list: TextList): OrderRepository =>
+  overriding(orders, { listOrderTexts: () => list(orders.listOrderTexts()) });
+
+/** The real repository with other lists, for `startTestApp`: as text and, if `batches` are given, of orders. */
+export const listingOf = (texts: TextList, batches?: () => AsyncIterable<readonly Order[]>) => ({
   wrap: {
-    orders(orders: OrderRepository): OrderRepository {
-      const wrapped = withListing(orders, 'json', chunks);
-      if (batches === undefined) return wrapped;
-      return overriding(wrapped, {
-        listOrders: () => overriding(wrapped.listOrders(), { [Symbol.asyncIterator]: batches }),
-      });
-    },
+    orders: (orders: OrderRepository): OrderRepository =>
+      overriding(withListing(orders, texts), batches === undefined ? {} : { listOrders: batches }),
   },
+});
+
+/** Begin and end of a list, of which REST makes `[` and `]` if nothing comes between. */
+export const LIST_BEGIN: OrderTextBatch = { orders: [], isLast: false };
+export const LIST_END: OrderTextBatch = { orders: [], isLast: true };
+
+const ORDER: OrderText = {
+  id: '1',
+  petId: '7',
+  quantity: '2',
+  shipDate: undefined,
+  status: 'pending',
+  complete: false,
+};
+
+export const ORDER_BATCH: OrderTextBatch = { orders: [ORDER], isLast: false };
+export const ORDER_JSON = '{"id":1,"petId":7,"quantity":2,"complete":false}';
+
+/** A batch that takes so many bytes in a list over REST, with the comma before it: its order has a very long id. */
+export const batchOf = (bytes: number): OrderTextBatch => ({
+  orders: [{ ...ORDER, id: '1'.repeat(bytes - orderJson(ORDER).length) }],
+  isLast: false,
 });

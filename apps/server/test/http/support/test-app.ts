@@ -171,10 +171,15 @@ export async function useTestApp(options?: TestAppOptions): Promise<TestApp> {
 /** For an app whose repositories fail with an error, whichever of their methods is called. */
 export function failing(error: Error): TestAppOptions {
   const rejecting = <Port extends object>(port: Port) => new Proxy(port, { get: () => () => Promise.reject(error) });
-  const listOrders = (): never => {
+  const list = (): never => {
     throw error;
   };
-  return { wrap: { orders: (orders) => overriding(rejecting(orders), { listOrders }), pets: rejecting } };
+  return {
+    wrap: {
+      orders: (orders) => overriding(rejecting(orders), { listOrders: list, listOrderTexts: list }),
+      pets: rejecting,
+    },
+  };
 }
 
 /** More refusals at once than these are a ban of a key with the least limit. */

@@ -1,6 +1,6 @@
 import type { Order } from '@petstore/domain';
 import type { ProcedureMeta } from '../../procedure-meta.ts';
-import { orderToV2Json } from '../../rest/order-json.ts';
+import { orderV2Json } from '../../rest/order-json.ts';
 import { inputObject, int64, int64Complaint } from '../input-object.ts';
 import { OrderV2Response } from './order.contract.ts';
 
@@ -40,6 +40,6 @@ export const getOrderMeta = {
     },
     invalidRequest: int64Complaint('orderId'),
     errors: ['order_not_found'],
-    serialize: (order: Order) => ({ type: 'json', text: orderToV2Json(order) }),
+    serialize: (order: Order) => ({ type: 'json', text: orderV2Json(order) }),
   },
 } satisfies ProcedureMeta;

@@ -1,11 +1,19 @@
-import type { Order, OrderListing } from '@petstore/domain';
+import type { Order, OrderTextBatch } from '@petstore/domain';
 import { z } from 'zod';
 import type { ProcedureMeta } from '../../procedure-meta.ts';
-import { ORDERS_JSON } from '../../rest/order-json.ts';
+import { ordersJson } from '../../rest/order-json.ts';
 import { OrderResponse } from './order.contract.ts';
 
-/** Batches of orders, ascending by id, as they come from the database. Over tRPC they need a streaming link. */
+/**
+ * Batches of orders, ascending by id, as a streaming link gives them. Over a link that does not stream it is one array of at
+ * most 10,000 orders.
+ */
 export type OrderBatches = AsyncIterable<readonly Order[]>;
+
+/** The list as callers in this process get it. REST reads it as text. */
+export interface OrderList extends OrderBatches {
+  readonly texts: () => AsyncIterable<OrderTextBatch>;
+}
 
 export const listOrdersMeta = {
   openapi: {
@@ -33,7 +41,7 @@ export const listOrdersMeta = {
       none: { summary: 'No order has been placed yet.', value: [] },
     },
     errors: [],
-    serialize: (orders: OrderListing) => ({ type: 'json-stream', chunks: orders.as(ORDERS_JSON) }),
+    serialize: ({ texts }: OrderList) => ({ type: 'json-stream', chunks: ordersJson(texts()) }),
   },
   streams: true,
 } satisfies ProcedureMeta;

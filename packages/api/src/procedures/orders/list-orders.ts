@@ -1,14 +1,51 @@
-import { PACKED_ORDERS } from '../../trpc/packed-orders.ts';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Order } from '@petstore/domain';
+import { ApiError } from '../../api-error.ts';
 import { procedure } from '../../trpc/trpc.ts';
-import { listOrdersMeta, type OrderBatches } from './list-orders.contract.ts';
+import { listOrdersMeta, type OrderBatches, type OrderList } from './list-orders.contract.ts';
 
-/**
- * Returns the store's listing itself: REST sends it as JSON, callers in this process iterate over its orders, and tRPC
- * streams its batches, packed where the caller's transformer makes orders of them.
- */
+/** Orders in a batch at most. While one is written as superjson, nothing else is served. */
+const BATCH_MAX = 500;
+
+/** Orders of a list that is not streamed at most: it is in memory as a whole. */
+const WHOLE_LIST_MAX = 10_000;
+
 export const listOrders = procedure.meta(listOrdersMeta).query(async ({ ctx }): Promise<OrderBatches> => {
-  const orders = ctx.services.orders.listOrders();
-  const batches =
-    ctx.acceptsPackedOrders === true ? (orders.as(PACKED_ORDERS) as AsyncIterable<unknown> as OrderBatches) : orders; // what the caller makes of them
-  return ctx.beginList === undefined ? batches : ctx.beginList(batches);
+  const { orders } = ctx.services;
+  if (ctx.list === undefined) {
+    const list: OrderList = {
+      [Symbol.asyncIterator]: () => smallBatches(orders.listOrders()),
+      texts: () => orders.listOrderTexts(),
+    };
+    return list;
+  }
+  const batches = await ctx.list.begin(smallBatches(orders.listOrders()));
+  if (ctx.list.isStreamed) return batches;
+  // The type is what callers with a streaming link get. All others get an array.
+  return (await wholeList(batches)) as unknown as OrderBatches;
 });
+
+/** Gives others a turn between two batches. The next batch is made when its reader asks for it. */
+async function* smallBatches(batches: AsyncIterable<readonly Order[]>): AsyncGenerator<readonly Order[], void, void> {
+  for await (const orders of batches) {
+    for (let start = 0; start < orders.length; start += BATCH_MAX) {
+      if (start > 0) await turn();
+      yield orders.slice(start, start + BATCH_MAX);
+    }
+  }
+}
+
+/** @throws ApiError `unsupported_media_type` */
+async function wholeList(batches: AsyncIterable<readonly Order[]>): Promise<readonly Order[]> {
+  const list: Order[] = [];
+  for await (const orders of batches) {
+    list.push(...orders);
+    if (list.length > WHOLE_LIST_MAX) {
+      throw new ApiError(
+        'unsupported_media_type',
+        `There are more than ${WHOLE_LIST_MAX} orders, which are sent to clients that stream only: use httpBatchStreamLink for orders.list.`,
+      );
+    }
+  }
+  return list;
+}

@@ -9,7 +9,7 @@ import {
 } from '@petstore/domain';
 import { z } from 'zod';
 import type { ProcedureMeta } from '../../../procedure-meta.ts';
-import { orderToV2Json } from '../../../rest/order-json.ts';
+import { orderV2Json } from '../../../rest/order-json.ts';
 import { writeQuery } from '../../../rest/query.ts';
 import type { RestResult } from '../../../rest/rest-route.ts';
 import { inputObject, int64 } from '../../input-object.ts';
@@ -100,7 +100,7 @@ function representPage(
   const next = nextCursor === undefined ? '' : `<?${query}&cursor=${nextCursor}>; rel="next", `;
   return {
     type: 'json',
-    text: `[${orders.map(orderToV2Json).join()}]`,
+    text: `[${orders.map(orderV2Json).join()}]`,
     headers: { link: `${next}<?${query}>; rel="first"` },
   };
 }
