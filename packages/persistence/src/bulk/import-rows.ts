@@ -63,8 +63,8 @@ export interface ImportTarget<Value> {
 }
 
 /**
- * Imports records, all of them or none. They go into a temporary table first, outside of any transaction, so nobody waits
- * while the source is read; then one short transaction refuses and inserts.
+ * Imports records, all of them or none. They go into a temporary table first, by a statement that touches nothing else, so
+ * nobody waits while the source is read; then one transaction refuses and inserts.
  *
  * @throws StorageUnavailableError, and whatever the source throws; nothing is imported then
  */
@@ -78,13 +78,23 @@ export async function importRows<Value>(
   const unreadable: RejectedRecord[] = [];
   let readCount = 0;
   let unreadableCount = 0;
-  const goodRecords = recordsOf(source, (problem) => {
-    readCount++;
-    if (problem !== undefined && ++unreadableCount <= REJECTED_LISTED_MAX) unreadable.push(problem);
-  });
+  async function* rows(): AsyncGenerator<string> {
+    let chunk = '';
+    for await (const items of source) {
+      for (const item of 'line' in items ? [items] : items) {
+        readCount++;
+        if ('value' in item) chunk += `${item.line}\t${target.rowOf(item.value)}\n`;
+        else if (++unreadableCount <= REJECTED_LISTED_MAX) unreadable.push(item);
+      }
+      if (chunk.length < CHUNK_CHARACTERS) continue;
+      yield chunk;
+      chunk = '';
+    }
+    if (chunk !== '') yield chunk;
+  }
   try {
     await client.query(target.createStaged);
-    await pipeline(rowsOf(goodRecords, target.rowOf), client.query(from('copy staged from stdin')));
+    await pipeline(rows, client.query(from('copy staged from stdin')));
     await client.query('analyze staged');
     for (let attempt = 1; ; attempt++) {
       try {
@@ -117,36 +127,8 @@ const ATTEMPTS_MAX = 5;
 const isIdConflict = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && (error.code === '23505' || error.code === '40P01');
 
+/** Rows are sent to PostgreSQL in pieces of this length. */
 const CHUNK_CHARACTERS = 65_536;
-
-/** @param onItem called with each item of the source, and the reason if it is rejected */
-async function* recordsOf<Value>(
-  source: ImportSource<Value>,
-  onItem: (problem: RejectedRecord | undefined) => void,
-): AsyncGenerator<readonly ImportRecord<Value>[]> {
-  for await (const items of source) {
-    const records: ImportRecord<Value>[] = [];
-    for (const item of 'line' in items ? [items] : items) {
-      onItem('reason' in item ? item : undefined);
-      if ('value' in item) records.push(item);
-    }
-    yield records;
-  }
-}
-
-async function* rowsOf<Value>(
-  batches: AsyncIterable<readonly ImportRecord<Value>[]>,
-  rowOf: (value: Value) => string,
-): AsyncGenerator<string> {
-  let chunk = '';
-  for await (const records of batches) {
-    for (const { line, value } of records) chunk += `${line}\t${rowOf(value)}\n`;
-    if (chunk.length < CHUNK_CHARACTERS) continue;
-    yield chunk;
-    chunk = '';
-  }
-  if (chunk !== '') yield chunk;
-}
 
 async function takeRefused(
   client: pg.Client,
