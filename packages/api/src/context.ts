@@ -35,7 +35,7 @@ export interface SubscriptionContext {
 }
 
 /** How a list is sent over tRPC. */
-export interface ListContext {
+interface ListContext {
   /** Whether the caller reads a response in pieces. Otherwise it gets one array. */
   readonly isStreamed: boolean;
   /**

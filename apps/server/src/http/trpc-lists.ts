@@ -27,7 +27,7 @@ export class TrpcLists {
     this.#decide();
   }
 
-  /** Begins one: see `ListContext`. */
+  /** Begins one: see `Context.list`. */
   readonly begin = async <Batch>(batches: AsyncIterable<Batch>): Promise<AsyncIterable<Batch>> => {
     const iterator = batches[Symbol.asyncIterator]();
     const first = iterator.next();

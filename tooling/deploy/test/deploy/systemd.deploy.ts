@@ -26,7 +26,9 @@ function verify(change: (text: string) => string = (text) => text): string {
     const text = readFileSync(file, 'utf8').replace('/opt/petstore/node/bin/node', process.execPath);
     writeFileSync(file, change(text));
   }
-  return analyze('verify', ...globSync(join(folder.path, 'petstore*.{service,target}'))).printed;
+  const { printed } = analyze('verify', ...globSync(join(folder.path, 'petstore*.{service,target}')));
+  // It also looks at units of the machine, such as those of packages that other tests need.
+  return printed.replaceAll(/^\/(?:usr\/)?lib\/systemd\/system\/.*\n/gm, '');
 }
 
 const read = (name: string) => readFileSync(join(UNITS, name), 'utf8');
