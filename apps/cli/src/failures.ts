@@ -1,9 +1,9 @@
 import { StorageUnavailableError } from '@petstore/domain';
-import { describeDenial, ImportConflictError, SchemaError } from '@petstore/persistence';
+import { describeDenial, SchemaError } from '@petstore/persistence';
 import { RuntimeError } from '@petstore/runtime';
 import { SettingsError } from '@petstore/runtime/settings';
 import { CommandError } from './errors.ts';
-import { UnreadableInputError } from './import/text-chunks.ts';
+import { UnreadableInputError } from './import/read-lines.ts';
 import type { Interruption } from './interruption.ts';
 
 export const isWrongSetting = (error: unknown): boolean => error instanceof SettingsError;
@@ -18,7 +18,6 @@ export function describeFailure(error: unknown, { isCommitting }: Pick<Interrupt
 
 const EXPECTED = [
   CommandError,
-  ImportConflictError,
   RuntimeError,
   SchemaError,
   SettingsError,

@@ -11,7 +11,7 @@ export function addImportOptions(command: Command, { fields, required }: RecordS
   const optional = fields.filter((name) => !required.includes(name));
   const rest = optional.length === 0 ? '' : `, and optionally ${optional.join(', ')}`;
   return command
-    .argument('<FILE>', 'NDJSON, a JSON array, or CSV with a header; - reads standard input')
+    .argument('<FILE>', 'NDJSON, or CSV with a header; - reads standard input')
     .option('--skip-bad', 'Skip invalid lines, and import the others')
     .addHelpText('after', `\nFields: ${required.join(', ')}${rest}`);
 }

@@ -20,18 +20,19 @@ beforeEach(() => commandLine.clear());
 const pathOf = (name: string) => join(commandLine.folder, name);
 const countOrders = async () => ((await commandLine.json(['orders', 'list'])) as unknown[]).length; // it prints an array
 
-/** Waits until the command has a connection of which the condition is true. */
-const untilDatabase = (condition: string) =>
+/** Waits until the command has a connection of which the condition is true, or none of former commands has. */
+const untilDatabase = (condition: string, count = 1) =>
   expect
     .poll(async () => {
       const others = 'datname = current_database() and pid <> pg_backend_pid()';
       const { rows } = await client.query(`select from pg_stat_activity where ${others} and ${condition}`);
       return rows.length;
     }, PATIENTLY)
-    .toBe(1);
+    .toBe(count);
 
 const GENERATE = ['orders', 'generate', '--count', '1000000000'];
-const IN_TRANSACTION = `state = 'idle in transaction'`;
+const GENERATING = `query like '%generate_series%'`;
+const READING = `query like 'copy %' and wait_event = 'ClientRead'`;
 
 class RunningCommand {
   readonly #child: ReturnType<typeof spawnPetstore>;
@@ -71,7 +72,7 @@ describe('a command that is interrupted says in one line what became of it:', ()
   ] as const)('an import of orders, by %s', async (signal, code) => {
     const command = new RunningCommand('orders', 'import', '-');
     command.type('{"id":1,"petId":1,"quantity":1}\n');
-    await untilDatabase(IN_TRANSACTION);
+    await untilDatabase(READING);
     expect(await command.interrupt(signal)).toEqual(interrupted('Nothing was imported.', code));
     expect(await countOrders()).toBe(0);
   });
@@ -79,7 +80,7 @@ describe('a command that is interrupted says in one line what became of it:', ()
   test('an import of pets', async () => {
     const command = new RunningCommand('pets', 'import', '-', '--json');
     command.type('{"id":1,"name":"Rex"}\n');
-    await untilDatabase(IN_TRANSACTION);
+    await untilDatabase(READING);
     expect(await command.interrupt()).toEqual(interrupted('Nothing was imported.'));
   });
 
@@ -87,7 +88,7 @@ describe('a command that is interrupted says in one line what became of it:', ()
     execFileSync('mkfifo', [pathOf('pipe')]);
     const command = new RunningCommand('orders', 'import', pathOf('pipe'));
     await using _writer = await open(pathOf('pipe'), 'w');
-    await untilDatabase(IN_TRANSACTION);
+    await untilDatabase(READING);
     expect(await command.interrupt()).toEqual(interrupted('Nothing was imported.'));
   });
 
@@ -98,14 +99,15 @@ describe('a command that is interrupted says in one line what became of it:', ()
       env: { ...process.env, ...commandLine.environment, npm_config_user_agent: 'pnpm/12' },
     });
     const messages = text(pnpm.stderr);
-    await untilDatabase(`query like '%generate_series%'`);
+    await untilDatabase(GENERATING);
     pnpm.kill('SIGKILL');
     expect(await messages).toBe('Interrupted. Nothing was generated.\n'); // its end is that of the command
   });
 
   test('a generation', async () => {
+    await untilDatabase(GENERATING, 0);
     const command = new RunningCommand(...GENERATE);
-    await untilDatabase(`query like '%generate_series%'`);
+    await untilDatabase(GENERATING);
     expect(await command.interrupt()).toEqual(interrupted('Nothing was generated.'));
     expect(await countOrders()).toBe(0);
   });

@@ -20,7 +20,7 @@ afterAll(async () => {
 
 test.each([
   ['keys create --plan free', 'table key_events'],
-  ['orders generate --count 1', 'table orders'],
+  ['orders generate --count 1', 'sequence orders_id_seq'],
   ['orders import -', 'sequence orders_id_seq'],
   ['pets import -', 'table pets'],
 ])('a role that may not is told so in one line: %s', async (line, object) => {

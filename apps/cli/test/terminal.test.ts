@@ -94,7 +94,7 @@ describe('a terminal of 80 columns shows', () => {
     const stdin = '{"id":1,"petId":7,"quantity":1}';
     const { stdout, stderr } = await commandLine.run(['orders', 'import', '-'], { stdin, columns: COLUMNS });
     expect(stdout).toBe('1 of 1 imported.\n');
-    const steps = ['0 read', '1 read, inserting', '1 read, committing', ''];
+    const steps = ['1 read', '1 read, inserting', '1 read, committing', ''];
     expect(stderr).toBe(steps.map((step) => `\r\u001b[K${step}`).join(''));
   });
 });

@@ -1,7 +1,13 @@
-export { ImportConflictError } from './bulk/batch-inserter.ts';
 export type { GenerateOptions } from './bulk/generate-orders.ts';
-export type { ImportOptions, ImportRecord, ImportResult, ImportSource } from './bulk/import-rows.ts';
-export { REJECTED_LISTED_MAX, type RejectedRecord } from './bulk/rejected-record.ts';
+export {
+  type ImportItem,
+  type ImportOptions,
+  type ImportRecord,
+  type ImportResult,
+  type ImportSource,
+  REJECTED_LISTED_MAX,
+  type RejectedRecord,
+} from './bulk/import-rows.ts';
 export { PURPOSES, type Purpose } from './database/database.ts';
 export { describeStorageFailure } from './database/storage-reason.ts';
 export type { OrderEventObserver, OrderEventStore } from './events/order-events.ts';

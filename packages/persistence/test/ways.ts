@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-
 import { generateApiKeyId, orderId, petId, SERVICE_ACTOR, SERVICE_ORIGIN } from '@petstore/domain';
 import type { Persistence } from '../src/index.ts';
 import { collect, NOW, newOrder, numbered, pendingOrder, UNKNOWN_KEY_ID } from './support.ts';

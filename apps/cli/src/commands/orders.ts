@@ -1,8 +1,8 @@
 import { GENERATION_SEED_MAX, ORDER_STATUSES } from '@petstore/domain';
 import { type Command, Option } from 'commander';
+import type { ExportOrdersFlags, ListFlags } from '../actions/export.ts';
 import type { GenerateFlags } from '../actions/generate-orders.ts';
 import type { ImportOrdersFlags } from '../actions/import.ts';
-import type { ExportOrdersFlags, ListFlags } from '../actions/list-and-export.ts';
 import { actorOption, integerParser } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { addExportOptions, addImportOptions } from '../file-options.ts';
@@ -13,7 +13,7 @@ const parseSeed = integerParser('--seed', 0, GENERATION_SEED_MAX);
 
 const statusOption = () => new Option('--status <status>', 'Only orders with this status').choices(ORDER_STATUSES);
 
-const exportActions = () => import('../actions/list-and-export.ts');
+const exportActions = () => import('../actions/export.ts');
 
 /** `petstore orders`: many orders at once. */
 export function addOrdersCommands(program: Command, context: CommandContext): void {

@@ -15,7 +15,7 @@ export function addPetsCommands(program: Command, context: CommandContext): void
     });
   addExportOptions(pets.command('export').description('Export pets to a file that can be imported')).action(
     async (file: string, flags: ExportFlags) => {
-      const { exportPets } = await import('../actions/list-and-export.ts');
+      const { exportPets } = await import('../actions/export.ts');
       await exportPets(context, file, flags);
     },
   );

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, createWriteStream, existsSync, lstatSync, renameSync, rmSync } from 'node:fs';
-import { finished } from 'node:stream/promises';
+import { pipeline } from 'node:stream/promises';
 import { describeFileError } from '@petstore/runtime';
 import { CommandError } from '../errors.ts';
 
@@ -19,13 +19,13 @@ interface FileOptions {
  * Writes a file as a stream, and replaces what was there in one step at the end: an export that fails, or is ended by a
  * signal, leaves no partial file. A link, a device or a pipe is written to directly.
  *
- * @throws CommandError where the file cannot be written
+ * @throws CommandError if the file cannot be written, and whatever the texts throw
  */
-export async function replaceFile<Value>(
+export async function replaceFile(
   path: string,
-  produce: (write: (chunk: string) => Promise<void>) => Promise<Value>,
+  texts: AsyncIterable<string>,
   { runId = randomUUID() }: FileOptions = {},
-): Promise<Value> {
+): Promise<void> {
   const isReplaced = isPlainOrAbsent(path);
   const target = isReplaced ? `${path}.${runId}.partial` : path;
   const explain = (error: unknown) =>
@@ -36,28 +36,16 @@ export async function replaceFile<Value>(
     throw explain(error);
   });
   const remove = () => {
-    stream.destroy();
     if (isReplaced) rmSync(target, { force: true });
   };
   process.once('exit', remove);
-  let failure: unknown;
-  stream.on('error', (error) => {
-    failure = error;
-  });
   try {
-    const value = await produce(async (chunk) => {
-      if (failure === undefined && !stream.write(chunk)) await once(stream, 'drain').catch(() => {});
-      if (failure !== undefined) throw explain(failure);
-    });
-    stream.end();
-    await finished(stream).catch((error: unknown) => {
-      throw explain(error);
-    });
+    await pipeline(texts, stream);
     if (isReplaced) replace(path, target, explain);
-    return value;
   } catch (error) {
     remove();
-    throw error;
+    // The database's own failures are described already; what names a call of the system is of the file.
+    throw error instanceof Error && 'syscall' in error ? explain(error) : error;
   } finally {
     process.off('exit', remove);
   }

@@ -1,92 +1,45 @@
-import type { RejectedRecord } from '@petstore/persistence';
-
-/**
- * A value as the file writes it. CSV does not distinguish numbers from texts, so its values are `untyped`. A JSON number
- * keeps its digits, because a double would round large ids.
- */
-export interface Field {
-  readonly type: 'number' | 'text' | 'boolean' | 'null' | 'untyped' | 'other';
-  readonly text: string;
-}
-
-export type Fields = ReadonlyMap<string, Field>;
-
-/** A record of a file, its values not yet validated. */
-export interface RawRecord {
-  readonly line: number;
-  readonly fields: Fields;
-}
-
-/** Why a record is rejected. The message completes "line 5: ...". */
-export class FieldError extends Error {
-  override readonly name = 'FieldError';
-}
-
-/** Runs work on a record. @returns its result, or the reason why the record is rejected */
-export function orReason<Result>(line: number, work: () => Result): Result | RejectedRecord {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof FieldError) return { line, reason: error.message };
-    throw error;
-  }
-}
-
-const isMissing = (field: Field | undefined): field is undefined =>
-  field === undefined || field.type === 'null' || (field.type === 'untyped' && field.text === '');
-
-/** @returns `undefined` where the field is something else */
-type ReadField<Value> = (field: Field) => Value | undefined;
-
 /** Reads the fields of a record, and keeps what is wrong with each. */
 export class FieldReader {
-  readonly #fields: Fields;
+  readonly #values: Readonly<Record<string, unknown>>;
   readonly #faults: string[] = [];
 
   /** @param known the names that fields may have */
-  constructor(fields: Fields, known: readonly string[]) {
-    this.#fields = fields;
-    for (const name of fields.keys()) {
-      if (known.includes(name)) continue;
-      this.#faults.push(`unknown field ${quote(name)} (the fields are ${known.join(', ')})`);
-      break;
-    }
+  constructor(values: Readonly<Record<string, unknown>>, known: readonly string[]) {
+    this.#values = values;
+    const unknown = Object.keys(values).find((name) => !known.includes(name));
+    if (unknown !== undefined)
+      this.#faults.push(`unknown field ${quote(unknown)} (the fields are ${known.join(', ')})`);
   }
 
-  get isFaulty(): boolean {
-    return this.#faults.length > 0;
+  /** All that is wrong with the record; `undefined` if nothing is. */
+  get faults(): string | undefined {
+    return this.#faults.length === 0 ? undefined : this.#faults.join('; ');
   }
 
-  /** All that is wrong with the record. */
-  get error(): FieldError {
-    return new FieldError(this.#faults.join('; '));
-  }
-
-  /** Reads an optional field; `null` and an empty column count as missing. */
-  optional<Value>(name: string, read: ReadField<Value>, expected: string): Value | undefined {
-    const field = this.#fields.get(name);
+  /**
+   * Reads a field by the text of its value, whether or not JSON quotes it; `null` and an empty text count as missing.
+   *
+   * @param parse returns `undefined` if the text is wrong
+   */
+  optional<Value>(name: string, parse: (text: string) => Value | undefined, expected: string): Value | undefined {
+    const field = this.#values[name];
     if (isMissing(field)) return undefined;
-    const value = read(field);
+    const value = typeof field === 'object' ? undefined : parse(String(field));
     if (value === undefined) this.#faults.push(`${name} must be ${expected}, not ${show(field)}`);
     return value;
   }
 
-  /** @returns `undefined` where it is missing or wrong */
-  required<Value>(name: string, read: ReadField<Value>, expected: string): Value | undefined {
-    if (!isMissing(this.#fields.get(name))) return this.optional(name, read, expected);
-    this.#faults.push(`${name} is missing (${expected})`);
-    return undefined;
+  /** @returns `undefined` if it is missing or wrong */
+  required<Value>(name: string, parse: (text: string) => Value | undefined, expected: string): Value | undefined {
+    if (isMissing(this.#values[name])) this.#faults.push(`${name} is missing (${expected})`);
+    return this.optional(name, parse, expected);
   }
 }
 
-/** The text of a field of the given type; an untyped field may be of any. */
-export const textOf = (field: Field, type: Field['type']): string | undefined =>
-  field.type === type || field.type === 'untyped' ? field.text : undefined;
+const isMissing = (value: unknown): boolean => value === undefined || value === null || value === '';
 
-function show({ type, text }: Field): string {
-  if (type === 'other') return text.startsWith('[') ? 'an array' : 'an object';
-  return type === 'text' || type === 'untyped' ? quote(text) : text;
-}
+const show = (value: unknown): string =>
+  typeof value === 'object' ? (Array.isArray(value) ? 'an array' : 'an object') : quote(String(value));
 
 const SHOWN_MAX = 40;
 

@@ -1,102 +1,149 @@
-import type { ChangeOrigin } from '@petstore/domain';
-import type pg from 'pg';
+import { pipeline } from 'node:stream/promises';
+import pg from 'pg';
+import { from } from 'pg-copy-streams';
 import type { DatabaseServers } from '../database/servers.ts';
-import { type Batch, BatchInserter, prepareBatch, type Row } from './batch-inserter.ts';
-import type { IdReservation, ImportTarget } from './import-target.ts';
-import type { RejectedRecord } from './rejected-record.ts';
-import { withTransaction } from './transaction.ts';
+import { toStorageError } from '../database/storage-error.ts';
+import { connect, inTransaction } from './transaction.ts';
 
 /** Something to import, and where it stands in its source. */
 export interface ImportRecord<Value> {
-  /** As an editor counts. */
+  /** As an editor counts. No two records of a source have the same. */
   readonly line: number;
   readonly value: Value;
 }
 
-/** Records, one at a time, or some: those are taken one after the other, so they may be made as they are taken. */
-export type ImportSource<Value> = AsyncIterable<ImportRecord<Value> | Iterable<ImportRecord<Value>>>;
+/** A record that was left out, and why. */
+export interface RejectedRecord {
+  /** As an editor counts. */
+  readonly line: number;
+  readonly reason: string;
+}
+
+/** How many rejected records are listed, the first ones: memory must not grow with a file in which every line is wrong. */
+export const REJECTED_LISTED_MAX = 1_000;
+
+/** A record, or why there is none at its line. */
+export type ImportItem<Value> = ImportRecord<Value> | RejectedRecord;
+
+/** Items in the order of their lines, one at a time or some at once. */
+export type ImportSource<Value> = AsyncIterable<ImportItem<Value> | Iterable<ImportItem<Value>>>;
 
 export interface ImportOptions {
-  /** On whose behalf. @default the service's */
-  readonly origin?: ChangeOrigin;
-  /** Whether the good records stay when others are rejected. @default false, all or nothing */
+  /** Whether the good records stay if others are rejected. @default false, all or nothing */
   readonly skipBad?: boolean;
-  /** Called after each batch with how many records have been taken in. */
-  readonly onProgress?: (insertedCount: number) => void;
-  /** Asked at the end: whether the source held records that never came here because they could not be read. */
-  readonly hasUnreadable?: () => boolean;
-  /** Called before the transaction commits; where it never is, nothing was imported. */
+  /** Called before the transaction commits; if it never is, nothing was imported. */
   readonly onCommit?: () => void;
 }
 
 export interface ImportResult {
-  /** 0 where something was rejected and nothing was to be skipped. */
+  /** Items that the source gave, good and bad. */
+  readonly readCount: number;
+  /** 0 if something was rejected and nothing was to be skipped. */
   readonly insertedCount: number;
-  /** Those whose id is taken, in the database or by an earlier line: the first ones, {@link REJECTED_LISTED_MAX} at most. */
+  /** The first ones, {@link REJECTED_LISTED_MAX} at most, in the order of their lines. */
   readonly rejected: readonly RejectedRecord[];
   /** All of them. */
   readonly rejectedCount: number;
 }
 
-const BATCH = 20_000;
-/** Of long records a batch holds fewer, so that memory does not grow with their length. */
-const BATCH_CHARACTERS_MAX = 16_000_000;
+/** How records of one kind get into their table. The statements run in one session, in this order. */
+export interface ImportTarget<Value> {
+  /** What one is called, as in "an order with the id 5 exists already". */
+  readonly noun: string;
+  /** Creates the temporary table `staged`, whose columns are `line` and those of {@link rowOf}. */
+  readonly createStaged: string;
+  /** A record as COPY reads it, without its line and its line end. */
+  readonly rowOf: (value: Value) => string;
+  /** Keeps other imports of this kind waiting until the transaction ends. */
+  readonly lock: string;
+  /** Takes out of `staged` those whose id is repeated or taken. Returns the first ones, and how many there are. */
+  readonly takeRefused: string;
+  /** Puts what is staged into its table, and does what belongs to that. @returns how many records were inserted */
+  readonly insertStaged: (client: pg.Client) => Promise<number>;
+}
 
 /**
- * Imports records in batches within one transaction, so that a failure on the way leaves nothing behind. The source is
- * read, parsed and written as rows while PostgreSQL works on the batch before.
+ * Imports records, all of them or none. They go into a temporary table first, by a statement that touches nothing else, so
+ * nobody waits while the source is read; then one transaction refuses and inserts.
  *
- * @throws StorageUnavailableError, ImportConflictError, and whatever the source throws
+ * @throws StorageUnavailableError, and whatever the source throws; nothing is imported then
  */
 export async function importRows<Value>(
   servers: DatabaseServers,
   target: ImportTarget<Value>,
-  records: ImportSource<Value>,
-  { origin, skipBad = false, onProgress, hasUnreadable = () => false, onCommit }: ImportOptions,
+  source: ImportSource<Value>,
+  { skipBad = false, onCommit }: ImportOptions = {},
 ): Promise<ImportResult> {
-  let reservation: IdReservation | undefined;
-  const importAll = async (client: pg.Client) => {
-    reservation = target.reserveIds(client);
-    const events = await target.beginEvents?.(client);
-    await using batches = new BatchInserter(servers, client, target, { reservation, events });
-    let earlier = Promise.resolve();
-    try {
-      for await (const batch of batchesOf(target, records)) {
-        await earlier;
-        earlier = batches.insert(batch).then(() => onProgress?.(batches.insertedCount));
-        earlier.catch(() => {}); // it rejects where it is awaited
+  const client = await connect(servers);
+  const unreadable: RejectedRecord[] = [];
+  let readCount = 0;
+  let unreadableCount = 0;
+  async function* rows(): AsyncGenerator<string> {
+    let chunk = '';
+    for await (const items of source) {
+      for (const item of 'line' in items ? [items] : items) {
+        readCount++;
+        if ('value' in item) chunk += `${item.line}\t${target.rowOf(item.value)}\n`;
+        else if (++unreadableCount <= REJECTED_LISTED_MAX) unreadable.push(item);
       }
-    } finally {
-      await earlier; // whatever the source did: nothing may be sent behind the end of the transaction
+      if (chunk.length < CHUNK_CHARACTERS) continue;
+      yield chunk;
+      chunk = '';
     }
-    const { insertedCount, rejected, rejectedCount } = batches;
-    const keep = skipBad || (rejectedCount === 0 && !hasUnreadable());
-    if (keep) {
-      await events?.record(origin);
-      await reservation.release({ isImported: true });
-      onCommit?.();
-    } else await reservation.release({ isImported: false }); // while the next import still waits
-    return { commit: keep, value: { insertedCount: keep ? insertedCount : 0, rejected, rejectedCount } };
-  };
-  return withTransaction(servers, importAll, async () => reservation?.release({ isImported: false }));
+    if (chunk !== '') yield chunk;
+  }
+  try {
+    await client.query(target.createStaged);
+    await pipeline(rows, client.query(from('copy staged from stdin')));
+    await client.query('analyze staged');
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await inTransaction(client, async () => {
+          await client.query(target.lock);
+          const [refused, refusedCount] = await takeRefused(client, target);
+          const rejected = [...unreadable, ...refused].sort((a, b) => a.line - b.line).slice(0, REJECTED_LISTED_MAX);
+          const rejectedCount = unreadableCount + refusedCount;
+          const report = { readCount, insertedCount: 0, rejected, rejectedCount };
+          if (rejectedCount > 0 && !skipBad) return report;
+          const insertedCount = await target.insertStaged(client);
+          onCommit?.();
+          return { ...report, insertedCount };
+        });
+      } catch (error) {
+        if (!isIdConflict(error) || attempt === ATTEMPTS_MAX) throw error;
+      }
+    }
+  } catch (error) {
+    throw toStorageError(error);
+  } finally {
+    await client.end().catch(() => {}); // its temporary table ends with it
+  }
 }
 
-async function* batchesOf<Value>(
-  { idOf, rowOf }: ImportTarget<Value>,
-  source: ImportSource<Value>,
-): AsyncGenerator<Batch> {
-  let batch: Row[] = [];
-  let characters = 0;
-  for await (const item of source) {
-    for (const { line, value } of 'line' in item ? [item] : item) {
-      const text = rowOf(value);
-      batch.push({ id: idOf(value), idText: text.slice(0, text.indexOf('\t')), line, text });
-      characters += text.length;
-      if (batch.length < BATCH && characters < BATCH_CHARACTERS_MAX) continue;
-      yield prepareBatch(batch);
-      batch = [];
-      characters = 0;
-    }
-  }
-  if (batch.length > 0) yield prepareBatch(batch);
+/** How often the transaction is tried. Each time the ids that others have taken meanwhile are refused. */
+const ATTEMPTS_MAX = 5;
+
+/** A unique violation, or a deadlock: an order that was placed while the transaction ran has an id of the import. */
+const isIdConflict = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && (error.code === '23505' || error.code === '40P01');
+
+/** Rows are sent to PostgreSQL in pieces of this length. */
+const CHUNK_CHARACTERS = 65_536;
+
+async function takeRefused(
+  client: pg.Client,
+  { noun, takeRefused: statement }: Pick<ImportTarget<never>, 'noun' | 'takeRefused'>,
+): Promise<[refused: RejectedRecord[], count: number]> {
+  type Refused = { line: number; id: string; is_taken: boolean; refused_count: number };
+  const { rows } = await client.query<Refused>(statement);
+  const refused = rows.map(({ line, id, is_taken: isTaken }) => ({
+    line,
+    reason: isTaken ? `${noun} with the id ${id} exists already` : `the id ${id} is repeated from an earlier line`,
+  }));
+  return [refused, rows[0]?.refused_count ?? 0];
 }
+
+/** A text as a column of a row; what COPY would take for a border or an escape is escaped. */
+export const copyText = (text: string): string => text.replace(/[\\\t\n\r]/g, (character) => ESCAPES[character] ?? '');
+
+const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };

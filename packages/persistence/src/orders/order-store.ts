@@ -1,8 +1,8 @@
 import type { Order, OrderRepository, OrderStatus } from '@petstore/domain';
 import { countRows } from '../bulk/count-rows.ts';
 import { type GenerateOptions, generateOrders } from '../bulk/generate-orders.ts';
-import { type ImportOptions, type ImportResult, type ImportSource, importRows } from '../bulk/import-rows.ts';
-import { ORDER_TARGET } from '../bulk/import-targets.ts';
+import { type ImportOrdersOptions, importOrders } from '../bulk/import-orders.ts';
+import type { ImportResult, ImportSource } from '../bulk/import-rows.ts';
 import type { Database } from '../database/database.ts';
 import type { DatabaseServers } from '../database/servers.ts';
 import { prepareStatement } from '../database/statement.ts';
@@ -20,7 +20,7 @@ export interface OrderStore extends OrderRepository {
    *
    * @throws StorageUnavailableError, and whatever the source throws; nothing is imported then
    */
-  importOrders(orders: ImportSource<Order>, options?: ImportOptions): Promise<ImportResult>;
+  importOrders(orders: ImportSource<Order>, options?: ImportOrdersOptions): Promise<ImportResult>;
   /** @returns how many orders were added */
   generateOrders(options: GenerateOptions): Promise<number>;
 }
@@ -56,7 +56,7 @@ export function createOrderStore(
     findOrders: (request) => findOrders({ reads, scans }, request),
     applyCommand: (id, command, now, origin) => commands.apply(id, command, now, origin),
     insertOrder: (order, origin, idempotencyKey) => placeOrder(writes, { order, origin, idempotencyKey }, onRecorded),
-    importOrders: (orders, options = {}) => importRows(servers, ORDER_TARGET, orders, options),
+    importOrders: (orders, options) => importOrders(servers, orders, options),
     generateOrders: (options) => generateOrders(servers, options),
   };
 }

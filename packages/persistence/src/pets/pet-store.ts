@@ -1,7 +1,7 @@
 import { type Pet, type PetRepository, petId } from '@petstore/domain';
 import { countRows } from '../bulk/count-rows.ts';
-import { type ImportOptions, type ImportResult, type ImportSource, importRows } from '../bulk/import-rows.ts';
-import { PET_TARGET } from '../bulk/import-targets.ts';
+import { importPets } from '../bulk/import-pets.ts';
+import type { ImportOptions, ImportResult, ImportSource } from '../bulk/import-rows.ts';
 import { listPets } from '../bulk/list-pets.ts';
 import type { DatabaseServers } from '../database/servers.ts';
 import { prepareStatement, type QuerySender } from '../database/statement.ts';
@@ -31,6 +31,6 @@ export const createPetStore = (servers: DatabaseServers, reads: QuerySender): Pe
     return row && { id: petId(BigInt(row[0])), name: row[1] };
   },
   countPets: () => countRows(servers, 'pets'),
-  importPets: (pets, options = {}) => importRows(servers, PET_TARGET, pets, options),
+  importPets: (pets, options) => importPets(servers, pets, options),
   listPets: () => listPets(servers),
 });

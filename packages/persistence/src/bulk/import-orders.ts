@@ -1,0 +1,113 @@
+import { type ChangeOrigin, type Order, SERVICE_ORIGIN } from '@petstore/domain';
+import type pg from 'pg';
+import type { DatabaseServers } from '../database/servers.ts';
+import { type ImportOptions, type ImportResult, type ImportSource, importRows } from './import-rows.ts';
+import { LOCK_ORDER_IDS } from './order-ids.ts';
+
+export interface ImportOrdersOptions extends ImportOptions {
+  /** On whose behalf. @default the service's */
+  readonly origin?: ChangeOrigin;
+}
+
+/** Creates the temporary table of the session that orders go through. */
+export const CREATE_STAGED_ORDERS = `
+  create temporary table staged as
+  select 0 as line, id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at
+  from orders
+  with no data`;
+
+const TAKE_REFUSED = `
+  with refused as (
+    select line, numbered.id, orders.id is not null as is_taken
+    from (select line, id, row_number() over (partition by id order by line) as occurrence from staged) as numbered
+      left join orders on orders.id = numbered.id
+    where occurrence > 1 or orders.id is not null
+  ), taken as (
+    delete from staged using refused where staged.line = refused.line
+  )
+  select line, id, is_taken, (count(*) over ())::integer as refused_count from refused order by line limit 1000`;
+
+/**
+ * Orders that are placed from now on get ids behind those of the import, so they neither wait for it nor take an id that it
+ * is about to insert. It takes effect at once, and stays if the transaction is undone.
+ */
+const MOVE_SEQUENCE = `
+  select setval('orders_id_seq', largest.id + 1, false)
+  from (select max(id) as id from staged where id < 9007199254740992) as largest, orders_id_seq
+  where largest.id >= last_value`;
+
+const INSERT_ORDERS = `
+  insert into orders
+    (id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at)
+  select id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at
+  from staged order by id`;
+
+/** The last time of an order is that of the import, which knows no other. */
+const INSERT_EVENTS = `
+  insert into order_events
+    (type, at, actor, request_id,
+     order_id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at)
+  select 'order.imported', greatest(placed_at, shipped_at, completed_at, cancelled_at), $1::text, $2::text,
+    id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at
+  from staged order by id`;
+
+/**
+ * Imports orders with the ids that they have.
+ *
+ * @throws StorageUnavailableError, and whatever the source throws; nothing is imported then
+ */
+export const importOrders = (
+  servers: DatabaseServers,
+  orders: ImportSource<Order>,
+  { origin, ...options }: ImportOrdersOptions = {},
+): Promise<ImportResult> =>
+  importRows(
+    servers,
+    {
+      noun: 'an order',
+      createStaged: CREATE_STAGED_ORDERS,
+      rowOf,
+      lock: LOCK_ORDER_IDS,
+      takeRefused: TAKE_REFUSED,
+      async insertStaged(client) {
+        await client.query(MOVE_SEQUENCE);
+        return insertStagedOrders(client, origin);
+      },
+    },
+    orders,
+    options,
+  );
+
+/**
+ * Inserts the orders of the table `staged`, and records them in the log of events.
+ *
+ * @param client in a transaction that ends right after it, because readers of the log wait for its end
+ * @returns how many orders there were
+ */
+export async function insertStagedOrders(
+  client: pg.Client,
+  { actor, requestId }: ChangeOrigin = SERVICE_ORIGIN,
+): Promise<number> {
+  // Not even a client that hangs may leave it open.
+  await client.query(`set local idle_in_transaction_session_timeout = '5s'`);
+  const orders = await client.query(INSERT_ORDERS);
+  const events = await client.query(INSERT_EVENTS, [actor, requestId ?? null]);
+  if (orders.rowCount !== events.rowCount) {
+    throw new Error(
+      `PostgreSQL inserted ${orders.rowCount} of ${events.rowCount} orders: does a trigger suppress them?`,
+    );
+  }
+  return orders.rowCount ?? 0;
+}
+
+function rowOf(order: Order): string {
+  const shippedAt = order.status === 'shipped' ? order.shippedAt : undefined;
+  const completedAt = order.complete ? order.completedAt : undefined;
+  const cancelledAt = order.status === 'cancelled' ? order.cancelledAt : undefined;
+  const facts = `${order.id}\t${order.petId}\t${order.quantity}\t${timeText(order.shipDate)}`;
+  const times = `${timeText(order.placedAt)}\t${timeText(shippedAt)}\t${timeText(completedAt)}\t${timeText(cancelledAt)}`;
+  return `${facts}\t${order.status}\t${order.complete}\t${times}`;
+}
+
+/** As COPY reads it. */
+const timeText = (time: Date | undefined): string => time?.toISOString() ?? '\\N';
