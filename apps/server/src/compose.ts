@@ -187,7 +187,7 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
     corsOrigins: settings.corsOrigins,
     trustedProxies: settings.trustProxy,
   });
-  resourceMetrics.observe({ load: app.load, pools: persistence.pools });
+  resourceMetrics.observe({ load: app.load, database: persistence.load });
   const { shutdownDelayMs, shutdownTimeoutMs } = settings;
   const drainMs = shutdownTimeoutMs - shutdownDelayMs;
   resources.defer(async () => {
