@@ -75,18 +75,17 @@ export function openPersistence({
 }: PersistenceOptions): Persistence {
   const servers = new DatabaseServers(databaseUrl);
   const database = new Database({ servers, connections, shares: SHARES, durationsOf });
-  const keyAdministration = createLazyKeyAdministration(servers);
   const events = new OrderEventStore(database.sender('events', { forWrites: true }));
   const close = async () => {
     events.close();
-    await Promise.all([database.close(), keyAdministration.close()]);
+    await database.close();
   };
   return {
     orders: createOrderStore(database, servers, onEventsRecorded),
     pets: createPetStore(servers, database.sender('reads')),
     events,
     apiKeys: createApiKeyStore(database.sender('keys'), database.sender('writes', { forWrites: true })),
-    keyAdministration,
+    keyAdministration: createLazyKeyAdministration(servers),
     audit: createAuditTrail(servers, database.sender('writes', { forWrites: true })),
     migrations: createMigrations(servers, database.sender('reads')),
     load: () => ({

@@ -84,7 +84,9 @@ describe('a PostgreSQL that goes away', () => {
   const useAllConnections = () =>
     Promise.all(
       Array.from({ length: 40 }, (_, i) =>
-        i % 2 === 0 ? persistence.ping() : persistence.orders.applyCommand(orderId(-1n), 'cancel', NOW, SERVICE_ORIGIN),
+        i % 2 === 0
+          ? persistence.orders.findOrder(orderId(-1n))
+          : persistence.orders.applyCommand(orderId(-1n), 'cancel', NOW, SERVICE_ORIGIN),
       ),
     );
 

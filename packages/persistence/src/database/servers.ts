@@ -15,12 +15,15 @@ export interface FoundServer {
   readonly client: pg.Client;
 }
 
+/** After how long pg closes the socket of a connection that could not be made, in milliseconds. */
+const SOCKET_TIMEOUT_MS = 2_000;
+
 /** The configuration of a connection to one server. */
 export const connectionConfig = (url: string): pg.ClientConfig => ({
   connectionString: url,
   fallback_application_name: 'petstore',
   keepAlive: true,
-  connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+  connectionTimeoutMillis: SOCKET_TIMEOUT_MS,
 });
 
 /** The servers of one database, of which at most one takes writes. */

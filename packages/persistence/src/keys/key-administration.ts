@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { InferEntity } from '@mikro-orm/core';
 import { LockMode } from '@mikro-orm/core';
-import type { EntityManager, MikroORM } from '@mikro-orm/postgresql';
+import type { EntityManager } from '@mikro-orm/postgresql';
 import {
   type Actor,
   type ApiKey,
@@ -52,21 +52,12 @@ const STATEMENT_TIMEOUT_MS = 10_000;
 
 type ApiKeyRow = InferEntity<typeof ApiKeyEntity>;
 
-/** Each call is a unit of work with an entity manager of its own. */
+/** Each call is a unit of work with an ORM of its own. */
 export class OrmApiKeyAdministration implements ApiKeyAdministration {
-  readonly #orm: MikroORM;
+  readonly #servers: DatabaseServers;
 
-  private constructor(orm: MikroORM) {
-    this.#orm = orm;
-  }
-
-  /** @throws StorageUnavailableError */
-  static async open(servers: DatabaseServers): Promise<OrmApiKeyAdministration> {
-    return new OrmApiKeyAdministration(await createOrm(servers, { statementTimeoutMs: STATEMENT_TIMEOUT_MS }));
-  }
-
-  close(): Promise<void> {
-    return this.#orm.close();
+  constructor(servers: DatabaseServers) {
+    this.#servers = servers;
   }
 
   createKey(key: NewApiKey, secretHash: Uint8Array, actor: Actor = SERVICE_ACTOR): Promise<ApiKey> {
@@ -144,8 +135,14 @@ export class OrmApiKeyAdministration implements ApiKeyAdministration {
     });
   }
 
-  #transaction<Value>(work: (em: EntityManager) => Promise<Value>): Promise<Value> {
-    return translatingErrors(() => this.#orm.em.fork().transactional(work));
+  /** The server that takes writes may be another each time. */
+  async #transaction<Value>(work: (em: EntityManager) => Promise<Value>): Promise<Value> {
+    const orm = await createOrm(this.#servers, { statementTimeoutMs: STATEMENT_TIMEOUT_MS });
+    try {
+      return await translatingErrors(() => orm.em.fork().transactional(work));
+    } finally {
+      await orm.close();
+    }
   }
 }
 

@@ -2,17 +2,10 @@ import type { DatabaseServers } from '../database/servers.ts';
 import type { ApiKeyAdministration, OrmApiKeyAdministration } from './key-administration.ts';
 
 /** The administration of keys, whose module, with the ORM, is loaded by the first call. */
-export function createLazyKeyAdministration(
-  servers: DatabaseServers,
-): ApiKeyAdministration & { close(): Promise<void> } {
+export function createLazyKeyAdministration(servers: DatabaseServers): ApiKeyAdministration {
   let loading: Promise<OrmApiKeyAdministration> | undefined;
   const load = () => {
-    loading ??= import('./key-administration.ts')
-      .then(({ OrmApiKeyAdministration }) => OrmApiKeyAdministration.open(servers))
-      .catch((error: unknown) => {
-        loading = undefined; // the next call tries again
-        throw error;
-      });
+    loading ??= import('./key-administration.ts').then((module) => new module.OrmApiKeyAdministration(servers));
     return loading;
   };
   return {
@@ -22,6 +15,5 @@ export function createLazyKeyAdministration(
     rotateKey: async (...args) => (await load()).rotateKey(...args),
     revokeKey: async (...args) => (await load()).revokeKey(...args),
     setPlan: async (...args) => (await load()).setPlan(...args),
-    close: async () => (await loading)?.close(),
   };
 }
