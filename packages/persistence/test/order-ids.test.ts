@@ -159,10 +159,7 @@ describe('while an import', () => {
     const note = (name: string) => () => ends.push(name);
     const waitingFor = async (type: string, count: number) =>
       vi.waitFor(async () => {
-        const { rows } = await store.query(
-          `select from pg_locks where locktype = '${type}' and not granted and ${OF_THIS_DATABASE}`,
-        );
-        expect(rows).toHaveLength(count);
+        expect((await waitingForLocks()).filter((each) => each === type)).toHaveLength(count);
       }, PATIENTLY);
     const first = importIds(...IDS).then(note('first'));
     await waitingFor('relation', 1);
