@@ -51,6 +51,19 @@ test('a command that makes the database says so, beside what it prints', () => {
   expect(JSON.parse(making.stdout)).toMatchObject({ applied: expect.any(Array) });
 });
 
+test('what a shell says of other databases changes nothing', async () => {
+  const ofOthers = {
+    PGSSLMODE: 'require',
+    PGOPTIONS: '-c search_path=nowhere',
+    PGSSLNEGOTIATION: 'direct',
+    PGREPLICATION: 'true',
+  };
+  const { code, stderr } = await petstoreProcess(['keys', 'list', '--json'], {
+    environment: { ...environment, ...ofOthers },
+  });
+  expect([code, stderr]).toEqual([0, '']);
+});
+
 test.each([
   ['orders', 'list'],
   ['orders', 'export', 'orders.csv'],

@@ -173,7 +173,6 @@ describe('while an import', () => {
     expect(ends).toEqual([]);
     await store.query('commit');
     await Promise.all([first, ...others]);
-    expect(ends[0]).toBe('first');
     expect(await listedOrders(store)).toHaveLength(20_011);
   });
 

@@ -32,6 +32,9 @@ test.each([
   'postgres:///x?host=a&port=http',
   'postgres://a,b/x?target_session_attrs=standby',
   'postgres://a,b/x?target_session_attrs=prefer-standby',
+  'postgres://u:abc%de1@a/x',
+  'postgres://u%ff:p@a/x',
+  'postgres://a/sh%ffop',
 ])('%s is no address of a database that takes writes', (text) => {
   expect(parseDatabaseUrls(text)).toBeUndefined();
 });

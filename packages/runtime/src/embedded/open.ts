@@ -4,7 +4,8 @@ import type { EmbeddedPostgresOptions, EmbeddedServer, UseOptions } from './shar
 // What runs the embedded servers is loaded only where they are used: a start on external ones need not wait for it.
 
 /**
- * Uses the PostgreSQL below a data folder; makes and starts it where that has not been done.
+ * Uses the PostgreSQL below a data folder; makes and starts it where that has not been done. Takes the variables of libpq
+ * (PG...) out of the environment of this process.
  *
  * @returns its `postgres://` address
  * @throws RuntimeError, of one line, when it cannot run, or there is none and it may not be made
@@ -13,6 +14,10 @@ export async function openEmbeddedPostgres(
   dataFolder: string,
   options: EmbeddedPostgresOptions = {},
 ): Promise<EmbeddedServer<string>> {
+  // It is this program's own. What a shell says of other databases (PGSSLMODE, PGOPTIONS ...) pg would read for it as well.
+  for (const name of Object.keys(process.env)) {
+    if (/^PG[A-Z_]+$/.test(name)) delete process.env[name];
+  }
   const { useEmbeddedPostgres } = await import('./embedded-postgres.ts');
   return useEmbeddedPostgres(dataFolder, options);
 }

@@ -28,7 +28,18 @@ export function parseDatabaseUrls(text: string): DatabaseUrls | undefined {
     const place = isSocket || host === '' ? 'localhost' : host;
     return `${scheme}${user}${place}${port && `:${port}`}${path}${all && `?${all}`}`;
   });
-  return urls?.every((url) => URL.canParse(url)) ? (urls as readonly string[] as DatabaseUrls) : undefined; // one at least
+  return urls?.every(isUsable) ? (urls as readonly string[] as DatabaseUrls) : undefined; // one at least
+}
+
+/** A per cent sign that escapes nothing, as in a password that was not encoded, is noticed before anything connects. */
+function isUsable(url: string): boolean {
+  try {
+    const { username, password, pathname } = new URL(url);
+    for (const part of [username, password, pathname]) decodeURIComponent(part);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 interface Place {
