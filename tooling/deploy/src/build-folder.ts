@@ -25,7 +25,7 @@ const SERVED: Readonly<Record<string, readonly string[]>> = {
 const SERVED_BY = join(ROOT, 'packages/reference/node_modules');
 
 /** What libraries do without where it is not there: without this a build would take from the workspace what it happens to have. */
-const OPTIONAL = ['dataloader', 'pg-native', 'tinyglobby'];
+const OPTIONAL = ['pg-native', 'tinyglobby'];
 
 /**
  * Builds a folder that needs Node and nothing else: `server.js`, and `petstore.js`, the command line.
