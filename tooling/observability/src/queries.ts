@@ -68,8 +68,8 @@ export const ERRORS = 'petstore_http_errors_total';
 
 /** The duration of these is their reader's: lists, subscriptions, and the pages of the reference. */
 export const SHORT_REQUESTS = 'operation!~"listOrders|orders[.]list|orders[.]events|docs|openapi"';
-/** Statements that requests wait for. Those of other pools are batches of lists, searches, and what followers read. */
-export const SHORT_STATEMENTS = 'pool=~"keys|reads|writes"';
+/** Statements that requests wait for. Those for other purposes are batches of lists, searches, and what followers read. */
+export const SHORT_STATEMENTS = 'purpose=~"keys|reads|writes"';
 
 /** The share of requests that failed because of us. */
 export const failedShare = (measured: Measured): string =>

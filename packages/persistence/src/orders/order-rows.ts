@@ -1,27 +1,8 @@
 import type { Order, OrderId, OrderStatus, PetId } from '@petstore/domain';
 
-/** The column of each field of an order. */
-export const COLUMN_OF_FIELD = {
-  id: 'id',
-  petId: 'pet_id',
-  quantity: 'quantity',
-  shipDate: 'ship_date',
-  status: 'status',
-  complete: 'complete',
-  placedAt: 'placed_at',
-  shippedAt: 'shipped_at',
-  completedAt: 'completed_at',
-  cancelledAt: 'cancelled_at',
-} as const;
-
 /** The columns of a whole order, in the order of {@link OrderRow}. */
-export const ORDER_COLUMNS = Object.values(COLUMN_OF_FIELD).join(', ');
-
-/** What there is of an order besides its id: the same columns in every table that holds orders. */
-export const FACT_COLUMNS = Object.values(COLUMN_OF_FIELD).slice(1).join(', ');
-
-/** The columns of a whole order in a table that refers to orders by `order_id`, in the order of {@link OrderRow}. */
-export const REFERRED_ORDER_COLUMNS = `order_id, ${FACT_COLUMNS}`;
+export const ORDER_COLUMNS =
+  'id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at';
 
 export type OrderRow = readonly [
   id: string,

@@ -15,8 +15,10 @@ export async function openEmbeddedPostgres(
   options: EmbeddedPostgresOptions = {},
 ): Promise<EmbeddedServer<string>> {
   // It is this program's own. What a shell says of other databases (PGSSLMODE, PGOPTIONS ...) pg would read for it as well.
-  for (const name of Object.keys(process.env)) {
-    if (/^PG[A-Z_]+$/.test(name)) delete process.env[name];
+  // biome-ignore lint/style/noProcessEnv: they are taken away where pg reads them
+  const environment = process.env;
+  for (const name of Object.keys(environment)) {
+    if (/^PG[A-Z_]+$/.test(name)) delete environment[name];
   }
   const { useEmbeddedPostgres } = await import('./embedded-postgres.ts');
   return useEmbeddedPostgres(dataFolder, options);

@@ -26,7 +26,7 @@ const burns = (factor: number, long: Window, short: Window): string => {
 const SLOW_STATEMENTS = areSlow({
   metric: STATEMENTS,
   labels: SHORT_STATEMENTS,
-  by: ['pool'],
+  by: ['purpose'],
   seconds: LIMITS.statementSeconds,
   share: LIMITS.slowShare,
 });
@@ -84,7 +84,7 @@ export const PAGES: readonly Alert[] = [
     for: '2m',
     expression: `${SLOW_STATEMENTS}\n${unless('PetstorePostgresDown')}`,
     summary: 'Short PostgreSQL statements are slow, or wait for a lock.',
-    description: `{{ $value | humanizePercentage }} of the statements of the pool {{ $labels.pool }} take longer than ${LIMITS.statementSeconds} s; after 2 s callers get 503.`,
+    description: `{{ $value | humanizePercentage }} of the statements for {{ $labels.purpose }} take longer than ${LIMITS.statementSeconds} s; after 2 s callers get 503.`,
   },
   {
     name: 'PetstoreErrorBudgetBurn',
