@@ -48,9 +48,17 @@ async function roundTripsOf(work: () => Promise<unknown>) {
   await list();
   // There are several connections to PostgreSQL, some of which may still be opening.
   for (const proxy of Object.values(between)) await proxy.rest();
-  for (const proxy of Object.values(between)) proxy.takeRoundTrips();
-  await work();
-  return { redis: between.redis.takeRoundTrips(), postgres: between.postgres.takeRoundTrips() };
+  const counts: { readonly redis: number; readonly postgres: number }[] = [];
+  // PostgreSQL is pinged now and then, which is no part of the request: not each time of several.
+  for (let i = 0; i < 3; i++) {
+    for (const proxy of Object.values(between)) proxy.takeRoundTrips();
+    await work();
+    counts.push({ redis: between.redis.takeRoundTrips(), postgres: between.postgres.takeRoundTrips() });
+  }
+  return {
+    redis: Math.min(...counts.map(({ redis }) => redis)),
+    postgres: Math.min(...counts.map(({ postgres }) => postgres)),
+  };
 }
 
 describe('round trips of a request', () => {
