@@ -194,7 +194,8 @@ export class Database {
         client.release();
       } catch (error) {
         this.#hasNoRoom = codeOf(error) === TOO_MANY_CONNECTIONS && pool.totalCount === 0;
-        if (codeOf(error) !== TOO_MANY_CONNECTIONS || pool.totalCount === 0) throw error;
+        // Whatever the reason, such as a proxy that reaches no server: there is no connection.
+        if (codeOf(error) !== TOO_MANY_CONNECTIONS || pool.totalCount === 0) throw storageUnavailable(error);
         this.#makeDo(pool);
         await sleep(NO_ROOM_PAUSE_MS);
       }
