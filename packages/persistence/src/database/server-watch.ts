@@ -83,13 +83,16 @@ export class ServerWatch {
     }
   }
 
-  /** @returns whether the server is read-only; `undefined` if another server, or another connection, has to be found */
-  async #pingOpen(): Promise<boolean | undefined> {
+  /**
+   * @returns `false` if the server takes writes; `undefined` if a server has to be found: a session that is read-only may
+   * stay so when its server no longer is
+   */
+  async #pingOpen(): Promise<false | undefined> {
     const found = this.#found;
     if (found === undefined || this.#state === 'hung') return undefined;
     try {
       const isReadOnly = await withTimeout(readIsReadOnly(found.client), PING_TIMEOUT_MS, HUNG);
-      return isReadOnly && this.#servers.areSeveral ? undefined : isReadOnly;
+      return isReadOnly ? undefined : false;
     } catch {
       return undefined;
     }
@@ -98,7 +101,8 @@ export class ServerWatch {
   async #find(): Promise<boolean> {
     const before = this.#found;
     const found = await this.#servers.find(before?.url);
-    const isUsableAgain = this.#failure !== undefined || found.url !== before?.url;
+    const takesWritesAgain = this.#state === 'read-only' && !found.isReadOnly;
+    const isUsableAgain = this.#failure !== undefined || found.url !== before?.url || takesWritesAgain;
     this.#forget();
     this.#found = found;
     if (isUsableAgain) this.#onServer(found.url);

@@ -37,11 +37,6 @@ export class DatabaseServers {
     this.#urls = typeof urls === 'string' ? [urls] : urls;
   }
 
-  /** Whether another server may take writes while one does not. */
-  get areSeveral(): boolean {
-    return this.#urls.length > 1;
-  }
-
   /**
    * Asks all servers at once, and takes the first that takes writes; if none does, one that can be read.
    *

@@ -5,7 +5,7 @@ import { createPetstoreClient } from '@petstore/client';
 import { openPersistence } from '@petstore/persistence';
 import { KEYS, prepareServerDatabase, ROOT, startServer } from '@petstore/server/test-support';
 import { startPostgresServer } from '@petstore/testing';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { ALERTS } from '../../src/alerts.ts';
 import { ALERT_RULES_FILE } from '../../src/generated-files.ts';
 import { ROWS } from '../../src/panels/rows.ts';
@@ -68,8 +68,14 @@ const QUERIES = ROWS.flatMap(({ panels }) =>
 test.each(QUERIES)(
   'the panel "%s" shows %s of servers that Prometheus scrapes as documented',
   async (_, legend, expression) => {
-    const result = await prometheus.query(filledIn(expression));
-    expect(result.length).toBeGreaterThan(0);
+    // What happens now and then, such as a garbage collection, may not have happened within the interval.
+    const result = await vi.waitUntil(
+      async () => {
+        const found = await prometheus.query(filledIn(expression));
+        return found.length > 0 && found;
+      },
+      { timeout: 20_000, interval: 500 },
+    );
     const labels = [...legend.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = '']) => label);
     for (const { metric } of result) expect(Object.keys(metric)).toEqual(expect.arrayContaining(labels));
   },
