@@ -69,9 +69,10 @@ describe('a fault of real servers raises its alert and no other, and nothing is 
     expect(raised).toEqual([[`${FAULTS['table locked'].alert} page`]]);
   });
 
-  test('each alert has such a fault', () => {
+  test('each alert has such a fault, but for requests that are slow where statements are not', () => {
     const raised = new Set(Object.values(FAULTS).map(({ alert, severity }) => `${alert} ${severity}`));
-    expect([...raised].toSorted()).toEqual(ALERTS.map(({ name, severity }) => `${name} ${severity}`).toSorted());
+    const expected = ALERTS.filter(({ name }) => name !== 'PetstoreRequestsSlow');
+    expect([...raised].toSorted()).toEqual(expected.map(({ name, severity }) => `${name} ${severity}`).toSorted());
   });
 });
 
