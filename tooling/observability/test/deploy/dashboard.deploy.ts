@@ -6,9 +6,7 @@ import { openPersistence } from '@petstore/persistence';
 import { KEYS, prepareServerDatabase, ROOT, startServer } from '@petstore/server/test-support';
 import { startPostgresServer } from '@petstore/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { ALERTS } from '../../src/alerts.ts';
-import { ALERT_RULES_FILE } from '../../src/generated-files.ts';
-import { ROWS } from '../../src/panels/rows.ts';
+import { ALERT_RULES_FILE, ALERTS, PANELS } from '../support/committed-files.ts';
 import { startPrometheus, type TestPrometheus } from './support/prometheus.ts';
 import { promtool } from './support/promtool.ts';
 import { startTraffic } from './support/traffic.ts';
@@ -61,8 +59,8 @@ const filledIn = (expression: string) =>
     .replaceAll('$job', 'petstore')
     .replaceAll('$instance', '.*');
 
-const QUERIES = ROWS.flatMap(({ panels }) =>
-  panels.flatMap(({ title, queries }) => queries.map(({ expression, legend }) => [title, legend, expression] as const)),
+const QUERIES = PANELS.flatMap(({ title, targets }) =>
+  targets.map(({ expr, legendFormat }) => [title, legendFormat, expr] as const),
 );
 
 test.each(QUERIES)(

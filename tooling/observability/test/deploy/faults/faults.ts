@@ -1,15 +1,15 @@
-import type { Alert } from '../../../src/alerts/alert.ts';
+import type { Severity } from '../../support/committed-files.ts';
 
 interface FaultDescription {
-  readonly alert: Alert['name'];
-  readonly severity: Alert['severity'];
+  readonly alert: string;
+  readonly severity: Severity;
   readonly what: string;
   /** How long it goes on. @default 30 */
   readonly minutes?: number;
 }
 
-const page = (alert: Alert['name'], what: string): FaultDescription => ({ alert, severity: 'page', what });
-const ticket = (alert: Alert['name'], what: string): FaultDescription => ({ alert, severity: 'ticket', what });
+const page = (alert: string, what: string): FaultDescription => ({ alert, severity: 'page', what });
+const ticket = (alert: string, what: string): FaultDescription => ({ alert, severity: 'ticket', what });
 
 const DESCRIPTIONS = {
   'all servers killed': page('PetstoreDown', 'both servers were killed'),

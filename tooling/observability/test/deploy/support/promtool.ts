@@ -3,9 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createTemporaryFolder } from '@petstore/testing';
-import { ALERTS } from '../../../src/alerts.ts';
-import { ALERT_RULES_FILE } from '../../../src/generated-files.ts';
-import { parseQuery } from '../../support/promql.ts';
+import { ALERT_RULES_FILE, ALERTS } from '../../support/committed-files.ts';
 import type { Span } from './fault-book.ts';
 import { type InputSeries, nameOf, stretch, type Timeline } from './stretch.ts';
 
@@ -31,16 +29,14 @@ interface RaisedAlert {
   readonly description: string;
 }
 
-const SELECTORS = ALERTS.flatMap(({ expression }) => parseQuery(expression).selectors);
-const READ = new Set(SELECTORS.map(({ metric }) => metric));
-const BOUNDS = SELECTORS.flatMap(({ matchers }) =>
-  matchers.filter(({ label }) => label === 'le').map(({ value }) => new RegExp(`^(?:${value})$`)),
-);
+const EXPRESSIONS = ALERTS.map(({ expr }) => expr).join('\n');
+const NAMES = new Set(EXPRESSIONS.match(/\w+/g));
+const BOUNDS = Array.from(EXPRESSIONS.matchAll(/\ble=~?"(.*?)"/g), ([, bound]) => new RegExp(`^(?:${bound})$`));
 
 /** Whether an alert reads it. Of histograms that is a bucket or two. */
 function isRead(series: string): boolean {
   const bound = /[{,]le="([^"]+)"/.exec(series)?.[1];
-  return READ.has(nameOf(series)) && (bound === undefined || BOUNDS.some((each) => each.test(bound)));
+  return NAMES.has(nameOf(series)) && (bound === undefined || BOUNDS.some((each) => each.test(bound)));
 }
 
 /** What the rules make of what Prometheus has scraped. */

@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from '@petstore/server/test-support';
+import { parse } from 'yaml';
+
+export const ALERT_RULES_FILE = join(ROOT, 'deploy/observability/petstore-alerts.yaml');
+const DASHBOARD_FILE = join(ROOT, 'deploy/observability/grafana-dashboard.json');
+
+/** `page`: callers notice, so an operator has to act now. `ticket`: an operator has to act within a day or two. */
+export type Severity = 'page' | 'ticket';
+
+/** A rule of {@link ALERT_RULES_FILE}, as Prometheus reads it. */
+export interface Alert {
+  readonly alert: string;
+  readonly expr: string;
+  readonly for: string;
+  readonly labels: { readonly severity: Severity };
+  /** `runbook_url` is the path of the page from the root of the repository. */
+  readonly annotations: { readonly summary: string; readonly description: string; readonly runbook_url: string };
+}
+
+/** A query of a panel. `legendFormat` names labels as in `{{operation}}`. */
+export interface Target {
+  readonly expr: string;
+  readonly legendFormat: string;
+}
+
+interface Dashboard {
+  readonly panels: readonly { readonly title: string; readonly targets?: readonly Target[] }[];
+}
+
+const rules: { readonly groups: readonly { readonly rules: readonly Alert[] }[] } = parse(
+  readFileSync(ALERT_RULES_FILE, 'utf8'),
+);
+const dashboard: Dashboard = JSON.parse(readFileSync(DASHBOARD_FILE, 'utf8'));
+
+/** All alerts, in the order in which Prometheus evaluates them. */
+export const ALERTS: readonly Alert[] = rules.groups.flatMap((group) => group.rules);
+
+/** The panels of the dashboard that have queries. */
+export const PANELS = dashboard.panels.flatMap(({ title, targets = [] }) => (targets[0] ? [{ title, targets }] : []));
