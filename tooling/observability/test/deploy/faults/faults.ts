@@ -33,6 +33,7 @@ const DESCRIPTIONS = {
   'many lists': ticket('PetstoreNearCapacity', '176 lists whose readers take nothing'),
   // Opening a connection takes ten round trips, for which statements wait.
   'slow network': page('PetstorePostgresSlow', 'PostgreSQL responds 0.6 s later'),
+  'slow trigger': ticket('PetstoreRequestsSlow', 'a trigger makes each change of orders 0.6 s longer'),
   'slow readers': ticket('PetstoreListsCut', 'eight readers of lists take nothing'),
   'retries without a wait': ticket('PetstoreBanSurge', 'twelve keys repeat at once what was refused'),
   'forged keys': ticket('PetstoreInvalidKeys', 'an address tries keys'),

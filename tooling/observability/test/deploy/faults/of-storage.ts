@@ -7,8 +7,11 @@ import { SlowWay } from '../support/slow-way.ts';
 import { WatchedServer } from '../support/watched-server.ts';
 
 const PATIENTLY = { timeout: 30_000, interval: 100 };
-/** Less than PetstorePostgresSlow goes by, and more than PetstoreRequestsSlow does. */
 const DELAY_MS = 600;
+/** PetstoreRequestsSlow goes by half a second; PetstorePostgresSlow, which would come before it, by a whole one. */
+const SLOW_TRIGGER = `
+  create function wait() returns trigger language plpgsql as 'begin perform pg_sleep(0.6); return null; end';
+  create trigger wait before insert or update on orders for each statement execute function wait()`;
 
 /** What concerns PostgreSQL. */
 export async function recordFaultsOfStorage(book: FaultBook): Promise<void> {
@@ -20,6 +23,14 @@ export async function recordFaultsOfStorage(book: FaultBook): Promise<void> {
   const healthy = await watched.observe();
   const surroundings = { watched, environment: { DATABASE_URL: way.url } };
   const untilReady = () => vi.waitUntil(async () => (await watched.read('petstore_ready')) === 1, PATIENTLY);
+
+  {
+    await using administrator = await connectTo(databaseUrl);
+    await administrator.query(SLOW_TRIGGER);
+    book.add('slow trigger', { healthy, faulty: await watched.observe({ ms: 5_000 }) });
+    await book.follow('requests-slow', surroundings);
+    await administrator.query('drop function wait() cascade');
+  }
 
   {
     await using administrator = await connectTo(databaseUrl);
@@ -52,7 +63,6 @@ export async function recordFaultsOfStorage(book: FaultBook): Promise<void> {
   await watched.observe(); // opens the connections that the way is to be long for
   way.delay(DELAY_MS);
   book.add('slow network', { healthy, faulty: await watched.observe({ ms: 5_000 }) });
-  await book.follow('requests-slow', surroundings);
   way.delay(0);
 
   const isDown = () => vi.waitUntil(async () => (await watched.read('petstore_postgres_up')) === 0, PATIENTLY);
