@@ -10,7 +10,7 @@ const DASHBOARD_FILE = join(ROOT, 'deploy/observability/grafana-dashboard.json')
 export type Severity = 'page' | 'ticket';
 
 /** A rule of {@link ALERT_RULES_FILE}, as Prometheus reads it. */
-export interface Alert {
+interface Alert {
   readonly alert: string;
   readonly expr: string;
   readonly for: string;
@@ -20,7 +20,7 @@ export interface Alert {
 }
 
 /** A query of a panel. `legendFormat` names labels as in `{{operation}}`. */
-export interface Target {
+interface Target {
   readonly expr: string;
   readonly legendFormat: string;
 }
