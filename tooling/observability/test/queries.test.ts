@@ -4,18 +4,14 @@ import { createPetstoreClient } from '@petstore/client';
 import { DEFAULT_BOUNDS } from '@petstore/server/http-bounds';
 import { createServerDatabase, KEYS, ROOT, startServer } from '@petstore/server/test-support';
 import { beforeAll, expect, test, vi } from 'vitest';
-import { ALERTS, PANELS } from './support/committed-files.ts';
+import { ALERTS, OTHER_DASHBOARD_QUERIES, PANEL_QUERIES, type Query } from './support/committed-files.ts';
 
-/** The text is a legend or the description of an alert: both name labels, as `{{operation}}` or `{{ $labels.operation }}`. */
-type Query = readonly [title: string, expr: string, text: string];
-
-const ON_DASHBOARD = PANELS.flatMap(({ title, targets }) =>
-  targets.map(({ expr, legendFormat }): Query => [title, expr, legendFormat]),
+const ALERT_QUERIES = ALERTS.map(
+  ({ alert, expr, annotations }): Query => ({ title: alert, expr, text: annotations.description }),
 );
-const IN_ALERTS = ALERTS.map(({ alert, expr, annotations }): Query => [alert, expr, annotations.description]);
-const IN_DOCUMENT = Array.from(
+const DOCUMENTED_QUERIES = Array.from(
   readFileSync(join(ROOT, 'docs/rate-limiting.md'), 'utf8').matchAll(/```promql\n([\s\S]*?)```/g),
-  ([, expr = '']): Query => ['docs/rate-limiting.md', expr, ''],
+  ([, expr = '']): Query => ({ title: 'docs/rate-limiting.md', expr, text: '' }),
 );
 
 /** The metrics that a query reads, with their matchers, as in `up{job="petstore"}`. */
@@ -51,37 +47,41 @@ beforeAll(async () => {
 });
 
 /** Patterns of lines that a scrape holds if it has the metrics, labels and values that a query names. */
-function linesFor([, expr, text]: Query): readonly string[] {
+function linesFor({ expr, text }: Query): readonly string[] {
   const selectors = selectorsIn(expr);
   const metrics = selectors.map(({ metric }) => metric).join('|');
   const matched = selectors.flatMap(({ metric, matchers }) =>
-    Array.from(matchers.matchAll(/(\w+)[=!]~?"(.*?)"/g)).flatMap(([, label, values = '']) =>
-      // `key=""` asks for series without the label.
+    Array.from(matchers.matchAll(/(\w+)[=!]=?~?"(.*?)"/g)).flatMap(([, label = '', values = '']) =>
+      // `key!=""` names the label alone.
       values.split('|').map((value) => ({ metric, label, value: value || '.*' })),
     ),
   );
-  const grouped = [...expr.matchAll(/\b(?:by|on|group_left) ?\((.*?)\)/g)].flatMap(([, labels = '']) =>
-    labels.split(', '),
-  );
-  const told = Array.from(text.matchAll(/\{\{ ?(?:\$labels\.)?([a-z_]+) ?\}\}/g), ([, label]) => label);
+  const grouped = expr.matchAll(/\b(?:by|on|group_left) ?\((.*?)\)/g);
+  const told = text.matchAll(/\{\{ ?(?:\$labels\.)?([a-z_]+) ?\}\}/g);
   const made = Array.from(expr.matchAll(/label_replace\(.*?, "(\w+)"/g), ([, label]) => label);
-  const named = [...grouped, ...told].filter((label) => !made.includes(label));
+  const named = [...grouped, ...told]
+    .flatMap(([, labels = '']) => labels.split(', '))
+    .filter((label) => !made.includes(label))
+    .map((label) => ({ metric: metrics, label, value: '.*' }));
   return [
     ...selectors.map(({ metric }) => `${metric}[{ ]`),
-    ...[...matched, ...named.map((label) => ({ metric: metrics, label, value: '.*' }))]
+    ...[...matched, ...named]
       .filter(({ label }) => label !== 'job' && label !== 'instance') // Prometheus adds them to each series
       .map(({ metric, label, value }) => `(${metric})\\{(.*,)?${label}="${value}"`),
   ];
 }
 
-test.each([...ON_DASHBOARD, ...IN_ALERTS, ...IN_DOCUMENT])('a server has what is asked for by %s: %s', (...query) => {
-  const lines = linesFor(query);
-  expect(lines).not.toEqual([]);
-  expect(lines.filter((line) => !new RegExp(`^${line}`, 'm').test(scrape))).toEqual([]);
-});
+test.each([...PANEL_QUERIES, ...OTHER_DASHBOARD_QUERIES, ...ALERT_QUERIES, ...DOCUMENTED_QUERIES])(
+  'a server has what is asked for by $title: $expr',
+  (query) => {
+    const lines = linesFor(query);
+    expect(lines).not.toEqual([]);
+    expect(lines.filter((line) => !new RegExp(`^${line}`, 'm').test(scrape))).toEqual([]);
+  },
+);
 
 test('the dashboard shows each metric of ours, of the servers that its reader has chosen', () => {
-  const shown = ON_DASHBOARD.flatMap(([, expr]) => selectorsIn(expr));
+  const shown = PANEL_QUERIES.flatMap(({ expr }) => selectorsIn(expr));
   const ours = Array.from(scrape.matchAll(/^# TYPE (petstore_\w+)/gm), ([, name = '']) => name);
   expect(ours).not.toEqual([]);
   const isShown = (name: string) => shown.some(({ metric }) => metric.replace(/_(bucket|count)$/, '') === name);

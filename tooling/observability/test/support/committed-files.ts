@@ -19,14 +19,21 @@ interface Alert {
   readonly annotations: { readonly summary: string; readonly description: string; readonly runbook_url: string };
 }
 
-/** A query of a panel. `legendFormat` names labels as in `{{operation}}`. */
-interface Target {
+/** A query, and the text beside it, which names labels of its result: `{{operation}}`, or `{{ $labels.operation }}`. */
+export interface Query {
+  readonly title: string;
   readonly expr: string;
-  readonly legendFormat: string;
+  readonly text: string;
 }
 
 interface Dashboard {
   readonly panels: readonly { readonly title: string; readonly targets?: readonly Target[] }[];
+  readonly annotations: { readonly list: readonly { name: string; expr: string; titleFormat: string }[] };
+  readonly templating: { readonly list: readonly { name: string; definition?: string }[] };
+}
+interface Target {
+  readonly expr: string;
+  readonly legendFormat: string;
 }
 
 const rules: { readonly groups: readonly { readonly rules: readonly Alert[] }[] } = parse(
@@ -37,5 +44,15 @@ const dashboard: Dashboard = JSON.parse(readFileSync(DASHBOARD_FILE, 'utf8'));
 /** All alerts, in the order in which Prometheus evaluates them. */
 export const ALERTS: readonly Alert[] = rules.groups.flatMap((group) => group.rules);
 
-/** The panels of the dashboard that have queries. */
-export const PANELS = dashboard.panels.flatMap(({ title, targets = [] }) => (targets[0] ? [{ title, targets }] : []));
+/** What the panels of the dashboard show. */
+export const PANEL_QUERIES = dashboard.panels.flatMap(({ title, targets = [] }) =>
+  targets.map(({ expr, legendFormat }): Query => ({ title, expr, text: legendFormat })),
+);
+
+/** How the dashboard finds the servers that can be chosen, and what it marks in its panels. */
+export const OTHER_DASHBOARD_QUERIES: readonly Query[] = [
+  ...dashboard.annotations.list.map(({ name, expr, titleFormat }) => ({ title: name, expr, text: titleFormat })),
+  ...dashboard.templating.list.flatMap(({ name, definition }) =>
+    definition === undefined ? [] : [{ title: name, expr: definition, text: '' }],
+  ),
+];
