@@ -11,7 +11,7 @@ import { startPrometheus, type TestPrometheus } from './support/prometheus.ts';
 import { promtool } from './support/promtool.ts';
 import { startTraffic } from './support/traffic.ts';
 
-/** The prometheus.yml of docs/operations.md, with other targets. */
+/** The prometheus.yml of docs/operations.md, with the address of the test's server. */
 function documentedConfig(target: string): string {
   const document = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
   const [, block = ''] = /```yaml\n(scrape_configs:\n[\s\S]*?)```/.exec(document) ?? [];
@@ -46,12 +46,12 @@ beforeAll(async () => {
     leave.abort();
     await following;
   });
-  await sleep(6_000); // some scrapes, for what is measured between them
+  await sleep(6_000); // rates need several scrapes
   metrics = await (await fetch(`${adminUrl}/metrics`)).text();
 });
 afterAll(() => resources.disposeAsync());
 
-/** As Grafana fills them in. Failures are shown where there are any, and here there need be none. */
+/** Fills in the variables as Grafana does. A query for failures (`> 0`) shows nothing while there are none. */
 const filledIn = (expression: string) =>
   expression
     .replace(/ > 0$/, '')
@@ -62,7 +62,7 @@ const filledIn = (expression: string) =>
 test.each(PANEL_QUERIES)(
   'the panel "$title" shows $text of servers that Prometheus scrapes as documented',
   async ({ expr, text }) => {
-    // What happens now and then, such as a garbage collection, may not have happened within the interval.
+    // A garbage collection, for example, need not have happened within the interval.
     const result = await vi.waitUntil(
       async () => {
         const found = await prometheus.query(filledIn(expr));

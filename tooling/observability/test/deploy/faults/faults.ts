@@ -4,7 +4,7 @@ interface FaultDescription {
   readonly alert: string;
   readonly severity: Severity;
   readonly what: string;
-  /** How long it goes on. @default 30 */
+  /** How long the fault lasts. @default 30 */
   readonly minutes?: number;
 }
 
@@ -31,7 +31,7 @@ const DESCRIPTIONS = {
   'processor taken away': ticket('PetstoreEventLoopLag', 'a server was stopped for 0.3 s of each 0.4 s'),
   'memory leaks': ticket('PetstoreMemoryNearLimit', 'a server keeps most of its heap in use'),
   'many lists': ticket('PetstoreNearCapacity', '176 lists whose readers take nothing'),
-  // Opening a connection takes ten round trips, for which statements wait.
+  // Statements wait while a connection is opened, which takes ten round trips.
   'slow network': page('PetstorePostgresSlow', 'PostgreSQL responds 0.6 s later'),
   'slow trigger': ticket('PetstoreRequestsSlow', 'a trigger makes each change of orders 0.6 s longer'),
   'slow readers': ticket('PetstoreListsCut', 'eight readers of lists take nothing'),
@@ -45,5 +45,5 @@ const DESCRIPTIONS = {
 
 export type FaultName = keyof typeof DESCRIPTIONS;
 
-/** Faults that are injected into real servers, and the alert that each has to raise. */
+/** The faults that are injected into real servers, each with the alert that it has to raise. */
 export const FAULTS: Readonly<Record<FaultName, FaultDescription>> = DESCRIPTIONS;
