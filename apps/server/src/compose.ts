@@ -145,7 +145,7 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   let demoKeys: readonly DemoKey[] = [];
   const prepareSchema = schemaPreparer({ migrations, mayMigrate: settings.migrate, logger });
   const storage = new StorageWatch({
-    ping: () => persistence.ping(),
+    storage: persistence,
     async prepare() {
       await prepareSchema();
       if (backends.isDatabaseEmbedded) demoKeys = await seedDemo(persistence, { dataFolder, host, clock, logger });

@@ -1,110 +1,98 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { StorageUnavailableError } from '@petstore/domain';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Availability } from '@petstore/persistence';
+import { describe, expect, test } from 'vitest';
 import { LimitCounts, RequestCounts } from '../src/operations/metrics.ts';
 import { renderMetrics } from '../src/operations/render-metrics.ts';
 import { StorageWatch } from '../src/operations/storage-watch.ts';
 
 describe('a storage watch', () => {
-  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
-  afterEach(() => void vi.useRealTimers());
-
   const AWAY = new StorageUnavailableError('away');
+  const UP = { state: 'up', failure: undefined } as const;
 
+  /** A watch of a storage that is seen as told, and whose preparation ends as told. */
   function createWatch() {
     const events: string[] = [];
-    const state: { failure: Error | undefined; hangs: boolean; isReadOnly: boolean } = {
-      failure: undefined,
-      hangs: false,
-      isReadOnly: false,
+    const told: { seen: Availability; preparation: () => Promise<void>; ping: () => Promise<void> } = {
+      seen: UP,
+      preparation: async () => {},
+      ping: async () => {},
     };
-    const respondingTo = async (what: string) => {
-      events.push(what);
-      if (state.hangs) await new Promise(() => {});
-      if (state.failure) throw state.failure;
-    };
+    let look = () => {};
     const watch = new StorageWatch({
-      async ping() {
-        await respondingTo('ping');
-        return { isReadOnly: state.isReadOnly };
+      storage: {
+        observe: (observer) => {
+          look = () => observer(told.seen);
+        },
+        async ping() {
+          await told.ping();
+          look();
+          if (told.seen.failure !== undefined) throw told.seen.failure;
+          return { isReadOnly: told.seen.state === 'read-only' };
+        },
       },
-      prepare: () => respondingTo('prepare'),
+      async prepare() {
+        events.push('prepare');
+        await told.preparation();
+      },
       onChange: (change) => void events.push(change),
       onFatal: () => void events.push('fatal'),
     });
-    return { watch, events, state };
+    const see = async (seen: Availability) => {
+      told.seen = seen;
+      look();
+      await sleep(1); // its preparation ends
+    };
+    return { watch, events, told, see };
   }
 
-  test('prepares the storage when it is available, and then pings it', async () => {
-    const { watch, events } = createWatch();
+  test('prepares the storage when it is there, and again when it is back', async () => {
+    const { watch, events, see } = createWatch();
     await watch.start();
     expect(watch.isAvailable).toBe(true);
-    await vi.advanceTimersByTimeAsync(1_050);
-    expect(events).toEqual(['prepare', 'ping', 'up', 'ping', 'ping']);
-    watch.stop();
-  });
-
-  test('notices an outage within half a second and its end within a quarter, and prepares the storage again', async () => {
-    const { watch, events, state } = createWatch();
-    await watch.start();
-    state.failure = AWAY;
-    await vi.advanceTimersByTimeAsync(500);
-    expect(watch).toMatchObject({ isAvailable: false, awayReason: AWAY });
-    state.failure = undefined;
-    await vi.advanceTimersByTimeAsync(250);
-    expect(watch).toMatchObject({ isAvailable: true, awayReason: undefined });
-    expect(events).toEqual(['prepare', 'ping', 'up', 'ping', 'away', 'prepare', 'ping', 'up']);
-    watch.stop();
-  });
-
-  test('treats a hanging storage as unavailable', async () => {
-    const { watch, state } = createWatch();
-    await watch.start();
-    state.hangs = true;
-    await vi.advanceTimersByTimeAsync(2_500);
+    await see({ state: 'away', failure: AWAY });
+    await see({ state: 'away', failure: AWAY });
     expect(watch.isAvailable).toBe(false);
-    watch.stop();
+    expect(await watch.check()).toEqual({ state: 'away', reason: AWAY });
+    await see(UP);
+    await see(UP);
+    expect(await watch.check()).toEqual({ state: 'up', reason: undefined });
+    expect(events).toEqual(['prepare', 'up', 'away', 'prepare', 'up']);
   });
 
-  test('says what was seen last where a look takes longer than a quarter of a second', async () => {
-    const { watch, state } = createWatch();
+  test('is not available before it is prepared, and tries again when that was not possible', async () => {
+    const { watch, events, told, see } = createWatch();
+    told.preparation = () => Promise.reject(AWAY);
     await watch.start();
-    state.hangs = true;
-    await vi.advanceTimersByTimeAsync(200);
-    let checked: string | undefined;
-    void watch.check().then((seen) => {
-      checked = seen;
-    });
-    await vi.advanceTimersByTimeAsync(250);
-    expect(checked).toBe('up');
-    watch.stop();
+    expect(watch.isAvailable).toBe(false);
+    told.preparation = async () => {};
+    await see(UP);
+    expect(watch.isAvailable).toBe(true);
+    expect(events).toEqual(['prepare', 'away', 'prepare', 'up']);
+  });
+
+  test('says what was seen last if to look takes longer than a quarter of a second', async () => {
+    const { watch, told } = createWatch();
+    await watch.start();
+    told.ping = () => new Promise(() => {});
+    expect(await watch.check()).toMatchObject({ state: 'up' });
   });
 
   test('counts a storage that is read-only as one that can be read', async () => {
-    const { watch, events, state } = createWatch();
-    state.isReadOnly = true;
+    const { watch, events, told, see } = createWatch();
+    told.seen = { state: 'read-only', failure: undefined };
     await watch.start();
     expect(watch).toMatchObject({ isAvailable: true, state: 'read-only' });
-    state.isReadOnly = false;
-    await vi.advanceTimersByTimeAsync(500);
-    expect(events).toEqual(['prepare', 'ping', 'read-only', 'ping', 'up']);
-    watch.stop();
+    await see(UP);
+    expect(events).toEqual(['prepare', 'read-only', 'up']);
   });
 
-  test('reports errors that do not pass as fatal', async () => {
-    const { watch, events, state } = createWatch();
-    state.failure = new Error('newer');
+  test('reports errors that do not pass as fatal, and looks no more', async () => {
+    const { watch, events, told, see } = createWatch();
+    told.preparation = () => Promise.reject(new Error('newer'));
     await expect(watch.start()).rejects.toThrow('newer');
-    await vi.advanceTimersByTimeAsync(5_000);
+    await see(UP);
     expect(events).toEqual(['prepare', 'fatal']);
-  });
-
-  test('shares one check between concurrent callers', async () => {
-    const { watch, events } = createWatch();
-    await watch.start();
-    await vi.advanceTimersByTimeAsync(400);
-    await Promise.all([watch.check(), watch.check(), watch.check()]);
-    expect(events).toEqual(['prepare', 'ping', 'up', 'ping']);
-    watch.stop();
   });
 });
 

@@ -9,6 +9,7 @@ export {
   type RejectedRecord,
 } from './bulk/import-rows.ts';
 export { PURPOSES, type Purpose } from './database/server-pool.ts';
+export type { Availability } from './database/server-watch.ts';
 export { describeStorageFailure } from './database/storage-reason.ts';
 export type { OrderEventObserver, OrderEventStore } from './events/order-events.ts';
 export type { AuditTrail, BanEvent } from './keys/audit-trail.ts';

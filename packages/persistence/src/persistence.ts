@@ -1,6 +1,7 @@
 import type { ApiKeyStore } from '@petstore/domain';
 import { Database } from './database/database.ts';
 import { PURPOSES, type Purpose } from './database/server-pool.ts';
+import type { Availability } from './database/server-watch.ts';
 import { DatabaseServers } from './database/servers.ts';
 import type { DurationObserver } from './database/statement.ts';
 import { OrderEventStore } from './events/order-events.ts';
@@ -25,6 +26,8 @@ export interface Persistence extends AsyncDisposable {
   load(): DatabaseLoad;
   /** @throws StorageUnavailableError if PostgreSQL cannot be used; it says why */
   ping(): Promise<PingResult>;
+  /** @param observer called each time that PostgreSQL was looked at: about every half second, and after each ping */
+  observe(observer: (seen: Availability) => void): void;
   close(): Promise<void>;
 }
 
@@ -87,6 +90,7 @@ export function openPersistence({
       ) as Record<Purpose, number>, // each purpose has one
     }),
     ping: () => database.ping(),
+    observe: (observer) => database.observe(observer),
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -21,7 +21,7 @@ export interface ReadinessReport {
 
 /** What health is judged by. */
 export interface HealthSources {
-  readonly storage: Pick<StorageWatch, 'isAvailable' | 'state' | 'awayReason' | 'check'>;
+  readonly storage: Pick<StorageWatch, 'isAvailable' | 'state' | 'check'>;
   readonly limits: {
     mode(): LimitsMode;
     /** Why Redis is away, where it is. */
@@ -70,16 +70,17 @@ export class Health {
     return this.#sources?.limits.modeChanges() ?? 0;
   }
 
-  /** Checks PostgreSQL anew, unless that was done just now. Takes a quarter of a second at most. */
+  /** Checks PostgreSQL anew. Takes a quarter of a second at most. */
   async report(): Promise<ReadinessReport> {
     const storage = this.#sources?.storage;
     // A server that is stopping is not ready, whatever the database does.
-    const state = (this.#phase === 'stopping' ? storage?.state : await storage?.check()) ?? 'away';
+    const seen = this.#phase === 'stopping' ? undefined : await storage?.check();
+    const state = seen?.state ?? storage?.state ?? 'away';
     const limits = this.limitsMode;
     const problems: string[] = [];
     if (this.#phase === 'starting') problems.push('the server is starting');
     if (this.#phase === 'stopping') problems.push('the server is stopping');
-    if (state !== 'up') problems.push(describeStorage(state, storage?.awayReason));
+    if (state !== 'up') problems.push(describeStorage(state, seen?.reason));
     const status = problems.length === 0 ? 'ready' : 'not ready';
     if (limits === 'degraded') problems.push(describeAway(this.#sources?.limits.awayReason()));
     return { status, problems, postgres: state === 'away' ? 'down' : state, limits };

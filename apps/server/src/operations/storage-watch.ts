@@ -1,13 +1,19 @@
 import { StorageUnavailableError } from '@petstore/domain';
-import type { PingResult } from '@petstore/persistence';
+import type { Availability, Persistence } from '@petstore/persistence';
 import type { Logger } from 'pino';
 
 /** `read-only`: reads work, and nothing else. */
 export type StorageState = 'up' | 'read-only' | 'away';
 
+export interface StorageSeen {
+  readonly state: StorageState;
+  /** Why it is away, if that is known. */
+  readonly reason: Error | undefined;
+}
+
 export interface StorageWatchOptions {
-  /** Whether PostgreSQL responds; rejects with a StorageUnavailableError where not. */
-  ping(): Promise<PingResult>;
+  /** Checks PostgreSQL again and again, and tells what it sees. */
+  readonly storage: Pick<Persistence, 'observe' | 'ping'>;
   /**
    * Called whenever PostgreSQL is there (again), before it counts as available: prepares its schema. Any rejection but a
    * StorageUnavailableError ends the watch.
@@ -19,25 +25,16 @@ export interface StorageWatchOptions {
   onFatal(error: Error): void;
 }
 
-/** Between two checks while it is there. With what a ping may take, it decides when a server that hangs is noticed. */
-const UP_INTERVAL_MS = 500;
-/** Between two checks while it is away; also how late its return is noticed. */
-const DOWN_INTERVAL_MS = 250;
-/** No response for so long counts as away. */
-const PING_TIMEOUT_MS = 2_000;
-/** A result that recent is used again. */
-const FRESH_MS = 100;
-/** How long {@link StorageWatch.check} waits for a ping. */
+/** How long {@link StorageWatch.check} waits for PostgreSQL. */
 const CHECK_TIMEOUT_MS = 250;
 
-/** Whether PostgreSQL can be used: checks it again and again. */
+/** Whether PostgreSQL can be used, with its schema prepared. */
 export class StorageWatch {
   readonly #options: StorageWatchOptions;
   #state: StorageState | undefined;
   #reason: Error | undefined;
-  #checkedAtMs = Number.NEGATIVE_INFINITY;
-  #checking: Promise<void> | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  #seen: Availability | undefined;
+  #preparing: Promise<void> | undefined;
   #isStopped = false;
   #fatalError: Error | undefined;
   readonly #firstAvailable = Promise.withResolvers<void>();
@@ -46,7 +43,7 @@ export class StorageWatch {
     this.#options = options;
   }
 
-  /** What could be done at the last check. */
+  /** As of the last check. */
   get state(): StorageState {
     return this.#state ?? 'away';
   }
@@ -56,67 +53,64 @@ export class StorageWatch {
     return this.state !== 'away';
   }
 
-  /** Why it is away, where that is known: as seen last. */
-  get awayReason(): Error | undefined {
-    return this.#reason;
-  }
-
   /** Resolves when it can be used for the first time. */
   get firstAvailable(): Promise<void> {
     return this.#firstAvailable.promise;
   }
 
-  /** Checks for the first time, and from then on until stopped. @throws what waiting cannot fix */
+  /** Watches until stopped. Resolves after the first check. @throws what waiting cannot fix */
   async start(): Promise<void> {
-    await this.#checkOnce();
+    const { storage } = this.#options;
+    storage.observe((seen) => this.#observe(seen));
+    await storage.ping().catch(() => {}); // what it met was observed
+    await this.#preparing;
     if (this.#fatalError !== undefined) throw this.#fatalError;
   }
 
   stop(): void {
     this.#isStopped = true;
-    clearTimeout(this.#timer);
   }
 
-  /** The state now; the last one seen where a ping takes longer than {@link CHECK_TIMEOUT_MS}. */
-  async check(): Promise<StorageState> {
-    if (!this.#isStopped && performance.now() - this.#checkedAtMs >= FRESH_MS) {
-      await settledWithin(this.#checkOnce(), CHECK_TIMEOUT_MS);
-    }
-    return this.state;
+  /** What it is now; what was seen last if to look takes longer than {@link CHECK_TIMEOUT_MS}. */
+  async check(): Promise<StorageSeen> {
+    const failure = this.#isStopped ? undefined : await within(CHECK_TIMEOUT_MS, this.#findFailure());
+    if (failure !== undefined) return { state: 'away', reason: failure };
+    return { state: this.state, reason: this.#reason };
   }
 
-  /** Concurrent calls share one check. */
-  #checkOnce(): Promise<void> {
-    this.#checking ??= this.#checkNow().finally(() => {
-      this.#checking = undefined;
-      this.#checkedAtMs = performance.now();
-      this.#checkLater();
-    });
-    return this.#checking;
-  }
-
-  #checkLater(): void {
-    clearTimeout(this.#timer);
-    if (this.#isStopped) return;
-    const intervalMs = this.isAvailable ? UP_INTERVAL_MS : DOWN_INTERVAL_MS;
-    this.#timer = setTimeout(() => void this.#checkOnce(), intervalMs).unref();
-  }
-
-  async #checkNow(): Promise<void> {
+  async #findFailure(): Promise<Error | undefined> {
     try {
-      // A migration may take its time; only a ping has to succeed soon.
-      if (!this.isAvailable) await this.#options.prepare();
-      const { isReadOnly } = await withTimeout(this.#options.ping());
-      this.#become(isReadOnly ? 'read-only' : 'up');
+      await this.#options.storage.ping();
     } catch (error) {
-      const reason = error instanceof Error ? error : new Error(String(error));
-      if (!this.isAvailable && !(error instanceof StorageUnavailableError)) {
-        this.stop();
-        this.#fatalError = reason;
-        this.#options.onFatal(reason);
-      } else {
-        this.#become('away', reason);
-      }
+      return toError(error);
+    }
+    await this.#preparing;
+    return undefined;
+  }
+
+  #observe(seen: Availability): void {
+    if (this.#isStopped) return;
+    this.#seen = seen;
+    if (seen.failure !== undefined) this.#become('away', seen.failure);
+    else if (this.isAvailable) this.#become(seen.state);
+    else {
+      this.#preparing ??= this.#prepare().finally(() => {
+        this.#preparing = undefined;
+      });
+    }
+  }
+
+  async #prepare(): Promise<void> {
+    try {
+      await this.#options.prepare();
+      if (this.#seen?.failure === undefined) this.#become(this.#seen?.state ?? 'up');
+    } catch (error) {
+      // It is tried again when PostgreSQL has been seen the next time.
+      if (error instanceof StorageUnavailableError) return this.#become('away', error);
+      const fatal = toError(error);
+      this.stop();
+      this.#fatalError = fatal;
+      this.#options.onFatal(fatal);
     }
   }
 
@@ -130,23 +124,15 @@ export class StorageWatch {
   }
 }
 
-async function withTimeout(ping: Promise<PingResult>): Promise<PingResult> {
-  const { promise: timeout, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    reject(new StorageUnavailableError('PostgreSQL is hung (no response)'));
-  }, PING_TIMEOUT_MS);
-  try {
-    return await Promise.race([ping, timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
+const toError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
 
-async function settledWithin(work: Promise<void>, timeoutMs: number): Promise<void> {
-  const { promise: timeout, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, timeoutMs);
-  await Promise.race([work, timeout]);
+/** @returns `undefined` if the work takes longer */
+async function within<Value>(timeoutMs: number, work: Promise<Value>): Promise<Value | undefined> {
+  const { promise: timeout, resolve } = Promise.withResolvers<undefined>();
+  const timer = setTimeout(resolve, timeoutMs, undefined);
+  const first = await Promise.race([work, timeout]);
   clearTimeout(timer);
+  return first;
 }
 
 /** An `onChange` that logs when PostgreSQL goes and comes back. */

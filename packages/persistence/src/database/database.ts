@@ -1,6 +1,6 @@
 import { LaneClosedError } from './lane.ts';
 import { type Call, needsWrites, type Purpose, ServerPool } from './server-pool.ts';
-import { ServerWatch } from './server-watch.ts';
+import { type Availability, ServerWatch } from './server-watch.ts';
 import type { DatabaseServers } from './servers.ts';
 import type { DurationObserver, Field, PreparedStatement, QuerySender, StatementValue } from './statement.ts';
 import { READ_ONLY, storageUnavailable, TOO_LATE, toStorageError } from './storage-error.ts';
@@ -54,6 +54,11 @@ export class Database {
     const pool = this.#pool;
     if (pool?.hasNoRoom) await this.#within((call) => pool.tryConnection(call));
     return { isReadOnly: this.#watch.state === 'read-only' };
+  }
+
+  /** @param observer called each time that PostgreSQL was looked at */
+  observe(observer: (seen: Availability) => void): void {
+    this.#watch.observe(observer);
   }
 
   /** What sends the statements of a purpose. */

@@ -11,7 +11,9 @@ const INTERVAL_MS = 400;
 const PING_TIMEOUT_MS = 700;
 
 /** `read-only`: reads work, and nothing else. `hung`: connections are accepted, or stay open, and nothing is answered. */
-export type ServerState = 'up' | 'read-only' | 'hung' | 'away';
+export type Availability =
+  | { readonly state: 'up' | 'read-only'; readonly failure: undefined }
+  | { readonly state: 'hung' | 'away'; readonly failure: StorageUnavailableError };
 
 /** The pattern `transaction_read_only` lets a proxy that spreads reads send this statement to the primary. */
 const PING = `select current_setting('transaction_read_only')`;
@@ -25,8 +27,8 @@ export class ServerWatch {
   readonly #servers: DatabaseServers;
   readonly #onServer: (url: string) => void;
   readonly #onFailure: (failure: StorageUnavailableError) => void;
-  #state: ServerState | undefined;
-  #failure: StorageUnavailableError | undefined;
+  readonly #observers: ((seen: Availability) => void)[] = [];
+  #seen: Availability | undefined;
   #found: FoundServer | undefined;
   #checking: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -47,13 +49,18 @@ export class ServerWatch {
   }
 
   /** As of the last check; `undefined` before the first. */
-  get state(): ServerState | undefined {
-    return this.#state;
+  get state(): Availability['state'] | undefined {
+    return this.#seen?.state;
   }
 
   /** Why PostgreSQL cannot be used; `undefined` if it can. */
   get failure(): StorageUnavailableError | undefined {
-    return this.#failure;
+    return this.#seen?.failure;
+  }
+
+  /** @param observer called after each check */
+  observe(observer: (seen: Availability) => void): void {
+    this.#observers.push(observer);
   }
 
   /** Checks now; calls at the same time share one check. Checks go on by themselves afterwards. */
@@ -77,18 +84,18 @@ export class ServerWatch {
     try {
       const pinged = await this.#pingOpen();
       const isReadOnly = pinged === 'up' ? false : await this.#find(pinged);
-      this.#become(isReadOnly ? 'read-only' : 'up');
+      this.#see({ state: isReadOnly ? 'read-only' : 'up', failure: undefined });
     } catch (error) {
       // A server without room for another connection is alive, and goes on with those that it has.
-      if (this.#found !== undefined && this.#failure === undefined && saysNoRoom(error)) return;
+      if (this.#found !== undefined && this.failure === undefined && saysNoRoom(error)) return;
       const failure = storageUnavailable(error);
-      this.#become(isHung(failure) ? 'hung' : 'away', failure);
+      this.#see({ state: isHung(failure) ? 'hung' : 'away', failure });
     }
   }
 
   /** A session that is read-only may stay so when its server no longer is, and its address may lead to another one. */
   async #pingOpen(): Promise<'up' | 'read-only' | 'lost'> {
-    if (this.#found === undefined || this.#state === 'hung') return 'lost';
+    if (this.#found === undefined || this.state === 'hung') return 'lost';
     try {
       const isReadOnly = await withTimeout(readIsReadOnly(this.#found.client), PING_TIMEOUT_MS, HUNG);
       return isReadOnly ? 'read-only' : 'up';
@@ -102,17 +109,17 @@ export class ServerWatch {
     const before = this.#found;
     const found = await this.#servers.find(before?.url);
     const takesWritesAgain = pinged === 'read-only' && !found.isReadOnly;
-    const isUsableAgain = this.#failure !== undefined || found.url !== before?.url || takesWritesAgain;
+    const isUsableAgain = this.failure !== undefined || found.url !== before?.url || takesWritesAgain;
     this.#forget();
     this.#found = found;
     if (isUsableAgain) this.#onServer(found.url);
     return found.isReadOnly;
   }
 
-  #become(state: ServerState, failure?: StorageUnavailableError): void {
-    this.#state = state;
-    this.#failure = failure;
-    if (failure !== undefined) this.#onFailure(failure);
+  #see(seen: Availability): void {
+    this.#seen = seen;
+    if (seen.failure !== undefined) this.#onFailure(seen.failure);
+    for (const observer of this.#observers) observer(seen);
   }
 
   #forget(): void {
