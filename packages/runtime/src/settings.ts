@@ -1,16 +1,4 @@
 // Apart from `index.ts`, so that a command that needs no settings does not load the validator behind these.
-export {
-  describeProblem,
-  isNamed,
-  onOrOff,
-  parsedBy,
-  readVariables,
-  SettingsError,
-} from './settings/read-variables.ts';
-export {
-  findStorageConflicts,
-  readStorageSettings,
-  STORAGE_VARIABLES,
-  type StorageSettings,
-  toStorageSettings,
-} from './settings/storage-settings.ts';
+export { readSettings, readStorageSettings, SettingsError, type StorageSettings } from './settings/read-settings.ts';
+export { type SettingValues, setting, settingsSchema, settingTexts, storageSchema } from './settings/schema.ts';
+export { parsedBy } from './settings/values.ts';
