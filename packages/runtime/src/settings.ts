@@ -1,4 +1,11 @@
 // Apart from `index.ts`, so that a command that needs no settings does not load the validator behind these.
 export { readSettings, readStorageSettings, SettingsError, type StorageSettings } from './settings/read-settings.ts';
-export { type SettingValues, setting, settingsSchema, settingTexts, storageSchema } from './settings/schema.ts';
+export {
+  type SettingText,
+  type SettingValues,
+  setting,
+  settingsSchema,
+  storageSchema,
+  textOf,
+} from './settings/schema.ts';
 export { parsedBy } from './settings/values.ts';

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { describeFileError } from '../file-errors.ts';
 import { findMeantName } from './misspelt-names.ts';
-import { type SettingText, type SettingValues, settingTexts, storageSchema } from './schema.ts';
+import { type SettingText, type SettingValues, storageSchema, textOf } from './schema.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -39,8 +39,7 @@ export function readSettings<Schema extends z.ZodObject>(environment: Environmen
   const problems: string[] = [];
   const names: string[] = [];
   for (const [field, fieldSchema] of Object.entries(schema.shape)) {
-    const setting = settingTexts.get(fieldSchema);
-    if (setting === undefined) throw new TypeError(`${field} is not described in settingTexts`);
+    const setting = textOf(fieldSchema);
     const { variable, mustBe, isSecret = false } = setting;
     names.push(variable, ...(isSecret ? [`${variable}_FILE`] : []));
     const { text, source = variable, problem } = readText(environment, setting);
@@ -123,18 +122,11 @@ function findConflicts(environment: Environment, values: Partial<SettingValues>)
   return rules.filter(([isBroken]) => isBroken).map(([, problem]) => problem);
 }
 
-const show = (text: string, isSecret: boolean): string => (isSecret ? showSecret(text) : showText(text));
-
-const SCHEME = /^[a-z][a-z\d+.-]*:\/\//i;
-
-/** Of a text that may hold a password anywhere only the scheme is safe to show. */
-function showSecret(text: string): string {
-  const scheme = SCHEME.exec(text)?.[0];
+function show(text: string, isSecret: boolean): string {
+  if (!isSecret) {
+    const shown = text.replace(/\/\/[^,]*@/g, '//***@'); // a password, perhaps of a URL in a list
+    return JSON.stringify(shown.length > 100 ? `${shown.slice(0, 100)}...` : shown);
+  }
+  const scheme = /^[a-z][a-z\d+.-]*:\/\//i.exec(text)?.[0]; // the rest may hold a password anywhere
   return scheme === undefined ? 'something that does not begin like a URL' : `${scheme}... (the rest is not shown)`;
-}
-
-/** What stands in for an at sign in a list of URLs may be a password. */
-function showText(text: string): string {
-  const shown = text.replace(/\/\/[^,]*@/g, '//***@');
-  return JSON.stringify(shown.length > 100 ? `${shown.slice(0, 100)}...` : shown);
 }

@@ -33,17 +33,23 @@ export interface SettingText {
   readonly isSecret?: boolean;
 }
 
-/** The text of each setting, by its schema. */
-export const settingTexts = z.registry<SettingText>();
+const texts = z.registry<SettingText>();
 
-/** Describes a setting. Two settings may be of the same schema: each gets one of its own. */
+/** @throws TypeError if the schema is none that was described by {@link setting} */
+export function textOf(schema: z.core.$ZodType): SettingText {
+  const text = texts.get(schema);
+  if (text === undefined) throw new TypeError('each setting has to be described by setting()');
+  return text;
+}
+
+/** Describes a setting. The schema may be that of another setting, too. */
 export function setting<Schema extends z.ZodType>(
   variable: string,
   schema: Schema,
   text: Omit<SettingText, 'variable'>,
 ): Schema {
   const own = schema.clone();
-  settingTexts.add(own, { variable, ...text });
+  texts.add(own, { variable, ...text });
   return own;
 }
 
@@ -64,7 +70,7 @@ export const settingsSchema = z.object({
   }),
   host: setting('HOST', host.prefault('127.0.0.1'), {
     mustBe: 'a host name or an IP address to listen on, such as 127.0.0.1 or 0.0.0.0',
-    meaning: 'address of the public listener; of those that a name has, the first is taken',
+    meaning: 'address of the public listener; a name stands for the first of its addresses',
   }),
   reusePort: setting('REUSE_PORT', onOrOff.prefault('off'), {
     mustBe: 'on or off',
@@ -78,8 +84,8 @@ export const settingsSchema = z.object({
     unset: '`PORT` + 1 (0 if `PORT` is 0)',
   }),
   adminHost: setting('ADMIN_HOST', host.prefault('127.0.0.1'), {
-    mustBe: 'a host name or an IP address for health and metrics to listen on, such as 127.0.0.1 or 0.0.0.0',
-    meaning: 'address of the listener for health and metrics: only this opens it to other machines',
+    mustBe: 'a host name or an IP address to listen on, such as 127.0.0.1 or 0.0.0.0',
+    meaning: 'address of the listener for health and metrics; other machines reach it only if this says so',
   }),
   databaseUrls: setting(
     'DATABASE_URL',
@@ -121,7 +127,7 @@ export const settingsSchema = z.object({
   ),
   dataFolder: setting('DATA_DIR', z.string().default('.data'), {
     mustBe: 'a folder',
-    meaning: 'embedded PostgreSQL, private Redis, demo keys',
+    meaning: 'holds the embedded PostgreSQL, the private Redis and the demo keys',
   }),
   migrate: setting('MIGRATE', onOrOff.prefault('on'), {
     mustBe: 'on or off',
@@ -144,19 +150,19 @@ export const settingsSchema = z.object({
     mustBe:
       'off, true (believe every proxy), the number of proxies in front (1 to 32), or addresses and networks ' +
       'separated by commas, such as 10.0.0.0/8',
-    meaning: 'which proxies are believed what `X-Forwarded-For` says ([below](#behind-a-proxy))',
+    meaning: 'whose `X-Forwarded-For` is believed ([below](#behind-a-proxy))',
   }),
   securityContact: setting('SECURITY_CONTACT', contact.optional(), {
     mustBe: 'where to report a weakness, such as mailto:security@shop.example or https://shop.example/security',
-    meaning: '`/.well-known/security.txt` (RFC 9116) says so',
+    meaning: 'contact in `/.well-known/security.txt` (RFC 9116)',
   }),
   supportContact: setting('SUPPORT_CONTACT', contact.optional(), {
     mustBe: 'where callers find help, such as mailto:api@shop.example or https://shop.example/support',
-    meaning: 'the OpenAPI documents (`info.contact`, and the introduction) and the reference say so',
+    meaning: 'contact in the OpenAPI documents (`info.contact`, and the introduction) and in the reference',
   }),
   statusPageUrl: setting('STATUS_PAGE_URL', httpsUrl.optional(), {
     mustBe: 'where callers see whether the service works, such as https://status.shop.example',
-    meaning: 'the introduction of the OpenAPI documents and the reference say so',
+    meaning: 'link in the introduction of the OpenAPI documents and in the reference',
   }),
   instances: setting('INSTANCES', integer(1, 10_000).prefault('1'), {
     mustBe: 'a whole number, 1 to 10000',
