@@ -1,6 +1,8 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { rootCertificates } from 'node:tls';
 import { expect, test } from 'vitest';
 import { readStorageSettings } from '../src/settings.ts';
 
@@ -57,12 +59,22 @@ test.each([
   expect(() => read(text)).not.toThrow(/hunter/);
 });
 
-test('a file of a certificate that holds none is refused before anything connects', () => {
+test('files of certificates and keys are looked at before anything connects', () => {
   using folder = mkdtempDisposableSync(join(tmpdir(), 'petstore-settings-'));
-  const file = join(folder.path, 'client.pem');
-  writeFileSync(file, 'nothing');
-  for (const parameter of ['sslcert', 'sslkey', 'sslrootcert']) {
-    expect(() => read(`postgres://db/x?sslmode=verify-full&${parameter}=${file}`), parameter).toThrow(
+  const fileOf = (name: string, content: string) => {
+    const file = join(folder.path, name);
+    writeFileSync(file, content);
+    return file;
+  };
+  const certificates = fileOf('certificates.pem', rootCertificates.slice(0, 2).join('\n'));
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const key = fileOf('key.pem', String(privateKey.export({ format: 'pem', type: 'pkcs8' })));
+  const url = (parameters: string) => `postgres://db/x?sslmode=verify-full&${parameters}`;
+  for (const parameters of [`sslrootcert=${certificates}`, `sslcert=${certificates}&sslkey=${key}`]) {
+    expect(read(url(parameters))).toEqual([url(parameters.replaceAll('/', '%2F'))]);
+  }
+  for (const parameter of [`sslcert=${key}`, `sslkey=${certificates}`, `sslrootcert=${key}`]) {
+    expect(() => read(url(parameter)), parameter).toThrow(
       /\n {2}DATABASE_URL is postgres:\/\/\.\.\. .*; its parameters for TLS cannot be used: ./,
     );
   }

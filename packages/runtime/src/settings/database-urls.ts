@@ -1,5 +1,4 @@
-import { X509Certificate } from 'node:crypto';
-import { createSecureContext } from 'node:tls';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { parseIntoClientConfig } from 'pg-connection-string';
 import { describeFileError } from '../file-errors.ts';
 import { findMeantName } from './misspelt-names.ts';
@@ -78,8 +77,8 @@ export function findUrlProblem(url: string): string | undefined {
   try {
     const { ssl } = parseIntoClientConfig(url); // reads the files
     if (typeof ssl !== 'object') return undefined;
-    createSecureContext(ssl);
-    if (ssl.ca !== undefined) new X509Certificate(String(ssl.ca)); // which a secure context does not look at
+    for (const certificate of [ssl.ca, ssl.cert]) if (certificate) new X509Certificate(String(certificate));
+    if (ssl.key) createPrivateKey(String(ssl.key));
     return undefined;
   } catch (error) {
     if (error instanceof URIError) return WRONG_ESCAPE;

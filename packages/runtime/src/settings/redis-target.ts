@@ -47,8 +47,8 @@ const SENTINEL_PORT = 26379;
 export function parseRedisTarget(text: string): Exclude<RedisTarget, SocketRedis> | undefined {
   const sentinel = /^(rediss?)\+sentinel:\/\/((?:[^@/]*@)?)([^@/?#]+)\/([\w.-]+)((?:\/\d{1,5})?)$/.exec(text);
   if (sentinel !== null) {
-    const [, scheme, access, hosts = '', masterName = '', database] = sentinel;
-    const urls = hosts.split(',').map((host) => `${scheme}://${access}${host.trim()}${database}`);
+    const [, scheme, user, hosts = '', masterName = '', database] = sentinel;
+    const urls = hosts.split(',').map((host) => `${scheme}://${user}${host.trim()}${database}`);
     const parsed = parseUrls(urls, SENTINEL_PORT);
     return parsed && { type: 'sentinel', sentinels: parsed.nodes, masterName, ...parsed.shared };
   }
@@ -56,36 +56,33 @@ export function parseRedisTarget(text: string): Exclude<RedisTarget, SocketRedis
   if (parsed === undefined) return undefined;
   const { nodes, shared } = parsed;
   const [first, ...others] = nodes;
-  if (others.length === 0) return { type: 'single', ...first, ...shared };
+  if (first !== undefined && others.length === 0) return { type: 'single', ...first, ...shared };
   const { database, ...access } = shared;
   return database === 0 ? { type: 'cluster', nodes, ...access } : undefined;
 }
 
-interface ParsedUrls {
-  readonly nodes: readonly [HostAndPort, ...HostAndPort[]];
-  readonly shared: RedisAccess & { readonly database: number };
-}
-
 /** Parses URLs that differ in nothing but host and port. */
-function parseUrls(urls: readonly string[], defaultPort: number): ParsedUrls | undefined {
-  const [first, ...others] = urls.map((url) => parseUrl(url.trim(), defaultPort));
+function parseUrls(texts: readonly string[], defaultPort: number) {
+  const urls = texts.map((text) => parseUrl(text.trim()));
+  const [first] = urls;
   if (first === undefined) return undefined;
-  const nodes: [HostAndPort, ...HostAndPort[]] = [first.node];
-  for (const other of others) {
-    if (other === undefined || !isDeepStrictEqual(other.shared, first.shared)) return undefined;
-    nodes.push(other.node);
+  const nodes: HostAndPort[] = [];
+  for (const url of urls) {
+    if (url === undefined || !isDeepStrictEqual(url.shared, first.shared)) return undefined;
+    nodes.push({ host: url.host, port: url.port ?? defaultPort });
   }
   return { nodes, shared: first.shared };
 }
 
-function parseUrl(text: string, defaultPort: number) {
+function parseUrl(text: string) {
   const url = URL.parse(text);
   const isComplete = url !== null && /^rediss?:$/.test(url.protocol) && url.hostname !== '' && url.port !== '0';
   if (!isComplete || !/^(?:\/\d{0,5})?$/.test(url.pathname) || url.search + url.hash !== '') return undefined;
   try {
     const [username, password] = [url.username, url.password].map(decodeURIComponent);
     return {
-      node: { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || defaultPort) },
+      host: url.hostname.replace(/^\[|\]$/g, ''),
+      port: url.port === '' ? undefined : Number(url.port),
       shared: {
         tls: url.protocol === 'rediss:',
         database: Number(url.pathname.slice(1)),

@@ -33,25 +33,14 @@ export interface SettingText {
   readonly isSecret?: boolean;
 }
 
-const texts = z.registry<SettingText>();
-
-/** @throws TypeError if the schema is none that was described by {@link setting} */
-export function textOf(schema: z.core.$ZodType): SettingText {
-  const text = texts.get(schema);
-  if (text === undefined) throw new TypeError('each setting has to be described by setting()');
-  return text;
-}
-
-/** Describes a setting. The schema may be that of another setting, too. */
-export function setting<Schema extends z.ZodType>(
+export const setting = <Schema extends z.ZodType>(
   variable: string,
   schema: Schema,
   text: Omit<SettingText, 'variable'>,
-): Schema {
-  const own = schema.clone();
-  texts.add(own, { variable, ...text });
-  return own;
-}
+): Schema => schema.meta({ variable, ...text });
+
+/** What {@link setting} has said of a schema. */
+export const textOf = (schema: z.core.$ZodType): SettingText => z.globalRegistry.get(schema) as unknown as SettingText; // for zod it is any metadata
 
 const HOUR_MS = 3_600_000;
 /** A hundred years: PostgreSQL has no time that lies much longer ago. */
