@@ -1,8 +1,9 @@
 // Apart from `index.ts`, so that a command that needs no settings does not load the validator behind these.
-export { readSettings, readStorageSettings, SettingsError, type StorageSettings } from './settings/read-settings.ts';
+export { readSettings, readStorageSettings, SettingsError } from './settings/read-settings.ts';
 export {
   type SettingText,
   type SettingValues,
+  type StorageSettings,
   setting,
   settingsSchema,
   storageSchema,

@@ -84,6 +84,6 @@ export function findUrlProblem(url: string): string | undefined {
     if (error instanceof URIError) return WRONG_ESCAPE;
     if (!(error instanceof Error)) throw error;
     if ('path' in error) return `it names the file ${error.path}, which cannot be read: ${describeFileError(error)}`;
-    return `its parameters for TLS cannot be used: ${error.message}`;
+    return `its parameters for TLS cannot be used: ${describeFileError(error)}`;
   }
 }

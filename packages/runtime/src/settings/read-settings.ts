@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { describeFileError } from '../file-errors.ts';
 import { findMeantName } from './misspelt-names.ts';
-import { type SettingText, type SettingValues, storageSchema, textOf } from './schema.ts';
+import { type SettingText, type SettingValues, type StorageSettings, storageSchema, textOf } from './schema.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -17,10 +17,9 @@ export class SettingsError extends Error {
   }
 }
 
-/** Where the data and the limits are kept: what the server and the command line both read. */
-export type StorageSettings = Readonly<z.output<typeof storageSchema>>;
-
 /**
+ * Reads what the command line needs.
+ *
  * @param workingFolder what a relative DATA_DIR is relative to
  * @throws SettingsError
  */
