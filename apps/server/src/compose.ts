@@ -43,6 +43,8 @@ export interface RunningServer {
 const CLOSING_MS = 3_000;
 
 export interface StartOptions {
+  /** Whether OpenTelemetry's variables ask for spans; its SDK reads the rest of them by itself. */
+  readonly recordsSpans: boolean;
   /** Called when the server cannot go on, after it has started. */
   readonly onFatal: (error: Error) => void;
   /** Breaks off a start that is under way. */
@@ -63,12 +65,17 @@ const clock: Clock = () => new Date();
  * @throws AbortError
  */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the whole service on one page, step after step
-export async function startServer(settings: Settings, { onFatal, signal }: StartOptions): Promise<RunningServer> {
+export async function startServer(
+  settings: Settings,
+  { recordsSpans, onFatal, signal }: StartOptions,
+): Promise<RunningServer> {
   const { host, port, reusePort, dataFolder } = settings;
   // Ends what has been started, the last first: at once where a later step fails, else when the server is closed.
   await using resources = new AsyncDisposableStack();
   const logger = await createLogger({ level: settings.logLevel, format: settings.logFormat });
   if (settings.logFormat === 'json') logPrintedLines(logger);
+  // Loaded only if spans are recorded; else nothing of it is on the way of a request.
+  if (recordsSpans) (await import('./tracing/start-tracing.ts')).startTracing(logger, resources);
   // A port in use is noticed before an embedded database is made for nothing.
   if (settings.databaseUrls === undefined && !reusePort) await assertPortIsFree({ host, port, setting: 'PORT' });
   logRisks(settings, logger);
@@ -116,18 +123,7 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   resources.defer(() => clearTimeout(announcing));
   const { apiKeys, orders, pets, events, audit, migrations } = persistence;
   const onBackgroundError = (err: unknown) => logger.error({ err }, 'a task in the background failed');
-  // Loaded only where spans are recorded; else nothing of it is on the way of a request.
-  const tracing =
-    settings.tracing &&
-    (await import('./tracing/open-tracing.ts')).openTracing(
-      { ...settings, ...backends, settings: settings.tracing, logger },
-      resources,
-    );
-  const authenticator = createAuthenticator({
-    apiKeys: tracing?.traceApiKeys(apiKeys) ?? apiKeys,
-    clock,
-    onBackgroundError,
-  });
+  const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError });
   const { instances, redisPrefix } = settings;
   const onBan = (keyId: ApiKeyId) => {
     audit.recordBan({ action: 'ban.set', at: clock(), actor: SERVICE_ACTOR, keyId }).catch(onBackgroundError);
@@ -160,23 +156,13 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   const [{ createApp }] = await Promise.all([import('./http/app.ts'), storage.start(), limits.started]);
   let publicUrl = '';
   const { limiter } = limits;
-  const parts = { router: appRouter, restRoutes, orders, pets, limiter };
-  const traced = tracing?.trace(parts, () => limits.mode() === 'redis') ?? parts;
   const app = createApp({
-    router: traced.router,
-    restRoutes: traced.restRoutes,
-    services: {
-      orders: traced.orders,
-      pets: traced.pets,
-      events,
-      limiter: traced.limiter,
-      clock,
-      sunsetOverrides,
-    },
+    router: appRouter,
+    restRoutes,
+    services: { orders, pets, events, limiter, clock, sunsetOverrides },
     authenticator,
-    limiter: traced.limiter,
+    limiter,
     logger,
-    tracing: tracing?.requests,
     accessLogLevel: settings.accessLogLevel,
     metrics: requestCounts,
     decisions: limitCounts,

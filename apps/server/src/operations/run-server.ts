@@ -3,6 +3,7 @@ import { SchemaError } from '@petstore/persistence';
 import { type Environment, RuntimeError, watchLaunchers } from '@petstore/runtime';
 import { SettingsError } from '@petstore/runtime/settings';
 import { readSettings } from '../settings.ts';
+import { wantsTracing } from '../tracing/wants-tracing.ts';
 import { hideCredentials } from './logger.ts';
 import { printFatal, printLinesAsJson } from './printed-lines.ts';
 
@@ -44,7 +45,11 @@ export async function runServer(environment: Environment): Promise<ExitCode> {
     deadlineMs = Math.max(shutdownTimeoutMs - GUARDS_MS, shutdownTimeoutMs * 0.9);
     // Loaded here, so that signals are obeyed while it loads.
     const { startServer } = await import('../compose.ts');
-    const server = await startServer(settings, { onFatal: end, signal: stopping.signal }).catch((error: unknown) => {
+    const server = await startServer(settings, {
+      recordsSpans: wantsTracing(environment),
+      onFatal: end,
+      signal: stopping.signal,
+    }).catch((error: unknown) => {
       if (!stopping.signal.aborted) throw error;
     });
     if (server === undefined) return 0; // the start was broken off
