@@ -6,10 +6,10 @@ import { openPersistence } from '@petstore/persistence';
 import type { DemoKey } from './embedded/demo-keys.ts';
 import { openBackends } from './embedded/open-backends.ts';
 import { seedDemo } from './embedded/seed-demo.ts';
+import { DEFAULT_BOUNDS } from './http/app-options.ts';
 import { renderDocument } from './http/render-document.ts';
 import { openAdminListener } from './operations/admin-listener.ts';
 import { openAnnouncements } from './operations/announcements.ts';
-import { EventMetrics } from './operations/event-metrics.ts';
 import { keepEventsUp } from './operations/event-upkeep.ts';
 import { Health } from './operations/health.ts';
 import { openLimits } from './operations/limits.ts';
@@ -22,15 +22,13 @@ import {
   urlOf,
 } from './operations/listen.ts';
 import { createLogger } from './operations/logger.ts';
-import { LimitCounts, RequestCounts } from './operations/metrics.ts';
+import { Metrics } from './operations/metrics.ts';
+import { boundConnections } from './operations/open-files.ts';
 import { OPERATIONS, sunsetsOf } from './operations/operation-names.ts';
 import { schemaPreparer } from './operations/prepare-schema.ts';
-import { logPrintedLines } from './operations/printed-lines.ts';
-import { createProcessMetrics } from './operations/process-metrics.ts';
-import { renderMetrics } from './operations/render-metrics.ts';
-import { ResourceMetrics } from './operations/resource-metrics.ts';
 import { renderSecurityText } from './operations/security-text.ts';
 import { logRisks, printStartupMessage } from './operations/startup-message.ts';
+import { addDatabaseMetrics, addEventMetrics, addHealthMetrics, addHttpMetrics } from './operations/state-metrics.ts';
 import { logChanges, StorageWatch } from './operations/storage-watch.ts';
 import type { Settings } from './settings.ts';
 
@@ -73,7 +71,6 @@ export async function startServer(
   // Ends what has been started, the last first: at once where a later step fails, else when the server is closed.
   await using resources = new AsyncDisposableStack();
   const logger = await createLogger({ level: settings.logLevel, format: settings.logFormat });
-  if (settings.logFormat === 'json') logPrintedLines(logger);
   // Loaded only if spans are recorded; else nothing of it is on the way of a request.
   if (recordsSpans) (await import('./tracing/start-tracing.ts')).startTracing(logger, resources);
   // A port in use is noticed before an embedded database is made for nothing.
@@ -82,27 +79,12 @@ export async function startServer(
 
   // Health and metrics come first: a server that waits for PostgreSQL is alive, and not ready.
   const health = new Health();
-  const requestCounts = new RequestCounts(OPERATIONS);
   const sunsetOverrides = petsSunset(settings.petsSunsetAt);
-  const sunsets = sunsetsOf(sunsetOverrides);
-  const limitCounts = new LimitCounts();
-  const processMetrics = createProcessMetrics(health);
-  const eventMetrics = new EventMetrics(clock);
-  const resourceMetrics = new ResourceMetrics();
-  const adminUrl = await openAdminListener(
-    {
-      host: settings.adminHost,
-      port: settings.adminPort,
-      readiness: () => health.report(),
-      metrics: async () =>
-        renderMetrics(requestCounts, limitCounts, sunsets) +
-        eventMetrics.render() +
-        (await resourceMetrics.render()) +
-        (await processMetrics()),
-      logger,
-    },
-    resources,
-  );
+  const metrics = new Metrics({ clock, operations: OPERATIONS, sunsets: sunsetsOf(sunsetOverrides) });
+  const { registry } = metrics;
+  addHealthMetrics(registry, health);
+  const { adminHost, adminPort } = settings;
+  const adminUrl = await openAdminListener({ host: adminHost, port: adminPort, health, registry, logger }, resources);
 
   // Storage: orders and keys in PostgreSQL, limits in Redis.
   const backends = await openBackends(settings, { logger, signal }, resources);
@@ -110,15 +92,18 @@ export async function startServer(
   let announcing: NodeJS.Timeout | undefined;
   // A little later: no response waits for the notification of other processes.
   const onEventsRecorded = (count: number) => {
-    eventMetrics.recordedCount += count;
+    metrics.countRecordedEvents(count);
     announcing ??= setTimeout(() => {
       announcing = undefined;
       announceEvents();
     }, ANNOUNCEMENT_INTERVAL_MS);
   };
-  const { durationsOf } = resourceMetrics;
   const persistence = resources.use(
-    openPersistence({ databaseUrl: backends.databaseUrls, onEventsRecorded, durationsOf }),
+    openPersistence({
+      databaseUrl: backends.databaseUrls,
+      onEventsRecorded,
+      durationsOf: metrics.statementDurationsOf,
+    }),
   );
   resources.defer(() => clearTimeout(announcing));
   const { apiKeys, orders, pets, events, audit, migrations } = persistence;
@@ -128,14 +113,16 @@ export async function startServer(
   const onBan = (keyId: ApiKeyId) => {
     audit.recordBan({ action: 'ban.set', at: clock(), actor: SERVICE_ACTOR, keyId }).catch(onBackgroundError);
   };
-  const limitsOptions = { redisPrefix, instances, reusePort, logger, counts: limitCounts, onBan };
+  const limitsOptions = { redisPrefix, instances, reusePort, logger, metrics, onBan };
   const limits = openLimits(backends.redis, limitsOptions, resources);
   const announcementHandlers = {
     onKeyChanged: authenticator.forget.bind(authenticator),
     onEvents: events.wakeFollowers,
   };
   const announceEvents = openAnnouncements(backends.redis, announcementHandlers, resources);
-  eventMetrics.observe(events);
+  events.observe(metrics);
+  addEventMetrics(registry, events, () => metrics.eventLagSeconds);
+  addDatabaseMetrics(registry, persistence.load);
   const { eventsRetentionMs: retentionMs } = settings;
   resources.defer(keepEventsUp({ events, retentionMs, clock, onError: onBackgroundError }));
   let demoKeys: readonly DemoKey[] = [];
@@ -164,8 +151,9 @@ export async function startServer(
     limiter,
     logger,
     accessLogLevel: settings.accessLogLevel,
-    metrics: requestCounts,
-    decisions: limitCounts,
+    metrics,
+    decisions: metrics,
+    bounds: { maxConnections: boundConnections(DEFAULT_BOUNDS.maxConnections, logger) },
     renderDocument: (version) => renderDocument(version, { ...settings, publicUrl }),
     securityText: renderSecurityText(settings, clock()),
     isStorageAvailable: () => storage.isAvailable,
@@ -173,7 +161,7 @@ export async function startServer(
     corsOrigins: settings.corsOrigins,
     trustedProxies: settings.trustProxy,
   });
-  resourceMetrics.observe({ load: app.load, database: persistence.load });
+  addHttpMetrics(registry, app.load);
   const { shutdownDelayMs, shutdownTimeoutMs } = settings;
   const drainMs = shutdownTimeoutMs - shutdownDelayMs;
   resources.defer(async () => {
