@@ -31,6 +31,7 @@ import { logRisks, printStartupMessage } from './operations/startup-message.ts';
 import { addDatabaseMetrics, addEventMetrics, addHealthMetrics, addHttpMetrics } from './operations/state-metrics.ts';
 import { logChanges, StorageWatch } from './operations/storage-watch.ts';
 import type { Settings } from './settings.ts';
+import { loadTracing } from './tracing/load-tracing.ts';
 
 export interface RunningServer {
   /** Ends in order: not ready; after the delay requests that were sent get responses; then the port closes, and the databases. */
@@ -72,7 +73,7 @@ export async function startServer(
   await using resources = new AsyncDisposableStack();
   const logger = await createLogger({ level: settings.logLevel, format: settings.logFormat });
   // Loaded only if spans are recorded; else nothing of it is on the way of a request.
-  if (recordsSpans) (await import('./tracing/start-tracing.ts')).startTracing(logger, resources);
+  if (recordsSpans) (await loadTracing()).startTracing(logger, resources);
   // A port in use is noticed before an embedded database is made for nothing.
   if (settings.databaseUrls === undefined && !reusePort) await assertPortIsFree({ host, port, setting: 'PORT' });
   logRisks(settings, logger);

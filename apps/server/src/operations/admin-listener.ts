@@ -2,7 +2,7 @@ import fastify from 'fastify';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Health } from './health.ts';
-import { explainListenError, logFailedAccepts, portOf, reachableHost, urlOf } from './listen.ts';
+import { listenOn, logFailedAccepts, portOf, reachableHost, urlOf } from './listen.ts';
 
 export interface AdminListenerOptions {
   readonly host: string;
@@ -26,8 +26,8 @@ export async function openAdminListener(
   const app = fastify({ requestTimeout: 10_000, keepAliveTimeout: 5_000, forceCloseConnections: true });
   app.addHook('onRequest', async ({ method }, reply) => {
     reply.header('cache-control', 'no-store');
-    if (method === 'GET' || method === 'HEAD') return;
-    await reply.code(405).header('allow', 'GET, HEAD').send({ error: 'method not allowed' });
+    if (method === 'GET' || method === 'HEAD') return undefined;
+    return reply.code(405).header('allow', 'GET, HEAD').send({ error: 'method not allowed' });
   });
   app.get('/livez', () => ({ status: 'alive' }));
   app.get('/readyz', async (_request, reply) => {
@@ -42,9 +42,7 @@ export async function openAdminListener(
     logger.error({ err }, 'the admin listener failed');
     return reply.code(500).send({ error: 'internal error' });
   });
-  await app.listen({ host, port }).catch((error: unknown) => {
-    throw explainListenError(error, { host, port, setting: 'ADMIN_PORT' });
-  });
+  await listenOn(app, { host, port, setting: 'ADMIN_PORT' });
   resources.defer(() => app.close());
   logFailedAccepts(app.server, logger);
   const adminUrl = urlOf(reachableHost(host), portOf(app.server));

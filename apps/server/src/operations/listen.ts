@@ -1,6 +1,8 @@
+import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { type AddressInfo, BlockList, createServer, isIP, type Server } from 'node:net';
 import { RuntimeError } from '@petstore/runtime';
+import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 
 export interface ListenAddress {
@@ -18,6 +20,22 @@ const HOST_SETTINGS = { PORT: 'HOST', ADMIN_PORT: 'ADMIN_HOST' } as const satisf
   ListenAddress['setting'],
   string
 >;
+
+/**
+ * Makes Fastify listen.
+ *
+ * @throws RuntimeError (as a rejection) what the operator can fix
+ */
+export async function listenOn(app: Pick<FastifyInstance, 'listen'>, address: ListenAddress): Promise<void> {
+  const { host, port, reusePort = false } = address;
+  try {
+    // Of a name one address is taken: for `localhost` Fastify would listen on each, with servers that it shows nobody.
+    const options = { host: (await lookup(host)).address, port, reusePort };
+    await app.listen(options);
+  } catch (error) {
+    throw explainListenError(error, address);
+  }
+}
 
 /** How often it is logged at most that connections are refused, in milliseconds. */
 const DROPS_LOGGED_EVERY_MS = 60_000;

@@ -3,7 +3,7 @@ import { SchemaError } from '@petstore/persistence';
 import { type Environment, RuntimeError, watchLaunchers } from '@petstore/runtime';
 import { SettingsError } from '@petstore/runtime/settings';
 import { readSettings } from '../settings.ts';
-import { wantsTracing } from '../tracing/wants-tracing.ts';
+import { wantsTracing } from '../tracing/load-tracing.ts';
 import { hideCredentials } from './logger.ts';
 
 /** 0 done, 1 failed, 2 wrong settings. */

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { trace } from '@opentelemetry/api';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import fastifyPlugin from 'fastify-plugin';
+import type { FastifyRequest } from 'fastify';
+import fp from 'fastify-plugin';
 
 /** What is known of a request as it begins. */
 interface BegunRequest {
@@ -22,6 +22,7 @@ export interface SpanFacts {
 }
 
 export interface TracingOptions {
+  readonly clientAddressOf: (request: FastifyRequest) => string;
   /** Called when the response has ended, or its reader has gone. */
   readonly factsOf: (request: FastifyRequest) => SpanFacts;
 }
@@ -30,13 +31,13 @@ export interface TracingOptions {
  * Describes the span that OpenTelemetry records of each request: its route, and the ids of the request and its key. Does
  * nothing while no spans are recorded.
  */
-export const tracing = fastifyPlugin((app: FastifyInstance, { factsOf }: TracingOptions, done: () => void) => {
-  app.addHook('onRequest', (request, reply, next) => {
-    const { method, ip: clientAddress, routeOptions } = request;
-    describeSpan({ method, route: routeOptions.url, clientAddress }, reply.raw, () => factsOf(request));
-    next();
+export const tracing = fp<TracingOptions>(async (app, { clientAddressOf, factsOf }) => {
+  app.addHook('onRequest', (request, reply, done) => {
+    const { method, routeOptions } = request;
+    const begun = { method, route: routeOptions.url, clientAddress: clientAddressOf(request) };
+    describeSpan(begun, reply.raw, () => factsOf(request));
+    done();
   });
-  done();
 });
 
 /** Describes the span of the request that is being served. */

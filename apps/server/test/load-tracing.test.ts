@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { wantsTracing } from '../src/tracing/wants-tracing.ts';
+import { wantsTracing } from '../src/tracing/load-tracing.ts';
 
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
 
