@@ -50,9 +50,6 @@ export interface StartOptions {
   readonly signal: AbortSignal;
 }
 
-/** How often it is announced at most that events were recorded, in milliseconds. */
-const ANNOUNCEMENT_INTERVAL_MS = 20;
-
 const clock: Clock = () => new Date();
 
 /**
@@ -90,14 +87,9 @@ export async function startServer(
   // Storage: orders and keys in PostgreSQL, limits in Redis.
   const backends = await openBackends(settings, { logger, signal }, resources);
   signal.throwIfAborted();
-  let announcing: NodeJS.Timeout | undefined;
-  // A little later: no response waits for the notification of other processes.
   const onEventsRecorded = (count: number) => {
     metrics.countRecordedEvents(count);
-    announcing ??= setTimeout(() => {
-      announcing = undefined;
-      announceEvents();
-    }, ANNOUNCEMENT_INTERVAL_MS);
+    announceEvents();
   };
   const persistence = resources.use(
     openPersistence({
@@ -106,7 +98,6 @@ export async function startServer(
       durationsOf: metrics.statementDurationsOf,
     }),
   );
-  resources.defer(() => clearTimeout(announcing));
   const { apiKeys, orders, pets, events, audit, migrations } = persistence;
   const onBackgroundError = (err: unknown) => logger.error({ err }, 'a task in the background failed');
   const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError });
@@ -116,10 +107,8 @@ export async function startServer(
   };
   const limitsOptions = { redisPrefix, instances, reusePort, logger, metrics, onBan };
   const limits = openLimits(backends.redis, limitsOptions, resources);
-  const announcementHandlers = {
-    onKeyChanged: authenticator.forget.bind(authenticator),
-    onEvents: events.wakeFollowers,
-  };
+  const onKeyChanged = (id: ApiKeyId) => authenticator.forget(id);
+  const announcementHandlers = { onKeyChanged, onEvents: events.wakeFollowers };
   const announceEvents = openAnnouncements(backends.redis, announcementHandlers, resources);
   events.observe(metrics);
   addEventMetrics(registry, events, () => metrics.eventLagSeconds);
