@@ -1,4 +1,3 @@
-import { trace } from '@opentelemetry/api';
 import { type DestinationStream, type Logger, type LoggerOptions, pino, stdSerializers } from 'pino';
 import type { LogFormat, LogLevel } from '../settings.ts';
 
@@ -18,17 +17,9 @@ export async function createLogger({ level, format }: LogSettings): Promise<Logg
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: { level: (label) => ({ level: label }) },
     serializers: { err: stdSerializers.errWithCause },
-    // The trace that is being recorded, whether or not the caller has named one.
-    mixin: traceOfRequest,
-    mixinMergeStrategy: (fields, traced) => ({ ...fields, ...traced }),
     hooks: { streamWrite: hideCredentials },
   };
   return pino(options, format === 'pretty' ? await prettyOutput() : jsonOutput());
-}
-
-function traceOfRequest() {
-  const span = trace.getActiveSpan();
-  return span === undefined ? {} : { traceId: span.spanContext().traceId };
 }
 
 function jsonOutput(): DestinationStream {

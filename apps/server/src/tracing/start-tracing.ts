@@ -1,7 +1,7 @@
 import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
-import { context, DiagLogLevel, diag, ROOT_CONTEXT } from '@opentelemetry/api';
+import { DiagLogLevel, diag } from '@opentelemetry/api';
 import { setGlobalErrorHandler } from '@opentelemetry/core';
 import { HttpInstrumentation } from '@opentelemetry/instrumentation-http';
 import { IORedisInstrumentation } from '@opentelemetry/instrumentation-ioredis';
@@ -27,10 +27,9 @@ const UNTRACED_PATHS = new Set(['/livez', '/readyz', '/metrics']);
 export function startTracing(logger: Logger, resources: AsyncDisposableStack): void {
   const warn = (message: string, ...details: unknown[]) => logger.warn({ details }, `OpenTelemetry: ${message}`);
   diag.setLogger({ error: warn, warn, info() {}, debug() {}, verbose() {} }, DiagLogLevel.WARN);
-  const logUnsent = (error: unknown) =>
-    logger.warn(`spans could not be sent: ${describeError(error)}; look at OTEL_EXPORTER_OTLP_*`);
-  // Out of the context of the request that happened to begin the batch.
-  setGlobalErrorHandler((error) => context.with(ROOT_CONTEXT, logUnsent, undefined, error));
+  setGlobalErrorHandler((error) =>
+    logger.warn(`spans could not be sent: ${describeError(error)}; look at OTEL_EXPORTER_OTLP_*`),
+  );
   const sdk = new NodeSDK({
     // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win.
     resource: defaultResource().merge(
