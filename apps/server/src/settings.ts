@@ -1,8 +1,6 @@
 import { resolve } from 'node:path';
 import type { Environment } from '@petstore/runtime';
-import { readSettings as readValues, type SettingValues, setting, settingsSchema } from '@petstore/runtime/settings';
-import { z } from 'zod';
-import { TRACING_VARIABLES, type TracingSettings, toTracingSettings } from './tracing/tracing-settings.ts';
+import { readSettings as readValues, type SettingValues, settingsSchema } from '@petstore/runtime/settings';
 
 /** What the environment sets of the server: each setting of the schema, and what follows from several of them. */
 export interface Settings extends SettingValues {
@@ -13,8 +11,6 @@ export interface Settings extends SettingValues {
   readonly logFormat: LogFormat;
   /** Whether the server prints its addresses for people to read, once it serves. */
   readonly showsBanner: boolean;
-  /** Left out: no spans are recorded. */
-  readonly tracing?: TracingSettings | undefined;
 }
 
 export type LogLevel = SettingValues['logLevel'];
@@ -43,15 +39,5 @@ export function readSettings(environment: Environment, { workingFolder, isTermin
     logFormat: values.logFormat ?? usualFormat,
     // Without settings this is a first try of the start command, perhaps with its output in a file.
     showsBanner: (values.logFormat ?? (databaseUrls === undefined ? 'pretty' : usualFormat)) === 'pretty',
-    tracing: readTracingSettings(environment),
   };
-}
-
-function readTracingSettings(environment: Environment): TracingSettings | undefined {
-  const shape = Object.entries<z.ZodType>(TRACING_VARIABLES).map(([variable, schema]) => [
-    variable,
-    setting(variable, schema, { mustBe: schema.description ?? '', meaning: '' }),
-  ]);
-  const values: unknown = readValues(environment, z.object(Object.fromEntries(shape)));
-  return toTracingSettings(values as Parameters<typeof toTracingSettings>[0]); // the same shape
 }

@@ -4,9 +4,7 @@ export {
   type SettingText,
   type SettingValues,
   type StorageSettings,
-  setting,
   settingsSchema,
   storageSchema,
   textOf,
 } from './settings/schema.ts';
-export { parsedBy } from './settings/values.ts';

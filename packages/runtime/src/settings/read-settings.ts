@@ -75,13 +75,13 @@ function readText(
   }
 }
 
-/** OpenTelemetry's, and those of services that orchestrators call like a part of a setting: `REDIS_PORT_6379_TCP_ADDR`. */
-const OF_OTHERS = /^OTEL_|_(?:PORT|SERVICE_HOST|SERVICE_PORT)(?:_|$)/;
+/** What orchestrators set for a service that is called like a part of a setting: `REDIS_PORT_6379_TCP_ADDR`. */
+const OF_A_SERVICE = /_(?:PORT|SERVICE_HOST|SERVICE_PORT)(?:_|$)/;
 
 /** A variable with such a name has no effect, and the one that was meant has its default. */
 const findMisspeltVariables = (environment: Environment, names: readonly string[]): readonly string[] =>
   Object.keys(environment).flatMap((name) => {
-    const isSet = environment[name] !== undefined && !OF_OTHERS.test(name);
+    const isSet = environment[name] !== undefined && !OF_A_SERVICE.test(name);
     const meant = isSet ? findMeantName(name, names) : undefined;
     return meant === undefined
       ? []

@@ -21,7 +21,7 @@ export interface SettingText {
 }
 
 /** Describes the schema of a setting. */
-export const setting = <Schema extends z.ZodType>(
+const setting = <Schema extends z.ZodType>(
   variable: string,
   schema: Schema,
   text: Omit<SettingText, 'variable'>,
