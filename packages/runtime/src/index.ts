@@ -8,13 +8,5 @@ export { findExecutable } from './process/unprivileged-user.ts';
 export { RuntimeError } from './runtime-error.ts';
 export type { DatabaseUrls } from './settings/database-urls.ts';
 export { parseDurationMs } from './settings/duration.ts';
-export type { Environment } from './settings/read-variables.ts';
-export type {
-  HostAndPort,
-  RedisAccess,
-  RedisCluster,
-  RedisTarget,
-  SentinelRedis,
-  SingleRedis,
-  SocketRedis,
-} from './settings/redis-target.ts';
+export type { Environment } from './settings/read-settings.ts';
+export type { RedisTarget, SocketRedis } from './settings/redis-target.ts';

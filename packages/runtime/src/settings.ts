@@ -1,16 +1,10 @@
 // Apart from `index.ts`, so that a command that needs no settings does not load the validator behind these.
+export { readSettings, readStorageSettings, SettingsError } from './settings/read-settings.ts';
 export {
-  describeProblem,
-  isNamed,
-  onOrOff,
-  parsedBy,
-  readVariables,
-  SettingsError,
-} from './settings/read-variables.ts';
-export {
-  findStorageConflicts,
-  readStorageSettings,
-  STORAGE_VARIABLES,
+  type SettingText,
+  type SettingValues,
   type StorageSettings,
-  toStorageSettings,
-} from './settings/storage-settings.ts';
+  settingsSchema,
+  storageSchema,
+  textOf,
+} from './settings/schema.ts';

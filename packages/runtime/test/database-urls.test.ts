@@ -1,5 +1,12 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { rootCertificates } from 'node:tls';
 import { expect, test } from 'vitest';
-import { parseDatabaseUrls } from '../src/settings/database-urls.ts';
+import { readStorageSettings } from '../src/settings.ts';
+
+const read = (url: string) => readStorageSettings({ DATABASE_URL: url }, '/').databaseUrls;
 
 test.each([
   ['postgres://u:p@db/x', ['postgres://u:p@db/x']],
@@ -15,7 +22,7 @@ test.each([
   ['postgres://u@%2Frun%2Fpg:5433/x', ['postgres://u@localhost:5433/x?host=%2Frun%2Fpg']],
   ['postgres://u@/x', ['postgres://u@localhost/x']],
 ])('%s leads to %j', (text, urls) => {
-  expect(parseDatabaseUrls(text)).toEqual(urls);
+  expect(read(text)).toEqual(urls);
 });
 
 test.each([
@@ -28,13 +35,54 @@ test.each([
   'postgres://a b/x',
   'postgres://[::1/x',
   'postgres://a%2Fb/x',
+  'postgres:///x?host=a/b',
   'postgres:///x?host=a,b&port=1,2,3',
   'postgres:///x?host=a&port=http',
   'postgres://a,b/x?target_session_attrs=standby',
   'postgres://a,b/x?target_session_attrs=prefer-standby',
-  'postgres://u:abc%de1@a/x',
-  'postgres://u%ff:p@a/x',
-  'postgres://a/sh%ffop',
 ])('%s is no address of a database that takes writes', (text) => {
-  expect(parseDatabaseUrls(text)).toBeUndefined();
+  expect(() => read(text)).toThrow(/\n {2}DATABASE_URL is [^\n]+; it must be the address of a PostgreSQL database/);
 });
+
+test.each([
+  ['postgres://u:hunter%de2@a/x', /it holds a wrong escape; a per cent sign .* must be written as %25$/],
+  ['postgres://u:hunter2%@a/x', /it holds a wrong escape; a per cent sign .* must be written as %25$/],
+  ['postgres://u%ff:hunter2@a/x', /it holds a wrong escape; a per cent sign .* must be written as %25$/],
+  ['postgres://a/sh%ffop', /it holds a wrong escape; a per cent sign .* must be written as %25$/],
+  ['postgres://u:hunter2@a/x?sslmod=verify-full', /a parameter of it is misspelt; it must be sslmode$/],
+  ['postgres://u:hunter2@a,b/x?target_session_attr=standby', /misspelt; it must be target_session_attrs$/],
+  ['postgres://u:hunter2@a/x?sslmode=on', /its sslmode must be one of disable, verify-full, /],
+  ['postgres://u:hunter2@a/x?uselibpqcompat=true&sslmode=verify-ca', /for TLS cannot be used: .* with sslrootcert/],
+  ['postgres://u:hunter2@a,b/x?sslrootcert=/no/ca.pem', /names the file \/no\/ca\.pem, .*: there is no such file/],
+])('%s is refused before anything connects, with what would be right', (text, problem) => {
+  expect(() => read(text)).toThrow(problem);
+  expect(() => read(text)).not.toThrow(/hunter/);
+});
+
+test('files of certificates and keys are looked at before anything connects', () => {
+  using folder = mkdtempDisposableSync(join(tmpdir(), 'petstore-settings-'));
+  const fileOf = (name: string, content: string) => {
+    const file = join(folder.path, name);
+    writeFileSync(file, content);
+    return file;
+  };
+  const certificates = fileOf('certificates.pem', rootCertificates.slice(0, 2).join('\n'));
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const key = fileOf('key.pem', String(privateKey.export({ format: 'pem', type: 'pkcs8' })));
+  const url = (parameters: string) => `postgres://db/x?sslmode=verify-full&${parameters}`;
+  for (const parameters of [`sslrootcert=${certificates}`, `sslcert=${certificates}&sslkey=${key}`]) {
+    expect(read(url(parameters))).toEqual([url(parameters.replaceAll('/', '%2F'))]);
+  }
+  for (const parameter of [`sslcert=${key}`, `sslkey=${certificates}`, `sslrootcert=${key}`]) {
+    expect(() => read(url(parameter)), parameter).toThrow(
+      /\n {2}DATABASE_URL is postgres:\/\/\.\.\. .*; its parameters for TLS cannot be used: ./,
+    );
+  }
+});
+
+test.each(['sslmode=no-verify', 'sslmode=disable', 'ssl=true', 'application_name=shop', 'schema=public'])(
+  'a parameter %s is the business of the driver',
+  (parameter) => {
+    expect(read(`postgres://db/x?${parameter}`)).toEqual([`postgres://db/x?${parameter}`]);
+  },
+);

@@ -36,18 +36,6 @@ export interface LoadReport {
   readonly streams: number;
 }
 
-/** Records a span for each request. */
-export interface RequestTracing {
-  /** Begins the span of a request, and runs what serves it in its context. */
-  run(request: IncomingMessage, serve: () => void): void;
-  /** Called when the route was found, with its pattern. */
-  onRoute(request: IncomingMessage, pattern: string): void;
-  /** The trace that the request is a part of, 32 hexadecimal digits. */
-  traceIdOf(request: IncomingMessage): string | undefined;
-  /** Ends the span, when the response has ended. */
-  end(completed: CompletedRequest, status: number): void;
-}
-
 /** A request whose response has ended. */
 export interface CompletedRequest {
   readonly request: IncomingMessage;
@@ -131,7 +119,6 @@ export interface AppOptions {
   readonly logger: Logger;
   /** At which level each request is a line of the log. @default debug */
   readonly accessLogLevel?: 'info' | 'debug';
-  readonly tracing?: RequestTracing | undefined;
   readonly metrics: RequestMetrics;
   readonly decisions: DecisionMetrics;
   /** Called once, with the first request for the document: the servers that it names are known only after listening. */

@@ -49,7 +49,7 @@ export interface App {
 export function createApp(options: AppOptions): App {
   const bounds: HttpBounds = { ...DEFAULT_BOUNDS, ...options.bounds };
   const { authenticator, limiter, logger, metrics, decisions, newRequestId, services, isStorageAvailable } = options;
-  const { accessLogLevel: level = 'debug', tracing } = options;
+  const { accessLogLevel: level = 'debug' } = options;
   const load = new LoadShedder(bounds.maxRequestsInFlight);
   const cors = createCorsPolicy(options.corsOrigins);
   const streams = new Streams({ logger, bounds });
@@ -57,7 +57,7 @@ export function createApp(options: AppOptions): App {
   const subscriptions = new Subscriptions({ streams, authenticator, maxSubscriptions });
   const clientAddress = createClientAddress(options.trustedProxies);
   const accessLog = logger.isLevelEnabled(level) ? new AccessLog({ logger, level, clientAddress }) : undefined;
-  const host: ExchangeHost = { logger, metrics, accessLog, tracing, cors, load, newRequestId };
+  const host: ExchangeHost = { logger, metrics, accessLog, clientAddress, cors, load, newRequestId };
   const nowMs = () => services.clock().getTime();
   const admission = new Admission({
     authenticator,

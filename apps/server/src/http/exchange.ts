@@ -13,10 +13,12 @@ import { type ApiKeyId, type Principal, StorageUnavailableError } from '@petstor
 import type { BannedDecision, RateLimitSnapshot } from '@petstore/rate-limit';
 import type { Logger } from 'pino';
 import type { AccessLog } from './access-log.ts';
-import type { CutReason, LogFields, RequestMetrics, RequestTracing } from './app-options.ts';
+import type { CutReason, LogFields, RequestMetrics } from './app-options.ts';
+import type { ClientAddress } from './edge/client-address.ts';
 import { closeGentlyAfterResponse } from './edge/close-gently.ts';
 import { mayBeFollowed } from './edge/connections.ts';
 import { HeldCounts, type LoadShedder } from './in-flight.ts';
+import type { SpanFacts } from './plugins/tracing.ts';
 import { isDropped } from './request-body.ts';
 import { type CorsPolicy, chooseRequestId, JSON_TYPE, type ResponseHeaders, startHeaders } from './response-headers.ts';
 import type { Deprecation, RouteInfo } from './route-info.ts';
@@ -28,8 +30,7 @@ export interface ExchangeHost {
   readonly metrics: RequestMetrics;
   /** Left out: requests are no lines of the log. */
   readonly accessLog: AccessLog | undefined;
-  /** Left out: no spans are recorded. */
-  readonly tracing: RequestTracing | undefined;
+  readonly clientAddress: ClientAddress;
   readonly cors: CorsPolicy;
   readonly load: LoadShedder;
   readonly newRequestId: () => string;
@@ -102,8 +103,14 @@ export class Exchange {
   /** What each line of the log holds that concerns the request. */
   get logFields(): LogFields {
     const { request, requestId, operation, keyId } = this;
-    const traceId = this.#host.tracing?.traceIdOf(request) ?? traceIdOf(request.headers);
+    const traceId = traceIdOf(request.headers);
     return { requestId, traceId, keyId, operation };
+  }
+
+  /** What the span of the request holds. */
+  get spanFacts(): SpanFacts {
+    const { requestId, keyId, operation, errorCode } = this;
+    return { requestId, keyId, operation, errorCode };
   }
 
   /** Sets a header that another library made; `Vary` adds up. */
@@ -245,9 +252,7 @@ export class Exchange {
     this.#isOver = true;
     this.held.release();
     if (!this.#isCounted) this.#count(status);
-    const { accessLog, tracing } = this.#host;
-    tracing?.end(this, status);
-    accessLog?.end(this, status, performance.now() - this.#startedAtMs);
+    this.#host.accessLog?.end(this, status, performance.now() - this.#startedAtMs);
   }
 
   #count(status: number): void {

@@ -3,6 +3,7 @@ import { ApiError } from '@petstore/api';
 import findMyWay from 'find-my-way';
 import { type Admission, ONE_CALL, type RequestCost } from './admission.ts';
 import { Exchange, type ExchangeHost } from './exchange.ts';
+import { describeSpan } from './plugins/tracing.ts';
 import { type RouteInfo, UNMATCHED } from './route-info.ts';
 
 /** Path parameters, percent-decoded. What a trailing `*` stands for is called `*`. */
@@ -59,20 +60,18 @@ export class Router {
 
   /** Serves one request. */
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
-    const { tracing } = this.#host;
-    if (tracing === undefined) this.#handle(request, response);
-    else tracing.run(request, () => this.#handle(request, response));
-  };
-
-  #handle(request: IncomingMessage, response: ServerResponse): void {
     const found = this.#find(request.url ?? '');
     if (found === undefined) {
       void this.#refuseMalformedUrl(request, response);
       return;
     }
-    this.#host.tracing?.onRoute(request, found.route.path);
-    void this.#serve(new Exchange(this.#host, request, response, found.route.info), found);
-  }
+    const exchange = new Exchange(this.#host, request, response, found.route.info);
+    const { method = '' } = request;
+    const route = found.route.path === '/*' ? undefined : found.route.path; // nothing is there
+    const clientAddress = this.#host.clientAddress(request);
+    describeSpan({ method, route, clientAddress }, response, () => exchange.spanFacts);
+    void this.#serve(exchange, found);
+  };
 
   async #serve(exchange: Exchange, { route, params }: Found): Promise<void> {
     const { request } = exchange;

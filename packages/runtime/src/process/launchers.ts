@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import type { Environment } from '../settings/read-variables.ts';
+import type { Environment } from '../settings/read-settings.ts';
 
 /** How often to check whether they are still there, in milliseconds. */
 const INTERVAL_MS = 250;

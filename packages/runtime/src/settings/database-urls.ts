@@ -1,3 +1,8 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { parseIntoClientConfig } from 'pg-connection-string';
+import { describeFileError } from '../file-errors.ts';
+import { findMeantName } from './misspelt-names.ts';
+
 /** Of the same database, one for each of its servers, in the order in which they are tried. */
 export type DatabaseUrls = readonly [string, ...string[]];
 
@@ -11,62 +16,74 @@ const TAKES_WRITES = new Set(['any', 'read-write', 'primary']);
  *   `?host=one,two&port=5432,5433`;
  * - `postgres:///database?host=/run/postgresql` for the folder of a socket.
  *
- * @returns a URL with one host for each server, or `undefined` where the text is no such address
+ * @returns a URL with one host for each server, or `undefined` if the text is no such address
  */
 export function parseDatabaseUrls(text: string): DatabaseUrls | undefined {
   const match = /^(postgres(?:ql)?:\/\/)((?:[^/?#]*@)?)([^/?#]*)((?:\/[^?#]*)?)((?:\?[^#]*)?)$/.exec(text);
   if (match === null) return undefined;
-  const [, scheme = '', user = '', authority = '', path = '', query = ''] = match;
+  const [, scheme, user, authority = '', path, query] = match;
   const parameters = new URLSearchParams(query);
   if (!TAKES_WRITES.has(parameters.get('target_session_attrs') ?? 'any')) return undefined;
-  const places = placesOf(authority, parameters.get('host'), parameters.get('port'));
+  // Parameters win over what stands in front of the path, where the slashes of a folder are escaped.
+  const inFront = authority.split(',').map((place) => /^(.*?)(?::(\d*))?$/.exec(place) ?? []);
+  const hosts = parameters.get('host')?.split(',') ?? inFront.map(([, host = '']) => host.replace(/%2f/gi, '/'));
+  const portsInFront = parameters.has('host') ? [''] : inFront.map(([, , port = '']) => port);
+  const ports = parameters.get('port')?.split(',') ?? portsInFront; // a single one is that of all hosts
+  if (ports.length !== 1 && ports.length !== hosts.length) return undefined;
   for (const name of ['host', 'port', 'target_session_attrs']) parameters.delete(name);
-  const urls = places?.map(({ host, port }) => {
-    const isSocket = host.startsWith('/');
-    const own = new URLSearchParams(isSocket ? { host } : {});
-    const all = new URLSearchParams([...parameters, ...own]).toString();
-    const place = isSocket || host === '' ? 'localhost' : host;
+  const urls = hosts.map((host, i) => {
+    const port = ports[ports.length === 1 ? 0 : i] ?? '';
+    if (!HOST.test(host) || (host === '' && hosts.length > 1) || /^0+$/.test(port)) return '';
+    const isFolder = host.startsWith('/');
+    const all = new URLSearchParams(isFolder ? [...parameters, ['host', host]] : parameters).toString();
+    const place = isFolder || host === '' ? 'localhost' : host;
     return `${scheme}${user}${place}${port && `:${port}`}${path}${all && `?${all}`}`;
   });
-  return urls?.every(isUsable) ? (urls as readonly string[] as DatabaseUrls) : undefined; // one at least
+  return urls.every((url) => URL.canParse(url)) ? (urls as readonly string[] as DatabaseUrls) : undefined; // one at least
 }
 
-/** A per cent sign that escapes nothing, as in a password that was not encoded, is noticed before anything connects. */
-function isUsable(url: string): boolean {
+/** A folder, an address of IPv6 in brackets, a name or another address, or nothing. */
+const HOST = /^(?:\/.*|\[[\da-f:.]+\]|[^/%?#@:[\]\s]*)$/i;
+
+/** Without these, or with one that is misspelt, connections are made all the same, but not as was meant. */
+const PARAMETERS = [
+  'sslmode',
+  'sslrootcert',
+  'sslcert',
+  'sslkey',
+  'sslnegotiation',
+  'target_session_attrs',
+  'uselibpqcompat',
+];
+
+const SSL_MODES = ['disable', 'verify-full', 'verify-ca', 'require', 'prefer', 'no-verify'];
+
+const WRONG_ESCAPE = 'it holds a wrong escape; a per cent sign in a user, password or database must be written as %25';
+
+/**
+ * Finds what is wrong with a URL, before anything connects: escapes, the parameters for TLS, and the files that they name.
+ *
+ * @param url with one host
+ * @returns a clause for a message, with no part of the URL but the path of a file
+ */
+export function findUrlProblem(url: string): string | undefined {
+  const { searchParams } = new URL(url);
+  const meant = [...searchParams.keys()].map((name) => findMeantName(name, PARAMETERS)).find(Boolean);
+  if (meant !== undefined) return `a parameter of it is misspelt; it must be ${meant}`;
+  if (!SSL_MODES.includes(searchParams.get('sslmode') ?? 'disable')) {
+    return `its sslmode must be one of ${SSL_MODES.join(', ')}`;
+  }
+  if (/%(?![\da-f]{2})/i.test(url)) return WRONG_ESCAPE;
   try {
-    const { username, password, pathname } = new URL(url);
-    for (const part of [username, password, pathname]) decodeURIComponent(part);
-    return true;
-  } catch {
-    return false;
+    const { ssl } = parseIntoClientConfig(url); // reads the files
+    if (typeof ssl !== 'object') return undefined;
+    for (const certificate of [ssl.ca, ssl.cert]) if (certificate) new X509Certificate(String(certificate));
+    if (ssl.key) createPrivateKey(String(ssl.key));
+    return undefined;
+  } catch (error) {
+    if (error instanceof URIError) return WRONG_ESCAPE;
+    if (!(error instanceof Error)) throw error;
+    if ('path' in error) return `it names the file ${error.path}, which cannot be read: ${describeFileError(error)}`;
+    return `its parameters for TLS cannot be used: ${describeFileError(error)}`;
   }
-}
-
-interface Place {
-  /** A name, an address (of IPv6 in brackets), the folder of a socket, or empty. */
-  readonly host: string;
-  /** Digits, or empty. */
-  readonly port: string;
-}
-
-/** Parameters win over what stands in front of the path. One port is that of all hosts. */
-function placesOf(authority: string, hostList: string | null, portList: string | null): Place[] | undefined {
-  const inFront = authority.split(',').map((place) => /^(\[[\da-f:.]+\]|[^:[\]]*)(?::(\d{0,5}))?$/i.exec(place));
-  const hosts = hostList?.split(',') ?? inFront.map((match) => match && decodeHost(match[1] ?? ''));
-  const ports = portList?.split(',') ?? (hostList === null ? inFront.map((match) => match?.[2] ?? '') : ['']);
-  if (ports.length !== 1 && ports.length !== hosts.length) return undefined;
-  const places: Place[] = [];
-  for (const [i, host] of hosts.entries()) {
-    const port = ports[ports.length === 1 ? 0 : i] ?? '';
-    const isPort = port === '' || (/^\d{1,5}$/.test(port) && Number(port) >= 1 && Number(port) <= 65_535);
-    if (host === null || !isPort || (host === '' && hosts.length > 1)) return undefined;
-    places.push({ host, port });
-  }
-  return places;
-}
-
-/** In front of the path the slashes of a folder are escaped. @returns `null` where something else is */
-function decodeHost(text: string): string | null {
-  if (!text.includes('%')) return text;
-  return /^(?:%2f[\w.-]+)+$/i.test(text) ? text.replace(/%2f/gi, '/') : null;
 }

@@ -1,0 +1,131 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { describeFileError } from '../file-errors.ts';
+import { findMeantName } from './misspelt-names.ts';
+import { type SettingText, type SettingValues, type StorageSettings, storageSchema, textOf } from './schema.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Settings that are wrong. The message lists them all, none with a password. */
+export class SettingsError extends Error {
+  override readonly name = 'SettingsError';
+
+  /** @param problems a sentence for each */
+  constructor(problems: readonly string[]) {
+    super(`These settings are wrong:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+  }
+}
+
+/**
+ * Reads what the command line needs.
+ *
+ * @param workingFolder what a relative DATA_DIR is relative to
+ * @throws SettingsError
+ */
+export function readStorageSettings(environment: Environment, workingFolder: string): StorageSettings {
+  const values = readSettings(environment, storageSchema);
+  return { ...values, dataFolder: resolve(workingFolder, values.dataFolder) };
+}
+
+/**
+ * Reads the settings of a schema, which is `settingsSchema` or a part of it, and no others.
+ *
+ * @throws SettingsError that names every variable whose value is wrong, what it is, and what would be right
+ */
+export function readSettings<Schema extends z.ZodObject>(environment: Environment, schema: Schema): z.output<Schema> {
+  const values: Record<string, unknown> = {};
+  const problems: string[] = [];
+  const names: string[] = [];
+  for (const [field, fieldSchema] of Object.entries(schema.shape)) {
+    const setting = textOf(fieldSchema);
+    const { variable, mustBe, isSecret = false } = setting;
+    names.push(variable, ...(isSecret ? [`${variable}_FILE`] : []));
+    const { text, source = variable, problem } = readText(environment, setting);
+    const result = z.safeParse(fieldSchema, text || undefined, { error: () => `it must be ${mustBe}` });
+    if (problem !== undefined) problems.push(problem);
+    else if (result.success) values[field] = result.data;
+    else problems.push(`${source} is ${show(text ?? '', isSecret)}; ${result.error.issues[0]?.message}`);
+  }
+  problems.push(...findMisspeltVariables(environment, names), ...findConflicts(environment, values));
+  if (problems.length > 0) throw new SettingsError(problems);
+  return values as z.output<Schema>; // each came from the schema of its own field
+}
+
+/** What a variable says, or the file that `NAME_FILE` names; or what is wrong with them. */
+function readText(
+  environment: Environment,
+  { variable, isSecret }: SettingText,
+): { text?: string; source?: string; problem?: string } {
+  const text = environment[variable]?.trim();
+  const fileVariable = `${variable}_FILE`;
+  const file = isSecret ? environment[fileVariable]?.trim() : undefined;
+  if (isSecret && text === '') return { problem: `${variable} is set and empty; set it, or unset it` };
+  if (file === undefined) return text === undefined ? {} : { text };
+  if (file === '') return { problem: `${fileVariable} is set and empty; it must be the path of a file, or be unset` };
+  if (text !== undefined) return { problem: `${variable} and ${fileVariable} are both set; set one of them` };
+  try {
+    const content = readFileSync(file, 'utf8').trim();
+    if (content !== '') return { text: content, source: `${variable}, in the file of ${fileVariable},` };
+    return {
+      problem: `${fileVariable} is ${JSON.stringify(file)}, which is empty; it must hold what ${variable} would`,
+    };
+  } catch (error) {
+    return { problem: `${fileVariable} is ${JSON.stringify(file)}, which cannot be read: ${describeFileError(error)}` };
+  }
+}
+
+/** What orchestrators set for a service that is called like a part of a setting: `REDIS_PORT_6379_TCP_ADDR`. */
+const OF_A_SERVICE = /_(?:PORT|SERVICE_HOST|SERVICE_PORT)(?:_|$)/;
+
+/** A variable with such a name has no effect, and the one that was meant has its default. */
+const findMisspeltVariables = (environment: Environment, names: readonly string[]): readonly string[] =>
+  Object.keys(environment).flatMap((name) => {
+    const isSet = environment[name] !== undefined && !OF_A_SERVICE.test(name);
+    const meant = isSet ? findMeantName(name, names) : undefined;
+    return meant === undefined
+      ? []
+      : [`${name} is set, and there is no such setting; it must be ${meant}, or be unset`];
+  });
+
+/** NODE_ENV has no list of values to be checked against: what can be meant by it is taken as meant. */
+const PRODUCTION = /^\s*prod(?:uction)?\s*$/i;
+
+/** Problems between settings, each of which is right by itself. What is wrong or not read is left out of the values. */
+function findConflicts(environment: Environment, values: Partial<SettingValues>): readonly string[] {
+  const { port, adminPort, instances = 1, shutdownDelayMs = 0, shutdownTimeoutMs } = values;
+  const isNamed = (variable: string) =>
+    environment[variable] !== undefined || environment[`${variable}_FILE`] !== undefined;
+  const rules: readonly (readonly [isBroken: boolean, problem: string])[] = [
+    [
+      PRODUCTION.test(environment['NODE_ENV'] ?? '') && !isNamed('DATABASE_URL'),
+      'DATABASE_URL is not set, and there is no embedded database in production; set DATABASE_URL',
+    ],
+    [
+      instances > 1 && !isNamed('REDIS_URL'),
+      `INSTANCES is ${instances}, and REDIS_URL is not set, so each server would allow the whole limit; set REDIS_URL`,
+    ],
+    [
+      shutdownTimeoutMs !== undefined && shutdownTimeoutMs <= shutdownDelayMs,
+      'SHUTDOWN_TIMEOUT is not longer than SHUTDOWN_DELAY; requests need some time after it: set a longer one',
+    ],
+    [
+      port === 65_535 && !environment['ADMIN_PORT']?.trim(),
+      'ADMIN_PORT is not set, and PORT + 1 is not a valid port; set ADMIN_PORT',
+    ],
+    [
+      port !== undefined && port !== 0 && port === adminPort,
+      `ADMIN_PORT is "${port}"; it must be a port, or 0 for a free one, other than PORT`,
+    ],
+  ];
+  return rules.filter(([isBroken]) => isBroken).map(([, problem]) => problem);
+}
+
+function show(text: string, isSecret: boolean): string {
+  if (!isSecret) {
+    const shown = text.replace(/\/\/[^,]*@/g, '//***@'); // a password, perhaps of a URL in a list
+    return JSON.stringify(shown.length > 100 ? `${shown.slice(0, 100)}...` : shown);
+  }
+  const scheme = /^[a-z][a-z\d+.-]*:\/\//i.exec(text)?.[0]; // the rest may hold a password anywhere
+  return scheme === undefined ? 'something that does not begin like a URL' : `${scheme}... (the rest is not shown)`;
+}

@@ -1,0 +1,203 @@
+import { z } from 'zod';
+import { findUrlProblem, parseDatabaseUrls } from './database-urls.ts';
+import { parseRedisTarget } from './redis-target.ts';
+import * as values from './values.ts';
+
+/** What messages and docs/operations.md say of a setting. */
+export interface SettingText {
+  /** The environment variable. */
+  readonly variable: string;
+  /** Completes "it must be ..." when the value is wrong. */
+  readonly mustBe: string;
+  /** What the setting does, in Markdown. */
+  readonly meaning: string;
+  /** What holds while the variable is not set, in Markdown, if the schema has no default. @default 'none' */
+  readonly unset?: string;
+  /**
+   * Messages do not show the value, a file may hold it (`NAME_FILE`), and it must not be set and empty: nothing may take
+   * the place of a secret that was not delivered. @default false
+   */
+  readonly isSecret?: boolean;
+}
+
+/** Describes the schema of a setting. */
+const setting = <Schema extends z.ZodType>(
+  variable: string,
+  schema: Schema,
+  text: Omit<SettingText, 'variable'>,
+): Schema => schema.meta({ variable, ...text });
+
+/** What {@link setting} was told of a schema. */
+export function textOf(schema: z.core.$ZodType): SettingText {
+  return z.globalRegistry.get(schema) as unknown as SettingText; // the registry has no type for what it holds
+}
+
+const HOUR_MS = 3_600_000;
+/** A hundred years: PostgreSQL has no time that lies much longer ago. */
+const RETENTION_MAX_MS = 36_500 * 24 * HOUR_MS;
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+/**
+ * All settings. Each takes the trimmed text of its variable, or `undefined` if the variable is unset or empty. After a
+ * change `pnpm --filter @petstore/tooling-settings generate` brings docs/operations.md up to date.
+ */
+export const settingsSchema = z.object({
+  port: setting('PORT', values.port.prefault('3000'), {
+    mustBe: 'a port, 0 to 65535 (0 takes a free one)',
+    meaning: 'port of the public listener; the server prints which one it took',
+  }),
+  host: setting('HOST', values.host.prefault('127.0.0.1'), {
+    mustBe: 'a host name or an IP address to listen on, such as 127.0.0.1 or 0.0.0.0',
+    meaning: 'address of the public listener; a name stands for the first of its addresses',
+  }),
+  reusePort: setting('REUSE_PORT', values.onOrOff.prefault('off'), {
+    mustBe: 'on or off',
+    meaning:
+      '`on`: several servers of this machine share `PORT`, each with an `ADMIN_PORT` of its own ' +
+      '([below](#several-servers-on-one-machine))',
+  }),
+  adminPort: setting('ADMIN_PORT', values.port.optional(), {
+    mustBe: 'a port, 0 to 65535 (0 takes a free one), other than PORT',
+    meaning: 'port of the listener for health and metrics, which needs no key',
+    unset: '`PORT` + 1 (0 if `PORT` is 0)',
+  }),
+  adminHost: setting('ADMIN_HOST', values.host.prefault('127.0.0.1'), {
+    mustBe: 'a host name or an IP address to listen on, such as 127.0.0.1 or 0.0.0.0',
+    meaning: 'address of the listener for health and metrics; other machines reach it only if this says so',
+  }),
+  databaseUrls: setting(
+    'DATABASE_URL',
+    values
+      .parsedBy(parseDatabaseUrls)
+      .superRefine((urls, context) => {
+        const message = urls.map(findUrlProblem).find((problem) => problem !== undefined);
+        if (message !== undefined) context.addIssue({ code: 'custom', message });
+      })
+      .optional(),
+    {
+      mustBe:
+        'the address of a PostgreSQL database, postgres://user:password@host:5432/database (several hosts separated by ' +
+        'commas if it has standbys, without target_session_attrs or with read-write)',
+      meaning: 'PostgreSQL 15 or newer; [below](#a-postgresql-of-your-own): failover, poolers, TLS, roles',
+      unset: 'embedded, below `DATA_DIR`',
+      isSecret: true,
+    },
+  ),
+  redis: setting('REDIS_URL', values.parsedBy(parseRedisTarget).optional(), {
+    mustBe:
+      'redis://user:password@host:6379/0 (rediss:// for TLS), several of these separated by commas for a cluster ' +
+      '(all with the same user and password, and no database), or redis+sentinel://host:26379,host:26379/master-name',
+    meaning:
+      'Redis, Redis Cluster, or Sentinels (`rediss+sentinel://` if they and the Redis speak TLS). User and password are ' +
+      'those of the Redis; Sentinels that ask for a password cannot be used',
+    unset: 'a private server if the machine has one',
+    isSecret: true,
+  }),
+  redisPrefix: setting(
+    'REDIS_PREFIX',
+    z
+      .string()
+      .regex(/^[\w.:-]{0,40}$/)
+      .default(''),
+    {
+      mustBe: '1 to 40 letters, digits and . : _ -, such as shop: (no braces, which would bind all keys to one slot)',
+      meaning: 'begins the name of every key in Redis, so that two deployments can share one',
+    },
+  ),
+  dataFolder: setting('DATA_DIR', z.string().default('.data'), {
+    mustBe: 'a folder',
+    meaning: 'holds the embedded PostgreSQL, the private Redis and the demo keys',
+  }),
+  migrate: setting('MIGRATE', values.onOrOff.prefault('on'), {
+    mustBe: 'on or off',
+    meaning: '`off`: the schema is never changed, and an older one is refused ([upgrades](#upgrades))',
+  }),
+  publicBaseUrl: setting('PUBLIC_BASE_URL', values.baseUrl.optional(), {
+    mustBe: 'an http or https URL that ends in /v1',
+    meaning: 'address of the service in the OpenAPI documents',
+    unset: 'from the listener',
+  }),
+  stagingBaseUrl: setting('STAGING_BASE_URL', values.baseUrl.optional(), {
+    mustBe: 'an http or https URL that ends in /v1',
+    meaning: 'a second address in the OpenAPI documents',
+  }),
+  corsOrigins: setting('CORS_ORIGINS', values.origins.prefault(''), {
+    mustBe: 'origins separated by commas, such as https://shop.example (no path, no slash at the end)',
+    meaning: 'origins that browsers may call from',
+  }),
+  trustProxy: setting('TRUST_PROXY', values.trustProxy.prefault('off'), {
+    mustBe:
+      'off, true (believe every proxy), the number of proxies in front (1 to 32), or addresses and networks ' +
+      'separated by commas, such as 10.0.0.0/8',
+    meaning: 'whose `X-Forwarded-For` is believed ([below](#behind-a-proxy))',
+  }),
+  securityContact: setting('SECURITY_CONTACT', values.contact.optional(), {
+    mustBe: 'where to report a weakness, such as mailto:security@shop.example or https://shop.example/security',
+    meaning: 'contact in `/.well-known/security.txt` (RFC 9116)',
+  }),
+  supportContact: setting('SUPPORT_CONTACT', values.contact.optional(), {
+    mustBe: 'where callers find help, such as mailto:api@shop.example or https://shop.example/support',
+    meaning: 'contact in the OpenAPI documents (`info.contact`, and the introduction) and in the reference',
+  }),
+  statusPageUrl: setting('STATUS_PAGE_URL', values.httpsUrl.optional(), {
+    mustBe: 'where callers see whether the service works, such as https://status.shop.example',
+    meaning: 'link in the introduction of the OpenAPI documents and in the reference',
+  }),
+  instances: setting('INSTANCES', values.integer(1, 10_000).prefault('1'), {
+    mustBe: 'a whole number, 1 to 10000',
+    meaning: 'how many servers run; divides the limits while Redis is away',
+  }),
+  shutdownDelayMs: setting('SHUTDOWN_DELAY', values.duration(0, HOUR_MS).prefault('0s'), {
+    mustBe: 'a duration of 0s to 1h, such as 5s or 1m',
+    meaning:
+      'how long after a signal the port stays open and serves while `/readyz` is 503: longer than your balancer takes ' +
+      'to notice ([below](#what-happens-when))',
+  }),
+  shutdownTimeoutMs: setting('SHUTDOWN_TIMEOUT', values.duration(1_000, HOUR_MS).optional(), {
+    mustBe: 'a duration of 1s to 1h, longer than SHUTDOWN_DELAY, such as 10s or 2m',
+    meaning:
+      'how long after a signal everything has ended; requests that still go on are cut 3 s before that (half of what ' +
+      'follows the delay, if that is less than 6 s)',
+    unset: '10s after the delay',
+  }),
+  eventsRetentionMs: setting('EVENTS_RETENTION', values.duration(1_000, RETENTION_MAX_MS).prefault('30d'), {
+    mustBe: 'a duration of 1s to 36500d, such as 30s, 15m, 24h or 30d',
+    meaning: 'how long events of orders can be read again ([below](#events))',
+  }),
+  petsSunsetAt: setting('PETS_SUNSET_AT', values.dateOrDateTime.prefault('2027-06-30'), {
+    mustBe: 'a date or a date-time with its offset, such as 2027-06-30 or 2027-06-30T12:00:00Z',
+    meaning: 'from then on `GET /pets/{petId}` is 410',
+  }),
+  logLevel: setting('LOG_LEVEL', z.enum(LOG_LEVELS).default('info'), {
+    mustBe: `one of ${LOG_LEVELS.join(', ')}`,
+    meaning: 'which lines are [logged](#the-log); the one that says where the server listens is printed at every level',
+  }),
+  logFormat: setting('LOG_FORMAT', z.enum(['pretty', 'json']).optional(), {
+    mustBe: 'pretty or json',
+    meaning: 'form of what the server prints ([below](#the-log))',
+    unset: 'pretty on a terminal, else json',
+  }),
+  accessLogLevel: setting(
+    'ACCESS_LOG',
+    values.onOrOff.prefault('off').transform((isOn) => (isOn ? 'info' : 'debug')),
+    {
+      mustBe: 'on or off',
+      meaning: '`on`: each request is [a line](#the-log) at info; otherwise it is one at debug',
+    },
+  ),
+});
+
+/** Where the data and the limits are kept: what the command line reads. */
+export const storageSchema = settingsSchema.pick({
+  databaseUrls: true,
+  redis: true,
+  redisPrefix: true,
+  dataFolder: true,
+  migrate: true,
+});
+
+export type StorageSettings = Readonly<z.output<typeof storageSchema>>;
+
+/** What the environment says. A setting that is left out has no default, or one that follows from other settings. */
+export type SettingValues = Readonly<z.output<typeof settingsSchema>>;
