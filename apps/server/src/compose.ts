@@ -6,21 +6,14 @@ import { openPersistence } from '@petstore/persistence';
 import type { DemoKey } from './embedded/demo-keys.ts';
 import { openBackends } from './embedded/open-backends.ts';
 import { seedDemo } from './embedded/seed-demo.ts';
-import { renderDocument } from './http/render-document.ts';
+import { renderDocument } from './http/routes/render-document.ts';
 import { openAdminListener } from './operations/admin-listener.ts';
 import { openAnnouncements } from './operations/announcements.ts';
 import { EventMetrics } from './operations/event-metrics.ts';
 import { keepEventsUp } from './operations/event-upkeep.ts';
 import { Health } from './operations/health.ts';
 import { openLimits } from './operations/limits.ts';
-import {
-  assertPortIsFree,
-  explainListenError,
-  logFailedAccepts,
-  portOf,
-  reachableHost,
-  urlOf,
-} from './operations/listen.ts';
+import { assertPortIsFree, listenOn, logFailedAccepts, portOf, reachableHost, urlOf } from './operations/listen.ts';
 import { createLogger } from './operations/logger.ts';
 import { LimitCounts, RequestCounts } from './operations/metrics.ts';
 import { OPERATIONS, sunsetsOf } from './operations/operation-names.ts';
@@ -116,18 +109,7 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   resources.defer(() => clearTimeout(announcing));
   const { apiKeys, orders, pets, events, audit, migrations } = persistence;
   const onBackgroundError = (err: unknown) => logger.error({ err }, 'a task in the background failed');
-  // Loaded only where spans are recorded; else nothing of it is on the way of a request.
-  const tracing =
-    settings.tracing &&
-    (await import('./tracing/open-tracing.ts')).openTracing(
-      { ...settings, ...backends, settings: settings.tracing, logger },
-      resources,
-    );
-  const authenticator = createAuthenticator({
-    apiKeys: tracing?.traceApiKeys(apiKeys) ?? apiKeys,
-    clock,
-    onBackgroundError,
-  });
+  const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError });
   const { instances, redisPrefix } = settings;
   const onBan = (keyId: ApiKeyId) => {
     audit.recordBan({ action: 'ban.set', at: clock(), actor: SERVICE_ACTOR, keyId }).catch(onBackgroundError);
@@ -160,34 +142,24 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   const [{ createApp }] = await Promise.all([import('./http/app.ts'), storage.start(), limits.started]);
   let publicUrl = '';
   const { limiter } = limits;
-  const parts = { router: appRouter, restRoutes, orders, pets, limiter };
-  const traced = tracing?.trace(parts, () => limits.mode() === 'redis') ?? parts;
   const app = createApp({
-    router: traced.router,
-    restRoutes: traced.restRoutes,
-    services: {
-      orders: traced.orders,
-      pets: traced.pets,
-      events,
-      limiter: traced.limiter,
-      clock,
-      sunsetOverrides,
-    },
+    router: appRouter,
+    restRoutes,
+    services: { orders, pets, events, limiter, clock, sunsetOverrides },
     authenticator,
-    limiter: traced.limiter,
+    limiter,
     logger,
-    tracing: tracing?.requests,
     accessLogLevel: settings.accessLogLevel,
     metrics: requestCounts,
     decisions: limitCounts,
-    renderDocument: (version) => renderDocument(version, { ...settings, publicUrl }),
+    renderDocument: (version, place) =>
+      renderDocument(version, { ...settings, ...(place === 'reference' && { publicUrl }) }),
     securityText: renderSecurityText(settings, clock()),
     isStorageAvailable: () => storage.isAvailable,
     newRequestId: randomUUID,
     corsOrigins: settings.corsOrigins,
     trustedProxies: settings.trustProxy,
   });
-  resourceMetrics.observe({ load: app.load, database: persistence.load });
   const { shutdownDelayMs, shutdownTimeoutMs } = settings;
   const drainMs = shutdownTimeoutMs - shutdownDelayMs;
   resources.defer(async () => {
@@ -195,10 +167,8 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
     await app.close();
     clearTimeout(cutOff);
   });
-  const address = { host, port, reusePort };
-  await app.listen(address).catch((error: unknown) => {
-    throw explainListenError(error, { ...address, setting: 'PORT' });
-  });
+  await listenOn(app, { host, port, reusePort, setting: 'PORT' });
+  resourceMetrics.observe({ load: app.load, database: persistence.load });
   logFailedAccepts(app.server, logger);
   const boundPort = portOf(app.server);
   publicUrl = urlOf(reachableHost(host), boundPort);

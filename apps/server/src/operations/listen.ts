@@ -1,7 +1,9 @@
+import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { type AddressInfo, BlockList, isIP } from 'node:net';
 import { RuntimeError } from '@petstore/runtime';
+import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { createServer } from '../http/node-http.ts';
 
@@ -35,6 +37,22 @@ export async function listen(server: Server, { host, port, setting }: ListenAddr
   return portOf(server);
 }
 
+/**
+ * Makes Fastify listen.
+ *
+ * @throws RuntimeError (as a rejection) what the operator can fix
+ */
+export async function listenOn(app: Pick<FastifyInstance, 'listen'>, address: ListenAddress): Promise<void> {
+  const { host, port, reusePort = false } = address;
+  try {
+    // Of a name one address is taken: for `localhost` Fastify would listen on each, with servers that it shows nobody.
+    const options = { host: (await lookup(host)).address, port, reusePort };
+    await app.listen(options);
+  } catch (error) {
+    throw explainListenError(error, address);
+  }
+}
+
 /** Logs where the system cannot give a connection, as for lack of memory: without a listener that would end the process. */
 export function logFailedAccepts(server: Server, logger: Pick<Logger, 'warn'>): void {
   server.on('error', (err) => logger.warn({ err }, 'a connection could not be accepted'));
@@ -56,7 +74,7 @@ export async function assertPortIsFree(address: ListenAddress): Promise<void> {
 }
 
 /** Turns what the operator can fix into one line that says how. */
-export function explainListenError(error: unknown, { host, port, reusePort, setting }: ListenAddress): unknown {
+function explainListenError(error: unknown, { host, port, reusePort, setting }: ListenAddress): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   switch (code) {
     case 'EADDRINUSE': {

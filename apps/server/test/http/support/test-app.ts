@@ -5,11 +5,12 @@ import type { ApiKeyId, ApiKeyStore, Clock, OrderRepository, PetRepository } fro
 import { openPersistence, type Persistence } from '@petstore/persistence';
 import { apiKeySubject, type RateLimiter } from '@petstore/rate-limit';
 import { createTestRedis } from '@petstore/testing';
+import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
 import { afterAll } from 'vitest';
-import { type App, createApp } from '../../../src/http/app.ts';
+import { createApp } from '../../../src/http/app.ts';
 import type { AppOptions, CutReason } from '../../../src/http/app-options.ts';
-import { renderDocument } from '../../../src/http/render-document.ts';
+import { renderDocument } from '../../../src/http/routes/render-document.ts';
 import { hideCredentials } from '../../../src/operations/logger.ts';
 import { watchResponses } from '../../conformance/watch-responses.ts';
 import { createKey, KEYS } from '../../support/keys.ts';
@@ -49,7 +50,7 @@ interface LogLine {
 }
 
 export interface TestApp extends AsyncDisposable {
-  readonly app: App;
+  readonly app: FastifyInstance;
   readonly port: number;
   readonly origin: string;
   readonly persistence: Persistence;
@@ -119,7 +120,8 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       countCut: (reason) => void cuts.push(reason),
     },
     decisions: options.decisions ?? { countDecision() {}, countRemembered() {} },
-    renderDocument: (version) => renderDocument(version, { publicUrl: origin, petsSunsetAt }),
+    renderDocument: (version, place) =>
+      renderDocument(version, { ...(place === 'reference' && { publicUrl: origin }), petsSunsetAt }),
     isStorageAvailable: options.isStorageAvailable ?? (() => true),
     newRequestId: randomUUID,
     corsOrigins: options.corsOrigins ?? [],

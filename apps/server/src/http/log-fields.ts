@@ -1,0 +1,36 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { ApiKeyId } from '@petstore/domain';
+import type { FastifyRequest } from 'fastify';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** What metrics and logs call it: never anything that a caller sent. */
+    readonly operation?: string;
+  }
+  interface FastifyRequest {
+    /** Set if one route serves several operations: the one that is called. */
+    operation: string | undefined;
+  }
+}
+
+/** What a line of the log says of its request, besides the ids that Fastify's logger of the request holds. */
+export interface LogFields {
+  readonly keyId: ApiKeyId | undefined;
+  readonly operation: string;
+}
+
+export const logFieldsOf = (request: FastifyRequest): LogFields => ({
+  keyId: request.principal?.keyId,
+  operation: operationOf(request),
+});
+
+export const operationOf = (request: FastifyRequest): string =>
+  request.operation ?? request.routeOptions.config.operation ?? 'unknown';
+
+/** The trace of which the caller says that its request is a part (W3C Trace Context, section 3.2). */
+const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/;
+
+/** @returns the caller's trace id, 32 hexadecimal digits, if it sent a valid one */
+export function traceIdOf({ traceparent }: IncomingHttpHeaders): string | undefined {
+  return typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent)?.[1] : undefined;
+}
