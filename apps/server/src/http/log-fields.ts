@@ -4,12 +4,8 @@ import type { FastifyRequest } from 'fastify';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What metrics and logs call it: never anything that a caller sent. */
-    readonly operation?: string;
-  }
-  interface FastifyRequest {
-    /** Set if one route serves several operations: the one that is called. */
-    operation: string | undefined;
+    /** What metrics and logs call it: never anything that a caller sent. A function if the route serves several operations. */
+    readonly operation?: string | ((request: FastifyRequest) => string);
   }
 }
 
@@ -24,8 +20,10 @@ export const logFieldsOf = (request: FastifyRequest): LogFields => ({
   operation: operationOf(request),
 });
 
-export const operationOf = (request: FastifyRequest): string =>
-  request.operation ?? request.routeOptions.config.operation ?? 'unknown';
+export function operationOf(request: FastifyRequest): string {
+  const { operation = 'unknown' } = request.routeOptions.config;
+  return typeof operation === 'string' ? operation : operation(request);
+}
 
 /** The trace of which the caller says that its request is a part (W3C Trace Context, section 3.2). */
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/;

@@ -10,7 +10,7 @@ const malformed = new WeakSet<IncomingMessage>();
 
 /**
  * For Fastify's `rewriteUrl`. A URL that cannot be decoded gets the route that it would have if its undecodable segments
- * were plain ones, where {@link malformationOf} tells that it is to be refused: Fastify's own `frameworkErrors` would run
+ * were plain ones, where it is refused: Fastify's own `frameworkErrors` would run
  * no hooks, so that nobody would be identified or counted.
  */
 export function rewriteMalformedUrl(request: RawRequestDefaultExpression): string {
@@ -20,6 +20,11 @@ export function rewriteMalformedUrl(request: RawRequestDefaultExpression): strin
   malformed.add(request);
   const segments = path.split('/').map((segment) => (isDecodable(segment) ? segment : '_'));
   return segments.join('/') + url.slice(path.length);
+}
+
+/** @throws ApiError */
+export function assertUrlIsDecodable({ raw }: FastifyRequest): void {
+  if (malformed.has(raw)) throw MALFORMED_URL;
 }
 
 /** @returns why a request cannot be understood; `undefined` if it can */

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import type { RequestMetrics } from '../app-options.ts';
 import { logFieldsOf } from '../log-fields.ts';
+import { assertUrlIsDecodable } from '../malformed-requests.ts';
 import { sendJson } from '../send-json.ts';
 
 declare module 'fastify' {
@@ -56,7 +57,8 @@ export const errorHandler =
   };
 
 /** For `setNotFoundHandler`. */
-export function refuseUnknownPath(): never {
+export function refuseUnknownPath(request: FastifyRequest): never {
+  assertUrlIsDecodable(request);
   throw refusalOf('route_not_found');
 }
 

@@ -3,7 +3,7 @@ import { DOCUMENTED_VERSIONS } from '@petstore/api';
 import { createReference } from '@petstore/reference';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import type { AppOptions, RenderedDocument } from '../app-options.ts';
-import { malformationOf } from '../malformed-requests.ts';
+import { assertUrlIsDecodable } from '../malformed-requests.ts';
 import { refusalOf } from '../plugins/errors.ts';
 import { addPath } from './add-path.ts';
 
@@ -49,8 +49,7 @@ export async function documents(
 
   async function serveReference(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { params, routeOptions, headers } = request;
-    const malformation = malformationOf(request);
-    if (malformation !== undefined) throw malformation;
+    assertUrlIsDecodable(request);
     const { '*': rest = '' } = params as { '*'?: string }; // percent-decoded
     const path = routeOptions.url?.replace('*', () => rest) ?? DOCS_PATH;
     const { accept, 'accept-encoding': acceptEncoding } = headers;

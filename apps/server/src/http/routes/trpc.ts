@@ -55,12 +55,14 @@ export async function trpc(app: FastifyInstance, options: TrpcOptions): Promise<
   app.route({
     url: '/:path',
     method: app.supportedMethods as 'GET'[], // all there are; the type is a union of names
-    config: { costOf: (request) => costOf(callOf(request), procedures) },
+    config: {
+      operation: (request) => operationOf(callOf(request), procedures),
+      costOf: (request) => costOf(callOf(request), procedures),
+    },
     async onRequest(request, reply) {
       const call = callOf(request);
       const allow = allowOf(call, procedures);
       if (allow === undefined) throw refusalOf('route_not_found');
-      request.operation = call.isBatch ? 'batch' : call.path;
       if (request.method === 'OPTIONS') return reply.code(204).header('allow', allow).send();
       assertMethodAndType(request, reply, allow);
       if (!call.isBatch && procedures.get(call.path)?.type === 'subscription') subscriptions.begin(request, reply);
@@ -149,6 +151,11 @@ type Procedures = ReadonlyMap<string, ProcedureFacts>;
 function costOf({ names }: TrpcCall, procedures: Procedures): RequestCost {
   const free = new Set(names.filter((name) => procedures.get(name)?.isFree));
   return { calls: names.length, charged: names.length - free.size };
+}
+
+function operationOf({ path, isBatch }: TrpcCall, procedures: Procedures): string {
+  if (isBatch) return 'batch';
+  return procedures.has(path) ? path : 'unknown';
 }
 
 /** The methods that all called procedures support; `undefined` if there is nothing to call. */
