@@ -4,7 +4,7 @@ import { createKey, planOf } from '../support/keys.ts';
 import { overriding } from '../support/overriding.ts';
 import { request } from './support/counting-app.ts';
 import { expectRateLimitHeaders } from './support/expect-error.ts';
-import { openRaw, type RawResponse } from './support/raw-http.ts';
+import { openRaw, type RawResponse, sendRaw } from './support/raw-http.ts';
 import { createBannedKey, startTestApp, type TestApp } from './support/test-app.ts';
 import { query } from './support/trpc-calls.ts';
 

@@ -18,11 +18,12 @@ export const closing = fp<ClosingOptions>(async (app, { graceMs }) => {
   let isClosing = false;
   app.decorate('beginClosing', () => {
     isClosing = true;
-    for (const reply of app.inFlight) if (!reply.raw.headersSent) reply.header('connection', 'close');
   });
 
-  app.addHook('onRequest', (_request, reply, done) => {
-    if (isClosing) reply.header('connection', 'close');
+  app.addHook('onSend', (request, reply, _payload, done) => {
+    // A client may have sent requests ahead. The last one that has come ends the connection; Fastify would have each do it.
+    const isLast = app.lastReplyOn(request.raw.socket) === reply;
+    if (isClosing) reply.header('connection', isLast ? 'close' : 'keep-alive');
     done();
   });
 

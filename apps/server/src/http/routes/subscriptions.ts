@@ -19,7 +19,6 @@ interface Begun {
   readonly context: SubscriptionContext;
   /** The id of the event behind which it begins, once that is known. */
   after: string | undefined;
-  readonly cut: () => void;
 }
 
 /**
@@ -30,7 +29,9 @@ export class Subscriptions {
   readonly #options: SubscriptionOptions;
   readonly #open = new InFlightCounts();
   readonly #keys: KeyWatch;
-  readonly #begun = new Map<FastifyRequest, Begun>();
+  readonly #begun = new WeakMap<FastifyRequest, Begun>();
+  /** Ends each that is open. */
+  readonly #cuts = new Set<() => void>();
   #isClosed = false;
 
   constructor(options: SubscriptionOptions) {
@@ -54,7 +55,6 @@ export class Subscriptions {
     const unwatch = this.#keys.watch(request.headers.authorization, request.principal, cut);
     const begun: Begun = {
       after: undefined,
-      cut,
       context: {
         signal: ending.signal,
         onBegin(after) {
@@ -63,10 +63,11 @@ export class Subscriptions {
       },
     };
     this.#begun.set(request, begun);
+    this.#cuts.add(cut);
     reply.whenClosed(() => {
       release();
       unwatch();
-      this.#begun.delete(request);
+      this.#cuts.delete(cut);
       ending.abort();
     });
   }
@@ -85,7 +86,7 @@ export class Subscriptions {
   /** Ends all of them; those that come later are refused. */
   close(): void {
     this.#isClosed = true;
-    for (const { cut } of this.#begun.values()) cut();
+    for (const cut of this.#cuts) cut();
   }
 }
 
