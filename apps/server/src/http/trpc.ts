@@ -2,12 +2,11 @@ import type { IncomingMessage } from 'node:http';
 import {
   type AppRouter,
   type Context,
-  type ProcedureMeta,
+  procedureContracts,
   type Services,
   toApiError,
   trpcResponseMeta,
 } from '@petstore/api';
-import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
 import { resolveResponse } from '@trpc/server/http';
 import type { RequestCost } from './admission.ts';
 import type { Exchange } from './exchange.ts';
@@ -59,6 +58,13 @@ interface ProcedureFacts {
   readonly isSubscription: boolean;
 }
 
+const PROCEDURES: ReadonlyMap<string, ProcedureFacts> = new Map(
+  [...procedureContracts].map(([name, { type, cost, streams = false }]) => [
+    name,
+    { methods: METHODS_OF[type], isFree: cost === 'free', streams, isSubscription: type === 'subscription' },
+  ]),
+);
+
 /** What tRPC reads: how a caller reads a response in pieces, and where a subscription goes on. */
 const READ_HEADERS = ['accept', 'trpc-accept', 'last-event-id'] as const;
 
@@ -83,11 +89,10 @@ export function trpcRoutes(options: TrpcOptions): readonly Route[] {
  */
 class TrpcHandler {
   readonly #options: TrpcOptions;
-  readonly #procedures: ReadonlyMap<string, ProcedureFacts>;
+  readonly #procedures = PROCEDURES;
 
   constructor(options: TrpcOptions) {
     this.#options = options;
-    this.#procedures = proceduresOf(options.router);
   }
 
   /**
@@ -197,17 +202,6 @@ class TrpcHandler {
 function noteFailure(exchange: Exchange, error: unknown): void {
   exchange.logFailure(error);
   exchange.countError(toApiError(error).errorCode);
-}
-
-function proceduresOf(router: AnyTRPCRouter): ReadonlyMap<string, ProcedureFacts> {
-  const procedures: Record<string, AnyTRPCProcedure> = router._def.procedures;
-  return new Map(
-    Object.entries(procedures).map(([name, { _def }]) => {
-      const isSubscription = _def.type === 'subscription';
-      const { cost, streams = false } = (_def.meta ?? {}) as ProcedureMeta; // its router's metadata
-      return [name, { methods: METHODS_OF[_def.type], isFree: cost === 'free', streams, isSubscription }];
-    }),
-  );
 }
 
 function contextOf({ principal, requestId, rateLimit }: Exchange, services: Services, list: Context['list']): Context {
