@@ -20,6 +20,6 @@ export { petsSunset } from './procedures/pets/get-pet.contract.ts';
 export type { RestResult, RestRoute } from './rest/rest-route.ts';
 export { restRoutes } from './rest/rest-routes.ts';
 export { deprecationFields, type SunsetOverrides } from './rest/sunset.ts';
-export { type AppRouter, appRouter, createCaller, procedureContracts } from './router.ts';
+export { type AppRouter, appRouter, createCaller, type Procedures, procedureContracts } from './router.ts';
 export { type TrpcErrorData, type TrpcErrorShape, toTrpcEnvelope } from './trpc/format-error.ts';
 export { trpcResponseMeta } from './trpc/response-meta.ts';

@@ -38,6 +38,8 @@ const procedures = {
   v2: { orders: { list: listOrdersPage } },
 };
 
+export type Procedures = typeof procedures;
+
 export const appRouter = router(procedures);
 
 /** What clients import, as a type alone. */
@@ -59,8 +61,8 @@ const CONTRACTS = {
   'pets.get': getPetContract,
   'v2.orders.list': listOrdersPageContract,
 } satisfies {
-  readonly [Path in PathOf<typeof procedures>]: ProcedureContract & {
-    readonly type: CallTypeOf<ProcedureAt<typeof procedures, Path>>;
+  readonly [Path in PathOf<Procedures>]: ProcedureContract & {
+    readonly type: CallTypeOf<ProcedureAt<Procedures, Path>>;
   };
 };
 
