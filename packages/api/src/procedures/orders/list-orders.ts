@@ -5,7 +5,7 @@ import { procedure } from '../../trpc/trpc.ts';
 import { listOrdersContract, type OrderBatches, type OrderList } from './list-orders.contract.ts';
 
 /** Orders in a batch at most. While one is written as superjson, nothing else is served. */
-const BATCH_MAX = 500;
+const BATCH_MAX = 100;
 
 /** Orders of a list that is not streamed at most: it is in memory as a whole. */
 const WHOLE_LIST_MAX = 10_000;
