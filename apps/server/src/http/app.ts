@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http';
 import { promisify } from 'node:util';
 import { DOCUMENTED_VERSIONS } from '@petstore/api';
-import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyPluginAsync, LogController } from 'fastify';
 import { type AppOptions, DEFAULT_BOUNDS, type HttpBounds, type LoadReport } from './app-options.ts';
 import { createTrustFunction, type TrustFunction } from './client-address.ts';
 import { traceIdOf } from './log-fields.ts';
@@ -37,6 +37,35 @@ declare module 'fastify' {
 
 /** Ids of callers that are kept. The beginning of an API key, sent by mistake, must not get into our logs. */
 const KEPT_REQUEST_ID = /^(?!.*pso_(?:live|test)_)[A-Za-z0-9_-]{1,64}$/;
+
+interface GuardedOptions extends AppOptions {
+  readonly bounds: HttpBounds;
+  readonly longLists: LongLists;
+  readonly subscriptions: Subscriptions;
+  readonly requestCount: () => number;
+}
+
+/** What needs a key, even to learn that nothing is there. The checks come in the order of the plugins. */
+const guarded: FastifyPluginAsync<GuardedOptions> = async (app, options) => {
+  const { services, restRoutes, longLists } = options;
+  const nowMs = () => services.clock().getTime();
+  app.register(preflights, { origins: options.corsOrigins, decisions: options.decisions, nowMs });
+  app.register(concurrency, { maxRequests: options.bounds.maxRequestsInFlight, requestCount: options.requestCount });
+  app.register(authentication, options);
+  app.register(limits, { ...options, nowMs });
+  app.register(expectations);
+  for (const { version } of DOCUMENTED_VERSIONS) {
+    const routes = restRoutes.filter(({ apiVersion }) => apiVersion === version);
+    app.register(rest, { prefix: `/${version}`, restRoutes: routes, services, longLists });
+  }
+  app.register(trpc, {
+    prefix: '/trpc',
+    router: options.router,
+    services,
+    longLists,
+    subscriptions: options.subscriptions,
+  });
+};
 
 /**
  * Builds the public listener: REST below each version's segment, tRPC under /trpc, and the documents. A request passes the
@@ -76,35 +105,6 @@ export function createApp(options: AppOptions): FastifyInstance {
     streams: longLists.openCount,
   }));
   return app;
-}
-
-interface GuardedOptions extends AppOptions {
-  readonly bounds: HttpBounds;
-  readonly longLists: LongLists;
-  readonly subscriptions: Subscriptions;
-  readonly requestCount: () => number;
-}
-
-/** What needs a key, even to learn that nothing is there. The checks come in the order of the plugins. */
-async function guarded(app: FastifyInstance, options: GuardedOptions): Promise<void> {
-  const { services, restRoutes, longLists } = options;
-  const nowMs = () => services.clock().getTime();
-  app.register(preflights, { origins: options.corsOrigins, decisions: options.decisions, nowMs });
-  app.register(concurrency, { maxRequests: options.bounds.maxRequestsInFlight, requestCount: options.requestCount });
-  app.register(authentication, options);
-  app.register(limits, { ...options, nowMs });
-  app.register(expectations);
-  for (const { version } of DOCUMENTED_VERSIONS) {
-    const routes = restRoutes.filter(({ apiVersion }) => apiVersion === version);
-    app.register(rest, { prefix: `/${version}`, restRoutes: routes, services, longLists });
-  }
-  app.register(trpc, {
-    prefix: '/trpc',
-    router: options.router,
-    services,
-    longLists,
-    subscriptions: options.subscriptions,
-  });
 }
 
 /** Fastify with its own options, before anything is registered. */

@@ -1,5 +1,4 @@
 import { METHODS } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { withListing } from './support/listing-of.ts';

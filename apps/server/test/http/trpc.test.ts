@@ -9,7 +9,7 @@ import { createKey, planOf } from '../support/keys.ts';
 import { overriding } from '../support/overriding.ts';
 import { expectRateLimitHeaders } from './support/expect-error.ts';
 import { importPets, placeOrder } from './support/orders.ts';
-import { openRaw, sendOne } from './support/raw-http.ts';
+import { openRaw } from './support/raw-http.ts';
 import { failing, startTestApp, type TestApp, type TestAppOptions, useTestApp } from './support/test-app.ts';
 import { batchBody, encode, mutate, query } from './support/trpc-calls.ts';
 

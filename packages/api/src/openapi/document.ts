@@ -1,7 +1,7 @@
 import type { OpenAPIObject } from 'trpc-to-openapi';
 import v1 from '../../openapi.json' with { type: 'json' };
 import v2 from '../../openapi.v2.json' with { type: 'json' };
-import type { Stability } from '../procedure-meta.ts';
+import type { Stability } from '../procedure-contract.ts';
 import { deprecationFields, type SunsetOverrides } from '../rest/sunset.ts';
 import { stabilityExtensions } from './stability.ts';
 import { API_VERSIONS, type ApiVersion, DEPRECATION_GUIDE_PATH } from './versions.ts';

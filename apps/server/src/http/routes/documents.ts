@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { DOCUMENTED_VERSIONS } from '@petstore/api';
 import { createReference } from '@petstore/reference';
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import type { AppOptions, RenderedDocument } from '../app-options.ts';
 import { assertUrlIsDecodable } from '../malformed-requests.ts';
 import { refusalOf } from '../plugins/errors.ts';
@@ -10,11 +10,10 @@ import { addPath } from './add-path.ts';
 /** Where the reference is read. */
 const DOCS_PATH = '/docs';
 
+type DocumentsOptions = Pick<AppOptions, 'renderDocument' | 'securityText'>;
+
 /** What needs no key: the OpenAPI documents, the reference with its guides, and the way there. */
-export async function documents(
-  app: FastifyInstance,
-  { renderDocument, securityText }: Pick<AppOptions, 'renderDocument' | 'securityText'>,
-): Promise<void> {
+export const documents: FastifyPluginAsync<DocumentsOptions> = async (app, { renderDocument, securityText }) => {
   const reference = createReference({ documentOf: (version) => JSON.parse(renderDocument(version, 'reference').json) });
   const get = (path: string, operation: string, handler: RouteHandlerMethod) =>
     addPath(app, path, { operation }, [{ method: 'GET', operation, handler }]);
@@ -64,7 +63,7 @@ export async function documents(
     request.reportError(refusalOf('route_not_found'));
     return reply.send(found.body);
   }
-}
+};
 
 /** Serves a text that is made with the first request, and never changes. */
 function serveText(contentType: string, render: () => string | Promise<string>): RouteHandlerMethod {

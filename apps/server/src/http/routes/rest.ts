@@ -5,7 +5,7 @@ import {
   type Services,
   type SunsetOverrides,
 } from '@petstore/api';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Deprecation } from '../plugins/deprecation.ts';
 import { refuseUnknownPath } from '../plugins/errors.ts';
 import { sendJson } from '../send-json.ts';
@@ -20,7 +20,7 @@ export interface RestOptions {
 }
 
 /** The documented operations of one version, to be registered with its prefix. */
-export async function rest(app: FastifyInstance, { restRoutes, services, longLists }: RestOptions): Promise<void> {
+export const rest: FastifyPluginAsync<RestOptions> = async (app, { restRoutes, services, longLists }) => {
   app.setNotFoundHandler(refuseUnknownPath); // after the checks of this scope
   for (const [path, routes] of Map.groupBy(restRoutes, ({ path }) => path)) {
     const [first] = routes;
@@ -57,7 +57,7 @@ export async function rest(app: FastifyInstance, { restRoutes, services, longLis
         return result satisfies never;
     }
   }
-}
+};
 
 function deprecationOf(route: RestRoute, sunsetOverrides: SunsetOverrides = {}): Deprecation | undefined {
   const { operationId, method, path, deprecation } = route;

@@ -1,14 +1,13 @@
 import {
   type AppRouter,
   type Context,
-  type ProcedureMeta,
+  procedureContracts,
   type Services,
   toTrpcEnvelope,
   trpcResponseMeta,
 } from '@petstore/api';
-import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
 import { fastifyRequestHandler } from '@trpc/server/adapters/fastify';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { errorHandler, refusalOf, refuseUnknownPath } from '../plugins/errors.ts';
 import type { RequestCost } from '../request-cost.ts';
 import type { LongLists } from './long-lists.ts';
@@ -28,19 +27,12 @@ const ANY_METHODS = 'GET, HEAD, POST, OPTIONS';
 
 const IS_JSON = /^application\/json[ \t]*(?:;|$)/i;
 
-/** What concerns HTTP of a procedure. */
-interface ProcedureFacts {
-  readonly type: keyof typeof METHODS_OF;
-  readonly isFree: boolean;
-}
-
 /**
  * The procedures over tRPC's HTTP protocol, to be registered with their prefix. What concerns HTTP is decided in hooks, in
  * the order that REST has too: path, method, media type, body. The rest is tRPC's own.
  */
-export async function trpc(app: FastifyInstance, options: TrpcOptions): Promise<void> {
+export const trpc: FastifyPluginAsync<TrpcOptions> = async (app, options) => {
   const { router, services, longLists, subscriptions } = options;
-  const procedures = proceduresOf(router);
   app.setErrorHandler(errorHandler(toTrpcEnvelope));
   app.setNotFoundHandler(refuseUnknownPath);
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
@@ -56,16 +48,17 @@ export async function trpc(app: FastifyInstance, options: TrpcOptions): Promise<
     url: '/:path',
     method: app.supportedMethods as 'GET'[], // all there are; the type is a union of names
     config: {
-      operation: (request) => operationOf(callOf(request), procedures),
-      costOf: (request) => costOf(callOf(request), procedures),
+      operation: (request) => operationOf(callOf(request)),
+      costOf: (request) => costOf(callOf(request)),
     },
     async onRequest(request, reply) {
       const call = callOf(request);
-      const allow = allowOf(call, procedures);
+      const allow = allowOf(call);
       if (allow === undefined) throw refusalOf('route_not_found');
       if (request.method === 'OPTIONS') return reply.code(204).header('allow', allow).send();
       assertMethodAndType(request, reply, allow);
-      if (!call.isBatch && procedures.get(call.path)?.type === 'subscription') subscriptions.begin(request, reply);
+      if (!call.isBatch && procedureContracts.get(call.path)?.type === 'subscription')
+        subscriptions.begin(request, reply);
       return undefined;
     },
     handler: (request, reply) =>
@@ -97,7 +90,7 @@ export async function trpc(app: FastifyInstance, options: TrpcOptions): Promise<
       ...(subscription && { subscription }),
     };
   }
-}
+};
 
 /** Takes over the status and the headers of a response that tRPC made. */
 function takeHead(reply: FastifyReply, { status, headers }: Response) {
@@ -141,38 +134,28 @@ function isStreamed({ headers }: FastifyRequest): boolean {
   return accepted.split(',').some((type) => type.trim() === 'application/jsonl');
 }
 
-/** What concerns HTTP of each procedure, by its path. */
-type Procedures = ReadonlyMap<string, ProcedureFacts>;
-
 /**
  * How many calls there are, and how many are charged: a free one is free once in a batch, so that what it costs us is
  * bounded, too.
  */
-function costOf({ names }: TrpcCall, procedures: Procedures): RequestCost {
-  const free = new Set(names.filter((name) => procedures.get(name)?.isFree));
+function costOf({ names }: TrpcCall): RequestCost {
+  const free = new Set(names.filter((name) => procedureContracts.get(name)?.cost === 'free'));
   return { calls: names.length, charged: names.length - free.size };
 }
 
-function operationOf({ path, isBatch }: TrpcCall, procedures: Procedures): string {
+function operationOf({ path, isBatch }: TrpcCall): string {
   if (isBatch) return 'batch';
-  return procedures.has(path) ? path : 'unknown';
+  return procedureContracts.has(path) ? path : 'unknown';
 }
 
 /** The methods that all called procedures support; `undefined` if there is nothing to call. */
-function allowOf({ names, isBatch }: TrpcCall, procedures: Procedures): string | undefined {
-  const types = names.map((name) => procedures.get(name)?.type);
-  // tRPC responds to each call of a batch for itself.
-  if (types.includes(undefined)) return isBatch ? ANY_METHODS : undefined;
-  const all = new Set(types.map((type) => type && METHODS_OF[type]));
-  return all.size === 1 ? [...all][0] : ANY_METHODS;
-}
-
-function proceduresOf(router: AnyTRPCRouter): Procedures {
-  const procedures: Record<string, AnyTRPCProcedure> = router._def.procedures;
-  return new Map(
-    Object.entries(procedures).map(([name, { _def }]) => {
-      const { cost } = (_def.meta ?? {}) as ProcedureMeta; // its router's metadata
-      return [name, { type: _def.type, isFree: cost === 'free' }];
-    }),
-  );
+function allowOf({ names, isBatch }: TrpcCall): string | undefined {
+  const methods = new Set<string>();
+  for (const name of names) {
+    const contract = procedureContracts.get(name);
+    // tRPC responds to each call of a batch for itself.
+    if (contract === undefined) return isBatch ? ANY_METHODS : undefined;
+    methods.add(METHODS_OF[contract.type]);
+  }
+  return methods.size === 1 ? [...methods][0] : ANY_METHODS;
 }

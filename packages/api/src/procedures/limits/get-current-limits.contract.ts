@@ -1,3 +1,7 @@
+import type { ProcedureContract } from '../../procedure-contract.ts';
+
+export const getCurrentLimitsContract = { type: 'query', cost: 'free' } satisfies ProcedureContract;
+
 /** Where a key stands in one window. */
 export interface WindowUse {
   /** Requests in any span of the window's length. */
