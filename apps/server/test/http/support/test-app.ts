@@ -33,6 +33,8 @@ export interface TestAppOptions
   readonly port?: number;
   /** Puts a proxy between the server and PostgreSQL or Redis. @returns its address */
   readonly through?: (name: 'postgres' | 'redis', url: string) => Promise<string>;
+  /** Adds to the app before it listens. */
+  readonly extend?: (app: FastifyInstance) => void;
   /** In place of the real parts, to make them fail or wait. */
   readonly wrap?: {
     readonly apiKeys?: (apiKeys: ApiKeyStore) => ApiKeyStore;
@@ -128,6 +130,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     trustedProxies: options.trustedProxies ?? false,
     ...(options.bounds && { bounds: options.bounds }),
   });
+  options.extend?.(app);
   const wrong = watchResponses(app.server);
   resources.defer(() => {
     if (wrong.length > 0) throw new Error(`Responses were not as documented:\n${wrong.join('\n')}`);
