@@ -1,4 +1,3 @@
-import { METHODS } from 'node:http';
 import { promisify } from 'node:util';
 import { DOCUMENTED_VERSIONS } from '@petstore/api';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyPluginAsync, LogController } from 'fastify';
@@ -6,6 +5,7 @@ import { type AppOptions, DEFAULT_BOUNDS, type HttpBounds, type LoadReport } fro
 import { createTrustFunction, type TrustFunction } from './client-address.ts';
 import { traceIdOf } from './log-fields.ts';
 import { rewriteMalformedUrl } from './malformed-requests.ts';
+import { METHODS } from './node-http.ts';
 import { accessLog } from './plugins/access-log.ts';
 import { authentication } from './plugins/authentication.ts';
 import { clientAddress } from './plugins/client-address.ts';
