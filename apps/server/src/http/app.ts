@@ -132,6 +132,8 @@ function createFastify(options: AppOptions, bounds: HttpBounds, trustProxy: Trus
       connectionsCheckingInterval: Math.min(1_000, bounds.headersTimeoutMs),
       // A missing Host is refused by us, with an Error object.
       requireHostHeader: false,
+      // No handler waits for the end of a body that was not announced.
+      optimizeEmptyRequests: true,
     },
     // The header bounds every path, so no parameter needs a bound of its own.
     routerOptions: { maxParamLength: bounds.maxHeaderBytes },

@@ -37,24 +37,18 @@ export const authentication = fp<AuthenticationOptions>(async (app, options) => 
   app.decorateRequest('principal', undefined);
   app.decorateRequest('caller', undefined);
 
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', (request, _reply, done) => {
     const identity = authenticator.identify(request.headers.authorization);
-    switch (identity.type) {
-      case 'authenticated':
-        request.principal = identity.principal;
-        request.caller = crowded(request) ?? identity;
-        break;
-      case 'missing':
-      case 'invalid':
-        request.caller = crowded(request) ?? identity;
-        break;
-      case 'look-up':
-        request.principal = identity.knownPrincipal;
-        request.caller = crowded(request) ?? unknown(request) ?? (await lookUp(request, identity));
-        break;
-      default:
-        identity satisfies never;
+    if (identity.type === 'look-up') {
+      request.principal = identity.knownPrincipal;
+      request.caller = crowded(request) ?? unknown(request);
+      if (request.caller !== undefined) return done();
+      lookUp(request, identity).then(() => done(), done);
+      return;
     }
+    request.principal = identity.type === 'authenticated' ? identity.principal : undefined;
+    request.caller = crowded(request) ?? identity;
+    done();
   });
 
   /** @returns `undefined` if the caller may have more in flight */
@@ -73,13 +67,14 @@ export const authentication = fp<AuthenticationOptions>(async (app, options) => 
     return limited !== undefined && !mayLookUp(request.subject.storageKey) ? limited : undefined;
   }
 
-  async function lookUp(request: FastifyRequest, { knownPrincipal, lookUp }: KeyLookUp): Promise<Caller> {
+  async function lookUp(request: FastifyRequest, { knownPrincipal, lookUp }: KeyLookUp): Promise<void> {
     request.principal = undefined;
     const found = await lookUp();
-    if (found.type !== 'authenticated') return found;
+    request.caller = found;
+    if (found.type !== 'authenticated') return;
     request.principal = found.principal;
     // From here on it is counted for the key, not for an address which many may share.
-    return (knownPrincipal === undefined ? crowded(request) : undefined) ?? found;
+    if (knownPrincipal === undefined) request.caller = crowded(request) ?? found;
   }
 
   function recallRefusal({ subject }: FastifyRequest): Caller | undefined {

@@ -1,4 +1,12 @@
-import { ApiError, ERROR_CATALOGUE, type ErrorCode, failureOf, toApiError, toErrorResponse } from '@petstore/api';
+import {
+  ApiError,
+  ERROR_CATALOGUE,
+  type ErrorCode,
+  type ErrorResponse,
+  failureOf,
+  toApiError,
+  toErrorResponse,
+} from '@petstore/api';
 import { StorageUnavailableError } from '@petstore/domain';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
@@ -16,7 +24,7 @@ declare module 'fastify' {
   }
 }
 
-/** What the HTTP layer refuses by. Made once: what they say is fixed, and to record a stack for each would cost more. */
+/** What the HTTP layer refuses by. Made once: what they say is fixed, and to record a stack for each would cost much more. */
 const REFUSALS = new Map<string, ApiError>();
 for (const code of Object.keys(ERROR_CATALOGUE)) REFUSALS.set(code, new ApiError(code as ErrorCode)); // its own keys
 
@@ -40,21 +48,26 @@ export const errors = fp<{ readonly metrics: RequestMetrics }>(async (app, { met
     logFailure(this, apiError);
     return apiError;
   });
-  app.setErrorHandler(errorHandler((error) => toErrorResponse(error).body));
+  app.setErrorHandler(errorHandler(({ body }) => body));
   app.setNotFoundHandler(refuseUnknownPath);
 });
 
-/** @param format makes the body, JSON, of the response to an error */
-export const errorHandler =
-  (format: (error: ApiError) => string) =>
-  (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+/** @param format makes the body of the response, JSON */
+export function errorHandler(format: (response: ErrorResponse, error: ApiError) => string) {
+  const respond = (error: ApiError) => {
+    const response = toErrorResponse(error);
+    return { ...response, body: format(response, error) };
+  };
+  const refusals = new Map(Array.from(REFUSALS.values(), (error) => [error, respond(error)]));
+  return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const apiError = request.reportError(refusalByFastify(error, request) ?? error);
-    const { status, headers } = toErrorResponse(apiError);
+    const { status, headers, body } = refusals.get(apiError) ?? respond(apiError);
     for (const name in headers) if (!reply.hasHeader(name)) reply.header(name, headers[name]);
     // The limiter announces its waits. Without one the caller has too much in flight, which may change at any moment.
     if (status === 429 && !reply.hasHeader('retry-after')) reply.header('retry-after', 1);
-    sendJson(reply.code(status), format(apiError));
+    sendJson(reply.code(status), body);
   };
+}
 
 /** For `setNotFoundHandler`. */
 export function refuseUnknownPath(request: FastifyRequest): never {

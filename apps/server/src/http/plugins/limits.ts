@@ -67,27 +67,8 @@ export const limits = fp<LimitsOptions>(async (app, options) => {
     },
   });
 
-  app.addHook('onRequest', async (request, reply) => {
-    const { caller } = request;
-    const malformation = malformationOf(request);
-    if (malformation !== undefined) {
-      await counting.count(request, reply, 1);
-      throw malformation;
-    }
-    switch (caller?.type) {
-      case 'authenticated':
-        return counting.charge(request, reply, caller.principal);
-      case 'missing':
-        return counting.refuseWithoutKey(request, reply, 'missing_api_key');
-      case 'invalid':
-        return counting.refuseWithoutKey(request, reply, 'invalid_api_key');
-      case 'limited':
-        return counting.refuseRemembered(request, reply, caller.refusal);
-      case undefined:
-        throw new Error('A request was to be counted before it was known who sent it.');
-      default:
-        caller satisfies never;
-    }
+  app.addHook('onRequest', (request, reply, done) => {
+    counting.judge(request, reply).then(done, done);
   });
 
   // Whatever comes before a request is counted shows how its caller stands all the same, as far as this process knows.
@@ -101,6 +82,7 @@ export const limits = fp<LimitsOptions>(async (app, options) => {
   });
 });
 
+/** Refusals are returned, not thrown: most of them meet callers who send too much, and to throw costs some microseconds. */
 class Counting {
   readonly #options: LimitsOptions;
   /** Bounds what takes nothing from the limits of a key, in windows of this process alone. */
@@ -111,7 +93,90 @@ class Counting {
     this.#freeCalls = new InProcessLimiter({ nowMs: options.nowMs });
   }
 
-  async count(request: FastifyRequest, reply: FastifyReply, cost: number): Promise<RateLimitDecision> {
+  /** @returns why a request is refused; `undefined` if it goes on */
+  async judge(request: FastifyRequest, reply: FastifyReply): Promise<ApiError | undefined> {
+    const { caller } = request;
+    const malformation = malformationOf(request);
+    if (malformation !== undefined) {
+      await this.#count(request, reply, 1);
+      return malformation;
+    }
+    switch (caller?.type) {
+      case 'authenticated':
+        return this.#charge(request, reply, caller.principal);
+      case 'missing':
+        return this.#refuseWithoutKey(request, reply, 'missing_api_key');
+      case 'invalid':
+        return this.#refuseWithoutKey(request, reply, 'invalid_api_key');
+      case 'limited':
+        return this.#refuseRemembered(request, reply, caller.refusal);
+      case undefined:
+        throw new Error('A request was to be counted before it was known who sent it.');
+      default:
+        return caller satisfies never;
+    }
+  }
+
+  async #charge(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    principal: ApiKeyPrincipal,
+  ): Promise<ApiError | undefined> {
+    const cost = costOf(request);
+    if (cost.calls > cost.charged) {
+      const refusal = this.#countFreeCalls(request, reply, principal);
+      if (refusal !== undefined) return refusal;
+    }
+    if (cost.charged === 0) return this.#peek(request, reply);
+    const fits = canFit(request.subject, cost);
+    const { outcome } = await this.#count(request, reply, fits ? cost.charged : 1);
+    if (outcome !== 'admitted') return refusalOf(outcome);
+    return fits ? undefined : BATCH_TOO_LARGE;
+  }
+
+  async #refuseWithoutKey(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    reason: 'missing_api_key' | 'invalid_api_key',
+  ): Promise<ApiError> {
+    if (!this.#options.isStorageAvailable()) return refusalOf('service_unavailable');
+    const { outcome } = await this.#count(request, reply, 1);
+    return refusalOf(outcome === 'admitted' ? reason : outcome);
+  }
+
+  #refuseRemembered(request: FastifyRequest, reply: FastifyReply, refusal: RateLimitRefusal): ApiError {
+    this.#options.decisions.countRemembered(limitedCallerOf(request), refusal);
+    reply.headers(headersOf(refusal));
+    return refusalOf(refusal.outcome);
+  }
+
+  /** Refuses a key that is known to be banned, or has used up its window of free calls. */
+  #countFreeCalls(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { keyId, plan }: ApiKeyPrincipal,
+  ): ApiError | undefined {
+    const recalled = this.#options.limiter.recall(request.subject);
+    if (recalled.outcome !== 'recalled') return this.#refuseRemembered(request, reply, recalled);
+    const decision = this.#freeCalls.check(oneWindow(keyId, FREE_CALLS_PER_MINUTE), 1);
+    if (decision.outcome === 'admitted') return undefined;
+    this.#options.decisions.countDecision(plan.name, decision);
+    reply.header('retry-after', decision.retryAfterSeconds);
+    return refusalOf('rate_limit_exceeded');
+  }
+
+  /** The status of a key is looked up once for its free calls, and charged nothing. */
+  async #peek(request: FastifyRequest, reply: FastifyReply): Promise<ApiError | undefined> {
+    const snapshot = await this.#options.limiter.peek(request.subject);
+    const ban = bannedDecisionOf(snapshot);
+    this.#options.decisions.countDecision(limitedCallerOf(request), ban ?? ADMITTED);
+    reply.headers(headersOf(ban ?? snapshot));
+    if (ban !== undefined) return refusalOf(ban.outcome);
+    request.rateLimit = snapshot;
+    return undefined;
+  }
+
+  async #count(request: FastifyRequest, reply: FastifyReply, cost: number): Promise<RateLimitDecision> {
     const decision = await this.#options.limiter.check(request.subject, cost);
     this.#options.decisions.countDecision(limitedCallerOf(request), decision);
     reply.headers(headersOf(decision));
@@ -120,53 +185,6 @@ class Counting {
       request.log.warn({ ...logFieldsOf(request), banLevel: decision.level, until }, 'a key was banned');
     }
     return decision;
-  }
-
-  async charge(request: FastifyRequest, reply: FastifyReply, principal: ApiKeyPrincipal): Promise<void> {
-    const cost = costOf(request);
-    if (cost.calls > cost.charged) this.#countFreeCalls(request, reply, principal);
-    if (cost.charged === 0) return this.#peek(request, reply);
-    const fits = canFit(request.subject, cost);
-    const { outcome } = await this.count(request, reply, fits ? cost.charged : 1);
-    if (outcome !== 'admitted') throw refusalOf(outcome);
-    if (!fits) throw BATCH_TOO_LARGE;
-  }
-
-  async refuseWithoutKey(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    reason: 'missing_api_key' | 'invalid_api_key',
-  ): Promise<never> {
-    if (!this.#options.isStorageAvailable()) throw refusalOf('service_unavailable');
-    const { outcome } = await this.count(request, reply, 1);
-    throw refusalOf(outcome === 'admitted' ? reason : outcome);
-  }
-
-  refuseRemembered(request: FastifyRequest, reply: FastifyReply, refusal: RateLimitRefusal): never {
-    this.#options.decisions.countRemembered(limitedCallerOf(request), refusal);
-    reply.headers(headersOf(refusal));
-    throw refusalOf(refusal.outcome);
-  }
-
-  /** Refuses a key that is known to be banned, or has used up its window of free calls. */
-  #countFreeCalls(request: FastifyRequest, reply: FastifyReply, { keyId, plan }: ApiKeyPrincipal): void {
-    const recalled = this.#options.limiter.recall(request.subject);
-    if (recalled.outcome !== 'recalled') this.refuseRemembered(request, reply, recalled);
-    const decision = this.#freeCalls.check(oneWindow(keyId, FREE_CALLS_PER_MINUTE), 1);
-    if (decision.outcome === 'admitted') return;
-    this.#options.decisions.countDecision(plan.name, decision);
-    reply.header('retry-after', decision.retryAfterSeconds);
-    throw refusalOf('rate_limit_exceeded');
-  }
-
-  /** The status of a key is looked up once for its free calls, and charged nothing. */
-  async #peek(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const snapshot = await this.#options.limiter.peek(request.subject);
-    const ban = bannedDecisionOf(snapshot);
-    this.#options.decisions.countDecision(limitedCallerOf(request), ban ?? ADMITTED);
-    reply.headers(headersOf(ban ?? snapshot));
-    if (ban !== undefined) throw refusalOf(ban.outcome);
-    request.rateLimit = snapshot;
   }
 }
 

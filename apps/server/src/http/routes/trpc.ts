@@ -33,7 +33,7 @@ const IS_JSON = /^application\/json[ \t]*(?:;|$)/i;
  */
 export const trpc: FastifyPluginAsync<TrpcOptions> = async (app, options) => {
   const { router, services, longLists, subscriptions } = options;
-  app.setErrorHandler(errorHandler(toTrpcEnvelope));
+  app.setErrorHandler(errorHandler((_response, error) => toTrpcEnvelope(error)));
   app.setNotFoundHandler(refuseUnknownPath);
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
 
