@@ -6,26 +6,25 @@ import { openPersistence } from '@petstore/persistence';
 import type { DemoKey } from './embedded/demo-keys.ts';
 import { openBackends } from './embedded/open-backends.ts';
 import { seedDemo } from './embedded/seed-demo.ts';
+import { DEFAULT_BOUNDS } from './http/app-options.ts';
 import { renderDocument } from './http/routes/render-document.ts';
 import { openAdminListener } from './operations/admin-listener.ts';
 import { openAnnouncements } from './operations/announcements.ts';
-import { EventMetrics } from './operations/event-metrics.ts';
 import { keepEventsUp } from './operations/event-upkeep.ts';
 import { Health } from './operations/health.ts';
 import { openLimits } from './operations/limits.ts';
 import { assertPortIsFree, listenOn, logFailedAccepts, portOf, reachableHost, urlOf } from './operations/listen.ts';
 import { createLogger } from './operations/logger.ts';
-import { LimitCounts, RequestCounts } from './operations/metrics.ts';
+import { Metrics } from './operations/metrics.ts';
+import { boundConnections } from './operations/open-files.ts';
 import { OPERATIONS, sunsetsOf } from './operations/operation-names.ts';
 import { schemaPreparer } from './operations/prepare-schema.ts';
-import { logPrintedLines } from './operations/printed-lines.ts';
-import { createProcessMetrics } from './operations/process-metrics.ts';
-import { renderMetrics } from './operations/render-metrics.ts';
-import { ResourceMetrics } from './operations/resource-metrics.ts';
 import { renderSecurityText } from './operations/security-text.ts';
 import { logRisks, printStartupMessage } from './operations/startup-message.ts';
+import { addDatabaseMetrics, addEventMetrics, addHealthMetrics, addHttpMetrics } from './operations/state-metrics.ts';
 import { logChanges, StorageWatch } from './operations/storage-watch.ts';
 import type { Settings } from './settings.ts';
+import { loadTracing } from './tracing/load-tracing.ts';
 
 export interface RunningServer {
   /** Ends in order: not ready; after the delay requests that were sent get responses; then the port closes, and the databases. */
@@ -36,14 +35,13 @@ export interface RunningServer {
 const CLOSING_MS = 3_000;
 
 export interface StartOptions {
+  /** Whether OpenTelemetry's variables ask for spans; its SDK reads the rest of them by itself. */
+  readonly recordsSpans: boolean;
   /** Called when the server cannot go on, after it has started. */
   readonly onFatal: (error: Error) => void;
   /** Breaks off a start that is under way. */
   readonly signal: AbortSignal;
 }
-
-/** How often it is announced at most that events were recorded, in milliseconds. */
-const ANNOUNCEMENT_INTERVAL_MS = 20;
 
 const clock: Clock = () => new Date();
 
@@ -56,57 +54,43 @@ const clock: Clock = () => new Date();
  * @throws AbortError
  */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the whole service on one page, step after step
-export async function startServer(settings: Settings, { onFatal, signal }: StartOptions): Promise<RunningServer> {
+export async function startServer(
+  settings: Settings,
+  { recordsSpans, onFatal, signal }: StartOptions,
+): Promise<RunningServer> {
   const { host, port, reusePort, dataFolder } = settings;
   // Ends what has been started, the last first: at once where a later step fails, else when the server is closed.
   await using resources = new AsyncDisposableStack();
   const logger = await createLogger({ level: settings.logLevel, format: settings.logFormat });
-  if (settings.logFormat === 'json') logPrintedLines(logger);
+  // Loaded only if spans are recorded; else nothing of it is on the way of a request.
+  if (recordsSpans) (await loadTracing()).startTracing(logger, resources);
   // A port in use is noticed before an embedded database is made for nothing.
   if (settings.databaseUrls === undefined && !reusePort) await assertPortIsFree({ host, port, setting: 'PORT' });
   logRisks(settings, logger);
 
   // Health and metrics come first: a server that waits for PostgreSQL is alive, and not ready.
   const health = new Health();
-  const requestCounts = new RequestCounts(OPERATIONS);
   const sunsetOverrides = petsSunset(settings.petsSunsetAt);
-  const sunsets = sunsetsOf(sunsetOverrides);
-  const limitCounts = new LimitCounts();
-  const processMetrics = createProcessMetrics(health);
-  const eventMetrics = new EventMetrics(clock);
-  const resourceMetrics = new ResourceMetrics();
-  const adminUrl = await openAdminListener(
-    {
-      host: settings.adminHost,
-      port: settings.adminPort,
-      readiness: () => health.report(),
-      metrics: async () =>
-        renderMetrics(requestCounts, limitCounts, sunsets) +
-        eventMetrics.render() +
-        (await resourceMetrics.render()) +
-        (await processMetrics()),
-      logger,
-    },
-    resources,
-  );
+  const metrics = new Metrics({ clock, operations: OPERATIONS, sunsets: sunsetsOf(sunsetOverrides) });
+  const { registry } = metrics;
+  addHealthMetrics(registry, health);
+  const { adminHost, adminPort } = settings;
+  const adminUrl = await openAdminListener({ host: adminHost, port: adminPort, health, registry, logger }, resources);
 
   // Storage: orders and keys in PostgreSQL, limits in Redis.
   const backends = await openBackends(settings, { logger, signal }, resources);
   signal.throwIfAborted();
-  let announcing: NodeJS.Timeout | undefined;
-  // A little later: no response waits for the notification of other processes.
   const onEventsRecorded = (count: number) => {
-    eventMetrics.recordedCount += count;
-    announcing ??= setTimeout(() => {
-      announcing = undefined;
-      announceEvents();
-    }, ANNOUNCEMENT_INTERVAL_MS);
+    metrics.countRecordedEvents(count);
+    announceEvents();
   };
-  const { durationsOf } = resourceMetrics;
   const persistence = resources.use(
-    openPersistence({ databaseUrl: backends.databaseUrls, onEventsRecorded, durationsOf }),
+    openPersistence({
+      databaseUrl: backends.databaseUrls,
+      onEventsRecorded,
+      durationsOf: metrics.statementDurationsOf,
+    }),
   );
-  resources.defer(() => clearTimeout(announcing));
   const { apiKeys, orders, pets, events, audit, migrations } = persistence;
   const onBackgroundError = (err: unknown) => logger.error({ err }, 'a task in the background failed');
   const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError });
@@ -114,14 +98,14 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   const onBan = (keyId: ApiKeyId) => {
     audit.recordBan({ action: 'ban.set', at: clock(), actor: SERVICE_ACTOR, keyId }).catch(onBackgroundError);
   };
-  const limitsOptions = { redisPrefix, instances, reusePort, logger, counts: limitCounts, onBan };
+  const limitsOptions = { redisPrefix, instances, reusePort, logger, metrics, onBan };
   const limits = openLimits(backends.redis, limitsOptions, resources);
-  const announcementHandlers = {
-    onKeyChanged: authenticator.forget.bind(authenticator),
-    onEvents: events.wakeFollowers,
-  };
+  const onKeyChanged = (id: ApiKeyId) => authenticator.forget(id);
+  const announcementHandlers = { onKeyChanged, onEvents: events.wakeFollowers };
   const announceEvents = openAnnouncements(backends.redis, announcementHandlers, resources);
-  eventMetrics.observe(events);
+  events.observe(metrics);
+  addEventMetrics(registry, events, () => metrics.eventLagSeconds);
+  addDatabaseMetrics(registry, persistence.load);
   const { eventsRetentionMs: retentionMs } = settings;
   resources.defer(keepEventsUp({ events, retentionMs, clock, onError: onBackgroundError }));
   let demoKeys: readonly DemoKey[] = [];
@@ -150,8 +134,9 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
     limiter,
     logger,
     accessLogLevel: settings.accessLogLevel,
-    metrics: requestCounts,
-    decisions: limitCounts,
+    metrics,
+    decisions: metrics,
+    bounds: { maxConnections: boundConnections(DEFAULT_BOUNDS.maxConnections, logger) },
     renderDocument: (version, place) =>
       renderDocument(version, { ...settings, ...(place === 'reference' && { publicUrl }) }),
     securityText: renderSecurityText(settings, clock()),
@@ -168,7 +153,7 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
     clearTimeout(cutOff);
   });
   await listenOn(app, { host, port, reusePort, setting: 'PORT' });
-  resourceMetrics.observe({ load: app.load, database: persistence.load });
+  addHttpMetrics(registry, app.load);
   logFailedAccepts(app.server, logger);
   const boundPort = portOf(app.server);
   publicUrl = urlOf(reachableHost(host), boundPort);

@@ -12,7 +12,6 @@ import {
   toStorageSettings,
 } from '@petstore/runtime/settings';
 import { z } from 'zod';
-import { TRACING_VARIABLES, type TracingSettings, toTracingSettings } from './tracing/tracing-settings.ts';
 
 /** What the environment sets of the server. */
 export interface Settings extends StorageSettings {
@@ -53,8 +52,6 @@ export interface Settings extends StorageSettings {
   readonly showsBanner: boolean;
   /** At which level each request is a line of the log. */
   readonly accessLogLevel: 'info' | 'debug';
-  /** Left out: no spans are recorded. */
-  readonly tracing?: TracingSettings | undefined;
 }
 
 /** Which proxies' X-Forwarded-For to trust: none, all, the nearest so many, or those at these addresses. */
@@ -137,7 +134,6 @@ const VARIABLES = {
     .describe(`one of ${LOG_LEVELS.join(', ')}`),
   ACCESS_LOG: onOrOff('off'),
   LOG_FORMAT: z.enum(LOG_FORMATS).optional().describe('pretty or json'),
-  ...TRACING_VARIABLES,
 };
 
 export interface SettingsOptions {
@@ -195,7 +191,6 @@ export function readSettings(environment: Environment, { workingFolder, isTermin
     logFormat: values.LOG_FORMAT ?? byDefault,
     // Without settings this is a first try of the start command, perhaps with its output in a file.
     showsBanner: (values.LOG_FORMAT ?? (values.DATABASE_URL === undefined ? 'pretty' : byDefault)) === 'pretty',
-    tracing: toTracingSettings(values),
     accessLogLevel: values.ACCESS_LOG ? 'info' : 'debug',
   };
 }

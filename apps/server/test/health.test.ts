@@ -1,7 +1,5 @@
 import { StorageUnavailableError } from '@petstore/domain';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { LimitCounts, RequestCounts } from '../src/operations/metrics.ts';
-import { renderMetrics } from '../src/operations/render-metrics.ts';
 import { StorageWatch } from '../src/operations/storage-watch.ts';
 
 describe('a storage watch', () => {
@@ -105,55 +103,5 @@ describe('a storage watch', () => {
     await Promise.all([watch.check(), watch.check(), watch.check()]);
     expect(events).toEqual(['prepare', 'ping', 'up', 'ping']);
     watch.stop();
-  });
-});
-
-test('requests are counted into cumulative buckets, by operation and status', () => {
-  const metrics = new RequestCounts();
-  for (const seconds of [0.001, 0.002, 0.3, 60]) metrics.observeRequest('listOrders', 200, seconds);
-  metrics.observeRequest('cancelOrder', 404, 0.004);
-  const lines = renderMetrics(metrics, new LimitCounts()).split('\n');
-  const bucket = (le: string) =>
-    lines.find((line) => line.includes(`le="${le}",operation="listOrders"`))?.split(' ')[1];
-  expect([bucket('0.001'), bucket('0.0025'), bucket('0.25'), bucket('0.5'), bucket('10'), bucket('+Inf')]).toEqual([
-    '1',
-    '2',
-    '2',
-    '3',
-    '3',
-    '4',
-  ]);
-  expect(lines).toContain('petstore_http_request_duration_seconds_sum{operation="listOrders",status="200"} 60.303');
-  expect(lines).toContain('petstore_http_request_duration_seconds_count{operation="cancelOrder",status="404"} 1');
-});
-
-describe('the use of a deprecated operation', () => {
-  const linesOf = (metrics: RequestCounts) =>
-    renderMetrics(metrics, new LimitCounts())
-      .split('\n')
-      .filter((line) => line.startsWith('petstore_deprecated_requests_total'));
-
-  test('is counted by key, and separately without a key', () => {
-    const metrics = new RequestCounts();
-    for (const keyId of ['aaaaaaaa', 'bbbbbbbb', 'aaaaaaaa', undefined]) {
-      metrics.observeDeprecatedUse('getPetById', keyId);
-    }
-    expect(linesOf(metrics)).toEqual([
-      'petstore_deprecated_requests_total{operation="getPetById",key="aaaaaaaa"} 2',
-      'petstore_deprecated_requests_total{operation="getPetById",key="bbbbbbbb"} 1',
-      'petstore_deprecated_requests_total{operation="getPetById",key=""} 1',
-    ]);
-  });
-
-  test('makes no more series than 1,000 keys, one without a key, and one for all other keys', () => {
-    const metrics = new RequestCounts();
-    for (let key = 0; key < 1_500; key++) metrics.observeDeprecatedUse('getPetById', String(key).padStart(8, '0'));
-    metrics.observeDeprecatedUse('getPetById', '00000000');
-    metrics.observeDeprecatedUse('getPetById');
-    const lines = linesOf(metrics);
-    expect(lines).toHaveLength(1_002);
-    expect(lines).toContain('petstore_deprecated_requests_total{operation="getPetById",key="00000000"} 2');
-    expect(lines).toContain('petstore_deprecated_requests_total{operation="getPetById",key=""} 1');
-    expect(lines).toContain('petstore_deprecated_requests_total{operation="getPetById",key="other"} 500');
   });
 });

@@ -4,15 +4,14 @@ import { startRedisServer } from '@petstore/testing';
 import pino from 'pino';
 import { expect, test, vi } from 'vitest';
 import { type LimitsOptions, openLimits } from '../src/operations/limits.ts';
-import { LimitCounts, RequestCounts } from '../src/operations/metrics.ts';
-import { renderMetrics } from '../src/operations/render-metrics.ts';
+import { Metrics } from '../src/operations/metrics.ts';
 
 const optionsWith = (options: Partial<LimitsOptions>): LimitsOptions => ({
   redisPrefix: '',
   instances: 1,
   reusePort: false,
   logger: pino({ level: 'silent' }),
-  counts: new LimitCounts(),
+  metrics: new Metrics({ clock: () => new Date() }),
   onBan() {},
   ...options,
 });
@@ -29,14 +28,14 @@ test.each([
 
 test('without a Redis a ban is counted once, by level, and one of the keys that are banned', async () => {
   await using resources = new AsyncDisposableStack();
-  const counts = new LimitCounts();
+  const metrics = new Metrics({ clock: () => new Date() });
   const onBan = vi.fn<(keyId: ApiKeyId) => void>();
-  const { limiter } = openLimits(undefined, optionsWith({ counts, onBan }), resources);
+  const { limiter } = openLimits(undefined, optionsWith({ metrics, onBan }), resources);
   const keyId = 'aaaaaaaa' as ApiKeyId; // as a generated one
   const subject = apiKeySubject(keyId, { perMinute: 1, perDay: 1_000 });
   for (let i = 0; i < 300; i++) await limiter.check(subject, 1);
   expect(onBan.mock.calls).toEqual([[keyId]]);
-  const text = renderMetrics(new RequestCounts(), counts);
+  const text = await metrics.registry.metrics();
   expect(text).toContain('\npetstore_bans_set_total{level="1"} 1\npetstore_bans_set_total{level="2"} 0\n');
   expect(text).toContain('\npetstore_keys_banned 1\n');
   expect(text).toContain('\npetstore_rate_limit_checks_total{decided="process"} 300\n');

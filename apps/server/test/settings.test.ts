@@ -119,52 +119,6 @@ test.each<[Record<string, string>, Partial<Settings>]>([
     { LOG_LEVEL: 'debug', LOG_FORMAT: 'pretty' },
     { logLevel: 'debug', logFormat: 'pretty' },
   ],
-  [{ OTEL_TRACES_EXPORTER: 'none', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' }, { tracing: undefined }],
-  [{ OTEL_SDK_DISABLED: 'true', OTEL_TRACES_EXPORTER: 'otlp' }, { tracing: undefined }],
-  [{ OTEL_SDK_DISABLED: 'True', OTEL_TRACES_EXPORTER: 'otlp' }, { tracing: undefined }],
-  [
-    { OTEL_TRACES_EXPORTER: 'Console', OTEL_TRACES_SAMPLER: 'Always_Off' },
-    {
-      tracing: {
-        exporter: 'console',
-        endpointVariable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
-        sampler: 'always_off',
-        samplingRatio: 1,
-        batches: {},
-      },
-    },
-  ],
-  [
-    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' },
-    {
-      tracing: {
-        exporter: 'http/protobuf',
-        endpointVariable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
-        sampler: 'parentbased_always_on',
-        samplingRatio: 1,
-        batches: {},
-      },
-    },
-  ],
-  [
-    {
-      OTEL_TRACES_EXPORTER: 'otlp',
-      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
-      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://collector/v1/traces',
-      OTEL_TRACES_SAMPLER: 'traceidratio',
-      OTEL_TRACES_SAMPLER_ARG: '0.1',
-      OTEL_BSP_SCHEDULE_DELAY: '100',
-    },
-    {
-      tracing: {
-        exporter: 'http/json',
-        endpointVariable: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
-        sampler: 'traceidratio',
-        samplingRatio: 0.1,
-        batches: { scheduledDelayMillis: 100 },
-      },
-    },
-  ],
   [{ ACCESS_LOG: 'on' }, { accessLogLevel: 'info' }],
   [{ MIGRATE: 'off' }, { migrate: false }],
 ])('%o is understood', (environment, expected) => {
@@ -258,12 +212,6 @@ describe('a wrong value is named, with what is expected', () => {
     ['LOG_LEVEL', ['loud', 'INFO']],
     ['LOG_FORMAT', ['xml']],
     ['ACCESS_LOG', ['yes', '1']],
-    ['OTEL_TRACES_EXPORTER', ['zipkin']],
-    ['OTEL_EXPORTER_OTLP_PROTOCOL', ['grpc']],
-    ['OTEL_EXPORTER_OTLP_ENDPOINT', ['localhost:4318', 'collector', 'grpc://collector:4317', '127.0.0.1:4318']],
-    ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', ['localhost:4318/v1/traces']],
-    ['OTEL_TRACES_SAMPLER', ['jaeger_remote']],
-    ['OTEL_TRACES_SAMPLER_ARG', ['2', 'x']],
     ['MIGRATE', ['yes', 'true']],
   ])('%s', (name, wrongTexts) => {
     for (const text of wrongTexts) {

@@ -1,3 +1,5 @@
+/** The driver of every connection, for what instruments it. */
+export { default as pg } from 'pg';
 export type { GenerateOptions } from './bulk/generate-orders.ts';
 export {
   type ImportItem,

@@ -1,3 +1,5 @@
+/** The client of every connection, for what instruments it. */
+export { Redis } from 'ioredis';
 export { connectToAdministrate, RateLimitAdministration } from './administration.ts';
 export { createResilientLimiter } from './fallback/cluster-limiter.ts';
 export { InProcessLimiter, type InProcessLimiterOptions } from './fallback/in-process-limiter.ts';

@@ -52,16 +52,16 @@ async function crawl(
 
 /** Receives what is exported by OTLP. */
 async function receiveSpans() {
-  const paths: (string | undefined)[] = [];
-  const receiver = createServer((request, response) => {
-    paths.push(request.url);
-    request.resume().on('end', () => response.end());
+  let received = '';
+  const receiver = createServer(async (request, response) => {
+    received += Buffer.concat(await request.toArray()).toString();
+    response.end();
   });
   await once(receiver.listen(0, '127.0.0.1'), 'listening');
   const { port } = receiver.address() as AddressInfo; // never a path, as TCP is used
   return {
     url: `http://127.0.0.1:${port}`,
-    paths,
+    received: () => received,
     [Symbol.asyncDispose]: () => receiver[Symbol.asyncDispose](),
   };
 }
@@ -75,6 +75,7 @@ test('serves with Node alone, and ends with 0 at SIGTERM', async () => {
     ...environment,
     PORT: '0',
     OTEL_EXPORTER_OTLP_ENDPOINT: spans.url,
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
   });
   const { publicUrl, adminUrl } = await running.urls();
   const created = petstore(environment, 'keys', 'create', '--plan', 'business', '--internal', '--json');
@@ -100,7 +101,10 @@ test('serves with Node alone, and ends with 0 at SIGTERM', async () => {
 
   expect(await running.stop()).toEqual({ code: 0, signal: null });
   expect(running.stderr).toBe('');
-  expect(spans.paths).toContain('/v1/traces');
+  // Of the request, and below it of PostgreSQL and Redis, which are parts of the bundle.
+  for (const name of ['GET /v1/store/orders', 'pg.query:list-order-texts', 'evalsha']) {
+    expect(spans.received()).toContain(`"name":"${name}`);
+  }
 });
 
 test('has every page and file of the reference', async () => {

@@ -21,6 +21,7 @@ import { inFlight } from './plugins/in-flight.ts';
 import { limits } from './plugins/limits.ts';
 import { metrics as requestMetrics } from './plugins/metrics.ts';
 import { stalledReaders } from './plugins/stalled-readers.ts';
+import { tracing } from './plugins/tracing.ts';
 import { createClientErrorHandler } from './refused-requests.ts';
 import { documents } from './routes/documents.ts';
 import { LongLists } from './routes/long-lists.ts';
@@ -92,6 +93,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.register(errors, { metrics });
   app.register(defaultHeaders);
   app.register(requestMetrics, { metrics });
+  app.register(tracing);
   if (logger.isLevelEnabled(accessLogLevel)) app.register(accessLog, { level: accessLogLevel });
   app.register(cors, { origins });
   app.register(deprecation, { metrics });

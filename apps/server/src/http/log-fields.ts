@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { trace } from '@opentelemetry/api';
 import type { ApiKeyId } from '@petstore/domain';
 import type { FastifyRequest } from 'fastify';
 
@@ -28,7 +29,12 @@ export function operationOf(request: FastifyRequest): string {
 /** The trace of which the caller says that its request is a part (W3C Trace Context, section 3.2). */
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/;
 
-/** @returns the caller's trace id, 32 hexadecimal digits, if it sent a valid one */
+/**
+ * @returns the trace, 32 hexadecimal digits, of the span that is recorded of the request that is being served, else that of
+ *   its caller, if it sent a valid one
+ */
 export function traceIdOf({ traceparent }: IncomingHttpHeaders): string | undefined {
+  const span = trace.getActiveSpan();
+  if (span !== undefined) return span.spanContext().traceId;
   return typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent)?.[1] : undefined;
 }

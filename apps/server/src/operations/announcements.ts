@@ -9,19 +9,39 @@ export interface AnnouncementHandlers {
   readonly onEvents: () => void;
 }
 
+/** How often it is announced at most that events were recorded, in milliseconds. */
+const INTERVAL_MS = 20;
+
 /**
  * Notifications between processes by Redis. Nothing depends on them: changes missed while Redis is away are found
  * within seconds all the same.
  *
- * @param target `undefined` where there is no Redis: then only this process is notified
- * @returns announces that events were recorded
+ * @param target `undefined`: there is no Redis, and only this process is notified
+ * @returns announces, a little later, that events were recorded: no response waits for it
  */
 export function openAnnouncements(
   target: RedisTarget | undefined,
+  handlers: AnnouncementHandlers,
+  resources: AsyncDisposableStack,
+): () => void {
+  const publish = target === undefined ? () => {} : openChannels(target, handlers, resources);
+  let announcing: NodeJS.Timeout | undefined;
+  resources.defer(() => clearTimeout(announcing));
+  return () => {
+    announcing ??= setTimeout(() => {
+      announcing = undefined;
+      handlers.onEvents();
+      publish();
+    }, INTERVAL_MS);
+  };
+}
+
+/** @returns tells other processes that events were recorded */
+function openChannels(
+  target: RedisTarget,
   { onKeyChanged, onEvents }: AnnouncementHandlers,
   resources: AsyncDisposableStack,
 ): () => void {
-  if (target === undefined) return onEvents;
   // A connection that has subscribed can do nothing else.
   const [subscriber, publisher] = [connectRedis(target), connectRedis(target)];
   resources.defer(() => {
@@ -39,7 +59,6 @@ export function openAnnouncements(
     else onEvents();
   });
   return () => {
-    onEvents();
     publisher.publish(ORDER_EVENTS_CHANNEL, '').catch(() => {}); // other processes poll
   };
 }

@@ -13,8 +13,8 @@ import {
 import { type RedisTarget, RuntimeError } from '@petstore/runtime';
 import type { Logger } from 'pino';
 import type { LimitsMode } from './health.ts';
-import type { LimitCounts } from './metrics.ts';
-import { Stopwatch } from './stopwatch.ts';
+import type { Metrics } from './metrics.ts';
+import { addLimitMetrics } from './state-metrics.ts';
 
 /** The limiter, and how it counts. */
 export interface Limits {
@@ -35,7 +35,7 @@ export interface LimitsOptions {
   /** Whether other servers share the port, and so have to share the limits. */
   readonly reusePort: boolean;
   readonly logger: Logger;
-  readonly counts: LimitCounts;
+  readonly metrics: Metrics;
   /** Called for each ban of a key, by one of all servers. */
   readonly onBan: (keyId: ApiKeyId) => void;
 }
@@ -56,14 +56,21 @@ const EVICTION_RISKS: Readonly<Record<string, string>> = {
  */
 export function openLimits(
   target: RedisTarget | undefined,
-  { redisPrefix, instances, reusePort, logger, counts, onBan }: LimitsOptions,
+  { redisPrefix, instances, reusePort, logger, metrics, onBan }: LimitsOptions,
   resources: AsyncDisposableStack,
 ): Limits {
-  const observer = createObserver({ counts, onBan });
+  const observer: LimiterObserver = {
+    onDecision: (place) => metrics.countCheck(place),
+    onRedisCall: (durationMs) => metrics.observeRedisCall(durationMs),
+    onBan({ keyId, level }) {
+      metrics.countBan(level);
+      onBan(keyId);
+    },
+  };
   if (target === undefined) {
     if (reusePort) throw new RuntimeError(NO_SHARED_REDIS);
     const limiter = new InProcessLimiter({ nowMs: Date.now, observer });
-    counts.sources = { bannedKeys: () => limiter.countBans(), degradedSeconds: () => 0 };
+    addLimitMetrics(metrics.registry, { bannedKeys: () => limiter.countBans(), degradedSeconds: () => 0 });
     return {
       limiter,
       started: Promise.resolve(),
@@ -74,16 +81,21 @@ export function openLimits(
   }
   let changes = 0;
   const away = new Set<string>();
-  const awayTime = new Stopwatch();
+  let awaySinceMs: number | undefined;
+  let wasAwayMs = 0;
+  const awayMs = () => (awaySinceMs === undefined ? 0 : performance.now() - awaySinceMs);
   const onStateChange = ({ countedIn, shard, reason }: LimiterStateChange) => {
     changes++;
     if (countedIn === 'process') {
       away.add(shard);
-      awayTime.start();
+      awaySinceMs ??= performance.now();
       logger.warn({ shard, reason }, 'Redis is away: limits are counted in this process');
     } else {
       away.delete(shard);
-      if (away.size === 0) awayTime.stop();
+      if (away.size === 0) {
+        wasAwayMs += awayMs();
+        awaySinceMs = undefined;
+      }
       logger.info({ shard }, 'Redis is back: limits are counted there');
     }
   };
@@ -93,11 +105,14 @@ export function openLimits(
   const limiter = createResilientLimiter({ redis, instances, onStateChange, observer });
   resources.defer(() => limiter.close());
   const onLift = (ban: KeyBan) => {
-    counts.countLift();
+    metrics.countLift();
     logger.warn(describeBan(ban), 'the ban of a key was lifted');
   };
   const bans = resources.use(new BanWatch({ redis, onLift }));
-  counts.sources = { bannedKeys: () => bans.bannedKeys, degradedSeconds: () => awayTime.seconds };
+  addLimitMetrics(metrics.registry, {
+    bannedKeys: () => bans.bannedKeys,
+    degradedSeconds: () => (wasAwayMs + awayMs()) / 1_000,
+  });
   return {
     limiter,
     started: limiter.started,
@@ -106,15 +121,6 @@ export function openLimits(
     modeChanges: () => changes,
   };
 }
-
-const createObserver = ({ counts, onBan }: Pick<LimitsOptions, 'counts' | 'onBan'>): LimiterObserver => ({
-  onDecision: counts.countCheck.bind(counts),
-  onRedisCall: counts.observeRedisCall.bind(counts),
-  onBan({ keyId, level }) {
-    counts.countBan(level);
-    onBan(keyId);
-  },
-});
 
 /** For a log: the public id of the key, never the key. */
 const describeBan = ({ keyId, level, untilMs }: KeyBan) => ({

@@ -1,11 +1,9 @@
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
-import type { Server } from 'node:http';
-import { type AddressInfo, BlockList, isIP } from 'node:net';
+import { type AddressInfo, BlockList, createServer, isIP, type Server } from 'node:net';
 import { RuntimeError } from '@petstore/runtime';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { createServer } from '../http/node-http.ts';
 
 export interface ListenAddress {
   readonly host: string;
@@ -13,29 +11,15 @@ export interface ListenAddress {
   readonly port: number;
   /** Whether other servers may listen on the same port. @default false */
   readonly reusePort?: boolean;
-  /** The setting to change where the port cannot be had. */
+  /** The setting to change if the port cannot be had. */
   readonly setting: 'PORT' | 'ADMIN_PORT';
 }
 
-/** The setting to change where the host is not an address of this machine. */
+/** The setting to change if the host is not an address of this machine. */
 const HOST_SETTINGS = { PORT: 'HOST', ADMIN_PORT: 'ADMIN_HOST' } as const satisfies Record<
   ListenAddress['setting'],
   string
 >;
-
-/** @returns the port */
-export async function listen(server: Server, { host, port, setting }: ListenAddress): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once('error', reject);
-  server.listen({ host, port }, resolve);
-  try {
-    await promise;
-  } catch (error) {
-    throw explainListenError(error, { host, port, setting });
-  }
-  server.removeListener('error', reject);
-  return portOf(server);
-}
 
 /**
  * Makes Fastify listen.
@@ -53,22 +37,45 @@ export async function listenOn(app: Pick<FastifyInstance, 'listen'>, address: Li
   }
 }
 
-/** Logs where the system cannot give a connection, as for lack of memory: without a listener that would end the process. */
+/** How often it is logged at most that connections are refused, in milliseconds. */
+const DROPS_LOGGED_EVERY_MS = 60_000;
+
+/**
+ * Logs connections that are not accepted: the system cannot give one, as for lack of memory (without a listener that would
+ * end the process), or as many are open as there may be.
+ */
 export function logFailedAccepts(server: Server, logger: Pick<Logger, 'warn'>): void {
   server.on('error', (err) => logger.warn({ err }, 'a connection could not be accepted'));
+  let loggedAtMs = Number.NEGATIVE_INFINITY;
+  let dropped = 0;
+  server.on('drop', () => {
+    dropped++;
+    if (performance.now() - loggedAtMs < DROPS_LOGGED_EVERY_MS) return;
+    logger.warn(
+      { dropped, open: server.maxConnections },
+      'connections could not be accepted: as many are open as there may be',
+    );
+    loggedAtMs = performance.now();
+    dropped = 0;
+  });
 }
 
 /** The port of a server that listens. */
 export const portOf = (server: Server): number => (server.address() as AddressInfo).port; // never a path, as TCP is used
 
 /**
- * Fails early where a port is taken, before anything slow is begun for nothing. Listening for good may still fail.
+ * Fails early if a port is taken, before anything slow is begun for nothing. Listening for good may still fail.
  *
  * @throws RuntimeError
  */
 export async function assertPortIsFree(address: ListenAddress): Promise<void> {
+  const { host, port } = address;
   const probe = createServer();
-  await listen(probe, address);
+  try {
+    await once(probe.listen({ host, port }), 'listening');
+  } catch (error) {
+    throw explainListenError(error, address);
+  }
   probe.close();
   await once(probe, 'close');
 }

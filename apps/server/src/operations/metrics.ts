@@ -1,6 +1,10 @@
+import { getHeapStatistics } from 'node:v8';
 import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
-import { PLAN_NAMES } from '@petstore/domain';
+import { type Clock, type OrderEvent, PLAN_NAMES } from '@petstore/domain';
+import { type OrderEventObserver, PURPOSES, type Purpose } from '@petstore/persistence';
 import type { DecisionPlace, RateLimitRefusal } from '@petstore/rate-limit';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import manifest from '../../package.json' with { type: 'json' };
 import type {
   CountedDecision,
   CutReason,
@@ -9,160 +13,225 @@ import type {
   RequestMetrics,
 } from '../http/app-options.ts';
 
-// What is on the path of every request only adds to numbers. prom-client would build and hash an object of labels for
-// each observation. The text is made at a scrape, elsewhere.
-
 /** Upper bounds of the buckets, in seconds. */
-const REQUEST_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
+const REQUEST_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** A call of Redis is given up after 0.1 s. */
-const CALL_BOUNDS = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1] as const;
+const CALL_BOUNDS = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1];
+/** A statement is given up after 2.4 s. */
+const STATEMENT_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
+/** prom-client's gauges that are named like counters. Each is the sum of another one over its labels. */
+const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
+
+// The labels of series that begin as 0, so that the first observation is seen as a rise.
+const FAILURE_STATUSES = [500, 503];
+const CUT_REASONS = ['failed', 'slow_reader'] as const satisfies readonly CutReason[];
+const DECISION_PLACES = ['redis', 'process', 'memory'] as const satisfies readonly DecisionPlace[];
+const DECISIONS_OF_ADDRESSES = [
+  { window: 'none', outcome: 'admitted' },
+  { window: 'minute', outcome: 'rate_limit_exceeded' },
+] as const;
+/** An address has no day and is never banned. */
+const DECISIONS_OF_KEYS = [
+  ...DECISIONS_OF_ADDRESSES,
+  { window: 'day', outcome: 'rate_limit_exceeded' },
+  { window: 'none', outcome: 'api_key_banned' },
+] as const;
+const BAN_LEVELS = [1, 2, 3, 4];
 
 /** How many keys have a series of their own for each deprecated operation. */
-const KEYS_MAX = 1_000;
+const DEPRECATED_KEYS_MAX = 1_000;
 /** The label of all further keys. No key id is so short. */
 const OTHER_KEYS = 'other';
 
-/** How long things took, by buckets. */
-export class DurationHistogram {
-  /** Upper bounds of the buckets, in seconds, ascending. */
-  readonly bounds: readonly number[];
-  /** Not cumulative; the last one is for what is above all bounds. */
-  readonly counts: number[];
-  sumSeconds = 0;
-
-  constructor(bounds: readonly number[]) {
-    this.bounds = bounds;
-    this.counts = Array.from({ length: bounds.length + 1 }, () => 0);
-  }
-
-  observe(durationSeconds: number): void {
-    let bucket = 0;
-    while (durationSeconds > (this.bounds[bucket] ?? Number.POSITIVE_INFINITY)) bucket++;
-    this.counts[bucket] = (this.counts[bucket] ?? 0) + 1;
-    this.sumSeconds += durationSeconds;
-  }
+export interface MetricsOptions {
+  readonly clock: Clock;
+  /** Requested often enough that the absence of their failures is to be seen. @default none */
+  readonly operations?: Iterable<string>;
+  /** When each deprecated operation ends. @default none is deprecated */
+  readonly sunsets?: ReadonlyMap<string, Date>;
 }
 
-/** Each operation has series of these from its start, so that the first such response is seen as a rise. */
-const FAILURE_STATUSES = [500, 503];
+/** What the server counts and times, with the methods by which its parts do. `state-metrics.ts` adds what is read at a scrape. */
+export class Metrics implements RequestMetrics, DecisionMetrics, OrderEventObserver {
+  readonly registry = new Registry();
+  readonly #registers = [this.registry];
 
-/** Counts served requests by operation and status, failures by their codes, and the use of what is deprecated by key. */
-export class RequestCounts implements RequestMetrics {
-  /** By operation and status. */
-  readonly durations = new Map<string, Map<number, DurationHistogram>>();
-  /** By operation and id of the key. */
-  readonly deprecatedUse = new Map<string, Map<string, number>>();
-  readonly errors = new Map(Object.keys(ERROR_CATALOGUE).map((code) => [code, 0]));
-  readonly cuts: Record<CutReason, number> = { failed: 0, slow_reader: 0 };
+  readonly #requests = new Histogram({
+    name: 'petstore_http_request_duration_seconds',
+    help: 'Requests served, and the duration of each.',
+    labelNames: ['operation', 'status'],
+    buckets: REQUEST_BOUNDS,
+    registers: this.#registers,
+  });
+  readonly #deprecatedUse = new Counter({
+    name: 'petstore_deprecated_requests_total',
+    help: 'Requests to deprecated operations, by the id of the key; none: no valid key.',
+    labelNames: ['operation', 'key'],
+    registers: this.#registers,
+  });
+  readonly #errors = new Counter({
+    name: 'petstore_http_errors_total',
+    help: 'Failures reported to callers, by the error code; each call of a batch counts.',
+    labelNames: ['code'],
+    registers: this.#registers,
+  });
+  readonly #cuts = new Counter({
+    name: 'petstore_http_responses_cut_total',
+    help: 'Responses that began and were cut, because what they are made of could not be read or their reader was too slow.',
+    labelNames: ['reason'],
+    registers: this.#registers,
+  });
+  readonly #decisions = new Counter({
+    name: 'petstore_rate_limit_decisions_total',
+    help: 'Requests that a limit decided on, by plan (address: no valid key), the window that refused and the outcome.',
+    labelNames: ['plan', 'window', 'outcome'],
+    registers: this.#registers,
+  });
+  readonly #checks = new Counter({
+    name: 'petstore_rate_limit_checks_total',
+    help: 'Checks of limits: decided in Redis, in this process, or from memory by a refusal that is in force.',
+    labelNames: ['decided'],
+    registers: this.#registers,
+  });
+  readonly #redisCalls = new Histogram({
+    name: 'petstore_rate_limit_redis_call_duration_seconds',
+    help: 'Calls of the script in Redis, each for up to 128 checks, and how long each took or was waited for.',
+    buckets: CALL_BOUNDS,
+    registers: this.#registers,
+  });
+  readonly #bansSet = new Counter({
+    name: 'petstore_bans_set_total',
+    help: 'Bans of keys that requests to this server have set, by level.',
+    labelNames: ['level'],
+    registers: this.#registers,
+  });
+  readonly #bansLifted = new Counter({
+    name: 'petstore_bans_lifted_total',
+    help: 'Bans that operators have lifted, each counted by one server.',
+    registers: this.#registers,
+  });
+  readonly #statements = new Histogram({
+    name: 'petstore_postgres_statement_duration_seconds',
+    help: 'Statements of PostgreSQL, and how long each took with its wait for a connection, by what they are for.',
+    labelNames: ['purpose'],
+    buckets: STATEMENT_BOUNDS,
+    registers: this.#registers,
+  });
+  readonly #eventsRecorded = new Counter({
+    name: 'petstore_order_events_recorded_total',
+    help: 'Changes of orders that requests to this server have made.',
+    registers: this.#registers,
+  });
+  readonly #eventsDelivered = new Counter({
+    name: 'petstore_order_events_delivered_total',
+    help: 'Events given to subscribers, each counted for each of them.',
+    registers: this.#registers,
+  });
 
-  /** @param operations which are requested often enough that the absence of their failures is to be seen */
-  constructor(operations: Iterable<string> = []) {
+  readonly #clock: Clock;
+  /** By operation. */
+  readonly #deprecatedKeys = new Map<string, Set<string>>();
+  /** How long after its change the latest event was read for subscribers; NaN: none was read yet. */
+  eventLagSeconds = Number.NaN;
+
+  constructor({ clock, operations = [], sunsets = new Map() }: MetricsOptions) {
+    this.#clock = clock;
+    collectDefaultMetrics({ register: this.registry });
+    for (const name of MISNAMED) this.registry.removeSingleMetric(name);
+    new Gauge({
+      name: 'petstore_build_info',
+      help: '1, with the version of the service and of Node.',
+      labelNames: ['version', 'node'],
+      registers: this.#registers,
+    }).set({ version: manifest.version, node: process.versions.node }, 1);
+    new Gauge({
+      name: 'petstore_heap_limit_bytes',
+      help: 'The most that nodejs_heap_size_used_bytes can become; the process ends then.',
+      registers: this.#registers,
+    }).set(getHeapStatistics().heap_size_limit);
+    const sunset = new Gauge({
+      name: 'petstore_deprecated_operation_sunset_timestamp_seconds',
+      help: 'When a deprecated operation ends, in Unix time.',
+      labelNames: ['operation'],
+      registers: this.#registers,
+    });
+    for (const [operation, at] of sunsets) sunset.set({ operation }, at.getTime() / 1_000);
+    this.#beginWithZeros(operations);
+  }
+
+  #beginWithZeros(operations: Iterable<string>): void {
     for (const operation of operations) {
-      for (const status of FAILURE_STATUSES) this.#durationsOf(operation, status);
+      for (const status of FAILURE_STATUSES) this.#requests.zero({ operation, status });
     }
+    for (const code of Object.keys(ERROR_CATALOGUE)) this.#errors.inc({ code }, 0);
+    for (const reason of CUT_REASONS) this.#cuts.inc({ reason }, 0);
+    for (const plan of PLAN_NAMES) for (const labels of DECISIONS_OF_KEYS) this.#decisions.inc({ plan, ...labels }, 0);
+    for (const labels of DECISIONS_OF_ADDRESSES) this.#decisions.inc({ plan: 'address', ...labels }, 0);
+    for (const decided of DECISION_PLACES) this.#checks.inc({ decided }, 0);
+    for (const level of BAN_LEVELS) this.#bansSet.inc({ level }, 0);
+    for (const purpose of PURPOSES) this.#statements.zero({ purpose });
   }
 
   observeRequest(operation: string, status: number, durationSeconds: number): void {
-    this.#durationsOf(operation, status).observe(durationSeconds);
-  }
-
-  countError(code: ErrorCode): void {
-    this.errors.set(code, (this.errors.get(code) ?? 0) + 1);
-  }
-
-  countCut(reason: CutReason): void {
-    this.cuts[reason]++;
-  }
-
-  #durationsOf(operation: string, status: number): DurationHistogram {
-    let byStatus = this.durations.get(operation);
-    if (byStatus === undefined) {
-      byStatus = new Map();
-      this.durations.set(operation, byStatus);
-    }
-    let durations = byStatus.get(status);
-    if (durations === undefined) {
-      durations = new DurationHistogram(REQUEST_BOUNDS);
-      byStatus.set(status, durations);
-    }
-    return durations;
+    this.#requests.observe({ operation, status }, durationSeconds);
   }
 
   observeDeprecatedUse(operation: string, keyId = ''): void {
-    let byKey = this.deprecatedUse.get(operation);
-    if (byKey === undefined) {
-      byKey = new Map();
-      this.deprecatedUse.set(operation, byKey);
-    }
-    const key = keyId === '' || byKey.has(keyId) || byKey.size < KEYS_MAX ? keyId : OTHER_KEYS;
-    byKey.set(key, (byKey.get(key) ?? 0) + 1);
-  }
-}
-
-export interface DecisionCounts {
-  admitted: number;
-  exceededMinute: number;
-  exceededDay: number;
-  banned: number;
-}
-
-/** What is known elsewhere, and read at a scrape. */
-export interface LimitSources {
-  bannedKeys(): number;
-  degradedSeconds(): number;
-}
-
-const noDecisions = (): DecisionCounts => ({ admitted: 0, exceededMinute: 0, exceededDay: 0, banned: 0 });
-
-/** Counts what limits decide, where, and what that asks of Redis. */
-export class LimitCounts implements DecisionMetrics {
-  readonly decisions = Object.fromEntries(
-    [...PLAN_NAMES, 'address'].map((caller) => [caller, noDecisions()]),
-  ) as Readonly<Record<LimitedCaller, DecisionCounts>>; // exactly these
-  readonly checks: Record<DecisionPlace, number> = { redis: 0, process: 0, memory: 0 };
-  readonly redisCalls = new DurationHistogram(CALL_BOUNDS);
-  /** By level. */
-  readonly bansSet = new Map<number, number>([1, 2, 3, 4].map((level) => [level, 0]));
-  bansLifted = 0;
-  /** Set where there is something to read. */
-  sources: LimitSources = { bannedKeys: () => 0, degradedSeconds: () => 0 };
-
-  countDecision(caller: LimitedCaller, decision: CountedDecision): void {
-    const counts = this.decisions[caller];
-    switch (decision.outcome) {
-      case 'admitted':
-        counts.admitted++;
-        break;
-      case 'rate_limit_exceeded':
-        if (decision.limitingWindow === 'minute') counts.exceededMinute++;
-        else counts.exceededDay++;
-        break;
-      case 'api_key_banned':
-        counts.banned++;
-        break;
-      default:
-        decision satisfies never;
-    }
+    const keys = this.#deprecatedKeys.get(operation) ?? new Set();
+    this.#deprecatedKeys.set(operation, keys);
+    if (keyId !== '' && keys.size < DEPRECATED_KEYS_MAX) keys.add(keyId);
+    this.#deprecatedUse.inc({ operation, key: keyId === '' || keys.has(keyId) ? keyId : OTHER_KEYS });
   }
 
-  countRemembered(caller: LimitedCaller, refusal: RateLimitRefusal): void {
+  countError(code: ErrorCode): void {
+    this.#errors.inc({ code });
+  }
+
+  countCut(reason: CutReason): void {
+    this.#cuts.inc({ reason });
+  }
+
+  countDecision(plan: LimitedCaller, decision: CountedDecision): void {
+    const { outcome } = decision;
+    const window = outcome === 'rate_limit_exceeded' ? decision.limitingWindow : 'none';
+    this.#decisions.inc({ plan, window, outcome });
+  }
+
+  countRemembered(plan: LimitedCaller, refusal: RateLimitRefusal): void {
     this.countCheck('memory');
-    this.countDecision(caller, refusal);
+    this.countDecision(plan, refusal);
   }
 
-  countCheck(place: DecisionPlace): void {
-    this.checks[place]++;
+  countCheck(decided: DecisionPlace): void {
+    this.#checks.inc({ decided });
   }
 
   observeRedisCall(durationMs: number): void {
-    this.redisCalls.observe(durationMs / 1_000);
+    this.#redisCalls.observe(durationMs / 1_000);
   }
 
   countBan(level: number): void {
-    this.bansSet.set(level, (this.bansSet.get(level) ?? 0) + 1);
+    this.#bansSet.inc({ level });
   }
 
   countLift(): void {
-    this.bansLifted++;
+    this.#bansLifted.inc();
   }
+
+  countRecordedEvents(count: number): void {
+    this.#eventsRecorded.inc(count);
+  }
+
+  onRead(events: readonly OrderEvent[]): void {
+    const at = events.at(-1)?.at;
+    if (at !== undefined) this.eventLagSeconds = Math.max(0, this.#clock().getTime() - at.getTime()) / 1_000;
+  }
+
+  onDelivered(count: number): void {
+    this.#eventsDelivered.inc(count);
+  }
+
+  /** Observes the statements of a purpose, in seconds. */
+  readonly statementDurationsOf = (purpose: Purpose) => this.#statements.labels({ purpose });
 }

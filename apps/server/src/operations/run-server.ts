@@ -3,8 +3,8 @@ import { SchemaError } from '@petstore/persistence';
 import { type Environment, RuntimeError, watchLaunchers } from '@petstore/runtime';
 import { SettingsError } from '@petstore/runtime/settings';
 import { readSettings } from '../settings.ts';
+import { wantsTracing } from '../tracing/load-tracing.ts';
 import { hideCredentials } from './logger.ts';
-import { printFatal, printLinesAsJson } from './printed-lines.ts';
 
 /** 0 done, 1 failed, 2 wrong settings. */
 export type ExitCode = 0 | 1 | 2;
@@ -17,7 +17,6 @@ const GUARDS_MS = 1_000;
 
 /** Serves until a signal comes or something fails that cannot be fixed. Failures are printed on standard error. */
 export async function runServer(environment: Environment): Promise<ExitCode> {
-  if (isLogJson(environment)) printLinesAsJson();
   const { promise: ended, resolve: end } = Promise.withResolvers<Error | undefined>();
   // For good: a second signal while shutting down must not end the process half-way.
   const stopping = new AbortController();
@@ -44,7 +43,11 @@ export async function runServer(environment: Environment): Promise<ExitCode> {
     deadlineMs = Math.max(shutdownTimeoutMs - GUARDS_MS, shutdownTimeoutMs * 0.9);
     // Loaded here, so that signals are obeyed while it loads.
     const { startServer } = await import('../compose.ts');
-    const server = await startServer(settings, { onFatal: end, signal: stopping.signal }).catch((error: unknown) => {
+    const server = await startServer(settings, {
+      recordsSpans: wantsTracing(environment),
+      onFatal: end,
+      signal: stopping.signal,
+    }).catch((error: unknown) => {
       if (!stopping.signal.aborted) throw error;
     });
     if (server === undefined) return 0; // the start was broken off
@@ -57,14 +60,13 @@ export async function runServer(environment: Environment): Promise<ExitCode> {
   }
 }
 
-/** Known before the settings are read, which may be wrong. */
-const isLogJson = ({ LOG_FORMAT }: Environment): boolean => LOG_FORMAT === 'json';
-
 /** What the operator can fix is one line; only unexpected errors come with their stacks. */
 function reportEnd(error: unknown, environment: Environment): ExitCode {
   const message = describeEnd(error);
-  if (isLogJson(environment)) printFatal(message);
-  else process.stderr.write(`${message}\n`);
+  // Known before the settings are read, which may be wrong.
+  const isJson = environment['LOG_FORMAT'] === 'json';
+  const line = JSON.stringify({ level: 'fatal', time: new Date().toISOString(), msg: message });
+  process.stderr.write(`${isJson ? hideCredentials(line) : message}\n`);
   return error instanceof SettingsError ? 2 : 1;
 }
 

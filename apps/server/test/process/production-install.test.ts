@@ -90,6 +90,10 @@ test('a production install serves, and its SBOM lists all packages that are load
   const withoutDatabase = resources.use(new SpawnedServer(join(folder, 'no-database'), {}, main));
   expect((await withoutDatabase.exited).code).toBe(1);
   expect(withoutDatabase.stderr).toMatch(/no embedded PostgreSQL for this machine .* Set DATABASE_URL\./);
+  const withTraces = { DATABASE_URL: databaseUrl, OTEL_TRACES_EXPORTER: 'console' };
+  const withoutOptional = resources.use(new SpawnedServer(join(folder, 'traces'), withTraces, main));
+  expect((await withoutOptional.exited).code).toBe(1);
+  expect(withoutOptional.stderr).toMatch(/^petstore: OTEL_\* asks for spans, and OpenTelemetry is not installed\./);
   const server = resources.use(
     new SpawnedServer(
       join(folder, 'data'),

@@ -1,0 +1,78 @@
+import http from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inspect } from 'node:util';
+import { DiagLogLevel, diag } from '@opentelemetry/api';
+import { setGlobalErrorHandler } from '@opentelemetry/core';
+import { HttpInstrumentation } from '@opentelemetry/instrumentation-http';
+import { IORedisInstrumentation } from '@opentelemetry/instrumentation-ioredis';
+import { PgInstrumentation } from '@opentelemetry/instrumentation-pg';
+import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
+import { NodeSDK } from '@opentelemetry/sdk-node';
+import { pg } from '@petstore/persistence';
+import { Redis } from '@petstore/rate-limit';
+import type { Logger } from 'pino';
+import manifest from '../../package.json' with { type: 'json' };
+import { hideCredentials } from '../operations/logger.ts';
+
+/** How long the end waits for the last spans to be sent, in milliseconds. */
+const FLUSH_MS = 1_000;
+
+/** Probes of the admin listener, which would be most of all spans. */
+const UNTRACED_PATHS = new Set(['/livez', '/readyz', '/metrics']);
+
+/**
+ * Begins to record a span of each request, and below it one of each statement of PostgreSQL and each command of Redis.
+ * OpenTelemetry's SDK reads the variables OTEL_* by itself. What was recorded is sent until the resources are disposed of.
+ */
+export function startTracing(logger: Logger, resources: AsyncDisposableStack): void {
+  const warn = (message: string, ...details: unknown[]) => logger.warn({ details }, `OpenTelemetry: ${message}`);
+  diag.setLogger({ error: warn, warn, info() {}, debug() {}, verbose() {} }, DiagLogLevel.WARN);
+  setGlobalErrorHandler((error) =>
+    logger.warn(`spans could not be sent: ${describeError(error)}; look at OTEL_EXPORTER_OTLP_*`),
+  );
+  const sdk = new NodeSDK({
+    // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win.
+    resource: defaultResource().merge(
+      resourceFromAttributes({ 'service.name': 'petstore-orders', 'service.version': manifest.version }),
+    ),
+    instrumentations: createInstrumentations(),
+    // Metrics are scraped, and the log is on standard output.
+    metricReaders: [],
+    logRecordProcessors: [],
+  });
+  sdk.start();
+  resources.defer(() => Promise.race([sdk.shutdown().catch(() => {}), sleep(FLUSH_MS, undefined, { ref: false })]));
+}
+
+/**
+ * OpenTelemetry's instrumentations. The modules are handed to them here, instead of being caught by a loader hook as they
+ * are imported: in the folder that is deployed they are parts of a bundle, which no hook sees.
+ */
+function createInstrumentations() {
+  const ofHttp = new HttpInstrumentation({
+    disableOutgoingRequestInstrumentation: true,
+    ignoreIncomingRequestHook: ({ url = '' }) => UNTRACED_PATHS.has(url),
+    // Queries hold the inputs of procedures, and a caller may have put its key anywhere.
+    startIncomingSpanHook: ({ url = '' }) => ({
+      'url.path': hideCredentials(url.split('?', 1)[0] ?? ''),
+      'url.query': undefined,
+    }),
+  });
+  const ofPg = new PgInstrumentation({ requireParentSpan: true, ignoreConnectSpans: true });
+  // The arguments of a command are keys and values.
+  const ofRedis = new IORedisInstrumentation({ requireParentSpan: true, dbStatementSerializer: (command) => command });
+  const modules: Readonly<Record<string, unknown>> = { http, pg, ioredis: Redis };
+  for (const instrumentation of [ofHttp, ofPg, ofRedis]) {
+    for (const { name, patch } of instrumentation.getModuleDefinitions()) {
+      if (name in modules) patch?.(modules[name]);
+    }
+  }
+  return [ofHttp, ofPg, ofRedis];
+}
+
+/** On one line. If a name has several addresses, each has failed, and the AggregateError itself has no message. */
+function describeError(error: unknown): string {
+  const cause = error instanceof AggregateError ? (error.errors[0] ?? error) : error;
+  const text = cause instanceof Error ? cause.message : typeof cause === 'string' ? cause : inspect(cause);
+  return text.replaceAll(/\s+/g, ' ');
+}
