@@ -2,7 +2,7 @@ import type { ApiKeyId, ApiKeyPrincipal } from '@petstore/domain';
 
 /** The outcome of authenticating a request. */
 export type Authentication =
-  /** The principal is the same object for as long as nothing about the key changes, its plan included. */
+  /** The principal is the same object until its key is looked up again. */
   | { readonly type: 'authenticated'; readonly principal: ApiKeyPrincipal }
   /** No bearer token came: reported as `missing_api_key`. */
   | { readonly type: 'missing' }
