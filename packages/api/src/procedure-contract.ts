@@ -46,7 +46,7 @@ interface RestFacts {
   readonly deprecation?: Deprecation;
 }
 
-export interface Deprecation {
+interface Deprecation {
   readonly deprecatedAt: Date;
   readonly sunsetAt: Date;
 }

@@ -254,7 +254,7 @@ describe('a batch', () => {
 
   test('whose backend is ended fails its list, and no other', async () => {
     const end = `select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = current_database() and query like 'copy%' and wait_event_type = 'Lock'`;
+      where datname = current_database() and query like '%from orders%' and wait_event_type = 'Lock'`;
     const failure = await readLocked(() =>
       expect.poll(async () => (await store.query(end)).rows.length, { timeout: 20_000 }).toBeGreaterThan(0),
     );
@@ -262,7 +262,7 @@ describe('a batch', () => {
     expect(await listedTexts(store)).toHaveLength(20_000);
   });
 
-  test('of which nothing comes for 2 s fails its list, and gives its connection back', async () => {
+  test('that does not come in time fails its list, and gives its connection back', async () => {
     const beganMs = performance.now();
     expect(await readLocked(async () => {})).toBeInstanceOf(StorageUnavailableError);
     expect(performance.now() - beganMs).toBeLessThan(30_000); // of slowness nothing is said here

@@ -17,7 +17,7 @@ import {
   UNKNOWN_KEY_ID,
 } from './support.ts';
 
-/** More than the first batch of a list holds, so that the rest comes by COPY. */
+/** More than the first batch of a list holds, so that another statement gets the rest. */
 const ORDERS: readonly Order[] = Array.from({ length: 400 }, (_, i) => {
   const id = BigInt(i + 1);
   const make = [pendingOrder, shippedOrder, completedOrder, cancelledOrder][i % 4] ?? pendingOrder;

@@ -17,16 +17,15 @@ const IS_WRITTEN_FOR = {
 const FieldName = z.string().regex(/^(?!(?:constructor|prototype)$)[A-Za-z]\w*$/);
 const FieldTypes = z.record(FieldName, z.tuple([z.enum(['bigint', 'Date', 'undefined'])]));
 
-/** What else superjson writes is left out: that two fields hold one value, which each of them does by itself. */
-const FlatObject = z
+/** A flat object, or no input at all. That two fields hold one value is not read: each of them does by itself. */
+const EncodedInput = z
   .object({ json: z.record(z.string(), z.unknown()), meta: z.object({ values: FieldTypes.default({}) }).optional() })
   .refine(({ json, meta }) =>
     Object.entries(meta?.values ?? {}).every(
       ([field, [type]]) => Object.hasOwn(json, field) && IS_WRITTEN_FOR[type](json[field]),
     ),
-  );
-const NoInput = z.object({ json: z.null(), meta: z.object({ values: z.tuple([z.literal('undefined')]) }) });
-const EncodedInput = z.union([FlatObject, NoInput]);
+  )
+  .or(z.object({ json: z.null(), meta: z.object({ values: z.tuple([z.literal('undefined')]) }) }));
 
 /**
  * superjson in both directions, so that `bigint` and `Date` arrive as what they are. By itself it would build whatever types
