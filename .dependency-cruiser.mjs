@@ -108,11 +108,11 @@ export default {
       to: { path: '^apps/' },
     },
     {
-      name: 'router-only-in-http',
-      comment: 'One room routes requests and reads what proxies say of them.',
+      name: 'fastify-only-in-the-server',
+      comment: 'Procedures know no web server; the public listener reads what proxies say of requests.',
       severity: 'error',
-      from: { path: ALL, pathNot: '^apps/server/src/http/' },
-      to: { path: 'node_modules/(find-my-way|@fastify/proxy-addr)/' },
+      from: { path: ALL, pathNot: '^apps/server/src/(http|operations)/' },
+      to: { path: 'node_modules/(fastify|fastify-plugin|@fastify/[^/]+)/' },
     },
     {
       name: 'database-only-in-persistence',

@@ -7,20 +7,13 @@ import type { DemoKey } from './embedded/demo-keys.ts';
 import { openBackends } from './embedded/open-backends.ts';
 import { seedDemo } from './embedded/seed-demo.ts';
 import { DEFAULT_BOUNDS } from './http/app-options.ts';
-import { renderDocument } from './http/render-document.ts';
+import { renderDocument } from './http/routes/render-document.ts';
 import { openAdminListener } from './operations/admin-listener.ts';
 import { openAnnouncements } from './operations/announcements.ts';
 import { keepEventsUp } from './operations/event-upkeep.ts';
 import { Health } from './operations/health.ts';
 import { openLimits } from './operations/limits.ts';
-import {
-  assertPortIsFree,
-  explainListenError,
-  logFailedAccepts,
-  portOf,
-  reachableHost,
-  urlOf,
-} from './operations/listen.ts';
+import { assertPortIsFree, listenOn, logFailedAccepts, portOf, reachableHost, urlOf } from './operations/listen.ts';
 import { createLogger } from './operations/logger.ts';
 import { Metrics } from './operations/metrics.ts';
 import { boundConnections } from './operations/open-files.ts';
@@ -144,14 +137,14 @@ export async function startServer(
     metrics,
     decisions: metrics,
     bounds: { maxConnections: boundConnections(DEFAULT_BOUNDS.maxConnections, logger) },
-    renderDocument: (version) => renderDocument(version, { ...settings, publicUrl }),
+    renderDocument: (version, place) =>
+      renderDocument(version, { ...settings, ...(place === 'reference' && { publicUrl }) }),
     securityText: renderSecurityText(settings, clock()),
     isStorageAvailable: () => storage.isAvailable,
     newRequestId: randomUUID,
     corsOrigins: settings.corsOrigins,
     trustedProxies: settings.trustProxy,
   });
-  addHttpMetrics(registry, app.load);
   const { shutdownDelayMs, shutdownTimeoutMs } = settings;
   const drainMs = shutdownTimeoutMs - shutdownDelayMs;
   resources.defer(async () => {
@@ -159,10 +152,8 @@ export async function startServer(
     await app.close();
     clearTimeout(cutOff);
   });
-  const address = { host, port, reusePort };
-  await app.listen(address).catch((error: unknown) => {
-    throw explainListenError(error, { ...address, setting: 'PORT' });
-  });
+  await listenOn(app, { host, port, reusePort, setting: 'PORT' });
+  addHttpMetrics(registry, app.load);
   logFailedAccepts(app.server, logger);
   const boundPort = portOf(app.server);
   publicUrl = urlOf(reachableHost(host), boundPort);

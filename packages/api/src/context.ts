@@ -23,7 +23,7 @@ export interface Context {
   readonly rateLimit?: RateLimitSnapshot;
   /** How a list is sent over tRPC; `undefined` for REST and callers in this process. */
   readonly list?: ListContext;
-  /** Of a subscription, where the call is one. */
+  /** Of a subscription, if the call is one. */
   readonly subscription?: SubscriptionContext;
 }
 

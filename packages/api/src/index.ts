@@ -5,6 +5,7 @@ export type { Context, Services, SubscriptionContext } from './context.ts';
 export { ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.ts';
 export { type ErrorResponse, errorResponse, toErrorResponse } from './errors/error-response.ts';
 export { type Failure, failureOf, toApiError } from './errors/to-api-error.ts';
+export { int64Text } from './int64.ts';
 export { type DocumentOptions, type DocumentServer, describeServers, openApiDocument } from './openapi/document.ts';
 export { stabilityExtensions } from './openapi/stability.ts';
 export {
@@ -13,14 +14,12 @@ export {
   DOCUMENTED_VERSIONS,
   type VersionDescription,
 } from './openapi/versions.ts';
-export { type ProcedureMeta, versionsOf } from './procedure-meta.ts';
-export { int64Text } from './procedures/input-object.ts';
+export type { ProcedureContract, RestBinding, RestContract } from './procedure-contract.ts';
 export type { FollowedOrderEvent } from './procedures/orders/follow-order-events.ts';
 export { petsSunset } from './procedures/pets/get-pet.contract.ts';
-export type { RestBinding } from './rest/rest-binding.ts';
 export type { RestResult, RestRoute } from './rest/rest-route.ts';
 export { restRoutes } from './rest/rest-routes.ts';
 export { deprecationFields, type SunsetOverrides } from './rest/sunset.ts';
-export { type AppRouter, appRouter, createCaller } from './router.ts';
+export { type AppRouter, appRouter, createCaller, type Procedures, procedureContracts } from './router.ts';
 export { type TrpcErrorData, type TrpcErrorShape, toTrpcEnvelope } from './trpc/format-error.ts';
 export { trpcResponseMeta } from './trpc/response-meta.ts';

@@ -1,18 +1,30 @@
+import type { AnyTRPCMutationProcedure, AnyTRPCProcedure, AnyTRPCQueryProcedure } from '@trpc/server';
+import type { ProcedureContract } from './procedure-contract.ts';
+import { getCurrentLimitsContract } from './procedures/limits/get-current-limits.contract.ts';
 import { getCurrentLimits } from './procedures/limits/get-current-limits.ts';
+import { cancelOrderContract } from './procedures/orders/cancel-order.contract.ts';
 import { cancelOrder } from './procedures/orders/cancel-order.ts';
+import { completeOrderContract } from './procedures/orders/complete-order.contract.ts';
 import { completeOrder } from './procedures/orders/complete-order.ts';
+import { followOrderEventsContract } from './procedures/orders/follow-order-events.contract.ts';
 import { followOrderEvents } from './procedures/orders/follow-order-events.ts';
+import { getOrderContract } from './procedures/orders/get-order.contract.ts';
 import { getOrder } from './procedures/orders/get-order.ts';
+import { listOrdersContract } from './procedures/orders/list-orders.contract.ts';
 import { listOrders } from './procedures/orders/list-orders.ts';
+import { placeOrderContract } from './procedures/orders/place-order.contract.ts';
 import { placeOrder } from './procedures/orders/place-order.ts';
+import { shipOrderContract } from './procedures/orders/ship-order.contract.ts';
 import { shipOrder } from './procedures/orders/ship-order.ts';
+import { getPetContract } from './procedures/pets/get-pet.contract.ts';
 import { getPet } from './procedures/pets/get-pet.ts';
+import { listOrdersPageContract } from './procedures/v2/orders/list-orders.contract.ts';
 import { listOrdersPage } from './procedures/v2/orders/list-orders-page.ts';
 import { createCallerFactory, router } from './trpc/trpc.ts';
 
-/** Every procedure there is, by the name it is called by over tRPC. */
-export const appRouter = router({
-  orders: router({
+/** Every procedure there is. */
+const procedures = {
+  orders: {
     list: listOrders,
     get: getOrder,
     cancel: cancelOrder,
@@ -20,22 +32,58 @@ export const appRouter = router({
     ship: shipOrder,
     complete: completeOrder,
     events: followOrderEvents,
-  }),
-  limits: router({
-    current: getCurrentLimits,
-  }),
-  pets: router({
-    get: getPet,
-  }),
-  v2: router({
-    orders: router({
-      list: listOrdersPage,
-    }),
-  }),
-});
+  },
+  limits: { current: getCurrentLimits },
+  pets: { get: getPet },
+  v2: { orders: { list: listOrdersPage } },
+};
+
+export type Procedures = typeof procedures;
+
+export const appRouter = router(procedures);
 
 /** What clients import, as a type alone. */
 export type AppRouter = typeof appRouter;
 
 /** Calls procedures from within the process, on behalf of a principal that names itself. */
 export const createCaller = createCallerFactory(appRouter);
+
+/** The compiler demands one for each procedure, of its own type. */
+const CONTRACTS = {
+  'orders.list': listOrdersContract,
+  'orders.get': getOrderContract,
+  'orders.cancel': cancelOrderContract,
+  'orders.place': placeOrderContract,
+  'orders.ship': shipOrderContract,
+  'orders.complete': completeOrderContract,
+  'orders.events': followOrderEventsContract,
+  'limits.current': getCurrentLimitsContract,
+  'pets.get': getPetContract,
+  'v2.orders.list': listOrdersPageContract,
+} satisfies {
+  readonly [Path in PathOf<Procedures>]: ProcedureContract & {
+    readonly type: CallTypeOf<ProcedureAt<Procedures, Path>>;
+  };
+};
+
+/** The contract of every procedure, by the name that it is called by over tRPC. */
+export const procedureContracts: ReadonlyMap<string, ProcedureContract> = new Map(Object.entries(CONTRACTS));
+
+/** The names that the procedures of a router are called by, such as `orders.cancel`. */
+type PathOf<Procedures, Prefix extends string = ''> = {
+  [Name in keyof Procedures & string]: Procedures[Name] extends AnyTRPCProcedure
+    ? `${Prefix}${Name}`
+    : PathOf<Procedures[Name], `${Prefix}${Name}.`>;
+}[keyof Procedures & string];
+
+type ProcedureAt<Procedures, Path> = Path extends keyof Procedures
+  ? Procedures[Path]
+  : Path extends `${infer Name extends keyof Procedures & string}.${infer Rest}`
+    ? ProcedureAt<Procedures[Name], Rest>
+    : never;
+
+type CallTypeOf<Procedure> = Procedure extends AnyTRPCQueryProcedure
+  ? 'query'
+  : Procedure extends AnyTRPCMutationProcedure
+    ? 'mutation'
+    : 'subscription';

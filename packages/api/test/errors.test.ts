@@ -69,7 +69,7 @@ describe('whatever is thrown', () => {
   test('because a store is away is service_unavailable, however deep it lies', () => {
     const away = new StorageUnavailableError('connection refused at 10.0.0.1');
     for (const thrown of [away, new TRPCError({ code: 'INTERNAL_SERVER_ERROR', cause: away })]) {
-      expect(toErrorResponse(thrown)).toBe(errorResponse('service_unavailable'));
+      expect(toErrorResponse(thrown)).toEqual(errorResponse('service_unavailable'));
       expect(failureOf(thrown)).toEqual({ severity: 'warn', cause: away });
     }
   });

@@ -12,7 +12,7 @@ import {
   restRoutes,
   toErrorResponse,
 } from '../src/index.ts';
-import { getPetMeta } from '../src/procedures/pets/get-pet.contract.ts';
+import { getPetContract } from '../src/procedures/pets/get-pet.contract.ts';
 
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 const { paths, components } = committed;
@@ -338,7 +338,7 @@ describe('the document', () => {
       Sunset: sunset,
       OptionalSunset: sunset,
     });
-    const { deprecatedAt, sunsetAt } = getPetMeta.rest;
+    const { deprecatedAt, sunsetAt } = getPetContract.rest.deprecation;
     const { deprecation, sunset } = deprecationFields(deprecatedAt, sunsetAt);
     expect(examplesOf()).toEqual(shown(deprecation, sunset));
     expect(examplesOf(new Date('2030-01-02T03:04:05Z'))).toEqual(shown(deprecation, 'Wed, 02 Jan 2030 03:04:05 GMT'));

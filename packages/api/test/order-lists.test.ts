@@ -83,7 +83,7 @@ test.each([0, 1, 249, 250, 251, 4_249, 4_250, 4_251])('a list of %i orders is on
   expect(listed).toMatchObject(ids);
   const batches = await streamed(fresh);
   expect(batches.flat().map(({ id }) => ({ id: Number(id) }))).toEqual(ids);
-  expect(batches.every(({ length }) => length > 0 && length <= 500)).toBe(true);
+  expect(batches.every(({ length }) => length > 0 && length <= 100)).toBe(true);
 });
 
 test('the JSON of an order has its fields in the order of the document, and no ship date that is not known', () => {

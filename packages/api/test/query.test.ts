@@ -12,7 +12,7 @@ const SHAPE = {
   text: z.string().optional(),
   status: z.array(z.enum(['pending', 'shipped'])).optional(),
 };
-const read = createQueryReader('things.list', SHAPE);
+const read = createQueryReader(SHAPE);
 
 describe('a query', () => {
   test.each<[string, object]>([
@@ -75,7 +75,8 @@ describe('a query', () => {
   test.each([
     ['page=2', 'page: is'],
     ['Limit=2', 'Limit: is'],
-    ['status[]=pending', 'The query: holds what is'],
+    ['filter[status]=pending', 'The query: holds what is'],
+    ['pso_live_abcd1234[]=pending', 'The query: holds what is'],
     ['__proto__=1', '__proto__: is'],
     ['constructor=1', 'constructor: is'],
     ['=1', 'The query: holds what is'],
@@ -83,6 +84,24 @@ describe('a query', () => {
     expect(() => read(query)).toThrow(
       `${start} no parameter of this operation, which takes petId, limit, complete, from, text, status.`,
     );
+  });
+
+  test.each([
+    [
+      'status[]=pending',
+      'status[]: is written without brackets, and once for each of several values: status=A&status=B.',
+    ],
+    [
+      'status%5B%5D=pending',
+      'status[]: is written without brackets, and once for each of several values: status=A&status=B.',
+    ],
+    [
+      'status[0]=pending',
+      'status[]: is written without brackets, and once for each of several values: status=A&status=B.',
+    ],
+    ['limit[]=5', 'limit[]: is written without brackets.'],
+  ])('%s is refused with how it is written', (query, message) => {
+    expect(() => read(query)).toThrow(message);
   });
 
   test('never has a key repeated, wherever it stands', () => {
@@ -119,5 +138,5 @@ describe('a query', () => {
 });
 
 test('a parameter of a type that a query does not hold is refused at start', () => {
-  expect(() => createQueryReader('things.list', { nested: z.object({}) })).toThrow('things.list: nested is of a type');
+  expect(() => createQueryReader({ nested: z.object({}) })).toThrow('nested is of a type');
 });

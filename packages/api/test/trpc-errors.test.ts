@@ -148,13 +148,6 @@ describe('over tRPC', () => {
     expect(response.status).toBe(400);
   });
 
-  test('the error of a list without a streaming link names the link to use', async () => {
-    const { json } = await send('/orders.list');
-    expect(errorOf(json).message).toContain('httpBatchStreamLink');
-    const { json: batch } = await send('/orders.list?batch=1');
-    expect(errorOf(itemsOf(batch)[0]).message).toContain('httpBatchStreamLink');
-  });
-
   test('a refusal of an input says what was wrong and what would be right', async () => {
     const { json } = await send('/orders.cancel', post(encode({ orderId: 'x', extra: 1 })));
     expect(errorOf(json).message).toBe(

@@ -2,8 +2,8 @@
 import type { CommandReason, Order, OrderId, Pet, PetId } from '@petstore/domain';
 import type { inferRouterError, inferRouterInputs, inferRouterOutputs } from '@trpc/server';
 import { expectTypeOf } from 'vitest';
-import type { AppRouter, Context, ErrorCode } from '../src/index.ts';
-import type { ProcedureMeta } from '../src/procedure-meta.ts';
+import type { z } from 'zod';
+import type { AppRouter, Context, ErrorCode, ProcedureContract } from '../src/index.ts';
 
 type Inputs = inferRouterInputs<AppRouter>;
 type Outputs = inferRouterOutputs<AppRouter>;
@@ -42,5 +42,9 @@ expectTypeOf<CommandReason>().toExtend<ErrorCode>();
 // Every context has a principal.
 expectTypeOf<{ services: Context['services']; requestId: string }>().not.toExtend<Context>();
 
-// A documented operation has an id.
-expectTypeOf<{ openapi: { method: 'GET'; path: '/x' } }>().not.toExtend<ProcedureMeta>();
+// A documented operation has an id, versions, and either a body with what writes it, or neither.
+type Operation = Extract<ProcedureContract, { openapi: object }>;
+expectTypeOf<{ type: 'query'; openapi: { method: 'GET'; path: '/x' } }>().not.toExtend<ProcedureContract>();
+expectTypeOf<Omit<Operation, 'versions'>>().not.toExtend<ProcedureContract>();
+expectTypeOf<{ errors: []; response: z.ZodString }>().not.toExtend<Operation['rest']>();
+expectTypeOf<{ errors: [] }>().toExtend<Operation['rest']>();

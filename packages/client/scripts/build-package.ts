@@ -46,7 +46,7 @@ const SCOPE = '@petstore/';
 /** Parts of a procedure's type that say how the service works, which callers do not need. */
 const INNER_TYPES = {
   'api/src/context.d.ts': 'Context',
-  'api/src/procedure-meta.d.ts': 'ProcedureMeta',
+  'api/src/procedure-contract.d.ts': 'ProcedureContract',
 } as const;
 
 /**
@@ -61,7 +61,7 @@ async function bundleServiceTypes(emitted: string): Promise<string> {
   await writeFile(
     entry,
     [
-      "export type { AppRouter } from './api/src/router.ts';",
+      "export type { AppRouter, Procedures } from './api/src/router.ts';",
       "export type { ErrorCode } from './api/src/error-catalogue.ts';",
       "export type { TrpcErrorShape } from './api/src/trpc/format-error.ts';",
     ].join('\n'),

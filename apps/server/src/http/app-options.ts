@@ -1,9 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ApiVersion, AppRouter, Authenticator, ErrorCode, RestRoute, Services } from '@petstore/api';
 import type { ApiKeyId, PlanName } from '@petstore/domain';
 import type { RateLimitDecision, RateLimiter, RateLimitRefusal } from '@petstore/rate-limit';
 import type { Logger } from 'pino';
-import type { TrustedProxies } from './edge/client-address.ts';
+import type { TrustedProxies } from './client-address.ts';
 
 /** Counts each request once its response was sent. On every request's path, so it must be cheap and never throw. */
 export interface RequestMetrics {
@@ -25,7 +24,7 @@ export interface RequestMetrics {
   countCut(reason: CutReason): void;
 }
 
-/** Why a response was cut: what it is made of could not be read, or its reader took too little. */
+/** Why a response was cut: what it is made of could not be read, or its reader took nothing of it. */
 export type CutReason = 'failed' | 'slow_reader';
 
 /** What is in flight on the public listener. */
@@ -34,22 +33,6 @@ export interface LoadReport {
   readonly requests: number;
   /** Responses that are sent in pieces, subscriptions not included. */
   readonly streams: number;
-}
-
-/** A request whose response has ended. */
-export interface CompletedRequest {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly errorCode: ErrorCode | undefined;
-  readonly logFields: LogFields;
-}
-
-/** What each line of the log holds that concerns a request. */
-export interface LogFields {
-  readonly requestId: string;
-  readonly traceId: string | undefined;
-  readonly keyId: ApiKeyId | undefined;
-  readonly operation: string;
 }
 
 /** Whose limit decided: that of a key, by its plan, or that of an address, for requests without a valid key. */
@@ -81,7 +64,7 @@ export const DEFAULT_BOUNDS = {
   headersTimeoutMs: 10_000,
   /** Until the whole request has come; later is 408. */
   requestTimeoutMs: 30_000,
-  /** How long a connection may lie still while a response is due or being read; then it is cut. */
+  /** How long a client may take nothing of what it is sent; then it is cut. Counted in steps: see plugins/stalled-readers.ts. */
   stalledTimeoutMs: 120_000,
   /** How long a connection may wait for its next request. Longer than the usual proxy's 60 s. */
   keepAliveTimeoutMs: 72_000,
@@ -95,14 +78,6 @@ export const DEFAULT_BOUNDS = {
   maxConnections: 10_000,
   /** Of these, from one address (IPv6: one /64) that is no trusted proxy. */
   maxConnectionsPerAddress: 2_500,
-  /** Requests that wait on their connections for the responses before them; a client that sends more is cut off. */
-  maxWaiting: 50_000,
-  /** Of these, from one address (IPv6: one /64) that is no trusted proxy. */
-  maxWaitingPerAddress: 5_000,
-  /** How long the reader of a response in pieces may take nothing; then it is cut. */
-  idleReaderMs: 30_000,
-  /** How long a reader may take for 64 kB of a response in pieces; then it is cut. */
-  slowReaderMs: 60_000,
   /** How long a closing server goes on reading what clients had already sent. */
   closingGraceMs: 100,
 };
@@ -121,8 +96,12 @@ export interface AppOptions {
   readonly accessLogLevel?: 'info' | 'debug';
   readonly metrics: RequestMetrics;
   readonly decisions: DecisionMetrics;
-  /** Called once, with the first request for the document: the servers that it names are known only after listening. */
-  readonly renderDocument: (version: ApiVersion) => RenderedDocument;
+  /**
+   * Called once for each place, with the first request: the port is known only after listening.
+   *
+   * @param place whether the document stands by itself, or is shown in the reference, whose examples need whole URLs
+   */
+  readonly renderDocument: (version: ApiVersion, place: 'alone' | 'reference') => RenderedDocument;
   /** The text of `/.well-known/security.txt`. Left out: there is none. */
   readonly securityText?: string | undefined;
   /** Whether PostgreSQL could be reached at the last check. While not, requests without a known key get 503. */

@@ -1,146 +1,157 @@
-import { once } from 'node:events';
-import type { Server } from 'node:http';
-import { Server as NetServer } from 'node:net';
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { DOCUMENTED_VERSIONS } from '@petstore/api';
-import { AccessLog } from './access-log.ts';
-import { Admission } from './admission.ts';
+import fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyPluginAsync, LogController } from 'fastify';
 import { type AppOptions, DEFAULT_BOUNDS, type HttpBounds, type LoadReport } from './app-options.ts';
-import { documentRoutes } from './documents.ts';
-import { createClientAddress, createIsProxy } from './edge/client-address.ts';
-import { createBoundedServer } from './edge/connections.ts';
-import { createRefusedRequests } from './edge/refused-requests.ts';
-import type { ExchangeHost } from './exchange.ts';
-import { LoadShedder } from './in-flight.ts';
-import { createCorsPolicy } from './response-headers.ts';
-import { restRoutesOf } from './rest.ts';
-import { UNMATCHED_REST } from './route-info.ts';
-import { type Route, Router, refuseUnknown } from './router.ts';
-import { Streams } from './streams.ts';
-import { Subscriptions } from './subscriptions.ts';
-import { trpcRoutes } from './trpc.ts';
+import { createTrustFunction, type TrustFunction } from './client-address.ts';
+import { traceIdOf } from './log-fields.ts';
+import { rewriteMalformedUrl } from './malformed-requests.ts';
+import { METHODS } from './node-http.ts';
+import { accessLog } from './plugins/access-log.ts';
+import { authentication } from './plugins/authentication.ts';
+import { clientAddress } from './plugins/client-address.ts';
+import { closing } from './plugins/closing.ts';
+import { concurrency } from './plugins/concurrency.ts';
+import { connectionBounds } from './plugins/connection-bounds.ts';
+import { cors, preflights } from './plugins/cors.ts';
+import { defaultHeaders } from './plugins/default-headers.ts';
+import { deprecation } from './plugins/deprecation.ts';
+import { errors } from './plugins/errors.ts';
+import { expectations } from './plugins/expectations.ts';
+import { inFlight } from './plugins/in-flight.ts';
+import { limits } from './plugins/limits.ts';
+import { metrics as requestMetrics } from './plugins/metrics.ts';
+import { stalledReaders } from './plugins/stalled-readers.ts';
+import { tracing } from './plugins/tracing.ts';
+import { createClientErrorHandler } from './refused-requests.ts';
+import { documents } from './routes/documents.ts';
+import { LongLists } from './routes/long-lists.ts';
+import { rest } from './routes/rest.ts';
+import { Subscriptions } from './routes/subscriptions.ts';
+import { trpc } from './routes/trpc.ts';
 
-interface ListenOptions {
-  readonly host: string;
-  /** 0 takes a free one. */
-  readonly port: number;
-  /** Whether several servers may listen on the port; the kernel deals out the connections. @default false */
-  readonly reusePort?: boolean;
-}
-
-/** The public listener. */
-export interface App {
-  readonly server: Server;
-  /** @throws Error (as a rejection) with Node's `code` where the address cannot be listened on */
-  listen(options: ListenOptions): Promise<void>;
-  /** What is in flight at this moment. */
-  load(): Promise<LoadReport>;
-  /** From now on each response is the last of its connection. */
-  beginClosing(): void;
-  /** Responds to what clients had already sent, and then ends. */
-  close(): Promise<void>;
-}
-
-/**
- * Builds the public listener: REST below each version's segment, tRPC under /trpc, and the documents. Every request goes
- * from the {@link Router} to its handler, and every response is written by its {@link Exchange}.
- */
-export function createApp(options: AppOptions): App {
-  const bounds: HttpBounds = { ...DEFAULT_BOUNDS, ...options.bounds };
-  const { authenticator, limiter, logger, metrics, decisions, newRequestId, services, isStorageAvailable } = options;
-  const { accessLogLevel: level = 'debug' } = options;
-  const load = new LoadShedder(bounds.maxRequestsInFlight);
-  const cors = createCorsPolicy(options.corsOrigins);
-  const streams = new Streams({ logger, bounds });
-  const { maxSubscriptions, maxBodyBytes } = bounds;
-  const subscriptions = new Subscriptions({ streams, authenticator, maxSubscriptions });
-  const clientAddress = createClientAddress(options.trustedProxies);
-  const accessLog = logger.isLevelEnabled(level) ? new AccessLog({ logger, level, clientAddress }) : undefined;
-  const host: ExchangeHost = { logger, metrics, accessLog, clientAddress, cors, load, newRequestId };
-  const nowMs = () => services.clock().getTime();
-  const admission = new Admission({
-    authenticator,
-    limiter,
-    decisions,
-    clientAddress,
-    cors,
-    load,
-    isStorageAvailable,
-    nowMs,
-  });
-  const routes = [
-    ...restRoutesOf(options.restRoutes, { services, streams }),
-    ...trpcRoutes({ router: options.router, services, streams, subscriptions, maxBodyBytes }),
-    ...documentRoutes(options),
-    ...unmatchedRoutes(),
-  ];
-  const router = new Router(routes, { host, admission, maxHeaderBytes: bounds.maxHeaderBytes });
-  const server = createBoundedServer(router.handle, { bounds, isProxy: createIsProxy(options.trustedProxies) });
-  const refused = createRefusedRequests({ limiter, metrics, decisions, accessLog, newRequestId });
-  server.on('clientError', refused.onClientError);
-  server.on('connect', refused.onConnect);
-  // An expectation is judged with everything else.
-  server.on('checkContinue', (request, response) => server.emit('request', request, response));
-  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
-  let closing: Promise<void> | undefined;
-  return {
-    server,
-    async listen({ host, port, reusePort = false }) {
-      server.listen({ host, port, reusePort });
-      await once(server, 'listening');
-    },
-    async load() {
-      const connections = await promisify(server.getConnections.bind(server))();
-      return { connections, requests: load.requestsInFlight, streams: streams.openCount };
-    },
-    beginClosing: () => load.beginClosing(),
-    close() {
-      subscriptions.close();
-      closing ??= close(server, load, bounds.closingGraceMs);
-      return closing;
-    },
-  };
-}
-
-/** Below the API a key is needed to learn that nothing is there. */
-const unmatchedRoutes = (): readonly Route[] =>
-  DOCUMENTED_VERSIONS.flatMap(({ version }) => [`/${version}`, `/${version}/*`]).map((path) => ({
-    path,
-    info: UNMATCHED_REST,
-    handlers: refuseUnknown,
-  }));
-
-async function close(server: Server, load: LoadShedder, graceMs: number): Promise<void> {
-  const closed = once(server, 'close');
-  load.beginClosing();
-  await sleep(graceMs);
-  await acceptBacklog(server);
-  // Stops listening, and no more: http.Server's own close would also cut connections whose first request is on its way.
-  NetServer.prototype.close.call(server);
-  // A connection whose last response is a stream that began earlier becomes idle only now and then.
-  const timer = setInterval(() => server.closeIdleConnections(), graceMs);
-  await closed;
-  clearInterval(timer);
-  server.close(); // ends the checks of its timeouts
-}
-
-/** Bounds {@link acceptBacklog} where clients connect faster than connections are accepted. */
-const BACKLOG_TURNS_MAX = 200;
-
-/**
- * Accepts the connections that wait in the kernel, which would reset them when the port is closed. Node accepts one in
- * each turn of the event loop. Where servers share the port, clients would see these resets while the others serve.
- */
-async function acceptBacklog(server: Server): Promise<void> {
-  let accepted = 0;
-  const count = () => accepted++;
-  server.on('connection', count);
-  for (let turn = 0, before = -1; before !== accepted && turn < BACKLOG_TURNS_MAX; turn++) {
-    before = accepted;
-    // The first ends this turn of the loop, the second one that has polled the port.
-    await nextTurn();
-    await nextTurn();
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** What is in flight at this moment. */
+    load(): Promise<LoadReport>;
   }
-  server.off('connection', count);
+}
+
+/** Ids of callers that are kept. The beginning of an API key, sent by mistake, must not get into our logs. */
+const KEPT_REQUEST_ID = /^(?!.*pso_(?:live|test)_)[A-Za-z0-9_-]{1,64}$/;
+
+interface GuardedOptions extends AppOptions {
+  readonly bounds: HttpBounds;
+  readonly longLists: LongLists;
+  readonly subscriptions: Subscriptions;
+  readonly requestCount: () => number;
+}
+
+/** What needs a key, even to learn that nothing is there. The checks come in the order of the plugins. */
+const guarded: FastifyPluginAsync<GuardedOptions> = async (app, options) => {
+  const { services, restRoutes, longLists } = options;
+  const nowMs = () => services.clock().getTime();
+  app.register(preflights, { origins: options.corsOrigins, decisions: options.decisions, nowMs });
+  app.register(concurrency, { maxRequests: options.bounds.maxRequestsInFlight, requestCount: options.requestCount });
+  app.register(authentication, options);
+  app.register(limits, { ...options, nowMs });
+  app.register(expectations);
+  for (const { version } of DOCUMENTED_VERSIONS) {
+    const routes = restRoutes.filter(({ apiVersion }) => apiVersion === version);
+    app.register(rest, { prefix: `/${version}`, restRoutes: routes, services, longLists });
+  }
+  app.register(trpc, {
+    prefix: '/trpc',
+    router: options.router,
+    services,
+    longLists,
+    subscriptions: options.subscriptions,
+  });
+};
+
+/**
+ * Builds the public listener: REST below each version's segment, tRPC under /trpc, and the documents. A request passes the
+ * plugins from top to bottom, and what needs a key those of the guarded part after them.
+ */
+export function createApp(options: AppOptions): FastifyInstance {
+  const bounds: HttpBounds = { ...DEFAULT_BOUNDS, ...options.bounds };
+  const { authenticator, metrics, logger, accessLogLevel = 'debug', corsOrigins: origins } = options;
+  const isTrustedProxy = createTrustFunction(options.trustedProxies);
+  const app = createFastify(options, bounds, isTrustedProxy);
+  const longLists = new LongLists({ metrics, maxLists: bounds.maxStreams });
+  const subscriptions = new Subscriptions({ longLists, authenticator, maxSubscriptions: bounds.maxSubscriptions });
+  const requestCount = () => app.inFlight.size - subscriptions.openCount;
+
+  app.register(inFlight);
+  app.register(closing, { graceMs: bounds.closingGraceMs });
+  app.register(connectionBounds, {
+    max: bounds.maxConnections,
+    maxPerAddress: bounds.maxConnectionsPerAddress,
+    isProxy: (peer) => isTrustedProxy(peer, 0),
+  });
+  app.register(stalledReaders, { timeoutMs: bounds.stalledTimeoutMs, metrics });
+  app.register(clientAddress);
+  app.register(errors, { metrics });
+  app.register(defaultHeaders);
+  app.register(requestMetrics, { metrics });
+  app.register(tracing);
+  if (logger.isLevelEnabled(accessLogLevel)) app.register(accessLog, { level: accessLogLevel });
+  app.register(cors, { origins });
+  app.register(deprecation, { metrics });
+  app.register(documents, options);
+  app.register(guarded, { ...options, bounds, longLists, subscriptions, requestCount });
+
+  app.addHook('preClose', async () => subscriptions.close());
+  app.decorate('load', async () => ({
+    connections: await promisify(app.server.getConnections.bind(app.server))(),
+    requests: requestCount(),
+    streams: longLists.openCount,
+  }));
+  return app;
+}
+
+/** Fastify with its own options, before anything is registered. */
+function createFastify(options: AppOptions, bounds: HttpBounds, trustProxy: TrustFunction): FastifyInstance {
+  const { accessLogLevel = 'debug', logger, newRequestId } = options;
+  const loggerInstance: FastifyBaseLogger = logger;
+  const app = fastify({
+    loggerInstance,
+    // Requests have lines of our own; see plugins/access-log.ts.
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    childLoggerFactory: (parent, bindings, opts, { headers }) =>
+      parent.child({ ...bindings, traceId: traceIdOf(headers) }, opts),
+    genReqId: ({ headers: { 'x-request-id': id } }) =>
+      typeof id === 'string' && KEPT_REQUEST_ID.test(id) ? id : newRequestId(),
+    trustProxy,
+    bodyLimit: bounds.maxBodyBytes,
+    requestTimeout: bounds.requestTimeoutMs,
+    keepAliveTimeout: bounds.keepAliveTimeoutMs,
+    // Responses are bounded in steps instead; see plugins/stalled-readers.ts.
+    connectionTimeout: 0,
+    http: {
+      maxHeaderSize: bounds.maxHeaderBytes,
+      headersTimeout: bounds.headersTimeoutMs,
+      // How late a 408 may come.
+      connectionsCheckingInterval: Math.min(1_000, bounds.headersTimeoutMs),
+      // A missing Host is refused by us, with an Error object.
+      requireHostHeader: false,
+      // No handler waits for the end of a body that was not announced.
+      optimizeEmptyRequests: true,
+    },
+    // The header bounds every path, so no parameter needs a bound of its own.
+    routerOptions: { maxParamLength: bounds.maxHeaderBytes },
+    return503OnClosing: false,
+    rewriteUrl: rewriteMalformedUrl,
+    clientErrorHandler: createClientErrorHandler({ ...options, accessLogLevel }),
+  });
+  // Every method there is can be refused with 405. Bodies are read of POST alone: no other operation has one.
+  for (const method of METHODS) {
+    if (method !== 'CONNECT' && method !== 'POST') app.addHttpMethod(method, { overrideExisting: true });
+  }
+  // A body of unknown type is passed over, as by a path that is not there: whether it is right is for its route to say.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, payload, done) => {
+    payload.resume();
+    done(null);
+  });
+  return app;
 }

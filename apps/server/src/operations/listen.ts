@@ -81,7 +81,7 @@ export async function assertPortIsFree(address: ListenAddress): Promise<void> {
 }
 
 /** Turns what the operator can fix into one line that says how. */
-export function explainListenError(error: unknown, { host, port, reusePort, setting }: ListenAddress): unknown {
+function explainListenError(error: unknown, { host, port, reusePort, setting }: ListenAddress): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   switch (code) {
     case 'EADDRINUSE': {

@@ -1,9 +1,9 @@
-import { appRouter, restRoutes, type SunsetOverrides } from '@petstore/api';
+import { procedureContracts, restRoutes, type SunsetOverrides } from '@petstore/api';
 
 /** Every operation and procedure, by the name under which its requests are counted. */
 export const OPERATIONS: ReadonlySet<string> = new Set([
   ...restRoutes.map(({ operationId }) => operationId),
-  ...Object.keys(appRouter._def.procedures),
+  ...procedureContracts.keys(),
 ]);
 
 /** When each deprecated operation ends. @param overrides in place of what its contract says */

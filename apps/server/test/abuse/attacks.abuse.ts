@@ -152,7 +152,7 @@ function countResponses(socket: Socket) {
   return { count: () => count };
 }
 
-test('a key whose clients read nothing keeps no other from listing, and its lists are ended within 30 s', async () => {
+test('a key whose clients read nothing keeps no other from listing, and its lists are ended after 120 s', async () => {
   await using target = await startServer();
   const { server, port, persistence } = target;
   await persistence.orders.generateOrders({ count: ORDERS, seed: 1, now: new Date() });
@@ -165,7 +165,7 @@ test('a key whose clients read nothing keeps no other from listing, and its list
   expect(countOf(begun, 429)).toBe(96);
   const isCut = () => server.stdout.split('its reader was too slow').length - 1;
   const beginMs = performance.now();
-  while (isCut() < 4 && performance.now() - beginMs < 60_000) {
+  while (isCut() < 4 && performance.now() - beginMs < 180_000) {
     expect(await call('/v1/store/orders', bearer(other))).toBe(200);
     await sleep(2_000);
   }

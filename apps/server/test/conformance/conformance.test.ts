@@ -25,7 +25,8 @@ const petsSunsetAt = new Date('2999-12-31T00:00:00Z');
 const app = await useTestApp({ corsOrigins: [SHOP], petsSunsetAt });
 await importPets(app.persistence, [{ id: 1n, name: 'Ada' }]);
 
-const read = async (path: string) => describeApi(await (await app.fetch(path, { key: null })).json());
+const read = async (path: string) =>
+  describeApi(await (await app.fetch(path, { key: null })).json(), app.origin + path);
 /** The documents as they are served. */
 const APIS = [await read('/v1/openapi.json'), await read('/v2/openapi.json')];
 const OPERATIONS = APIS.flatMap(({ basePath, operations }) =>

@@ -39,8 +39,12 @@ interface ReadDocument {
   };
 }
 
-/** Reads a document as it was served. */
-export function describeApi(document: unknown): DescribedApi {
+/**
+ * Reads a document as it was served.
+ *
+ * @param foundAt where, in which its relative URLs are seen
+ */
+export function describeApi(document: unknown, foundAt?: string): DescribedApi {
   const { servers, paths, components } = followReferences(document, document) as ReadDocument; // by the linters
   const operations = Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, { operationId, responses }]) => ({
@@ -59,7 +63,7 @@ export function describeApi(document: unknown): DescribedApi {
     for (const [name, { schema }] of Object.entries(response.headers ?? {})) headers[name] = { schema };
   }
   return {
-    basePath: new URL(servers[0]?.url ?? '').pathname,
+    basePath: new URL(servers[0]?.url ?? '', foundAt).pathname,
     operations,
     elsewhere: {
       headers: { ...headers, ...OtherError.headers },

@@ -60,9 +60,12 @@ function recordResponse(response: ServerResponse): ResponseRecord {
   // Called with the same arguments, whichever overload that is.
   type Loose = (...args: unknown[]) => never;
   Object.assign(response, {
-    writeHead(status: number, headers: OutgoingHttpHeaders) {
+    writeHead(status: number, headers?: OutgoingHttpHeaders) {
       record.status = status;
-      for (const name in headers) if (headers[name] !== undefined) record.headers[name] = String(headers[name]);
+      // Of a body that is sent in pieces Fastify sets the headers one by one, before.
+      for (const [name, value] of Object.entries({ ...response.getHeaders(), ...headers })) {
+        if (value !== undefined) record.headers[name] = String(value);
+      }
       return writeHead.call(response, status, headers);
     },
     write(...args: unknown[]) {

@@ -4,7 +4,7 @@ import { createKey, planOf } from '../support/keys.ts';
 import { overriding } from '../support/overriding.ts';
 import { request } from './support/counting-app.ts';
 import { expectRateLimitHeaders } from './support/expect-error.ts';
-import { sendRaw } from './support/raw-http.ts';
+import { openRaw, type RawResponse, sendRaw } from './support/raw-http.ts';
 import { createBannedKey, startTestApp, type TestApp } from './support/test-app.ts';
 import { query } from './support/trpc-calls.ts';
 
@@ -31,8 +31,15 @@ async function startCountingApp() {
 const current = (app: TestApp, key: string) => query(app, 'limits.current', undefined, { key });
 
 /** Calls it on one connection, one time after the other. */
-const sendCurrent = ({ port }: TestApp, key: string, count: number) =>
-  sendRaw(request('/trpc/limits.current', key).repeat(count), { port, count });
+async function sendCurrent({ port }: TestApp, key: string, count: number): Promise<RawResponse[]> {
+  using connection = await openRaw({ port });
+  const responses: RawResponse[] = [];
+  for (let i = 0; i < count; i++) {
+    connection.write(request('/trpc/limits.current', key));
+    responses.push(await connection.read());
+  }
+  return responses;
+}
 
 const statusesOfCurrent = async (app: TestApp, key: string, count: number) =>
   (await sendCurrent(app, key, count)).map(({ status }) => status);

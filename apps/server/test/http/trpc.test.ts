@@ -9,7 +9,7 @@ import { createKey, planOf } from '../support/keys.ts';
 import { overriding } from '../support/overriding.ts';
 import { expectRateLimitHeaders } from './support/expect-error.ts';
 import { importPets, placeOrder } from './support/orders.ts';
-import { openRaw, sendOne } from './support/raw-http.ts';
+import { openRaw } from './support/raw-http.ts';
 import { failing, startTestApp, type TestApp, type TestAppOptions, useTestApp } from './support/test-app.ts';
 import { batchBody, encode, mutate, query } from './support/trpc-calls.ts';
 
@@ -55,16 +55,6 @@ describe('a call that succeeds', () => {
     });
     const completed = await mutate(shared, 'orders.complete', { orderId }, options);
     expect(completed.data).toMatchObject({ id: orderId, status: 'shipped', complete: true });
-  });
-
-  test('HEAD is as GET without a body', async () => {
-    const input = encodeURIComponent('{"json":{"petId":"1"},"meta":{"values":{"petId":["bigint"]}}}');
-    const response = await sendOne(
-      `HEAD /trpc/pets.get?input=${input} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${shared.key}\r\n\r\n`,
-      { port: shared.port, method: 'HEAD' },
-    );
-    expect(response).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } });
-    expect(Number(response.headers['content-length'])).toBeGreaterThan(0);
   });
 });
 
@@ -294,22 +284,6 @@ describe('every failure over tRPC is an error envelope with the documented code'
       headers: { 'x-ratelimit-limit': '1000000000', connection: 'close' },
     });
     expect(response.body).toContain('"errorCode":"invalid_request"');
-  });
-
-  test('a client that waits for 100 Continue gets it only after admission', async () => {
-    const { id } = await placeOrder(persistence);
-    const body = encode({ orderId: id });
-    const head = (key: string) =>
-      `POST /trpc/orders.cancel HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nExpect: 100-Continue\r\n` +
-      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
-    using refused = await openRaw({ port: shared.port });
-    refused.write(head('unknown'));
-    expect(await refused.read()).toMatchObject({ status: 401, headers: { connection: 'close' } });
-    using admitted = await openRaw({ port: shared.port });
-    admitted.write(head(shared.key));
-    expect(await admitted.read()).toMatchObject({ status: 100 });
-    admitted.write(body);
-    expect(await admitted.read()).toMatchObject({ status: 200 });
   });
 
   test('a failure of the database is 503 with Retry-After', async () => {

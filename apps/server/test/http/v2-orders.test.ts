@@ -165,8 +165,18 @@ describe('400: an invalid parameter', () => {
     ['?limit=0', 'limit: must be a whole number from 1 to 1000.'],
     ['?limit=1&limit=2', 'limit: may be given once.'],
     ['?petId=007', 'petId: must be a 64-bit integer'],
-    ['?status=open', 'status: must be one of pending, shipped, cancelled.'],
-    ['?status=pending,shipped', 'status: must be one of pending, shipped, cancelled.'],
+    [
+      '?status=open',
+      'status: must be one of pending, shipped, cancelled (in a query several are written one by one, as in status=pending&status=shipped).',
+    ],
+    [
+      '?status=pending,shipped',
+      'status: must be one of pending, shipped, cancelled (in a query several are written one by one, as in status=pending&status=shipped).',
+    ],
+    [
+      '?status[]=pending&status[]=shipped',
+      'status[]: is written without brackets, and once for each of several values',
+    ],
     ['?complete=yes', 'complete: must be true or false.'],
     ['?shipDateFrom=tomorrow', 'shipDateFrom: must be a time'],
     ['?cursor=AAAA', 'cursor: must be one that a page of the same filters gave.'],

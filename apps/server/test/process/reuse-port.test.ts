@@ -8,7 +8,7 @@ import { RuntimeError } from '@petstore/runtime';
 import { createTestRedis, PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';
-import { explainListenError } from '../../src/operations/listen.ts';
+import { listenOn } from '../../src/operations/listen.ts';
 import { createKey, KEYS } from '../support/keys.ts';
 import { createServerDatabase } from '../support/template-database.ts';
 import { isRunning, SpawnedServer, useDataFolder } from './support/spawned-server.ts';
@@ -145,9 +145,10 @@ describe('with REUSE_PORT=on', () => {
   });
 });
 
-test('a system that cannot share ports is named in one line', () => {
+test('a system that cannot share ports is named in one line', async () => {
   const error = Object.assign(new Error('listen ENOTSUP: operation not supported on socket'), { code: 'ENOTSUP' });
-  const explained = explainListenError(error, { host: '127.0.0.1', port: 3000, reusePort: true, setting: 'PORT' });
-  expect(explained).toBeInstanceOf(RuntimeError);
-  expect(String(explained)).toMatch(/REUSE_PORT is on, but this system .* Set it to off\.$/);
+  const app = { listen: () => Promise.reject(error) };
+  const listening = listenOn(app, { host: '127.0.0.1', port: 3000, reusePort: true, setting: 'PORT' });
+  await expect(listening).rejects.toThrow(RuntimeError);
+  await expect(listening).rejects.toThrow(/REUSE_PORT is on, but this system .* Set it to off\.$/);
 });

@@ -2,7 +2,7 @@ import type { ApiKeyId, ApiKeyPrincipal } from '@petstore/domain';
 
 /** The outcome of authenticating a request. */
 export type Authentication =
-  /** The principal is the same object for as long as nothing about the key changes, its plan included. */
+  /** The principal is the same object until its key is looked up again. */
   | { readonly type: 'authenticated'; readonly principal: ApiKeyPrincipal }
   /** No bearer token came: reported as `missing_api_key`. */
   | { readonly type: 'missing' }
@@ -12,13 +12,13 @@ export type Authentication =
 /** The key has to be looked up. */
 export interface KeyLookUp {
   readonly type: 'look-up';
-  /** Whose key it is, where this process has known it lately; undefined for a key never seen, which may be forged. */
+  /** Whose key it is, if this process has known it lately; undefined for a key never seen, which may be forged. */
   readonly knownPrincipal?: ApiKeyPrincipal;
   /**
    * Looks the key up, once for any number of callers at a time.
    *
-   * @throws StorageUnavailableError (as a rejection) where the key is not known and the key store cannot be reached
-   * @throws ApiError (as a rejection) `overloaded` where too many unknown keys are being looked up
+   * @throws StorageUnavailableError (as a rejection) if the key is not known and the key store cannot be reached
+   * @throws ApiError (as a rejection) `overloaded` if too many unknown keys are being looked up
    */
   lookUp(): Promise<Authentication>;
 }
@@ -28,7 +28,7 @@ export interface Authenticator {
   /**
    * Returns what is cached, or how to look the key up, so that its caller can refuse the look-up.
    *
-   * @param authorization the header as it came, or `undefined` where none came
+   * @param authorization the header as it came, or `undefined` if none came
    */
   identify(authorization: string | undefined): Authentication | KeyLookUp;
   /**

@@ -1,5 +1,6 @@
 import {
   type ApiKeyId,
+  type ApiKeyPrincipal,
   type ApiKeySecret,
   type ApiKeyStore,
   type Clock,
@@ -31,31 +32,20 @@ const UNKNOWN_LOOK_UPS_MAX = 512;
 export interface AuthenticatorOptions {
   readonly apiKeys: ApiKeyStore;
   readonly clock: Clock;
-  /**
-   * Called with errors that no request reports, other than StorageUnavailableError.
-   */
+  /** Called with errors that no request reports, other than StorageUnavailableError. */
   readonly onBackgroundError: (error: unknown) => void;
 }
 
 /** Looks a key up by its hash, once for any number of requests at a time, and then knows it for 5 seconds. */
 export const createAuthenticator = (options: AuthenticatorOptions): Authenticator => new CachingAuthenticator(options);
 
-const MISSING: Authentication = { type: 'missing' };
-const INVALID: Authentication = { type: 'invalid' };
-
 /** RFC 6750 section 2.1, in upper or lower case and with any number of blanks. What follows need not be a key. */
 const BEARER = /^bearer[ \t]+(\S.*)$/i;
 
-/** With sizes a cache grows as it fills; the length that `max` gives is allocated at once. */
-const one = (): number => 1;
-
-/** The outcome for a valid key. */
-type Authenticated = Extract<Authentication, { type: 'authenticated' }>;
-
-/** What is known of a key, and the outcome while it is valid. */
+/** What is known of a key. */
 interface KnownKey {
   readonly secret: ApiKeySecret;
-  readonly authenticated: Authenticated;
+  readonly principal: ApiKeyPrincipal;
   readonly validUntilMs: number;
   readonly freshUntilMs: number;
   /** While the store is away: when to ask it again. */
@@ -64,11 +54,11 @@ interface KnownKey {
   markAtMs: number;
 }
 
+/** Every map goes by the text of the key. */
 class CachingAuthenticator implements Authenticator {
   readonly #options: AuthenticatorOptions;
-  // All three by `Bearer <key>`, as nearly every client sends it: the usual request needs no parsing.
-  readonly #known = new LRUCache<string, KnownKey>({ maxSize: KNOWN_KEYS_MAX, sizeCalculation: one });
-  readonly #unknownUntilMs = new LRUCache<string, number>({ maxSize: UNKNOWN_KEYS_MAX, sizeCalculation: one });
+  readonly #known = new LRUCache<string, KnownKey>({ max: KNOWN_KEYS_MAX });
+  readonly #unknownUntilMs = new LRUCache<string, number>({ max: UNKNOWN_KEYS_MAX });
   readonly #lookUps = new Map<string, Promise<KnownKey | undefined>>();
   #unknownLookUps = 0;
   #storeIsAway = false;
@@ -78,113 +68,103 @@ class CachingAuthenticator implements Authenticator {
     this.#options = options;
   }
 
-  identify(authorization: string | undefined): Authentication | KeyLookUp {
-    if (authorization === undefined) return MISSING;
-    const now = this.#options.clock();
-    const usual = this.#known.get(authorization);
-    if (usual !== undefined && now.getTime() < usual.freshUntilMs) return this.#judge(usual, now);
-
+  identify(authorization = ''): Authentication | KeyLookUp {
     const text = BEARER.exec(authorization)?.[1];
-    if (text === undefined) return MISSING;
-    if (!isApiKeyText(text)) return INVALID;
-    return this.#identifyKey(text, now);
+    if (text === undefined) return { type: 'missing' };
+    const nowMs = this.#nowMs();
+    const known = this.#known.get(text);
+    const lookUp = () => this.#authenticateByStore(text);
+    if (known === undefined) {
+      const isInvalid = !isApiKeyText(text) || nowMs < (this.#unknownUntilMs.get(text) ?? 0);
+      return isInvalid ? { type: 'invalid' } : { type: 'look-up', lookUp };
+    }
+    if (nowMs < known.freshUntilMs) return this.#judge(known);
+    // While the store is known to be away, requests do not wait for it.
+    if (this.#storeIsAway && isWithinGrace(known, nowMs)) {
+      if (nowMs >= known.retryAtMs) this.#refreshInBackground(known, text);
+      return this.#judge(known);
+    }
+    return { type: 'look-up', lookUp, knownPrincipal: known.principal };
   }
 
   async identifyAnew(authorization = ''): Promise<Authentication> {
     const text = BEARER.exec(authorization)?.[1];
-    if (text === undefined) return MISSING;
-    return isApiKeyText(text) ? this.#authenticateByStore(`Bearer ${text}`, text) : INVALID;
+    if (text === undefined) return { type: 'missing' };
+    return isApiKeyText(text) ? this.#authenticateByStore(text) : { type: 'invalid' };
   }
 
   forget(keyId: ApiKeyId): void {
     this.#timesForgotten++;
     this.#unknownUntilMs.clear();
-    for (const [header, { secret }] of this.#known.entries()) {
-      if (secret.key.id === keyId) this.#known.delete(header);
+    for (const [text, { secret }] of this.#known.entries()) {
+      if (secret.key.id === keyId) this.#known.delete(text);
     }
   }
 
-  #identifyKey(text: string, now: Date): Authentication | KeyLookUp {
-    const header = `Bearer ${text}`;
-    const nowMs = now.getTime();
-    const entry = this.#known.get(header);
-    if (entry === undefined) {
-      if (nowMs < (this.#unknownUntilMs.get(header) ?? 0)) return INVALID;
-      return { type: 'look-up', lookUp: () => this.#authenticateByStore(header, text) };
-    }
-    if (nowMs < entry.freshUntilMs) return this.#judge(entry, now);
-    // While the store is known to be away, requests do not wait for it.
-    if (!this.#storeIsAway || !isWithinGrace(entry, nowMs)) {
-      const lookUp = () => this.#authenticateByStore(header, text);
-      return { type: 'look-up', knownPrincipal: entry.authenticated.principal, lookUp };
-    }
-    if (nowMs >= entry.retryAtMs) this.#refreshInBackground(entry, header, text, nowMs);
-    return this.#judge(entry, now);
-  }
+  readonly #nowMs = (): number => this.#options.clock().getTime();
 
   /** Expiry is judged at each request, whenever the key was looked up. */
-  #judge(entry: KnownKey, now: Date): Authentication {
-    const nowMs = now.getTime();
-    if (nowMs >= entry.validUntilMs) return INVALID;
-    if (nowMs >= entry.markAtMs) {
-      entry.markAtMs = nowMs + MARK_USED_EVERY_MS;
-      this.#options.apiKeys.markKeyUsed(entry.secret.key.id, now).catch(this.#report);
+  #judge(known: KnownKey): Authentication {
+    const now = this.#options.clock();
+    if (now.getTime() >= known.validUntilMs) return { type: 'invalid' };
+    if (now.getTime() >= known.markAtMs) {
+      known.markAtMs = now.getTime() + MARK_USED_EVERY_MS;
+      this.#options.apiKeys.markKeyUsed(known.secret.key.id, now).catch(this.#report);
     }
-    return entry.authenticated;
+    return { type: 'authenticated', principal: known.principal };
   }
 
-  async #authenticateByStore(header: string, text: string): Promise<Authentication> {
-    let entry: KnownKey | undefined;
+  async #authenticateByStore(text: string): Promise<Authentication> {
     try {
-      entry = await this.#lookUp(header, text);
+      const known = await this.#lookUp(text);
+      return known === undefined ? { type: 'invalid' } : this.#judge(known);
     } catch (error) {
-      entry = this.#known.peek(header);
-      const nowMs = this.#options.clock().getTime();
-      if (!(error instanceof StorageUnavailableError) || entry === undefined || !isWithinGrace(entry, nowMs))
+      const known = this.#known.peek(text);
+      const nowMs = this.#nowMs();
+      if (!(error instanceof StorageUnavailableError) || known === undefined || !isWithinGrace(known, nowMs))
         throw error;
-      entry.retryAtMs = nowMs + STORE_AWAY_RETRY_MS;
+      known.retryAtMs = nowMs + STORE_AWAY_RETRY_MS;
+      return this.#judge(known);
     }
-    return entry === undefined ? INVALID : this.#judge(entry, this.#options.clock());
   }
 
   /** Asks again, while requests go on with what is known. */
-  #refreshInBackground(entry: KnownKey, header: string, text: string, nowMs: number): void {
-    entry.retryAtMs = nowMs + STORE_AWAY_RETRY_MS;
-    this.#lookUp(header, text).catch(this.#report);
+  #refreshInBackground(known: KnownKey, text: string): void {
+    known.retryAtMs = this.#nowMs() + STORE_AWAY_RETRY_MS;
+    this.#lookUp(text).catch(this.#report);
   }
 
   readonly #report = (error: unknown): void => {
     if (!(error instanceof StorageUnavailableError)) this.#options.onBackgroundError(error);
   };
 
-  #lookUp(header: string, text: string): Promise<KnownKey | undefined> {
-    let pending = this.#lookUps.get(header);
-    if (pending === undefined) {
-      const isUnknown = !this.#known.has(header);
-      if (isUnknown && this.#unknownLookUps >= UNKNOWN_LOOK_UPS_MAX) return Promise.reject(new ApiError('overloaded'));
-      if (isUnknown) this.#unknownLookUps++;
-      pending = this.#findKey(header, text).finally(() => {
-        this.#lookUps.delete(header);
-        if (isUnknown) this.#unknownLookUps--;
-      });
-      this.#lookUps.set(header, pending);
-    }
-    return pending;
+  #lookUp(text: string): Promise<KnownKey | undefined> {
+    const underWay = this.#lookUps.get(text);
+    if (underWay !== undefined) return underWay;
+    const isUnknown = !this.#known.has(text);
+    if (isUnknown && this.#unknownLookUps >= UNKNOWN_LOOK_UPS_MAX) return Promise.reject(new ApiError('overloaded'));
+    if (isUnknown) this.#unknownLookUps++;
+    const lookUp = this.#findKey(text).finally(() => {
+      this.#lookUps.delete(text);
+      if (isUnknown) this.#unknownLookUps--;
+    });
+    this.#lookUps.set(text, lookUp);
+    return lookUp;
   }
 
-  async #findKey(header: string, text: string): Promise<KnownKey | undefined> {
+  async #findKey(text: string): Promise<KnownKey | undefined> {
     const timesBefore = this.#timesForgotten;
     try {
       const secret = await this.#options.apiKeys.findSecret(hashApiKeyText(text));
       this.#storeIsAway = false;
-      const now = this.#options.clock();
-      // A key read before `forget` serves the requests already waiting, and is not cached.
-      const isCurrent = timesBefore === this.#timesForgotten;
-      const entry = secret && createKnownKey(secret, now, this.#known.peek(header));
-      if (entry === undefined) this.#known.delete(header);
-      if (isCurrent && entry !== undefined) this.#known.set(header, entry);
-      if (isCurrent && entry === undefined) this.#unknownUntilMs.set(header, now.getTime() + UNKNOWN_KEY_FRESH_MS);
-      return entry;
+      const nowMs = this.#nowMs();
+      const known = secret && createKnownKey(secret, nowMs, this.#known.peek(text));
+      if (known === undefined) this.#known.delete(text);
+      // A key that was read before `forget` serves the requests already waiting, and is not cached.
+      if (timesBefore !== this.#timesForgotten) return known;
+      if (known === undefined) this.#unknownUntilMs.set(text, nowMs + UNKNOWN_KEY_FRESH_MS);
+      else this.#known.set(text, known);
+      return known;
     } catch (error) {
       if (error instanceof StorageUnavailableError) this.#storeIsAway = true;
       throw error;
@@ -195,14 +175,14 @@ class CachingAuthenticator implements Authenticator {
 const isWithinGrace = ({ freshUntilMs }: KnownKey, nowMs: number): boolean =>
   nowMs < freshUntilMs + STORE_AWAY_GRACE_MS;
 
-function createKnownKey(secret: ApiKeySecret, now: Date, before: KnownKey | undefined): KnownKey {
-  const { id, kind, plan } = secret.key;
+function createKnownKey(secret: ApiKeySecret, nowMs: number, before: KnownKey | undefined): KnownKey {
+  const { id, kind, plan, lastUsedAt } = secret.key;
   return {
     secret,
-    authenticated: { type: 'authenticated', principal: { type: 'api-key', keyId: id, kind, plan } },
+    principal: { type: 'api-key', keyId: id, kind, plan },
     validUntilMs: validUntilMs(secret),
-    freshUntilMs: now.getTime() + KNOWN_KEY_FRESH_MS,
+    freshUntilMs: nowMs + KNOWN_KEY_FRESH_MS,
     retryAtMs: 0,
-    markAtMs: Math.max(before?.markAtMs ?? 0, (secret.key.lastUsedAt?.getTime() ?? 0) + MARK_USED_EVERY_MS),
+    markAtMs: Math.max(before?.markAtMs ?? 0, (lastUsedAt?.getTime() ?? 0) + MARK_USED_EVERY_MS),
   };
 }

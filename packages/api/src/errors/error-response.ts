@@ -12,9 +12,7 @@ export interface ErrorResponse {
   readonly body: string;
 }
 
-const NO_HEADERS = {};
-
-/** RFC 6750 section 3: no error code where no credentials came, `invalid_token` where they are not valid. */
+/** RFC 6750 section 3: no error code if no credentials came, `invalid_token` if they are not valid. */
 const ERROR_HEADERS: Partial<Record<ErrorCode, Readonly<Record<string, string>>>> = {
   missing_api_key: { 'www-authenticate': 'Bearer realm="petstore"' },
   invalid_api_key: {
@@ -28,18 +26,11 @@ const ERROR_HEADERS: Partial<Record<ErrorCode, Readonly<Record<string, string>>>
   overloaded: { 'retry-after': '1' },
 };
 
-function buildResponse(code: ErrorCode, message: string): ErrorResponse {
+/** The response to a failure that the HTTP layer itself decides on. @param message more exact than the catalogue's */
+export function errorResponse(code: ErrorCode, message: string = ERROR_CATALOGUE[code].message): ErrorResponse {
   const { status } = ERROR_CATALOGUE[code];
-  const headers = ERROR_HEADERS[code] ?? NO_HEADERS;
-  return { status, code, message, headers, body: JSON.stringify({ code, message, status }) };
+  return { status, code, message, headers: ERROR_HEADERS[code] ?? {}, body: JSON.stringify({ code, message, status }) };
 }
-
-const RESPONSES = Object.fromEntries(
-  Object.entries(ERROR_CATALOGUE).map(([code, { message }]) => [
-    code,
-    buildResponse(code as ErrorCode, message), // the catalogue's own key
-  ]),
-) as Record<ErrorCode, ErrorResponse>; // all of its keys, each once
 
 /**
  * The response to a failure over REST, whichever layer it comes from.
@@ -48,9 +39,5 @@ const RESPONSES = Object.fromEntries(
  */
 export function toErrorResponse(error: unknown): ErrorResponse {
   const { errorCode, message } = toApiError(error);
-  const response = RESPONSES[errorCode];
-  return response.message === message ? response : buildResponse(errorCode, message);
+  return errorResponse(errorCode, message);
 }
-
-/** The response to a failure that the HTTP layer itself decides on, made once at start. */
-export const errorResponse = (code: ErrorCode): ErrorResponse => RESPONSES[code];

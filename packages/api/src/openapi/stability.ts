@@ -1,4 +1,4 @@
-import type { Stability } from '../procedure-meta.ts';
+import type { Stability } from '../procedure-contract.ts';
 
 /** How the tools that show documents call what we declare once, in the procedure's metadata. */
 const TERMS: Readonly<Record<Exclude<Stability, 'stable'>, { level: string; scalar: string; badge: object }>> = {

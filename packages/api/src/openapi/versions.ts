@@ -16,7 +16,7 @@ interface VersionFacts {
   readonly referencePath: string;
   /** What the operations are grouped by. */
   readonly tags: readonly { readonly name: string; readonly description: string }[];
-  /** Sections of the navigation (read by Redocly and Scalar). Where there are any, they hold every tag that has operations. */
+  /** Sections of the navigation (read by Redocly and Scalar). If there are any, they hold every tag that has operations. */
   readonly tagGroups?: readonly { readonly name: string; readonly tags: readonly string[] }[];
   /** Codes that are documented although no operation responds with them: a closed set is listed whole. @default none */
   readonly reservedCodes?: readonly ErrorCode[];

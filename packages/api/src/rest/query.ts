@@ -13,6 +13,8 @@ interface Parameter {
 
 /** A name up to this length may be repeated in the message: a key is longer. */
 const SHOWN_NAME = /^\w{1,24}$/;
+/** As axios, PHP and qs write the values of a list. */
+const BRACKETED_NAME = /^(\w+)\[\d*\]$/;
 
 const INTEGER = /^(?:0|-?[1-9]\d{0,14})$/;
 
@@ -20,21 +22,15 @@ const INTEGER = /^(?:0|-?[1-9]\d{0,14})$/;
  * Makes the reader of an operation's query parameters. Values are read here, by the type that the schema has for them,
  * not by coercion in the schema: that would loosen what tRPC accepts.
  *
- * @throws Error where a parameter is of a type that a query does not hold
+ * @throws Error if a parameter is of a type that a query does not hold
  */
-export function createQueryReader(
-  operation: string,
-  shape: Readonly<Record<string, unknown>>,
-): (query: string) => QueryInput {
-  const parameters = new Map(
-    Object.entries(shape).map(([name, schema]) => [name, parameterOf(`${operation}: ${name}`, schema)]),
-  );
-  const names = [...parameters.keys()].join(', ') || 'none';
+export function createQueryReader(shape: Readonly<Record<string, unknown>>): (query: string) => QueryInput {
+  const parameters = new Map(Object.entries(shape).map(([name, schema]) => [name, parameterOf(name, schema)]));
   return (query) => {
     const input: Record<string, unknown> = {};
-    for (const [name, text] of pairsOf(query)) {
+    for (const [name, text] of decodeQuery(query)) {
       const parameter = parameters.get(name);
-      if (parameter === undefined) throw unknownParameter(name, names);
+      if (parameter === undefined) throw new ApiError('invalid_request', describeUnknown(name, parameters));
       const value = parameter.read(text);
       const before = input[name];
       if (before === undefined) input[name] = parameter.isList ? [value] : value;
@@ -48,40 +44,38 @@ export function createQueryReader(
 function parameterOf(name: string, schema: unknown): Parameter {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault) return parameterOf(name, schema.unwrap());
   if (schema instanceof z.ZodArray) return { ...parameterOf(name, schema.element), isList: true };
-  const read = readerOf(schema);
-  if (read === undefined) throw new Error(`${name} is of a type that a query does not hold.`);
-  return { read, isList: false };
+  return { read: readerOf(name, schema), isList: false };
 }
 
-function readerOf(schema: unknown): Parameter['read'] | undefined {
+function readerOf(name: string, schema: unknown): Parameter['read'] {
   if (schema instanceof z.ZodString || schema instanceof z.ZodEnum) return (text) => text;
   if (schema instanceof z.ZodBigInt) return (text) => parseInt64(text) ?? text;
   if (schema instanceof z.ZodNumber) return (text) => (INTEGER.test(text) ? Number(text) : text);
   if (schema instanceof z.ZodBoolean) return (text) => (text === 'true' ? true : text === 'false' ? false : text);
   if (schema instanceof z.ZodDate) return (text) => parseRfc3339(text) ?? text;
-  return undefined;
+  throw new Error(`${name} is of a type that a query does not hold.`);
 }
 
 /** A plus is a plus, as in `2026-12-01T00:00:00+01:00`: no parameter holds a blank that it might stand for. */
-function* pairsOf(query: string): Generator<readonly [name: string, value: string]> {
-  for (const pair of query.split('&')) {
-    if (pair === '') continue;
-    const end = pair.indexOf('=');
-    yield end === -1 ? [decode(pair), ''] : [decode(pair.slice(0, end)), decode(pair.slice(end + 1))];
-  }
-}
-
-function decode(text: string): string {
+function decodeQuery(query: string): URLSearchParams {
   try {
-    return decodeURIComponent(text);
+    decodeURIComponent(query); // what cannot be decoded URLSearchParams would leave as it is
   } catch {
     throw new ApiError('invalid_request', 'The query is not percent-encoded correctly.');
   }
+  return new URLSearchParams(`?${query.replaceAll('+', '%2B')}`);
 }
 
-function unknownParameter(name: string, names: string): ApiError {
+function describeUnknown(name: string, parameters: ReadonlyMap<string, Parameter>): string {
+  const [, bare = ''] = BRACKETED_NAME.exec(name) ?? [];
+  const known = parameters.get(bare);
+  if (known !== undefined) {
+    const several = known.isList ? `, and once for each of several values: ${bare}=A&${bare}=B` : '';
+    return `${bare}[]: is written without brackets${several}.`;
+  }
   const which = SHOWN_NAME.test(name) ? `${name}: is` : 'The query: holds what is';
-  return new ApiError('invalid_request', `${which} no parameter of this operation, which takes ${names}.`);
+  const names = [...parameters.keys()].join(', ') || 'none';
+  return `${which} no parameter of this operation, which takes ${names}.`;
 }
 
 /** Writes parameters as {@link createQueryReader} reads them, without the question mark. */

@@ -20,7 +20,7 @@ export interface RestRoute {
   readonly successStatus: 200 | 204;
   /** Whether it reads the query. */
   readonly takesQuery: boolean;
-  /** Present where the operation is deprecated: since when (RFC 9745), and until when unless overridden (RFC 8594). */
+  /** Present if the operation is deprecated: since when (RFC 9745), and until when unless overridden (RFC 8594). */
   readonly deprecation?: { readonly deprecatedAt: Date; readonly sunsetAt: Date };
   /**
    * Runs the procedure.

@@ -1,4 +1,4 @@
-/** When deprecated operations end in this installation, by operationId, where that is not what their contract says. */
+/** When deprecated operations end in this installation, by operationId, if that is not what their contract says. */
 export type SunsetOverrides = Readonly<Partial<Record<string, Date>>>;
 
 /** The header fields of a deprecation, as they are sent. */

@@ -1,7 +1,7 @@
 import type { TRPCError } from '@trpc/server';
 import { toErrorResponse } from '../errors/error-response.ts';
 
-/** tRPC sets the type itself, save where it refuses before it knows the procedure; then it says text/plain. */
+/** tRPC sets the type itself, but says text/plain if it refuses before it knows the procedure. */
 const JSON_HEADERS = { 'content-type': 'application/json' };
 
 /**

@@ -2,7 +2,7 @@ import { isInternal } from '@petstore/domain';
 import { initTRPC } from '@trpc/server';
 import { ApiError } from '../api-error.ts';
 import type { Context } from '../context.ts';
-import type { ProcedureMeta } from '../procedure-meta.ts';
+import type { ProcedureContract } from '../procedure-contract.ts';
 import { formatTrpcError } from './format-error.ts';
 import { transformer } from './transformer.ts';
 
@@ -11,7 +11,7 @@ const PING_INTERVAL_MS = 15_000;
 
 const t = initTRPC
   .context<Context>()
-  .meta<ProcedureMeta>()
+  .meta<ProcedureContract>()
   .create({
     transformer,
     errorFormatter: formatTrpcError,

@@ -5,7 +5,7 @@ import type {
   inferProcedureOutput,
 } from '@trpc/server';
 import type { PetstoreErrorCode } from '../errors.ts';
-import type { AppRouter } from './router.ts';
+import type { Procedures } from './router.ts';
 
 /** What the client has to know of a procedure in order to call it. */
 export interface ProcedureTraits {
@@ -30,24 +30,23 @@ export interface Transition {
 }
 
 /** The full names of all procedures whose output is of some type, but for subscriptions. */
-type NamesOf<Procedures, Output = unknown, Prefix extends string = ''> = {
-  [Name in keyof Procedures & string]: Procedures[Name] extends AnyTRPCSubscriptionProcedure
+type NamesOf<Router, Output = unknown, Prefix extends string = ''> = {
+  [Name in keyof Router & string]: Router[Name] extends AnyTRPCSubscriptionProcedure
     ? never
-    : Procedures[Name] extends AnyTRPCProcedure
-      ? inferProcedureOutput<Procedures[Name]> extends Output
+    : Router[Name] extends AnyTRPCProcedure
+      ? inferProcedureOutput<Router[Name]> extends Output
         ? `${Prefix}${Name}`
         : never
-      : NamesOf<Procedures[Name], Output, `${Prefix}${Name}.`>;
-}[keyof Procedures & string];
+      : NamesOf<Router[Name], Output, `${Prefix}${Name}.`>;
+}[keyof Router & string];
 /** The full names of all procedures that change something. */
-type NamesOfMutations<Procedures, Prefix extends string = ''> = {
-  [Name in keyof Procedures & string]: Procedures[Name] extends AnyTRPCProcedure
-    ? Procedures[Name] extends AnyTRPCMutationProcedure
+type NamesOfMutations<Router, Prefix extends string = ''> = {
+  [Name in keyof Router & string]: Router[Name] extends AnyTRPCProcedure
+    ? Router[Name] extends AnyTRPCMutationProcedure
       ? `${Prefix}${Name}`
       : never
-    : NamesOfMutations<Procedures[Name], `${Prefix}${Name}.`>;
-}[keyof Procedures & string];
-type ProceduresOfService = AppRouter['_def']['record'];
+    : NamesOfMutations<Router[Name], `${Prefix}${Name}.`>;
+}[keyof Router & string];
 
 /** The procedures that are not called like all others. The compiler demands those that stream or change something; a test compares the rest. */
 const TRAITS = {
@@ -57,9 +56,9 @@ const TRAITS = {
   'orders.complete': { transition: { doneCode: 'order_already_completed', resultOf: 'orders.get' } },
   'orders.cancel': { transition: { doneCode: 'order_already_cancelled' } },
   'limits.current': { isFree: true },
-} as const satisfies Partial<Record<NamesOf<ProceduresOfService>, ProcedureTraits>> &
-  Record<NamesOf<ProceduresOfService, AsyncIterable<unknown>>, { streams: true }> &
-  Record<NamesOfMutations<ProceduresOfService>, { takesKey: true } | { transition: Transition }>;
+} as const satisfies Partial<Record<NamesOf<Procedures>, ProcedureTraits>> &
+  Record<NamesOf<Procedures, AsyncIterable<unknown>>, { streams: true }> &
+  Record<NamesOfMutations<Procedures>, { takesKey: true } | { transition: Transition }>;
 
 /** @param path the procedure's full name, such as `orders.list` */
 export const traitsOf = (path: string): ProcedureTraits =>

@@ -116,7 +116,7 @@ export const settingsSchema = z.object({
   publicBaseUrl: setting('PUBLIC_BASE_URL', values.baseUrl.optional(), {
     mustBe: 'an http or https URL that ends in /v1',
     meaning: 'address of the service in the OpenAPI documents',
-    unset: 'from the listener',
+    unset: 'where the document is found',
   }),
   stagingBaseUrl: setting('STAGING_BASE_URL', values.baseUrl.optional(), {
     mustBe: 'an http or https URL that ends in /v1',

@@ -4,11 +4,10 @@ import {
   ERROR_CATALOGUE,
   type ErrorCode,
   int64Text,
-  type ProcedureMeta,
   type RestBinding,
+  type RestContract,
   stabilityExtensions,
   type VersionDescription,
-  versionsOf,
 } from '@petstore/api';
 import type { OpenAPIObject } from 'trpc-to-openapi';
 import { z } from 'zod';
@@ -32,7 +31,7 @@ const SERVERS = [
 
 function describeSuccess(generated: Responses, rest: RestBinding): Responses {
   const { description, content } = generated['200'];
-  const isDeprecated = rest.deprecatedAt !== undefined;
+  const isDeprecated = rest.deprecation !== undefined;
   if (rest.response === undefined) return { 204: { description, headers: headersOf(204, isDeprecated) } };
   const body = content['application/json'];
   return {
@@ -64,28 +63,23 @@ function describeParameter(parameter: Parameter, idsAreText: boolean): Parameter
 
 function decorateOperation(
   operation: Operation,
-  meta: ProcedureMeta,
+  { rest, openapi, versions }: RestContract,
   about: VersionDescription,
   errors: ErrorResponses,
 ): Operation {
-  const { rest, openapi } = meta;
-  const stability = versionsOf(meta)[about.version] ?? 'stable';
+  const stability = versions[about.version] ?? 'stable';
   const { security: _, parameters = [], responses = {}, ...others } = operation;
-  if (rest === undefined) throw new Error(`${operation.operationId} has no meta.rest.`);
-  if ((rest.deprecatedAt === undefined) !== (rest.sunsetAt === undefined)) {
-    throw new Error(`${operation.operationId} is deprecated without a sunset, or has a sunset without being so.`);
-  }
   return {
     ...others,
-    ...(rest.deprecatedAt && {
+    ...(rest.deprecation && {
       externalDocs: {
         description: 'What is deprecated, and what there is instead.',
         url: PRODUCTION + DEPRECATION_GUIDE_PATH,
       },
     }),
-    ...stabilityExtensions(stability, rest.sunsetAt),
+    ...stabilityExtensions(stability, rest.deprecation?.sunsetAt),
     // The key that all others need is asked for at the top.
-    ...(openapi?.protect === false && { security: [] }),
+    ...(openapi.protect === false && { security: [] }),
     ...(parameters.length > 0 && {
       parameters: parameters.map((parameter) => describeParameter(parameter, about.idsAreText)),
     }),
@@ -115,20 +109,20 @@ const usedHeaders = (references: string): Headers =>
  * Adds what the generator does not know: our errors and their schema, 204, headers, examples, tags with descriptions,
  * servers, stability.
  *
- * @param metaOfOperation by operationId
+ * @param contracts by operationId
  */
 export function decorateDocument(
   document: OpenAPIObject,
-  metaOfOperation: ReadonlyMap<string, ProcedureMeta>,
+  contracts: ReadonlyMap<string, RestContract>,
   about: VersionDescription,
 ): OpenAPIObject {
   const errors = new ErrorResponses();
   const paths = Object.entries(document.paths ?? {}).map(([path, item]) => {
     // The generator puts nothing but operations into a path.
     const operations = Object.entries(item as Record<string, Operation>).map(([method, operation]) => {
-      const meta = metaOfOperation.get(operation.operationId ?? '');
-      if (meta === undefined) throw new Error(`${method} ${path} belongs to no procedure.`);
-      return [method, decorateOperation(operation, meta, about, errors)] as const;
+      const contract = contracts.get(operation.operationId ?? '');
+      if (contract === undefined) throw new Error(`${method} ${path} belongs to no procedure.`);
+      return [method, decorateOperation(operation, contract, about, errors)] as const;
     });
     return [path, Object.fromEntries(operations)] as const;
   });

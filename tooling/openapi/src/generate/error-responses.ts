@@ -48,8 +48,8 @@ export class ErrorResponses {
   readonly codes = new Set<ErrorCode>();
 
   /** The failures of one operation, by status. */
-  describe({ errors, deprecatedAt, invalidRequest }: RestBinding): Responses {
-    const isDeprecated = deprecatedAt !== undefined;
+  describe({ errors, deprecation, invalidRequest }: RestBinding): Responses {
+    const isDeprecated = deprecation !== undefined;
     const byStatus = Map.groupBy([...COMMON_CODES, ...errors], (code) => ERROR_CATALOGUE[code].status);
     // Where the operation has a response of that status, it is the one that a generated client reads.
     for (const code of OTHER_CODES) byStatus.get(ERROR_CATALOGUE[code].status)?.push(code);

@@ -1,31 +1,27 @@
-import { type ProcedureMeta, type VersionDescription, versionsOf } from '@petstore/api';
-import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
-import { generateOpenApiDocument, type OpenAPIObject, type OpenApiRouter } from 'trpc-to-openapi';
+import type { ProcedureContract, RestContract, VersionDescription } from '@petstore/api';
+import { initTRPC } from '@trpc/server';
+import { generateOpenApiDocument, type OpenAPIObject, type OpenApiMeta } from 'trpc-to-openapi';
 import { z } from 'zod';
 import { SECURITY_SCHEMES } from './components.ts';
 import { decorateDocument } from './decorate-document.ts';
 
+const t = initTRPC.meta<OpenApiMeta>().create();
+
 /**
- * Generates the OpenAPI document of the procedures of a router that belong to one version. The server serves the
- * committed document, and never loads this.
- *
- * @throws Error for metadata that does not fit together, such as a deprecation without a sunset
+ * Generates the OpenAPI document of the operations of one version from their contracts. The server serves the committed
+ * document, and never loads this.
  */
-export function generateDocument(router: AnyTRPCRouter, about: VersionDescription): OpenAPIObject {
-  const procedures: Record<string, AnyTRPCProcedure> = router._def.procedures;
-  const metaOfOperation = new Map<string, ProcedureMeta>();
-  const documented = Object.entries(procedures).flatMap(([name, procedure]) => {
-    const meta = procedure._def.meta as ProcedureMeta | undefined; // the router is made with this type of metadata
-    if (meta?.openapi === undefined || !(about.version in versionsOf(meta))) return [];
-    metaOfOperation.set(meta.openapi.operationId, meta);
-    // trpc-to-openapi documents the output schema; over REST the response is `rest.response` instead.
-    const output = meta.rest?.response ?? z.void();
-    const openapi = { ...meta.openapi, errorResponses: [] };
-    return [[name, { _def: { ...procedure._def, output, meta: { ...meta, openapi } } }] as const];
-  });
-  const shown = { _def: { procedures: Object.fromEntries(documented) } };
-  // trpc-to-openapi reads nothing else of a router.
-  const document = generateOpenApiDocument(shown as unknown as OpenApiRouter, {
+export function generateDocument(
+  contracts: ReadonlyMap<string, ProcedureContract>,
+  about: VersionDescription,
+): OpenAPIObject {
+  const operations = [...contracts].flatMap(([name, contract]) =>
+    contract.openapi !== undefined && about.version in contract.versions ? [[name, contract] as const] : [],
+  );
+  const router = t.router(
+    Object.fromEntries(operations.map(([name, contract]) => [name, describeProcedure(contract)])),
+  );
+  const document = generateOpenApiDocument(router, {
     title: about.title,
     description: about.description,
     version: about.documentVersion,
@@ -34,5 +30,15 @@ export function generateDocument(router: AnyTRPCRouter, about: VersionDescriptio
     baseUrl: `/${about.version}`,
     securitySchemes: SECURITY_SCHEMES,
   });
-  return decorateDocument(document, metaOfOperation, about);
+  return decorateDocument(document, new Map(operations.map(([, own]) => [own.openapi.operationId, own])), about);
 }
+
+/** What trpc-to-openapi documents: a procedure whose output is the response over REST. It is never called. */
+const describeProcedure = ({ input = z.object({}), openapi, rest }: RestContract) =>
+  t.procedure
+    .meta({ openapi: { ...openapi, deprecated: rest.deprecation !== undefined, errorResponses: [] } })
+    .input(input)
+    .output(rest.response ?? z.void())
+    .query(() => {
+      throw new Error('This procedure is described, and never called.');
+    });

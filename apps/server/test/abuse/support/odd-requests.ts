@@ -155,7 +155,6 @@ const bytes: Arbitrary<Bytes> = fc.oneof(
       'GET // HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
       'GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\nConnection: close\r\n\r\n',
       'GET / HTTP/1.1\r\n\r\n',
-      'CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n',
       'POST /trpc/orders.cancel HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
       'POST /trpc/orders.cancel HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n',
       'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',

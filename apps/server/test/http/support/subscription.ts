@@ -18,7 +18,7 @@ export interface Subscription extends AsyncDisposable {
   next(): Promise<Message | undefined>;
   /** The next so many events, by id and type. */
   take(count: number): Promise<readonly string[]>;
-  /** Resolves when the stream has ended, with what it still held. */
+  /** Resolves when the stream has ended or was cut, with what it still held. */
   rest(): Promise<readonly Message[]>;
 }
 
@@ -35,7 +35,7 @@ export async function subscribe(
   const messages = readMessages(response);
   const next = async () => {
     for (;;) {
-      const { done, value } = await messages.next();
+      const { done, value } = await messages.next().catch(endIfCut);
       if (done === true) return undefined;
       if (value.event !== 'ping' && value.event !== 'connected') return value;
     }
@@ -64,6 +64,12 @@ export async function subscribe(
       await messages.next().catch(() => {}); // it was cut
     },
   };
+}
+
+/** A server ends a subscription by cutting its connection. */
+function endIfCut(error: unknown): IteratorReturnResult<undefined> {
+  if (error instanceof Error && 'code' in error && error.code === 'ECONNRESET') return { done: true, value: undefined };
+  throw error;
 }
 
 /** Every message of a stream, those that tRPC keeps for itself included. */

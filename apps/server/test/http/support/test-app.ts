@@ -5,11 +5,12 @@ import type { ApiKeyId, ApiKeyStore, Clock, OrderRepository, PetRepository } fro
 import { openPersistence, type Persistence } from '@petstore/persistence';
 import { apiKeySubject, type RateLimiter } from '@petstore/rate-limit';
 import { createTestRedis } from '@petstore/testing';
+import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
 import { afterAll } from 'vitest';
-import { type App, createApp } from '../../../src/http/app.ts';
+import { createApp } from '../../../src/http/app.ts';
 import type { AppOptions, CutReason } from '../../../src/http/app-options.ts';
-import { renderDocument } from '../../../src/http/render-document.ts';
+import { renderDocument } from '../../../src/http/routes/render-document.ts';
 import { hideCredentials } from '../../../src/operations/logger.ts';
 import { watchResponses } from '../../conformance/watch-responses.ts';
 import { createKey, KEYS } from '../../support/keys.ts';
@@ -32,6 +33,8 @@ export interface TestAppOptions
   readonly port?: number;
   /** Puts a proxy between the server and PostgreSQL or Redis. @returns its address */
   readonly through?: (name: 'postgres' | 'redis', url: string) => Promise<string>;
+  /** Adds to the app before it listens. */
+  readonly extend?: (app: FastifyInstance) => void;
   /** In place of the real parts, to make them fail or wait. */
   readonly wrap?: {
     readonly apiKeys?: (apiKeys: ApiKeyStore) => ApiKeyStore;
@@ -49,7 +52,7 @@ interface LogLine {
 }
 
 export interface TestApp extends AsyncDisposable {
-  readonly app: App;
+  readonly app: FastifyInstance;
   readonly port: number;
   readonly origin: string;
   readonly persistence: Persistence;
@@ -119,13 +122,15 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       countCut: (reason) => void cuts.push(reason),
     },
     decisions: options.decisions ?? { countDecision() {}, countRemembered() {} },
-    renderDocument: (version) => renderDocument(version, { publicUrl: origin, petsSunsetAt }),
+    renderDocument: (version, place) =>
+      renderDocument(version, { ...(place === 'reference' && { publicUrl: origin }), petsSunsetAt }),
     isStorageAvailable: options.isStorageAvailable ?? (() => true),
     newRequestId: randomUUID,
     corsOrigins: options.corsOrigins ?? [],
     trustedProxies: options.trustedProxies ?? false,
     ...(options.bounds && { bounds: options.bounds }),
   });
+  options.extend?.(app);
   const wrong = watchResponses(app.server);
   resources.defer(() => {
     if (wrong.length > 0) throw new Error(`Responses were not as documented:\n${wrong.join('\n')}`);

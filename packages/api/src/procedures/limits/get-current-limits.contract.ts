@@ -1,12 +1,16 @@
+import type { ProcedureContract } from '../../procedure-contract.ts';
+
+export const getCurrentLimitsContract = { type: 'query', cost: 'free' } satisfies ProcedureContract;
+
 /** Where a key stands in one window. */
 export interface WindowUse {
   /** Requests in any span of the window's length. */
   readonly limit: number;
-  /** More than `limit` where that was lowered since. */
+  /** More than `limit` if that was lowered since. */
   readonly used: number;
   /** Exactly this many more fit now. */
   readonly remaining: number;
-  /** When the next unit is freed; the present moment where nothing is used. */
+  /** When the next unit is freed; the present moment if nothing is used. */
   readonly reset: Date;
 }
 

@@ -1,14 +1,14 @@
 import { limitsOfPlan } from '@petstore/domain';
 import { apiKeySubject, type WindowStatus } from '@petstore/rate-limit';
 import { procedure } from '../../trpc/trpc.ts';
-import type { CurrentLimits, WindowUse } from './get-current-limits.contract.ts';
+import { type CurrentLimits, getCurrentLimitsContract, type WindowUse } from './get-current-limits.contract.ts';
 
 /**
  * Returns to a caller the status of its limits. Costs nothing over HTTP; `null` for callers in the same process, which
  * have no limits.
  */
 export const getCurrentLimits = procedure
-  .meta({ cost: 'free' })
+  .meta(getCurrentLimitsContract)
   .query(async ({ ctx }): Promise<CurrentLimits | null> => {
     if (ctx.principal.type === 'in-process') return null;
     const subject = apiKeySubject(ctx.principal.keyId, limitsOfPlan(ctx.principal.plan));

@@ -29,7 +29,7 @@ export const originOf = ({ principal, requestId }: Pick<Context, 'principal' | '
  * Cancels, ships or completes an order.
  *
  * @returns the order as it now is
- * @throws ApiError with the reason, where the order does not allow it
+ * @throws ApiError with the reason, if the order does not allow it
  */
 export async function applyOrderCommand(
   ctx: Pick<Context, 'services' | 'principal' | 'requestId'>,

@@ -1,14 +1,15 @@
-import type { ProcedureMeta } from '../../procedure-meta.ts';
-import { inputObject, int64, int64Complaint } from '../input-object.ts';
+import { int64, int64Complaint } from '../../int64.ts';
+import type { ProcedureContract } from '../../procedure-contract.ts';
+import { inputObject } from '../input-object.ts';
 
-export const CancelOrderInput = inputObject({
-  orderId: int64(
-    'Identifier of the order to cancel. Send all its digits: many JSON parsers round numbers above 2^53, and a rounded id ' +
-      'may be that of another order, which is then cancelled.',
-  ).meta({ examples: [1] }),
-});
-
-export const cancelOrderMeta = {
+export const cancelOrderContract = {
+  type: 'mutation',
+  input: inputObject({
+    orderId: int64(
+      'Identifier of the order to cancel. Send all its digits: many JSON parsers round numbers above 2^53, and a rounded id ' +
+        'may be that of another order, which is then cancelled.',
+    ).meta({ examples: [1] }),
+  }),
   versions: { v1: 'stable', v2: 'experimental' },
   openapi: {
     method: 'DELETE',
@@ -25,4 +26,4 @@ export const cancelOrderMeta = {
     invalidRequest: int64Complaint('orderId'),
     errors: ['order_not_found', 'order_already_shipped', 'order_already_cancelled'],
   },
-} satisfies ProcedureMeta;
+} satisfies ProcedureContract;

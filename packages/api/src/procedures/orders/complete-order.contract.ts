@@ -1,5 +1,8 @@
-import { inputObject, int64 } from '../input-object.ts';
+import { int64 } from '../../int64.ts';
+import type { ProcedureContract } from '../../procedure-contract.ts';
+import { inputObject } from '../input-object.ts';
 
-export const CompleteOrderInput = inputObject({
-  orderId: int64('Identifier of the order to complete.'),
-});
+export const completeOrderContract = {
+  type: 'mutation',
+  input: inputObject({ orderId: int64('Identifier of the order to complete.') }),
+} satisfies ProcedureContract;

@@ -1,7 +1,8 @@
 import { internalProcedure } from '../../trpc/trpc.ts';
 import { applyOrderCommand } from './apply-order-command.ts';
-import { CompleteOrderInput } from './complete-order.contract.ts';
+import { completeOrderContract } from './complete-order.contract.ts';
 
 export const completeOrder = internalProcedure
-  .input(CompleteOrderInput)
+  .meta(completeOrderContract)
+  .input(completeOrderContract.input)
   .mutation(({ ctx, input }) => applyOrderCommand(ctx, input, 'complete'));

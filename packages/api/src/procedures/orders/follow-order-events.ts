@@ -1,9 +1,9 @@
 import { type OrderEvent, type OrderEventType, type OrderId, parseOrderEventId } from '@petstore/domain';
 import { type TRPCSubscriptionProcedure, type TrackedEnvelope, tracked } from '@trpc/server';
-import type { ProcedureMeta } from '../../procedure-meta.ts';
+import type { ProcedureContract } from '../../procedure-contract.ts';
 import type { TrpcErrorShape } from '../../trpc/format-error.ts';
 import { internalProcedure } from '../../trpc/trpc.ts';
-import { FollowOrderEventsInput } from './follow-order-events.contract.ts';
+import { followOrderEventsContract } from './follow-order-events.contract.ts';
 
 /** A change of an order, as subscribers are sent it. */
 export interface FollowedOrderEvent {
@@ -21,10 +21,11 @@ export interface FollowedOrderEvent {
 export const followOrderEvents: TRPCSubscriptionProcedure<{
   input: { after?: string | undefined; lastEventId?: string | undefined } | undefined;
   output: AsyncIterable<{ readonly id: string; readonly data: FollowedOrderEvent }, void>;
-  meta: ProcedureMeta;
+  meta: ProcedureContract;
   errorShape: TrpcErrorShape;
 }> = internalProcedure
-  .input(FollowOrderEventsInput)
+  .meta(followOrderEventsContract)
+  .input(followOrderEventsContract.input)
   .subscription(async ({ ctx: { services, subscription }, input, signal = new AbortController().signal }) => {
     const after = parseOrderEventId(input?.lastEventId ?? input?.after ?? '') ?? 'now';
     // tRPC's own signal is aborted when its response is left, so not before there is one.

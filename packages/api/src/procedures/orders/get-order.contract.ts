@@ -1,14 +1,13 @@
 import type { Order } from '@petstore/domain';
-import type { ProcedureMeta } from '../../procedure-meta.ts';
+import { int64, int64Complaint } from '../../int64.ts';
+import type { ProcedureContract } from '../../procedure-contract.ts';
 import { orderV2Json } from '../../rest/order-json.ts';
-import { inputObject, int64, int64Complaint } from '../input-object.ts';
+import { inputObject } from '../input-object.ts';
 import { OrderV2Response } from './order.contract.ts';
 
-export const GetOrderInput = inputObject({
-  orderId: int64('Identifier of the order.').meta({ examples: [1] }),
-});
-
-export const getOrderMeta = {
+export const getOrderContract = {
+  type: 'query',
+  input: inputObject({ orderId: int64('Identifier of the order.').meta({ examples: [1] }) }),
   versions: { v2: 'experimental' },
   openapi: {
     method: 'GET',
@@ -42,4 +41,4 @@ export const getOrderMeta = {
     errors: ['order_not_found'],
     serialize: (order: Order) => ({ type: 'json', text: orderV2Json(order) }),
   },
-} satisfies ProcedureMeta;
+} satisfies ProcedureContract;

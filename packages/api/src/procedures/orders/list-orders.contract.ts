@@ -1,6 +1,6 @@
 import type { Order, OrderTextBatch } from '@petstore/domain';
 import { z } from 'zod';
-import type { ProcedureMeta } from '../../procedure-meta.ts';
+import type { ProcedureContract } from '../../procedure-contract.ts';
 import { ordersJson } from '../../rest/order-json.ts';
 import { OrderResponse } from './order.contract.ts';
 
@@ -15,7 +15,10 @@ export interface OrderList extends OrderBatches {
   readonly texts: () => AsyncIterable<OrderTextBatch>;
 }
 
-export const listOrdersMeta = {
+export const listOrdersContract = {
+  type: 'query',
+  streams: true,
+  versions: { v1: 'stable' },
   openapi: {
     method: 'GET',
     path: '/store/orders',
@@ -43,5 +46,4 @@ export const listOrdersMeta = {
     errors: [],
     serialize: ({ texts }: OrderList) => ({ type: 'json-stream', chunks: ordersJson(texts()) }),
   },
-  streams: true,
-} satisfies ProcedureMeta;
+} satisfies ProcedureContract;

@@ -2,15 +2,15 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Order } from '@petstore/domain';
 import { ApiError } from '../../api-error.ts';
 import { procedure } from '../../trpc/trpc.ts';
-import { listOrdersMeta, type OrderBatches, type OrderList } from './list-orders.contract.ts';
+import { listOrdersContract, type OrderBatches, type OrderList } from './list-orders.contract.ts';
 
 /** Orders in a batch at most. While one is written as superjson, nothing else is served. */
-const BATCH_MAX = 500;
+const BATCH_MAX = 100;
 
 /** Orders of a list that is not streamed at most: it is in memory as a whole. */
 const WHOLE_LIST_MAX = 10_000;
 
-export const listOrders = procedure.meta(listOrdersMeta).query(async ({ ctx }): Promise<OrderBatches> => {
+export const listOrders = procedure.meta(listOrdersContract).query(async ({ ctx }): Promise<OrderBatches> => {
   const { orders } = ctx.services;
   if (ctx.list === undefined) {
     const list: OrderList = {

@@ -1,6 +1,6 @@
 import { ORDER_STATUSES, QUANTITY_MAX } from '@petstore/domain';
 import { z } from 'zod';
-import { int64, int64Text } from '../input-object.ts';
+import { int64, int64Text } from '../../int64.ts';
 
 /** An order over REST, as the specification has it: no status, and no field is required. */
 export const OrderResponse = z

@@ -2,7 +2,7 @@ import { placeOrder as decidePlacement, type PlacementReason, petId } from '@pet
 import { ApiError } from '../../api-error.ts';
 import { internalProcedure } from '../../trpc/trpc.ts';
 import { originOf } from './apply-order-command.ts';
-import { PlaceOrderInput } from './place-order.contract.ts';
+import { placeOrderContract } from './place-order.contract.ts';
 
 /** The contract refuses these before the domain sees them, so that they are said here once more for safety alone. */
 const MESSAGE_OF_REASON = {
@@ -10,11 +10,14 @@ const MESSAGE_OF_REASON = {
   ship_date_out_of_range: 'shipDate: out of range.',
 } as const satisfies Record<PlacementReason, string>;
 
-export const placeOrder = internalProcedure.input(PlaceOrderInput).mutation(({ ctx, input }) => {
-  const { orders, clock } = ctx.services;
-  const { shipDate, idempotencyKey } = input;
-  const request = { petId: petId(input.petId), quantity: input.quantity };
-  const decision = decidePlacement(shipDate === undefined ? request : { ...request, shipDate }, clock());
-  if (!decision.ok) throw new ApiError('invalid_request', MESSAGE_OF_REASON[decision.reason]);
-  return orders.insertOrder(decision.value, originOf(ctx), idempotencyKey);
-});
+export const placeOrder = internalProcedure
+  .meta(placeOrderContract)
+  .input(placeOrderContract.input)
+  .mutation(({ ctx, input }) => {
+    const { orders, clock } = ctx.services;
+    const { shipDate, idempotencyKey } = input;
+    const request = { petId: petId(input.petId), quantity: input.quantity };
+    const decision = decidePlacement(shipDate === undefined ? request : { ...request, shipDate }, clock());
+    if (!decision.ok) throw new ApiError('invalid_request', MESSAGE_OF_REASON[decision.reason]);
+    return orders.insertOrder(decision.value, originOf(ctx), idempotencyKey);
+  });

@@ -1,7 +1,8 @@
 import { internalProcedure } from '../../trpc/trpc.ts';
 import { applyOrderCommand } from './apply-order-command.ts';
-import { ShipOrderInput } from './ship-order.contract.ts';
+import { shipOrderContract } from './ship-order.contract.ts';
 
 export const shipOrder = internalProcedure
-  .input(ShipOrderInput)
+  .meta(shipOrderContract)
+  .input(shipOrderContract.input)
   .mutation(({ ctx, input }) => applyOrderCommand(ctx, input, 'ship'));

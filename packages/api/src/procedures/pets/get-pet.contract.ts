@@ -1,11 +1,9 @@
 import type { Pet } from '@petstore/domain';
 import { z } from 'zod';
-import type { ProcedureMeta } from '../../procedure-meta.ts';
-import { serializeJson } from '../../rest/serialize.ts';
+import { int64, int64Complaint, jsonWithInt64 } from '../../int64.ts';
+import type { ProcedureContract } from '../../procedure-contract.ts';
 import type { SunsetOverrides } from '../../rest/sunset.ts';
-import { inputObject, int64, int64Complaint } from '../input-object.ts';
-
-export const GetPetInput = inputObject({ petId: int64('Identifier of the pet.').meta({ examples: [1] }) });
+import { inputObject } from '../input-object.ts';
 
 const PetResponse = z
   .object({
@@ -14,7 +12,10 @@ const PetResponse = z
   })
   .meta({ id: 'Pet', description: 'A pet in the catalogue.', examples: [{ id: 1, name: 'Ada' }] });
 
-export const getPetMeta = {
+export const getPetContract = {
+  type: 'query',
+  input: inputObject({ petId: int64('Identifier of the pet.').meta({ examples: [1] }) }),
+  versions: { v1: 'stable' },
   openapi: {
     method: 'GET',
     path: '/pets/{petId}',
@@ -25,7 +26,6 @@ export const getPetMeta = {
       'Deprecated, because the service is about orders; nothing replaces it. It works until its sunset, which every ' +
       'response has in its `Sunset` header, beside `Deprecation` and `Link`. From then on the status is 410.',
     tags: ['deprecated'],
-    deprecated: true,
     successDescription: 'The pet.',
   },
   rest: {
@@ -33,11 +33,13 @@ export const getPetMeta = {
     examples: { known: { summary: 'A pet in the catalogue.', value: { id: 1, name: 'Ada' } } },
     invalidRequest: int64Complaint('petId'),
     errors: ['pet_not_found', 'operation_sunset'],
-    deprecatedAt: new Date('2026-06-30T00:00:00Z'),
-    sunsetAt: new Date('2027-06-30T00:00:00Z'),
-    serialize: ({ id, name }: Pet) => serializeJson({ id, name }),
+    deprecation: {
+      deprecatedAt: new Date('2026-06-30T00:00:00Z'),
+      sunsetAt: new Date('2027-06-30T00:00:00Z'),
+    },
+    serialize: ({ id, name }: Pet) => ({ type: 'json', text: jsonWithInt64({ id, name }) }),
   },
-} satisfies ProcedureMeta;
+} satisfies ProcedureContract;
 
 /** What the setting PETS_SUNSET_AT overrides. */
-export const petsSunset = (sunsetAt: Date): SunsetOverrides => ({ [getPetMeta.openapi.operationId]: sunsetAt });
+export const petsSunset = (sunsetAt: Date): SunsetOverrides => ({ [getPetContract.openapi.operationId]: sunsetAt });

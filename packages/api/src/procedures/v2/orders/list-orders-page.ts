@@ -1,13 +1,17 @@
 import { canMatch, type OrderFilter, petId } from '@petstore/domain';
-import type { z } from 'zod';
 import { ApiError } from '../../../api-error.ts';
 import { procedure } from '../../../trpc/trpc.ts';
-import { cursorError, ListOrdersPageInput, listOrdersPageMeta, type OrdersPage } from './list-orders.contract.ts';
+import {
+  cursorError,
+  type ListOrdersPageInput,
+  listOrdersPageContract,
+  type OrdersPage,
+} from './list-orders.contract.ts';
 import { decodeCursor, encodeCursor } from './order-cursor.ts';
 
 export const listOrdersPage = procedure
-  .meta(listOrdersPageMeta)
-  .input(ListOrdersPageInput)
+  .meta(listOrdersPageContract)
+  .input(listOrdersPageContract.input)
   .query(async ({ ctx, input }): Promise<OrdersPage> => {
     const { cursor, limit } = input;
     const filter = filterOf(input);
@@ -21,7 +25,7 @@ export const listOrdersPage = procedure
     return nextAfterId === undefined ? { orders } : { orders, nextCursor: encodeCursor(nextAfterId, filter) };
   });
 
-type FilterInput = Omit<z.output<typeof ListOrdersPageInput>, 'cursor' | 'limit'>;
+type FilterInput = Omit<ListOrdersPageInput, 'cursor' | 'limit'>;
 
 const filterOf = ({ status, petId: pet, complete, shipDateFrom, shipDateTo }: FilterInput): OrderFilter => ({
   ...(status && { statuses: status }),

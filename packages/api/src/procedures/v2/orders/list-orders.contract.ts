@@ -8,15 +8,20 @@ import {
   SHIP_DATE_MIN,
 } from '@petstore/domain';
 import { z } from 'zod';
-import type { ProcedureMeta } from '../../../procedure-meta.ts';
+import { int64 } from '../../../int64.ts';
+import type { ProcedureContract } from '../../../procedure-contract.ts';
 import { orderV2Json } from '../../../rest/order-json.ts';
 import { writeQuery } from '../../../rest/query.ts';
 import type { RestResult } from '../../../rest/rest-route.ts';
-import { inputObject, int64 } from '../../input-object.ts';
+import { inputObject } from '../../input-object.ts';
 import { OrderV2Response } from '../../orders/order.contract.ts';
 
 const limitError = `must be a whole number from ${PAGE_LIMIT_MIN} to ${PAGE_LIMIT_MAX}`;
-const statusError = `must be one of ${ORDER_STATUSES.join(', ')}`;
+const statusError =
+  `must be one of ${ORDER_STATUSES.join(', ')} ` +
+  `(in a query several are written one by one, as in ${ORDER_STATUSES.slice(0, 2)
+    .map((status) => `status=${status}`)
+    .join('&')})`;
 const statusesError = `must be one or more of ${ORDER_STATUSES.join(', ')}`;
 /** Said of every text that is no cursor, or one of other filters. */
 export const cursorError = 'must be one that a page of the same filters gave';
@@ -36,7 +41,7 @@ const shipDate = (description: string, example: string) =>
     .meta({ format: 'date-time', maxLength: 35, description, examples: [example] })
     .optional();
 
-export const ListOrdersPageInput = inputObject({
+const ListOrdersPageInput = inputObject({
   status: z
     .array(z.enum(ORDER_STATUSES, statusError), statusesError)
     .min(1, statusesError)
@@ -84,6 +89,8 @@ export const ListOrdersPageInput = inputObject({
   error: 'must be later than shipDateFrom',
 });
 
+export type ListOrdersPageInput = z.output<typeof ListOrdersPageInput>;
+
 /** One page of orders, ascending by id. */
 export interface OrdersPage {
   readonly orders: readonly Order[];
@@ -105,7 +112,9 @@ function representPage(
   };
 }
 
-export const listOrdersPageMeta = {
+export const listOrdersPageContract = {
+  type: 'query',
+  input: ListOrdersPageInput,
   versions: { v2: 'experimental' },
   openapi: {
     method: 'GET',
@@ -145,4 +154,4 @@ export const listOrdersPageMeta = {
     errors: [],
     serialize: representPage,
   },
-} satisfies ProcedureMeta;
+} satisfies ProcedureContract;

@@ -21,7 +21,7 @@ export function encodeCursor(afterId: OrderId, filter: OrderFilter): string {
   return bytes.toString('base64url');
 }
 
-/** @returns the id that the page begins behind; `undefined` where the text is no cursor, or one of another filter */
+/** @returns the id that the page begins behind; `undefined` if the text is no cursor, or one of another filter */
 export function decodeCursor(cursor: string, filter: OrderFilter): OrderId | undefined {
   if (!FORMAT.test(cursor)) return undefined;
   const afterId = orderId(Buffer.from(cursor, 'base64url').readBigInt64BE(ID_START));

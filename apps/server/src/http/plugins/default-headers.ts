@@ -1,0 +1,19 @@
+import fp from 'fastify-plugin';
+
+/**
+ * The headers that every response begins with: it is not stored, its type is not guessed, it is shown in no frame and
+ * may load nothing.
+ */
+export const DEFAULT_HEADERS = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+} as const;
+
+/** Sets the headers of every response, before anything else can respond. */
+export const defaultHeaders = fp(async (app) => {
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.headers(DEFAULT_HEADERS).header('x-request-id', request.id);
+    done();
+  });
+});

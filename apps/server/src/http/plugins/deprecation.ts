@@ -1,0 +1,32 @@
+import fp from 'fastify-plugin';
+import type { RequestMetrics } from '../app-options.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Present on every route of a path at which a deprecated operation is served. */
+    readonly deprecation?: Deprecation;
+  }
+}
+
+export interface Deprecation {
+  /** The deprecated operation. */
+  readonly operationId: string;
+  /** The methods by which it is used. */
+  readonly methods: ReadonlySet<string>;
+  /** RFC 9745 and RFC 8594: since when it is deprecated, until when it is served, and where that is explained. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Announces deprecations in every response of their paths, errors included, and counts who still uses them. */
+export const deprecation = fp<{ readonly metrics: RequestMetrics }>(async (app, { metrics }) => {
+  app.addHook('onRequest', (request, reply, done) => {
+    const { deprecation } = request.routeOptions.config;
+    if (deprecation === undefined) return done();
+    const { operationId, methods, headers } = deprecation;
+    reply.headers(headers);
+    if (methods.has(request.method)) {
+      reply.whenClosed(() => metrics.observeDeprecatedUse(operationId, request.principal?.keyId));
+    }
+    done();
+  });
+});

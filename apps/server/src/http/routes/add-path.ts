@@ -1,0 +1,47 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods, RouteHandlerMethod } from 'fastify';
+import type { Deprecation } from '../plugins/deprecation.ts';
+import { refusalOf } from '../plugins/errors.ts';
+
+export interface PathOptions {
+  /** What requests by a method without an operation of its own are counted under. */
+  readonly operation: string;
+  readonly deprecation?: Deprecation | undefined;
+}
+
+/** What serves a path by one method. */
+export interface Operation {
+  readonly method: HTTPMethods;
+  readonly operation: string;
+  readonly handler: RouteHandlerMethod;
+}
+
+/** Adds a path: HEAD comes with GET, OPTIONS tells the methods, and any method that there is besides is 405. */
+export function addPath(
+  app: FastifyInstance,
+  url: string,
+  { operation, deprecation }: PathOptions,
+  operations: readonly Operation[],
+): void {
+  const supported = operations.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+  const allow = [...supported, 'OPTIONS'].join(', ');
+  const shared = { ...(deprecation && { deprecation }) };
+  for (const { method, operation, handler } of operations) {
+    app.route({ url, method, config: { ...shared, operation }, handler });
+  }
+  app.route({
+    url,
+    method: app.supportedMethods.filter((method) => !supported.includes(method)) as HTTPMethods[], // of Fastify's own
+    config: { ...shared, operation },
+    // In a hook, because a body would be read before the handler.
+    onRequest: refuseMethod,
+    handler: refuseMethod,
+  });
+
+  async function refuseMethod({ method, params }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    // `/orders/` is `/orders/:id` with an empty id to the methods of that path, and to others `/orders` with a slash too many.
+    if (Object.values(params as Record<string, string>).includes('')) throw refusalOf('route_not_found');
+    reply.header('allow', allow);
+    if (method !== 'OPTIONS') throw refusalOf('method_not_allowed');
+    return reply.code(204).send();
+  }
+}

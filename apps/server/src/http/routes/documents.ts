@@ -1,0 +1,98 @@
+import { hash } from 'node:crypto';
+import { DOCUMENTED_VERSIONS } from '@petstore/api';
+import { createReference } from '@petstore/reference';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
+import type { AppOptions, RenderedDocument } from '../app-options.ts';
+import { assertUrlIsDecodable } from '../malformed-requests.ts';
+import { refusalOf } from '../plugins/errors.ts';
+import { addPath } from './add-path.ts';
+
+/** Where the reference is read. */
+const DOCS_PATH = '/docs';
+
+type DocumentsOptions = Pick<AppOptions, 'renderDocument' | 'securityText'>;
+
+/** What needs no key: the OpenAPI documents, the reference with its guides, and the way there. */
+export const documents: FastifyPluginAsync<DocumentsOptions> = async (app, { renderDocument, securityText }) => {
+  const reference = createReference({ documentOf: (version) => JSON.parse(renderDocument(version, 'reference').json) });
+  const get = (path: string, operation: string, handler: RouteHandlerMethod) =>
+    addPath(app, path, { operation }, [{ method: 'GET', operation, handler }]);
+
+  for (const { version } of DOCUMENTED_VERSIONS) {
+    let rendered: RenderedDocument | undefined;
+    const document = () => {
+      rendered ??= renderDocument(version, 'alone');
+      return rendered;
+    };
+    get(
+      `/${version}/openapi.json`,
+      'openapi',
+      serveText('application/json', () => document().json),
+    );
+    get(
+      `/${version}/openapi.yaml`,
+      'openapi',
+      serveText('application/yaml', () => document().yaml()),
+    );
+  }
+  for (const path of [DOCS_PATH, `${DOCS_PATH}/*`, '/llms.txt', '/robots.txt']) get(path, 'docs', serveReference);
+  // Relative, so that it holds behind a proxy that serves us below a path of its own.
+  get('/', 'docs', async (_request, reply) => reply.redirect(DOCS_PATH.slice(1)));
+  if (securityText !== undefined) {
+    get(
+      '/.well-known/security.txt',
+      'security',
+      serveText('text/plain; charset=utf-8', () => securityText),
+    );
+  }
+
+  async function serveReference(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { params, routeOptions, headers } = request;
+    assertUrlIsDecodable(request);
+    const { '*': rest = '' } = params as { '*'?: string }; // percent-decoded
+    const path = routeOptions.url?.replace('*', () => rest) ?? DOCS_PATH;
+    const { accept, 'accept-encoding': acceptEncoding } = headers;
+    const found = await reference.respond({ path, accept, acceptEncoding: acceptEncoding?.toString() });
+    // A browser is sent a page if there is nothing.
+    const vary = [reply.getHeader('vary'), found === undefined ? 'accept' : found.headers['vary']];
+    if (vary.some(Boolean)) reply.header('vary', vary.filter(Boolean).join(', '));
+    if (found === undefined) throw refusalOf('route_not_found');
+    reply.code(found.status).headers({ ...found.headers, vary: reply.getHeader('vary') });
+    if (found.status === 308) return reply.send();
+    if (found.status === 200) return sendPage(request, reply, found.body);
+    request.reportError(refusalOf('route_not_found'));
+    return reply.send(found.body);
+  }
+};
+
+/** Serves a text that is made with the first request, and never changes. */
+function serveText(contentType: string, render: () => string | Promise<string>): RouteHandlerMethod {
+  let body: Uint8Array | undefined;
+  return async (request, reply) => {
+    body ??= Buffer.from(await render());
+    return sendPage(request, reply.headers({ 'content-type': contentType, 'cache-control': 'no-cache' }), body);
+  };
+}
+
+/** Responds with a page, or with 304 if the client has it already (RFC 9110 section 13.1.2). */
+function sendPage({ headers }: FastifyRequest, reply: FastifyReply, body: Uint8Array): FastifyReply {
+  const etag = etagOf(body);
+  reply.header('etag', etag);
+  if (!isKnown(headers['if-none-match'], etag)) return reply.send(body);
+  return reply.code(304).removeHeader('content-type').removeHeader('content-encoding').send();
+}
+
+// By hand, because @fastify/etag makes a tag of each body anew, and knows neither a list of tags nor `*`.
+const etags = new WeakMap<Uint8Array, string>();
+
+/** @param body one object for as long as it stays the same. @returns a strong tag, so another for each content coding */
+function etagOf(body: Uint8Array): string {
+  const etag = etags.get(body) ?? `"${hash('sha256', body, 'base64url').slice(0, 22)}"`;
+  etags.set(body, etag);
+  return etag;
+}
+
+function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false;
+  return ifNoneMatch === '*' || ifNoneMatch.split(',').some((known) => known.trim().replace(/^W\//, '') === etag);
+}

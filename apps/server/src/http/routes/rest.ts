@@ -1,0 +1,78 @@
+import {
+  DEPRECATION_GUIDE_PATH,
+  deprecationFields,
+  type RestRoute,
+  type Services,
+  type SunsetOverrides,
+} from '@petstore/api';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { Deprecation } from '../plugins/deprecation.ts';
+import { refuseUnknownPath } from '../plugins/errors.ts';
+import { sendJson } from '../send-json.ts';
+import { addPath } from './add-path.ts';
+import type { LongLists } from './long-lists.ts';
+
+export interface RestOptions {
+  /** Those of one version. */
+  readonly restRoutes: readonly RestRoute[];
+  readonly services: Services;
+  readonly longLists: LongLists;
+}
+
+/** The documented operations of one version, to be registered with its prefix. */
+export const rest: FastifyPluginAsync<RestOptions> = async (app, { restRoutes, services, longLists }) => {
+  app.setNotFoundHandler(refuseUnknownPath); // after the checks of this scope
+  for (const [path, routes] of Map.groupBy(restRoutes, ({ path }) => path)) {
+    const [first] = routes;
+    const deprecated = routes.find(({ deprecation }) => deprecation !== undefined);
+    addPath(
+      app,
+      path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      {
+        operation: first?.operationId ?? 'unknown',
+        deprecation: deprecated && deprecationOf(deprecated, services.sunsetOverrides),
+      },
+      routes.map((route) => ({
+        method: route.method,
+        operation: route.operationId,
+        handler: (request, reply) => serve(route, request, reply),
+      })),
+    );
+  }
+
+  async function serve(route: RestRoute, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { principal, params, id: requestId } = request;
+    if (principal === undefined) throw new Error('An operation was called without a principal.');
+    const query = route.takesQuery ? queryOf(request) : '';
+    const result = await route.call(params as Record<string, string>, { services, principal, requestId }, query);
+    reply.code(route.successStatus);
+    switch (result.type) {
+      case 'empty':
+        return reply.send();
+      case 'json':
+        return sendJson(reply.headers(result.headers ?? {}), result.text);
+      case 'json-stream':
+        return longLists.send(request, reply, result.chunks);
+      default:
+        return result satisfies never;
+    }
+  }
+};
+
+function deprecationOf(route: RestRoute, sunsetOverrides: SunsetOverrides = {}): Deprecation | undefined {
+  const { operationId, method, path, deprecation } = route;
+  if (deprecation === undefined) return undefined;
+  // Relative, so that it holds behind a proxy that puts something before our paths.
+  const page = `<${'../'.repeat(path.split('/').length - 1)}${DEPRECATION_GUIDE_PATH.slice(1)}>`;
+  return {
+    operationId,
+    methods: new Set(method === 'GET' ? ['GET', 'HEAD'] : [method]),
+    headers: {
+      ...deprecationFields(deprecation.deprecatedAt, sunsetOverrides[operationId] ?? deprecation.sunsetAt),
+      link: `${page}; rel="deprecation"; type="text/html", ${page}; rel="sunset"; type="text/html"`,
+    },
+  };
+}
+
+/** What follows the question mark. */
+const queryOf = ({ originalUrl }: FastifyRequest): string => /\?([^#]*)/.exec(originalUrl)?.[1] ?? '';

@@ -1,0 +1,161 @@
+import {
+  type AppRouter,
+  type Context,
+  procedureContracts,
+  type Services,
+  toTrpcEnvelope,
+  trpcResponseMeta,
+} from '@petstore/api';
+import { fastifyRequestHandler } from '@trpc/server/adapters/fastify';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { errorHandler, refusalOf, refuseUnknownPath } from '../plugins/errors.ts';
+import type { RequestCost } from '../request-cost.ts';
+import type { LongLists } from './long-lists.ts';
+import type { Subscriptions } from './subscriptions.ts';
+
+export interface TrpcOptions {
+  readonly router: AppRouter;
+  readonly services: Services;
+  readonly longLists: LongLists;
+  readonly subscriptions: Subscriptions;
+}
+
+const READ = 'GET, HEAD, OPTIONS';
+/** The methods of a procedure, as the Allow header lists them. */
+const METHODS_OF = { query: READ, subscription: READ, mutation: 'POST, OPTIONS' } as const;
+const ANY_METHODS = 'GET, HEAD, POST, OPTIONS';
+
+const IS_JSON = /^application\/json[ \t]*(?:;|$)/i;
+
+/**
+ * The procedures over tRPC's HTTP protocol, to be registered with their prefix. What concerns HTTP is decided in hooks, in
+ * the order that REST has too: path, method, media type, body. The rest is tRPC's own.
+ */
+export const trpc: FastifyPluginAsync<TrpcOptions> = async (app, options) => {
+  const { router, services, longLists, subscriptions } = options;
+  app.setErrorHandler(errorHandler((_response, error) => toTrpcEnvelope(error)));
+  app.setNotFoundHandler(refuseUnknownPath);
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
+
+  app.addHook('onSend', async (request, reply, payload) => {
+    if (!(payload instanceof Response)) return payload;
+    const { isEvents, isStream } = takeHead(reply, payload);
+    if (isEvents) return subscriptions.send(request, reply, payload);
+    return isStream ? payload.body : payload.text();
+  });
+
+  app.route({
+    url: '/:path',
+    method: app.supportedMethods as 'GET'[], // all there are; the type is a union of names
+    config: {
+      operation: (request) => operationOf(callOf(request)),
+      costOf: (request) => costOf(callOf(request)),
+    },
+    async onRequest(request, reply) {
+      const call = callOf(request);
+      const allow = allowOf(call);
+      if (allow === undefined) throw refusalOf('route_not_found');
+      if (request.method === 'OPTIONS') return reply.code(204).header('allow', allow).send();
+      assertMethodAndType(request, reply, allow);
+      if (!call.isBatch && procedureContracts.get(call.path)?.type === 'subscription')
+        subscriptions.begin(request, reply);
+      return undefined;
+    },
+    handler: (request, reply) =>
+      fastifyRequestHandler({
+        router,
+        req: request,
+        res: reply,
+        path: encodeURIComponent(callOf(request).path), // tRPC decodes it
+        createContext: async () => createContext(request, reply),
+        responseMeta: trpcResponseMeta,
+        onError({ error }) {
+          // A subscription that ends before it has begun is no failure.
+          if (subscriptions.contextOf(request)?.signal.aborted !== true) request.reportError(error);
+        },
+      }),
+  });
+
+  function createContext(request: FastifyRequest, reply: FastifyReply): Context {
+    const { principal, id: requestId, rateLimit } = request;
+    if (principal === undefined) throw new Error('A procedure was called without a principal.');
+    const subscription = subscriptions.contextOf(request);
+    const begin: NonNullable<Context['list']>['begin'] = (batches) => longLists.beginOverTrpc(request, reply, batches);
+    return {
+      services,
+      principal,
+      requestId,
+      list: { isStreamed: isStreamed(request), begin },
+      ...(rateLimit && { rateLimit }),
+      ...(subscription && { subscription }),
+    };
+  }
+};
+
+/** Takes over the status and the headers of a response that tRPC made. */
+function takeHead(reply: FastifyReply, { status, headers }: Response) {
+  const isStream = headers.has('transfer-encoding');
+  for (const name of ['connection', 'transfer-encoding']) headers.delete(name); // Node decides on these by itself
+  const vary = [reply.getHeader('vary'), headers.get('vary')].filter(Boolean).join(', ');
+  if (vary !== '') headers.set('vary', vary);
+  reply.code(status).headers(Object.fromEntries(headers));
+  return { isStream, isEvents: headers.get('content-type')?.startsWith('text/event-stream') };
+}
+
+function assertMethodAndType({ method, headers }: FastifyRequest, reply: FastifyReply, allow: string): void {
+  if (!allow.split(', ').includes(method)) {
+    reply.header('allow', allow);
+    throw refusalOf('method_not_allowed');
+  }
+  const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = headers;
+  if (method === 'POST' && !(IS_JSON.test(type) && encoding === 'identity')) throw refusalOf('unsupported_media_type');
+}
+
+/** The calls that a URL below the prefix holds. */
+interface TrpcCall {
+  /** Percent-decoded, names joined by commas in a batch. */
+  readonly path: string;
+  readonly names: readonly string[];
+  readonly isBatch: boolean;
+}
+
+/** Reads the calls from the URL alone: a batch is charged before its body is read. */
+function callOf({ params, url }: FastifyRequest): TrpcCall {
+  const { path } = params as { path: string }; // the route has it
+  const query = url.indexOf('?');
+  // By the same means, and so with the same result, as tRPC reads it.
+  const isBatch = query !== -1 && new URLSearchParams(url.slice(query)).get('batch') === '1';
+  return { path, names: isBatch ? path.split(',') : [path], isBatch };
+}
+
+/** Whether the response is to come in pieces, as tRPC finds it out. */
+function isStreamed({ headers }: FastifyRequest): boolean {
+  const accepted = String(headers['trpc-accept'] ?? headers.accept ?? '');
+  return accepted.split(',').some((type) => type.trim() === 'application/jsonl');
+}
+
+/**
+ * How many calls there are, and how many are charged: a free one is free once in a batch, so that what it costs us is
+ * bounded, too.
+ */
+function costOf({ names }: TrpcCall): RequestCost {
+  const free = new Set(names.filter((name) => procedureContracts.get(name)?.cost === 'free'));
+  return { calls: names.length, charged: names.length - free.size };
+}
+
+function operationOf({ path, isBatch }: TrpcCall): string {
+  if (isBatch) return 'batch';
+  return procedureContracts.has(path) ? path : 'unknown';
+}
+
+/** The methods that all called procedures support; `undefined` if there is nothing to call. */
+function allowOf({ names, isBatch }: TrpcCall): string | undefined {
+  const methods = new Set<string>();
+  for (const name of names) {
+    const contract = procedureContracts.get(name);
+    // tRPC responds to each call of a batch for itself.
+    if (contract === undefined) return isBatch ? ANY_METHODS : undefined;
+    methods.add(METHODS_OF[contract.type]);
+  }
+  return methods.size === 1 ? [...methods][0] : ANY_METHODS;
+}
