@@ -8,7 +8,7 @@ export {
   REJECTED_LISTED_MAX,
   type RejectedRecord,
 } from './bulk/import-rows.ts';
-export { PURPOSES, type Purpose } from './database/database.ts';
+export { PURPOSES, type Purpose } from './database/server-pool.ts';
 export { describeStorageFailure } from './database/storage-reason.ts';
 export type { OrderEventObserver, OrderEventStore } from './events/order-events.ts';
 export type { AuditTrail, BanEvent } from './keys/audit-trail.ts';

@@ -1,5 +1,6 @@
 import type { ApiKeyStore } from '@petstore/domain';
-import { Database, PURPOSES, type Purpose } from './database/database.ts';
+import { Database } from './database/database.ts';
+import { PURPOSES, type Purpose } from './database/server-pool.ts';
 import { DatabaseServers } from './database/servers.ts';
 import type { DurationObserver } from './database/statement.ts';
 import { OrderEventStore } from './events/order-events.ts';
@@ -51,15 +52,6 @@ export interface PersistenceOptions {
 }
 
 /**
- * How many connections the statements of a purpose may occupy: look-ups of keys and short reads all of them; commits as
- * many as one disk is worth; long lists, searches and followers of events few, so that the others find one.
- */
-const SHARES = { keys: 16, reads: 16, writes: 8, batches: 4, scans: 2, events: 2 } as const satisfies Record<
-  Purpose,
-  number
->;
-
-/**
  * Gives access to PostgreSQL. Nothing is connected yet: connections are opened when they are first needed, and again
  * after PostgreSQL was away.
  *
@@ -74,8 +66,8 @@ export function openPersistence({
   durationsOf,
 }: PersistenceOptions): Persistence {
   const servers = new DatabaseServers(databaseUrl);
-  const database = new Database({ servers, connections, shares: SHARES, durationsOf });
-  const events = new OrderEventStore(database.sender('events', { forWrites: true }));
+  const database = new Database({ servers, connections, durationsOf });
+  const events = new OrderEventStore(database.sender('events'));
   const close = async () => {
     events.close();
     await database.close();
@@ -84,9 +76,9 @@ export function openPersistence({
     orders: createOrderStore(database, servers, onEventsRecorded),
     pets: createPetStore(servers, database.sender('reads')),
     events,
-    apiKeys: createApiKeyStore(database.sender('keys'), database.sender('writes', { forWrites: true })),
+    apiKeys: createApiKeyStore(database.sender('keys'), database.sender('writes')),
     keyAdministration: createLazyKeyAdministration(servers),
-    audit: createAuditTrail(servers, database.sender('writes', { forWrites: true })),
+    audit: createAuditTrail(servers, database.sender('writes')),
     migrations: createMigrations(servers, database.sender('reads')),
     load: () => ({
       openConnections: database.openConnections,

@@ -129,8 +129,13 @@ describe('a primary and its standby', () => {
     const pending = (await list()).flatMap(({ id, status }) => (status === 'pending' ? [id] : []));
     await using callers = cancelAll(persistence, pending);
     await expect.poll(() => callers.cancelled.length, PATIENTLY).toBeGreaterThan(50);
+    // More than there are connections for commits, so that all of them are open, and then all of them are stuck.
+    const placeMany = () => Promise.allSettled(Array.from({ length: 40 }, (_, i) => sleep(i).then(place)));
+    await placeMany();
     await hurt(primary);
+    const placing = placeMany();
     await expect.poll(() => callers.failures.length, PATIENTLY).toBeGreaterThan(0);
+    await placing;
     await standby.promote();
     const countThen = callers.cancelled.length;
     await expect.poll(() => callers.cancelled.length, RECOVERY).toBeGreaterThan(countThen);

@@ -1,7 +1,7 @@
 import type { StorageUnavailableError } from '@petstore/domain';
 import type pg from 'pg';
 import { closeClient, type DatabaseServers, type FoundServer } from './servers.ts';
-import { HUNG, storageUnavailable } from './storage-error.ts';
+import { HUNG, isHung, saysNoRoom, storageUnavailable } from './storage-error.ts';
 import { withTimeout } from './with-timeout.ts';
 
 /** Between two checks, in milliseconds. */
@@ -75,33 +75,33 @@ export class ServerWatch {
 
   async #check(): Promise<void> {
     try {
-      const isReadOnly = (await this.#pingOpen()) ?? (await this.#find());
+      const pinged = await this.#pingOpen();
+      const isReadOnly = pinged === 'up' ? false : await this.#find(pinged);
       this.#become(isReadOnly ? 'read-only' : 'up');
     } catch (error) {
+      // A server without room for another connection is alive, and goes on with those that it has.
+      if (this.#found !== undefined && this.#failure === undefined && saysNoRoom(error)) return;
       const failure = storageUnavailable(error);
-      this.#become(failure === HUNG ? 'hung' : 'away', failure);
+      this.#become(isHung(failure) ? 'hung' : 'away', failure);
     }
   }
 
-  /**
-   * @returns `false` if the server takes writes; `undefined` if a server has to be found: a session that is read-only may
-   * stay so when its server no longer is
-   */
-  async #pingOpen(): Promise<false | undefined> {
-    const found = this.#found;
-    if (found === undefined || this.#state === 'hung') return undefined;
+  /** A session that is read-only may stay so when its server no longer is, and its address may lead to another one. */
+  async #pingOpen(): Promise<'up' | 'read-only' | 'lost'> {
+    if (this.#found === undefined || this.#state === 'hung') return 'lost';
     try {
-      const isReadOnly = await withTimeout(readIsReadOnly(found.client), PING_TIMEOUT_MS, HUNG);
-      return isReadOnly ? undefined : false;
+      const isReadOnly = await withTimeout(readIsReadOnly(this.#found.client), PING_TIMEOUT_MS, HUNG);
+      return isReadOnly ? 'read-only' : 'up';
     } catch {
-      return undefined;
+      return 'lost';
     }
   }
 
-  async #find(): Promise<boolean> {
+  /** @returns whether the server that was found takes no writes */
+  async #find(pinged: 'read-only' | 'lost'): Promise<boolean> {
     const before = this.#found;
     const found = await this.#servers.find(before?.url);
-    const takesWritesAgain = this.#state === 'read-only' && !found.isReadOnly;
+    const takesWritesAgain = pinged === 'read-only' && !found.isReadOnly;
     const isUsableAgain = this.#failure !== undefined || found.url !== before?.url || takesWritesAgain;
     this.#forget();
     this.#found = found;

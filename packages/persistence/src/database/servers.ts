@@ -1,10 +1,13 @@
 import pg from 'pg';
 import { assertSessionStays, readSessionFacts, type SessionSettings, setSession } from './session.ts';
-import { HUNG, storageUnavailable } from './storage-error.ts';
+import { HUNG, READ_ONLY, storageUnavailable } from './storage-error.ts';
 import { withTimeout } from './with-timeout.ts';
 
 /** How long a server has to accept a connection and to say what it is, in milliseconds. */
-const CONNECT_TIMEOUT_MS = 1_200;
+const FIND_TIMEOUT_MS = 1_200;
+
+/** How long setting a session may take, in milliseconds. */
+export const SESSION_TIMEOUT_MS = 2_000;
 
 /** A server of the database, and an open connection to it. */
 export interface FoundServer {
@@ -15,21 +18,21 @@ export interface FoundServer {
   readonly client: pg.Client;
 }
 
-/** After how long pg closes the socket of a connection that could not be made, in milliseconds. */
-const SOCKET_TIMEOUT_MS = 2_000;
+/** After how long pg gives up making a connection, in milliseconds. */
+const CONNECT_TIMEOUT_MS = 2_000;
 
 /** The configuration of a connection to one server. */
 export const connectionConfig = (url: string): pg.ClientConfig => ({
   connectionString: url,
   fallback_application_name: 'petstore',
   keepAlive: true,
-  connectionTimeoutMillis: SOCKET_TIMEOUT_MS,
+  connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
 });
 
 /** The servers of one database, of which at most one takes writes. */
 export class DatabaseServers {
   readonly #urls: readonly string[];
-  /** Of which servers it is known that connections to them keep their sessions. */
+  /** Servers whose connections are known to keep their sessions. */
   readonly #checked = new Set<string>();
 
   /** @param urls one for each server */
@@ -47,7 +50,7 @@ export class DatabaseServers {
     const asked = this.#urls.map(askServer);
     const writable = asked.map(async (answer) => {
       const found = await answer;
-      if (found.isReadOnly) throw storageUnavailable('it is read-only');
+      if (found.isReadOnly) throw READ_ONLY;
       return found;
     });
     const found = await Promise.any(writable).catch(() => readOnlyAmong(asked, preferredUrl));
@@ -78,14 +81,14 @@ export class DatabaseServers {
   /**
    * Opens a connection for work that takes its time.
    *
-   * @param needs whether a server that takes no writes is as good as none
+   * @param needs whether a server that takes no writes is refused
    * @throws StorageUnavailableError
    */
   async connect(settings: SessionSettings, needs: { readonly forWrites: boolean }): Promise<pg.Client> {
     const { client, isReadOnly } = await this.find();
     try {
-      if (isReadOnly && needs.forWrites) throw storageUnavailable('it is read-only');
-      await setSession(client, settings);
+      if (isReadOnly && needs.forWrites) throw READ_ONLY;
+      await withTimeout(setSession(client, settings), SESSION_TIMEOUT_MS, HUNG);
       return client;
     } catch (error) {
       closeClient(client);
@@ -102,7 +105,7 @@ export class DatabaseServers {
       await assertSessionStays(client, other);
     };
     try {
-      await withTimeout(check(), CONNECT_TIMEOUT_MS, HUNG);
+      await withTimeout(check(), FIND_TIMEOUT_MS, HUNG);
       this.#checked.add(url);
     } finally {
       closeClient(other);
@@ -127,7 +130,7 @@ async function askServer(url: string): Promise<FoundServer> {
     return { url, isReadOnly, client };
   };
   try {
-    return await withTimeout(ask(), CONNECT_TIMEOUT_MS, HUNG);
+    return await withTimeout(ask(), FIND_TIMEOUT_MS, HUNG);
   } catch (error) {
     closeClient(client);
     throw error;

@@ -5,8 +5,8 @@ import { storageUnavailable } from './storage-error.ts';
 export type SessionSettings = Readonly<Record<string, string>>;
 
 /**
- * What every session is set to, whatever the role's own settings say: the text of times is parsed, the conditional updates
- * count on READ COMMITTED, and how long a statement may wait is said by its `statement_timeout`.
+ * What every session is set to, whatever the role's own settings say: the text of times is parsed, and the conditional
+ * updates count on READ COMMITTED. `lock_timeout` is off unless the session sets one.
  */
 const EVERY_SESSION = {
   TimeZone: 'UTC',
@@ -83,11 +83,11 @@ export async function setSession(client: pg.ClientBase, settings: SessionSetting
 const ROUNDS = 3;
 
 /**
- * Makes sure that a connection through a pooler keeps its session. Where it does not, each statement may get to another
+ * Makes sure that a connection through a pooler keeps its session. If it does not, each statement may get to another
  * process of the server, with other settings and other prepared statements.
  *
  * @param other a second connection, opened in the same way
- * @throws StorageUnavailableError where the pooler lends a session for a transaction only
+ * @throws StorageUnavailableError if the pooler lends a session for a transaction only
  */
 export async function assertSessionStays(client: pg.ClientBase, other: pg.ClientBase): Promise<void> {
   const own = new Set<number>();

@@ -17,22 +17,28 @@ const CONNECTION_ERRNOS = new Set([
   'ETIMEDOUT',
 ]);
 
-/** SQLSTATE classes that report the server's state, not of the statement: connection, resources, operator, system. */
+/** SQLSTATE classes that report a problem of the server, not of the statement: connection, resources, operator, system. */
 const UNAVAILABLE_CLASSES = new Set(['08', '53', '57', '58']);
 
 /** What a server undid because of another transaction, and carries out when it is tried again, most likely. */
 const CONFLICTS = ['40001', '40P01'];
 
+/** SQLSTATE `read_only_sql_transaction`: the server is a standby, or was made read-only. */
+export const READ_ONLY_STATE = '25006';
+
+/** SQLSTATE `too_many_connections`. */
+export const TOO_MANY_CONNECTIONS = '53300';
+
 const UNAVAILABLE_STATES = new Set([
   ...CONFLICTS,
-  '25006', // read-only: a standby, or a failover in progress
+  READ_ONLY_STATE, // read-only: a standby, or a failover in progress
   '55P03', // another session holds the lock
   '42P01', // no such table: nothing has been migrated yet
   '26000', // the prepared statement is gone: the connection was changed under us, and is replaced
   '42P05', // the prepared statement is there twice: likewise
 ]);
 
-/** What pg says, in no other form than words, when a connection is lost, closed or not made in time. */
+/** pg reports these failures of a connection by message only. */
 const CONNECTION_MESSAGES =
   /^(?:Connection terminated|timeout expired|timeout exceeded when trying to connect|Query read timeout|Cannot use a pool after calling end|Client (?:has encountered a connection error|was closed))|SSL connection/;
 
@@ -43,7 +49,7 @@ function isUnavailable(error: Error): boolean {
   return CONNECTION_MESSAGES.test(error.message);
 }
 
-/** Another call with the same idempotency key was first. Tried again, this one finds what is remembered of it. */
+/** A violation means that a concurrent call with the same key won. A retry returns its order. */
 const KEY_TAKEN = 'idempotency_keys_pkey';
 
 /** Whether the server has undone a statement because of another transaction: then the same may be tried again. */
@@ -59,8 +65,9 @@ export function codeOf(error: unknown): string | undefined {
 }
 
 /**
- * Turns whatever a driver threw into what the ports promise: a {@link StorageUnavailableError} where PostgreSQL could
- * not be reached or cannot work at the moment, the error itself in all other cases.
+ * Converts an error to {@link StorageUnavailableError} if PostgreSQL could not be reached or cannot work at the moment;
+ * returns any other error unchanged. A connection that cannot be opened is unavailability whatever the reason, a wrong
+ * password included: the pool and the watch say so where they open one.
  */
 export function toStorageError(error: unknown): Error {
   if (!(error instanceof Error)) return new Error(`PostgreSQL failed: ${String(error)}`);
@@ -70,6 +77,25 @@ export function toStorageError(error: unknown): Error {
 
 /** PostgreSQL accepts connections or has accepted some, and says nothing. */
 export const HUNG = new StorageUnavailableError('PostgreSQL is hung (no response)');
+
+/** A caller has waited for as long as callers wait. */
+export const TOO_LATE = new StorageUnavailableError('PostgreSQL is not available: it did not respond in time');
+
+/** No server takes writes, and the work needs one that does. */
+export const READ_ONLY = new StorageUnavailableError('PostgreSQL is not available: it is read-only');
+
+/** Whether a server is hung, of all that could not be used. */
+export const isHung = (error: unknown): boolean => reasonsOf(error).includes(HUNG);
+
+/** Whether a server has no room for another connection, of all that could not be used. */
+export const saysNoRoom = (error: unknown): boolean =>
+  reasonsOf(error).some((reason) => codeOf(reason) === TOO_MANY_CONNECTIONS);
+
+/** Why no server could be used: one reason for each. */
+function reasonsOf(error: unknown): readonly unknown[] {
+  const cause = error instanceof StorageUnavailableError ? error.cause : error;
+  return cause instanceof AggregateError ? cause.errors.flatMap(reasonsOf) : [cause ?? error];
+}
 
 /** Says that PostgreSQL is away, and why. */
 export function storageUnavailable(cause: unknown): StorageUnavailableError {

@@ -44,7 +44,7 @@ export function createOrderStore(
 ): OrderStore {
   const reads = database.sender('reads');
   const scans = database.sender('scans');
-  const writes = database.sender('writes', { forWrites: true });
+  const writes = database.sender('writes');
   const commands = new OrderCommands(writes, onRecorded);
   return {
     ...createOrderLists(database),

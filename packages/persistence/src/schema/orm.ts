@@ -2,8 +2,10 @@ import type { MigrationObject } from '@mikro-orm/core';
 import { Migrator } from '@mikro-orm/migrations';
 import { MikroORM } from '@mikro-orm/postgresql';
 import type pg from 'pg';
-import { connectionConfig, type DatabaseServers } from '../database/servers.ts';
-import { setSession } from '../database/session.ts';
+import { connectionConfig, type DatabaseServers, SESSION_TIMEOUT_MS } from '../database/servers.ts';
+import { LONG_SESSION, setSession } from '../database/session.ts';
+import { HUNG } from '../database/storage-error.ts';
+import { withTimeout } from '../database/with-timeout.ts';
 import {
   ApiKeyEntity,
   ApiKeySecretEntity,
@@ -58,12 +60,12 @@ export async function createOrm(
   { statementTimeoutMs, schema, migrations = [] }: OrmOptions,
 ): Promise<MikroORM> {
   const url = await servers.locate();
-  const session = { statement_timeout: String(statementTimeoutMs), ...READABLE_NAMES };
+  const session = { ...LONG_SESSION, statement_timeout: String(statementTimeoutMs), ...READABLE_NAMES };
   return new MikroORM({
     clientUrl: url,
     driverOptions: {
       ...connectionConfig(url),
-      onConnect: (client: pg.ClientBase) => setSession(client, session),
+      onConnect: (client: pg.ClientBase) => withTimeout(setSession(client, session), SESSION_TIMEOUT_MS, HUNG),
       // The server's own limit comes first; this one is for a server that hangs.
       ...(statementTimeoutMs > 0 && { query_timeout: statementTimeoutMs + 2_000 }),
     },

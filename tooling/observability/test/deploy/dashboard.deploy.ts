@@ -6,14 +6,12 @@ import { openPersistence } from '@petstore/persistence';
 import { KEYS, prepareServerDatabase, ROOT, startServer } from '@petstore/server/test-support';
 import { startPostgresServer } from '@petstore/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { ALERTS } from '../../src/alerts.ts';
-import { ALERT_RULES_FILE } from '../../src/generated-files.ts';
-import { ROWS } from '../../src/panels/rows.ts';
+import { ALERT_RULES_FILE, ALERTS, PANEL_QUERIES } from '../support/committed-files.ts';
 import { startPrometheus, type TestPrometheus } from './support/prometheus.ts';
 import { promtool } from './support/promtool.ts';
 import { startTraffic } from './support/traffic.ts';
 
-/** The prometheus.yml of docs/operations.md, with other targets. */
+/** The prometheus.yml of docs/operations.md, with the address of the test's server. */
 function documentedConfig(target: string): string {
   const document = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
   const [, block = ''] = /```yaml\n(scrape_configs:\n[\s\S]*?)```/.exec(document) ?? [];
@@ -48,12 +46,12 @@ beforeAll(async () => {
     leave.abort();
     await following;
   });
-  await sleep(6_000); // some scrapes, for what is measured between them
+  await sleep(6_000); // rates need several scrapes
   metrics = await (await fetch(`${adminUrl}/metrics`)).text();
 });
 afterAll(() => resources.disposeAsync());
 
-/** As Grafana fills them in. Failures are shown where there are any, and here there need be none. */
+/** Fills in the variables as Grafana does. A query for failures (`> 0`) shows nothing while there are none. */
 const filledIn = (expression: string) =>
   expression
     .replace(/ > 0$/, '')
@@ -61,22 +59,18 @@ const filledIn = (expression: string) =>
     .replaceAll('$job', 'petstore')
     .replaceAll('$instance', '.*');
 
-const QUERIES = ROWS.flatMap(({ panels }) =>
-  panels.flatMap(({ title, queries }) => queries.map(({ expression, legend }) => [title, legend, expression] as const)),
-);
-
-test.each(QUERIES)(
-  'the panel "%s" shows %s of servers that Prometheus scrapes as documented',
-  async (_, legend, expression) => {
-    // What happens now and then, such as a garbage collection, may not have happened within the interval.
+test.each(PANEL_QUERIES)(
+  'the panel "$title" shows $text of servers that Prometheus scrapes as documented',
+  async ({ expr, text }) => {
+    // A garbage collection, for example, need not have happened within the interval.
     const result = await vi.waitUntil(
       async () => {
-        const found = await prometheus.query(filledIn(expression));
+        const found = await prometheus.query(filledIn(expr));
         return found.length > 0 && found;
       },
       { timeout: 20_000, interval: 500 },
     );
-    const labels = [...legend.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = '']) => label);
+    const labels = [...text.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = '']) => label);
     for (const { metric } of result) expect(Object.keys(metric)).toEqual(expect.arrayContaining(labels));
   },
 );

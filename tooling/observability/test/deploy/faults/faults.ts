@@ -1,15 +1,15 @@
-import type { Alert } from '../../../src/alerts/alert.ts';
+import type { Severity } from '../../support/committed-files.ts';
 
 interface FaultDescription {
-  readonly alert: Alert['name'];
-  readonly severity: Alert['severity'];
+  readonly alert: string;
+  readonly severity: Severity;
   readonly what: string;
-  /** How long it goes on. @default 30 */
+  /** How long the fault lasts. @default 30 */
   readonly minutes?: number;
 }
 
-const page = (alert: Alert['name'], what: string): FaultDescription => ({ alert, severity: 'page', what });
-const ticket = (alert: Alert['name'], what: string): FaultDescription => ({ alert, severity: 'ticket', what });
+const page = (alert: string, what: string): FaultDescription => ({ alert, severity: 'page', what });
+const ticket = (alert: string, what: string): FaultDescription => ({ alert, severity: 'ticket', what });
 
 const DESCRIPTIONS = {
   'all servers killed': page('PetstoreDown', 'both servers were killed'),
@@ -31,8 +31,9 @@ const DESCRIPTIONS = {
   'processor taken away': ticket('PetstoreEventLoopLag', 'a server was stopped for 0.3 s of each 0.4 s'),
   'memory leaks': ticket('PetstoreMemoryNearLimit', 'a server keeps most of its heap in use'),
   'many lists': ticket('PetstoreNearCapacity', '176 lists whose readers take nothing'),
-  // Opening a connection takes ten round trips, for which statements wait.
+  // Statements wait while a connection is opened, which takes ten round trips.
   'slow network': page('PetstorePostgresSlow', 'PostgreSQL responds 0.6 s later'),
+  'slow trigger': ticket('PetstoreRequestsSlow', 'a trigger makes each change of orders 0.6 s longer'),
   'slow readers': ticket('PetstoreListsCut', 'eight readers of lists take nothing'),
   'retries without a wait': ticket('PetstoreBanSurge', 'twelve keys repeat at once what was refused'),
   'forged keys': ticket('PetstoreInvalidKeys', 'an address tries keys'),
@@ -44,5 +45,5 @@ const DESCRIPTIONS = {
 
 export type FaultName = keyof typeof DESCRIPTIONS;
 
-/** Faults that are injected into real servers, and the alert that each has to raise. */
+/** The faults that are injected into real servers, each with the alert that it has to raise. */
 export const FAULTS: Readonly<Record<FaultName, FaultDescription>> = DESCRIPTIONS;

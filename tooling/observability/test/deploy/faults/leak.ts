@@ -1,4 +1,4 @@
-// Loaded by a server before anything else: fills its heap up to a share of the limit, and keeps it so.
+// A server loads this file before anything else. It fills the heap up to a share of its limit, and keeps it filled.
 import { getHeapStatistics } from 'node:v8';
 
 const SHARE = 0.86;

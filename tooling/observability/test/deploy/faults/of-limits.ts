@@ -6,33 +6,33 @@ import { createKey, createServerDatabase, importDemoOrders, planOf, startServer 
 import { startRedisServer } from '@petstore/testing';
 import { Redis } from 'ioredis';
 import { vi } from 'vitest';
-import type { FaultBook } from '../support/fault-book.ts';
+import type { FaultRecordings } from '../support/fault-recordings.ts';
 import { WatchedServer } from '../support/watched-server.ts';
 
 const PATIENTLY = { timeout: 30_000, interval: 100 };
 const BANNED_KEYS = 12;
-/** Of a plan with one request a minute: what is sent until it is banned. */
+/** So many requests get a key banned whose plan has one request a minute. */
 const REQUESTS_TO_BAN = 252;
-/** How long Redis is kept from everything else at a time. */
+/** How long each command keeps Redis from everything else. */
 const BLOCKED_SECONDS = 0.06;
 
 const forgedKey = () => generateApiKeyText('live', generateApiKeyId(randomBytes), randomBytes);
 
-/** Sends requests, so many at once. */
+/** Sends `count` requests, `atOnce` of them at a time. */
 async function send(count: number, atOnce: number, request: () => Promise<Response>): Promise<void> {
   let left = count;
   const sendNext = async () => {
     while (left-- > 0) {
       await request()
         .then((response) => response.arrayBuffer())
-        .catch(() => {}); // the connection was closed meanwhile
+        .catch(() => {}); // the server may have closed the connection
     }
   };
   await Promise.all(Array.from({ length: atOnce }, sendNext));
 }
 
-/** What concerns limits, keys and Redis. */
-export async function recordFaultsOfLimits(book: FaultBook): Promise<void> {
+/** Injects the faults of limits, keys and Redis. */
+export async function recordFaultsOfLimits(recordings: FaultRecordings): Promise<void> {
   await using redis = await startRedisServer({ config: { 'enable-debug-command': 'yes' } });
   await using database = await createServerDatabase();
   await importDemoOrders(database.url);
@@ -51,28 +51,28 @@ export async function recordFaultsOfLimits(book: FaultBook): Promise<void> {
   const bans = watched.observe({
     during: () => Promise.all(keys.map(({ text }) => send(REQUESTS_TO_BAN, 1, () => get('/v2/store/orders/1', text)))),
   });
-  book.add('retries without a wait', { healthy, faulty: await bans });
-  await book.follow('ban-surge', { watched, environment, names: { W2XCWm6f: keys[0]?.id ?? '' } });
+  recordings.add('retries without a wait', { healthy, faulty: await bans });
+  await recordings.follow('ban-surge', { watched, environment, names: { W2XCWm6f: keys[0]?.id ?? '' } });
 
   {
     await using client = await connectTo(redis.url);
     const stop = new AbortController();
     const blocking = block(client, stop.signal);
-    book.add('Redis blocked', { healthy, faulty: await watched.observe({ ms: 2_500 }) });
+    recordings.add('Redis blocked', { healthy, faulty: await watched.observe({ ms: 2_500 }) });
     stop.abort();
     await blocking;
-    await book.follow('redis-slow', { watched, environment });
+    await recordings.follow('redis-slow', { watched, environment });
   }
 
   await redis.kill();
-  book.add('Redis killed', { healthy, faulty: await watched.observe({ ms: 2_500 }) });
-  await book.follow('limits-degraded', { watched, environment });
+  recordings.add('Redis killed', { healthy, faulty: await watched.observe({ ms: 2_500 }) });
+  await recordings.follow('limits-degraded', { watched, environment });
   await redis.restart();
   await vi.waitUntil(async () => (await watched.read('petstore_limits_mode{mode="redis"}')) === 1, PATIENTLY);
 
   const trying = watched.observe({ during: () => send(2_000, 8, () => get('/v1/store/orders', forgedKey())) });
-  book.add('forged keys', { healthy, faulty: await trying });
-  await book.follow('invalid-keys', { watched, environment });
+  recordings.add('forged keys', { healthy, faulty: await trying });
+  await recordings.follow('invalid-keys', { watched, environment });
 }
 
 async function connectTo(url: string): Promise<Redis & AsyncDisposable> {
@@ -80,7 +80,7 @@ async function connectTo(url: string): Promise<Redis & AsyncDisposable> {
   return Object.assign(client, { [Symbol.asyncDispose]: async () => client.disconnect() });
 }
 
-/** Keeps Redis busy with commands that take long, one after the other. */
+/** Runs slow commands in Redis, one after the other. */
 async function block(client: Redis, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await client.call('DEBUG', 'SLEEP', BLOCKED_SECONDS);

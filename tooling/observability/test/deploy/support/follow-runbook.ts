@@ -1,14 +1,14 @@
 import { comparable, isAsShown, Reader, readSteps } from '@petstore/server/test-support';
 import type { WatchedServer } from './watched-server.ts';
 
-/** In the pages: the admin listener of a server. */
+/** The address of the admin listener in the pages. */
 const DOCUMENTED_ADMIN_HOST = '127.0.0.1:3001';
 
 export interface Surroundings {
   readonly watched: Pick<WatchedServer, 'url' | 'adminUrl'>;
   /** DATABASE_URL, REDIS_URL and the like. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Ids in the page, and what they are here. */
+  /** What stands here for each id in the page. */
   readonly names?: Readonly<Record<string, string>>;
 }
 
@@ -19,7 +19,7 @@ export interface FollowedStep {
   readonly printed: string;
 }
 
-/** Numbers and what they align differ from run to run. 0 and 1 do not: most often they are states. */
+/** Leaves out what differs from run to run: numbers and alignment. 0 and 1 stay, because they are states most often. */
 const leavingOut = (text: string): string =>
   comparable(text)
     .replaceAll(/\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00)?/g, '(time)')
@@ -29,7 +29,7 @@ const leavingOut = (text: string): string =>
     .replaceAll(/[ \t]+/g, ' ')
     .replaceAll(/ $/gm, '');
 
-/** Runs the commands of a page of the runbook as an operator on call would. @returns all of them, in order */
+/** Runs the commands of a page of the runbook as an operator on call would. @returns a step for each, in order */
 export async function followRunbook(page: string, surroundings: Surroundings): Promise<readonly FollowedStep[]> {
   const { watched, environment, names } = surroundings;
   await using reader = new Reader({

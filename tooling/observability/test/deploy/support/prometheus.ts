@@ -13,7 +13,7 @@ interface QueryResult {
 
 /** A Prometheus that scrapes real servers. */
 export interface TestPrometheus extends AsyncDisposable {
-  /** @throws Error with what Prometheus has against the query */
+  /** @throws Error with Prometheus' message if it refuses the query */
   query(expression: string): Promise<readonly QueryResult[]>;
   get(path: string): Promise<unknown>;
 }

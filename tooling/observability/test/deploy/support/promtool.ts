@@ -3,27 +3,25 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createTemporaryFolder } from '@petstore/testing';
-import { ALERTS } from '../../../src/alerts.ts';
-import { ALERT_RULES_FILE } from '../../../src/generated-files.ts';
-import { parseQuery } from '../../support/promql.ts';
-import type { Span } from './fault-book.ts';
-import { type InputSeries, nameOf, stretch, type Timeline } from './stretch.ts';
+import { ALERT_RULES_FILE, ALERTS } from '../../support/committed-files.ts';
+import { extrapolate, type InputSeries, nameOf, type Timeline } from './extrapolate.ts';
+import type { Span } from './fault-recordings.ts';
 
-/** Where the test command puts the programs of Prometheus where the machine has none. */
+/** The test command unpacks the programs of Prometheus here if the machine has none. */
 const UNPACKED = join(import.meta.dirname, '../../../../../node_modules/.cache/prometheus/usr/bin');
 
-/** A program of Prometheus: that of the machine, or the one that the test command has unpacked. */
+/** @returns the program that the test command has unpacked, else the name of the machine's own */
 export function findProgram(name: 'promtool' | 'prometheus'): string {
   const unpacked = join(UNPACKED, name);
   return existsSync(unpacked) ? unpacked : name;
 }
 
-/** @returns what promtool says; @throws Error with that where it is not content */
+/** Runs promtool. @returns its output. @throws Error with its output if it exits with an error */
 export function promtool(args: readonly string[], input?: string): string {
   return execFileSync(findProgram('promtool'), args, { encoding: 'utf8', input, stdio: ['pipe', 'pipe', 'pipe'] });
 }
 
-/** An alert that is raised, as its receiver sees it. */
+/** An alert as its receiver sees it. */
 interface RaisedAlert {
   readonly name: string;
   readonly severity: string;
@@ -31,38 +29,36 @@ interface RaisedAlert {
   readonly description: string;
 }
 
-const SELECTORS = ALERTS.flatMap(({ expression }) => parseQuery(expression).selectors);
-const READ = new Set(SELECTORS.map(({ metric }) => metric));
-const BOUNDS = SELECTORS.flatMap(({ matchers }) =>
-  matchers.filter(({ label }) => label === 'le').map(({ value }) => new RegExp(`^(?:${value})$`)),
-);
+const EXPRESSIONS = ALERTS.map(({ expr }) => expr).join('\n');
+const NAMES = new Set(EXPRESSIONS.match(/\w+/g));
+const BOUNDS = Array.from(EXPRESSIONS.matchAll(/\ble=~?"(.*?)"/g), ([, bound]) => new RegExp(`^(?:${bound})$`));
 
-/** Whether an alert reads it. Of histograms that is a bucket or two. */
+/** Whether a rule reads the series. Of a histogram, rules read one or two buckets. */
 function isRead(series: string): boolean {
   const bound = /[{,]le="([^"]+)"/.exec(series)?.[1];
-  return READ.has(nameOf(series)) && (bound === undefined || BOUNDS.some((each) => each.test(bound)));
+  return NAMES.has(nameOf(series)) && (bound === undefined || BOUNDS.some((each) => each.test(bound)));
 }
 
-/** What the rules make of what Prometheus has scraped. */
-export interface Judgement {
-  /** For each span, which alerts were raised at any moment of it, by name and severity. */
+/** What the rules have raised. */
+export interface Evaluation {
+  /** For each span, the names and severities of the alerts that were raised at any moment of it. */
   readonly raised: readonly (readonly string[])[];
-  /** The alerts that were asked for, as their receivers see them. */
+  /** The wanted alerts. */
   readonly texts: readonly RaisedAlert[];
 }
 
 /**
- * Has promtool evaluate the rules once a minute. It expects no alert, and reports those that are raised instead.
+ * Lets promtool evaluate the rules once a minute. Its test expects no alert, so it reports all that are raised.
  *
  * @param wanted the alert whose texts are wanted. @default none
- * @param stored what Prometheus makes of series when it stores them. @default what Prometheus 2 does: nothing
+ * @param stored how Prometheus changes series when it stores them. @default not at all, as Prometheus 2
  */
-export async function judge(
+export async function evaluateRules(
   timelines: readonly Timeline[],
   spans: readonly Span[],
   wanted?: { readonly name: string; readonly atMinute: number },
   stored: (series: readonly InputSeries[]) => readonly InputSeries[] = (series) => series,
-): Promise<Judgement> {
+): Promise<Evaluation> {
   using folder = createTemporaryFolder();
   const file = join(folder.path, 'test.yaml');
   const queries = spans.map(({ from, to }) => ({
@@ -73,12 +69,12 @@ export async function judge(
   const alerts = wanted ? [{ alertname: wanted.name, eval_time: duration(wanted.atMinute), exp_alerts: [] }] : [];
   const test = {
     interval: '1m',
-    input_series: stored(stretch(timelines, isRead)),
+    input_series: stored(extrapolate(timelines, isRead)),
     promql_expr_test: queries,
     alert_rule_test: alerts,
   };
   const tests = { rule_files: [ALERT_RULES_FILE], evaluation_interval: '1m', tests: [test] };
-  // JSON is YAML, and is made faster.
+  // JSON is YAML, and is written faster.
   writeFileSync(file, JSON.stringify(tests));
   const output = await failureOf(['test', 'rules', file]);
   return {
@@ -87,11 +83,11 @@ export async function judge(
   };
 }
 
-/** As Prometheus writes it: 90 minutes are `1h30m`. */
+/** A duration in Prometheus' notation: 90 minutes are `1h30m`. */
 const duration = (minutes: number): string =>
   `${Math.floor(minutes / 60)}h${minutes % 60}m`.replace(/^0h/, '').replace(/h0m$/, 'h');
 
-/** @returns what promtool says where it is not content, else nothing */
+/** @returns promtool's report if the test fails, else nothing */
 const failureOf = (args: readonly string[]): Promise<string> =>
   promisify(execFile)(findProgram('promtool'), args, { encoding: 'utf8' }).then(
     () => '',

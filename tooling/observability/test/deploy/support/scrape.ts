@@ -1,13 +1,13 @@
-/** What a server's /metrics held at one moment. */
+/** The values of a server's /metrics at one moment. */
 export interface Scrape {
   readonly atMs: number;
   /** By name and labels, as in `name{label="value"}`. */
   readonly values: ReadonlyMap<string, number>;
-  /** The names whose values only rise: counters, and what histograms consist of. */
+  /** The names of series that only rise: counters, and those of histograms. */
   readonly risingNames: ReadonlySet<string>;
 }
 
-/** Two moments of the same server. What happened between them goes on. */
+/** Two moments of the same server. What happened between them is taken to go on. */
 export interface Observed {
   readonly from: Scrape;
   readonly to: Scrape;

@@ -2,15 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { KEYS, type TestKey } from '@petstore/server/test-support';
 
 export interface TrafficOptions {
-  /** Requests a second. @default 60 */
+  /** How many requests are sent in a second. @default 60 */
   readonly rate?: number;
-  /** Whether lists are read, which takes long where there are many orders. @default true */
+  /** Whether lists are read, which takes long if there are many orders. @default true */
   readonly hasLists?: boolean;
-  /** A key that is used more than its plan allows. @default none */
+  /** A key that sends more requests than its plan allows. @default none */
   readonly busyKey?: TestKey | undefined;
 }
 
-/** One request in so many looks up a pet, which is deprecated. */
+/** One request in so many looks up a pet, which is a deprecated operation. */
 const ONE_IN_PETS = 20;
 
 const bearer = (key: TestKey) => ({ authorization: `Bearer ${key.text}` });
@@ -18,8 +18,8 @@ const tRpcInput = (input: Record<string, unknown>, bigints: readonly string[]) =
   JSON.stringify({ json: input, meta: { values: Object.fromEntries(bigints.map((name) => [name, ['bigint']])) } });
 
 /**
- * What callers of all kinds send, one after the other: lists, pages, single orders and changes of them, over REST and
- * tRPC, with an error of each usual kind.
+ * Requests such as callers send, in turn: lists, pages, single orders and changes of them, over REST and tRPC, with the
+ * usual errors.
  */
 const REQUESTS = [
   (url: string) => fetch(`${url}/v1/store/orders`, { headers: bearer(KEYS.unlimited) }),
@@ -40,7 +40,7 @@ const REQUESTS = [
   (url: string) => fetch(`${url}/v1/nothing`, { headers: bearer(KEYS.unlimited) }),
 ];
 
-/** Sends requests of all kinds to a server, whatever becomes of them, until it is disposed of. */
+/** Sends requests of all kinds to a server, whether they succeed or fail, until it is disposed of. */
 export function startTraffic(
   url: string,
   { rate = 60, hasLists = true, busyKey }: TrafficOptions = {},

@@ -5,20 +5,20 @@ import { vi } from 'vitest';
 import { type Observed, scrape } from './scrape.ts';
 import { startTraffic, type TrafficOptions } from './traffic.ts';
 
-/** Long enough that each kind of request was sent several times. */
+/** Long enough to send each kind of request several times. */
 const OBSERVATION_MS = 1_500;
 
-/** A lag of the event loop that a process has now and then, with other programs on the machine. */
+/** The event loop lags so much now and then if other programs run on the machine. */
 const CALM_SECONDS = 0.1;
 const ATTEMPTS = 5;
 const SERVER_LAG = 'nodejs_eventloop_lag_p99_seconds';
 
 export interface ObservationOptions extends TrafficOptions {
-  /** At least. @default 1500 */
+  /** The least duration of the observation. @default 1500 */
   readonly ms?: number;
-  /** Whether the server is made late, and observed once. @default false */
+  /** Whether the fault delays the server, so that a lag is no reason to observe it again. @default false */
   readonly isLate?: boolean;
-  /** What goes on meanwhile; it is observed once then. */
+  /** Runs during the observation, which is not repeated then. */
   readonly during?: () => Promise<unknown>;
 }
 
@@ -27,7 +27,7 @@ interface Lag extends Disposable {
   reset(): void;
 }
 
-/** How late this process is. */
+/** Measures how late the event loop of this process is. */
 function monitorLag(): Lag {
   const histogram = monitorEventLoopDelay();
   histogram.enable();
@@ -52,18 +52,18 @@ export class WatchedServer {
     this.adminUrl = adminUrl;
   }
 
-  /** Waits until the server is ready and has served for a while, so that what it does at its start is over. */
+  /** Waits until the server is ready and has served for a while, so that the work of its start is done. */
   static async of(server: SpawnedServer): Promise<WatchedServer> {
     const watched = new WatchedServer(server, await server.url(), await server.adminUrl());
     await using _traffic = startTraffic(watched.url);
     await sleep(700);
-    await scrape(watched.adminUrl); // what is measured since the last scrape begins here
+    await scrape(watched.adminUrl); // begins the measurement of what is reported since the last scrape
     return watched;
   }
 
   /**
-   * Observes it under traffic. Where this process or the server was late the machine has too much else to do, most likely,
-   * and it is observed again.
+   * Observes the server under traffic. If this process or the server was late, the machine probably had too much else to
+   * do, and the observation is repeated.
    */
   async observe({
     ms = OBSERVATION_MS,
@@ -83,9 +83,9 @@ export class WatchedServer {
     }
   }
 
-  /** Waits until what was begun is over, as far as it keeps the server busy. */
+  /** Waits until the server is no longer busy with what was begun. */
   async untilCalm(): Promise<void> {
-    await scrape(this.adminUrl); // the lag is that since the last scrape
+    await scrape(this.adminUrl); // a scrape reports the lag since the one before
     const isCalm = async () => (await this.read(SERVER_LAG)) < CALM_SECONDS;
     await vi.waitUntil(isCalm, { timeout: 20_000, interval: 500 });
   }

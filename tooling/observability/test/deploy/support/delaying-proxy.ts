@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 
-/** A way to a server on this machine that can be made longer. It has a thread of its own, which nothing else delays. */
-export class SlowWay implements AsyncDisposable {
+/** A proxy in front of a server on this machine. It runs in a thread of its own, so that nothing else delays it. */
+export class DelayingProxy implements AsyncDisposable {
   readonly url: string;
   readonly #worker: Worker;
 
@@ -12,15 +12,15 @@ export class SlowWay implements AsyncDisposable {
   }
 
   /** @param target the URL of the server */
-  static async to(target: string): Promise<SlowWay> {
+  static async to(target: string): Promise<DelayingProxy> {
     const url = new URL(target);
-    const worker = new Worker(new URL('./slow-way-worker.ts', import.meta.url), { workerData: Number(url.port) });
+    const worker = new Worker(new URL('./delaying-proxy-worker.ts', import.meta.url), { workerData: Number(url.port) });
     const [port] = await once(worker, 'message');
     url.port = String(port);
-    return new SlowWay(url.href, worker);
+    return new DelayingProxy(url.href, worker);
   }
 
-  /** From now on what the server responds arrives so much later, in milliseconds. */
+  /** Delays what the server sends from now on. */
   delay(ms: number): void {
     this.#worker.postMessage(ms);
   }

@@ -1,6 +1,6 @@
 import type { Observed } from './scrape.ts';
 
-/** For how long something goes on that was observed, or for how long Prometheus cannot reach the server. */
+/** How long a server goes on as it was observed, or how long Prometheus cannot reach it. */
 export type Phase = { readonly minutes: number } & (
   | { readonly observed: Observed; readonly growing?: readonly string[] }
   | { readonly isDown: true }
@@ -14,40 +14,40 @@ export interface Timeline {
 
 export interface InputSeries {
   readonly series: string;
-  /** In promtool's notation, a sample a minute. */
+  /** A sample a minute, in promtool's notation. */
   readonly values: string;
 }
 
 export const nameOf = (series: string) => series.split('{', 1)[0] ?? '';
 
-/** Prometheus adds these to each series. */
+/** Adds the labels that Prometheus gives to each series of a target. */
 const withTarget = (series: string, instance: string): string => {
   const target = `job="petstore",instance="${instance}"`;
   return series.endsWith('}') ? `${series.slice(0, -1)},${target}}` : `${series}{${target}}`;
 };
 
-/** As Prometheus 3 stores them: the bounds of buckets are decimals there. */
+/** The series as Prometheus 3 stores them, with decimals as the bounds of buckets. */
 export const asPrometheus3 = (all: readonly InputSeries[]): readonly InputSeries[] =>
   all.map(({ series, values }) => ({ series: series.replace(/([{,]le="\d+)"/, '$1.0"'), values }));
 
-/** Without an exponent, which would be read as part of the notation. */
+/** Formats without an exponent, which promtool would misread. */
 const plain = (value: number): string => value.toFixed(9).replace(/\.?0+$/, '');
 
 const repeat = (token: string, count: number): string => Array.from({ length: count }, () => token).join(' ');
 
-/** What series are worth, minute by minute. */
+/** The values of a series, minute by minute. */
 class Series {
   readonly #tokens: string[] = [];
-  /** What a counter has come to. */
+  /** The value that a counter has reached. */
   #value: number | undefined;
 
   get values(): string {
     return this.#tokens.join(' ');
   }
 
-  /** It is not there. */
+  /** The series is missing for so long. */
   skip(minutes: number): void {
-    // A target that is gone ends its series at once.
+    // Prometheus ends the series of a target at once if it cannot reach it.
     this.#tokens.push(this.#value === undefined ? repeat('_', minutes) : `stale ${repeat('_', minutes - 1)}`.trim());
     this.#value = undefined;
   }
@@ -69,12 +69,15 @@ class Series {
 }
 
 /**
- * What Prometheus would have scraped once a minute, had each server gone on as it was observed: counters rise as fast as
- * they did, and all else stays as it was at last.
+ * The series that Prometheus would have scraped once a minute, had each server gone on as it was observed: counters rise
+ * as fast as they did, and all other values stay as they were last.
  *
- * @param isWanted because rules read few of all series
+ * @param isWanted selects the series that rules read, which are few
  */
-export function stretch(timelines: readonly Timeline[], isWanted: (series: string) => boolean): readonly InputSeries[] {
+export function extrapolate(
+  timelines: readonly Timeline[],
+  isWanted: (series: string) => boolean,
+): readonly InputSeries[] {
   return timelines.flatMap(({ instance, phases }) => {
     const startMs = Math.min(...phases.flatMap((phase) => ('observed' in phase ? [phase.observed.from.atMs] : [])));
     const observed = phases.flatMap((phase) => ('observed' in phase ? [phase.observed] : []));
@@ -110,7 +113,7 @@ function follow(series: string, phases: readonly Phase[], startMs: number): stri
     if (last === undefined) line.skip(minutes);
     else {
       const perMinute = ((last - (first ?? 0)) / (to.atMs - from.atMs)) * 60_000;
-      // For promtool the time begins in 1970.
+      // Time begins in 1970 in promtool's tests.
       if (/_(?:timestamp|start_time)_seconds$/.test(name)) line.add(minutes, last - startMs / 1_000, 0);
       else if (to.risingNames.has(name)) line.rise(minutes, first ?? 0, perMinute, isNew);
       else line.add(minutes, last, phase.growing?.includes(name) ? perMinute : 0);

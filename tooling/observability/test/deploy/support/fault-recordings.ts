@@ -1,14 +1,14 @@
 import { FAULTS, type FaultName } from '../faults/faults.ts';
+import type { Phase, Timeline } from './extrapolate.ts';
 import { type FollowedStep, followRunbook, type Surroundings } from './follow-runbook.ts';
 import type { Observed } from './scrape.ts';
-import type { Phase, Timeline } from './stretch.ts';
 
 const HEALTHY_MINUTES = 60;
-/** How long it is healthy again. No rule but those of hours and days looks back further. */
+/** How long servers are healthy after the fault. Only the rules of hours and days look back further. */
 const RECOVERED_MINUTES = 50;
 const FAULTY_MINUTES = 30;
 
-/** A stretch of time, in minutes from the beginning. */
+/** A span of time, in minutes from the beginning. */
 export interface Span {
   readonly from: number;
   readonly to: number;
@@ -27,14 +27,14 @@ export interface Recording {
 /** How a server is before and after the fault, and during it. */
 export interface ObservedServer {
   readonly healthy: Observed;
-  /** Several follow one another in equal parts. */
+  /** Several observations follow one another, each for an equal part of the time. */
   readonly faulty: Observed | readonly Observed[] | 'down';
-  /** Gauges that go on to change as fast as they were seen to. */
+  /** Gauges that go on changing as fast as they did while they were observed. */
   readonly growing?: readonly string[];
 }
 
-/** What was observed of each fault, and what the commands of the runbook printed meanwhile. */
-export class FaultBook {
+/** The observations of each fault, and what the commands of its page printed meanwhile. */
+export class FaultRecordings {
   #health: readonly Timeline[] = [];
   readonly #recordings = new Map<FaultName, Recording>();
   readonly #followed = new Map<string, readonly FollowedStep[]>();
@@ -56,7 +56,7 @@ export class FaultBook {
     });
   }
 
-  /** @param replaced what was observed of a server before it ended, and after another one had taken its place */
+  /** @param replaced the observations of a server, and of the one that took its place */
   addHealth(replaced: readonly [Observed, Observed], other: Observed): void {
     const [before, after] = replaced;
     this.#health = [
@@ -82,14 +82,14 @@ export class FaultBook {
     this.#followed.set(document, await followRunbook(document, surroundings));
   }
 
-  recordingOf(fault: FaultName): Recording {
+  of(fault: FaultName): Recording {
     const recording = this.#recordings.get(fault);
     if (recording === undefined) throw new Error(`nothing was recorded of "${fault}"`);
     return recording;
   }
 
-  /** The commands of a page, in order. @param page from the root */
-  followedIn(page: string): readonly FollowedStep[] {
+  /** The commands of a page that was followed, in order. @param page its path from the root */
+  stepsOf(page: string): readonly FollowedStep[] {
     const steps = this.#followed.get(page);
     if (steps === undefined) throw new Error(`${page} was not followed`);
     return steps;

@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from '@petstore/server/test-support';
+import { parse } from 'yaml';
+
+export const ALERT_RULES_FILE = join(ROOT, 'deploy/observability/petstore-alerts.yaml');
+const DASHBOARD_FILE = join(ROOT, 'deploy/observability/grafana-dashboard.json');
+
+/** `page`: callers notice, so an operator has to act now. `ticket`: an operator has to act within a day or two. */
+export type Severity = 'page' | 'ticket';
+
+/** A rule of {@link ALERT_RULES_FILE}, as Prometheus reads it. */
+interface Alert {
+  readonly alert: string;
+  readonly expr: string;
+  readonly for: string;
+  readonly labels: { readonly severity: Severity };
+  /** `runbook_url` is the path of the page from the root of the repository. */
+  readonly annotations: { readonly summary: string; readonly description: string; readonly runbook_url: string };
+}
+
+/** A query, and the text beside it, which names labels of its result: `{{operation}}`, or `{{ $labels.operation }}`. */
+export interface Query {
+  readonly title: string;
+  readonly expr: string;
+  readonly text: string;
+}
+
+interface Dashboard {
+  readonly panels: readonly { readonly title: string; readonly targets?: readonly Target[] }[];
+  readonly annotations: { readonly list: readonly { name: string; expr: string; titleFormat: string }[] };
+  readonly templating: { readonly list: readonly { name: string; definition?: string }[] };
+}
+interface Target {
+  readonly expr: string;
+  readonly legendFormat: string;
+}
+
+const rules: { readonly groups: readonly { readonly rules: readonly Alert[] }[] } = parse(
+  readFileSync(ALERT_RULES_FILE, 'utf8'),
+);
+const dashboard: Dashboard = JSON.parse(readFileSync(DASHBOARD_FILE, 'utf8'));
+
+/** All alerts, in the order in which Prometheus evaluates them. */
+export const ALERTS: readonly Alert[] = rules.groups.flatMap((group) => group.rules);
+
+/** What the panels of the dashboard show. */
+export const PANEL_QUERIES = dashboard.panels.flatMap(({ title, targets = [] }) =>
+  targets.map(({ expr, legendFormat }): Query => ({ title, expr, text: legendFormat })),
+);
+
+/** How the dashboard finds the servers that can be chosen, and what it marks in its panels. */
+export const OTHER_DASHBOARD_QUERIES: readonly Query[] = [
+  ...dashboard.annotations.list.map(({ name, expr, titleFormat }) => ({ title: name, expr, text: titleFormat })),
+  ...dashboard.templating.list.flatMap(({ name, definition }) =>
+    definition === undefined ? [] : [{ title: name, expr: definition, text: '' }],
+  ),
+];
