@@ -8,12 +8,12 @@ export type Way = (persistence: Persistence) => Promise<unknown>;
 /** `ping`, and `orders.insertOrder`, for all that the door offers. */
 type WayName = Exclude<
   {
-    [Part in Exclude<keyof Persistence & string, 'close' | 'load'>]: Persistence[Part] extends (
+    [Part in Exclude<keyof Persistence & string, 'close' | 'load' | 'observe'>]: Persistence[Part] extends (
       ...args: never[]
     ) => unknown
       ? Part
       : `${Part}.${keyof Persistence[Part] & string}`;
-  }[Exclude<keyof Persistence & string, 'close' | 'load'>],
+  }[Exclude<keyof Persistence & string, 'close' | 'load' | 'observe'>],
   'events.followerCount' | 'events.heldUpMs' | 'events.observe' | 'events.wakeFollowers' | 'events.close' // which ask nothing of PostgreSQL
 >;
 
