@@ -80,7 +80,7 @@ export async function startServer(settings: Settings, { onFatal, signal }: Start
   const sunsets = sunsetsOf(sunsetOverrides);
   const limitCounts = new LimitCounts();
   const processMetrics = createProcessMetrics(health);
-  const eventMetrics = new EventMetrics(clock);
+  const eventMetrics = new EventMetrics();
   const resourceMetrics = new ResourceMetrics();
   const adminUrl = await openAdminListener(
     {

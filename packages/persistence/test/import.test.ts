@@ -1,7 +1,7 @@
 import { INT64_MAX, INT64_MIN, type Order, type Pet, petId } from '@petstore/domain';
 import { PATIENTLY } from '@petstore/testing';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import type { ImportItem, ImportRecord } from '../src/index.ts';
+import type { ImportItem, ImportRecord } from '../src/import-rows.ts';
 import {
   cancelledOrder,
   completedOrder,

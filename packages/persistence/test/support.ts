@@ -13,7 +13,8 @@ import {
 import { createTestDatabase } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll } from 'vitest';
-import { type ImportRecord, openPersistence, type Persistence } from '../src/index.ts';
+import type { ImportRecord } from '../src/import-rows.ts';
+import { openPersistence, type Persistence } from '../src/index.ts';
 
 interface TestStore extends AsyncDisposable {
   readonly url: string;

@@ -1,5 +1,4 @@
-import type { Clock, OrderEvent } from '@petstore/domain';
-import type { OrderEventObserver, OrderEventStore } from '@petstore/persistence';
+import type { OrderEventStore } from '@petstore/persistence';
 import { type MetricFamily, renderMetric } from './exposition.ts';
 
 const RECORDED = {
@@ -23,41 +22,25 @@ const LAG = {
   help: 'How long after its change the latest event was read for subscribers, or for how long a transaction holds reading up; NaN: none was read yet.',
 } as const satisfies MetricFamily;
 
+type EventSource = Pick<OrderEventStore, 'followerCount' | 'deliveredCount' | 'heldUpMs' | 'lagMs'>;
+
 /** What becomes of events, for Prometheus. */
-export class EventMetrics implements OrderEventObserver {
-  readonly #clock: Clock;
+export class EventMetrics {
   /** Of requests to this process. */
   recordedCount = 0;
-  #deliveredCount = 0;
-  #lagSeconds = Number.NaN;
-  #countFollowers = () => 0;
-  #heldUpSeconds = () => 0;
+  #events: EventSource | undefined;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  observe(events: Pick<OrderEventStore, 'followerCount' | 'heldUpMs' | 'observe'>): void {
-    events.observe(this);
-    this.#countFollowers = () => events.followerCount;
-    this.#heldUpSeconds = () => events.heldUpMs / 1_000;
-  }
-
-  onRead(events: readonly OrderEvent[]): void {
-    const at = events.at(-1)?.at;
-    if (at !== undefined) this.#lagSeconds = Math.max(0, this.#clock().getTime() - at.getTime()) / 1_000;
-  }
-
-  onDelivered(count: number): void {
-    this.#deliveredCount += count;
+  observe(events: EventSource): void {
+    this.#events = events;
   }
 
   render(): string {
+    const { followerCount = 0, deliveredCount = 0, heldUpMs = 0, lagMs = Number.NaN } = this.#events ?? {};
     return [
       renderMetric(RECORDED, [{ value: this.recordedCount }]),
-      renderMetric(DELIVERED, [{ value: this.#deliveredCount }]),
-      renderMetric(SUBSCRIBERS, [{ value: this.#countFollowers() }]),
-      renderMetric(LAG, [{ value: this.#heldUpSeconds() || this.#lagSeconds }]),
+      renderMetric(DELIVERED, [{ value: deliveredCount }]),
+      renderMetric(SUBSCRIBERS, [{ value: followerCount }]),
+      renderMetric(LAG, [{ value: (heldUpMs || lagMs) / 1_000 }]),
     ].join('');
   }
 }
