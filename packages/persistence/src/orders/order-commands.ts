@@ -64,7 +64,7 @@ export class OrderCommands {
     this.#loaders = { cancel: loaderOf('cancel'), ship: loaderOf('ship'), complete: loaderOf('complete') };
   }
 
-  /** @throws StorageUnavailableError; also if another transaction holds the order locked for {@link LOCK_WAIT_MS} */
+  /** @throws StorageUnavailableError also if another transaction holds the order locked for {@link LOCK_WAIT_MS} */
   async apply(id: OrderId, command: OrderCommand, now: Date, origin: ChangeOrigin): Promise<OrderTransition> {
     const deadlineMs = performance.now() + LOCK_WAIT_MS;
     const first = await this.#attempt(id, command, now, origin);
