@@ -4,7 +4,7 @@ import { prepareStatement, type QuerySender } from './database/statement.ts';
 import { withLongSession } from './long-session.ts';
 
 /** A ban that was set or lifted. */
-export interface BanEvent {
+interface BanEvent {
   readonly action: Extract<KeyEventAction, `ban.${string}`>;
   readonly at: Date;
   readonly actor: Actor;

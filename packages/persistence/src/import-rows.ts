@@ -5,8 +5,8 @@ import { type AdvisoryLock, holdLock } from './advisory-locks.ts';
 import type { DatabaseServers } from './database/servers.ts';
 import { inTransaction, withLongSession } from './long-session.ts';
 
-/** Something to import, and where it stands in its source. */
-export interface ImportRecord<Value> {
+/** Something to import, and the line of the source on which it begins. */
+interface ImportRecord<Value> {
   /** As an editor counts. No two records of a source have the same. */
   readonly line: number;
   readonly value: Value;
@@ -20,7 +20,7 @@ export interface RejectedRecord {
 }
 
 /** How many rejected records are listed, the first ones: memory must not grow with a file in which every line is wrong. */
-export const REJECTED_LISTED_MAX = 1_000;
+const REJECTED_LISTED_MAX = 1_000;
 
 /** A record, or why there is none at its line. */
 export type ImportItem<Value> = ImportRecord<Value> | RejectedRecord;
@@ -58,7 +58,7 @@ export interface ImportTarget<Value> {
   readonly lock: AdvisoryLock;
   /** Deletes staged rows whose id is repeated or in use; returns the first 1,000 and the total. */
   readonly deleteRefused: string;
-  /** Puts what is staged into its table, and does what belongs to that. @returns how many records were inserted */
+  /** Inserts the staged rows into their table. @returns how many there were */
   readonly insertStaged: (client: pg.Client) => Promise<number>;
 }
 

@@ -32,7 +32,7 @@ const FIND_WRITERS = prepareStatement<readonly [transaction: string]>(
  * Reads the log from its end on, once for all followers in this process.
  *
  * Ids are drawn before they are committed, so an event may appear behind one with a larger id. If an id is missing, the
- * reader waits until the transactions have ended that were writing events when the gap was seen: what is missing then
+ * reader waits until the transactions have ended that were writing events when the gap was seen: an id that is missing then
  * was never committed. A snapshot (`pg_snapshot_xmin`) cannot say so, because an id is drawn before its transaction has a
  * number, and would also make readers wait for transactions that write no events.
  */

@@ -16,7 +16,7 @@ export type OrderRow = readonly [
 ];
 
 /**
- * Makes an order of a row, whose values are null or empty where the order has no such field. The types and constraints of
+ * Makes an order of a row, whose values are null or empty if the order has no such field. The types and constraints of
  * the table's columns refuse every row that an order's type cannot express.
  */
 export function orderOfRow(row: OrderRow): Order {

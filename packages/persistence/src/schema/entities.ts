@@ -155,7 +155,7 @@ export const OrderEventEntity = defineEntity({
   },
 });
 
-/** One row: up to where the log was deleted because it was kept for long enough. */
+/** One row: the id of the last event that was deleted because it had been kept for long enough. */
 export const DeletedOrderEventsEntity = defineEntity({
   name: 'DeletedOrderEvents',
   tableName: 'order_events_deleted',

@@ -5,7 +5,7 @@ import { MIGRATION_NAMES, MIGRATIONS_TABLE } from './migration-names.ts';
 import { NewerDatabaseError, SchemaError, toSchemaError, toUnreadableMigrationsError } from './schema-error.ts';
 
 /** Which migrations a database has seen, in order. */
-export interface MigrationStatus {
+interface MigrationStatus {
   readonly applied: readonly string[];
   readonly pending: readonly string[];
   /** Of those applied, the ones of a newer program that let this one run. */

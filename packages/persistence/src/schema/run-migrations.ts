@@ -16,7 +16,7 @@ import { createOrm } from './orm.ts';
  * One that PostgreSQL refuses in a transaction, such as `create index concurrently`, overrides `isTransactional`. It may
  * have failed half-way before, so it begins by removing what is left of that.
  */
-export interface PetstoreMigration {
+interface PetstoreMigration {
   readonly class: Constructor<Migration>;
   /**
    * The last migration of the oldest release that works on the migrated schema. It is kept in the database, for releases
