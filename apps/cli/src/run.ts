@@ -77,7 +77,8 @@ function createContext(invocation: Invocation, output: Output, interruption: Int
     withUnpreparedSession,
     withSession: (work, options) =>
       withUnpreparedSession(async (session) => {
-        await session.persistence.migrations.prepare({ mayMigrate: session.settings.migrate });
+        const { migrations } = session.persistence;
+        await (session.settings.migrate ? migrations.migrate() : migrations.assertMigrated());
         return work(session);
       }, options),
   };

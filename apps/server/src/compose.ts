@@ -71,7 +71,7 @@ export async function startServer(
   // Health and metrics come first: a server that waits for PostgreSQL is alive, and not ready.
   const health = new Health();
   const sunsetOverrides = petsSunset(settings.petsSunsetAt);
-  const metrics = new Metrics({ clock, operations: OPERATIONS, sunsets: sunsetsOf(sunsetOverrides) });
+  const metrics = new Metrics({ operations: OPERATIONS, sunsets: sunsetsOf(sunsetOverrides) });
   const { registry } = metrics;
   addHealthMetrics(registry, health);
   const { adminHost, adminPort } = settings;
@@ -103,8 +103,7 @@ export async function startServer(
   const onKeyChanged = (id: ApiKeyId) => authenticator.forget(id);
   const announcementHandlers = { onKeyChanged, onEvents: events.wakeFollowers };
   const announceEvents = openAnnouncements(backends.redis, announcementHandlers, resources);
-  events.observe(metrics);
-  addEventMetrics(registry, events, () => metrics.eventLagSeconds);
+  addEventMetrics(registry, events);
   addDatabaseMetrics(registry, persistence.load);
   const { eventsRetentionMs: retentionMs } = settings;
   resources.defer(keepEventsUp({ events, retentionMs, clock, onError: onBackgroundError }));

@@ -11,7 +11,7 @@ const optionsWith = (options: Partial<LimitsOptions>): LimitsOptions => ({
   instances: 1,
   reusePort: false,
   logger: pino({ level: 'silent' }),
-  metrics: new Metrics({ clock: () => new Date() }),
+  metrics: new Metrics(),
   onBan() {},
   ...options,
 });
@@ -28,7 +28,7 @@ test.each([
 
 test('without a Redis a ban is counted once, by level, and one of the keys that are banned', async () => {
   await using resources = new AsyncDisposableStack();
-  const metrics = new Metrics({ clock: () => new Date() });
+  const metrics = new Metrics();
   const onBan = vi.fn<(keyId: ApiKeyId) => void>();
   const { limiter } = openLimits(undefined, optionsWith({ metrics, onBan }), resources);
   const keyId = 'aaaaaaaa' as ApiKeyId; // as a generated one

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Metrics } from '../src/operations/metrics.ts';
 
-const createMetrics = () => new Metrics({ clock: () => new Date() });
+const createMetrics = () => new Metrics();
 
 const linesOf = async ({ registry }: Metrics): Promise<readonly string[]> => (await registry.metrics()).split('\n');
 

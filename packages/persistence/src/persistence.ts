@@ -1,4 +1,5 @@
 import type { ApiKeyStore } from '@petstore/domain';
+import { type AuditTrail, createAuditTrail } from './audit-trail.ts';
 import { Database } from './database/database.ts';
 import { PURPOSES, type Purpose } from './database/server-pool.ts';
 import type { Availability } from './database/server-watch.ts';
@@ -6,14 +7,16 @@ import { DatabaseServers } from './database/servers.ts';
 import type { DurationObserver } from './database/statement.ts';
 import { OrderEventStore } from './events/order-events.ts';
 import { createApiKeyStore } from './keys/api-key-store.ts';
-import { type AuditTrail, createAuditTrail } from './keys/audit-trail.ts';
-import type { ApiKeyAdministration } from './keys/key-administration.ts';
-import { createLazyKeyAdministration } from './keys/lazy-key-administration.ts';
+import { ApiKeyAdministration } from './keys/key-administration.ts';
 import { createOrderStore, type OrderStore } from './orders/order-store.ts';
 import { createPetStore, type PetStore } from './pets/pet-store.ts';
-import { createMigrations, type Migrations } from './schema/create-migrations.ts';
+import { createMigrations, type Migrations } from './schema/migrations.ts';
 
-/** Everything that is kept in PostgreSQL. */
+/**
+ * Everything that is kept in PostgreSQL.
+ *
+ * While PostgreSQL cannot be used, whatever asks it throws StorageUnavailableError.
+ */
 export interface Persistence extends AsyncDisposable {
   readonly orders: OrderStore;
   readonly pets: PetStore;
@@ -24,7 +27,7 @@ export interface Persistence extends AsyncDisposable {
   readonly migrations: Migrations;
   /** The connections for requests, as they are at this moment. */
   load(): DatabaseLoad;
-  /** @throws StorageUnavailableError if PostgreSQL cannot be used; it says why */
+  /** @throws StorageUnavailableError it says why PostgreSQL cannot be used */
   ping(): Promise<PingResult>;
   /** @param observer called each time that PostgreSQL was looked at: about every half second, and after each ping */
   observe(observer: (seen: Availability) => void): void;
@@ -46,7 +49,7 @@ export interface PingResult {
 export interface PersistenceOptions {
   /** Several are the servers of one database, of which at most one takes writes. */
   readonly databaseUrl: string | readonly string[];
-  /** Connections for the statements of requests; one more watches the server. @default 16 */
+  /** Connections for the statements of requests; one more watches the server. Set by tests alone. @default 16 */
   readonly connections?: number;
   /** Called with the number of events that requests to this process have just recorded. Must be cheap and never throw. */
   readonly onEventsRecorded?: (count: number) => void;
@@ -80,7 +83,7 @@ export function openPersistence({
     pets: createPetStore(servers, database.sender('reads')),
     events,
     apiKeys: createApiKeyStore(database.sender('keys'), database.sender('writes')),
-    keyAdministration: createLazyKeyAdministration(servers),
+    keyAdministration: new ApiKeyAdministration(servers),
     audit: createAuditTrail(servers, database.sender('writes')),
     migrations: createMigrations(servers, database.sender('reads')),
     load: () => ({

@@ -9,7 +9,7 @@ import {
   type Plan,
 } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
-import type { NewApiKey } from '../src/index.ts';
+import type { NewApiKey } from '../src/keys/key-administration.ts';
 import { NOW, UNKNOWN_KEY_ID, useTestStore } from './support.ts';
 
 const store = useTestStore();

@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { petId, SERVICE_ORIGIN } from '@petstore/domain';
+import { generateApiKeyId, petId, SERVICE_ORIGIN } from '@petstore/domain';
 import { expect, test } from 'vitest';
 import { openPersistence } from '../src/index.ts';
-import { collect, newOrder, numbered, runSql, useTestStore } from './support.ts';
+import { collect, NOW, newOrder, numbered, runSql, useTestStore } from './support.ts';
 
 const store = useTestStore();
 
@@ -39,6 +39,28 @@ test('a lock_timeout of the role does not end a list that waits for a moment', a
   await sleep(300);
   await store.query('commit');
   expect((await listed).flat()).toHaveLength(1);
+});
+
+test('what operators only read is read where nothing can be written', async () => {
+  const { keyAdministration } = store.persistence;
+  const key = await keyAdministration.createKey(
+    { id: generateApiKeyId(randomBytes), name: 'test', kind: 'external', plan: { name: 'free' }, createdAt: NOW },
+    randomBytes(32),
+  );
+  const setReadOnly = (value: string) =>
+    store.query(`do $$ begin
+      execute format('alter database %I set default_transaction_read_only = ${value}', current_database());
+    end $$`);
+  await setReadOnly('on');
+  try {
+    await using persistence = openPersistence({ databaseUrl: store.url });
+    expect(await persistence.audit.read({ keyId: key.id, limit: 2 })).toMatchObject([{ action: 'key.created' }]);
+    expect(await persistence.orders.countOrders()).toBeGreaterThan(0);
+    expect(await persistence.pets.countPets()).toBe(0);
+    expect(await collect(persistence.pets.listPets())).toEqual([]);
+  } finally {
+    await setReadOnly('off');
+  }
 });
 
 /** An empty database of another encoding. */

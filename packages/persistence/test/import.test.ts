@@ -1,7 +1,7 @@
 import { INT64_MAX, INT64_MIN, type Order, type Pet, petId } from '@petstore/domain';
 import { PATIENTLY } from '@petstore/testing';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import type { ImportItem, ImportRecord } from '../src/index.ts';
+import type { ImportItem } from '../src/import-rows.ts';
 import {
   cancelledOrder,
   completedOrder,
@@ -120,7 +120,7 @@ describe('an id that is taken', () => {
 });
 
 test('a source that fails leaves nothing behind, and its own error comes through', async () => {
-  async function* failing(): AsyncGenerator<ImportRecord<Order>> {
+  async function* failing(): AsyncGenerator<ImportItem<Order>> {
     for (let line = 1; line <= 15_000; line++) yield { line, value: pendingOrder(BigInt(line)) };
     throw new RangeError('the file ends in the middle of a line');
   }

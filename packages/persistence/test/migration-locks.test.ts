@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DatabaseServers } from '../src/database/servers.ts';
 import { MIGRATION_NAMES } from '../src/schema/migration-names.ts';
 import { createOrm } from '../src/schema/orm.ts';
-import { runMigrations, SCHEMA_CHANGES } from '../src/schema/run-migrations.ts';
+import { MIGRATIONS, runMigrations } from '../src/schema/run-migrations.ts';
 import { useTestStore } from './support.ts';
 
 // Each migration runs while servers of the release before serve, and go on afterwards. What it does to them is seen on a
@@ -104,13 +104,13 @@ test('servers of the release before do not notice a migration', async () => {
     if (i === 0) continue; // there is no release before it
     await using database = await createTestDatabase();
     const servers = new DatabaseServers(database.url);
-    await runMigrations(servers, 'public', { changes: Object.fromEntries(Object.entries(SCHEMA_CHANGES).slice(0, i)) });
+    await runMigrations(servers, 'public', { migrations: Object.fromEntries(Object.entries(MIGRATIONS).slice(0, i)) });
     const orm = await createOrm(servers, { statementTimeoutMs: 10_000 });
-    const change = new SCHEMA_CHANGES[name](orm.em.getDriver(), orm.config);
-    change.up();
-    const statements = change.getQueries().map(String);
+    const migration = new MIGRATIONS[name].class(orm.em.getDriver(), orm.config);
+    await migration.up();
+    const statements = migration.getQueries().map(String);
     await orm.close();
-    if (!change.isTransactional()) {
+    if (!migration.isTransactional()) {
       expect([name, statements.filter((statement) => !/\bconcurrently\b/.test(statement))]).toEqual([name, []]);
       continue;
     }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Constructor } from '@mikro-orm/core';
+import { Migration } from '@mikro-orm/migrations';
 import { orderId, SERVICE_ORIGIN } from '@petstore/domain';
 import { createTestDatabase, PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
@@ -7,8 +8,7 @@ import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { DatabaseServers } from '../src/database/servers.ts';
 import { openPersistence, SchemaError } from '../src/index.ts';
 import { MIGRATION_NAMES } from '../src/schema/migration-names.ts';
-import { runMigrations, SCHEMA_CHANGES } from '../src/schema/run-migrations.ts';
-import { SchemaChange } from '../src/schema/schema-change.ts';
+import { MIGRATIONS, runMigrations } from '../src/schema/run-migrations.ts';
 import { NewerDatabaseError, toSchemaError } from '../src/schema/schema-error.ts';
 import { importOrders, NOW, newOrder, pendingOrder, runSql, statementsIn, useTestStore } from './support.ts';
 
@@ -50,14 +50,14 @@ describe('an empty database', () => {
     await using database = await createTestDatabase();
     await using persistence = openPersistence({ databaseUrl: database.url });
     const { migrations } = persistence;
-    const refusal = migrations.prepare({ mayMigrate: false });
+    const refusal = migrations.assertMigrated();
     await expect(refusal).rejects.toThrow(SchemaError);
     await expect(refusal).rejects.toThrow(
       'the database lacks migrations (0001-initial-schema), and MIGRATE is off; set MIGRATE=on to apply them',
     );
     expect(await migrations.status()).toEqual(EMPTY);
-    expect(await migrations.prepare({ mayMigrate: true })).toEqual(MIGRATION_NAMES);
-    expect(await migrations.prepare({ mayMigrate: false })).toEqual([]);
+    expect(await migrations.migrate()).toEqual(MIGRATION_NAMES);
+    await migrations.assertMigrated();
   });
 
   test('stays as it was when a migration fails', async () => {
@@ -166,10 +166,10 @@ describe('a database that is up to date', () => {
     ['does not say which releases go on', undefined],
     ['says that only its own release goes on', '9999-from-the-future'],
     ['says that a release after this one goes on', '9998-also-from-the-future'],
-  ])('is refused once a newer program has migrated it and %s', async (_, oldestRelease) => {
-    await migrateAsNewer(oldestRelease);
+  ])('is refused once a newer program has migrated it and %s', async (_, oldestCompatibleMigration) => {
+    await migrateAsNewer(oldestCompatibleMigration);
     const { migrations } = store.persistence;
-    for (const call of [migrations.status, migrations.migrate, () => migrations.prepare({ mayMigrate: false })]) {
+    for (const call of [migrations.status, migrations.migrate, migrations.assertMigrated]) {
       const refusal = call();
       await expect(refusal).rejects.toThrow(NewerDatabaseError);
       await expect(refusal).rejects.toMatchObject({ unknownMigrations: ['9999-from-the-future'] });
@@ -182,7 +182,7 @@ describe('a database that is up to date', () => {
     const newer = ['9999-from-the-future'];
     expect(await migrations.status()).toEqual({ applied: [...MIGRATION_NAMES, ...newer], pending: [], newer });
     expect(await migrations.migrate()).toEqual([]);
-    expect(await migrations.prepare({ mayMigrate: false })).toEqual([]);
+    await migrations.assertMigrated();
   });
 
   test('names for each migration the oldest release that goes on', async () => {
@@ -193,13 +193,13 @@ describe('a database that is up to date', () => {
   beforeEach(() =>
     store.query(`delete from schema_migrations where name > '9'; delete from schema_releases where migration > '9'`),
   );
-  async function migrateAsNewer(oldestRelease: string | undefined): Promise<void> {
+  async function migrateAsNewer(oldestCompatibleMigration: string | undefined): Promise<void> {
     const name = '9999-from-the-future';
     await store.query('insert into schema_migrations (name) values ($1)', [name]);
-    if (oldestRelease !== undefined) {
+    if (oldestCompatibleMigration !== undefined) {
       await store.query('insert into schema_releases (migration, oldest_release) values ($1, $2)', [
         name,
-        oldestRelease,
+        oldestCompatibleMigration,
       ]);
     }
   }
@@ -207,17 +207,13 @@ describe('a database that is up to date', () => {
 
 // Migrations of a release to come: how the next ones are applied.
 
-class NextColumn extends SchemaChange {
-  override readonly oldestRelease = '0001-initial-schema';
-
+class NextColumn extends Migration {
   override up(): void {
     this.addSql('alter table api_keys add column note text');
   }
 }
 
-class NextIndex extends SchemaChange {
-  override readonly oldestRelease = '0001-initial-schema';
-
+class NextIndex extends Migration {
   override isTransactional(): boolean {
     return false;
   }
@@ -232,9 +228,9 @@ describe('the next migration', () => {
   const store = useTestStore();
   beforeEach(() => store.clear());
   const cancel = (id: bigint) => store.persistence.orders.applyCommand(orderId(id), 'cancel', NOW, SERVICE_ORIGIN);
-  const run = (name: string, change: Constructor<SchemaChange>, options = {}) =>
+  const run = (name: string, migration: Constructor<Migration>, options = {}) =>
     runMigrations(new DatabaseServers(store.url), 'public', {
-      changes: { ...SCHEMA_CHANGES, [name]: change },
+      migrations: { ...MIGRATIONS, [name]: { class: migration, oldestCompatibleMigration: '0001-initial-schema' } },
       ...options,
     });
 

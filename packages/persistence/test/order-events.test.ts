@@ -340,15 +340,9 @@ test('followers cost PostgreSQL the same however many they are, and end without 
   const followers = await Promise.all(Array.from({ length: 500 }, begin));
   const seen = followers.map(async (batches) => (await collect(batches)).flat().map(({ id }) => id));
   const sent = vi.spyOn(pg.Client.prototype, 'query');
-  let deliveredCount = 0;
-  store.persistence.events.observe({
-    onRead() {},
-    onDelivered(count) {
-      deliveredCount += count;
-    },
-  });
+  const { deliveredCount } = store.persistence.events;
   await place();
-  await vi.waitFor(() => expect(deliveredCount).toBe(500), PATIENTLY);
+  await vi.waitFor(() => expect(store.persistence.events.deliveredCount - deliveredCount).toBe(500), PATIENTLY);
   expect(sent.mock.calls.length).toBeLessThan(50);
   stop.abort();
   expect(await Promise.all(seen)).toEqual(Array(500).fill([1n]));
@@ -368,8 +362,8 @@ test('followers are told if events that they have seen are lost, as by a failove
 });
 
 describe('events that were kept for long enough', () => {
-  const deleteExpired = (before: Date) =>
-    store.persistence.events.deleteExpired(before, NOW, new AbortController().signal);
+  const deleteExpired = (eventsBefore: Date) =>
+    store.persistence.events.deleteExpired({ eventsBefore, now: NOW, signal: new AbortController().signal });
 
   test('are deleted from the oldest on, up to the first one that is kept', async () => {
     for (const minutes of [0, 1, 5, 2, 6]) {

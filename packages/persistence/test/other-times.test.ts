@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import { openPersistence } from '../src/index.ts';
-import { toRfc3339 } from '../src/orders/order-rows.ts';
+import { toRfc3339 } from '../src/time-text.ts';
 import { collect, importOrders, NOW, pendingOrder, useTestStore } from './support.ts';
 
 const store = useTestStore();

@@ -68,7 +68,9 @@ test('the role of servers is enough for what is rare: orders placed again, ids t
   );
   expect((await orders.insertOrder(newOrder(), SERVICE_ORIGIN)).id).toBe(5_001n);
   const later = new Date(NOW.getTime() + 1e9);
-  expect(await events.deleteExpired(later, later, AbortSignal.timeout(20_000))).toBeGreaterThan(0);
+  expect(
+    await events.deleteExpired({ eventsBefore: later, now: later, signal: AbortSignal.timeout(20_000) }),
+  ).toBeGreaterThan(0);
   const id = generateApiKeyId(randomBytes);
   const key = { id, name: 'a key', kind: 'external', plan: { name: 'free' }, createdAt: NOW } as const;
   await keyAdministration.createKey(key, randomBytes(32));

@@ -13,7 +13,8 @@ import {
 import { createTestDatabase } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll } from 'vitest';
-import { type ImportRecord, openPersistence, type Persistence } from '../src/index.ts';
+import type { ImportItem } from '../src/import-rows.ts';
+import { openPersistence, type Persistence } from '../src/index.ts';
 
 interface TestStore extends AsyncDisposable {
   readonly url: string;
@@ -102,7 +103,7 @@ export const cancelledOrder = (id: bigint): CancelledOrder => ({
   cancelledAt: new Date('2026-03-05T00:00:00.001Z'),
 });
 
-export async function* numbered<Value>(values: Iterable<Value>): AsyncGenerator<ImportRecord<Value>> {
+export async function* numbered<Value>(values: Iterable<Value>): AsyncGenerator<ImportItem<Value>> {
   let line = 1;
   for (const value of values) yield { line: line++, value };
 }

@@ -14,7 +14,13 @@ type WayName = Exclude<
       ? Part
       : `${Part}.${keyof Persistence[Part] & string}`;
   }[Exclude<keyof Persistence & string, 'close' | 'load' | 'observe'>],
-  'events.followerCount' | 'events.heldUpMs' | 'events.observe' | 'events.wakeFollowers' | 'events.close' // which ask nothing of PostgreSQL
+  // These ask nothing of PostgreSQL.
+  | 'events.followerCount'
+  | 'events.heldUpMs'
+  | 'events.lagMs'
+  | 'events.deliveredCount'
+  | 'events.wakeFollowers'
+  | 'events.close'
 >;
 
 /** Every way to PostgreSQL there is: a new one does not compile until it is here, too. */
@@ -22,7 +28,7 @@ export const WAYS = {
   ping: ({ ping }) => ping(),
   'migrations.status': ({ migrations }) => migrations.status(),
   'migrations.drift': ({ migrations }) => migrations.drift(),
-  'migrations.prepare': ({ migrations }) => migrations.prepare({ mayMigrate: false }),
+  'migrations.assertMigrated': ({ migrations }) => migrations.assertMigrated(),
   'migrations.migrate': ({ migrations }) => migrations.migrate(),
   'orders.applyCommand': ({ orders }) => orders.applyCommand(orderId(1n), 'cancel', NOW, SERVICE_ORIGIN),
   'orders.insertOrder': ({ orders }) => orders.insertOrder(newOrder(), SERVICE_ORIGIN),
@@ -60,5 +66,6 @@ export const WAYS = {
     await events.followEvents('now', stop.signal);
     stop.abort();
   },
-  'events.deleteExpired': ({ events }) => events.deleteExpired(NOW, NOW, new AbortController().signal),
+  'events.deleteExpired': ({ events }) =>
+    events.deleteExpired({ eventsBefore: NOW, now: NOW, signal: new AbortController().signal }),
 } satisfies Record<WayName | 'orders.findOrders, a search', Way>;

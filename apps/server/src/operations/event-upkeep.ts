@@ -27,7 +27,7 @@ export function keepEventsUp({ events, retentionMs, clock, onError }: EventUpkee
       await sleep(intervalMs, undefined, { signal, ref: false });
       const now = clock();
       try {
-        await events.deleteExpired(new Date(now.getTime() - retentionMs), now, signal);
+        await events.deleteExpired({ eventsBefore: new Date(now.getTime() - retentionMs), now, signal });
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof StorageUnavailableError)) onError(error); // else it is logged elsewhere, and tried again

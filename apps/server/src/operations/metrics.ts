@@ -1,7 +1,7 @@
 import { getHeapStatistics } from 'node:v8';
 import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
-import { type Clock, type OrderEvent, PLAN_NAMES } from '@petstore/domain';
-import { type OrderEventObserver, PURPOSES, type Purpose } from '@petstore/persistence';
+import { PLAN_NAMES } from '@petstore/domain';
+import { PURPOSES, type Purpose } from '@petstore/persistence';
 import type { DecisionPlace, RateLimitRefusal } from '@petstore/rate-limit';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import manifest from '../../package.json' with { type: 'json' };
@@ -45,7 +45,6 @@ const DEPRECATED_KEYS_MAX = 1_000;
 const OTHER_KEYS = 'other';
 
 export interface MetricsOptions {
-  readonly clock: Clock;
   /** Requested often enough that the absence of their failures is to be seen. @default none */
   readonly operations?: Iterable<string>;
   /** When each deprecated operation ends. @default none is deprecated */
@@ -53,7 +52,7 @@ export interface MetricsOptions {
 }
 
 /** What the server counts and times, with the methods by which its parts do. `state-metrics.ts` adds what is read at a scrape. */
-export class Metrics implements RequestMetrics, DecisionMetrics, OrderEventObserver {
+export class Metrics implements RequestMetrics, DecisionMetrics {
   readonly registry = new Registry();
   readonly #registers = [this.registry];
 
@@ -123,20 +122,11 @@ export class Metrics implements RequestMetrics, DecisionMetrics, OrderEventObser
     help: 'Changes of orders that requests to this server have made.',
     registers: this.#registers,
   });
-  readonly #eventsDelivered = new Counter({
-    name: 'petstore_order_events_delivered_total',
-    help: 'Events given to subscribers, each counted for each of them.',
-    registers: this.#registers,
-  });
 
-  readonly #clock: Clock;
   /** By operation. */
   readonly #deprecatedKeys = new Map<string, Set<string>>();
-  /** How long after its change the latest event was read for subscribers; NaN: none was read yet. */
-  eventLagSeconds = Number.NaN;
 
-  constructor({ clock, operations = [], sunsets = new Map() }: MetricsOptions) {
-    this.#clock = clock;
+  constructor({ operations = [], sunsets = new Map() }: MetricsOptions = {}) {
     collectDefaultMetrics({ register: this.registry });
     for (const name of MISNAMED) this.registry.removeSingleMetric(name);
     new Gauge({
@@ -221,15 +211,6 @@ export class Metrics implements RequestMetrics, DecisionMetrics, OrderEventObser
 
   countRecordedEvents(count: number): void {
     this.#eventsRecorded.inc(count);
-  }
-
-  onRead(events: readonly OrderEvent[]): void {
-    const at = events.at(-1)?.at;
-    if (at !== undefined) this.eventLagSeconds = Math.max(0, this.#clock().getTime() - at.getTime()) / 1_000;
-  }
-
-  onDelivered(count: number): void {
-    this.#eventsDelivered.inc(count);
   }
 
   /** Observes the statements of a purpose, in seconds. */

@@ -2,7 +2,7 @@ import { type Migrations, NewerDatabaseError } from '@petstore/persistence';
 import type { Logger } from 'pino';
 
 export interface SchemaPreparation {
-  readonly migrations: Pick<Migrations, 'prepare'>;
+  readonly migrations: Pick<Migrations, 'migrate' | 'assertMigrated'>;
   readonly mayMigrate: boolean;
   readonly logger: Logger;
 }
@@ -15,8 +15,12 @@ export function schemaPreparer({ migrations, mayMigrate, logger }: SchemaPrepara
   let wasPrepared = false;
   return async () => {
     try {
-      const applied = await migrations.prepare({ mayMigrate });
-      if (applied.length > 0) logger.info({ applied }, 'the database was migrated');
+      if (mayMigrate) {
+        const applied = await migrations.migrate();
+        if (applied.length > 0) logger.info({ applied }, 'the database was migrated');
+      } else {
+        await migrations.assertMigrated();
+      }
     } catch (error) {
       if (!(wasPrepared && error instanceof NewerDatabaseError)) throw error;
       const { unknownMigrations } = error;

@@ -50,10 +50,15 @@ export function addLimitMetrics(registry: Registry, limits: LimitState): void {
   );
 }
 
-type EventState = Pick<OrderEventStore, 'followerCount' | 'heldUpMs'>;
+type EventState = Pick<OrderEventStore, 'followerCount' | 'deliveredCount' | 'heldUpMs' | 'lagMs'>;
 
-/** @param readLagSeconds how long after its change the latest event was read; NaN: none was read yet */
-export function addEventMetrics(registry: Registry, events: EventState, readLagSeconds: () => number): void {
+export function addEventMetrics(registry: Registry, events: EventState): void {
+  addCounter(
+    registry,
+    'petstore_order_events_delivered_total',
+    'Events given to subscribers, each counted for each of them.',
+    () => events.deliveredCount,
+  );
   addGauge(
     registry,
     'petstore_order_event_subscribers',
@@ -64,7 +69,7 @@ export function addEventMetrics(registry: Registry, events: EventState, readLagS
     registry,
     'petstore_order_event_lag_seconds',
     'How long after its change the latest event was read for subscribers, or for how long a transaction holds reading up; NaN: none was read yet.',
-    () => events.heldUpMs / 1_000 || readLagSeconds(),
+    () => (events.heldUpMs || events.lagMs) / 1_000,
   );
 }
 

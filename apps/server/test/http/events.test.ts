@@ -85,7 +85,11 @@ describe('orders.events', () => {
   test('says where events behind a position have been deleted', async () => {
     await using app = await startTestApp();
     await placeOrder(app.persistence, 'cancel');
-    await app.persistence.events.deleteExpired(new Date(Date.now() + 1_000), new Date(), new AbortController().signal);
+    await app.persistence.events.deleteExpired({
+      eventsBefore: new Date(Date.now() + 1_000),
+      now: new Date(),
+      signal: new AbortController().signal,
+    });
     await using following = await subscribe(app, { after: '1' });
     expect(await following.next()).toMatchObject({ data: { data: { errorCode: 'events_expired', httpStatus: 410 } } });
     await using next = await subscribe(app, { after: '2' });

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { INT64_MAX, type OrderEvent, type OrderEventId, StorageUnavailableError } from '@petstore/domain';
 import { prepareStatement, type QuerySender } from '../database/statement.ts';
@@ -31,26 +32,24 @@ const FIND_WRITERS = prepareStatement<readonly [transaction: string]>(
  * Reads the log from its end on, once for all followers in this process.
  *
  * Ids are drawn before they are committed, so an event may appear behind one with a larger id. If an id is missing, the
- * reader waits until the transactions have ended that were writing events when the gap was seen: what is missing then
+ * reader waits until the transactions have ended that were writing events when the gap was seen: an id that is missing then
  * was never committed. A snapshot (`pg_snapshot_xmin`) cannot say so, because an id is drawn before its transaction has a
  * number, and would also make readers wait for transactions that write no events.
  */
 export class EventReader {
-  /** Has it read at once, because something was committed. */
-  wake: () => void = () => {};
   readonly #sender: QuerySender;
-  readonly #onRead: (events: readonly OrderEvent[]) => void;
   readonly #ending = new AbortController();
   #position: OrderEventId | undefined;
   /** All events behind {@link #recentAfter}, up to the position. */
   #recent: readonly OrderEvent[] = [];
   #recentAfter: OrderEventId | undefined;
   #heldUpSinceMs: number | undefined;
-  #news = Promise.withResolvers<void>();
+  #lagMs = Number.NaN;
+  #wakeUp = Promise.withResolvers<void>();
+  readonly #news = new EventEmitter().setMaxListeners(0); // one for each follower
 
-  constructor(sender: QuerySender, onRead: (events: readonly OrderEvent[]) => void) {
+  constructor(sender: QuerySender) {
     this.#sender = sender;
-    this.#onRead = onRead;
     this.#run().catch((error: unknown) => this.end(error));
   }
 
@@ -64,14 +63,24 @@ export class EventReader {
     return this.#ending.signal;
   }
 
-  /** Resolves when the position has changed or the reader has ended, and perhaps at other times. */
-  get news(): Promise<void> {
-    return this.#news.promise;
+  /**
+   * Resolves when the position changes or the reader ends.
+   *
+   * @throws the signal's reason
+   */
+  async untilNews(signal: AbortSignal): Promise<void> {
+    await once(this.#news, 'news', { signal }).catch(() => {}); // it rejects only if the signal is aborted
+    signal.throwIfAborted();
   }
 
   /** For how long it has been waiting for a transaction that writes events, in milliseconds; 0 if it does not wait. */
   get heldUpMs(): number {
     return this.#heldUpSinceMs === undefined ? 0 : performance.now() - this.#heldUpSinceMs;
+  }
+
+  /** How long after its change the latest event was read, in milliseconds; NaN if none was read yet. */
+  get lagMs(): number {
+    return this.#lagMs;
   }
 
   /** The events between a position and the reader's; `undefined` if not all of them are in memory any more. */
@@ -80,14 +89,14 @@ export class EventReader {
     return this.#recent.slice(this.#recent.findLastIndex(({ id }) => id <= position) + 1);
   }
 
-  tellNews(): void {
-    this.#news.resolve();
-    this.#news = Promise.withResolvers();
+  /** Makes the reader read now. */
+  wake(): void {
+    this.#wakeUp.resolve();
   }
 
   end(reason?: unknown): void {
     this.#ending.abort(reason);
-    this.tellNews();
+    this.#news.emit('news');
   }
 
   async #run(): Promise<void> {
@@ -95,13 +104,12 @@ export class EventReader {
     let position = await this.#findEnd();
     this.#advance(position, []);
     while (!signal.aborted) {
-      const { promise: woken, resolve } = Promise.withResolvers<void>();
-      this.wake = resolve;
+      this.#wakeUp = Promise.withResolvers();
       try {
         const events = await this.#readBehind(position);
         position = events.at(-1)?.id ?? position;
         if (events.length > 0) this.#advance(position, events);
-        else await Promise.race([woken, sleep(POLL_MS, undefined, { signal })]);
+        else await Promise.race([this.#wakeUp.promise, sleep(POLL_MS, undefined, { signal })]);
       } catch (error) {
         await untilRetry(error, signal);
       }
@@ -121,8 +129,9 @@ export class EventReader {
     this.#recentAfter = recent.at(-RECENT_MAX - 1)?.id ?? this.#recentAfter ?? position;
     this.#recent = recent.slice(-RECENT_MAX);
     this.#position = position;
-    this.#onRead(events);
-    this.tellNews();
+    const latest = events.at(-1);
+    if (latest !== undefined) this.#lagMs = Math.max(0, Date.now() - latest.at.getTime());
+    this.#news.emit('news');
   }
 
   /** Events that follow a position, none of which can be preceded by another one that is yet to be committed. */

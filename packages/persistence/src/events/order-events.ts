@@ -8,16 +8,17 @@ import {
 } from '@petstore/domain';
 import type { QuerySender } from '../database/statement.ts';
 import { storageUnavailable } from '../database/storage-error.ts';
-import { deleteExpiredEvents, deleteExpiredKeys } from './delete-expired.ts';
+import { deleteExpiredKeys } from '../orders/delete-expired-keys.ts';
+import { deleteExpiredEvents } from './delete-expired-events.ts';
 import { EventReader, untilRetry } from './event-reader.ts';
 import { findLogBounds, readEvents } from './read-events.ts';
 
-/** Counts what the log delivers. Must be cheap and never throw. */
-export interface OrderEventObserver {
-  /** Called with what was read, once for all followers. */
-  onRead(events: readonly OrderEvent[]): void;
-  /** Called with how many events one of the followers was given. */
-  onDelivered(count: number): void;
+export interface ExpiryOptions {
+  /** Events from before this moment have expired. */
+  readonly eventsBefore: Date;
+  /** The present time, which determines the idempotency keys that have expired. */
+  readonly now: Date;
+  readonly signal: AbortSignal;
 }
 
 interface Follower {
@@ -37,16 +38,11 @@ export class OrderEventStore implements OrderEventLog {
   /** Functions that end the followers, one for each. */
   readonly #followers = new Set<() => void>();
   #reader: EventReader | undefined;
-  #observer: OrderEventObserver | undefined;
+  #deliveredCount = 0;
 
   /** @param sender to the server that takes writes: a standby may lack what was delivered before */
   constructor(sender: QuerySender) {
     this.#sender = sender;
-  }
-
-  /** Replaces the observer. */
-  observe(observer: OrderEventObserver): void {
-    this.#observer = observer;
   }
 
   /** How many follow it in this process. */
@@ -59,6 +55,16 @@ export class OrderEventStore implements OrderEventLog {
     return this.#reader?.heldUpMs ?? 0;
   }
 
+  /** How many events the followers in this process were given, each counted for each of them. */
+  get deliveredCount(): number {
+    return this.#deliveredCount;
+  }
+
+  /** How long after its change the latest event was read for followers, in milliseconds; NaN if none was read yet. */
+  get lagMs(): number {
+    return this.#reader?.lagMs ?? Number.NaN;
+  }
+
   /** Wakes the followers after a commit, so that they need not wait for the next poll. */
   readonly wakeFollowers = (): void => this.#reader?.wake();
 
@@ -68,33 +74,31 @@ export class OrderEventStore implements OrderEventLog {
   }
 
   /**
-   * Deletes the oldest events that happened before a moment, and forgets idempotency keys that have expired. Each step is
-   * short, and nothing is done while another process does the same.
+   * Deletes the oldest events and the idempotency keys that have expired. Each step is short, and nothing is deleted twice
+   * or waited for while another process does the same.
    *
    * @returns how many events were deleted
-   * @throws StorageUnavailableError, and the signal's reason
+   * @throws the signal's reason
    */
-  async deleteExpired(before: Date, now: Date, signal: AbortSignal): Promise<number> {
+  async deleteExpired({ eventsBefore, now, signal }: ExpiryOptions): Promise<number> {
     await deleteExpiredKeys(this.#sender, now, signal);
-    return deleteExpiredEvents(this.#sender, before, signal);
+    return deleteExpiredEvents(this.#sender, eventsBefore, signal);
   }
 
   async followEvents(after: EventPosition, signal: AbortSignal): Promise<FollowedEvents> {
     signal.throwIfAborted();
     if (this.#reader === undefined || this.#reader.signal.aborted) {
-      this.#reader = new EventReader(this.#sender, (events) => this.#observer?.onRead(events));
+      this.#reader = new EventReader(this.#sender);
     }
     const reader = this.#reader;
     const leave = () => {
       if (this.#followers.delete(leave) && this.#followers.size === 0) this.#reader?.end();
-      reader.tellNews(); // so that this follower does not wait for any
     };
     this.#followers.add(leave);
     signal.addEventListener('abort', leave, { once: true });
     try {
       while (reader.position === undefined) {
-        await reader.news;
-        signal.throwIfAborted();
+        await reader.untilNews(signal);
         reader.signal.throwIfAborted();
       }
       const position = await this.#findPosition(after, reader.position);
@@ -109,7 +113,7 @@ export class OrderEventStore implements OrderEventLog {
   async #findPosition(after: EventPosition, now: OrderEventId): Promise<OrderEventId> {
     if (after === 'now') return now;
     if (after === BEGINNING_OF_EVENTS) return (await findLogBounds(this.#sender)).deletedThrough;
-    await readEvents(this.#sender, after, after); // it finds none, but what is wrong with the position
+    await readEvents(this.#sender, after, after); // reads nothing; throws if the position is invalid
     return after;
   }
 
@@ -120,7 +124,7 @@ export class OrderEventStore implements OrderEventLog {
         reader.signal.throwIfAborted();
         const settled = reader.position ?? position;
         if (position >= settled) {
-          await reader.news;
+          await reader.untilNews(signal);
           continue;
         }
         let events = reader.recentAfter(position);
@@ -132,7 +136,7 @@ export class OrderEventStore implements OrderEventLog {
         }
         position = events.at(-1)?.id ?? settled;
         if (events.length === 0) continue;
-        this.#observer?.onDelivered(events.length);
+        this.#deliveredCount += events.length;
         yield events;
       }
     } catch (error) {

@@ -6,7 +6,8 @@ import {
   UnknownPositionError,
 } from '@petstore/domain';
 import { prepareStatement, type QuerySender } from '../database/statement.ts';
-import { type OrderRow, orderOfRow, parseTime } from '../orders/order-rows.ts';
+import { type OrderRow, orderOfRow } from '../orders/order-rows.ts';
+import { parseTime } from '../time-text.ts';
 
 /** Between which events the log is kept; both are 0 while there has been none. */
 interface LogBounds {
@@ -21,13 +22,14 @@ const FIND_BOUNDS = prepareStatement<readonly [deletedThrough: string, latest: s
   'select through_id, greatest(through_id, (select max(id) from order_events)) from order_events_deleted',
 );
 
-/** @throws StorageUnavailableError */
 export async function findLogBounds(sender: QuerySender): Promise<LogBounds> {
   const [[deletedThrough, latest] = ['0', '0']] = await sender.run(FIND_BOUNDS, []);
   return { deletedThrough: BigInt(deletedThrough) as OrderEventId, latest: BigInt(latest) as OrderEventId }; // as stored
 }
 
-/** The bounds come with each event, or alone: a page is of one moment. */
+/**
+ * Every row repeats the log's bounds, so that both come from one snapshot. A page without events is one row of bounds.
+ */
 type PageRow = readonly [
   deletedThrough: string,
   latest: string,
@@ -50,7 +52,6 @@ const READ_PAGE = prepareStatement<PageRow>(
  *
  * @throws UnknownPositionError if the position is beyond the latest event: of another database, or lost in a failover
  * @throws OrderEventsExpiredError if events behind the position have been deleted
- * @throws StorageUnavailableError
  */
 export async function readEvents(sender: QuerySender, position: bigint, upTo: bigint): Promise<readonly OrderEvent[]> {
   const rows = await sender.run(READ_PAGE, [position.toString(), upTo.toString()]);

@@ -1,8 +1,8 @@
-import type { ApiKey, ApiKeyId, ApiKeyKind, ApiKeySecret, ApiKeyStore, PlanName } from '@petstore/domain';
+import type { ApiKeyId, ApiKeyKind, ApiKeySecret, ApiKeyStore, PlanName } from '@petstore/domain';
 import { prepareStatement, type QuerySender } from '../database/statement.ts';
-import { parseTime } from '../orders/order-rows.ts';
+import { parseTime } from '../time-text.ts';
+import { keyOfColumns } from './key-columns.ts';
 import { KeyMarks } from './key-marks.ts';
-import { planOfColumns } from './plan-columns.ts';
 
 type SecretRow = readonly [
   id: ApiKeyId,
@@ -40,17 +40,17 @@ export function createApiKeyStore(keys: QuerySender, writes: QuerySender): ApiKe
 
 function secretOfRow(row: SecretRow): ApiKeySecret {
   const [id, name, kind, plan, perMinute, perDay, createdAt, expiresAt, revokedAt, lastUsedAt, secretExpiresAt] = row;
-  const key: ApiKey = {
+  const key = keyOfColumns({
     id,
     name,
     kind,
-    plan: planOfColumns({ plan, perMinute: parseLimit(perMinute), perDay: parseLimit(perDay) }),
+    plan,
+    perMinute: perMinute === null ? null : Number(perMinute),
+    perDay: perDay === null ? null : Number(perDay),
     createdAt: parseTime(createdAt),
-    ...(expiresAt !== null && { expiresAt: parseTime(expiresAt) }),
-    ...(revokedAt !== null && { revokedAt: parseTime(revokedAt) }),
-    ...(lastUsedAt !== null && { lastUsedAt: parseTime(lastUsedAt) }),
-  };
+    expiresAt: expiresAt === null ? null : parseTime(expiresAt),
+    revokedAt: revokedAt === null ? null : parseTime(revokedAt),
+    lastUsedAt: lastUsedAt === null ? null : parseTime(lastUsedAt),
+  });
   return { key, ...(secretExpiresAt !== null && { secretExpiresAt: parseTime(secretExpiresAt) }) };
 }
-
-const parseLimit = (text: string | null): number | null => (text === null ? null : Number(text));

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { InferEntity } from '@mikro-orm/core';
-import { LockMode } from '@mikro-orm/core';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import {
   type Actor,
@@ -13,11 +12,9 @@ import {
 } from '@petstore/domain';
 import type { DatabaseServers } from '../database/servers.ts';
 import { translatingErrors } from '../database/storage-error.ts';
-import { ApiKeyEntity, ApiKeySecretEntity, KeyEventEntity } from '../schema/entities.ts';
-import { createOrm } from '../schema/orm.ts';
-import { columnsOfPlan, planOfColumns } from './plan-columns.ts';
+import { columnsOfPlan, keyOfColumns } from './key-columns.ts';
 
-/** What a key begins with. */
+/** A key as created. */
 export type NewApiKey = Omit<ApiKey, 'revokedAt' | 'lastUsedAt'>;
 
 /** Why a key stays as it is. */
@@ -31,29 +28,22 @@ export interface KeyRotation {
   readonly overlapEndsAt: Date;
 }
 
-/**
- * What operators do with keys. The text of a key never comes here, only its hash. Each change is recorded with its actor,
- * by default the service.
- */
-export interface ApiKeyAdministration {
-  createKey(key: NewApiKey, secretHash: Uint8Array, actor?: Actor): Promise<ApiKey>;
-  /** Newest first. */
-  listKeys(): Promise<readonly ApiKey[]>;
-  findKey(id: ApiKeyId): Promise<ApiKey | undefined>;
-  /** Adds a secret to a key. Limits, refusals and bans belong to the id, which stays. */
-  rotateKey(id: ApiKeyId, rotation: KeyRotation, actor?: Actor): Promise<Result<ApiKey, ApiKeyReason>>;
-  /** For good. Revoking once more changes nothing. */
-  revokeKey(id: ApiKeyId, now: Date, actor?: Actor): Promise<ApiKey | undefined>;
-  setPlan(id: ApiKeyId, plan: Plan, now: Date, actor?: Actor): Promise<ApiKey | undefined>;
-}
-
 /** When the server gives a statement of the administration up, in milliseconds. */
 const STATEMENT_TIMEOUT_MS = 10_000;
 
-type ApiKeyRow = InferEntity<typeof ApiKeyEntity>;
+/** The entities that the administration works on, loaded together with the ORM. */
+type Entities = typeof import('../schema/entities.ts');
 
-/** Each call is a unit of work with an ORM of its own. */
-export class OrmApiKeyAdministration implements ApiKeyAdministration {
+type ApiKeyRow = InferEntity<Entities['ApiKeyEntity']>;
+
+/**
+ * What operators do with keys. The text of a key never comes here, only its hash. Each change is recorded with its actor,
+ * by default the service.
+ *
+ * Each call is a unit of work with an ORM of its own. The first call loads the ORM, which takes longer than a server's
+ * whole start.
+ */
+export class ApiKeyAdministration {
   readonly #servers: DatabaseServers;
 
   constructor(servers: DatabaseServers) {
@@ -61,27 +51,27 @@ export class OrmApiKeyAdministration implements ApiKeyAdministration {
   }
 
   createKey(key: NewApiKey, secretHash: Uint8Array, actor: Actor = SERVICE_ACTOR): Promise<ApiKey> {
-    return this.#transaction(async (em) => {
+    return this.#transaction(async (em, entities) => {
       const { plan, expiresAt, ...facts } = key;
-      const row = em.create(ApiKeyEntity, { ...facts, expiresAt, ...columnsOfPlan(plan) });
-      em.create(ApiKeySecretEntity, { hash: Buffer.from(secretHash), key: row, createdAt: key.createdAt });
-      record(em, row, { action: 'key.created', at: key.createdAt, actor });
+      const row = em.create(entities.ApiKeyEntity, { ...facts, expiresAt, ...columnsOfPlan(plan) });
+      em.create(entities.ApiKeySecretEntity, { hash: Buffer.from(secretHash), key: row, createdAt: key.createdAt });
+      record(em, entities, row, { action: 'key.created', at: key.createdAt, actor });
       await em.flush();
-      return keyOfRow(row);
+      return keyOfColumns(row);
     });
   }
 
   listKeys(): Promise<readonly ApiKey[]> {
-    return this.#transaction(async (em) => {
-      const rows = await em.findAll(ApiKeyEntity, { orderBy: { createdAt: 'desc', id: 'asc' } });
-      return rows.map(keyOfRow);
+    return this.#transaction(async (em, entities) => {
+      const rows = await em.findAll(entities.ApiKeyEntity, { orderBy: { createdAt: 'desc', id: 'asc' } });
+      return rows.map(keyOfColumns);
     });
   }
 
   findKey(id: ApiKeyId): Promise<ApiKey | undefined> {
-    return this.#transaction(async (em) => {
-      const row = await em.findOne(ApiKeyEntity, id);
-      return row === null ? undefined : keyOfRow(row);
+    return this.#transaction(async (em, entities) => {
+      const row = await em.findOne(entities.ApiKeyEntity, id);
+      return row === null ? undefined : keyOfColumns(row);
     });
   }
 
@@ -90,20 +80,20 @@ export class OrmApiKeyAdministration implements ApiKeyAdministration {
     { secretHash, now, overlapEndsAt }: KeyRotation,
     actor: Actor = SERVICE_ACTOR,
   ): Promise<Result<ApiKey, ApiKeyReason>> {
-    return this.#transaction(async (em) => {
-      const row = await lockKey(em, id);
+    return this.#transaction(async (em, entities) => {
+      const row = await lockKey(em, entities, id);
       if (row === null) return { ok: false, reason: 'key_not_found' };
-      const key = keyOfRow(row);
+      const key = keyOfColumns(row);
       if (key.revokedAt !== undefined) return { ok: false, reason: 'key_revoked' };
       if (key.expiresAt !== undefined && key.expiresAt <= now) return { ok: false, reason: 'key_expired' };
-      await em.nativeDelete(ApiKeySecretEntity, { key: row, expiresAt: { $lte: now } });
+      await em.nativeDelete(entities.ApiKeySecretEntity, { key: row, expiresAt: { $lte: now } });
       await em.nativeUpdate(
-        ApiKeySecretEntity,
+        entities.ApiKeySecretEntity,
         { key: row, $or: [{ expiresAt: null }, { expiresAt: { $gt: overlapEndsAt } }] },
         { expiresAt: overlapEndsAt },
       );
-      em.create(ApiKeySecretEntity, { hash: Buffer.from(secretHash), key: row, createdAt: now });
-      record(em, row, { action: 'key.rotated', at: now, actor });
+      em.create(entities.ApiKeySecretEntity, { hash: Buffer.from(secretHash), key: row, createdAt: now });
+      record(em, entities, row, { action: 'key.rotated', at: now, actor });
       await em.flush();
       return { ok: true, value: key };
     });
@@ -121,25 +111,26 @@ export class OrmApiKeyAdministration implements ApiKeyAdministration {
     });
   }
 
-  /** Records the event where something is different afterwards. */
+  /** Records the event if the key changed. */
   #change(id: ApiKeyId, event: KeyEvent, change: (row: ApiKeyRow) => void): Promise<ApiKey | undefined> {
-    return this.#transaction(async (em) => {
-      const row = await lockKey(em, id);
+    return this.#transaction(async (em, entities) => {
+      const row = await lockKey(em, entities, id);
       if (row === null) return undefined;
-      const before = keyOfRow(row);
+      const before = keyOfColumns(row);
       change(row);
-      const after = keyOfRow(row);
-      if (!isDeepStrictEqual(before, after)) record(em, row, event);
+      const after = keyOfColumns(row);
+      if (!isDeepStrictEqual(before, after)) record(em, entities, row, event);
       await em.flush();
       return after;
     });
   }
 
   /** The server that takes writes may be another each time. */
-  async #transaction<Value>(work: (em: EntityManager) => Promise<Value>): Promise<Value> {
+  async #transaction<Value>(work: (em: EntityManager, entities: Entities) => Promise<Value>): Promise<Value> {
+    const [{ createOrm }, entities] = await Promise.all([import('../schema/orm.ts'), import('../schema/entities.ts')]);
     const orm = await createOrm(this.#servers, { statementTimeoutMs: STATEMENT_TIMEOUT_MS });
     try {
-      return await translatingErrors(() => orm.em.fork().transactional(work));
+      return await translatingErrors(() => orm.em.fork().transactional((em) => work(em, entities)));
     } finally {
       await orm.close();
     }
@@ -152,21 +143,11 @@ interface KeyEvent {
   readonly actor: Actor;
 }
 
-const record = (em: EntityManager, { id }: ApiKeyRow, event: KeyEvent) =>
+function record(em: EntityManager, { KeyEventEntity }: Entities, { id }: ApiKeyRow, event: KeyEvent): void {
   em.create(KeyEventEntity, { keyId: id, ...event });
+}
 
-const lockKey = (em: EntityManager, id: ApiKeyId) =>
-  em.findOne(ApiKeyEntity, id, { lockMode: LockMode.PESSIMISTIC_WRITE });
-
-function keyOfRow(row: ApiKeyRow): ApiKey {
-  return {
-    id: row.id,
-    name: row.name,
-    kind: row.kind,
-    plan: planOfColumns(row),
-    createdAt: row.createdAt,
-    ...(row.expiresAt && { expiresAt: row.expiresAt }),
-    ...(row.revokedAt && { revokedAt: row.revokedAt }),
-    ...(row.lastUsedAt && { lastUsedAt: row.lastUsedAt }),
-  };
+async function lockKey(em: EntityManager, { ApiKeyEntity }: Entities, id: ApiKeyId): Promise<ApiKeyRow | null> {
+  const { LockMode } = await import('@mikro-orm/core'); // the ORM has loaded it
+  return em.findOne(ApiKeyEntity, id, { lockMode: LockMode.PESSIMISTIC_WRITE });
 }

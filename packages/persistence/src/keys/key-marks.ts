@@ -29,7 +29,7 @@ export class KeyMarks {
     this.#sender = sender;
   }
 
-  /** @throws StorageUnavailableError */
+  /** Resolves when the mark is written, or need not be. */
   mark(id: ApiKeyId, at: Date): Promise<void> {
     this.#waiting.set(id, at);
     this.#next ??= this.#underWay.then(() => this.#write());

@@ -2,8 +2,8 @@ import type { OrderCommand } from '@petstore/domain';
 import { type PreparedStatement, prepareStatement } from '../database/statement.ts';
 import type { OrderRow } from './order-rows.ts';
 
-/** Whether the command changed the order, and the order as it is now or, unless it was changed, as the statement saw it. */
-export type CommandRow = readonly [isChanged: 't' | 'f', ...OrderRow];
+/** Whether the command was applied, and the order as it is then, else as the statement saw it. */
+export type CommandRow = readonly [applied: 't' | 'f', ...OrderRow];
 
 // One statement for each command, for any number of orders: what `decideOrder` decides, as a condition in SQL. A test holds
 // the two against each other.

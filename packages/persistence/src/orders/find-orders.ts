@@ -1,37 +1,49 @@
 import type { OrderFilter, OrderPage, OrderPageRequest } from '@petstore/domain';
-import { type PreparedStatement, prepareStatement, type QuerySender } from '../database/statement.ts';
-import { ORDER_COLUMNS, type OrderRow, orderOfRow } from './order-rows.ts';
+import {
+  type PreparedStatement,
+  prepareStatement,
+  type QuerySender,
+  type StatementValue,
+} from '../database/statement.ts';
+import { type OrderRow, orderOfRow } from './order-rows.ts';
 
-/** What a page may depend on, each as a condition and its value; `matchesFilter` in SQL. */
-type Condition = readonly [name: string, condition: (place: string) => string, value: string];
+/** One SQL condition with its value. Together they implement `matchesFilter`. */
+interface Condition {
+  readonly name: string;
+  /** What precedes the parameter. */
+  readonly sql: string;
+  readonly value: StatementValue;
+}
 
-function conditionsOf({ filter, afterId }: Pick<OrderPageRequest, 'filter' | 'afterId'>): readonly Condition[] {
-  const { statuses, petId, complete, shipDateFrom, shipDateTo }: OrderFilter = filter;
+function conditionsOf({ filter, afterId }: OrderPageRequest): readonly Condition[] {
   const conditions: Condition[] = [];
-  if (afterId !== undefined) conditions.push(['after', (place) => `id > ${place}`, afterId.toString()]);
-  if (petId !== undefined) conditions.push(['pet', (place) => `pet_id = ${place}`, petId.toString()]);
-  // The statuses are ours, and hold nothing that an array's text would have to quote.
-  if (statuses !== undefined) conditions.push(['status', (place) => `status = any (${place})`, `{${statuses}}`]);
-  if (complete !== undefined) conditions.push(['complete', (place) => `complete = ${place}`, String(complete)]);
-  if (shipDateFrom !== undefined)
-    conditions.push(['from', (place) => `ship_date >= ${place}`, shipDateFrom.toISOString()]);
-  if (shipDateTo !== undefined) conditions.push(['to', (place) => `ship_date < ${place}`, shipDateTo.toISOString()]);
+  const add = (name: string, sql: string, value: StatementValue | undefined): void => {
+    if (value !== undefined) conditions.push({ name, sql, value });
+  };
+  add('after', 'id >', afterId?.toString());
+  add('pet', 'pet_id =', filter.petId?.toString());
+  add('status', 'status = any', filter.statuses);
+  add('complete', 'complete =', filter.complete?.toString());
+  add('from', 'ship_date >=', filter.shipDateFrom?.toISOString());
+  add('to', 'ship_date <', filter.shipDateTo?.toISOString());
   return conditions;
 }
 
 /**
- * The statement for a combination of conditions. A single statement for all of them, with parameters that may be null,
+ * The statement for a combination of conditions. It is composed, because a single statement whose parameters may be null
  * would have a single plan, which no index serves.
  */
 function statementFor(conditions: readonly Condition[]): PreparedStatement<OrderRow> {
-  const name = ['find-orders', ...conditions.map(([part]) => part)].join('-');
-  const where = conditions
-    .map(([, condition], i) => `${i === 0 ? 'where' : 'and'} ${condition(`$${i + 2}`)} `)
-    .join('');
-  return prepareStatement(name, `select ${ORDER_COLUMNS} from orders ${where}order by id limit $1`);
+  const name = ['find-orders', ...conditions.map((condition) => condition.name)].join('-');
+  const where = ['true', ...conditions.map(({ sql }, i) => `${sql} ($${i + 2})`)].join(' and ');
+  return prepareStatement(
+    name,
+    `select id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at
+     from orders where ${where} order by id limit $1`,
+  );
 }
 
-/** No index finds these: the statement reads on through the orders until it has found as many as are wanted. */
+/** Whether no index serves the filter, so the statement scans orders by id. */
 const needsScan = ({ statuses, complete, shipDateFrom, shipDateTo }: OrderFilter): boolean =>
   statuses !== undefined || complete !== undefined || shipDateFrom !== undefined || shipDateTo !== undefined;
 
@@ -44,13 +56,13 @@ interface PageSources {
 /**
  * Reads one page, and one order more, which shows whether there is another page.
  *
- * @throws StorageUnavailableError; also if a search takes longer than a statement may
+ * @throws StorageUnavailableError also if a search takes longer than a statement may
  */
 export async function findOrders({ reads, scans }: PageSources, request: OrderPageRequest): Promise<OrderPage> {
   const { filter, limit } = request;
   const conditions = conditionsOf(request);
   const sender = needsScan(filter) ? scans : reads;
-  const values = [String(limit + 1), ...conditions.map(([, , value]) => value)];
+  const values = [String(limit + 1), ...conditions.map(({ value }) => value)];
   const found = (await sender.run(statementFor(conditions), values)).map(orderOfRow);
   if (found.length <= limit) return { orders: found };
   const orders = found.slice(0, limit);

@@ -8,8 +8,9 @@ import {
 } from '@petstore/domain';
 import type { Database } from '../database/database.ts';
 import { type Field, type PreparedStatement, prepareStatement, type QuerySender } from '../database/statement.ts';
+import { toRfc3339 } from '../time-text.ts';
 import { coalescePerTick } from './coalesce-per-tick.ts';
-import { type OrderRow, orderOfRow, toRfc3339 } from './order-rows.ts';
+import { type OrderRow, orderOfRow } from './order-rows.ts';
 
 /** Orders in the first batch: a short list is one small statement, and a long one begins at once. */
 const FIRST_BATCH = 250;

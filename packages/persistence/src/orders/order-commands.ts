@@ -33,8 +33,8 @@ interface Command {
 }
 
 interface Outcome {
-  readonly isChanged: boolean;
-  /** As it is after a change, else as the statement saw it; `undefined` if there is no such order. */
+  readonly applied: boolean;
+  /** As it is after the command was applied, else as the statement saw it; `undefined` if there is no such order. */
   readonly order: Order | undefined;
 }
 
@@ -64,7 +64,7 @@ export class OrderCommands {
     this.#loaders = { cancel: loaderOf('cancel'), ship: loaderOf('ship'), complete: loaderOf('complete') };
   }
 
-  /** @throws StorageUnavailableError; also if another transaction holds the order locked for {@link LOCK_WAIT_MS} */
+  /** @throws StorageUnavailableError also if another transaction holds the order locked for {@link LOCK_WAIT_MS} */
   async apply(id: OrderId, command: OrderCommand, now: Date, origin: ChangeOrigin): Promise<OrderTransition> {
     const deadlineMs = performance.now() + LOCK_WAIT_MS;
     const first = await this.#attempt(id, command, now, origin);
@@ -94,9 +94,9 @@ export class OrderCommands {
     origin: ChangeOrigin,
   ): Promise<OrderTransition | 'locked'> {
     try {
-      const { isChanged, order } = await this.#loaders[command].load({ id, now, origin });
+      const { applied, order } = await this.#loaders[command].load({ id, now, origin });
       if (order === undefined) return { applied: false, order };
-      if (isChanged) return { applied: true, order };
+      if (applied) return { applied: true, order };
       // The order is as it was: the rules refuse the command, or another transaction holds the order.
       return decideOrder(order, command, now).ok ? 'locked' : { applied: false, order };
     } catch (error) {
@@ -118,13 +118,13 @@ export class OrderCommands {
         sent.map(({ origin }) => origin.requestId ?? null),
       ]);
       const outcomes = new Map(
-        rows.map(([isChanged, ...row]) => [row[0], { isChanged: isChanged === 't', order: orderOfRow(row) }]),
+        rows.map(([applied, ...row]) => [row[0], { applied: applied === 't', order: orderOfRow(row) }]),
       );
-      const changedCount = rows.filter(([isChanged]) => isChanged === 't').length;
-      if (changedCount > 0) this.#onRecorded(changedCount);
+      const appliedCount = rows.filter(([applied]) => applied === 't').length;
+      if (appliedCount > 0) this.#onRecorded(appliedCount);
       return commands.map((each): Outcome => {
-        const { isChanged, order } = outcomes.get(each.id.toString()) ?? NOT_FOUND;
-        return { isChanged: isChanged && firsts.get(each.id) === each, order };
+        const { applied, order } = outcomes.get(each.id.toString()) ?? NOT_FOUND;
+        return { applied: applied && firsts.get(each.id) === each, order };
       });
     } catch (error) {
       // What made the statement fail may concern one order; the others must not fail with it.
@@ -135,7 +135,7 @@ export class OrderCommands {
   }
 }
 
-const NOT_FOUND: Outcome = { isChanged: false, order: undefined };
+const NOT_FOUND: Outcome = { applied: false, order: undefined };
 
 const lockedError = (): StorageUnavailableError =>
   new StorageUnavailableError('The order is held locked by another transaction.');

@@ -1,9 +1,7 @@
 import type { Order, OrderId, OrderStatus, PetId } from '@petstore/domain';
+import { parseTime } from '../time-text.ts';
 
-/** The columns of a whole order, in the order of {@link OrderRow}. */
-export const ORDER_COLUMNS =
-  'id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at';
-
+/** The columns of a whole order, in the order in which each statement here selects them. */
 export type OrderRow = readonly [
   id: string,
   petId: string,
@@ -18,7 +16,7 @@ export type OrderRow = readonly [
 ];
 
 /**
- * Makes an order of a row, whose values are null or empty where the order has no such field. The types and constraints of
+ * Makes an order of a row, whose values are null or empty if the order has no such field. The types and constraints of
  * the table's columns refuse every row that an order's type cannot express.
  */
 export function orderOfRow(row: OrderRow): Order {
@@ -36,26 +34,4 @@ export function orderOfRow(row: OrderRow): Order {
     ...(cancelledAt && { cancelledAt: parseTime(cancelledAt) }),
   };
   return order as Order; // see above
-}
-
-/** Reads a `timestamptz(3)`: see {@link toRfc3339}. */
-export const parseTime = (text: string): Date => new Date(toRfc3339(text));
-
-/** The length of a time without decimals, and of one with three of them. */
-const TIME_MIN_LENGTH = '2026-01-02 03:04:05+00'.length;
-const TIME_MAX_LENGTH = '2026-01-02 03:04:05.678+00'.length;
-
-/**
- * Rewrites a `timestamptz(3)` of the years 0001 to 9999, as PostgreSQL writes it in the style ISO and the zone UTC, with no
- * decimals to three of them: `2026-01-02 03:04:05.6+00` becomes `2026-01-02T03:04:05.600Z`.
- *
- * @throws Error if the session has another zone or style, or the column another type: no time is guessed
- */
-export function toRfc3339(text: string): string {
-  const { length } = text;
-  const hasDecimals = text[19] === '.';
-  const isTime = text[10] === ' ' && text.endsWith('+00') && (hasDecimals || length === TIME_MIN_LENGTH);
-  if (!isTime || length > TIME_MAX_LENGTH) throw new Error(`not a time as this schema stores it: ${text}`);
-  const decimals = hasDecimals ? text.slice(20, -3) : '';
-  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${decimals.padEnd(3, '0')}Z`;
 }

@@ -1,27 +1,31 @@
 import type { Order, OrderRepository, OrderStatus } from '@petstore/domain';
-import { countRows } from '../bulk/count-rows.ts';
-import { type GenerateOptions, generateOrders } from '../bulk/generate-orders.ts';
-import { type ImportOrdersOptions, importOrders } from '../bulk/import-orders.ts';
-import type { ImportResult, ImportSource } from '../bulk/import-rows.ts';
 import type { Database } from '../database/database.ts';
 import type { DatabaseServers } from '../database/servers.ts';
 import { prepareStatement } from '../database/statement.ts';
+import type { ImportResult, ImportSource } from '../import-rows.ts';
+import { withLongSession } from '../long-session.ts';
 import { findOrders } from './find-orders.ts';
+import { type GenerateOptions, generateOrders } from './generate-orders.ts';
+import { type ImportOrdersOptions, importOrders } from './import-orders.ts';
 import { createOrderLists } from './list-orders.ts';
 import { OrderCommands } from './order-commands.ts';
 import { type OrderRow, orderOfRow } from './order-rows.ts';
 import { placeOrder } from './place-order.ts';
 
 export interface OrderStore extends OrderRepository {
-  /** @throws StorageUnavailableError */
+  /** All of them, or those of a status. It may take seconds. */
   countOrders(status?: OrderStatus): Promise<number>;
   /**
    * Imports orders with the ids that they have.
    *
-   * @throws StorageUnavailableError, and whatever the source throws; nothing is imported then
+   * @throws whatever the source throws; nothing is imported then
    */
   importOrders(orders: ImportSource<Order>, options?: ImportOrdersOptions): Promise<ImportResult>;
-  /** @returns how many orders were added */
+  /**
+   * Makes pending orders within PostgreSQL, all of them or none.
+   *
+   * @returns how many there are
+   */
   generateOrders(options: GenerateOptions): Promise<number>;
 }
 
@@ -48,7 +52,7 @@ export function createOrderStore(
   const commands = new OrderCommands(writes, onRecorded);
   return {
     ...createOrderLists(database),
-    countOrders: (status) => countRows(servers, 'orders', status),
+    countOrders: (status) => countOrders(servers, status),
     async findOrder(id) {
       const [row] = await reads.run(FIND, [id.toString()]);
       return row && orderOfRow(row);
@@ -60,3 +64,12 @@ export function createOrderStore(
     generateOrders: (options) => generateOrders(servers, options),
   };
 }
+
+const countOrders = (servers: DatabaseServers, status: OrderStatus | undefined): Promise<number> =>
+  withLongSession(servers, { forWrites: false }, async (client) => {
+    const { rows } =
+      status === undefined
+        ? await client.query<{ count: string }>('select count(*) from orders')
+        : await client.query<{ count: string }>('select count(*) from orders where status = $1', [status]);
+    return Number(rows[0]?.count);
+  });

@@ -1,45 +1,32 @@
 import {
   type ChangeOrigin,
-  IDEMPOTENCY_KEY_TTL_MS,
   type IdempotencyKey,
   IdempotencyKeyReusedError,
   type NewOrder,
   type Order,
+  StorageUnavailableError,
 } from '@petstore/domain';
-import { SKIP_TAKEN_IDS } from '../bulk/order-ids.ts';
-import { prepareStatement, type QuerySender, type StatementValue } from '../database/statement.ts';
+import { ADVISORY_LOCKS } from '../advisory-locks.ts';
+import { prepareStatement, type QuerySender } from '../database/statement.ts';
 import { isConflict } from '../database/storage-error.ts';
+import { expiredThrough } from './delete-expired-keys.ts';
+import { SKIP_TAKEN_IDS } from './order-ids.ts';
 import { type OrderRow, orderOfRow } from './order-rows.ts';
 
-/** Parameters: pet, quantity, ship date, time, actor, id of the request. No row if the id that was drawn is taken. */
-const PLACE = prepareStatement<OrderRow>(
-  'place-order',
-  `with placed as (
-     insert into orders (pet_id, quantity, ship_date, status, complete, placed_at)
-     values ($1, $2, $3, 'pending', false, $4)
-     on conflict (id) do nothing
-     returning *
-   ), recorded as (
-     insert into order_events (type, at, actor, request_id, order_id, pet_id, quantity, ship_date, status, complete,
-       placed_at, shipped_at, completed_at, cancelled_at)
-     select 'order.placed', placed_at, $5, $6, id, pet_id, quantity, ship_date, status, complete,
-       placed_at, shipped_at, completed_at, cancelled_at
-     from placed
-   )
-   select id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at
-   from placed`,
-);
-
-type KeyedOutcome = 'placed' | 'remembered' | 'reused' | 'expired';
+/**
+ * `remembered`: an order was placed before by the same call under this idempotency key. `reused`: by another call.
+ * `expired`: by a call that is no longer remembered.
+ */
+type PlaceOutcome = 'placed' | 'remembered' | 'reused' | 'expired';
 
 /**
- * The same for a call with an idempotency key, which is remembered with its order. Further parameters: the key, the call
- * in words, and until when keys were used that are no longer remembered.
+ * Parameters: pet, quantity, ship date, time, actor, id of the request, idempotency key or null, the call in words, and
+ * through when remembered keys have expired. No row if the id that was drawn is in use.
  *
- * Two calls with one key at the same time meet in the primary key, and the second one is undone as a whole.
+ * Two calls with one key at the same time meet in the primary key of the keys, and the second one is undone as a whole.
  */
-const PLACE_ONCE = prepareStatement<readonly [outcome: KeyedOutcome, ...OrderRow]>(
-  'place-order-once',
+const PLACE = prepareStatement<readonly [outcome: PlaceOutcome, ...OrderRow]>(
+  'place-order',
   `with used as materialized (
      select case when remembered_at <= $9 then 'expired' when call = $8 then 'remembered' else 'reused' end as outcome,
        order_id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at
@@ -61,7 +48,7 @@ const PLACE_ONCE = prepareStatement<readonly [outcome: KeyedOutcome, ...OrderRow
        status, complete, placed_at, shipped_at, completed_at, cancelled_at)
      select $5, $7, $8, placed_at, id, pet_id, quantity, ship_date,
        status, complete, placed_at, shipped_at, completed_at, cancelled_at
-     from placed
+     from placed where $7 is not null
    )
    select 'placed', id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at
    from placed
@@ -71,18 +58,18 @@ const PLACE_ONCE = prepareStatement<readonly [outcome: KeyedOutcome, ...OrderRow
    from used`,
 );
 
-/** Makes room for a key that is used again after it was forgotten. Parameters: actor, key, and until when it was used. */
-const FORGET_KEY = prepareStatement<readonly never[]>(
-  'forget-idempotency-key',
+/** Makes room for a key that is used again after it has expired. */
+const DELETE_EXPIRED_KEY = prepareStatement<readonly never[]>(
+  'delete-expired-idempotency-key',
   'delete from idempotency_keys where actor = $1 and idempotency_key = $2 and remembered_at <= $3',
 );
 
-const SKIP = prepareStatement<readonly [id: string]>('skip-taken-ids', SKIP_TAKEN_IDS);
+const SKIP = prepareStatement<readonly [movedTo: string | null]>('skip-taken-ids', SKIP_TAKEN_IDS);
 
-/** Ids drawn in vain before the generator is moved: most often a single one was taken. */
+/** Ids drawn in vain before the sequence is moved: most often a single one was in use. */
 const DRAWS_BEFORE_SKIP = 3;
 
-/** Ids drawn in vain, the generator having been moved in between, before something else must be the reason. */
+/** Ids drawn in vain, the sequence having been moved in between, before placing fails. */
 const DRAWS_MAX = 12;
 
 /** How often an order is placed again whose idempotency key another call has used at the same time. */
@@ -99,7 +86,8 @@ export interface Placement {
  * Inserts an order under the next free id. The same call under the same idempotency key gives the order of the first one.
  *
  * @param onRecorded called with the number of events that were recorded
- * @throws IdempotencyKeyReusedError, StorageUnavailableError
+ * @throws IdempotencyKeyReusedError
+ * @throws StorageUnavailableError also if ids ahead are in use, and an import or a generation of orders is under way
  */
 export async function placeOrder(
   writes: QuerySender,
@@ -107,6 +95,7 @@ export async function placeOrder(
   onRecorded: (count: number) => void,
 ): Promise<Order> {
   let conflictCount = 0;
+  let isSequenceHeld = false;
   for (let draws = 1; draws <= DRAWS_MAX; draws++) {
     const row = await insert(writes, placement).catch((error: unknown) => {
       if (!isConflict(error) || ++conflictCount >= CONFLICTS_MAX) throw error;
@@ -114,8 +103,8 @@ export async function placeOrder(
     });
     if (row === 'conflict') continue;
     if (row === undefined) {
-      // The id that was drawn had been imported; after a few in a row there may be any number of them ahead.
-      if (draws % DRAWS_BEFORE_SKIP === 0) await writes.run(SKIP, []);
+      // After a few ids in a row that are in use there may be any number of them ahead.
+      if (draws % DRAWS_BEFORE_SKIP === 0) isSequenceHeld = await skipTakenIds(writes);
       continue;
     }
     const [outcome, ...placed] = row;
@@ -128,35 +117,39 @@ export async function placeOrder(
       case 'reused':
         throw new IdempotencyKeyReusedError('the idempotency key was used for another call');
       case 'expired':
-        await writes.run(FORGET_KEY, [
-          placement.origin.actor,
-          placement.idempotencyKey ?? null,
-          expiredAt(placement.order),
-        ]);
+        await deleteExpiredKey(writes, placement);
         break;
       default:
         outcome satisfies never;
     }
   }
+  if (isSequenceHeld)
+    throw new StorageUnavailableError('An import or a generation of orders holds the sequence of ids.');
   throw new Error(`PostgreSQL inserted no order, with ${DRAWS_MAX} ids in turn: does a trigger suppress it?`);
 }
 
-async function insert(
-  writes: QuerySender,
-  { order, origin, idempotencyKey }: Placement,
-): Promise<readonly [outcome: KeyedOutcome, ...OrderRow] | undefined> {
-  const { actor, requestId = null } = origin;
-  const facts = [order.petId.toString(), order.quantity.toString(), order.shipDate?.toISOString() ?? null] as const;
-  const values: readonly StatementValue[] = [...facts, order.placedAt.toISOString(), actor, requestId];
-  if (idempotencyKey === undefined) {
-    const [row] = await writes.run(PLACE, values);
-    return row && ['placed', ...row];
-  }
-  const call = `place ${facts.join(' ')}`;
-  const [row] = await writes.run(PLACE_ONCE, [...values, idempotencyKey, call, expiredAt(order)]);
-  return row;
+/** @returns whether an import or a generation of orders holds the sequence, which then was not moved */
+async function skipTakenIds(writes: QuerySender): Promise<boolean> {
+  const [row] = await writes.run(SKIP, [ADVISORY_LOCKS.orderIds]);
+  return row !== undefined && row[0] === null;
 }
 
-/** Until when calls were made that are no longer remembered when the order is placed. */
-const expiredAt = ({ placedAt }: NewOrder): string =>
-  new Date(placedAt.getTime() - IDEMPOTENCY_KEY_TTL_MS).toISOString();
+async function deleteExpiredKey(writes: QuerySender, { order, origin, idempotencyKey }: Placement) {
+  await writes.run(DELETE_EXPIRED_KEY, [origin.actor, idempotencyKey ?? null, expiredThrough(order.placedAt)]);
+}
+
+async function insert(writes: QuerySender, { order, origin, idempotencyKey }: Placement) {
+  const { actor, requestId = null } = origin;
+  const facts = [order.petId.toString(), order.quantity.toString(), order.shipDate?.toISOString() ?? null] as const;
+  const call = `place ${facts.join(' ')}`;
+  const [row] = await writes.run(PLACE, [
+    ...facts,
+    order.placedAt.toISOString(),
+    actor,
+    requestId,
+    idempotencyKey ?? null,
+    call,
+    expiredThrough(order.placedAt),
+  ]);
+  return row;
+}

@@ -1,21 +1,17 @@
 import { type Pet, type PetRepository, petId } from '@petstore/domain';
-import { countRows } from '../bulk/count-rows.ts';
-import { importPets } from '../bulk/import-pets.ts';
-import type { ImportOptions, ImportResult, ImportSource } from '../bulk/import-rows.ts';
-import { listPets } from '../bulk/list-pets.ts';
 import type { DatabaseServers } from '../database/servers.ts';
 import { prepareStatement, type QuerySender } from '../database/statement.ts';
+import type { ImportOptions, ImportResult, ImportSource } from '../import-rows.ts';
+import { withLongSession } from '../long-session.ts';
+import { importPets } from './import-pets.ts';
+import { listPets } from './list-pets.ts';
 
 export interface PetStore extends PetRepository {
-  /** @throws StorageUnavailableError */
+  /** It may take seconds. */
   countPets(): Promise<number>;
   /** As `OrderStore.importOrders`. */
   importPets(pets: ImportSource<Pet>, options?: ImportOptions): Promise<ImportResult>;
-  /**
-   * All pets of one moment, in batches, ascending by id.
-   *
-   * @throws StorageUnavailableError
-   */
+  /** All pets of one moment, in batches, ascending by id. */
   listPets(): AsyncIterable<readonly Pet[]>;
 }
 
@@ -30,7 +26,11 @@ export const createPetStore = (servers: DatabaseServers, reads: QuerySender): Pe
     const [row] = await reads.run(FIND_PET, [id.toString()]);
     return row && { id: petId(BigInt(row[0])), name: row[1] };
   },
-  countPets: () => countRows(servers, 'pets'),
+  countPets: () =>
+    withLongSession(servers, { forWrites: false }, async (client) => {
+      const { rows } = await client.query<{ count: string }>('select count(*) from pets');
+      return Number(rows[0]?.count);
+    }),
   importPets: (pets, options) => importPets(servers, pets, options),
   listPets: () => listPets(servers),
 });

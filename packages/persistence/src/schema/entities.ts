@@ -65,7 +65,7 @@ export const OrderEntity = defineEntity({
     id: p.bigint('bigint').primary().generated('by default as identity'),
     ...orderFacts(),
   },
-  // Of what may change nothing is indexed: an update that changes an indexed column writes to every index.
+  // No mutable column is indexed: an update that changes an indexed column writes to every index.
   indexes: [{ name: 'orders_pet_id_id_index', properties: ['petId', 'id'] }],
   checks: [
     { name: 'orders_quantity_check', expression: 'quantity >= 1' },
@@ -155,7 +155,7 @@ export const OrderEventEntity = defineEntity({
   },
 });
 
-/** One row: up to where the log was deleted because it was kept for long enough. */
+/** One row: the id of the last event that was deleted because it had been kept for long enough. */
 export const DeletedOrderEventsEntity = defineEntity({
   name: 'DeletedOrderEvents',
   tableName: 'order_events_deleted',
@@ -166,7 +166,7 @@ export const DeletedOrderEventsEntity = defineEntity({
   checks: [{ name: 'order_events_deleted_id_check', expression: 'id' }],
 });
 
-/** A row for each change of a key, and for each ban that an operator lifts. */
+/** A row for each change of a key and for each ban that is set or lifted. */
 export const KeyEventEntity = defineEntity({
   name: 'KeyEvent',
   tableName: 'key_events',
@@ -202,12 +202,12 @@ export const IdempotencyKeyEntity = defineEntity({
   checks: [timesCheck('idempotency_keys', 'remembered_at')],
 });
 
-/** For each migration that was applied, the oldest release that works on the schema that it made. */
+/** For each migration that was applied, the last migration of the oldest release that works on the migrated schema. */
 export const SchemaReleaseEntity = defineEntity({
   name: 'SchemaRelease',
   tableName: 'schema_releases',
   properties: {
     migration: p.text().primary(),
-    oldestRelease: p.text(),
+    oldestCompatibleMigration: p.text().fieldName('oldest_release'),
   },
 });

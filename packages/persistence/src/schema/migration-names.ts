@@ -1,7 +1,7 @@
 // Apart from the migrations themselves, because to see that a database is up to date takes only their names and must
 // not cost the loading of the ORM.
 
-/** Every migration, in order. Names are kept for ever; there is no way back. A release is named by the last that it knows. */
+/** Every migration, in order. Names are kept for ever; there is no way back. */
 export const MIGRATION_NAMES = ['0001-initial-schema'] as const;
 
 export type MigrationName = (typeof MIGRATION_NAMES)[number];

@@ -1,23 +1,34 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Constructor } from '@mikro-orm/core';
+import type { Migration } from '@mikro-orm/migrations';
 import type { MikroORM } from '@mikro-orm/postgresql';
 import { StorageUnavailableError } from '@petstore/domain';
+import { ADVISORY_LOCKS } from '../advisory-locks.ts';
 import type { DatabaseServers } from '../database/servers.ts';
 import { translatingErrors } from '../database/storage-error.ts';
 import type { MigrationName } from './migration-names.ts';
 import { InitialSchema } from './migrations/0001-initial-schema.ts';
 import { createOrm } from './orm.ts';
-import type { SchemaChange } from './schema-change.ts';
 
-type SchemaChanges = Readonly<Record<string, Constructor<SchemaChange>>>;
+/**
+ * A migration. It takes effect by itself, while servers of the release before go on, so it must leave alone what they use.
+ *
+ * One that PostgreSQL refuses in a transaction, such as `create index concurrently`, overrides `isTransactional`. It may
+ * have failed half-way before, so it begins by removing what is left of that.
+ */
+interface PetstoreMigration {
+  readonly class: Constructor<Migration>;
+  /**
+   * The last migration of the oldest release that works on the migrated schema. It is kept in the database, for releases
+   * that do not know this migration.
+   */
+  readonly oldestCompatibleMigration: MigrationName;
+}
 
 /** @internal exported for a test */
-export const SCHEMA_CHANGES = {
-  '0001-initial-schema': InitialSchema,
-} as const satisfies Record<MigrationName, Constructor<SchemaChange>>;
-
-/** Any number that nothing else in the database locks: the first eight bytes of "petstore" as an integer. */
-const ADVISORY_LOCK = '8099007544119226981';
+export const MIGRATIONS: Readonly<Record<MigrationName, PetstoreMigration>> = {
+  '0001-initial-schema': { class: InitialSchema, oldestCompatibleMigration: '0001-initial-schema' },
+};
 
 /** How often a process that waits for its turn tries to begin, in milliseconds. */
 const TURN_POLL_MS = 100;
@@ -34,7 +45,7 @@ const LOCK_PATIENCE_MS = 10_000;
 
 /** @internal for tests */
 interface RunOptions {
-  readonly changes?: SchemaChanges;
+  readonly migrations?: Readonly<Record<string, PetstoreMigration>>;
   readonly lockPatienceMs?: number;
 }
 
@@ -48,12 +59,12 @@ interface RunOptions {
 export async function runMigrations(
   servers: DatabaseServers,
   schema: string,
-  { changes = SCHEMA_CHANGES, lockPatienceMs = LOCK_PATIENCE_MS }: RunOptions = {},
+  { migrations = MIGRATIONS, lockPatienceMs = LOCK_PATIENCE_MS }: RunOptions = {},
 ): Promise<void> {
-  const migrations = Object.entries(changes).map(([name, change]) => ({ name, class: change }));
-  const orm = await createOrm(servers, { statementTimeoutMs: 0, schema, migrations });
+  const list = Object.entries(migrations).map(([name, migration]) => ({ name, ...migration }));
+  const orm = await createOrm(servers, { statementTimeoutMs: 0, schema, migrations: list });
   try {
-    await translatingErrors(() => inTurn(orm, () => applyPending(orm, changes, lockPatienceMs)));
+    await translatingErrors(() => inTurn(orm, () => applyPending(orm, list, lockPatienceMs)));
   } finally {
     await orm.close();
   }
@@ -66,7 +77,7 @@ export async function runMigrations(
 async function inTurn(orm: MikroORM, work: () => Promise<void>): Promise<void> {
   const attempt = () =>
     orm.em.fork().transactional(async (em) => {
-      const rows = await em.execute('select pg_try_advisory_xact_lock(?) as locked', [ADVISORY_LOCK]);
+      const rows = await em.execute('select pg_try_advisory_xact_lock(?) as locked', [ADVISORY_LOCKS.migrations]);
       const isLocked: unknown = rows[0]?.['locked'];
       if (isLocked === true) await work();
       return isLocked;
@@ -74,13 +85,21 @@ async function inTurn(orm: MikroORM, work: () => Promise<void>): Promise<void> {
   while ((await attempt()) !== true) await sleep(TURN_POLL_MS);
 }
 
-async function applyPending(orm: MikroORM, changes: SchemaChanges, lockPatienceMs: number): Promise<void> {
+interface NamedMigration extends PetstoreMigration {
+  readonly name: string;
+}
+
+async function applyPending(
+  orm: MikroORM,
+  migrations: readonly NamedMigration[],
+  lockPatienceMs: number,
+): Promise<void> {
   const pending = new Set((await orm.migrator.getPending()).map(({ name }) => name));
-  for (const [name, Change] of Object.entries(changes)) {
+  for (const migration of migrations) {
+    const { name, class: MigrationClass } = migration;
     if (!pending.has(name)) continue;
-    const change = new Change(orm.em.getDriver(), orm.config);
-    if (!change.isTransactional()) {
-      await recordOldestRelease(orm.em.fork(), name, change);
+    if (!new MigrationClass(orm.em.getDriver(), orm.config).isTransactional()) {
+      await recordCompatibility(orm.em.fork(), migration);
       await orm.migrator.up({ migrations: [name] });
       continue;
     }
@@ -90,17 +109,17 @@ async function applyPending(orm: MikroORM, changes: SchemaChanges, lockPatienceM
         const transaction = em.getTransactionContext();
         if (transaction === undefined) throw new Error('a migration runs in a transaction');
         await orm.migrator.up({ migrations: [name], transaction });
-        await recordOldestRelease(em, name, change);
+        await recordCompatibility(em, migration);
       }),
     );
   }
 }
 
 /** Says in the database which releases may go on, for those that do not know the migration. */
-const recordOldestRelease = (em: MikroORM['em'], name: string, { oldestRelease }: SchemaChange): Promise<unknown> =>
+const recordCompatibility = (em: MikroORM['em'], migration: NamedMigration): Promise<unknown> =>
   em.execute('insert into schema_releases (migration, oldest_release) values (?, ?) on conflict do nothing', [
-    name,
-    oldestRelease,
+    migration.name,
+    migration.oldestCompatibleMigration,
   ]);
 
 /** @throws StorageUnavailableError if a lock cannot be acquired for so long */

@@ -12,7 +12,6 @@ const STATEMENT_TIMEOUT_MS = 30_000;
  * @param schema in which the tables are
  * @returns the statements of SQL that would make the tables what they should be, each of one line; if the role does not own
  *   the tables, a comment that says so
- * @throws StorageUnavailableError
  */
 export async function findSchemaDrift(servers: DatabaseServers, schema: string): Promise<readonly string[]> {
   const orm = await createOrm(servers, { statementTimeoutMs: STATEMENT_TIMEOUT_MS, schema });

@@ -1,14 +1,13 @@
 import { StorageUnavailableError } from '@petstore/domain';
 
 /**
- * The database has not the schema of this program, and no waiting will change that. The message is one line for the
- * person who operates it.
+ * The database lacks the schema this program needs. Waiting does not help. The message is one line for the operator.
  */
 export class SchemaError extends Error {
   override readonly name: string = 'SchemaError';
 }
 
-/** A newer program has changed the schema in a way with which this one cannot run. */
+/** A newer program has migrated the database so that this one cannot work on it. */
 export class NewerDatabaseError extends SchemaError {
   override readonly name = 'NewerDatabaseError';
   readonly unknownMigrations: readonly string[];
@@ -21,14 +20,14 @@ export class NewerDatabaseError extends SchemaError {
   }
 }
 
-/** What PostgreSQL's errors have as their code, and none of ours; the system's names, such as EPERM, have no digit. */
+/** Matches SQLSTATE codes. The system's codes, such as EPERM, have no digit. */
 const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/;
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 
 /**
- * Says in one line what PostgreSQL refused of a migration: the role may not create tables, or another program has tables
- * of these names. What else went wrong, such as a defect of ours, stays as it is.
+ * Makes a SchemaError, of one line, of an error with which PostgreSQL refused a migration: the role may not create tables,
+ * or another program has tables of these names. Any other error, such as a defect of ours, stays as it is.
  */
 export function toSchemaError(error: unknown): unknown {
   const said = refusalOf(error);
@@ -37,7 +36,7 @@ export function toSchemaError(error: unknown): unknown {
     : new SchemaError(`the database cannot be migrated: ${said.message}`, { cause: error });
 }
 
-/** The same if the migrations are only read. */
+/** Like `toSchemaError`, for a failure to list the applied migrations. */
 export function toUnreadableMigrationsError(error: unknown): unknown {
   const said = refusalOf(error);
   if (said === undefined) return error;
@@ -53,6 +52,6 @@ function refusalOf(error: unknown): Error | undefined {
   return said instanceof Error && 'code' in said && SQLSTATE.test(String(said.code)) ? said : undefined;
 }
 
-/** The ORM puts its own words, and the whole statement, around what PostgreSQL itself has said. */
+/** PostgreSQL's own error, without those that the ORM wraps around it, which repeat the whole statement. */
 const innermostOf = (error: unknown): unknown =>
   error instanceof Error && error.cause instanceof Error ? innermostOf(error.cause) : error;

@@ -1,12 +1,10 @@
-import { SchemaChange } from '../schema-change.ts';
+import { Migration } from '@mikro-orm/migrations';
 
 /**
  * The tables as `entities.ts` describes them, which says why they are so. The constraints refuse every row that the
  * domain's types cannot express, from any program.
  */
-export class InitialSchema extends SchemaChange {
-  override readonly oldestRelease = '0001-initial-schema';
-
+export class InitialSchema extends Migration {
   override up(): void {
     this.addSql(`
       create table schema_releases (

@@ -1,9 +1,9 @@
 import { type ChangeOrigin, GENERATION_SEED_MAX } from '@petstore/domain';
+import { ADVISORY_LOCKS, holdLock } from '../advisory-locks.ts';
 import type { DatabaseServers } from '../database/servers.ts';
-import { toStorageError } from '../database/storage-error.ts';
+import { inTransaction, withLongSession } from '../long-session.ts';
 import { CREATE_STAGED_ORDERS, insertStagedOrders } from './import-orders.ts';
-import { LOCK_ORDER_IDS, SKIP_TAKEN_IDS } from './order-ids.ts';
-import { connect, inTransaction } from './transaction.ts';
+import { SKIP_TAKEN_IDS } from './order-ids.ts';
 
 export interface GenerateOptions {
   /** How many, 1 or more. */
@@ -33,36 +33,25 @@ const MAKE_BATCH = `
     'pending', false, $2::timestamptz
   from (select id from drawn where not exists (select from orders where orders.id = drawn.id) order by id) as free`;
 
-/**
- * Makes pending orders within PostgreSQL, all of them or none.
- *
- * @returns how many there are
- * @throws StorageUnavailableError
- */
-export async function generateOrders(
+/** See `OrderStore.generateOrders`. */
+export const generateOrders = (
   servers: DatabaseServers,
   { count, seed, now, origin, onProgress, onCommit }: GenerateOptions,
-): Promise<number> {
-  const client = await connect(servers);
-  try {
-    return await inTransaction(client, async () => {
-      await client.query(LOCK_ORDER_IDS); // an import beside it might want the ids that it has drawn
+): Promise<number> =>
+  withLongSession(servers, { forWrites: true }, (client) =>
+    inTransaction(client, async () => {
+      await holdLock(client, 'orderIds'); // an import at the same time might want the ids that are drawn here
       await client.query(CREATE_STAGED_ORDERS);
       await client.query('select setseed($1::double precision)', [seed / (GENERATION_SEED_MAX + 1)]);
       for (let made = 0; made < count; ) {
         const wanted = Math.min(BATCH, count - made);
         const { rowCount } = await client.query(MAKE_BATCH, [wanted, now.toISOString()]);
         made += rowCount ?? 0;
-        if (rowCount !== wanted) await client.query(SKIP_TAKEN_IDS); // behind all that are taken
+        if (rowCount !== wanted) await client.query(SKIP_TAKEN_IDS, [ADVISORY_LOCKS.orderIds]);
         onProgress?.(made);
       }
       const insertedCount = await insertStagedOrders(client, origin);
       onCommit?.();
       return insertedCount;
-    });
-  } catch (error) {
-    throw toStorageError(error);
-  } finally {
-    await client.end().catch(() => {}); // its temporary table ends with it
-  }
-}
+    }),
+  );

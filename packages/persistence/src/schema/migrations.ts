@@ -1,11 +1,11 @@
 import { StorageUnavailableError } from '@petstore/domain';
 import type { DatabaseServers } from '../database/servers.ts';
 import { prepareStatement, type QuerySender } from '../database/statement.ts';
-import { MIGRATION_NAMES } from './migration-names.ts';
+import { MIGRATION_NAMES, MIGRATIONS_TABLE } from './migration-names.ts';
 import { NewerDatabaseError, SchemaError, toSchemaError, toUnreadableMigrationsError } from './schema-error.ts';
 
 /** Which migrations a database has seen, in order. */
-export interface MigrationStatus {
+interface MigrationStatus {
   readonly applied: readonly string[];
   readonly pending: readonly string[];
   /** Of those applied, the ones of a newer program that let this one run. */
@@ -16,9 +16,8 @@ export interface Migrations {
   /**
    * Two queries.
    *
-   * @throws NewerDatabaseError if a newer program has changed the schema in a way that this one cannot live with
-   * @throws SchemaError if this is no database of ours
-   * @throws StorageUnavailableError
+   * @throws NewerDatabaseError if a newer program has migrated the database so that this one cannot work on it
+   * @throws SchemaError if the applied migrations cannot be listed, or there is no schema for the tables
    */
   status(): Promise<MigrationStatus>;
   /**
@@ -26,7 +25,6 @@ export interface Migrations {
    *
    * @returns the statements of SQL that would make the tables what they should be; empty if they are
    * @throws SchemaError if there is no schema for the tables
-   * @throws StorageUnavailableError
    */
   drift(): Promise<readonly string[]>;
   /**
@@ -35,17 +33,14 @@ export interface Migrations {
    *
    * @returns the names of the migrations that were pending
    * @throws SchemaError likewise, and if the database refuses a migration; those before it remain
-   * @throws StorageUnavailableError
    */
   migrate(): Promise<readonly string[]>;
   /**
-   * Sees to it that the database has the schema of this program: migrates, or if it must not, only checks.
+   * Checks that the database has the schema of this program, and leaves it as it is.
    *
-   * @returns the names of the migrations that were pending
-   * @throws SchemaError if the database has not, and cannot or must not get it
-   * @throws StorageUnavailableError
+   * @throws SchemaError if migrations are pending, and likewise
    */
-  prepare(options: { readonly mayMigrate: boolean }): Promise<readonly string[]>;
+  assertMigrated(): Promise<void>;
 }
 
 /**
@@ -54,17 +49,17 @@ export interface Migrations {
  */
 const FIND_SCHEMA = prepareStatement<readonly [schema: string | null, hasMigrations: 't' | 'f']>(
   'find-schema',
-  `select current_schema(), to_regclass(quote_ident(current_schema()) || '.schema_migrations') is not null`,
+  `select current_schema(), to_regclass(quote_ident(current_schema()) || '.${MIGRATIONS_TABLE}') is not null`,
 );
 
-const LIST_APPLIED = prepareStatement<readonly [name: string, oldestRelease: string | null]>(
+const LIST_APPLIED = prepareStatement<readonly [name: string, oldestCompatibleMigration: string | null]>(
   'list-migrations',
   `select name, oldest_release
-   from schema_migrations left join schema_releases on migration = name
+   from ${MIGRATIONS_TABLE} left join schema_releases on migration = name
    order by id`,
 );
 
-/** What this release knows; also the releases before it, each by its last migration. */
+/** The migrations that this program knows. */
 const KNOWN: ReadonlySet<string> = new Set(MIGRATION_NAMES);
 
 export function createMigrations(servers: DatabaseServers, reads: QuerySender): Migrations {
@@ -73,17 +68,12 @@ export function createMigrations(servers: DatabaseServers, reads: QuerySender): 
     const rows = hasMigrations ? await listApplied(reads) : [];
     const applied = rows.map(([name]) => name);
     const newer = rows.filter(([name]) => !KNOWN.has(name));
-    const tooNew = newer.filter(([, oldestRelease]) => oldestRelease === null || !KNOWN.has(oldestRelease));
+    const tooNew = newer.filter(
+      ([, oldestCompatibleMigration]) => oldestCompatibleMigration === null || !KNOWN.has(oldestCompatibleMigration),
+    );
     if (tooNew.length > 0) throw new NewerDatabaseError(tooNew.map(([name]) => name));
     const pending = MIGRATION_NAMES.filter((name) => !applied.includes(name));
     return { applied, pending, newer: newer.map(([name]) => name) };
-  };
-  const migrate = async (): Promise<readonly string[]> => {
-    const { pending } = await status();
-    if (pending.length === 0) return pending;
-    await applyMigrations(servers, reads);
-    await status(); // a newer program may have been first
-    return pending;
   };
   return {
     status,
@@ -91,17 +81,20 @@ export function createMigrations(servers: DatabaseServers, reads: QuerySender): 
       const [{ findSchemaDrift }, { schema }] = await Promise.all([import('./schema-drift.ts'), findSchema(reads)]);
       return findSchemaDrift(servers, schema);
     },
-    migrate,
-    async prepare({ mayMigrate }) {
-      if (mayMigrate) return migrate();
+    async migrate() {
       const { pending } = await status();
-      if (pending.length > 0) {
-        const names = pending.join(', ');
-        throw new SchemaError(
-          `the database lacks migrations (${names}), and MIGRATE is off; set MIGRATE=on to apply them`,
-        );
-      }
+      if (pending.length === 0) return pending;
+      await applyMigrations(servers, reads);
+      await status(); // a newer program may have been first
       return pending;
+    },
+    async assertMigrated() {
+      const { pending } = await status();
+      if (pending.length === 0) return;
+      const names = pending.join(', ');
+      throw new SchemaError(
+        `the database lacks migrations (${names}), and MIGRATE is off; set MIGRATE=on to apply them`,
+      );
     },
   };
 }

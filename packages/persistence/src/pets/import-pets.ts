@@ -1,21 +1,21 @@
 import type { Pet } from '@petstore/domain';
 import type { DatabaseServers } from '../database/servers.ts';
-import { copyText, type ImportOptions, type ImportResult, type ImportSource, importRows } from './import-rows.ts';
+import { copyText, type ImportOptions, type ImportResult, type ImportSource, importRows } from '../import-rows.ts';
 
 const CREATE_STAGED = 'create temporary table staged as select 0 as line, id, name from pets with no data';
 
-const TAKE_REFUSED = `
+const DELETE_REFUSED = `
   with refused as (
-    select line, numbered.id, pets.id is not null as is_taken
+    select line, numbered.id, pets.id is not null as is_in_use
     from (select line, id, row_number() over (partition by id order by line) as occurrence from staged) as numbered
       left join pets on pets.id = numbered.id
     where occurrence > 1 or pets.id is not null
-  ), taken as (
+  ), deleted as (
     delete from staged using refused where staged.line = refused.line
   )
-  select line, id, is_taken, (count(*) over ())::integer as refused_count from refused order by line limit 1000`;
+  select line, id, is_in_use, (count(*) over ())::integer as refused_count from refused order by line limit 1000`;
 
-/** Imports pets, as `importOrders` does orders. Nothing else brings pets, so it is enough that imports take turns. */
+/** See `PetStore.importPets`. Nothing else inserts pets, so it is enough that imports take turns. */
 export const importPets = (
   servers: DatabaseServers,
   pets: ImportSource<Pet>,
@@ -27,8 +27,8 @@ export const importPets = (
       noun: 'a pet',
       createStaged: CREATE_STAGED,
       rowOf: ({ id, name }) => `${id}\t${copyText(name)}`,
-      lock: 'select pg_advisory_xact_lock(8099007544119226983)',
-      takeRefused: TAKE_REFUSED,
+      lock: 'pets',
+      deleteRefused: DELETE_REFUSED,
       async insertStaged(client) {
         const { rowCount } = await client.query('insert into pets (id, name) select id, name from staged order by id');
         return rowCount ?? 0;

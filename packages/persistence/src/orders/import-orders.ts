@@ -1,35 +1,34 @@
 import { type ChangeOrigin, type Order, SERVICE_ORIGIN } from '@petstore/domain';
 import type pg from 'pg';
 import type { DatabaseServers } from '../database/servers.ts';
-import { type ImportOptions, type ImportResult, type ImportSource, importRows } from './import-rows.ts';
-import { LOCK_ORDER_IDS } from './order-ids.ts';
+import { type ImportOptions, type ImportResult, type ImportSource, importRows } from '../import-rows.ts';
 
 export interface ImportOrdersOptions extends ImportOptions {
   /** On whose behalf. @default the service's */
   readonly origin?: ChangeOrigin;
 }
 
-/** Creates the temporary table of the session that orders go through. */
+/** Creates the temporary table through which orders get into theirs. */
 export const CREATE_STAGED_ORDERS = `
   create temporary table staged as
   select 0 as line, id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at
   from orders
   with no data`;
 
-const TAKE_REFUSED = `
+const DELETE_REFUSED = `
   with refused as (
-    select line, numbered.id, orders.id is not null as is_taken
+    select line, numbered.id, orders.id is not null as is_in_use
     from (select line, id, row_number() over (partition by id order by line) as occurrence from staged) as numbered
       left join orders on orders.id = numbered.id
     where occurrence > 1 or orders.id is not null
-  ), taken as (
+  ), deleted as (
     delete from staged using refused where staged.line = refused.line
   )
-  select line, id, is_taken, (count(*) over ())::integer as refused_count from refused order by line limit 1000`;
+  select line, id, is_in_use, (count(*) over ())::integer as refused_count from refused order by line limit 1000`;
 
 /**
- * Orders that are placed from now on get ids behind those of the import, so they neither wait for it nor take an id that it
- * is about to insert. It takes effect at once, and stays if the transaction is undone.
+ * Gives orders that are placed from now on ids behind those of the import, so that they neither wait for it nor use an id
+ * that it is about to insert. It takes effect at once, and stays if the transaction is undone.
  */
 const MOVE_SEQUENCE = `
   select setval('orders_id_seq', largest.id + 1, false)
@@ -42,7 +41,7 @@ const INSERT_ORDERS = `
   select id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at
   from staged order by id`;
 
-/** The last time of an order is that of the import, which knows no other. */
+/** The event's time is the order's latest time; the file holds no other. */
 const INSERT_EVENTS = `
   insert into order_events
     (type, at, actor, request_id,
@@ -51,11 +50,7 @@ const INSERT_EVENTS = `
     id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at
   from staged order by id`;
 
-/**
- * Imports orders with the ids that they have.
- *
- * @throws StorageUnavailableError, and whatever the source throws; nothing is imported then
- */
+/** See `OrderStore.importOrders`. */
 export const importOrders = (
   servers: DatabaseServers,
   orders: ImportSource<Order>,
@@ -67,8 +62,8 @@ export const importOrders = (
       noun: 'an order',
       createStaged: CREATE_STAGED_ORDERS,
       rowOf,
-      lock: LOCK_ORDER_IDS,
-      takeRefused: TAKE_REFUSED,
+      lock: 'orderIds',
+      deleteRefused: DELETE_REFUSED,
       async insertStaged(client) {
         await client.query(MOVE_SEQUENCE);
         return insertStagedOrders(client, origin);
@@ -88,7 +83,7 @@ export async function insertStagedOrders(
   client: pg.Client,
   { actor, requestId }: ChangeOrigin = SERVICE_ORIGIN,
 ): Promise<number> {
-  // Not even a client that hangs may leave it open.
+  // Ends the transaction if this process stalls, because log readers wait for it.
   await client.query(`set local idle_in_transaction_session_timeout = '5s'`);
   const orders = await client.query(INSERT_ORDERS);
   const events = await client.query(INSERT_EVENTS, [actor, requestId ?? null]);

@@ -1,11 +1,10 @@
 import type { Actor, ApiKeyId, AuditEntry, AuditFilter, KeyEventAction, OrderId } from '@petstore/domain';
-import { connect } from '../bulk/transaction.ts';
-import type { DatabaseServers } from '../database/servers.ts';
-import { prepareStatement, type QuerySender } from '../database/statement.ts';
-import { translatingErrors } from '../database/storage-error.ts';
+import type { DatabaseServers } from './database/servers.ts';
+import { prepareStatement, type QuerySender } from './database/statement.ts';
+import { withLongSession } from './long-session.ts';
 
 /** A ban that was set or lifted. */
-export interface BanEvent {
+interface BanEvent {
   readonly action: Extract<KeyEventAction, `ban.${string}`>;
   readonly at: Date;
   readonly actor: Actor;
@@ -14,13 +13,8 @@ export interface BanEvent {
 
 /** Who changed what: orders, taken from their events, and keys. */
 export interface AuditTrail {
-  /** @throws StorageUnavailableError */
   recordBan(ban: BanEvent): Promise<void>;
-  /**
-   * Newest first. It looks through all that was recorded, and may take seconds.
-   *
-   * @throws StorageUnavailableError
-   */
+  /** Newest first. It looks through all that was recorded, and may take seconds. */
   read(filter: AuditFilter): Promise<readonly AuditEntry[]>;
 }
 
@@ -60,15 +54,10 @@ export const createAuditTrail = (servers: DatabaseServers, writes: QuerySender):
     await writes.run(RECORD, [action, at.toISOString(), actor, keyId]);
   },
   read: ({ orderId, keyId, since, limit }) =>
-    translatingErrors(async () => {
-      const client = await connect(servers);
-      try {
-        const values = [orderId?.toString() ?? null, keyId ?? null, since?.toISOString() ?? null, limit];
-        const { rows } = await client.query<Row>(READ, values);
-        return rows.map(entryOf);
-      } finally {
-        await client.end().catch(() => {}); // the rows were read
-      }
+    withLongSession(servers, { forWrites: false }, async (client) => {
+      const values = [orderId?.toString() ?? null, keyId ?? null, since?.toISOString() ?? null, limit];
+      const { rows } = await client.query<Row>(READ, values);
+      return rows.map(entryOf);
     }),
 });
 

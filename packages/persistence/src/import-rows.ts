@@ -1,12 +1,12 @@
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from } from 'pg-copy-streams';
-import type { DatabaseServers } from '../database/servers.ts';
-import { toStorageError } from '../database/storage-error.ts';
-import { connect, inTransaction } from './transaction.ts';
+import { type AdvisoryLock, holdLock } from './advisory-locks.ts';
+import type { DatabaseServers } from './database/servers.ts';
+import { inTransaction, withLongSession } from './long-session.ts';
 
-/** Something to import, and where it stands in its source. */
-export interface ImportRecord<Value> {
+/** Something to import, and the line of the source on which it begins. */
+interface ImportRecord<Value> {
   /** As an editor counts. No two records of a source have the same. */
   readonly line: number;
   readonly value: Value;
@@ -20,7 +20,7 @@ export interface RejectedRecord {
 }
 
 /** How many rejected records are listed, the first ones: memory must not grow with a file in which every line is wrong. */
-export const REJECTED_LISTED_MAX = 1_000;
+const REJECTED_LISTED_MAX = 1_000;
 
 /** A record, or why there is none at its line. */
 export type ImportItem<Value> = ImportRecord<Value> | RejectedRecord;
@@ -55,10 +55,10 @@ export interface ImportTarget<Value> {
   /** A record as COPY reads it, without its line and its line end. */
   readonly rowOf: (value: Value) => string;
   /** Keeps other imports of this kind waiting until the transaction ends. */
-  readonly lock: string;
-  /** Takes out of `staged` those whose id is repeated or taken. Returns the first ones, and how many there are. */
-  readonly takeRefused: string;
-  /** Puts what is staged into its table, and does what belongs to that. @returns how many records were inserted */
+  readonly lock: AdvisoryLock;
+  /** Deletes staged rows whose id is repeated or in use; returns the first 1,000 and the total. */
+  readonly deleteRefused: string;
+  /** Inserts the staged rows into their table. @returns how many there were */
   readonly insertStaged: (client: pg.Client) => Promise<number>;
 }
 
@@ -68,79 +68,95 @@ export interface ImportTarget<Value> {
  *
  * @throws StorageUnavailableError, and whatever the source throws; nothing is imported then
  */
-export async function importRows<Value>(
+export const importRows = <Value>(
   servers: DatabaseServers,
   target: ImportTarget<Value>,
   source: ImportSource<Value>,
-  { skipBad = false, onCommit }: ImportOptions = {},
-): Promise<ImportResult> {
-  const client = await connect(servers);
-  const unreadable: RejectedRecord[] = [];
-  let readCount = 0;
-  let unreadableCount = 0;
-  async function* rows(): AsyncGenerator<string> {
-    let chunk = '';
-    for await (const items of source) {
-      for (const item of 'line' in items ? [items] : items) {
-        readCount++;
-        if ('value' in item) chunk += `${item.line}\t${target.rowOf(item.value)}\n`;
-        else if (++unreadableCount <= REJECTED_LISTED_MAX) unreadable.push(item);
-      }
-      if (chunk.length < CHUNK_CHARACTERS) continue;
-      yield chunk;
-      chunk = '';
-    }
-    if (chunk !== '') yield chunk;
-  }
-  try {
+  options: ImportOptions = {},
+): Promise<ImportResult> =>
+  withLongSession(servers, { forWrites: true }, async (client) => {
+    const read = new ReadRecords(target, source);
     await client.query(target.createStaged);
-    await pipeline(rows, client.query(from('copy staged from stdin')));
+    await pipeline(read.rows(), client.query(from('copy staged from stdin')));
     await client.query('analyze staged');
     for (let attempt = 1; ; attempt++) {
       try {
-        return await inTransaction(client, async () => {
-          await client.query(target.lock);
-          const [refused, refusedCount] = await takeRefused(client, target);
-          const rejected = [...unreadable, ...refused].sort((a, b) => a.line - b.line).slice(0, REJECTED_LISTED_MAX);
-          const rejectedCount = unreadableCount + refusedCount;
-          const report = { readCount, insertedCount: 0, rejected, rejectedCount };
-          if (rejectedCount > 0 && !skipBad) return report;
-          const insertedCount = await target.insertStaged(client);
-          onCommit?.();
-          return { ...report, insertedCount };
-        });
+        return await inTransaction(client, () => insertStaged(client, target, read, options));
       } catch (error) {
         if (!isIdConflict(error) || attempt === ATTEMPTS_MAX) throw error;
       }
     }
-  } catch (error) {
-    throw toStorageError(error);
-  } finally {
-    await client.end().catch(() => {}); // its temporary table ends with it
-  }
-}
+  });
 
-/** How often the transaction is tried. Each time the ids that others have taken meanwhile are refused. */
+/** How often the transaction is tried. Each time the ids that came into use meanwhile are refused. */
 const ATTEMPTS_MAX = 5;
 
 /** A unique violation, or a deadlock: an order that was placed while the transaction ran has an id of the import. */
 const isIdConflict = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && (error.code === '23505' || error.code === '40P01');
 
-/** Rows are sent to PostgreSQL in pieces of this length. */
-const CHUNK_CHARACTERS = 65_536;
+/** Rows are sent to PostgreSQL in pieces of this length, in UTF-16 code units. */
+const CHUNK_LENGTH = 65_536;
 
-async function takeRefused(
+/** The records of a source as rows that COPY reads, and those that are none. */
+class ReadRecords<Value> {
+  readonly #target: ImportTarget<Value>;
+  readonly #source: ImportSource<Value>;
+  /** The first ones, {@link REJECTED_LISTED_MAX} at most. */
+  readonly rejected: RejectedRecord[] = [];
+  rejectedCount = 0;
+  /** Good and bad. */
+  count = 0;
+
+  constructor(target: ImportTarget<Value>, source: ImportSource<Value>) {
+    this.#target = target;
+    this.#source = source;
+  }
+
+  async *rows(): AsyncGenerator<string> {
+    let chunk = '';
+    for await (const items of this.#source) {
+      for (const item of 'line' in items ? [items] : items) {
+        this.count++;
+        if ('value' in item) chunk += `${item.line}\t${this.#target.rowOf(item.value)}\n`;
+        else if (++this.rejectedCount <= REJECTED_LISTED_MAX) this.rejected.push(item);
+      }
+      if (chunk.length < CHUNK_LENGTH) continue;
+      yield chunk;
+      chunk = '';
+    }
+    if (chunk !== '') yield chunk;
+  }
+}
+
+async function insertStaged<Value>(
   client: pg.Client,
-  { noun, takeRefused: statement }: Pick<ImportTarget<never>, 'noun' | 'takeRefused'>,
-): Promise<[refused: RejectedRecord[], count: number]> {
-  type Refused = { line: number; id: string; is_taken: boolean; refused_count: number };
+  target: ImportTarget<Value>,
+  read: ReadRecords<Value>,
+  { skipBad = false, onCommit }: ImportOptions,
+): Promise<ImportResult> {
+  await holdLock(client, target.lock);
+  const refused = await deleteRefused(client, target);
+  const rejected = [...read.rejected, ...refused.listed].sort((a, b) => a.line - b.line).slice(0, REJECTED_LISTED_MAX);
+  const rejectedCount = read.rejectedCount + refused.count;
+  const report = { readCount: read.count, insertedCount: 0, rejected, rejectedCount };
+  if (rejectedCount > 0 && !skipBad) return report;
+  const insertedCount = await target.insertStaged(client);
+  onCommit?.();
+  return { ...report, insertedCount };
+}
+
+async function deleteRefused(
+  client: pg.Client,
+  { noun, deleteRefused: statement }: Pick<ImportTarget<never>, 'noun' | 'deleteRefused'>,
+): Promise<{ readonly listed: readonly RejectedRecord[]; readonly count: number }> {
+  type Refused = { line: number; id: string; is_in_use: boolean; refused_count: number };
   const { rows } = await client.query<Refused>(statement);
-  const refused = rows.map(({ line, id, is_taken: isTaken }) => ({
+  const listed = rows.map(({ line, id, is_in_use: isInUse }) => ({
     line,
-    reason: isTaken ? `${noun} with the id ${id} exists already` : `the id ${id} is repeated from an earlier line`,
+    reason: isInUse ? `${noun} with the id ${id} exists already` : `the id ${id} is repeated from an earlier line`,
   }));
-  return [refused, rows[0]?.refused_count ?? 0];
+  return { listed, count: rows[0]?.refused_count ?? 0 };
 }
 
 /** A text as a column of a row; what COPY would take for a border or an escape is escaped. */
