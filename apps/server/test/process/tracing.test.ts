@@ -190,9 +190,9 @@ describe('with a collector', () => {
     });
     const [orders] = await Promise.all([client.orders.list.query(), client.limits.current.query()]);
     for await (const _ of orders);
-    const spans = await collector.trace(traceId, '/trpc/orders.list', '/trpc/limits.current', 'list-orders');
+    const spans = await collector.trace(traceId, '/trpc/orders.list', '/trpc/limits.current', 'list-orders-250');
     const call = spans.find(({ name }) => name === '/trpc/orders.list');
-    expect(spans.find(({ name }) => name === 'list-orders')?.parentSpanId).toBe(call?.spanId);
+    expect(spans.find(({ name }) => name === 'list-orders-250')?.parentSpanId).toBe(call?.spanId);
   });
 
   test('probes are no spans', async () => {
@@ -219,8 +219,8 @@ describe('with a collector', () => {
     expect(status).toBe(503);
     const spans = await collector.trace(traceId, 'GET /v1/store/orders');
     const failed = spans.filter((span) => span.status.code === 2).map(({ name }) => name);
-    expect(failed.toSorted()).toEqual(['GET /v1/store/orders', 'list-order-texts']);
-    expect(spans.find(({ name }) => name === 'list-order-texts')?.events).toEqual([
+    expect(failed.toSorted()).toEqual(['GET /v1/store/orders', 'list-order-texts-250']);
+    expect(spans.find(({ name }) => name === 'list-order-texts-250')?.events).toEqual([
       expect.objectContaining({ name: 'exception' }),
     ]);
   });

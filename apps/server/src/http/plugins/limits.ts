@@ -61,7 +61,9 @@ export const limits = fp<LimitsOptions>(async (app, options) => {
     getter() {
       const { principal } = this;
       if (principal === undefined) return clientAddressSubject(this.clientAddress);
-      const subject = subjects.get(principal) ?? apiKeySubject(principal.keyId, limitsOfPlan(principal.plan));
+      const known = subjects.get(principal);
+      if (known !== undefined) return known;
+      const subject = apiKeySubject(principal.keyId, limitsOfPlan(principal.plan));
       subjects.set(principal, subject);
       return subject;
     },
@@ -94,13 +96,10 @@ class Counting {
   }
 
   /** @returns why a request is refused; `undefined` if it goes on */
-  async judge(request: FastifyRequest, reply: FastifyReply): Promise<ApiError | undefined> {
+  judge(request: FastifyRequest, reply: FastifyReply): Promise<ApiError | undefined> {
     const { caller } = request;
     const malformation = malformationOf(request);
-    if (malformation !== undefined) {
-      await this.#count(request, reply, 1);
-      return malformation;
-    }
+    if (malformation !== undefined) return this.#count(request, reply, 1).then(() => malformation);
     switch (caller?.type) {
       case 'authenticated':
         return this.#charge(request, reply, caller.principal);
@@ -109,7 +108,7 @@ class Counting {
       case 'invalid':
         return this.#refuseWithoutKey(request, reply, 'invalid_api_key');
       case 'limited':
-        return this.#refuseRemembered(request, reply, caller.refusal);
+        return Promise.resolve(this.#refuseRemembered(request, reply, caller.refusal));
       case undefined:
         throw new Error('A request was to be counted before it was known who sent it.');
       default:
