@@ -2,6 +2,8 @@ import type { Order, OrderRepository, OrderStatus } from '@petstore/domain';
 import type { Database } from '../database/database.ts';
 import type { DatabaseServers } from '../database/servers.ts';
 import { prepareStatement } from '../database/statement.ts';
+import { TOO_LATE } from '../database/storage-error.ts';
+import { withTimeout } from '../database/with-timeout.ts';
 import type { ImportResult, ImportSource } from '../import-rows.ts';
 import { withLongSession } from '../long-session.ts';
 import { findOrders } from './find-orders.ts';
@@ -58,8 +60,9 @@ export function createOrderStore(
       return row && orderOfRow(row);
     },
     findOrders: (request) => findOrders({ reads, scans }, request),
-    applyCommand: (id, command, now, origin) => commands.apply(id, command, now, origin),
-    insertOrder: (order, origin, idempotencyKey) => placeOrder(writes, { order, origin, idempotencyKey }, onRecorded),
+    applyCommand: (id, command, now, origin) => inTime(commands.apply(id, command, now, origin)),
+    insertOrder: (order, origin, idempotencyKey) =>
+      inTime(placeOrder(writes, { order, origin, idempotencyKey }, onRecorded)),
     importOrders: (orders, options) => importOrders(servers, orders, options),
     generateOrders: (options) => generateOrders(servers, options),
   };
@@ -73,3 +76,8 @@ const countOrders = (servers: DatabaseServers, status: OrderStatus | undefined):
         : await client.query<{ count: string }>('select count(*) from orders where status = $1', [status]);
     return Number(rows[0]?.count);
   });
+
+/** How long a caller waits for a change that may take several statements, in milliseconds. */
+const CHANGE_TIMEOUT_MS = 2_500;
+
+const inTime = <Value>(change: Promise<Value>): Promise<Value> => withTimeout(change, CHANGE_TIMEOUT_MS, TOO_LATE);
