@@ -26,7 +26,7 @@ export const clientAddress = fp(async (app) => {
         const entry = this.ip.slice(0, LOGGED_MAX_LENGTH);
         app.log.warn(
           { entry, peer },
-          'an address in X-Forwarded-For cannot be read; its requests count as the proxy’s',
+          'an address in X-Forwarded-For cannot be read: such requests count as those of the proxy',
         );
       }
       return address ?? peer;

@@ -13,7 +13,7 @@ export const DEFAULT_HEADERS = {
 /** Sets the headers of every response, before anything else can respond. */
 export const defaultHeaders = fp(async (app) => {
   app.addHook('onRequest', (request, reply, done) => {
-    reply.headers(DEFAULT_HEADERS).header('x-request-id', request.id);
+    reply.header('x-request-id', request.id).headers(DEFAULT_HEADERS);
     done();
   });
 });
