@@ -1,6 +1,8 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { readMemoryInUse } from '@petstore/testing';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { KEYS } from '../support/keys.ts';
+import { openRaw } from './support/raw-http.ts';
 import { useTestApp } from './support/test-app.ts';
 
 const shared = await useTestApp();
@@ -94,4 +96,14 @@ describe('a tRPC request', () => {
     expect((await ask(4_096)).status).toBe(400);
     expect((await ask(4_097)).status).toBe(413);
   });
+});
+
+test('a call that announces JSON and sends no body is told what is missing', async () => {
+  using connection = await openRaw({ port: shared.port });
+  connection.write(
+    `POST /trpc/orders.cancel HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEYS.unlimited.text}\r\nContent-Type: application/json\r\n\r\n`,
+  );
+  const { status, body } = await connection.read('POST');
+  expect(status).toBe(400);
+  expect(JSON.parse(body).error.json.data.errorCode).toBe('invalid_request');
 });

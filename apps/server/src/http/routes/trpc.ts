@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import {
   type AppRouter,
   type Context,
@@ -61,6 +62,8 @@ export const trpc: FastifyPluginAsync<TrpcOptions> = async (app, options) => {
         subscriptions.begin(request, reply);
       return undefined;
     },
+    // The stream of a body that was not announced has ended before anybody could listen for its end.
+    preParsing: async (_request, _reply, payload) => (payload.readableEnded ? Readable.from([]) : payload),
     handler: (request, reply) =>
       fastifyRequestHandler({
         router,
