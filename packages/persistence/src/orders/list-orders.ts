@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import {
   INT64_MAX,
   INT64_MIN,
@@ -28,7 +29,7 @@ const selectOrders = (limit: number) =>
           string_agg(quantity::text, ','),
           string_agg(coalesce(ship_date::text, ''), ','),
           string_agg(status, ','),
-          string_agg(left(complete::text, 1), ','),
+          string_agg(case when complete then 't' else 'f' end, ','),
           string_agg(placed_at::text, ','),
           string_agg(coalesce(shipped_at::text, ''), ','),
           string_agg(coalesce(completed_at::text, ''), ','),
@@ -44,7 +45,7 @@ const selectTexts = (limit: number) =>
           string_agg(quantity::text, ','),
           string_agg(coalesce(ship_date::text, ''), ','),
           string_agg(status, ','),
-          string_agg(left(complete::text, 1), ',')
+          string_agg(case when complete then 't' else 'f' end, ',')
    from (select * from orders where id >= $1 order by id limit ${limit}) batch`,
   );
 
@@ -96,14 +97,15 @@ export function createOrderLists(database: Database): Pick<OrderRepository, 'lis
     }),
     listOrderTexts: () => ({
       async *[Symbol.asyncIterator]() {
-        for await (const { items, nextId } of textBatches()) yield { orders: items, isLast: nextId === undefined };
+        for await (const { items, isLast } of textBatches()) yield { orders: items, isLast };
       },
     }),
   };
 }
 
 interface Batch<Item> {
-  readonly items: readonly Item[];
+  /** Made when they are first asked for, so that the next batch can be requested before. */
+  readonly items: () => readonly Item[];
   /** The lowest id that the next batch may hold; `undefined` if no order follows. */
   readonly nextId: bigint | undefined;
 }
@@ -113,7 +115,7 @@ function createBatches<Columns extends readonly Field[], Item>(
   database: Database,
   selectBatch: (limit: number) => PreparedStatement<Columns>,
   itemsOf: (values: ValuesOf<Columns>) => readonly Item[],
-): () => AsyncGenerator<Batch<Item>, void, void> {
+): () => AsyncGenerator<{ readonly items: readonly Item[]; readonly isLast: boolean }, void, void> {
   const fetchFrom = (sender: QuerySender, limit: number) => {
     const statement = selectBatch(limit);
     return coalescePerTick(String, async (fromId: bigint): Promise<Batch<Item>> => {
@@ -121,8 +123,12 @@ function createBatches<Columns extends readonly Field[], Item>(
       const values = columns.map((column) => column?.split(',') ?? []);
       const ids = values[0] ?? [];
       const lastId = BigInt(ids.at(-1) ?? INT64_MAX);
+      let items: readonly Item[] | undefined;
       return {
-        items: itemsOf(values as readonly string[][] as unknown as ValuesOf<Columns>), // one for one
+        items: () => {
+          items ??= itemsOf(values as readonly string[][] as unknown as ValuesOf<Columns>); // one for one
+          return items;
+        },
         nextId: ids.length < limit || lastId === INT64_MAX ? undefined : lastId + 1n,
       };
     });
@@ -133,11 +139,15 @@ function createBatches<Columns extends readonly Field[], Item>(
   return async function* readBatches() {
     let next: Promise<Batch<Item>> | undefined = firstBatch(INT64_MIN);
     while (next !== undefined) {
-      const batch: Batch<Item> = await next;
-      next = batch.nextId === undefined ? undefined : laterBatch(batch.nextId);
-      // It may fail while its reader is busy with another batch, or gone: a reader learns of it when it asks.
-      next?.catch(() => {});
-      yield batch;
+      const { items, nextId }: Batch<Item> = await next;
+      next = nextId === undefined ? undefined : laterBatch(nextId);
+      if (next !== undefined) {
+        // It may fail while its reader is busy with another batch, or gone: a reader learns of it when it asks.
+        next.catch(() => {});
+        // Its statement is sent now, and PostgreSQL works on it while this batch is being read.
+        await turn();
+      }
+      yield { items: items(), isLast: next === undefined };
     }
   };
 }
