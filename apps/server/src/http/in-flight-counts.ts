@@ -2,12 +2,18 @@
 export class InFlightCounts {
   readonly #counts = new Map<string, number>();
 
-  /** @returns what gives it back; `undefined`, and nothing is counted, if there would be more than `max` */
+  /**
+   * @returns what gives it back, which may be called again without effect; `undefined`, and nothing is counted, if there
+   *   would be more than `max`
+   */
   take(caller: string, count: number, max: number): (() => void) | undefined {
     const before = this.#counts.get(caller) ?? 0;
     if (before + count > max) return undefined;
     this.#counts.set(caller, before + count);
+    let isReleased = false;
     return () => {
+      if (isReleased) return;
+      isReleased = true;
       const left = (this.#counts.get(caller) ?? 0) - count;
       if (left > 0) this.#counts.set(caller, left);
       else this.#counts.delete(caller);

@@ -2,11 +2,11 @@ import type { Order } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
 import { createKey, planOf } from '../support/keys.ts';
 import { overriding } from '../support/overriding.ts';
-import { request } from './support/counting-app.ts';
+import { request, startCountingApp } from './support/counting-app.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { LIST_BEGIN, LIST_END, listingOf } from './support/listing-of.ts';
 import { pendingOrder } from './support/orders.ts';
-import { type RawResponse, sendRaw } from './support/raw-http.ts';
+import { openRaw, type RawResponse, sendRaw } from './support/raw-http.ts';
 import { startTestApp, type TestApp } from './support/test-app.ts';
 
 const SOON = { timeout: 20_000 };
@@ -264,4 +264,22 @@ describe.concurrent('requests in progress', () => {
     for (const { status } of await Promise.all(two)) expect(status).toBe(404);
     expect((await app.fetch('/v1/pets/1', { key: unknown })).status).toBe(404);
   });
+});
+
+test('requests whose client leaves while its key is looked up give back all that they took', async () => {
+  const { app: counting, lookUps, hold } = await startCountingApp();
+  await using app = counting;
+  const letGo = hold();
+  const key = await businessKey(app);
+  const path = `/trpc/${Array(100).fill('pets.get').join()}?batch=1&input=%7B%7D`;
+  const connections = await Promise.all([1, 2].map(() => openRaw({ port: app.port })));
+  for (const { write } of connections) write(request(path, key));
+  const requests = async () => (await app.app.load()).requests;
+  await expect.poll(requests, SOON).toBe(2);
+  await expect.poll(lookUps, SOON).toBeGreaterThan(0);
+  for (const { socket } of connections) socket.resetAndDestroy();
+  await expect.poll(requests, SOON).toBe(0);
+  letGo();
+  expect((await app.fetch('/v1/pets/1', { key })).status).toBe(404); // the look-ups have ended
+  expect((await batchOf(app, 256, key)).status).toBe(207);
 });

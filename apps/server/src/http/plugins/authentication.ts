@@ -1,7 +1,7 @@
 import type { Authentication, Authenticator, KeyLookUp } from '@petstore/api';
 import type { ApiKeyPrincipal } from '@petstore/domain';
 import type { RateLimiter, RateLimitRefusal } from '@petstore/rate-limit';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import { refusalOf } from './errors.ts';
 
@@ -37,23 +37,23 @@ export const authentication = fp<AuthenticationOptions>(async (app, options) => 
   app.decorateRequest('principal', undefined);
   app.decorateRequest('caller', undefined);
 
-  app.addHook('onRequest', (request, _reply, done) => {
+  app.addHook('onRequest', (request, reply, done) => {
     const identity = authenticator.identify(request.headers.authorization);
     if (identity.type === 'look-up') {
       request.principal = identity.knownPrincipal;
-      request.caller = crowded(request) ?? unknown(request);
+      request.caller = crowded(request, reply) ?? unknown(request);
       if (request.caller !== undefined) return done();
-      lookUp(request, identity).then(() => done(), done);
+      lookUp(request, reply, identity).then(() => done(), done);
       return;
     }
     request.principal = identity.type === 'authenticated' ? identity.principal : undefined;
-    request.caller = crowded(request) ?? identity;
+    request.caller = crowded(request, reply) ?? identity;
     done();
   });
 
   /** @returns `undefined` if the caller may have more in flight */
-  function crowded(request: FastifyRequest): Caller | undefined {
-    if (request.takePlace()) return undefined;
+  function crowded(request: FastifyRequest, reply: FastifyReply): Caller | undefined {
+    if (request.takePlace(reply)) return undefined;
     const limited = recallRefusal(request);
     if (limited === undefined) throw refusalOf('rate_limit_exceeded');
     return limited;
@@ -67,14 +67,18 @@ export const authentication = fp<AuthenticationOptions>(async (app, options) => 
     return limited !== undefined && !mayLookUp(request.subject.storageKey) ? limited : undefined;
   }
 
-  async function lookUp(request: FastifyRequest, { knownPrincipal, lookUp }: KeyLookUp): Promise<void> {
+  async function lookUp(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { knownPrincipal, lookUp }: KeyLookUp,
+  ): Promise<void> {
     request.principal = undefined;
     const found = await lookUp();
     request.caller = found;
     if (found.type !== 'authenticated') return;
     request.principal = found.principal;
     // From here on it is counted for the key, not for an address which many may share.
-    if (knownPrincipal === undefined) request.caller = crowded(request) ?? found;
+    if (knownPrincipal === undefined) request.caller = crowded(request, reply) ?? found;
   }
 
   function recallRefusal({ subject }: FastifyRequest): Caller | undefined {

@@ -1,5 +1,5 @@
 import { ADDRESS_REQUESTS_IN_FLIGHT_MAX, KEY_REQUESTS_IN_FLIGHT_MAX } from '@petstore/domain';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import { InFlightCounts } from '../in-flight-counts.ts';
 import { costOf } from '../request-cost.ts';
@@ -9,12 +9,13 @@ declare module 'fastify' {
   interface FastifyRequest {
     /**
      * Counts the calls of the request among those that its caller has in flight: its key, or its address as long as the
-     * key is not known. Called again, it counts them for who the caller is by then.
+     * key is not known. Called again, it counts them for who the caller is by then. They are given back when the reply is
+     * closed: at once if its client has left already.
      *
      * @returns false if the caller has as much in flight as it may
      * @throws ApiError `overloaded`
      */
-    takePlace(): boolean;
+    takePlace(reply: FastifyReply): boolean;
     /** Gives back what {@link takePlace} took. */
     leavePlace: (() => void) | undefined;
   }
@@ -31,7 +32,7 @@ export interface ConcurrencyOptions {
 export const concurrency = fp<ConcurrencyOptions>(async (app, { maxRequests, requestCount }) => {
   const inFlight = new InFlightCounts();
   app.decorateRequest('leavePlace', undefined);
-  app.decorateRequest('takePlace', function takePlace(this: FastifyRequest) {
+  app.decorateRequest('takePlace', function takePlace(this: FastifyRequest, reply: FastifyReply) {
     if (requestCount() > maxRequests) throw refusalOf('overloaded');
     const { principal, subject, leavePlace } = this;
     leavePlace?.();
@@ -40,11 +41,8 @@ export const concurrency = fp<ConcurrencyOptions>(async (app, { maxRequests, req
     // A batch that never fits is refused later, as a mistake.
     const count = principal === undefined || calls > max ? 1 : calls;
     this.leavePlace = inFlight.take(subject.storageKey, count, max);
-    return this.leavePlace !== undefined;
-  });
-
-  app.addHook('onRequest', (request, reply, done) => {
-    reply.whenClosed(() => request.leavePlace?.());
-    done();
+    if (this.leavePlace === undefined) return false;
+    reply.whenClosed(this.leavePlace);
+    return true;
   });
 });
