@@ -61,3 +61,22 @@ test('what a request logs holds its id and its trace', async () => {
   const line = app.logLines.find(({ msg }) => msg === 'from a route');
   expect(line).toMatchObject({ requestId: 'mine', traceId: '4bf92f3577b34da6a3ce929d0e0e4736' });
 });
+
+test('what is called back at the end of a response may fail: the rest is called, and the failure is logged', async () => {
+  let calls = 0;
+  await using app = await startTestApp({
+    extend: (fastify) =>
+      fastify.addHook('preHandler', (_request, reply, done) => {
+        reply.whenClosed(() => {
+          throw new Error('a callback fails');
+        });
+        reply.whenClosed(() => calls++);
+        done();
+      }),
+  });
+  expect((await app.fetch('/v1/pets/1')).status).toBe(404);
+  await expect.poll(() => calls, { timeout: 20_000 }).toBe(1);
+  expect(app.logLines).toContainEqual(
+    expect.objectContaining({ level: 50, err: expect.objectContaining({ message: 'a callback fails' }) }),
+  );
+});

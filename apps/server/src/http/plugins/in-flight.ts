@@ -12,7 +12,7 @@ declare module 'fastify' {
   interface FastifyReply {
     /**
      * Calls back once the response has been sent, or its client has left: Fastify's `onResponse` is not called for the
-     * latter. Calls back at once if that has happened already.
+     * latter. Calls back at once if that has happened already. What a callback throws is logged.
      */
     whenClosed(callback: () => void): void;
     closeCallbacks: (() => void)[];
@@ -27,7 +27,7 @@ export const inFlight = fp(async (app) => {
   app.decorate('lastReplyOn', (socket: Socket) => lastReplies.get(socket));
   app.decorateReply('closeCallbacks');
   app.decorateReply('whenClosed', function whenClosed(this: FastifyReply, callback) {
-    if (this.raw.closed) callback();
+    if (this.raw.closed) run(callback, this);
     else this.closeCallbacks.push(callback);
   });
 
@@ -37,8 +37,17 @@ export const inFlight = fp(async (app) => {
     reply.closeCallbacks = [];
     reply.raw.once('close', () => {
       replies.delete(reply);
-      for (const callback of reply.closeCallbacks) callback();
+      for (const callback of reply.closeCallbacks) run(callback, reply);
     });
     done();
   });
 });
+
+/** Nobody could catch what is thrown here, and the other callbacks must run all the same. */
+function run(callback: () => void, { log }: FastifyReply): void {
+  try {
+    callback();
+  } catch (err) {
+    log.error({ err }, 'what follows the end of a response failed');
+  }
+}
