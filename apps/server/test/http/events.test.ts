@@ -8,7 +8,9 @@ import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';
 import { createKey, planOf } from '../support/keys.ts';
 import { createServerDatabase } from '../support/template-database.ts';
+import { request } from './support/counting-app.ts';
 import { placeOrder } from './support/orders.ts';
+import { openRaw } from './support/raw-http.ts';
 import { readMessages, subscribe } from './support/subscription.ts';
 import { startTestApp, useTestApp } from './support/test-app.ts';
 import { mutate, query } from './support/trpc-calls.ts';
@@ -245,4 +247,14 @@ describe('a subscription', () => {
     expect(new Set(taken.flat())).toEqual(new Set(['1 order.placed']));
     for (const each of all) await each[Symbol.asyncDispose]();
   });
+});
+
+test('a fragment, which no request may have, hides no subscription from its bounds', async () => {
+  await using app = await startTestApp({ bounds: { maxSubscriptions: 1 } });
+  using connection = await openRaw({ port: app.port });
+  connection.write(request('/trpc/orders.events?x=1#&batch=1', app.internalKey));
+  await once(connection.socket, 'data');
+  expect(await app.app.load()).toMatchObject({ requests: 0 });
+  await using second = await subscribe(app);
+  expect(second.status).toBe(503);
 });

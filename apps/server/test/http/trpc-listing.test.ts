@@ -142,3 +142,14 @@ describe('a long list over tRPC', () => {
     expect((await app.fetch('/v1/pets/1')).status).toBe(404);
   });
 });
+
+test('a list is streamed only to whom tRPC streams: to others it is one array', async () => {
+  await using small = await startTestApp({ orders: 3 });
+  for (const path of ['/trpc/orders.list', '/trpc/orders.list?batch=1']) {
+    const response = await small.fetch(path, { headers: { 'trpc-accept': 'application/json, application/jsonl' } });
+    expect(response.status).toBe(200);
+    const body = await response.json();
+    const { result } = Array.isArray(body) ? body[0] : body;
+    expect(transformer.deserialize(result.data)).toHaveLength(3);
+  }
+});

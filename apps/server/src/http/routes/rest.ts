@@ -75,4 +75,4 @@ function deprecationOf(route: RestRoute, sunsetOverrides: SunsetOverrides = {}):
 }
 
 /** What follows the question mark. */
-const queryOf = ({ originalUrl }: FastifyRequest): string => /\?([^#]*)/.exec(originalUrl)?.[1] ?? '';
+const queryOf = ({ url }: FastifyRequest): string => /\?(.*)/.exec(url)?.[1] ?? '';

@@ -8,6 +8,7 @@ import {
   trpcResponseMeta,
 } from '@petstore/api';
 import { fastifyRequestHandler } from '@trpc/server/adapters/fastify';
+import type { TRPCRequestInfo } from '@trpc/server/http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { errorHandler, refusalOf, refuseUnknownPath } from '../plugins/errors.ts';
 import type { RequestCost } from '../request-cost.ts';
@@ -70,7 +71,7 @@ export const trpc: FastifyPluginAsync<TrpcOptions> = async (app, options) => {
         req: request,
         res: reply,
         path: encodeURIComponent(callOf(request).path), // tRPC decodes it
-        createContext: async () => createContext(request, reply),
+        createContext: async ({ info }) => createContext(request, reply, info),
         responseMeta: trpcResponseMeta,
         onError({ error }) {
           // A subscription that ends before it has begun is no failure.
@@ -79,16 +80,18 @@ export const trpc: FastifyPluginAsync<TrpcOptions> = async (app, options) => {
       }),
   });
 
-  function createContext(request: FastifyRequest, reply: FastifyReply): Context {
+  function createContext(request: FastifyRequest, reply: FastifyReply, info: TRPCRequestInfo): Context {
     const { principal, id: requestId, rateLimit } = request;
     if (principal === undefined) throw new Error('A procedure was called without a principal.');
     const subscription = subscriptions.contextOf(request);
+    if (info.type === 'subscription' && !info.isBatchCall && subscription === undefined)
+      throw new Error('A subscription was called that is not counted.');
     const begin: NonNullable<Context['list']>['begin'] = (batches) => longLists.beginOverTrpc(request, reply, batches);
     return {
       services,
       principal,
       requestId,
-      list: { isStreamed: isStreamed(request), begin },
+      list: { isStreamed: info.isBatchCall && info.accept === 'application/jsonl', begin },
       ...(rateLimit && { rateLimit }),
       ...(subscription && { subscription }),
     };
@@ -129,12 +132,6 @@ function callOf({ params, url }: FastifyRequest): TrpcCall {
   // By the same means, and so with the same result, as tRPC reads it.
   const isBatch = query !== -1 && new URLSearchParams(url.slice(query)).get('batch') === '1';
   return { path, names: isBatch ? path.split(',') : [path], isBatch };
-}
-
-/** Whether the response is to come in pieces, as tRPC finds it out. */
-function isStreamed({ headers }: FastifyRequest): boolean {
-  const accepted = String(headers['trpc-accept'] ?? headers.accept ?? '');
-  return accepted.split(',').some((type) => type.trim() === 'application/jsonl');
 }
 
 /**
