@@ -8,6 +8,7 @@ import { rewriteMalformedUrl } from './malformed-requests.ts';
 import { METHODS } from './node-http.ts';
 import { accessLog } from './plugins/access-log.ts';
 import { authentication } from './plugins/authentication.ts';
+import { brokenBodies } from './plugins/broken-bodies.ts';
 import { clientAddress } from './plugins/client-address.ts';
 import { closing } from './plugins/closing.ts';
 import { concurrency } from './plugins/concurrency.ts';
@@ -82,6 +83,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   const requestCount = () => app.inFlight.size - subscriptions.openCount;
 
   app.register(inFlight);
+  app.register(brokenBodies);
   app.register(closing, { graceMs: bounds.closingGraceMs });
   app.register(connectionBounds, {
     max: bounds.maxConnections,

@@ -5,7 +5,6 @@ import type { ConnectionError, FastifyInstance } from 'fastify';
 import type { AppOptions } from './app-options.ts';
 import { STATUS_CODES } from './node-http.ts';
 import { DEFAULT_HEADERS } from './plugins/default-headers.ts';
-import { refusalOf } from './plugins/errors.ts';
 import { headersOf } from './plugins/limits.ts';
 
 type RefusedRequestsOptions = Pick<AppOptions, 'limiter' | 'metrics' | 'decisions' | 'newRequestId'> & {
@@ -68,13 +67,10 @@ export function createClientErrorHandler(options: RefusedRequestsOptions) {
     const isComplete = reply === undefined || reply.request.raw.complete;
     if (reply === undefined || (isComplete && reply.raw.closed)) {
       respond(this, socket, code).catch(() => socket.destroy());
-    } else if (isComplete || reply.sent) {
-      // The request before has its response, or will have it: there is no second one on this connection.
-      if (reply.raw.closed) socket.destroySoon();
-      else reply.raw.once('close', () => socket.destroySoon());
     } else {
-      // The rest of this request's body cannot be understood, or does not come.
-      reply.header('connection', 'close').send(refusalOf(code));
+      // The request before has its response, or will have it: there is no second one on this connection.
+      reply.whenClosed(() => socket.destroySoon());
+      if (!isComplete) reply.refuseBody(code);
     }
   };
 }

@@ -1,0 +1,39 @@
+import type { ApiError, ErrorCode } from '@petstore/api';
+import fp from 'fastify-plugin';
+import { refusalOf } from './errors.ts';
+
+declare module 'fastify' {
+  interface FastifyReply {
+    /**
+     * Refuses the request, because the rest of its body cannot be understood or does not come, unless its handler was called
+     * or it has a response already: that one is sent, as the last of its connection.
+     */
+    refuseBody(code: ErrorCode): void;
+    bodyRefusal: ApiError | undefined;
+    isBodyAwaited: boolean;
+  }
+}
+
+/** Refuses requests for what is wrong with their body, as long as nothing was done for them. */
+export const brokenBodies = fp(async (app) => {
+  app.decorateReply('bodyRefusal', undefined);
+  app.decorateReply('isBodyAwaited', false);
+  app.decorateReply('refuseBody', function refuseBody(code) {
+    this.bodyRefusal = refusalOf(code);
+    if (this.isBodyAwaited) this.send(this.bodyRefusal);
+  });
+
+  app.addHook('preParsing', (_request, reply, payload, done) => {
+    reply.isBodyAwaited = true;
+    done(reply.bodyRefusal, payload);
+  });
+  app.addHook('preValidation', (_request, reply, done) => {
+    reply.isBodyAwaited = false;
+    done();
+  });
+  app.addHook('onSend', (_request, reply, _payload, done) => {
+    reply.isBodyAwaited = false;
+    if (reply.bodyRefusal !== undefined) reply.header('connection', 'close');
+    done();
+  });
+});
