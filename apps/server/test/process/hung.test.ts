@@ -114,7 +114,11 @@ test('a list that is under way when PostgreSQL begins to hang is cut, not ended'
 });
 
 describe('one process of PostgreSQL that is frozen', () => {
-  const STATEMENTS = { cancel: '%update orders%', ping: '%transaction_read_only%', page: '%where true order by id limit $1' };
+  const STATEMENTS = {
+    cancel: '%update orders%',
+    ping: '%transaction_read_only%',
+    page: '%where true order by id limit $1',
+  };
 
   async function withFrozen(kind: keyof typeof STATEMENTS, work: () => Promise<void>): Promise<void> {
     const client = new pg.Client(postgres.url);

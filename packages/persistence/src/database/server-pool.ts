@@ -184,6 +184,12 @@ export class ServerPool {
   }
 }
 
+/** SQLSTATEs by which the server ends a session: shutdown, crash, a dropped database, an idle session. */
+const ENDED_SESSION = /^57P0/;
+
 /** Whether a connection goes on after an error: what PostgreSQL itself reports of a statement leaves it intact. */
-const isUsableAfter = (error: unknown): boolean =>
-  error instanceof pg.DatabaseError && !ENDING_STATES.has(error.code ?? '');
+function isUsableAfter(error: unknown): boolean {
+  if (!(error instanceof pg.DatabaseError)) return false;
+  const { code = '' } = error;
+  return !ENDING_STATES.has(code) && !ENDED_SESSION.test(code);
+}
