@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { findExecutable } from '@petstore/runtime';
 import { PATIENTLY } from '@petstore/testing';
 import { expect, test, vi } from 'vitest';
 import { startServer } from './support/start-server.ts';
@@ -9,10 +10,12 @@ import { startServer } from './support/start-server.ts';
 test.runIf(process.platform === 'linux')(
   'with few open files the start says so, health can be reached, and it recovers',
   async () => {
+    const prlimit = findExecutable('prlimit');
+    if (prlimit === undefined) throw new Error('prlimit, of util-linux, is needed.');
     await using started = await startServer();
     const { server } = started;
     // Long before the server reads it, which waits for PostgreSQL.
-    execFileSync('prlimit', ['--pid', `${server.pid}`, '--nofile=300:300']);
+    execFileSync(prlimit, ['--pid', `${server.pid}`, '--nofile=300:300']);
     const url = new URL(await server.url());
     await server.said(/"openFiles":300,"connections":200,"msg":"too few open files are allowed: 200 connections/);
 
