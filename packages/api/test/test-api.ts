@@ -107,7 +107,7 @@ export const cancelledOrder = (id: bigint): Order => ({
 /** All chunks of a streamed result as one text. */
 export async function readText(result: RestResult): Promise<string> {
   if (result.type !== 'json-stream') throw new Error(`Not a stream but ${result.type}.`);
-  const parts: Uint8Array[] = [];
-  for await (const chunk of result.chunks) parts.push(chunk);
-  return Buffer.concat(parts).toString();
+  let text = '';
+  for await (const chunk of result.chunks) text += chunk;
+  return text;
 }

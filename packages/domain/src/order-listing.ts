@@ -18,7 +18,8 @@ export interface OrderText {
 
 /** A part of a list of {@link OrderText}. Only the last part of a list, which may be its only one, can be empty. */
 export interface OrderTextBatch {
-  readonly orders: readonly OrderText[];
+  /** Each is made when it is reached, so that a batch that is written out in parts never holds all of them. */
+  readonly orders: Iterable<OrderText>;
   /** Whether the list ends with this batch. */
   readonly isLast: boolean;
 }

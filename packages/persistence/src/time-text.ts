@@ -16,6 +16,8 @@ export function toRfc3339(text: string): string {
   const hasDecimals = text[19] === '.';
   const isTime = text[10] === ' ' && text.endsWith('+00') && (hasDecimals || length === TIME_MIN_LENGTH);
   if (!isTime || length > TIME_MAX_LENGTH) throw new Error(`not a time as this schema stores it: ${text}`);
+  // Most times have all three decimals, and need no work on them.
+  if (length === TIME_MAX_LENGTH) return `${text.slice(0, 10)}T${text.slice(11, 23)}Z`;
   const decimals = hasDecimals ? text.slice(20, -3) : '';
   return `${text.slice(0, 10)}T${text.slice(11, 19)}.${decimals.padEnd(3, '0')}Z`;
 }

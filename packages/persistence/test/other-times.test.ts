@@ -2,7 +2,7 @@ import pg from 'pg';
 import { expect, test } from 'vitest';
 import { openPersistence } from '../src/index.ts';
 import { toRfc3339 } from '../src/time-text.ts';
-import { collect, importOrders, NOW, pendingOrder, useTestStore } from './support.ts';
+import { collect, importOrders, listedTexts, NOW, pendingOrder, useTestStore } from './support.ts';
 
 const store = useTestStore();
 
@@ -36,8 +36,7 @@ test('a time of more decimals than the schema has fails a list, at its beginning
   const orders = Array.from({ length: 300 }, (_, i) => ({ ...pendingOrder(BigInt(i + 1)), shipDate: NOW }));
   await importOrders(store, orders);
   await store.query(`update orders set ship_date = ship_date + interval '1 microsecond' where id = 300`);
-  const { orders: stored } = store.persistence;
-  await expect(collect(stored.listOrderTexts())).rejects.toThrow('05:06:07.089001+00');
+  await expect(listedTexts(store)).rejects.toThrow('05:06:07.089001+00');
   await store.query(`update orders set ship_date = ship_date + interval '1 microsecond' where id = 1`);
-  await expect(collect(stored.listOrderTexts())).rejects.toThrow('05:06:07.089001+00');
+  await expect(listedTexts(store)).rejects.toThrow('05:06:07.089001+00');
 });

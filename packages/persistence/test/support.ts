@@ -135,7 +135,7 @@ export const textsOf = (orders: readonly Order[]): OrderText[] =>
   }));
 
 export async function listedTexts({ persistence }: TestStore): Promise<OrderText[]> {
-  return (await collect(persistence.orders.listOrderTexts())).flatMap(({ orders }) => orders);
+  return (await collect(persistence.orders.listOrderTexts())).flatMap(({ orders }) => [...orders]);
 }
 
 /** Runs a statement on a connection of its own. */

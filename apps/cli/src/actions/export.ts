@@ -42,7 +42,7 @@ export async function listOrders(context: CommandContext, flags: ListFlags) {
 const lister = ({ status }: ListFlags) =>
   async function* list({ persistence }: Session): AsyncGenerator<readonly OrderText[], void, void> {
     for await (const { orders } of persistence.orders.listOrderTexts()) {
-      yield status === undefined ? orders : orders.filter((order) => order.status === status);
+      yield [...orders].filter((order) => status === undefined || order.status === status);
     }
   };
 

@@ -3,31 +3,50 @@ import type { Order, OrderText, OrderTextBatch } from '@petstore/domain';
 // The JSON of an order. In v1 64-bit integers are bare digits, which v2 writes as strings; an unknown ship date is left out.
 
 /** An order as v1 has it. */
-export const orderJson = (order: OrderText): string => `{"id":${order.id},"petId":${order.petId}${factsOf(order)}}`;
+export const orderJson = ({ id, petId, quantity, shipDate, complete }: OrderText): string =>
+  `{"id":${id},"petId":${petId},"quantity":${quantity}${shipDateField(shipDate)},"complete":${complete}}`;
 
 /** The same with its status, as exports have it. */
-export const orderWithStatusJson = (order: OrderText): string =>
-  `{"id":${order.id},"petId":${order.petId}${factsOf(order)},"status":"${order.status}"}`;
+export const orderWithStatusJson = ({ id, petId, quantity, shipDate, complete, status }: OrderText): string =>
+  `{"id":${id},"petId":${petId},"quantity":${quantity}${shipDateField(shipDate)},"complete":${complete},"status":"${status}"}`;
 
 /** An order as v2 has it: ids are strings, which no JSON parser rounds. */
 export const orderV2Json = ({ id, petId, quantity, shipDate, complete, status }: Order): string =>
-  `{"id":"${id}","petId":"${petId}"${factsOf({ quantity, shipDate: shipDate?.toISOString(), complete })},"status":"${status}"}`;
+  `{"id":"${id}","petId":"${petId}","quantity":${quantity}${shipDateField(shipDate?.toISOString())},"complete":${complete},"status":"${status}"}`;
 
-interface Facts extends Pick<OrderText, 'shipDate' | 'complete'> {
-  readonly quantity: number | string;
+const shipDateField = (shipDate: string | undefined): string =>
+  shipDate === undefined ? '' : `,"shipDate":"${shipDate}"`;
+
+/** Orders in a piece of a list. Larger pieces take longer for each order: they outgrow the caches of the processor. */
+const PIECE = 500;
+
+/** The pieces of batches in use: lists that run side by side are given the same batches. */
+const piecesOfBatches = new WeakMap<OrderTextBatch, readonly string[]>();
+
+/** A list as one JSON array, in pieces: the first begins with `[`, and the last ends with `]`. */
+export async function* ordersJson(batches: AsyncIterable<OrderTextBatch>): AsyncGenerator<string, void, void> {
+  let separator = '[';
+  for await (const batch of batches) {
+    const pieces = piecesOfBatches.get(batch) ?? batchPieces(batch);
+    piecesOfBatches.set(batch, pieces);
+    for (const [i, piece] of pieces.entries()) {
+      const isEnd = batch.isLast && i === pieces.length - 1;
+      yield `${piece === '' && separator === ',' ? '' : separator}${piece}${isEnd ? ']' : ''}`;
+      separator = ',';
+    }
+  }
 }
 
-const factsOf = ({ quantity, shipDate, complete }: Facts): string =>
-  shipDate === undefined
-    ? `,"quantity":${quantity},"complete":${complete}`
-    : `,"quantity":${quantity},"shipDate":"${shipDate}","complete":${complete}`;
-
-/** A list as one JSON array, in pieces: of each batch the orders, in the first one `[`, and in the last one `]`. */
-export async function* ordersJson(batches: AsyncIterable<OrderTextBatch>): AsyncGenerator<Uint8Array, void, void> {
-  let separator = '[';
-  for await (const { orders, isLast } of batches) {
-    const start = orders.length === 0 && separator === ',' ? '' : separator;
-    yield Buffer.from(`${start}${orders.map(orderJson).join()}${isLast ? ']' : ''}`);
-    separator = ',';
+/** The orders of a batch as JSON, separated by commas: at least one piece, which is empty if there are no orders. */
+function batchPieces({ orders }: OrderTextBatch): readonly string[] {
+  const pieces: string[] = [];
+  let piece: string[] = [];
+  for (const order of orders) {
+    if (piece.length === PIECE) {
+      pieces.push(piece.join());
+      piece = [];
+    }
+    piece.push(orderJson(order));
   }
+  return [...pieces, piece.join()];
 }

@@ -5,7 +5,7 @@ import type { ApiVersion } from '../openapi/versions.ts';
 export type RestResult =
   | { readonly type: 'empty' }
   | { readonly type: 'json'; readonly text: string; readonly headers?: Readonly<Record<string, string>> }
-  | { readonly type: 'json-stream'; readonly chunks: AsyncIterable<Uint8Array> };
+  | { readonly type: 'json-stream'; readonly chunks: AsyncIterable<string> };
 
 /** A procedure as a REST route of one version. */
 export interface RestRoute {

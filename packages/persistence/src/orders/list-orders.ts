@@ -64,72 +64,75 @@ type TextRow = readonly [
   complete: 't' | 'f',
 ];
 
-const ordersOf = (values: ValuesOf<OrderRow>): Order[] =>
+const ordersOf = (values: ValuesOf<OrderRow>): readonly Order[] =>
   values[0].map((_, i) => orderOfRow(values.map((column) => column[i]) as readonly unknown[] as OrderRow)); // its columns
 
-const textsOf = ([ids, petIds, quantities, shipDates, statuses, completes]: ValuesOf<TextRow>): OrderText[] =>
-  ids.map((id, i) => textOfRow([id, petIds[i], quantities[i], shipDates[i], statuses[i], completes[i]] as TextRow));
-
-const textOfRow = ([id, petId, quantity, shipDate, status, complete]: TextRow): OrderText => ({
-  id,
-  petId,
-  quantity,
-  shipDate: shipDate === '' ? undefined : toRfc3339(shipDate),
-  status,
-  complete: complete === 't',
-});
+function* textsOf([ids, petIds, quantities, shipDates, statuses, completes]: ValuesOf<TextRow>): Generator<OrderText> {
+  for (let i = 0; i < ids.length; i++) {
+    const values: readonly unknown[] = [ids[i], petIds[i], quantities[i], shipDates[i], statuses[i], completes[i]];
+    const [id, petId, quantity, shipDate, status, complete] = values as TextRow; // each column has one for each row
+    yield {
+      id,
+      petId,
+      quantity,
+      shipDate: shipDate === '' ? undefined : toRfc3339(shipDate),
+      status,
+      complete: complete === 't',
+    };
+  }
+}
 
 /**
  * Lists all orders by id in batches, each a statement that begins after the last id of the one before. Orders never
  * change their id and never vanish, so whatever was committed when the list began is met exactly once, although no
  * transaction, and between two batches no connection, is held. One batch is fetched ahead.
  *
- * Lists of one kind that want the same batch in the same tick share its statement and its orders.
+ * Lists of one kind that want the same batch in the same tick share its statement and are given the same batch.
  */
 export function createOrderLists(database: Database): Pick<OrderRepository, 'listOrders' | 'listOrderTexts'> {
   const orderBatches = createBatches(database, selectOrders, ordersOf);
-  const textBatches = createBatches(database, selectTexts, textsOf);
+  const textBatches = createBatches(database, selectTexts, (values, isLast) => ({
+    orders: { [Symbol.iterator]: () => textsOf(values) },
+    isLast,
+  }));
   return {
     listOrders: () => ({
       async *[Symbol.asyncIterator](): AsyncGenerator<readonly Order[], void, void> {
-        for await (const { items } of orderBatches()) if (items.length > 0) yield items;
+        for await (const orders of orderBatches()) if (orders.length > 0) yield orders;
       },
     }),
-    listOrderTexts: () => ({
-      async *[Symbol.asyncIterator]() {
-        for await (const { items, isLast } of textBatches()) yield { orders: items, isLast };
-      },
-    }),
+    listOrderTexts: () => ({ [Symbol.asyncIterator]: () => textBatches() }),
   };
 }
 
-interface Batch<Item> {
-  /** Made when they are first asked for, so that the next batch can be requested before. */
-  readonly items: () => readonly Item[];
+interface FetchedBatch<Batch> {
+  /** Made when it is first asked for, so that the next batch can be requested before. */
+  readonly batch: () => Batch;
   /** The lowest id that the next batch may hold; `undefined` if no order follows. */
   readonly nextId: bigint | undefined;
 }
 
-/** @param itemsOf makes items of the values of the columns */
-function createBatches<Columns extends readonly Field[], Item>(
+/** @param batchOf makes a batch of the values of the columns */
+function createBatches<Columns extends readonly Field[], Batch>(
   database: Database,
   selectBatch: (limit: number) => PreparedStatement<Columns>,
-  itemsOf: (values: ValuesOf<Columns>) => readonly Item[],
-): () => AsyncGenerator<{ readonly items: readonly Item[]; readonly isLast: boolean }, void, void> {
+  batchOf: (values: ValuesOf<Columns>, isLast: boolean) => Batch,
+): () => AsyncGenerator<Batch, void, void> {
   const fetchFrom = (sender: QuerySender, limit: number) => {
     const statement = selectBatch(limit);
-    return coalescePerTick(String, async (fromId: bigint): Promise<Batch<Item>> => {
+    return coalescePerTick(String, async (fromId: bigint): Promise<FetchedBatch<Batch>> => {
       const [columns = []] = await sender.run(statement, [fromId.toString()]);
       const values = columns.map((column) => column?.split(',') ?? []);
       const ids = values[0] ?? [];
       const lastId = BigInt(ids.at(-1) ?? INT64_MAX);
-      let items: readonly Item[] | undefined;
+      const nextId = ids.length < limit || lastId === INT64_MAX ? undefined : lastId + 1n;
+      let batch: Batch | undefined;
       return {
-        items: () => {
-          items ??= itemsOf(values as readonly string[][] as unknown as ValuesOf<Columns>); // one for one
-          return items;
+        batch: () => {
+          batch ??= batchOf(values as readonly string[][] as unknown as ValuesOf<Columns>, nextId === undefined); // one for one
+          return batch;
         },
-        nextId: ids.length < limit || lastId === INT64_MAX ? undefined : lastId + 1n,
+        nextId,
       };
     });
   };
@@ -137,9 +140,9 @@ function createBatches<Columns extends readonly Field[], Item>(
   const firstBatch = fetchFrom(database.sender('reads'), FIRST_BATCH);
   const laterBatch = fetchFrom(database.sender('batches'), BATCH);
   return async function* readBatches() {
-    let next: Promise<Batch<Item>> | undefined = firstBatch(INT64_MIN);
+    let next: Promise<FetchedBatch<Batch>> | undefined = firstBatch(INT64_MIN);
     while (next !== undefined) {
-      const { items, nextId }: Batch<Item> = await next;
+      const { batch, nextId }: FetchedBatch<Batch> = await next;
       next = nextId === undefined ? undefined : laterBatch(nextId);
       if (next !== undefined) {
         // It may fail while its reader is busy with another batch, or gone: a reader learns of it when it asks.
@@ -147,7 +150,7 @@ function createBatches<Columns extends readonly Field[], Item>(
         // Its statement is sent now, and PostgreSQL works on it while this batch is being read.
         await turn();
       }
-      yield { items: items(), isLast: next === undefined };
+      yield batch();
     }
   };
 }

@@ -56,12 +56,12 @@ export class LongLists {
   }
 
   /** Responds with JSON that comes in pieces, at least one. For HEAD none is requested. */
-  async send(request: FastifyRequest, reply: FastifyReply, chunks: AsyncIterable<Uint8Array>): Promise<FastifyReply> {
+  async send(request: FastifyRequest, reply: FastifyReply, chunks: AsyncIterable<string>): Promise<FastifyReply> {
     if (request.method === 'HEAD') return reply.header('content-type', 'application/json').send();
     const { first, isWhole, iterator } = await beginReading(chunks);
     if (first === undefined) throw new Error('JSON that comes in pieces must have at least one.');
     // A text is written together with the headers, in one system call.
-    if (isWhole) return sendJson(reply, Buffer.from(first).toString());
+    if (isWhole) return sendJson(reply, first);
     this.#beginOrReturn(request, reply, iterator);
     const body = Readable.from(iterator, { objectMode: false, highWaterMark: 1 });
     // Fastify then cuts the connection, so that a part is never taken for the whole.
