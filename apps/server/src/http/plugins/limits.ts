@@ -70,7 +70,9 @@ export const limits = fp<LimitsOptions>(async (app, options) => {
   });
 
   app.addHook('onRequest', (request, reply, done) => {
-    counting.judge(request, reply).then(done, done);
+    // The refusals of a tick are sent together: their clients are woken once, which halves what a refusal costs.
+    const settle = (refusal?: Error) => (refusal === undefined ? done() : setImmediate(done, refusal));
+    counting.judge(request, reply).then(settle, settle);
   });
 
   // Whatever comes before a request is counted shows how its caller stands all the same, as far as this process knows.
