@@ -65,12 +65,12 @@ export const preflights = fp<PreflightOptions>(async (app, { origins, decisions,
     headers.origin !== undefined &&
     origins.includes(headers.origin);
 
-  app.addHook('onRequest', async (request, reply) => {
-    if (!isPreflight(request)) return;
+  app.addHook('onRequest', (request, reply, done) => {
+    if (!isPreflight(request)) return done();
     const decision = counts.check(oneWindow(request.subject.storageKey, PREFLIGHTS_PER_MINUTE), 1);
     decisions.countDecision('address', decision);
-    if (decision.outcome === 'admitted') return reply.code(204).headers(PREFLIGHT_HEADERS).send();
+    if (decision.outcome === 'admitted') return void reply.code(204).headers(PREFLIGHT_HEADERS).send();
     reply.header('retry-after', decision.retryAfterSeconds);
-    throw refusalOf('rate_limit_exceeded');
+    done(refusalOf('rate_limit_exceeded'));
   });
 });
