@@ -184,8 +184,8 @@ export class ServerPool {
   }
 }
 
-/** SQLSTATEs by which the server ends a session: shutdown, crash, a dropped database, an idle session. */
-const ENDED_SESSION = /^57P0/;
+/** SQLSTATEs by which the server ends a session: shutdown, crash, a dropped database, one that was idle or took too long. */
+const ENDED_SESSION = /^(?:57P0|25P0[34])/;
 
 /** Whether a connection goes on after an error: what PostgreSQL itself reports of a statement leaves it intact. */
 function isUsableAfter(error: unknown): boolean {
