@@ -101,6 +101,7 @@ export class ServerPool {
     values: readonly StatementValue[],
   ): Promise<readonly Row[] | undefined> {
     return this.#lend(purpose, call, async (client) => {
+      if (call.isGivenUp) return undefined; // while the connection was opened
       const { rows } = await client.query({ name, text, values: [...values], rowMode: 'array', types: TEXTS });
       return rows as readonly Field[][] as unknown as readonly Row[]; // the columns that the author of the statement declared
     });
