@@ -72,6 +72,35 @@ test('a PostgreSQL that says nothing more while connections are opened is used a
   await expect.poll(find, { timeout: 5_000, interval: 20 }).toBe('not found');
 });
 
+test('a PostgreSQL that is far away can be used, and connections are opened to it in time', async () => {
+  await using database = await createTestDatabase();
+  await using direct = openPersistence({ databaseUrl: database.url });
+  await direct.migrations.migrate();
+  await using proxy = await startSilencingProxy(Number(new URL(database.url).port));
+  const url = new URL(database.url);
+  url.port = String(proxy.port);
+  await using persistence = openPersistence({ databaseUrl: url.href });
+  proxy.delay(85); // as to the other side of the world, with some fifteen round trips before the first call
+  await persistence.ping();
+  proxy.delay(240); // more than ten times this is more than any caller waits
+  expect(await persistence.orders.findOrder(orderId(1n))).toBeUndefined();
+});
+
+test('what was given up while a connection was opened for it is not sent any more', async () => {
+  await using database = await createTestDatabase();
+  await using direct = openPersistence({ databaseUrl: database.url });
+  await direct.migrations.migrate();
+  await using proxy = await startSilencingProxy(Number(new URL(database.url).port));
+  const url = new URL(database.url);
+  url.port = String(proxy.port);
+  await using persistence = openPersistence({ databaseUrl: url.href });
+  await persistence.ping();
+  proxy.delay(600); // opening a connection takes 3 s then
+  await expect(persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN)).rejects.toThrow(StorageUnavailableError);
+  await expect.poll(() => persistence.load().statementsInFlight.writes, { timeout: 20_000 }).toBe(0);
+  expect(await direct.orders.countOrders()).toBe(0);
+});
+
 test('the error says what is wrong with the database of the URL', async () => {
   await using database = await createTestDatabase();
   const url = new URL(database.url);
@@ -224,12 +253,15 @@ async function startSilentServer(): Promise<SilentServer> {
 interface SilencingProxy extends SilentServer {
   /** From now on connections say nothing more once their client has sent this text; `undefined`: new ones go on. */
   silenceAt(text: string | undefined): void;
+  /** From now on what the server sends arrives later, by so many milliseconds. */
+  delay(ms: number): void;
 }
 
-/** Passes bytes on to a server of this machine, until it is told to swallow them. */
+/** Passes bytes on to a server of this machine, until it is told to delay or to swallow them. */
 async function startSilencingProxy(targetPort: number): Promise<SilencingProxy> {
   const sockets = new Set<Socket>();
   let trigger: string | undefined;
+  let delayMs = 0;
   const server = createServer((client) => {
     const target = connect(targetPort, '127.0.0.1');
     let isSilent = false;
@@ -237,7 +269,7 @@ async function startSilencingProxy(targetPort: number): Promise<SilencingProxy> 
       isSilent ||= trigger !== undefined && data.includes(trigger);
       if (!isSilent) target.write(data);
     });
-    target.on('data', (data) => client.write(data));
+    target.on('data', (data) => setTimeout(() => client.write(data), delayMs));
     for (const [socket, other] of [
       [client, target],
       [target, client],
@@ -253,6 +285,9 @@ async function startSilencingProxy(targetPort: number): Promise<SilencingProxy> 
     port,
     silenceAt: (text) => {
       trigger = text;
+    },
+    delay: (ms) => {
+      delayMs = ms;
     },
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();

@@ -49,6 +49,21 @@ describe('while another session has all orders locked', () => {
   });
 });
 
+test('a change that takes several statements is given up after two and a half seconds in all', async () => {
+  // Each attempt takes less than a statement may, and places nothing; there would be twelve.
+  await store.query(
+    `create function lose_slowly() returns trigger language plpgsql as $$ begin perform pg_sleep(1.5); return null; end $$;
+     create trigger lose_slowly before insert on orders for each row execute function lose_slowly()`,
+  );
+  try {
+    const late = new StorageUnavailableError('PostgreSQL is not available: it did not respond in time');
+    const placing = store.persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN);
+    expect(await waitInVain(placing, late)).toBeLessThan(6_000);
+  } finally {
+    await store.query('drop trigger lose_slowly on orders; drop function lose_slowly');
+  }
+});
+
 test('of commands at the same moment no more than 64 share a statement, which keeps their rows locked', async () => {
   const ids: OrderId[] = Array.from({ length: 200 }, (_, i) => orderId(BigInt(i + 1)));
   await importOrders(store, ids.map(pendingOrder));

@@ -101,6 +101,7 @@ export class ServerPool {
     values: readonly StatementValue[],
   ): Promise<readonly Row[] | undefined> {
     return this.#lend(purpose, call, async (client) => {
+      if (call.isGivenUp) return undefined; // while the connection was opened
       const { rows } = await client.query({ name, text, values: [...values], rowMode: 'array', types: TEXTS });
       return rows as readonly Field[][] as unknown as readonly Row[]; // the columns that the author of the statement declared
     });
@@ -184,8 +185,8 @@ export class ServerPool {
   }
 }
 
-/** SQLSTATEs by which the server ends a session: shutdown, crash, a dropped database, an idle session. */
-const ENDED_SESSION = /^57P0/;
+/** SQLSTATEs by which the server ends a session: shutdown, crash, a dropped database, one that was idle or took too long. */
+const ENDED_SESSION = /^(?:57P0|25P0[34])/;
 
 /** Whether a connection goes on after an error: what PostgreSQL itself reports of a statement leaves it intact. */
 function isUsableAfter(error: unknown): boolean {

@@ -6,6 +6,9 @@ import { withTimeout } from './with-timeout.ts';
 /** How long a server has to accept a connection and to say what it is, in milliseconds. */
 const FIND_TIMEOUT_MS = 1_200;
 
+/** How long the check may take whether a pooler keeps sessions, in milliseconds: it takes some fifteen round trips, once. */
+const CHECK_TIMEOUT_MS = 2_000;
+
 /** How long setting a session may take, in milliseconds. */
 export const SESSION_TIMEOUT_MS = 2_000;
 
@@ -105,7 +108,7 @@ export class DatabaseServers {
       await assertSessionStays(client, other);
     };
     try {
-      await withTimeout(check(), FIND_TIMEOUT_MS, HUNG);
+      await withTimeout(check(), CHECK_TIMEOUT_MS, HUNG);
       this.#checked.add(url);
     } finally {
       closeClient(other);

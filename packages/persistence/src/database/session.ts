@@ -68,15 +68,25 @@ export async function readSessionFacts(client: pg.ClientBase): Promise<SessionFa
   return { isReadOnly: readOnly === 'on' };
 }
 
+/** Set together with the others, and read to see where they took effect. */
+const MARK = { 'petstore.session': 'set' } as const satisfies SessionSettings;
+
+const READ_MARK = `select current_setting('petstore.session', true)`;
+
 /**
  * Sets a session to what the statements count on. By statements and not by the options of the connection's start: some
- * poolers refuse those, and others drop them silently. By SET alone, each by itself: a pooler that leads to several
- * servers passes it on to all of them, and `set_config` to one.
+ * poolers refuse those, and others drop them silently. All at once, for the sake of servers far away.
+ *
+ * A pooler that spreads reads (Pgpool-II) passes several statements at once on to the primary alone, and a `set` that
+ * comes by itself to every server. So a session that reads elsewhere is set again, one by one.
  */
 export async function setSession(client: pg.ClientBase, settings: SessionSettings): Promise<void> {
-  for (const [name, value] of Object.entries({ ...EVERY_SESSION, ...settings })) {
-    await client.query(`set ${name} = ${pg.escapeLiteral(value)}`);
-  }
+  const all = Object.entries({ ...EVERY_SESSION, ...settings, ...MARK });
+  const statements = all.map(([name, value]) => `set ${name} = ${pg.escapeLiteral(value)}`);
+  await client.query(statements.join('; '));
+  const { rows } = await client.query<[string | null]>({ text: READ_MARK, rowMode: 'array' });
+  if (rows[0]?.[0] === MARK['petstore.session']) return;
+  for (const statement of statements) await client.query(statement);
 }
 
 /** How often the check of both connections is repeated. Other callers of a pooler might otherwise hide what it does. */

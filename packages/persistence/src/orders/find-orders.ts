@@ -30,8 +30,8 @@ function conditionsOf({ filter, afterId }: OrderPageRequest): readonly Condition
 }
 
 /**
- * The statement for a combination of conditions. It is composed, because a single statement whose parameters may be null
- * would have a single plan, which no index serves.
+ * The statement for a combination of conditions. It is composed, because one whose parameters may be null has one plan for
+ * all: the index of pets would serve none, and looking through a million orders for a status takes a third longer.
  */
 function statementFor(conditions: readonly Condition[]): PreparedStatement<OrderRow> {
   const name = ['find-orders', ...conditions.map((condition) => condition.name)].join('-');

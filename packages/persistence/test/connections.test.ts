@@ -1,0 +1,134 @@
+import { orderId, petId, SERVICE_ORIGIN, StorageUnavailableError } from '@petstore/domain';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openPersistence, type Persistence } from '../src/index.ts';
+import { newOrder, runSql, useTestStore } from './support.ts';
+
+const store = useTestStore();
+beforeEach(() => store.clear());
+
+const SOME_ID = orderId(404n);
+
+const place = ({ orders }: Persistence) => orders.insertOrder(newOrder(), SERVICE_ORIGIN);
+
+/** The sessions of this program at the database of the store, and what each has sent last. */
+async function listSessions(): Promise<readonly { readonly pid: string; readonly query: string }[]> {
+  const { rows } = await store.query(
+    `select pid, query from pg_stat_activity
+     where datname = current_database() and application_name = 'petstore' and backend_type = 'client backend'`,
+  );
+  return rows.map(([pid = '', query = '']) => ({ pid, query }));
+}
+
+/** Opens with one connection for statements, which all of them share. */
+const openNarrow = (databaseUrl = store.url) => openPersistence({ databaseUrl, connections: 1 });
+
+describe('a connection is used by nobody any more', () => {
+  afterEach(() =>
+    store.query('drop trigger if exists hook on orders; drop function if exists hook; drop sequence if exists turns'),
+  );
+
+  const runOnFirstInsert = (body: string) =>
+    store.query(
+      `create sequence turns;
+       create function hook() returns trigger language plpgsql as $$ begin
+         if nextval('turns') = 1 then ${body} end if;
+         return new;
+       end $$;
+       create trigger hook before insert on orders for each row execute function hook()`,
+    );
+
+  test('when its session takes no writes and the server does', async () => {
+    await using persistence = openNarrow();
+    await runOnFirstInsert(`perform set_config('default_transaction_read_only', 'on', false);`);
+    await place(persistence);
+    await expect(place(persistence)).rejects.toThrow('in a read-only transaction');
+    await expect(place(persistence)).resolves.toMatchObject({ status: 'pending' });
+  });
+
+  test('when the server has ended its session, not even by a caller who waits for it', async () => {
+    await using persistence = openNarrow();
+    await runOnFirstInsert('perform pg_terminate_backend(pg_backend_pid());');
+    const [first, ...others] = await Promise.allSettled(Array.from({ length: 5 }, () => place(persistence)));
+    expect(first).toMatchObject({ status: 'rejected', reason: { cause: { code: '57P01' } } });
+    expect(others.map(({ status }) => status)).toEqual(others.map(() => 'fulfilled'));
+  });
+
+  test.each([
+    ['idle_session_timeout', '57P05'],
+    ['idle_in_transaction_session_timeout', '25P03'],
+    ['transaction_timeout', '25P04'],
+  ])('when the server ends sessions by %s', async (_, state) => {
+    await using persistence = openNarrow();
+    await persistence.orders.findOrder(SOME_ID);
+    const before = (await listSessions()).filter(({ query }) => query.includes('from orders'));
+    expect(before).toHaveLength(1);
+    await runOnFirstInsert(`raise exception 'ended' using errcode = '${state}';`);
+    await expect(place(persistence)).rejects.toThrow('ended');
+    await place(persistence);
+    const pids = (await listSessions()).map(({ pid }) => pid);
+    expect(pids).not.toContain(before[0]?.pid);
+  });
+});
+
+test('a server that ends idle sessions fails no call', async () => {
+  const role = await createRole('idle', `idle_session_timeout = '250ms'`);
+  await using persistence = openNarrow(role.url);
+  for (let pauseMs = 200; pauseMs < 320; pauseMs += 10) {
+    expect(await persistence.orders.findOrder(SOME_ID)).toBeUndefined();
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+  }
+});
+
+test('a server without room for another connection is not away: those that are open go on', async () => {
+  const role = await createRole('crowded');
+  await using persistence = openNarrow(role.url);
+  const states = new Set<string>();
+  persistence.observe(({ state }) => states.add(state));
+  await persistence.orders.findOrder(SOME_ID);
+  await store.query(`alter role ${role.name} connection limit 1`);
+  const watching = async () => (await listSessions()).filter(({ query }) => query.includes('transaction_read_only'));
+  await persistence.ping();
+  const [watch] = await watching();
+  await store.query('select pg_terminate_backend($1::integer)', [watch?.pid]);
+  await expect.poll(watching).toEqual([]);
+  for (const beginMs = performance.now(); performance.now() - beginMs < 2_000; ) {
+    expect(await persistence.orders.findOrder(SOME_ID)).toBeUndefined();
+    expect(await persistence.ping()).toEqual({ isReadOnly: false });
+  }
+  expect([...states]).toEqual(['up']);
+});
+
+test('after it was closed nothing is asked of PostgreSQL any more', async () => {
+  const persistence = openNarrow();
+  await persistence.ping();
+  await persistence.close();
+  await expect(persistence.ping()).rejects.toThrow(StorageUnavailableError);
+  await expect(persistence.ping()).rejects.toThrow('this process has closed its connections');
+  await expect(persistence.orders.findOrder(SOME_ID)).rejects.toThrow('this process has closed its connections');
+  await expect.poll(async () => (await listSessions()).length).toBe(0);
+});
+
+test('callers who wait for a connection are given a new one when the server takes writes again', async () => {
+  const role = await createRole('waiting', 'default_transaction_read_only = on');
+  await using persistence = openNarrow(role.url);
+  expect(await persistence.ping()).toEqual({ isReadOnly: true });
+  await store.query('begin; lock table pets in access exclusive mode');
+  const holding = persistence.pets.findPet(petId(1n)).catch(() => {}); // has the only connection for a second
+  const waiting = Array.from({ length: 4 }, () => persistence.orders.findOrder(SOME_ID));
+  await expect.poll(() => persistence.load().statementsInFlight.reads).toBe(5);
+  await runSql(store.url, `alter role ${role.name} reset default_transaction_read_only`);
+  expect(await persistence.ping()).toEqual({ isReadOnly: false });
+  expect(await Promise.all(waiting)).toEqual(waiting.map(() => undefined));
+  await expect(place(persistence)).resolves.toMatchObject({ status: 'pending' });
+  await holding;
+  await store.query('rollback');
+});
+
+/** Creates a role that may do what a server does, with a setting of its own. */
+async function createRole(name: string, setting?: string): Promise<{ readonly name: string; readonly url: string }> {
+  await store.query(`create role ${name} login password '${name}'`);
+  if (setting !== undefined) await store.query(`alter role ${name} set ${setting}`);
+  await store.query(`grant select, insert, update, delete on all tables in schema public to ${name}`);
+  await store.query(`grant usage on all sequences in schema public to ${name}`);
+  return { name, url: Object.assign(new URL(store.url), { username: name, password: name }).href };
+}
