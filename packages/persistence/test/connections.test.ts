@@ -70,6 +70,21 @@ describe('a connection is used by nobody any more', () => {
   });
 });
 
+test('a connection whose process is frozen is replaced after half a minute', async () => {
+  await using persistence = openNarrow();
+  const find = () => persistence.orders.findOrder(SOME_ID).then(() => 'no such order', String);
+  expect(await find()).toBe('no such order');
+  const frozen = (await listSessions()).find(({ query }) => query.includes('from orders'));
+  process.kill(Number(frozen?.pid), 'SIGSTOP');
+  try {
+    expect(await find()).toContain('did not respond in time');
+    expect((await persistence.ping()).isReadOnly).toBe(false);
+    await expect.poll(find, { timeout: 50_000 }).toBe('no such order');
+  } finally {
+    process.kill(Number(frozen?.pid), 'SIGCONT');
+  }
+}, 90_000);
+
 test('a server that ends idle sessions fails no call', async () => {
   const role = await createRole('idle', `idle_session_timeout = '250ms'`);
   await using persistence = openNarrow(role.url);

@@ -4,6 +4,7 @@ import { type Availability, ServerWatch } from './server-watch.ts';
 import type { DatabaseServers } from './servers.ts';
 import type { DurationObserver, Field, PreparedStatement, QuerySender, StatementValue } from './statement.ts';
 import { READ_ONLY, storageUnavailable, TOO_LATE, toStorageError } from './storage-error.ts';
+import { withTimeout } from './with-timeout.ts';
 
 /** How long a caller waits for a statement, the wait for a connection included, in milliseconds. */
 const PATIENCE_MS = 2_400;
@@ -116,24 +117,19 @@ export class Database {
   }
 
   /** Rejects after a time, or when PostgreSQL becomes unusable. What was sent by then ends by itself. */
-  #within<Value>(begin: (call: Call) => Promise<Value>): Promise<Value> {
-    if (this.#watch.state === 'hung') return Promise.reject(this.#watch.failure);
-    return new Promise((resolve, reject) => {
-      const call = { isGivenUp: false };
-      const giveUp = (failure: Error) => {
-        call.isGivenUp = true;
-        reject(failure);
-      };
-      this.#underWay.add(giveUp);
-      // What arrived while this process stood still is read before the time counts as over: see withTimeout.
-      const timer = setTimeout(() => setImmediate(giveUp, TOO_LATE), PATIENCE_MS);
-      begin(call)
-        .then(resolve, (error: unknown) => reject(toStorageError(error)))
-        .finally(() => {
-          clearTimeout(timer);
-          this.#underWay.delete(giveUp);
-        });
-    });
+  async #within<Value>(begin: (call: Call) => Promise<Value>): Promise<Value> {
+    if (this.#watch.state === 'hung') throw this.#watch.failure;
+    const call = { isGivenUp: false };
+    const { promise: unusable, reject: giveUp } = Promise.withResolvers<never>();
+    this.#underWay.add(giveUp);
+    try {
+      return await withTimeout(Promise.race([begin(call), unusable]), PATIENCE_MS, TOO_LATE);
+    } catch (error) {
+      throw toStorageError(error);
+    } finally {
+      call.isGivenUp = true;
+      this.#underWay.delete(giveUp);
+    }
   }
 
   #giveUpAll(failure: Error): void {

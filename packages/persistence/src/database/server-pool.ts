@@ -69,6 +69,7 @@ export class ServerPool {
     this.#pool = new pg.Pool({
       ...connectionConfig(url),
       max: connections,
+      query_timeout: SILENT_MAX_MS,
       onConnect: (client) => withTimeout(setSession(client, SHORT_SESSION), SESSION_TIMEOUT_MS, HUNG),
     });
     this.#pool.on('error', () => {}); // the pool has dropped the connection
@@ -162,16 +163,11 @@ export class ServerPool {
   }
 
   async #use<Value>(client: pg.PoolClient, work: (client: pg.PoolClient) => Promise<Value>): Promise<Value> {
-    let isLent = true;
     const giveBack = (destroy: boolean) => {
-      if (!isLent) return;
-      isLent = false;
-      this.#lent.delete(end);
-      client.release(destroy);
+      if (this.#lent.delete(end)) client.release(destroy);
     };
     const end = () => giveBack(true);
     this.#lent.add(end);
-    const silence = setTimeout(end, SILENT_MAX_MS).unref();
     try {
       const value = await work(client);
       giveBack(false);
@@ -179,8 +175,6 @@ export class ServerPool {
     } catch (error) {
       giveBack(!isUsableAfter(error));
       throw error;
-    } finally {
-      clearTimeout(silence);
     }
   }
 }

@@ -2,7 +2,7 @@ import type { ApiKeyId, ApiKeyKind, ApiKeySecret, ApiKeyStore, PlanName } from '
 import { prepareStatement, type QuerySender } from '../database/statement.ts';
 import { parseTime } from '../time-text.ts';
 import { keyOfColumns } from './key-columns.ts';
-import { KeyMarks } from './key-marks.ts';
+import { createKeyMarks } from './key-marks.ts';
 
 type SecretRow = readonly [
   id: ApiKeyId,
@@ -28,13 +28,13 @@ const FIND_SECRET = prepareStatement<SecretRow>(
 
 /** Key look-ups on PostgreSQL, below the ORM: see `openPersistence`. */
 export function createApiKeyStore(keys: QuerySender, writes: QuerySender): ApiKeyStore {
-  const marks = new KeyMarks(writes);
+  const marks = createKeyMarks(writes);
   return {
     async findSecret(secretHash) {
       const [row] = await keys.run(FIND_SECRET, [Buffer.from(secretHash)]);
       return row && secretOfRow(row);
     },
-    markKeyUsed: (id, at) => marks.mark(id, at),
+    markKeyUsed: (id, at) => marks.load({ id, at }),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { ApiKeyId } from '@petstore/domain';
+import DataLoader from 'dataloader';
 import { prepareStatement, type QuerySender } from '../database/statement.ts';
 
 /**
@@ -15,35 +16,24 @@ const MARK_USED = prepareStatement<readonly []>(
    update api_keys set last_used_at = free.at from free where api_keys.id = free.id`,
 );
 
+/** When a key was used. */
+interface Mark {
+  readonly id: ApiKeyId;
+  readonly at: Date;
+}
+
 /**
  * Writes when keys were used. Marks that are made while others are under way share the next statement, so that a lock of
  * the whole table keeps one connection waiting, and not those of commands.
  */
-export class KeyMarks {
-  readonly #sender: QuerySender;
-  #waiting = new Map<ApiKeyId, Date>();
-  #underWay: Promise<unknown> = Promise.resolve();
-  #next: Promise<void> | undefined;
-
-  constructor(sender: QuerySender) {
-    this.#sender = sender;
-  }
-
-  /** Resolves when the mark is written, or need not be. */
-  mark(id: ApiKeyId, at: Date): Promise<void> {
-    this.#waiting.set(id, at);
-    this.#next ??= this.#underWay.then(() => this.#write());
-    return this.#next;
-  }
-
-  async #write(): Promise<void> {
-    const marks = [...this.#waiting];
-    this.#waiting = new Map();
-    this.#next = undefined;
-    const ids = `{${marks.map(([id]) => id).join()}}`;
-    const times = `{${marks.map(([, at]) => at.toISOString()).join()}}`;
-    const written = this.#sender.run(MARK_USED, [ids, times]);
-    this.#underWay = written.catch(() => {}); // reported to those who made these marks
+export function createKeyMarks(writes: QuerySender): DataLoader<Mark, undefined> {
+  let underWay: Promise<unknown> = Promise.resolve();
+  const write = async (marks: readonly Mark[]): Promise<undefined[]> => {
+    const values = [marks.map(({ id }) => id), marks.map(({ at }) => at.toISOString())];
+    const written = writes.run(MARK_USED, values);
+    underWay = written.catch(() => {}); // reported to those who made these marks
     await written;
-  }
+    return marks.map(() => undefined);
+  };
+  return new DataLoader(write, { cache: false, batchScheduleFn: (send) => void underWay.then(send) });
 }
