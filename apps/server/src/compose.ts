@@ -158,7 +158,7 @@ export async function startServer(
   publicUrl = urlOf(reachableHost(host), boundPort);
   const listenUrl = urlOf(host, boundPort);
 
-  void storage.firstAvailable.then(() => {
+  void storage.firstUp.then(() => {
     if (!health.beginServing()) return;
     printStartupMessage({ publicUrl, listenUrl, adminUrl, ...backends.description, demoKeys }, settings, logger);
   });
