@@ -22,6 +22,7 @@ import { inFlight } from './plugins/in-flight.ts';
 import { limits } from './plugins/limits.ts';
 import { metrics as requestMetrics } from './plugins/metrics.ts';
 import { stalledReaders } from './plugins/stalled-readers.ts';
+import { subject } from './plugins/subject.ts';
 import { tracing } from './plugins/tracing.ts';
 import { createClientErrorHandler } from './refused-requests.ts';
 import { documents } from './routes/documents.ts';
@@ -83,6 +84,8 @@ export function createApp(options: AppOptions): FastifyInstance {
   const requestCount = () => app.inFlight.size - subscriptions.openCount;
 
   app.register(inFlight);
+  app.register(clientAddress);
+  app.register(subject);
   app.register(brokenBodies);
   app.register(closing, { graceMs: bounds.closingGraceMs });
   app.register(connectionBounds, {
@@ -91,7 +94,6 @@ export function createApp(options: AppOptions): FastifyInstance {
     isProxy: (peer) => isTrustedProxy(peer, 0),
   });
   app.register(stalledReaders, { timeoutMs: bounds.stalledTimeoutMs, metrics });
-  app.register(clientAddress);
   app.register(errors, { metrics });
   app.register(defaultHeaders);
   app.register(requestMetrics, { metrics });

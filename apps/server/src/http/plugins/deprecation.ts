@@ -18,15 +18,18 @@ export interface Deprecation {
 }
 
 /** Announces deprecations in every response of their paths, errors included, and counts who still uses them. */
-export const deprecation = fp<{ readonly metrics: RequestMetrics }>(async (app, { metrics }) => {
-  app.addHook('onRequest', (request, reply, done) => {
-    const { deprecation } = request.routeOptions.config;
-    if (deprecation === undefined) return done();
-    const { operationId, methods, headers } = deprecation;
-    reply.headers(headers);
-    if (methods.has(request.method)) {
-      reply.whenClosed(() => metrics.observeDeprecatedUse(operationId, request.principal?.keyId));
-    }
-    done();
-  });
-});
+export const deprecation = fp<{ readonly metrics: RequestMetrics }>(
+  async (app, { metrics }) => {
+    app.addHook('onRequest', (request, reply, done) => {
+      const { deprecation } = request.routeOptions.config;
+      if (deprecation === undefined) return done();
+      const { operationId, methods, headers } = deprecation;
+      reply.headers(headers);
+      if (methods.has(request.method)) {
+        reply.whenClosed(() => metrics.observeDeprecatedUse(operationId, request.principal?.keyId));
+      }
+      done();
+    });
+  },
+  { name: 'deprecation', dependencies: ['in-flight', 'subject'] },
+);

@@ -5,7 +5,8 @@ import {
   type Services,
   type SunsetOverrides,
 } from '@petstore/api';
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import fp from 'fastify-plugin';
 import type { Deprecation } from '../plugins/deprecation.ts';
 import { refuseUnknownPath } from '../plugins/errors.ts';
 import { sendJson } from '../send-json.ts';
@@ -20,44 +21,47 @@ export interface RestOptions {
 }
 
 /** The documented operations of one version, to be registered with its prefix. */
-export const rest: FastifyPluginAsync<RestOptions> = async (app, { restRoutes, services, longLists }) => {
-  app.setNotFoundHandler(refuseUnknownPath); // after the checks of this scope
-  for (const [path, routes] of Map.groupBy(restRoutes, ({ path }) => path)) {
-    const [first] = routes;
-    const deprecated = routes.find(({ deprecation }) => deprecation !== undefined);
-    addPath(
-      app,
-      path.replaceAll(/\{(\w+)\}/g, ':$1'),
-      {
-        operation: first?.operationId ?? 'unknown',
-        deprecation: deprecated && deprecationOf(deprecated, services.sunsetOverrides),
-      },
-      routes.map((route) => ({
-        method: route.method,
-        operation: route.operationId,
-        handler: (request, reply) => serve(route, request, reply),
-      })),
-    );
-  }
-
-  async function serve(route: RestRoute, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { principal, params, id: requestId } = request;
-    if (principal === undefined) throw new Error('An operation was called without a principal.');
-    const query = route.takesQuery ? queryOf(request) : '';
-    const result = await route.call(params as Record<string, string>, { services, principal, requestId }, query);
-    reply.code(route.successStatus);
-    switch (result.type) {
-      case 'empty':
-        return reply.send();
-      case 'json':
-        return sendJson(reply.headers(result.headers ?? {}), result.text);
-      case 'json-stream':
-        return longLists.send(request, reply, result.chunks);
-      default:
-        return result satisfies never;
+export const rest = fp<RestOptions>(
+  async (app, { restRoutes, services, longLists }) => {
+    app.setNotFoundHandler(refuseUnknownPath); // after the checks of this scope
+    for (const [path, routes] of Map.groupBy(restRoutes, ({ path }) => path)) {
+      const [first] = routes;
+      const deprecated = routes.find(({ deprecation }) => deprecation !== undefined);
+      addPath(
+        app,
+        path.replaceAll(/\{(\w+)\}/g, ':$1'),
+        {
+          operation: first?.operationId ?? 'unknown',
+          deprecation: deprecated && deprecationOf(deprecated, services.sunsetOverrides),
+        },
+        routes.map((route) => ({
+          method: route.method,
+          operation: route.operationId,
+          handler: (request, reply) => serve(route, request, reply),
+        })),
+      );
     }
-  }
-};
+
+    async function serve(route: RestRoute, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+      const { principal, params, id: requestId } = request;
+      if (principal === undefined) throw new Error('An operation was called without a principal.');
+      const query = route.takesQuery ? queryOf(request) : '';
+      const result = await route.call(params as Record<string, string>, { services, principal, requestId }, query);
+      reply.code(route.successStatus);
+      switch (result.type) {
+        case 'empty':
+          return reply.send();
+        case 'json':
+          return sendJson(reply.headers(result.headers ?? {}), result.text);
+        case 'json-stream':
+          return longLists.send(request, reply, result.chunks);
+        default:
+          return result satisfies never;
+      }
+    }
+  },
+  { name: 'rest', dependencies: ['in-flight', 'subject', 'limits'], encapsulate: true },
+);
 
 function deprecationOf(route: RestRoute, sunsetOverrides: SunsetOverrides = {}): Deprecation | undefined {
   const { operationId, method, path, deprecation } = route;
