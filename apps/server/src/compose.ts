@@ -98,7 +98,7 @@ export async function startServer(
   const onBan = (keyId: ApiKeyId) => {
     audit.recordBan({ action: 'ban.set', at: clock(), actor: SERVICE_ACTOR, keyId }).catch(onBackgroundError);
   };
-  const limitsOptions = { redisPrefix, instances, reusePort, logger, metrics, onBan };
+  const limitsOptions = { redisPrefix, instances, reusePort, logger, metrics, clock, onBan };
   const limits = openLimits(backends.redis, limitsOptions, resources);
   const onKeyChanged = (id: ApiKeyId) => authenticator.forget(id);
   const announcementHandlers = { onKeyChanged, onEvents: events.wakeFollowers };

@@ -27,12 +27,12 @@ export interface RequestMetrics {
 /** Why a response was cut: what it is made of could not be read, or its reader took nothing of it. */
 export type CutReason = 'failed' | 'slow_reader';
 
-/** What is in flight on the public listener. */
-export interface LoadReport {
-  readonly connections: number;
-  readonly requests: number;
-  /** Responses that are sent in pieces, subscriptions not included. */
-  readonly streams: number;
+/** What is in flight on the public listener at the moment of the call. */
+export interface HttpLoad {
+  countConnections(): Promise<number>;
+  /** Responses that are being sent included, subscriptions not. */
+  countRequests(): number;
+  countLongLists(): number;
 }
 
 /** Whose limit decided: that of a key, by its plan, or that of an address, for requests without a valid key. */

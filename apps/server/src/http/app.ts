@@ -1,7 +1,7 @@
-import { promisify } from 'node:util';
+import type { Server } from 'node:http';
 import { DOCUMENTED_VERSIONS } from '@petstore/api';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyPluginAsync, LogController } from 'fastify';
-import { type AppOptions, DEFAULT_BOUNDS, type HttpBounds, type LoadReport } from './app-options.ts';
+import { type AppOptions, DEFAULT_BOUNDS, type HttpBounds, type HttpLoad } from './app-options.ts';
 import { createTrustFunction, type TrustFunction } from './client-address.ts';
 import { traceIdOf } from './log-fields.ts';
 import { rewriteMalformedUrl } from './malformed-requests.ts';
@@ -33,8 +33,7 @@ import { trpc } from './routes/trpc.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** What is in flight at this moment. */
-    load(): Promise<LoadReport>;
+    readonly load: HttpLoad;
   }
 }
 
@@ -105,13 +104,16 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.register(guarded, { ...options, bounds, longLists, subscriptions, requestCount });
 
   app.addHook('preClose', async () => subscriptions.close());
-  app.decorate('load', async () => ({
-    connections: await promisify(app.server.getConnections.bind(app.server))(),
-    requests: requestCount(),
-    streams: longLists.openCount,
-  }));
+  app.decorate('load', {
+    countConnections: () => countConnections(app.server),
+    countRequests: requestCount,
+    countLongLists: () => longLists.openCount,
+  });
   return app;
 }
+
+const countConnections = (server: Server): Promise<number> =>
+  new Promise((resolve, reject) => server.getConnections((error, count) => (error ? reject(error) : resolve(count))));
 
 /** Fastify with its own options, before anything is registered. */
 function createFastify(options: AppOptions, bounds: HttpBounds, trustProxy: TrustFunction): FastifyInstance {

@@ -1,4 +1,4 @@
-import type { ApiKeyId } from '@petstore/domain';
+import type { ApiKeyId, Clock } from '@petstore/domain';
 import {
   BanWatch,
   connectRedis,
@@ -36,6 +36,8 @@ export interface LimitsOptions {
   readonly reusePort: boolean;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** By which this process counts where there is no Redis; with one, Redis has the clock. */
+  readonly clock: Clock;
   /** Called for each ban of a key, by one of all servers. */
   readonly onBan: (keyId: ApiKeyId) => void;
 }
@@ -56,7 +58,7 @@ const EVICTION_RISKS: Readonly<Record<string, string>> = {
  */
 export function openLimits(
   target: RedisTarget | undefined,
-  { redisPrefix, instances, reusePort, logger, metrics, onBan }: LimitsOptions,
+  { redisPrefix, instances, reusePort, logger, metrics, clock, onBan }: LimitsOptions,
   resources: AsyncDisposableStack,
 ): Limits {
   const observer: LimiterObserver = {
@@ -69,7 +71,7 @@ export function openLimits(
   };
   if (target === undefined) {
     if (reusePort) throw new RuntimeError(NO_SHARED_REDIS);
-    const limiter = new InProcessLimiter({ nowMs: Date.now, observer });
+    const limiter = new InProcessLimiter({ nowMs: () => clock().getTime(), observer });
     addLimitMetrics(metrics.registry, { bannedKeys: () => limiter.countBans(), degradedSeconds: () => 0 });
     return {
       limiter,

@@ -4,6 +4,7 @@ import {
   type RestRoute,
   type Services,
   type SunsetOverrides,
+  sunsetOf,
 } from '@petstore/api';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
@@ -63,7 +64,7 @@ export const rest = fp<RestOptions>(
   { name: 'rest', dependencies: ['in-flight', 'subject', 'limits'], encapsulate: true },
 );
 
-function deprecationOf(route: RestRoute, sunsetOverrides: SunsetOverrides = {}): Deprecation | undefined {
+function deprecationOf(route: RestRoute, sunsetOverrides?: SunsetOverrides): Deprecation | undefined {
   const { operationId, method, path, deprecation } = route;
   if (deprecation === undefined) return undefined;
   // Relative, so that it holds behind a proxy that puts something before our paths.
@@ -72,7 +73,7 @@ function deprecationOf(route: RestRoute, sunsetOverrides: SunsetOverrides = {}):
     operationId,
     methods: new Set(method === 'GET' ? ['GET', 'HEAD'] : [method]),
     headers: {
-      ...deprecationFields(deprecation.deprecatedAt, sunsetOverrides[operationId] ?? deprecation.sunsetAt),
+      ...deprecationFields(deprecation.deprecatedAt, sunsetOf(operationId, deprecation, sunsetOverrides)),
       link: `${page}; rel="deprecation"; type="text/html", ${page}; rel="sunset"; type="text/html"`,
     },
   };
