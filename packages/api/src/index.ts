@@ -1,7 +1,7 @@
 export { ApiError } from './api-error.ts';
 export * from './authentication/authenticator.ts';
 export { createAuthenticator } from './authentication/create-authenticator.ts';
-export type { Context, Services, SubscriptionContext } from './context.ts';
+export type { BeginList, Context, Services, SubscriptionContext } from './context.ts';
 export { ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.ts';
 export { type ErrorResponse, errorResponse, toErrorResponse } from './errors/error-response.ts';
 export { failureOf, toApiError } from './errors/to-api-error.ts';

@@ -74,7 +74,7 @@ export class LongLists {
     return reply.header('content-type', 'application/json').send(body);
   }
 
-  /** Begins a list over tRPC: see `Context.list`. */
+  /** Begins a list over tRPC, as its `Context.delivery` does. */
   async beginOverTrpc<Batch>(
     request: FastifyRequest,
     reply: FastifyReply,

@@ -1,4 +1,5 @@
 import {
+  type Context,
   DEPRECATION_GUIDE_PATH,
   deprecationFields,
   type RestRoute,
@@ -47,7 +48,8 @@ export const rest = fp<RestOptions>(
       const { principal, params, id: requestId } = request;
       if (principal === undefined) throw new Error('An operation was called without a principal.');
       const query = route.takesQuery ? queryOf(request) : '';
-      const result = await route.call(params as Record<string, string>, { services, principal, requestId }, query);
+      const context: Context = { services, principal, requestId, delivery: { type: 'in-process' } };
+      const result = await route.call(params as Record<string, string>, context, query);
       reply.code(route.successStatus);
       switch (result.type) {
         case 'empty':

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import {
   type AppRouter,
+  type BeginList,
   type Context,
   procedureContracts,
   type Services,
@@ -88,13 +89,12 @@ export const trpc = fp<TrpcOptions>(
       const subscription = subscriptions.contextOf(request);
       if (info.type === 'subscription' && !info.isBatchCall && subscription === undefined)
         throw new Error('A subscription was called that is not counted.');
-      const begin: NonNullable<Context['list']>['begin'] = (batches) =>
-        longLists.beginOverTrpc(request, reply, batches);
+      const begin: BeginList = (batches) => longLists.beginOverTrpc(request, reply, batches);
       return {
         services,
         principal,
         requestId,
-        list: { isStreamed: info.isBatchCall && info.accept === 'application/jsonl', begin },
+        delivery: { type: info.isBatchCall && info.accept === 'application/jsonl' ? 'batches' : 'array', begin },
         ...(rateLimit && { rateLimit }),
         ...(subscription && { subscription }),
       };
