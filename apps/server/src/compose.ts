@@ -7,7 +7,7 @@ import type { DemoKey } from './embedded/demo-keys.ts';
 import { openBackends } from './embedded/open-backends.ts';
 import { seedDemo } from './embedded/seed-demo.ts';
 import { DEFAULT_BOUNDS } from './http/app-options.ts';
-import { renderDocument } from './http/routes/render-document.ts';
+import { renderDocument } from './http/render-document.ts';
 import { openAdminListener } from './operations/admin-listener.ts';
 import { openAnnouncements } from './operations/announcements.ts';
 import { keepEventsUp } from './operations/event-upkeep.ts';

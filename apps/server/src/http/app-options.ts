@@ -70,8 +70,8 @@ export const DEFAULT_BOUNDS = {
   keepAliveTimeoutMs: 72_000,
   /** Requests in flight at once, responses that are being sent included; more are 503 `overloaded` to every caller. */
   maxRequestsInFlight: 5_000,
-  /** Lists being sent in pieces at once, each of which holds up to two batches; more are 503 `overloaded`. */
-  maxStreams: 200,
+  /** Long lists being sent at once, each of which holds up to two batches; more are 503 `overloaded`. */
+  maxLongLists: 200,
   /** Subscriptions at once, besides the requests in flight; more are 503 `overloaded`. */
   maxSubscriptions: 5_000,
   /** Open connections at once; more are closed as they come. */

@@ -26,10 +26,10 @@ import { subject } from './plugins/subject.ts';
 import { tracing } from './plugins/tracing.ts';
 import { createClientErrorHandler } from './refused-requests.ts';
 import { documents } from './routes/documents.ts';
-import { LongLists } from './routes/long-lists.ts';
 import { rest } from './routes/rest.ts';
-import { Subscriptions } from './routes/subscriptions.ts';
 import { trpc } from './routes/trpc.ts';
+import { LongLists } from './streams/long-lists.ts';
+import { Subscriptions } from './streams/subscriptions.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -78,7 +78,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   const { authenticator, metrics, logger, accessLogLevel = 'debug', corsOrigins: origins } = options;
   const isTrustedProxy = createTrustFunction(options.trustedProxies);
   const app = createFastify(options, bounds, isTrustedProxy);
-  const longLists = new LongLists({ metrics, maxLists: bounds.maxStreams });
+  const longLists = new LongLists({ metrics, maxLongLists: bounds.maxLongLists });
   const subscriptions = new Subscriptions({ longLists, authenticator, maxSubscriptions: bounds.maxSubscriptions });
   const requestCount = () => app.inFlight.size - subscriptions.openCount;
 

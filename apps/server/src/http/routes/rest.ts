@@ -12,8 +12,8 @@ import fp from 'fastify-plugin';
 import type { Deprecation } from '../plugins/deprecation.ts';
 import { refuseUnknownPath } from '../plugins/errors.ts';
 import { sendJson } from '../send-json.ts';
+import type { LongLists } from '../streams/long-lists.ts';
 import { addPath } from './add-path.ts';
-import type { LongLists } from './long-lists.ts';
 
 export interface RestOptions {
   /** Those of one version. */

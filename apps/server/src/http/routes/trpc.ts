@@ -14,8 +14,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import { errorHandler, refusalOf, refuseUnknownPath } from '../plugins/errors.ts';
 import type { RequestCost } from '../request-cost.ts';
-import type { LongLists } from './long-lists.ts';
-import type { Subscriptions } from './subscriptions.ts';
+import type { LongLists } from '../streams/long-lists.ts';
+import type { Subscriptions } from '../streams/subscriptions.ts';
 
 export interface TrpcOptions {
   readonly router: AppRouter;
