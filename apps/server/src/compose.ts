@@ -27,11 +27,14 @@ import type { Settings } from './settings.ts';
 import { loadTracing } from './tracing/load-tracing.ts';
 
 export interface RunningServer {
-  /** Ends in order: not ready; after the delay requests that were sent get responses; then the port closes, and the databases. */
+  /**
+   * Stops in order: /readyz turns 503; SHUTDOWN_DELAY passes, in which requests are served as before; requests that were
+   * sent get their responses; the port closes, and at last the connections to the databases. Resolves when all is done.
+   */
   close(): Promise<void>;
 }
 
-/** What is left of the time of a shutdown when requests are cut off, for the databases, in milliseconds. */
+/** How long before the end of a shutdown requests are cut off, in milliseconds, so that the databases can be closed. */
 const CLOSING_MS = 3_000;
 
 export interface StartOptions {
@@ -59,7 +62,7 @@ export async function startServer(
   { recordsSpans, onFatal, signal }: StartOptions,
 ): Promise<RunningServer> {
   const { host, port, reusePort, dataFolder } = settings;
-  // Ends what has been started, the last first: at once where a later step fails, else when the server is closed.
+  // Ends what has been started, the last first: at once if a later step fails, else when the server is closed.
   await using resources = new AsyncDisposableStack();
   const logger = await createLogger({ level: settings.logLevel, format: settings.logFormat });
   // Loaded only if spans are recorded; else nothing of it is on the way of a request.

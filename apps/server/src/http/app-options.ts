@@ -15,12 +15,12 @@ export interface RequestMetrics {
    * Called besides for a deprecated operation, whatever its response.
    *
    * @param operation an operation id
-   * @param keyId the key that used it; left out where there was no valid key
+   * @param keyId the key that used it; left out if there was no valid key
    */
   observeDeprecatedUse(operation: string, keyId?: ApiKeyId): void;
   /** Called once for each failure that is reported to a caller; in a batch there may be several. */
   countError(code: ErrorCode): void;
-  /** Called for a response that began and was not sent whole, except where its client left. */
+  /** Called for a response that began and was not sent whole, unless its client left. */
   countCut(reason: CutReason): void;
 }
 
@@ -44,7 +44,7 @@ export type CountedDecision = { readonly outcome: 'admitted' } | RateLimitDecisi
 /** Counts what limits decide, once for each request. On every request's path, so it must be cheap and never throw. */
 export interface DecisionMetrics {
   countDecision(caller: LimitedCaller, decision: CountedDecision): void;
-  /** In place of {@link countDecision} where a refusal that this process remembers made a check needless. */
+  /** Called in place of {@link countDecision} if a refusal that this process remembers made a check needless. */
   countRemembered(caller: LimitedCaller, refusal: RateLimitRefusal): void;
 }
 

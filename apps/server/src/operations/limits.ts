@@ -22,7 +22,7 @@ export interface Limits {
   /** Resolves when Redis was reached, or is known to be away. */
   readonly started: Promise<void>;
   mode(): LimitsMode;
-  /** Why Redis is away, where it is: one short line without a secret. */
+  /** Why Redis is away, if it is: one short line without a secret. */
   awayReason(): string | undefined;
   /** How often requests have gone from Redis into this process, or back. */
   modeChanges(): number;
@@ -36,7 +36,7 @@ export interface LimitsOptions {
   readonly reusePort: boolean;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** By which this process counts where there is no Redis; with one, Redis has the clock. */
+  /** By which this process counts if there is no Redis; otherwise Redis has the clock. */
   readonly clock: Clock;
   /** Called for each ban of a key, by one of all servers. */
   readonly onBan: (keyId: ApiKeyId) => void;
@@ -46,15 +46,15 @@ const NO_SHARED_REDIS =
   'REUSE_PORT is on, and there is no Redis in which the servers could count limits together. Set REDIS_URL.';
 
 const ADVICE = 'Set maxmemory-policy volatile-ttl.';
-/** Where Redis has a most memory: what its policy costs once that is used. */
+/** What the eviction policy of a Redis with a bound of its memory costs once that memory is used. */
 const FORGETS = `A full Redis will forget keys that have used up their limits, and bans. ${ADVICE}`;
 const EVICTION_RISKS: Readonly<Record<string, string>> = {
   noeviction: `Once Redis is full, all limits are counted in this process. ${ADVICE}`,
 };
 
 /**
- * @param target `undefined` where there is no Redis: this process then counts for itself
- * @throws RuntimeError where several servers would each count for themselves
+ * @param target `undefined` if there is no Redis: this process then counts for itself
+ * @throws RuntimeError if several servers would each count for themselves
  */
 export function openLimits(
   target: RedisTarget | undefined,

@@ -15,7 +15,8 @@ const USER_AGENT_MAX_LENGTH = 200;
 export const accessLog = fp<AccessLogOptions>(
   async (app, { level }) => {
     app.addHook('onRequest', (request, reply, done) => {
-      const { method, originalUrl, headers, clientAddress, socket } = request; // of which less is known once the client has left
+      // Read now: once the client has left, its address is no longer known.
+      const { method, originalUrl, headers, clientAddress, socket } = request;
       const bytesBefore = socket.bytesWritten;
       reply.whenClosed(() => {
         const fields = {

@@ -13,7 +13,7 @@ export interface Deprecation {
   readonly operationId: string;
   /** The methods by which it is used. */
   readonly methods: ReadonlySet<string>;
-  /** RFC 9745 and RFC 8594: since when it is deprecated, until when it is served, and where that is explained. */
+  /** RFC 9745 and RFC 8594: since when it is deprecated, until when it is served, and a link to the explanation. */
   readonly headers: Readonly<Record<string, string>>;
 }
 

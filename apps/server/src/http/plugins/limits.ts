@@ -53,10 +53,10 @@ export const limits = fp<LimitsOptions>(
       counting.judge(request, reply).then(settle, settle);
     });
 
-    // Whatever comes before a request is counted shows how its caller stands all the same, as far as this process knows.
+    // A response to a request that was not counted shows the limit of its caller, too, as far as this process knows it.
     app.addHook('onSend', (request, reply, _payload, done) => {
       if (!reply.hasHeader('x-ratelimit-limit')) {
-        // What the request met is not this limit, so its wait is not that of the limit.
+        // The request was not refused by this limit, so the limit's Retry-After would be wrong.
         const { 'retry-after': _, ...headers } = headersOf(limiter.recall(request.subject));
         reply.headers(headers);
       }

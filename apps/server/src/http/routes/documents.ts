@@ -57,7 +57,7 @@ export const documents = fp<DocumentsOptions>(
       const path = routeOptions.url?.replace('*', () => rest) ?? DOCS_PATH;
       const { accept, 'accept-encoding': acceptEncoding } = headers;
       const found = await reference.respond({ path, accept, acceptEncoding: acceptEncoding?.toString() });
-      // A browser is sent a page if there is nothing.
+      // If nothing is found, a browser is sent a page and other clients the Error object, so the response varies by Accept.
       const vary = [reply.getHeader('vary'), found === undefined ? 'accept' : found.headers['vary']];
       if (vary.some(Boolean)) reply.header('vary', vary.filter(Boolean).join(', '));
       if (found === undefined) throw refusalOf('route_not_found');
