@@ -85,7 +85,7 @@ export async function startServer(
   signal.throwIfAborted();
   const onEventsRecorded = (count: number) => {
     metrics.countRecordedEvents(count);
-    announceEvents();
+    announceEvents(); // opened below, because it wakes what reads from this storage
   };
   const persistence = resources.use(
     openPersistence({
@@ -110,7 +110,7 @@ export async function startServer(
   addDatabaseMetrics(registry, persistence.load);
   const { eventsRetentionMs: retentionMs } = settings;
   resources.defer(keepEventsUp({ events, retentionMs, clock, onError: onBackgroundError }));
-  let demoKeys: readonly DemoKey[] = [];
+  let demoKeys: readonly DemoKey[] = []; // known before the storage is up for the first time
   const prepareSchema = schemaPreparer({ migrations, mayMigrate: settings.migrate, logger });
   const storage = new StorageWatch({
     storage: persistence,
@@ -126,7 +126,7 @@ export async function startServer(
 
   // The public listener. Its code is loaded while PostgreSQL and Redis are being reached.
   const [{ createApp }] = await Promise.all([import('./http/app.ts'), storage.start(), limits.started]);
-  let publicUrl = '';
+  let publicUrl = ''; // known once the port is, before the first request for a document
   const { limiter } = limits;
   const app = createApp({
     router: appRouter,
