@@ -7,7 +7,7 @@ import type { DemoKey } from './embedded/demo-keys.ts';
 import { openBackends } from './embedded/open-backends.ts';
 import { seedDemo } from './embedded/seed-demo.ts';
 import { DEFAULT_BOUNDS } from './http/app-options.ts';
-import { renderDocument } from './http/routes/render-document.ts';
+import { renderDocument } from './http/render-document.ts';
 import { openAdminListener } from './operations/admin-listener.ts';
 import { openAnnouncements } from './operations/announcements.ts';
 import { keepEventsUp } from './operations/event-upkeep.ts';
@@ -27,11 +27,14 @@ import type { Settings } from './settings.ts';
 import { loadTracing } from './tracing/load-tracing.ts';
 
 export interface RunningServer {
-  /** Ends in order: not ready; after the delay requests that were sent get responses; then the port closes, and the databases. */
+  /**
+   * Stops in order: /readyz turns 503; SHUTDOWN_DELAY passes, in which requests are served as before; requests that were
+   * sent get their responses; the port closes, and at last the connections to the databases. Resolves when all is done.
+   */
   close(): Promise<void>;
 }
 
-/** What is left of the time of a shutdown when requests are cut off, for the databases, in milliseconds. */
+/** How long before the end of a shutdown requests are cut off, in milliseconds, so that the databases can be closed. */
 const CLOSING_MS = 3_000;
 
 export interface StartOptions {
@@ -59,7 +62,7 @@ export async function startServer(
   { recordsSpans, onFatal, signal }: StartOptions,
 ): Promise<RunningServer> {
   const { host, port, reusePort, dataFolder } = settings;
-  // Ends what has been started, the last first: at once where a later step fails, else when the server is closed.
+  // Ends what has been started, the last first: at once if a later step fails, else when the server is closed.
   await using resources = new AsyncDisposableStack();
   const logger = await createLogger({ level: settings.logLevel, format: settings.logFormat });
   // Loaded only if spans are recorded; else nothing of it is on the way of a request.
@@ -82,7 +85,7 @@ export async function startServer(
   signal.throwIfAborted();
   const onEventsRecorded = (count: number) => {
     metrics.countRecordedEvents(count);
-    announceEvents();
+    announceEvents(); // opened below, because it wakes what reads from this storage
   };
   const persistence = resources.use(
     openPersistence({
@@ -98,7 +101,7 @@ export async function startServer(
   const onBan = (keyId: ApiKeyId) => {
     audit.recordBan({ action: 'ban.set', at: clock(), actor: SERVICE_ACTOR, keyId }).catch(onBackgroundError);
   };
-  const limitsOptions = { redisPrefix, instances, reusePort, logger, metrics, onBan };
+  const limitsOptions = { redisPrefix, instances, reusePort, logger, metrics, clock, onBan };
   const limits = openLimits(backends.redis, limitsOptions, resources);
   const onKeyChanged = (id: ApiKeyId) => authenticator.forget(id);
   const announcementHandlers = { onKeyChanged, onEvents: events.wakeFollowers };
@@ -107,7 +110,7 @@ export async function startServer(
   addDatabaseMetrics(registry, persistence.load);
   const { eventsRetentionMs: retentionMs } = settings;
   resources.defer(keepEventsUp({ events, retentionMs, clock, onError: onBackgroundError }));
-  let demoKeys: readonly DemoKey[] = [];
+  let demoKeys: readonly DemoKey[] = []; // known before the storage is up for the first time
   const prepareSchema = schemaPreparer({ migrations, mayMigrate: settings.migrate, logger });
   const storage = new StorageWatch({
     storage: persistence,
@@ -123,7 +126,7 @@ export async function startServer(
 
   // The public listener. Its code is loaded while PostgreSQL and Redis are being reached.
   const [{ createApp }] = await Promise.all([import('./http/app.ts'), storage.start(), limits.started]);
-  let publicUrl = '';
+  let publicUrl = ''; // known once the port is, before the first request for a document
   const { limiter } = limits;
   const app = createApp({
     router: appRouter,
@@ -158,7 +161,7 @@ export async function startServer(
   publicUrl = urlOf(reachableHost(host), boundPort);
   const listenUrl = urlOf(host, boundPort);
 
-  void storage.firstAvailable.then(() => {
+  void storage.firstUp.then(() => {
     if (!health.beginServing()) return;
     printStartupMessage({ publicUrl, listenUrl, adminUrl, ...backends.description, demoKeys }, settings, logger);
   });

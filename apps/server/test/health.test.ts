@@ -85,6 +85,17 @@ describe('a storage watch', () => {
     expect(events).toEqual(['prepare', 'read-only', 'up']);
   });
 
+  test('is up for the first time when it can be written, not while it is read-only', async () => {
+    const { watch, events, told, see } = createWatch();
+    told.seen = { state: 'read-only', failure: undefined };
+    await watch.start();
+    void watch.firstUp.then(() => events.push('first up'));
+    await see(told.seen);
+    expect(events).toEqual(['prepare', 'read-only']);
+    await see(UP);
+    expect(events).toEqual(['prepare', 'read-only', 'up', 'first up']);
+  });
+
   test('reports errors that do not pass as fatal, and looks no more', async () => {
     const { watch, events, told, see } = createWatch();
     told.preparation = () => Promise.reject(new Error('newer'));

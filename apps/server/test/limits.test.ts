@@ -1,6 +1,6 @@
 import type { ApiKeyId } from '@petstore/domain';
 import { apiKeySubject } from '@petstore/rate-limit';
-import { startRedisServer } from '@petstore/testing';
+import { manualClock, startRedisServer } from '@petstore/testing';
 import pino from 'pino';
 import { expect, test, vi } from 'vitest';
 import { type LimitsOptions, openLimits } from '../src/operations/limits.ts';
@@ -12,6 +12,7 @@ const optionsWith = (options: Partial<LimitsOptions>): LimitsOptions => ({
   reusePort: false,
   logger: pino({ level: 'silent' }),
   metrics: new Metrics(),
+  clock: () => new Date(),
   onBan() {},
   ...options,
 });
@@ -40,6 +41,17 @@ test('without a Redis a ban is counted once, by level, and one of the keys that 
   expect(text).toContain('\npetstore_keys_banned 1\n');
   expect(text).toContain('\npetstore_rate_limit_checks_total{decided="process"} 300\n');
   expect(text).toContain('\npetstore_limits_degraded_seconds_total 0\n');
+});
+
+test('without a Redis windows go by the clock that is passed in', async () => {
+  await using resources = new AsyncDisposableStack();
+  const clock = manualClock('2026-11-20T12:00:00.000Z');
+  const { limiter } = openLimits(undefined, optionsWith({ clock }), resources);
+  const subject = apiKeySubject('aaaaaaaa' as ApiKeyId, { perMinute: 1, perDay: 1_000 }); // as a generated one
+  expect(await limiter.check(subject, 1)).toMatchObject({ outcome: 'admitted' });
+  expect(await limiter.check(subject, 1)).toMatchObject({ outcome: 'rate_limit_exceeded', retryAfterSeconds: 60 });
+  clock.advance(60_000);
+  expect(await limiter.check(subject, 1)).toMatchObject({ outcome: 'admitted' });
 });
 
 test('a Redis that forgets the wrong keys once it is full is a line of the log at the start', async () => {

@@ -23,7 +23,7 @@ const slowBodies = (perMinute: number) =>
 
 test.each([
   `${number(BOUNDS.maxBodyBytes)} a request`,
-  `${longLists} long lists of a key (Enterprise ${longListsOfEnterprise}), ${BOUNDS.maxStreams} in all`,
+  `${longLists} long lists of a key (Enterprise ${longListsOfEnterprise}), ${BOUNDS.maxLongLists} in all`,
   `takes nothing for ${seconds(BOUNDS.stalledTimeoutMs)}, as far`,
   `takes nothing for ${seconds(BOUNDS.stalledTimeoutMs)}, and within 5 s`,
   `${KEY_REQUESTS_IN_FLIGHT_MAX} of a key, a batch counting`,
@@ -38,9 +38,9 @@ test.each([
   `${number(PLANS.free.limits.perDay)} orders a day with a Free key`,
   `a Free key holds ${slowBodies(PLANS.free.limits.perMinute)}, Pro ${slowBodies(PLANS.pro.limits.perMinute)}, ` +
     `Business all ${slowBodies(PLANS.business.limits.perMinute)}`,
-  `${10 * longLists} of the ${BOUNDS.maxStreams} lists, ` +
+  `${10 * longLists} of the ${BOUNDS.maxLongLists} lists, ` +
     `${number(10 * KEY_REQUESTS_IN_FLIGHT_MAX)} of the ${number(BOUNDS.maxRequestsInFlight)} requests`,
-  `${BOUNDS.maxStreams / longLists} keys fill the ${BOUNDS.maxStreams} places`,
+  `${BOUNDS.maxLongLists / longLists} keys fill the ${BOUNDS.maxLongLists} places`,
   `${Math.ceil(BOUNDS.maxRequestsInFlight / KEY_REQUESTS_IN_FLIGHT_MAX)} Business keys, or ` +
     `${Math.ceil(BOUNDS.maxRequestsInFlight / slowBodies(PLANS.free.limits.perMinute))} Free ones`,
 ])('docs/security.md states the actual bounds: %s', (statement) => {

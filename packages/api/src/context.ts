@@ -21,8 +21,8 @@ export interface Context {
   readonly requestId: string;
   /** The limits of the caller as read on admission, if they were: they need not be read again. */
   readonly rateLimit?: RateLimitSnapshot;
-  /** How a list is sent over tRPC; `undefined` for REST and callers in this process. */
-  readonly list?: ListContext;
+  /** How the caller takes a list. */
+  readonly delivery: Delivery;
   /** Of a subscription, if the call is one. */
   readonly subscription?: SubscriptionContext;
 }
@@ -34,14 +34,18 @@ export interface SubscriptionContext {
   readonly onBegin: (after: string) => void;
 }
 
-/** How a list is sent over tRPC. */
-interface ListContext {
-  /** Whether the caller reads a response in pieces. Otherwise it gets one array. */
-  readonly isStreamed: boolean;
-  /**
-   * Begins a list.
-   *
-   * @throws ApiError (as a rejection) `rate_limit_exceeded` if the list is long, and its caller has too many in flight
-   */
-  readonly begin: <Batch>(batches: AsyncIterable<Batch>) => Promise<AsyncIterable<Batch>>;
-}
+export type Delivery =
+  /** As batches or as text, whichever it reads: a caller in this process, or REST, which bounds what it sends by itself. */
+  | { readonly type: 'in-process' }
+  /** Over tRPC, in batches as they are read. */
+  | { readonly type: 'batches'; readonly begin: BeginList }
+  /** Over tRPC, as one array: the caller does not stream. */
+  | { readonly type: 'array'; readonly begin: BeginList };
+
+/**
+ * Begins a list over tRPC.
+ *
+ * @throws ApiError (as a rejection) `rate_limit_exceeded` if the list is long, and its caller has too many in flight;
+ *   `overloaded` if all callers together have
+ */
+export type BeginList = <Batch>(batches: AsyncIterable<Batch>) => Promise<AsyncIterable<Batch>>;

@@ -1,10 +1,10 @@
 export { ApiError } from './api-error.ts';
 export * from './authentication/authenticator.ts';
-export { type AuthenticatorOptions, createAuthenticator } from './authentication/create-authenticator.ts';
-export type { Context, Services, SubscriptionContext } from './context.ts';
+export { createAuthenticator } from './authentication/create-authenticator.ts';
+export type { BeginList, Context, Services, SubscriptionContext } from './context.ts';
 export { ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.ts';
 export { type ErrorResponse, errorResponse, toErrorResponse } from './errors/error-response.ts';
-export { type Failure, failureOf, toApiError } from './errors/to-api-error.ts';
+export { failureOf, toApiError } from './errors/to-api-error.ts';
 export { int64Text } from './int64.ts';
 export { type DocumentOptions, type DocumentServer, describeServers, openApiDocument } from './openapi/document.ts';
 export { stabilityExtensions } from './openapi/stability.ts';
@@ -19,7 +19,7 @@ export type { FollowedOrderEvent } from './procedures/orders/follow-order-events
 export { petsSunset } from './procedures/pets/get-pet.contract.ts';
 export type { RestResult, RestRoute } from './rest/rest-route.ts';
 export { restRoutes } from './rest/rest-routes.ts';
-export { deprecationFields, type SunsetOverrides } from './rest/sunset.ts';
+export { deprecationFields, type SunsetOverrides, sunsetOf } from './rest/sunset.ts';
 export { type AppRouter, appRouter, createCaller, type Procedures, procedureContracts } from './router.ts';
 export { type TrpcErrorData, type TrpcErrorShape, toTrpcEnvelope } from './trpc/format-error.ts';
 export { trpcResponseMeta } from './trpc/response-meta.ts';

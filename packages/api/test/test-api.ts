@@ -50,7 +50,12 @@ export async function startTestApi(): Promise<TestApi> {
   const { orders, pets, events } = persistence;
   const limiter = new InProcessLimiter({ nowMs: () => clock().getTime() });
   const services: Services = { orders, pets, events, limiter, clock, sunsetOverrides: petsSunset(PETS_SUNSET_AT) };
-  const contextOf = (who: Principal): Context => ({ services, principal: who, requestId: 'test-request' });
+  const contextOf = (who: Principal): Context => ({
+    services,
+    principal: who,
+    requestId: 'test-request',
+    delivery: { type: 'in-process' },
+  });
   return {
     persistence,
     clock,

@@ -34,7 +34,7 @@ export const planOfDemoKey = (name: PlanName): Plan =>
 export const demoKeysFile = (dataFolder: string): string => join(dataFolder, 'demo-keys.json');
 
 /**
- * The demo keys of a data folder as they were made, none where the server may not have them; `undefined` before the first
+ * The demo keys of a data folder as they were made, none if the server may not have them; `undefined` before the first
  * start has finished.
  */
 export function readDemoKeys(dataFolder: string): readonly StoredDemoKey[] | undefined {

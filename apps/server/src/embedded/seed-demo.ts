@@ -16,8 +16,8 @@ export interface SeedOptions {
 }
 
 /**
- * Fills an embedded database at its first start: pets and orders, where there are no orders yet. Makes demo keys, one
- * per plan, where the server may have them, and revokes them elsewhere.
+ * Fills an embedded database at its first start: pets and orders, if there are no orders yet. Makes demo keys, one
+ * per plan, if the server may have them, and else revokes them.
  *
  * @returns the demo keys that are valid now, each with the plan that it has now
  */

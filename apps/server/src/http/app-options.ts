@@ -15,24 +15,24 @@ export interface RequestMetrics {
    * Called besides for a deprecated operation, whatever its response.
    *
    * @param operation an operation id
-   * @param keyId the key that used it; left out where there was no valid key
+   * @param keyId the key that used it; left out if there was no valid key
    */
   observeDeprecatedUse(operation: string, keyId?: ApiKeyId): void;
   /** Called once for each failure that is reported to a caller; in a batch there may be several. */
   countError(code: ErrorCode): void;
-  /** Called for a response that began and was not sent whole, except where its client left. */
+  /** Called for a response that began and was not sent whole, unless its client left. */
   countCut(reason: CutReason): void;
 }
 
 /** Why a response was cut: what it is made of could not be read, or its reader took nothing of it. */
 export type CutReason = 'failed' | 'slow_reader';
 
-/** What is in flight on the public listener. */
-export interface LoadReport {
-  readonly connections: number;
-  readonly requests: number;
-  /** Responses that are sent in pieces, subscriptions not included. */
-  readonly streams: number;
+/** What is in flight on the public listener at the moment of the call. */
+export interface HttpLoad {
+  countConnections(): Promise<number>;
+  /** Responses that are being sent included, subscriptions not. */
+  countRequests(): number;
+  countLongLists(): number;
 }
 
 /** Whose limit decided: that of a key, by its plan, or that of an address, for requests without a valid key. */
@@ -44,7 +44,7 @@ export type CountedDecision = { readonly outcome: 'admitted' } | RateLimitDecisi
 /** Counts what limits decide, once for each request. On every request's path, so it must be cheap and never throw. */
 export interface DecisionMetrics {
   countDecision(caller: LimitedCaller, decision: CountedDecision): void;
-  /** In place of {@link countDecision} where a refusal that this process remembers made a check needless. */
+  /** Called in place of {@link countDecision} if a refusal that this process remembers made a check needless. */
   countRemembered(caller: LimitedCaller, refusal: RateLimitRefusal): void;
 }
 
@@ -70,8 +70,8 @@ export const DEFAULT_BOUNDS = {
   keepAliveTimeoutMs: 72_000,
   /** Requests in flight at once, responses that are being sent included; more are 503 `overloaded` to every caller. */
   maxRequestsInFlight: 5_000,
-  /** Lists being sent in pieces at once, each of which holds up to two batches; more are 503 `overloaded`. */
-  maxStreams: 200,
+  /** Long lists being sent at once, each of which holds up to two batches; more are 503 `overloaded`. */
+  maxLongLists: 200,
   /** Subscriptions at once, besides the requests in flight; more are 503 `overloaded`. */
   maxSubscriptions: 5_000,
   /** Open connections at once; more are closed as they come. */

@@ -1,7 +1,7 @@
-import { promisify } from 'node:util';
+import type { Server } from 'node:http';
 import { DOCUMENTED_VERSIONS } from '@petstore/api';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyPluginAsync, LogController } from 'fastify';
-import { type AppOptions, DEFAULT_BOUNDS, type HttpBounds, type LoadReport } from './app-options.ts';
+import { type AppOptions, DEFAULT_BOUNDS, type HttpBounds, type HttpLoad } from './app-options.ts';
 import { createTrustFunction, type TrustFunction } from './client-address.ts';
 import { traceIdOf } from './log-fields.ts';
 import { rewriteMalformedUrl } from './malformed-requests.ts';
@@ -22,18 +22,18 @@ import { inFlight } from './plugins/in-flight.ts';
 import { limits } from './plugins/limits.ts';
 import { metrics as requestMetrics } from './plugins/metrics.ts';
 import { stalledReaders } from './plugins/stalled-readers.ts';
+import { subject } from './plugins/subject.ts';
 import { tracing } from './plugins/tracing.ts';
 import { createClientErrorHandler } from './refused-requests.ts';
 import { documents } from './routes/documents.ts';
-import { LongLists } from './routes/long-lists.ts';
 import { rest } from './routes/rest.ts';
-import { Subscriptions } from './routes/subscriptions.ts';
 import { trpc } from './routes/trpc.ts';
+import { LongLists } from './streams/long-lists.ts';
+import { Subscriptions } from './streams/subscriptions.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** What is in flight at this moment. */
-    load(): Promise<LoadReport>;
+    readonly load: HttpLoad;
   }
 }
 
@@ -78,11 +78,13 @@ export function createApp(options: AppOptions): FastifyInstance {
   const { authenticator, metrics, logger, accessLogLevel = 'debug', corsOrigins: origins } = options;
   const isTrustedProxy = createTrustFunction(options.trustedProxies);
   const app = createFastify(options, bounds, isTrustedProxy);
-  const longLists = new LongLists({ metrics, maxLists: bounds.maxStreams });
+  const longLists = new LongLists({ metrics, maxLongLists: bounds.maxLongLists });
   const subscriptions = new Subscriptions({ longLists, authenticator, maxSubscriptions: bounds.maxSubscriptions });
   const requestCount = () => app.inFlight.size - subscriptions.openCount;
 
   app.register(inFlight);
+  app.register(clientAddress);
+  app.register(subject);
   app.register(brokenBodies);
   app.register(closing, { graceMs: bounds.closingGraceMs });
   app.register(connectionBounds, {
@@ -91,7 +93,6 @@ export function createApp(options: AppOptions): FastifyInstance {
     isProxy: (peer) => isTrustedProxy(peer, 0),
   });
   app.register(stalledReaders, { timeoutMs: bounds.stalledTimeoutMs, metrics });
-  app.register(clientAddress);
   app.register(errors, { metrics });
   app.register(defaultHeaders);
   app.register(requestMetrics, { metrics });
@@ -103,13 +104,16 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.register(guarded, { ...options, bounds, longLists, subscriptions, requestCount });
 
   app.addHook('preClose', async () => subscriptions.close());
-  app.decorate('load', async () => ({
-    connections: await promisify(app.server.getConnections.bind(app.server))(),
-    requests: requestCount(),
-    streams: longLists.openCount,
-  }));
+  app.decorate('load', {
+    countConnections: () => countConnections(app.server),
+    countRequests: requestCount,
+    countLongLists: () => longLists.openCount,
+  });
   return app;
 }
+
+const countConnections = (server: Server): Promise<number> =>
+  new Promise((resolve, reject) => server.getConnections((error, count) => (error ? reject(error) : resolve(count))));
 
 /** Fastify with its own options, before anything is registered. */
 function createFastify(options: AppOptions, bounds: HttpBounds, trustProxy: TrustFunction): FastifyInstance {

@@ -12,8 +12,8 @@ const malformed = new WeakSet<IncomingMessage>();
  * For Fastify's `rewriteUrl`. A target has no fragment (RFC 9112 section 3.2): one that is sent is cut off here, before
  * anything reads the URL, so that what counts a request and what serves it cannot read it differently.
  *
- * A URL that cannot be decoded gets the route that it would have if its undecodable segments were plain ones, where it is
- * refused: Fastify's own `frameworkErrors` would run no hooks, so that nobody would be identified or counted.
+ * A URL that cannot be decoded gets the route that it would have if its undecodable segments were plain ones, and is
+ * refused there: Fastify's own `frameworkErrors` would run no hooks, so that nobody would be identified or counted.
  */
 export function rewriteMalformedUrl(request: RawRequestDefaultExpression): string {
   const [url = ''] = (request.url ?? '').split('#', 1);

@@ -13,7 +13,7 @@ export type LimitsMode =
 /** The body of /readyz. */
 export interface ReadinessReport {
   readonly status: 'ready' | 'not ready';
-  /** Why it is not ready, or what works less well than it should. Empty where all is well. */
+  /** Why it is not ready, or what works less well than it should. Empty if all is well. */
   readonly problems: readonly string[];
   readonly postgres: 'up' | 'read-only' | 'down';
   readonly limits: LimitsMode | 'unknown';
@@ -24,7 +24,7 @@ export interface HealthSources {
   readonly storage: Pick<StorageWatch, 'isAvailable' | 'state' | 'check'>;
   readonly limits: {
     mode(): LimitsMode;
-    /** Why Redis is away, where it is. */
+    /** Why Redis is away, if it is. */
     awayReason(): string | undefined;
     /** How often limits have gone from Redis into this process, or back. */
     modeChanges(): number;
@@ -41,7 +41,7 @@ export class Health {
     this.#sources = sources;
   }
 
-  /** @returns whether it serves; not where it is stopping already */
+  /** @returns whether it serves: not if it is stopping already */
   beginServing(): boolean {
     if (this.#phase === 'starting') this.#phase = 'serving';
     return this.#phase === 'serving';

@@ -1,4 +1,4 @@
-import type { ApiKeyId } from '@petstore/domain';
+import type { ApiKeyId, Clock } from '@petstore/domain';
 import {
   BanWatch,
   connectRedis,
@@ -22,7 +22,7 @@ export interface Limits {
   /** Resolves when Redis was reached, or is known to be away. */
   readonly started: Promise<void>;
   mode(): LimitsMode;
-  /** Why Redis is away, where it is: one short line without a secret. */
+  /** Why Redis is away, if it is: one short line without a secret. */
   awayReason(): string | undefined;
   /** How often requests have gone from Redis into this process, or back. */
   modeChanges(): number;
@@ -36,6 +36,8 @@ export interface LimitsOptions {
   readonly reusePort: boolean;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** By which this process counts if there is no Redis; otherwise Redis has the clock. */
+  readonly clock: Clock;
   /** Called for each ban of a key, by one of all servers. */
   readonly onBan: (keyId: ApiKeyId) => void;
 }
@@ -44,19 +46,19 @@ const NO_SHARED_REDIS =
   'REUSE_PORT is on, and there is no Redis in which the servers could count limits together. Set REDIS_URL.';
 
 const ADVICE = 'Set maxmemory-policy volatile-ttl.';
-/** Where Redis has a most memory: what its policy costs once that is used. */
+/** What the eviction policy of a Redis with a bound of its memory costs once that memory is used. */
 const FORGETS = `A full Redis will forget keys that have used up their limits, and bans. ${ADVICE}`;
 const EVICTION_RISKS: Readonly<Record<string, string>> = {
   noeviction: `Once Redis is full, all limits are counted in this process. ${ADVICE}`,
 };
 
 /**
- * @param target `undefined` where there is no Redis: this process then counts for itself
- * @throws RuntimeError where several servers would each count for themselves
+ * @param target `undefined` if there is no Redis: this process then counts for itself
+ * @throws RuntimeError if several servers would each count for themselves
  */
 export function openLimits(
   target: RedisTarget | undefined,
-  { redisPrefix, instances, reusePort, logger, metrics, onBan }: LimitsOptions,
+  { redisPrefix, instances, reusePort, logger, metrics, clock, onBan }: LimitsOptions,
   resources: AsyncDisposableStack,
 ): Limits {
   const observer: LimiterObserver = {
@@ -69,7 +71,7 @@ export function openLimits(
   };
   if (target === undefined) {
     if (reusePort) throw new RuntimeError(NO_SHARED_REDIS);
-    const limiter = new InProcessLimiter({ nowMs: Date.now, observer });
+    const limiter = new InProcessLimiter({ nowMs: () => clock().getTime(), observer });
     addLimitMetrics(metrics.registry, { bannedKeys: () => limiter.countBans(), degradedSeconds: () => 0 });
     return {
       limiter,

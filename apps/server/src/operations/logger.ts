@@ -28,7 +28,7 @@ function jsonOutput(): DestinationStream {
   return output;
 }
 
-/** Loaded only where it is used. */
+/** Loaded only if it is used. */
 async function prettyOutput(): Promise<DestinationStream> {
   const { default: pretty } = await import('pino-pretty');
   return pretty({ sync: true, translateTime: 'SYS:HH:MM:ss.l', singleLine: true });

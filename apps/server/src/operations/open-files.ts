@@ -11,7 +11,7 @@ const CONNECTIONS_MIN = 10;
  * Bounds the connections of clients by the open files that this process may have, so that the admin listener and the
  * connections to the databases never lack one. Logs if that is less than wanted.
  *
- * @param wanted how many connections there may be where files suffice
+ * @param wanted how many connections there may be if files suffice
  * @param softLimit of open files; `undefined`: there is none, or it is not known
  */
 export function boundConnections(

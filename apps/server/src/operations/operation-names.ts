@@ -1,4 +1,4 @@
-import { procedureContracts, restRoutes, type SunsetOverrides } from '@petstore/api';
+import { procedureContracts, restRoutes, type SunsetOverrides, sunsetOf } from '@petstore/api';
 
 /** Every operation and procedure, by the name under which its requests are counted. */
 export const OPERATIONS: ReadonlySet<string> = new Set([
@@ -10,6 +10,6 @@ export const OPERATIONS: ReadonlySet<string> = new Set([
 export const sunsetsOf = (overrides: SunsetOverrides): ReadonlyMap<string, Date> =>
   new Map(
     restRoutes.flatMap(({ operationId, deprecation }) =>
-      deprecation === undefined ? [] : [[operationId, overrides[operationId] ?? deprecation.sunsetAt] as const],
+      deprecation === undefined ? [] : [[operationId, sunsetOf(operationId, deprecation, overrides)] as const],
     ),
   );

@@ -9,10 +9,13 @@ import { hideCredentials } from './logger.ts';
 /** 0 done, 1 failed, 2 wrong settings. */
 export type ExitCode = 0 | 1 | 2;
 
-/** Until a start that is broken off has to have ended. */
+/** How long a start may go on after a signal has broken it off, in milliseconds. The process then exits. */
 const BREAK_OFF_MS = 9_000;
 
-/** How much earlier than it has to everything ends. Embedded servers that have not are then stopped by their guards. */
+/**
+ * How long before the end of SHUTDOWN_TIMEOUT the process exits at the latest, in milliseconds. Guards then stop embedded
+ * servers that still run.
+ */
 const GUARDS_MS = 1_000;
 
 /** Serves until a signal comes or something fails that cannot be fixed. Failures are printed on standard error. */
@@ -31,7 +34,7 @@ export async function runServer(environment: Environment): Promise<ExitCode> {
   // A closed pipe or terminal is no reason to stop serving.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
   const report = (error: unknown) => reportEnd(error, environment);
-  // Counts from the end, even where the start has not finished.
+  // Counts from the end, even if the start has not finished.
   let deadlineMs = BREAK_OFF_MS;
   void ended.then(() => setTimeout(() => process.exit(1), deadlineMs).unref());
   try {

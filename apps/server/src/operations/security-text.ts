@@ -1,8 +1,8 @@
 import type { Settings } from '../settings.ts';
 
 /**
- * The content of `/.well-known/security.txt` (RFC 9116), which expires a year after the start; `undefined` where no
- * contact is set. It names its own address where that is known to be on https, as the RFC demands.
+ * The content of `/.well-known/security.txt` (RFC 9116), which expires a year after the start; `undefined` if no
+ * contact is set. It names its own address if that is known to be on https, as the RFC demands.
  */
 export function renderSecurityText(
   { securityContact, publicBaseUrl }: Pick<Settings, 'securityContact' | 'publicBaseUrl'>,

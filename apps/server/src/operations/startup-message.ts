@@ -18,11 +18,11 @@ export interface ServingFacts {
   readonly database: string;
   /** Where limits are counted. */
   readonly limits: string;
-  /** Empty where the database is not the embedded one, and where none of them is valid any more. */
+  /** Empty if the database is not the embedded one, or none of them is valid any more. */
   readonly demoKeys: readonly DemoKey[];
 }
 
-/** Prints the banner, or where a program reads the log, a line of it. Both say `listening on`. */
+/** Prints the banner or, if a program reads the log, a line of the log. Both say `listening on`. */
 export function printStartupMessage(facts: ServingFacts, settings: Settings, logger: Logger): void {
   if (settings.showsBanner) {
     process.stdout.write(renderBanner(facts, settings.dataFolder));

@@ -1,6 +1,6 @@
 import type { DatabaseLoad, OrderEventStore } from '@petstore/persistence';
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { LoadReport } from '../http/app-options.ts';
+import type { HttpLoad } from '../http/app-options.ts';
 import type { Health, LimitsMode } from './health.ts';
 
 // Metrics that are read at a scrape, from parts of the server that begin one after the other: each is added once.
@@ -91,25 +91,15 @@ export function addDatabaseMetrics(registry: Registry, readLoad: () => DatabaseL
   });
 }
 
-export function addHttpMetrics(registry: Registry, readLoad: () => Promise<LoadReport>): void {
+export function addHttpMetrics(registry: Registry, load: HttpLoad): void {
   addGauge(
     registry,
     'petstore_http_requests_in_flight',
     'Requests in flight, responses that are being sent included.',
-    async () => (await readLoad()).requests,
+    () => load.countRequests(),
   );
-  addGauge(
-    registry,
-    'petstore_http_connections',
-    'Open connections of clients.',
-    async () => (await readLoad()).connections,
-  );
-  addGauge(
-    registry,
-    'petstore_http_long_lists',
-    'Long lists that are being sent.',
-    async () => (await readLoad()).streams,
-  );
+  addGauge(registry, 'petstore_http_connections', 'Open connections of clients.', () => load.countConnections());
+  addGauge(registry, 'petstore_http_long_lists', 'Long lists that are being sent.', () => load.countLongLists());
 }
 
 function addGauge(registry: Registry, name: string, help: string, read: () => number | Promise<number>): void {

@@ -37,7 +37,7 @@ export class StorageWatch {
   #preparing: Promise<void> | undefined;
   #isStopped = false;
   #fatalError: Error | undefined;
-  readonly #firstAvailable = Promise.withResolvers<void>();
+  readonly #firstUp = Promise.withResolvers<void>();
 
   constructor(options: StorageWatchOptions) {
     this.#options = options;
@@ -53,9 +53,9 @@ export class StorageWatch {
     return this.state !== 'away';
   }
 
-  /** Resolves when it can be used for the first time. */
-  get firstAvailable(): Promise<void> {
-    return this.#firstAvailable.promise;
+  /** Resolves when it is up for the first time: read and written. Never resolves while it is read-only. */
+  get firstUp(): Promise<void> {
+    return this.#firstUp.promise;
   }
 
   /** Watches until stopped. Resolves after the first check. @throws what waiting cannot fix */
@@ -119,7 +119,7 @@ export class StorageWatch {
     this.#reason = reason;
     if (this.#state === state) return;
     this.#state = state;
-    if (this.isAvailable) this.#firstAvailable.resolve();
+    if (state === 'up') this.#firstUp.resolve();
     this.#options.onChange(state, reason);
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { type DocumentLocation, renderDocument } from '../../src/http/routes/render-document.ts';
+import { type DocumentLocation, renderDocument } from '../../src/http/render-document.ts';
 
 const PLACE: DocumentLocation = { publicUrl: 'http://127.0.0.1:3000', petsSunsetAt: new Date('2030-01-02T00:00:00Z') };
 const render = (version: 'v1' | 'v2', place: Partial<DocumentLocation> = {}) =>

@@ -1,5 +1,7 @@
-import type { FastifyInstance } from 'fastify';
+import fastify, { type FastifyInstance } from 'fastify';
 import { expect, test } from 'vitest';
+import { clientAddress } from '../../src/http/plugins/client-address.ts';
+import { subject } from '../../src/http/plugins/subject.ts';
 import { startTestApp } from './support/test-app.ts';
 
 // What somebody who knows Fastify tries first, on the app as it is.
@@ -16,6 +18,13 @@ test('inject sends a request without a network', async () => {
   ]);
   const refused = await app.app.inject({ method: 'DELETE', url: '/v1/store/orders/1' });
   expect([refused.statusCode, refused.json()]).toMatchObject([401, { code: 'missing_api_key' }]);
+});
+
+test('a plugin that is registered before one that it uses fails at the start, by name', async () => {
+  await expect(fastify().register(subject).register(clientAddress)).rejects.toThrow(
+    "The dependency 'client-address' of plugin 'subject' is not registered",
+  );
+  await fastify().register(clientAddress).register(subject);
 });
 
 test('a hook runs for each request, whatever layer responds, and a header that it sets is sent', async () => {

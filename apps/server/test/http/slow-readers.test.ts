@@ -26,7 +26,10 @@ function openReader(app: TestApp): Socket {
 const cuts = ({ logLines }: TestApp) => logLines.filter(({ msg }) => msg.includes('reader was too slow'));
 
 test('a list is cut off whose client reads nothing, and then no longer counts', async () => {
-  await using app = await startTestApp({ ...listingOf(longList), bounds: { stalledTimeoutMs: 1_000, maxStreams: 1 } });
+  await using app = await startTestApp({
+    ...listingOf(longList),
+    bounds: { stalledTimeoutMs: 1_000, maxLongLists: 1 },
+  });
   const reader = openReader(app);
   await expect.poll(() => cuts(app), SOON).toHaveLength(1);
   expect(cuts(app)[0]).toMatchObject({ operation: 'listOrders', keyId: expect.any(String) });

@@ -177,7 +177,7 @@ describe.concurrent('a listing', () => {
       await gate.promise;
       yield LIST_END;
     }
-    await using app = await startTestApp({ ...listingOf(held), bounds: { maxStreams: 1 } });
+    await using app = await startTestApp({ ...listingOf(held), bounds: { maxLongLists: 1 } });
     const first = await app.fetch('/v1/store/orders');
     await expectError(await app.fetch('/v1/store/orders'), 'overloaded');
     gate.resolve();

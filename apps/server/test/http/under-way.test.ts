@@ -50,7 +50,7 @@ function heldLists() {
 /** An app with such lists, which are let go before it closes. */
 async function startHolding(
   lists: ReturnType<typeof heldLists>,
-  bounds?: { readonly maxStreams: number },
+  bounds?: { readonly maxLongLists: number },
 ): Promise<TestApp> {
   const app = await startTestApp({ ...lists.options, ...(bounds && { bounds }) });
   return endingAfter(lists.letGo, app);
@@ -136,7 +136,7 @@ describe.concurrent('long lists in progress', () => {
 
   test('that fail midway no longer count', async () => {
     const lists = heldLists();
-    await using app = await startHolding(lists, { maxStreams: 4 });
+    await using app = await startHolding(lists, { maxLongLists: 4 });
     const key = await businessKey(app);
     const broken = await Promise.all([1, 2, 3, 4].map(() => list(app, key)));
     lists.fail();
@@ -149,7 +149,7 @@ describe.concurrent('long lists in progress', () => {
 
   test('beyond the maximum of all keys are 503, and are ended', async ({ expect }) => {
     const lists = heldLists();
-    await using app = await startHolding(lists, { maxStreams: 1 });
+    await using app = await startHolding(lists, { maxLongLists: 1 });
     const first = await list(app);
     await expectError(await list(app), 'overloaded');
     lists.letGo();
@@ -274,7 +274,7 @@ test('requests whose client leaves while its key is looked up give back all that
   const path = `/trpc/${Array(100).fill('pets.get').join()}?batch=1&input=%7B%7D`;
   const connections = await Promise.all([1, 2].map(() => openRaw({ port: app.port })));
   for (const { write } of connections) write(request(path, key));
-  const requests = async () => (await app.app.load()).requests;
+  const requests = () => app.app.load.countRequests();
   await expect.poll(requests, SOON).toBe(2);
   await expect.poll(lookUps, SOON).toBeGreaterThan(0);
   for (const { socket } of connections) socket.resetAndDestroy();

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { PATIENTLY, startPostgresServer, startRedisServer } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -79,6 +80,18 @@ describe('PostgreSQL', () => {
     await changeDatabase(postgres.url, 'alter database postgres reset default_transaction_read_only');
     await vi.waitFor(async () => expect((await server.readiness()).status).toBe(200), PATIENTLY);
     await vi.waitFor(async () => expect(await request('/1', 'DELETE')).toBe(404), PATIENTLY);
+  });
+
+  test('may be read-only at the start: lists are served, and the server says that it listens when orders can be changed', async () => {
+    await changeDatabase(postgres.url, 'alter database postgres set default_transaction_read_only = on');
+    await using started = await startServer({ DATABASE_URL: postgres.url });
+    const readOnly = { status: 503, report: { postgres: 'read-only' } };
+    await vi.waitFor(async () => expect(await started.server.readiness()).toMatchObject(readOnly), PATIENTLY);
+    await sleep(1_000); // in which it would say so
+    expect(started.server.stdout).not.toContain('listening on');
+    await changeDatabase(postgres.url, 'alter database postgres reset default_transaction_read_only');
+    expect((await list(await started.server.url(), KEYS.free.text)).status).toBe(200);
+    expect(await started.server.readiness()).toMatchObject({ status: 200, report: { problems: [] } });
   });
 
   test('that refuses the password is named as the reason, without it', async () => {

@@ -29,7 +29,7 @@ const UNKNOWN_KEYS_MAX = 5_000;
 /** Unknown keys looked up concurrently, at most; recently known ones are not counted. */
 const UNKNOWN_LOOK_UPS_MAX = 512;
 
-export interface AuthenticatorOptions {
+interface AuthenticatorOptions {
   readonly apiKeys: ApiKeyStore;
   readonly clock: Clock;
   /** Called with errors that no request reports, other than StorageUnavailableError. */

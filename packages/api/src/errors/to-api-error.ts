@@ -46,7 +46,7 @@ export function toApiError(error: unknown): ApiError {
 const UNKNOWN_POSITION = 'after: no event has been given this id yet. Use the id of an event, or 0 for the beginning.';
 
 /** A failure that is reported to the operator. */
-export interface Failure {
+interface Failure {
   /** `warn`: a dependency is away, and recovers by itself. `error`: a fault of the service. */
   readonly severity: 'warn' | 'error';
   /** What was thrown in the first place. */

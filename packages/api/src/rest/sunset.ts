@@ -1,6 +1,13 @@
 /** When deprecated operations end in this installation, by operationId, if that is not what their contract says. */
 export type SunsetOverrides = Readonly<Partial<Record<string, Date>>>;
 
+/** When a deprecated operation ends in this installation. */
+export const sunsetOf = (
+  operationId: string,
+  deprecation: { readonly sunsetAt: Date },
+  overrides: SunsetOverrides = {},
+): Date => overrides[operationId] ?? deprecation.sunsetAt;
+
 /** The header fields of a deprecation, as they are sent. */
 interface DeprecationFields {
   /** RFC 9745: since when, as a Unix timestamp in seconds. */

@@ -13,11 +13,14 @@ const IS_WRITTEN_FOR = {
   undefined: (json: unknown) => json === null,
 };
 
-/** Of a field of the input itself: superjson goes down along a dot, and fails for the two names that are left out. */
+/**
+ * The name of a field of the input itself: superjson takes a dot as a step into a nested object, and throws for the two
+ * names that are refused here.
+ */
 const FieldName = z.string().regex(/^(?!(?:constructor|prototype)$)[A-Za-z]\w*$/);
 const FieldTypes = z.record(FieldName, z.tuple([z.enum(['bigint', 'Date', 'undefined'])]));
 
-/** A flat object, or no input at all. That two fields hold one value is not read: each of them does by itself. */
+/** A flat object, or no input at all. superjson's note that two fields hold the same value is ignored: each has a copy. */
 const EncodedInput = z
   .object({ json: z.record(z.string(), z.unknown()), meta: z.object({ values: FieldTypes.default({}) }).optional() })
   .refine(({ json, meta }) =>

@@ -116,6 +116,7 @@ function createHandler({ orders, pets, events }: Persistence, limiter: InProcess
       services,
       requestId: 'test',
       principal: { type: 'api-key', keyId: KEY_ID, kind, plan },
+      delivery: { type: 'in-process' },
     };
   };
   const handleTrpc = createHTTPHandler({
@@ -123,7 +124,10 @@ function createHandler({ orders, pets, events }: Persistence, limiter: InProcess
     basePath: '/trpc/',
     createContext: ({ req }) => ({
       ...contextOf(req),
-      list: { isStreamed: req.headers['trpc-accept'] === 'application/jsonl', begin: async (batches) => batches },
+      delivery: {
+        type: req.headers['trpc-accept'] === 'application/jsonl' ? 'batches' : 'array',
+        begin: async (batches) => batches,
+      },
     }),
     responseMeta: trpcResponseMeta,
   });

@@ -1,5 +1,4 @@
 import type { Authentication, Authenticator, KeyLookUp } from '@petstore/api';
-import type { ApiKeyPrincipal } from '@petstore/domain';
 import type { RateLimiter, RateLimitRefusal } from '@petstore/rate-limit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
@@ -13,8 +12,6 @@ export type Caller =
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whose key it is, once that is known. */
-    principal: ApiKeyPrincipal | undefined;
     caller: Caller | undefined;
   }
 }
@@ -31,61 +28,63 @@ const LOOK_UPS_PER_SECOND = 5;
 const LOOK_UP_ADDRESSES_MAX = 10_000;
 
 /** Finds out who sends a request, at no more cost than its address may cause: its sender may be an attacker. */
-export const authentication = fp<AuthenticationOptions>(async (app, options) => {
-  const { authenticator, limiter, isStorageAvailable } = options;
-  const mayLookUp = createLookUpBound();
-  app.decorateRequest('principal', undefined);
-  app.decorateRequest('caller', undefined);
+export const authentication = fp<AuthenticationOptions>(
+  async (app, options) => {
+    const { authenticator, limiter, isStorageAvailable } = options;
+    const mayLookUp = createLookUpBound();
+    app.decorateRequest('caller', undefined);
 
-  app.addHook('onRequest', (request, reply, done) => {
-    const identity = authenticator.identify(request.headers.authorization);
-    if (identity.type === 'look-up') {
-      request.principal = identity.knownPrincipal;
-      request.caller = crowded(request, reply) ?? unknown(request);
-      if (request.caller !== undefined) return done();
-      lookUp(request, reply, identity).then(() => done(), done);
-      return;
+    app.addHook('onRequest', (request, reply, done) => {
+      const identity = authenticator.identify(request.headers.authorization);
+      if (identity.type === 'look-up') {
+        request.principal = identity.knownPrincipal;
+        request.caller = crowded(request, reply) ?? unknown(request);
+        if (request.caller !== undefined) return done();
+        lookUp(request, reply, identity).then(() => done(), done);
+        return;
+      }
+      request.principal = identity.type === 'authenticated' ? identity.principal : undefined;
+      request.caller = crowded(request, reply) ?? identity;
+      done();
+    });
+
+    /** @returns `undefined` if the caller may have more in flight */
+    function crowded(request: FastifyRequest, reply: FastifyReply): Caller | undefined {
+      if (request.takePlace(reply)) return undefined;
+      const limited = recallRefusal(request);
+      if (limited === undefined) throw refusalOf('rate_limit_exceeded');
+      return limited;
     }
-    request.principal = identity.type === 'authenticated' ? identity.principal : undefined;
-    request.caller = crowded(request, reply) ?? identity;
-    done();
-  });
 
-  /** @returns `undefined` if the caller may have more in flight */
-  function crowded(request: FastifyRequest, reply: FastifyReply): Caller | undefined {
-    if (request.takePlace(reply)) return undefined;
-    const limited = recallRefusal(request);
-    if (limited === undefined) throw refusalOf('rate_limit_exceeded');
-    return limited;
-  }
+    /** @returns `undefined` if the key may be looked up */
+    function unknown(request: FastifyRequest): Caller | undefined {
+      if (request.principal !== undefined) return undefined;
+      if (!isStorageAvailable()) throw refusalOf('service_unavailable');
+      const limited = recallRefusal(request);
+      return limited !== undefined && !mayLookUp(request.subject.storageKey) ? limited : undefined;
+    }
 
-  /** @returns `undefined` if the key may be looked up */
-  function unknown(request: FastifyRequest): Caller | undefined {
-    if (request.principal !== undefined) return undefined;
-    if (!isStorageAvailable()) throw refusalOf('service_unavailable');
-    const limited = recallRefusal(request);
-    return limited !== undefined && !mayLookUp(request.subject.storageKey) ? limited : undefined;
-  }
+    async function lookUp(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      { knownPrincipal, lookUp }: KeyLookUp,
+    ): Promise<void> {
+      request.principal = undefined;
+      const found = await lookUp();
+      request.caller = found;
+      if (found.type !== 'authenticated') return;
+      request.principal = found.principal;
+      // From here on it is counted for the key, not for an address which many may share.
+      if (knownPrincipal === undefined) request.caller = crowded(request, reply) ?? found;
+    }
 
-  async function lookUp(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { knownPrincipal, lookUp }: KeyLookUp,
-  ): Promise<void> {
-    request.principal = undefined;
-    const found = await lookUp();
-    request.caller = found;
-    if (found.type !== 'authenticated') return;
-    request.principal = found.principal;
-    // From here on it is counted for the key, not for an address which many may share.
-    if (knownPrincipal === undefined) request.caller = crowded(request, reply) ?? found;
-  }
-
-  function recallRefusal({ subject }: FastifyRequest): Caller | undefined {
-    const recalled = limiter.recall(subject);
-    return recalled.outcome === 'recalled' ? undefined : { type: 'limited', refusal: recalled };
-  }
-});
+    function recallRefusal({ subject }: FastifyRequest): Caller | undefined {
+      const recalled = limiter.recall(subject);
+      return recalled.outcome === 'recalled' ? undefined : { type: 'limited', refusal: recalled };
+    }
+  },
+  { name: 'authentication', dependencies: ['subject', 'concurrency'] },
+);
 
 /**
  * Lets a few unknown keys of an address be looked up although it is over its limit: so a good key behind the same address

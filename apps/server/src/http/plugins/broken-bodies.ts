@@ -15,25 +15,28 @@ declare module 'fastify' {
 }
 
 /** Refuses requests for what is wrong with their body, as long as nothing was done for them. */
-export const brokenBodies = fp(async (app) => {
-  app.decorateReply('bodyRefusal', undefined);
-  app.decorateReply('isBodyAwaited', false);
-  app.decorateReply('refuseBody', function refuseBody(code) {
-    this.bodyRefusal = refusalOf(code);
-    if (this.isBodyAwaited) this.send(this.bodyRefusal);
-  });
+export const brokenBodies = fp(
+  async (app) => {
+    app.decorateReply('bodyRefusal', undefined);
+    app.decorateReply('isBodyAwaited', false);
+    app.decorateReply('refuseBody', function refuseBody(code) {
+      this.bodyRefusal = refusalOf(code);
+      if (this.isBodyAwaited) this.send(this.bodyRefusal);
+    });
 
-  app.addHook('preParsing', (_request, reply, payload, done) => {
-    reply.isBodyAwaited = true;
-    done(reply.bodyRefusal, payload);
-  });
-  app.addHook('preValidation', (_request, reply, done) => {
-    reply.isBodyAwaited = false;
-    done();
-  });
-  app.addHook('onSend', (_request, reply, _payload, done) => {
-    reply.isBodyAwaited = false;
-    if (reply.bodyRefusal !== undefined) reply.header('connection', 'close');
-    done();
-  });
-});
+    app.addHook('preParsing', (_request, reply, payload, done) => {
+      reply.isBodyAwaited = true;
+      done(reply.bodyRefusal, payload);
+    });
+    app.addHook('preValidation', (_request, reply, done) => {
+      reply.isBodyAwaited = false;
+      done();
+    });
+    app.addHook('onSend', (_request, reply, _payload, done) => {
+      reply.isBodyAwaited = false;
+      if (reply.bodyRefusal !== undefined) reply.header('connection', 'close');
+      done();
+    });
+  },
+  { name: 'broken-bodies' },
+);

@@ -29,20 +29,23 @@ export interface ConcurrencyOptions {
 }
 
 /** Bounds what each caller, and all of them together, have in flight. */
-export const concurrency = fp<ConcurrencyOptions>(async (app, { maxRequests, requestCount }) => {
-  const inFlight = new InFlightCounts();
-  app.decorateRequest('leavePlace', undefined);
-  app.decorateRequest('takePlace', function takePlace(this: FastifyRequest, reply: FastifyReply) {
-    if (requestCount() > maxRequests) throw refusalOf('overloaded');
-    const { principal, subject, leavePlace } = this;
-    leavePlace?.();
-    const max = principal === undefined ? ADDRESS_REQUESTS_IN_FLIGHT_MAX : KEY_REQUESTS_IN_FLIGHT_MAX;
-    const { calls } = costOf(this);
-    // A batch that never fits is refused later, as a mistake.
-    const count = principal === undefined || calls > max ? 1 : calls;
-    this.leavePlace = inFlight.take(subject.storageKey, count, max);
-    if (this.leavePlace === undefined) return false;
-    reply.whenClosed(this.leavePlace);
-    return true;
-  });
-});
+export const concurrency = fp<ConcurrencyOptions>(
+  async (app, { maxRequests, requestCount }) => {
+    const inFlight = new InFlightCounts();
+    app.decorateRequest('leavePlace', undefined);
+    app.decorateRequest('takePlace', function takePlace(this: FastifyRequest, reply: FastifyReply) {
+      if (requestCount() > maxRequests) throw refusalOf('overloaded');
+      const { principal, subject, leavePlace } = this;
+      leavePlace?.();
+      const max = principal === undefined ? ADDRESS_REQUESTS_IN_FLIGHT_MAX : KEY_REQUESTS_IN_FLIGHT_MAX;
+      const { calls } = costOf(this);
+      // A batch that never fits is refused later, as a mistake.
+      const count = principal === undefined || calls > max ? 1 : calls;
+      this.leavePlace = inFlight.take(subject.storageKey, count, max);
+      if (this.leavePlace === undefined) return false;
+      reply.whenClosed(this.leavePlace);
+      return true;
+    });
+  },
+  { name: 'concurrency', dependencies: ['in-flight', 'subject'] },
+);

@@ -13,14 +13,17 @@ export interface ConnectionBoundsOptions {
 }
 
 /** Bounds the connections that are open at once. */
-export const connectionBounds = fp<ConnectionBoundsOptions>(async (app, { max, maxPerAddress, isProxy }) => {
-  const open = new InFlightCounts();
-  app.server.maxConnections = max;
-  app.server.on('connection', (socket: Socket) => {
-    const peer = socket.remoteAddress ?? '';
-    if (isProxy(peer)) return;
-    const release = open.take(clientAddressSubject(peer).storageKey, 1, maxPerAddress);
-    if (release === undefined) socket.destroy();
-    else socket.once('close', release);
-  });
-});
+export const connectionBounds = fp<ConnectionBoundsOptions>(
+  async (app, { max, maxPerAddress, isProxy }) => {
+    const open = new InFlightCounts();
+    app.server.maxConnections = max;
+    app.server.on('connection', (socket: Socket) => {
+      const peer = socket.remoteAddress ?? '';
+      if (isProxy(peer)) return;
+      const release = open.take(clientAddressSubject(peer).storageKey, 1, maxPerAddress);
+      if (release === undefined) socket.destroy();
+      else socket.once('close', release);
+    });
+  },
+  { name: 'connection-bounds' },
+);

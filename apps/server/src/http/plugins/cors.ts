@@ -34,17 +34,20 @@ export interface CorsOptions {
 }
 
 /** Lets scripts of some origins, and of no other, read responses. */
-export const cors = fp<CorsOptions>(async (app, { origins }) => {
-  if (origins.length === 0) return;
-  app.addHook('onRequest', (request, reply, done) => {
-    const { origin } = request.headers;
-    reply.header('vary', 'Origin');
-    if (origin !== undefined && origins.includes(origin)) {
-      reply.headers({ 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED_HEADERS });
-    }
-    done();
-  });
-});
+export const cors = fp<CorsOptions>(
+  async (app, { origins }) => {
+    if (origins.length === 0) return;
+    app.addHook('onRequest', (request, reply, done) => {
+      const { origin } = request.headers;
+      reply.header('vary', 'Origin');
+      if (origin !== undefined && origins.includes(origin)) {
+        reply.headers({ 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED_HEADERS });
+      }
+      done();
+    });
+  },
+  { name: 'cors' },
+);
 
 export interface PreflightOptions extends CorsOptions {
   readonly decisions: DecisionMetrics;
@@ -56,21 +59,24 @@ export interface PreflightOptions extends CorsOptions {
  * Responds to preflights. They carry no key, and have windows of their own: counted with the requests of their address, they
  * would make that the narrowest limit of all.
  */
-export const preflights = fp<PreflightOptions>(async (app, { origins, decisions, nowMs }) => {
-  const counts = new InProcessLimiter({ nowMs });
+export const preflights = fp<PreflightOptions>(
+  async (app, { origins, decisions, nowMs }) => {
+    const counts = new InProcessLimiter({ nowMs });
 
-  const isPreflight = ({ method, headers }: FastifyRequest): boolean =>
-    method === 'OPTIONS' &&
-    headers['access-control-request-method'] !== undefined &&
-    headers.origin !== undefined &&
-    origins.includes(headers.origin);
+    const isPreflight = ({ method, headers }: FastifyRequest): boolean =>
+      method === 'OPTIONS' &&
+      headers['access-control-request-method'] !== undefined &&
+      headers.origin !== undefined &&
+      origins.includes(headers.origin);
 
-  app.addHook('onRequest', (request, reply, done) => {
-    if (!isPreflight(request)) return done();
-    const decision = counts.check(oneWindow(request.subject.storageKey, PREFLIGHTS_PER_MINUTE), 1);
-    decisions.countDecision('address', decision);
-    if (decision.outcome === 'admitted') return void reply.code(204).headers(PREFLIGHT_HEADERS).send();
-    reply.header('retry-after', decision.retryAfterSeconds);
-    done(refusalOf('rate_limit_exceeded'));
-  });
-});
+    app.addHook('onRequest', (request, reply, done) => {
+      if (!isPreflight(request)) return done();
+      const decision = counts.check(oneWindow(request.subject.storageKey, PREFLIGHTS_PER_MINUTE), 1);
+      decisions.countDecision('address', decision);
+      if (decision.outcome === 'admitted') return void reply.code(204).headers(PREFLIGHT_HEADERS).send();
+      reply.header('retry-after', decision.retryAfterSeconds);
+      done(refusalOf('rate_limit_exceeded'));
+    });
+  },
+  { name: 'preflights', dependencies: ['subject'] },
+);

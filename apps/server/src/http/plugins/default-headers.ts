@@ -11,9 +11,12 @@ export const DEFAULT_HEADERS = {
 } as const;
 
 /** Sets the headers of every response, before anything else can respond. */
-export const defaultHeaders = fp(async (app) => {
-  app.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id).headers(DEFAULT_HEADERS);
-    done();
-  });
-});
+export const defaultHeaders = fp(
+  async (app) => {
+    app.addHook('onRequest', (request, reply, done) => {
+      reply.header('x-request-id', request.id).headers(DEFAULT_HEADERS);
+      done();
+    });
+  },
+  { name: 'default-headers' },
+);

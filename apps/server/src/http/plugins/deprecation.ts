@@ -13,20 +13,23 @@ export interface Deprecation {
   readonly operationId: string;
   /** The methods by which it is used. */
   readonly methods: ReadonlySet<string>;
-  /** RFC 9745 and RFC 8594: since when it is deprecated, until when it is served, and where that is explained. */
+  /** RFC 9745 and RFC 8594: since when it is deprecated, until when it is served, and a link to the explanation. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /** Announces deprecations in every response of their paths, errors included, and counts who still uses them. */
-export const deprecation = fp<{ readonly metrics: RequestMetrics }>(async (app, { metrics }) => {
-  app.addHook('onRequest', (request, reply, done) => {
-    const { deprecation } = request.routeOptions.config;
-    if (deprecation === undefined) return done();
-    const { operationId, methods, headers } = deprecation;
-    reply.headers(headers);
-    if (methods.has(request.method)) {
-      reply.whenClosed(() => metrics.observeDeprecatedUse(operationId, request.principal?.keyId));
-    }
-    done();
-  });
-});
+export const deprecation = fp<{ readonly metrics: RequestMetrics }>(
+  async (app, { metrics }) => {
+    app.addHook('onRequest', (request, reply, done) => {
+      const { deprecation } = request.routeOptions.config;
+      if (deprecation === undefined) return done();
+      const { operationId, methods, headers } = deprecation;
+      reply.headers(headers);
+      if (methods.has(request.method)) {
+        reply.whenClosed(() => metrics.observeDeprecatedUse(operationId, request.principal?.keyId));
+      }
+      done();
+    });
+  },
+  { name: 'deprecation', dependencies: ['in-flight', 'subject'] },
+);

@@ -39,18 +39,21 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
 };
 
 /** Responds to everything that is thrown with the documented Error object. */
-export const errors = fp<{ readonly metrics: RequestMetrics }>(async (app, { metrics }) => {
-  app.decorateRequest('errorCode', undefined);
-  app.decorateRequest('reportError', function reportError(this: FastifyRequest, error) {
-    const apiError = toApiError(error);
-    this.errorCode ??= apiError.errorCode;
-    metrics.countError(apiError.errorCode);
-    logFailure(this, apiError);
-    return apiError;
-  });
-  app.setErrorHandler(errorHandler(({ body }) => body));
-  app.setNotFoundHandler(refuseUnknownPath);
-});
+export const errors = fp<{ readonly metrics: RequestMetrics }>(
+  async (app, { metrics }) => {
+    app.decorateRequest('errorCode', undefined);
+    app.decorateRequest('reportError', function reportError(this: FastifyRequest, error) {
+      const apiError = toApiError(error);
+      this.errorCode ??= apiError.errorCode;
+      metrics.countError(apiError.errorCode);
+      logFailure(this, apiError);
+      return apiError;
+    });
+    app.setErrorHandler(errorHandler(({ body }) => body));
+    app.setNotFoundHandler(refuseUnknownPath);
+  },
+  { name: 'errors', dependencies: ['subject'] },
+);
 
 /** @param format makes the body of the response, JSON */
 export function errorHandler(format: (response: ErrorResponse, error: ApiError) => string) {

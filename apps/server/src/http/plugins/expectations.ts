@@ -5,10 +5,13 @@ import { refusalOf } from './errors.ts';
 const CONTINUE = /^100-continue$/i;
 
 /** Refuses what a request expects, once its caller is admitted: Node would respond without our headers, to anybody. */
-export const expectations = fp(async (app) => {
-  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
-  app.addHook('onRequest', (request, _reply, done) => {
-    const { expect = '100-continue' } = request.headers;
-    done(CONTINUE.test(expect) || request.raw.httpVersionMinor === 0 ? undefined : refusalOf('expectation_failed'));
-  });
-});
+export const expectations = fp(
+  async (app) => {
+    app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
+    app.addHook('onRequest', (request, _reply, done) => {
+      const { expect = '100-continue' } = request.headers;
+      done(CONTINUE.test(expect) || request.raw.httpVersionMinor === 0 ? undefined : refusalOf('expectation_failed'));
+    });
+  },
+  { name: 'expectations' },
+);

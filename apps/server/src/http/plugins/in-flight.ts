@@ -20,28 +20,31 @@ declare module 'fastify' {
 }
 
 /** Keeps account of the replies that are in flight. */
-export const inFlight = fp(async (app) => {
-  const replies = new Set<FastifyReply>();
-  const lastReplies = new WeakMap<Socket, FastifyReply>();
-  app.decorate('inFlight', replies);
-  app.decorate('lastReplyOn', (socket: Socket) => lastReplies.get(socket));
-  app.decorateReply('closeCallbacks');
-  app.decorateReply('whenClosed', function whenClosed(this: FastifyReply, callback) {
-    if (this.raw.closed) run(callback, this);
-    else this.closeCallbacks.push(callback);
-  });
-
-  app.addHook('onRequest', (request, reply, done) => {
-    replies.add(reply);
-    lastReplies.set(request.raw.socket, reply);
-    reply.closeCallbacks = [];
-    reply.raw.once('close', () => {
-      replies.delete(reply);
-      for (const callback of reply.closeCallbacks) run(callback, reply);
+export const inFlight = fp(
+  async (app) => {
+    const replies = new Set<FastifyReply>();
+    const lastReplies = new WeakMap<Socket, FastifyReply>();
+    app.decorate('inFlight', replies);
+    app.decorate('lastReplyOn', (socket: Socket) => lastReplies.get(socket));
+    app.decorateReply('closeCallbacks');
+    app.decorateReply('whenClosed', function whenClosed(this: FastifyReply, callback) {
+      if (this.raw.closed) run(callback, this);
+      else this.closeCallbacks.push(callback);
     });
-    done();
-  });
-});
+
+    app.addHook('onRequest', (request, reply, done) => {
+      replies.add(reply);
+      lastReplies.set(request.raw.socket, reply);
+      reply.closeCallbacks = [];
+      reply.raw.once('close', () => {
+        replies.delete(reply);
+        for (const callback of reply.closeCallbacks) run(callback, reply);
+      });
+      done();
+    });
+  },
+  { name: 'in-flight' },
+);
 
 /** Nobody could catch what is thrown here, and the other callbacks must run all the same. */
 function run(callback: () => void, { log }: FastifyReply): void {

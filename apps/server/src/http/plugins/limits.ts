@@ -1,16 +1,8 @@
 import { ApiError } from '@petstore/api';
+import { type ApiKeyPrincipal, FREE_CALLS_PER_MINUTE, KEY_REQUESTS_IN_FLIGHT_MAX } from '@petstore/domain';
 import {
-  type ApiKeyPrincipal,
-  FREE_CALLS_PER_MINUTE,
-  KEY_REQUESTS_IN_FLIGHT_MAX,
-  limitsOfPlan,
-} from '@petstore/domain';
-import {
-  type ApiKeySubject,
-  apiKeySubject,
   bannedDecisionOf,
   canEverFit,
-  clientAddressSubject,
   type HeaderSource,
   type HeaderTarget,
   InProcessLimiter,
@@ -31,8 +23,6 @@ import { refusalOf } from './errors.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** By which it is counted: its key if that is known, else its address. */
-    readonly subject: RateLimitSubject;
     /** The status of its caller when it was admitted, if that was looked up. */
     rateLimit: RateLimitSnapshot | undefined;
   }
@@ -51,40 +41,30 @@ const ADMITTED: CountedDecision = { outcome: 'admitted' };
 const BATCH_TOO_LARGE = new ApiError('invalid_request', 'The batch holds more calls than the limits of the key allow.');
 
 /** Counts each request by its key or its address, refuses it if that is over its limit, and sets the rate-limit headers. */
-export const limits = fp<LimitsOptions>(async (app, options) => {
-  const { limiter } = options;
-  const counting = new Counting(options);
-  /** Made once for each principal that the authenticator keeps: a key whose plan changes becomes another. */
-  const subjects = new WeakMap<ApiKeyPrincipal, ApiKeySubject>();
-  app.decorateRequest('rateLimit', undefined);
-  app.decorateRequest('subject', {
-    getter() {
-      const { principal } = this;
-      if (principal === undefined) return clientAddressSubject(this.clientAddress);
-      const known = subjects.get(principal);
-      if (known !== undefined) return known;
-      const subject = apiKeySubject(principal.keyId, limitsOfPlan(principal.plan));
-      subjects.set(principal, subject);
-      return subject;
-    },
-  });
+export const limits = fp<LimitsOptions>(
+  async (app, options) => {
+    const { limiter } = options;
+    const counting = new Counting(options);
+    app.decorateRequest('rateLimit', undefined);
 
-  app.addHook('onRequest', (request, reply, done) => {
-    // The refusals of a tick are sent together: their clients are woken once, which halves what a refusal costs.
-    const settle = (refusal?: Error) => (refusal === undefined ? done() : setImmediate(done, refusal));
-    counting.judge(request, reply).then(settle, settle);
-  });
+    app.addHook('onRequest', (request, reply, done) => {
+      // The refusals of a tick are sent together: their clients are woken once, which halves what a refusal costs.
+      const settle = (refusal?: Error) => (refusal === undefined ? done() : setImmediate(done, refusal));
+      counting.judge(request, reply).then(settle, settle);
+    });
 
-  // Whatever comes before a request is counted shows how its caller stands all the same, as far as this process knows.
-  app.addHook('onSend', (request, reply, _payload, done) => {
-    if (!reply.hasHeader('x-ratelimit-limit')) {
-      // What the request met is not this limit, so its wait is not that of the limit.
-      const { 'retry-after': _, ...headers } = headersOf(limiter.recall(request.subject));
-      reply.headers(headers);
-    }
-    done();
-  });
-});
+    // A response to a request that was not counted shows the limit of its caller, too, as far as this process knows it.
+    app.addHook('onSend', (request, reply, _payload, done) => {
+      if (!reply.hasHeader('x-ratelimit-limit')) {
+        // The request was not refused by this limit, so the limit's Retry-After would be wrong.
+        const { 'retry-after': _, ...headers } = headersOf(limiter.recall(request.subject));
+        reply.headers(headers);
+      }
+      done();
+    });
+  },
+  { name: 'limits', dependencies: ['subject', 'authentication'] },
+);
 
 /** Refusals are returned, not thrown: most of them meet callers who send too much, and to throw costs some microseconds. */
 class Counting {

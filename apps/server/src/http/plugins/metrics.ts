@@ -18,20 +18,23 @@ const CLIENT_GONE = 499;
 export const sentStatusOf = ({ raw }: FastifyReply): number => (raw.headersSent ? raw.statusCode : CLIENT_GONE);
 
 /** Counts each request once its response was sent, or its client has left. */
-export const metrics = fp<{ readonly metrics: RequestMetrics }>(async (app, { metrics }) => {
-  function count(reply: FastifyReply, status: number): void {
-    reply.isCounted = true;
-    metrics.observeRequest(operationOf(reply.request), status, reply.elapsedTime / 1_000);
-  }
-  app.decorateReply('isCounted', false);
-  app.decorateReply('countServed', function countServed(this: FastifyReply) {
-    count(this, this.statusCode);
-  });
-
-  app.addHook('onRequest', (_request, reply, done) => {
-    reply.whenClosed(() => {
-      if (!reply.isCounted) count(reply, sentStatusOf(reply));
+export const metrics = fp<{ readonly metrics: RequestMetrics }>(
+  async (app, { metrics }) => {
+    function count(reply: FastifyReply, status: number): void {
+      reply.isCounted = true;
+      metrics.observeRequest(operationOf(reply.request), status, reply.elapsedTime / 1_000);
+    }
+    app.decorateReply('isCounted', false);
+    app.decorateReply('countServed', function countServed(this: FastifyReply) {
+      count(this, this.statusCode);
     });
-    done();
-  });
-});
+
+    app.addHook('onRequest', (_request, reply, done) => {
+      reply.whenClosed(() => {
+        if (!reply.isCounted) count(reply, sentStatusOf(reply));
+      });
+      done();
+    });
+  },
+  { name: 'metrics', dependencies: ['in-flight'] },
+);

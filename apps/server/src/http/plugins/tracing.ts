@@ -6,25 +6,28 @@ import { operationOf } from '../log-fields.ts';
  * Describes the span that OpenTelemetry records of each request: its route, and the ids of the request and its key. Does
  * nothing while no spans are recorded.
  */
-export const tracing = fp(async (app) => {
-  app.addHook('onRequest', (request, reply, done) => {
-    const span = trace.getActiveSpan();
-    if (span === undefined) return done();
-    const { method, routeOptions, clientAddress } = request;
-    span.setAttribute('client.address', clientAddress);
-    if (routeOptions.url !== undefined) {
-      span.updateName(`${method} ${routeOptions.url}`).setAttribute('http.route', routeOptions.url);
-    }
-    // Before OpenTelemetry's own listener, which ends the span.
-    reply.raw.prependOnceListener('close', () => {
-      const { id, principal, errorCode } = request;
-      span.setAttributes({
-        'petstore.request_id': id,
-        'petstore.operation': operationOf(request),
-        ...(principal !== undefined && { 'petstore.api_key_id': principal.keyId }),
-        ...(errorCode !== undefined && { 'petstore.error_code': errorCode }),
+export const tracing = fp(
+  async (app) => {
+    app.addHook('onRequest', (request, reply, done) => {
+      const span = trace.getActiveSpan();
+      if (span === undefined) return done();
+      const { method, routeOptions, clientAddress } = request;
+      span.setAttribute('client.address', clientAddress);
+      if (routeOptions.url !== undefined) {
+        span.updateName(`${method} ${routeOptions.url}`).setAttribute('http.route', routeOptions.url);
+      }
+      // Before OpenTelemetry's own listener, which ends the span.
+      reply.raw.prependOnceListener('close', () => {
+        const { id, principal, errorCode } = request;
+        span.setAttributes({
+          'petstore.request_id': id,
+          'petstore.operation': operationOf(request),
+          ...(principal !== undefined && { 'petstore.api_key_id': principal.keyId }),
+          ...(errorCode !== undefined && { 'petstore.error_code': errorCode }),
+        });
       });
+      done();
     });
-    done();
-  });
-});
+  },
+  { name: 'tracing', dependencies: ['client-address', 'subject', 'errors'] },
+);

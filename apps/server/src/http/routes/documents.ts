@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import { DOCUMENTED_VERSIONS } from '@petstore/api';
 import { createReference } from '@petstore/reference';
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
+import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
+import fp from 'fastify-plugin';
 import type { AppOptions, RenderedDocument } from '../app-options.ts';
 import { assertUrlIsDecodable } from '../malformed-requests.ts';
 import { refusalOf } from '../plugins/errors.ts';
@@ -13,57 +14,62 @@ const DOCS_PATH = '/docs';
 type DocumentsOptions = Pick<AppOptions, 'renderDocument' | 'securityText'>;
 
 /** What needs no key: the OpenAPI documents, the reference with its guides, and the way there. */
-export const documents: FastifyPluginAsync<DocumentsOptions> = async (app, { renderDocument, securityText }) => {
-  const reference = createReference({ documentOf: (version) => JSON.parse(renderDocument(version, 'reference').json) });
-  const get = (path: string, operation: string, handler: RouteHandlerMethod) =>
-    addPath(app, path, { operation }, [{ method: 'GET', operation, handler }]);
+export const documents = fp<DocumentsOptions>(
+  async (app, { renderDocument, securityText }) => {
+    const reference = createReference({
+      documentOf: (version) => JSON.parse(renderDocument(version, 'reference').json),
+    });
+    const get = (path: string, operation: string, handler: RouteHandlerMethod) =>
+      addPath(app, path, { operation }, [{ method: 'GET', operation, handler }]);
 
-  for (const { version } of DOCUMENTED_VERSIONS) {
-    let rendered: RenderedDocument | undefined;
-    const document = () => {
-      rendered ??= renderDocument(version, 'alone');
-      return rendered;
-    };
-    get(
-      `/${version}/openapi.json`,
-      'openapi',
-      serveText('application/json', () => document().json),
-    );
-    get(
-      `/${version}/openapi.yaml`,
-      'openapi',
-      serveText('application/yaml', () => document().yaml()),
-    );
-  }
-  for (const path of [DOCS_PATH, `${DOCS_PATH}/*`, '/llms.txt', '/robots.txt']) get(path, 'docs', serveReference);
-  // Relative, so that it holds behind a proxy that serves us below a path of its own.
-  get('/', 'docs', async (_request, reply) => reply.redirect(DOCS_PATH.slice(1)));
-  if (securityText !== undefined) {
-    get(
-      '/.well-known/security.txt',
-      'security',
-      serveText('text/plain; charset=utf-8', () => securityText),
-    );
-  }
+    for (const { version } of DOCUMENTED_VERSIONS) {
+      let rendered: RenderedDocument | undefined;
+      const document = () => {
+        rendered ??= renderDocument(version, 'alone');
+        return rendered;
+      };
+      get(
+        `/${version}/openapi.json`,
+        'openapi',
+        serveText('application/json', () => document().json),
+      );
+      get(
+        `/${version}/openapi.yaml`,
+        'openapi',
+        serveText('application/yaml', () => document().yaml()),
+      );
+    }
+    for (const path of [DOCS_PATH, `${DOCS_PATH}/*`, '/llms.txt', '/robots.txt']) get(path, 'docs', serveReference);
+    // Relative, so that it holds behind a proxy that serves us below a path of its own.
+    get('/', 'docs', async (_request, reply) => reply.redirect(DOCS_PATH.slice(1)));
+    if (securityText !== undefined) {
+      get(
+        '/.well-known/security.txt',
+        'security',
+        serveText('text/plain; charset=utf-8', () => securityText),
+      );
+    }
 
-  async function serveReference(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { params, routeOptions, headers } = request;
-    assertUrlIsDecodable(request);
-    const { '*': rest = '' } = params as { '*'?: string }; // percent-decoded
-    const path = routeOptions.url?.replace('*', () => rest) ?? DOCS_PATH;
-    const { accept, 'accept-encoding': acceptEncoding } = headers;
-    const found = await reference.respond({ path, accept, acceptEncoding: acceptEncoding?.toString() });
-    // A browser is sent a page if there is nothing.
-    const vary = [reply.getHeader('vary'), found === undefined ? 'accept' : found.headers['vary']];
-    if (vary.some(Boolean)) reply.header('vary', vary.filter(Boolean).join(', '));
-    if (found === undefined) throw refusalOf('route_not_found');
-    reply.code(found.status).headers({ ...found.headers, vary: reply.getHeader('vary') });
-    if (found.status === 308) return reply.send();
-    if (found.status === 200) return sendPage(request, reply, found.body);
-    request.reportError(refusalOf('route_not_found'));
-    return reply.send(found.body);
-  }
-};
+    async function serveReference(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+      const { params, routeOptions, headers } = request;
+      assertUrlIsDecodable(request);
+      const { '*': rest = '' } = params as { '*'?: string }; // percent-decoded
+      const path = routeOptions.url?.replace('*', () => rest) ?? DOCS_PATH;
+      const { accept, 'accept-encoding': acceptEncoding } = headers;
+      const found = await reference.respond({ path, accept, acceptEncoding: acceptEncoding?.toString() });
+      // If nothing is found, a browser is sent a page and other clients the Error object, so the response varies by Accept.
+      const vary = [reply.getHeader('vary'), found === undefined ? 'accept' : found.headers['vary']];
+      if (vary.some(Boolean)) reply.header('vary', vary.filter(Boolean).join(', '));
+      if (found === undefined) throw refusalOf('route_not_found');
+      reply.code(found.status).headers({ ...found.headers, vary: reply.getHeader('vary') });
+      if (found.status === 308) return reply.send();
+      if (found.status === 200) return sendPage(request, reply, found.body);
+      request.reportError(refusalOf('route_not_found'));
+      return reply.send(found.body);
+    }
+  },
+  { name: 'documents', dependencies: ['errors'], encapsulate: true },
+);
 
 /** Serves a text that is made with the first request, and never changes. */
 function serveText(contentType: string, render: () => string | Promise<string>): RouteHandlerMethod {

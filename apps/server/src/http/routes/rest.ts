@@ -1,16 +1,19 @@
 import {
+  type Context,
   DEPRECATION_GUIDE_PATH,
   deprecationFields,
   type RestRoute,
   type Services,
   type SunsetOverrides,
+  sunsetOf,
 } from '@petstore/api';
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import fp from 'fastify-plugin';
 import type { Deprecation } from '../plugins/deprecation.ts';
 import { refuseUnknownPath } from '../plugins/errors.ts';
 import { sendJson } from '../send-json.ts';
+import type { LongLists } from '../streams/long-lists.ts';
 import { addPath } from './add-path.ts';
-import type { LongLists } from './long-lists.ts';
 
 export interface RestOptions {
   /** Those of one version. */
@@ -20,46 +23,50 @@ export interface RestOptions {
 }
 
 /** The documented operations of one version, to be registered with its prefix. */
-export const rest: FastifyPluginAsync<RestOptions> = async (app, { restRoutes, services, longLists }) => {
-  app.setNotFoundHandler(refuseUnknownPath); // after the checks of this scope
-  for (const [path, routes] of Map.groupBy(restRoutes, ({ path }) => path)) {
-    const [first] = routes;
-    const deprecated = routes.find(({ deprecation }) => deprecation !== undefined);
-    addPath(
-      app,
-      path.replaceAll(/\{(\w+)\}/g, ':$1'),
-      {
-        operation: first?.operationId ?? 'unknown',
-        deprecation: deprecated && deprecationOf(deprecated, services.sunsetOverrides),
-      },
-      routes.map((route) => ({
-        method: route.method,
-        operation: route.operationId,
-        handler: (request, reply) => serve(route, request, reply),
-      })),
-    );
-  }
-
-  async function serve(route: RestRoute, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { principal, params, id: requestId } = request;
-    if (principal === undefined) throw new Error('An operation was called without a principal.');
-    const query = route.takesQuery ? queryOf(request) : '';
-    const result = await route.call(params as Record<string, string>, { services, principal, requestId }, query);
-    reply.code(route.successStatus);
-    switch (result.type) {
-      case 'empty':
-        return reply.send();
-      case 'json':
-        return sendJson(reply.headers(result.headers ?? {}), result.text);
-      case 'json-stream':
-        return longLists.send(request, reply, result.chunks);
-      default:
-        return result satisfies never;
+export const rest = fp<RestOptions>(
+  async (app, { restRoutes, services, longLists }) => {
+    app.setNotFoundHandler(refuseUnknownPath); // after the checks of this scope
+    for (const [path, routes] of Map.groupBy(restRoutes, ({ path }) => path)) {
+      const [first] = routes;
+      const deprecated = routes.find(({ deprecation }) => deprecation !== undefined);
+      addPath(
+        app,
+        path.replaceAll(/\{(\w+)\}/g, ':$1'),
+        {
+          operation: first?.operationId ?? 'unknown',
+          deprecation: deprecated && deprecationOf(deprecated, services.sunsetOverrides),
+        },
+        routes.map((route) => ({
+          method: route.method,
+          operation: route.operationId,
+          handler: (request, reply) => serve(route, request, reply),
+        })),
+      );
     }
-  }
-};
 
-function deprecationOf(route: RestRoute, sunsetOverrides: SunsetOverrides = {}): Deprecation | undefined {
+    async function serve(route: RestRoute, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+      const { principal, params, id: requestId } = request;
+      if (principal === undefined) throw new Error('An operation was called without a principal.');
+      const query = route.takesQuery ? queryOf(request) : '';
+      const context: Context = { services, principal, requestId, delivery: { type: 'in-process' } };
+      const result = await route.call(params as Record<string, string>, context, query);
+      reply.code(route.successStatus);
+      switch (result.type) {
+        case 'empty':
+          return reply.send();
+        case 'json':
+          return sendJson(reply.headers(result.headers ?? {}), result.text);
+        case 'json-stream':
+          return longLists.send(request, reply, result.chunks);
+        default:
+          return result satisfies never;
+      }
+    }
+  },
+  { name: 'rest', dependencies: ['in-flight', 'subject', 'limits'], encapsulate: true },
+);
+
+function deprecationOf(route: RestRoute, sunsetOverrides?: SunsetOverrides): Deprecation | undefined {
   const { operationId, method, path, deprecation } = route;
   if (deprecation === undefined) return undefined;
   // Relative, so that it holds behind a proxy that puts something before our paths.
@@ -68,7 +75,7 @@ function deprecationOf(route: RestRoute, sunsetOverrides: SunsetOverrides = {}):
     operationId,
     methods: new Set(method === 'GET' ? ['GET', 'HEAD'] : [method]),
     headers: {
-      ...deprecationFields(deprecation.deprecatedAt, sunsetOverrides[operationId] ?? deprecation.sunsetAt),
+      ...deprecationFields(deprecation.deprecatedAt, sunsetOf(operationId, deprecation, sunsetOverrides)),
       link: `${page}; rel="deprecation"; type="text/html", ${page}; rel="sunset"; type="text/html"`,
     },
   };

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import {
   type AppRouter,
+  type BeginList,
   type Context,
   procedureContracts,
   type Services,
@@ -9,11 +10,12 @@ import {
 } from '@petstore/api';
 import { fastifyRequestHandler } from '@trpc/server/adapters/fastify';
 import type { TRPCRequestInfo } from '@trpc/server/http';
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import fp from 'fastify-plugin';
 import { errorHandler, refusalOf, refuseUnknownPath } from '../plugins/errors.ts';
 import type { RequestCost } from '../request-cost.ts';
-import type { LongLists } from './long-lists.ts';
-import type { Subscriptions } from './subscriptions.ts';
+import type { LongLists } from '../streams/long-lists.ts';
+import type { Subscriptions } from '../streams/subscriptions.ts';
 
 export interface TrpcOptions {
   readonly router: AppRouter;
@@ -33,70 +35,73 @@ const IS_JSON = /^application\/json[ \t]*(?:;|$)/i;
  * The procedures over tRPC's HTTP protocol, to be registered with their prefix. What concerns HTTP is decided in hooks, in
  * the order that REST has too: path, method, media type, body. The rest is tRPC's own.
  */
-export const trpc: FastifyPluginAsync<TrpcOptions> = async (app, options) => {
-  const { router, services, longLists, subscriptions } = options;
-  app.setErrorHandler(errorHandler((_response, error) => toTrpcEnvelope(error)));
-  app.setNotFoundHandler(refuseUnknownPath);
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
+export const trpc = fp<TrpcOptions>(
+  async (app, options) => {
+    const { router, services, longLists, subscriptions } = options;
+    app.setErrorHandler(errorHandler((_response, error) => toTrpcEnvelope(error)));
+    app.setNotFoundHandler(refuseUnknownPath);
+    app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
 
-  app.addHook('onSend', async (request, reply, payload) => {
-    if (!(payload instanceof Response)) return payload;
-    const { isEvents, isStream } = takeHead(reply, payload);
-    if (isEvents) return subscriptions.send(request, reply, payload);
-    return isStream ? payload.body : payload.text();
-  });
+    app.addHook('onSend', async (request, reply, payload) => {
+      if (!(payload instanceof Response)) return payload;
+      const { isEvents, isStream } = takeHead(reply, payload);
+      if (isEvents) return subscriptions.send(request, reply, payload);
+      return isStream ? payload.body : payload.text();
+    });
 
-  app.route({
-    url: '/:path',
-    method: app.supportedMethods as 'GET'[], // all there are; the type is a union of names
-    config: {
-      operation: (request) => operationOf(callOf(request)),
-      costOf: (request) => costOf(callOf(request)),
-    },
-    async onRequest(request, reply) {
-      const call = callOf(request);
-      const allow = allowOf(call);
-      if (allow === undefined) throw refusalOf('route_not_found');
-      if (request.method === 'OPTIONS') return reply.code(204).header('allow', allow).send();
-      assertMethodAndType(request, reply, allow);
-      if (!call.isBatch && procedureContracts.get(call.path)?.type === 'subscription')
-        subscriptions.begin(request, reply);
-      return undefined;
-    },
-    // The stream of a body that was not announced has ended before anybody could listen for its end.
-    preParsing: async (_request, _reply, payload) => (payload.readableEnded ? Readable.from([]) : payload),
-    handler: (request, reply) =>
-      fastifyRequestHandler({
-        router,
-        req: request,
-        res: reply,
-        path: encodeURIComponent(callOf(request).path), // tRPC decodes it
-        createContext: async ({ info }) => createContext(request, reply, info),
-        responseMeta: trpcResponseMeta,
-        onError({ error }) {
-          // A subscription that ends before it has begun is no failure.
-          if (subscriptions.contextOf(request)?.signal.aborted !== true) request.reportError(error);
-        },
-      }),
-  });
+    app.route({
+      url: '/:path',
+      method: app.supportedMethods as 'GET'[], // all there are; the type is a union of names
+      config: {
+        operation: (request) => operationOf(callOf(request)),
+        costOf: (request) => costOf(callOf(request)),
+      },
+      async onRequest(request, reply) {
+        const call = callOf(request);
+        const allow = allowOf(call);
+        if (allow === undefined) throw refusalOf('route_not_found');
+        if (request.method === 'OPTIONS') return reply.code(204).header('allow', allow).send();
+        assertMethodAndType(request, reply, allow);
+        if (!call.isBatch && procedureContracts.get(call.path)?.type === 'subscription')
+          subscriptions.begin(request, reply);
+        return undefined;
+      },
+      // The stream of a body that was not announced has ended before anybody could listen for its end.
+      preParsing: async (_request, _reply, payload) => (payload.readableEnded ? Readable.from([]) : payload),
+      handler: (request, reply) =>
+        fastifyRequestHandler({
+          router,
+          req: request,
+          res: reply,
+          path: encodeURIComponent(callOf(request).path), // tRPC decodes it
+          createContext: async ({ info }) => createContext(request, reply, info),
+          responseMeta: trpcResponseMeta,
+          onError({ error }) {
+            // A subscription that ends before it has begun is no failure.
+            if (subscriptions.contextOf(request)?.signal.aborted !== true) request.reportError(error);
+          },
+        }),
+    });
 
-  function createContext(request: FastifyRequest, reply: FastifyReply, info: TRPCRequestInfo): Context {
-    const { principal, id: requestId, rateLimit } = request;
-    if (principal === undefined) throw new Error('A procedure was called without a principal.');
-    const subscription = subscriptions.contextOf(request);
-    if (info.type === 'subscription' && !info.isBatchCall && subscription === undefined)
-      throw new Error('A subscription was called that is not counted.');
-    const begin: NonNullable<Context['list']>['begin'] = (batches) => longLists.beginOverTrpc(request, reply, batches);
-    return {
-      services,
-      principal,
-      requestId,
-      list: { isStreamed: info.isBatchCall && info.accept === 'application/jsonl', begin },
-      ...(rateLimit && { rateLimit }),
-      ...(subscription && { subscription }),
-    };
-  }
-};
+    function createContext(request: FastifyRequest, reply: FastifyReply, info: TRPCRequestInfo): Context {
+      const { principal, id: requestId, rateLimit } = request;
+      if (principal === undefined) throw new Error('A procedure was called without a principal.');
+      const subscription = subscriptions.contextOf(request);
+      if (info.type === 'subscription' && !info.isBatchCall && subscription === undefined)
+        throw new Error('A subscription was called that is not counted.');
+      const begin: BeginList = (batches) => longLists.beginOverTrpc(request, reply, batches);
+      return {
+        services,
+        principal,
+        requestId,
+        delivery: { type: info.isBatchCall && info.accept === 'application/jsonl' ? 'batches' : 'array', begin },
+        ...(rateLimit && { rateLimit }),
+        ...(subscription && { subscription }),
+      };
+    }
+  },
+  { name: 'trpc', dependencies: ['in-flight', 'subject', 'errors', 'metrics', 'limits'], encapsulate: true },
+);
 
 /** Takes over the status and the headers of a response that tRPC made. */
 function takeHead(reply: FastifyReply, { status, headers }: Response) {

@@ -10,7 +10,7 @@ import pino from 'pino';
 import { afterAll } from 'vitest';
 import { createApp } from '../../../src/http/app.ts';
 import type { AppOptions, CutReason } from '../../../src/http/app-options.ts';
-import { renderDocument } from '../../../src/http/routes/render-document.ts';
+import { renderDocument } from '../../../src/http/render-document.ts';
 import { hideCredentials } from '../../../src/operations/logger.ts';
 import { watchResponses } from '../../conformance/watch-responses.ts';
 import { createKey, KEYS } from '../../support/keys.ts';

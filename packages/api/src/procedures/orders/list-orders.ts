@@ -11,18 +11,26 @@ const BATCH_MAX = 100;
 const WHOLE_LIST_MAX = 10_000;
 
 export const listOrders = procedure.meta(listOrdersContract).query(async ({ ctx }): Promise<OrderBatches> => {
-  const { orders } = ctx.services;
-  if (ctx.list === undefined) {
-    const list: OrderList = {
-      [Symbol.asyncIterator]: () => smallBatches(orders.listOrders()),
-      texts: () => orders.listOrderTexts(),
-    };
-    return list;
+  const { delivery, services } = ctx;
+  const { orders } = services;
+  switch (delivery.type) {
+    case 'in-process': {
+      const list: OrderList = {
+        [Symbol.asyncIterator]: () => smallBatches(orders.listOrders()),
+        texts: () => orders.listOrderTexts(),
+      };
+      return list;
+    }
+    case 'batches':
+      return delivery.begin(smallBatches(orders.listOrders()));
+    case 'array': {
+      const batches = await delivery.begin(smallBatches(orders.listOrders()));
+      // The type is what callers with a streaming link get. All others get an array.
+      return (await wholeList(batches)) as unknown as OrderBatches;
+    }
+    default:
+      return delivery satisfies never;
   }
-  const batches = await ctx.list.begin(smallBatches(orders.listOrders()));
-  if (ctx.list.isStreamed) return batches;
-  // The type is what callers with a streaming link get. All others get an array.
-  return (await wholeList(batches)) as unknown as OrderBatches;
 });
 
 /** Gives others a turn between two batches. The next batch is made when its reader asks for it. */

@@ -22,8 +22,9 @@ interface Begun {
 }
 
 /**
- * Responses that go on until their client leaves, its key is no longer valid, or the server ends. They are then cut, so that
- * a client takes it for a lost connection and goes on elsewhere: what tRPC writes at an end means that nothing more comes.
+ * Responses that go on until their client leaves, its key is no longer valid, or the server ends. The connection is then cut
+ * without the message by which tRPC ends a subscription: a client takes that message to mean that no event will ever follow,
+ * and a lost connection as a reason to connect again.
  */
 export class Subscriptions {
   readonly #options: SubscriptionOptions;
@@ -95,8 +96,8 @@ const LINE_FEED = 10;
 /**
  * One piece for each message of server-sent events, which tRPC sends in parts, so that a message is written at once.
  *
- * @param after written as the id of the second message, which says by it where the subscription begins: a client that loses
- *   the connection before the first event then goes on there
+ * @param after written as the id of the second message, so that a client that loses the connection before the first event
+ *   continues from there
  */
 function wholeMessages(after: string | undefined): TransformStream<Uint8Array, Uint8Array> {
   let position = after === undefined ? undefined : Buffer.from(`event: ping\ndata: \nid: ${after}\n\n`);

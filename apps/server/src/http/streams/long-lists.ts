@@ -8,17 +8,17 @@ import { sendJson } from '../send-json.ts';
 
 export interface LongListsOptions {
   readonly metrics: RequestMetrics;
-  /** How many may be sent at once, those of all callers together. */
-  readonly maxLists: number;
+  /** How many long lists may be sent at once, those of all callers together. */
+  readonly maxLongLists: number;
 }
 
-/** By which the lists of all callers are counted. */
+/** By which the long lists of all callers are counted. */
 const ALL_CALLERS = '';
 
 /** Sends lists: a short one whole, a long one in pieces, as fast as its client reads, and only so many at a time. */
 export class LongLists {
   readonly #options: LongListsOptions;
-  /** Those in flight, subscriptions included, by key. */
+  /** Long lists in flight, subscriptions included, by key. */
   readonly #ofKeys = new InFlightCounts();
   readonly #open = new InFlightCounts();
 
@@ -26,13 +26,13 @@ export class LongLists {
     this.#options = options;
   }
 
-  /** Those that are being sent, subscriptions not included. */
+  /** How many long lists are being sent, subscriptions not included. */
   get openCount(): number {
     return this.#open.of(ALL_CALLERS);
   }
 
   /**
-   * Counts a list, or a subscription, among those that its key has in flight.
+   * Counts a long list, or a subscription, among those that its key has in flight.
    *
    * @throws ApiError `rate_limit_exceeded` if they are as many as there may be
    */
@@ -44,13 +44,13 @@ export class LongLists {
   }
 
   /**
-   * Begins a list that goes beyond its first batch.
+   * Begins a long list: one that goes beyond its first batch.
    *
    * @throws ApiError `rate_limit_exceeded`, and `overloaded` for too many of all callers
    */
   begin(request: FastifyRequest, reply: FastifyReply): void {
     this.beginOfKey(request, reply);
-    const release = this.#open.take(ALL_CALLERS, 1, this.#options.maxLists);
+    const release = this.#open.take(ALL_CALLERS, 1, this.#options.maxLongLists);
     if (release === undefined) throw refusalOf('overloaded');
     reply.whenClosed(release);
   }
@@ -74,7 +74,7 @@ export class LongLists {
     return reply.header('content-type', 'application/json').send(body);
   }
 
-  /** Begins a list over tRPC: see `Context.list`. */
+  /** Begins a list over tRPC, as its `Context.delivery` does. */
   async beginOverTrpc<Batch>(
     request: FastifyRequest,
     reply: FastifyReply,
