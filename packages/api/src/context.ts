@@ -34,7 +34,7 @@ export interface SubscriptionContext {
   readonly onBegin: (after: string) => void;
 }
 
-export type Delivery =
+type Delivery =
   /** As batches or as text, whichever it reads: a caller in this process, or REST, which bounds what it sends by itself. */
   | { readonly type: 'in-process' }
   /** Over tRPC, in batches as they are read. */
