@@ -33,6 +33,8 @@ const UNAVAILABLE_STATES = new Set([
   ...CONFLICTS,
   READ_ONLY_STATE, // read-only: a standby, or a failover in progress
   '55P03', // another session holds the lock
+  '25P03', // the server ended an idle transaction
+  '25P04', // the server ended a transaction that took too long
   '42P01', // no such table: nothing has been migrated yet
   '26000', // the prepared statement is gone: the connection was changed under us, and is replaced
   '42P05', // the prepared statement is there twice: likewise
