@@ -57,13 +57,8 @@ describe.concurrent('a PostgreSQL that accepts connections and says nothing', ()
 });
 
 test('a PostgreSQL that says nothing more while connections are opened is used again when it does', async () => {
-  await using database = await createTestDatabase();
-  await using direct = openPersistence({ databaseUrl: database.url });
-  await direct.migrations.migrate();
-  await using proxy = await startSilencingProxy(Number(new URL(database.url).port));
-  const url = new URL(database.url);
-  url.port = String(proxy.port);
-  await using persistence = openPersistence({ databaseUrl: url.href, connections: 2 });
+  await using network = await openOverProxy({ connections: 2 });
+  const { persistence, proxy } = network;
   await persistence.ping();
   const find = () => persistence.orders.findOrder(orderId(1n)).then(() => 'not found', String);
   proxy.silenceAt('set TimeZone');
@@ -73,13 +68,8 @@ test('a PostgreSQL that says nothing more while connections are opened is used a
 });
 
 test('a PostgreSQL that is far away can be used, and connections are opened to it in time', async () => {
-  await using database = await createTestDatabase();
-  await using direct = openPersistence({ databaseUrl: database.url });
-  await direct.migrations.migrate();
-  await using proxy = await startSilencingProxy(Number(new URL(database.url).port));
-  const url = new URL(database.url);
-  url.port = String(proxy.port);
-  await using persistence = openPersistence({ databaseUrl: url.href });
+  await using network = await openOverProxy();
+  const { persistence, proxy } = network;
   proxy.delay(85); // as to the other side of the world, with some fifteen round trips before the first call
   await persistence.ping();
   proxy.delay(240); // more than ten times this is more than any caller waits
@@ -87,13 +77,8 @@ test('a PostgreSQL that is far away can be used, and connections are opened to i
 });
 
 test('what was given up while a connection was opened for it is not sent any more', async () => {
-  await using database = await createTestDatabase();
-  await using direct = openPersistence({ databaseUrl: database.url });
-  await direct.migrations.migrate();
-  await using proxy = await startSilencingProxy(Number(new URL(database.url).port));
-  const url = new URL(database.url);
-  url.port = String(proxy.port);
-  await using persistence = openPersistence({ databaseUrl: url.href });
+  await using network = await openOverProxy();
+  const { persistence, proxy, direct } = network;
   await persistence.ping();
   proxy.delay(600); // opening a connection takes 3 s then
   await expect(persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN)).rejects.toThrow(StorageUnavailableError);
@@ -255,6 +240,19 @@ interface SilencingProxy extends SilentServer {
   silenceAt(text: string | undefined): void;
   /** From now on what the server sends arrives later, by so many milliseconds. */
   delay(ms: number): void;
+}
+
+/** Storage that is reached over such a proxy, and the same without it. */
+async function openOverProxy(options: { readonly connections?: number } = {}) {
+  await using resources = new AsyncDisposableStack();
+  const { url } = resources.use(await createTestDatabase());
+  const direct = resources.use(openPersistence({ databaseUrl: url }));
+  await direct.migrations.migrate();
+  const proxy = resources.use(await startSilencingProxy(Number(new URL(url).port)));
+  const proxied = Object.assign(new URL(url), { port: String(proxy.port) });
+  const persistence = resources.use(openPersistence({ databaseUrl: proxied.href, ...options }));
+  const held = resources.move();
+  return { direct, proxy, persistence, [Symbol.asyncDispose]: () => held.disposeAsync() };
 }
 
 /** Passes bytes on to a server of this machine, until it is told to delay or to swallow them. */
