@@ -14,7 +14,7 @@ import {
   TimeoutError,
 } from '../src/rest.ts';
 import { systemClock } from '../src/transport/clock.ts';
-import { retryDelayMs } from '../src/transport/retry-loop.ts';
+import { retryDelayMs } from '../src/transport/patient-fetch.ts';
 import { readRetryAfterSeconds } from '../src/transport/service-response.ts';
 import { JumpingClock } from './support/jumping-clock.ts';
 import { scaledClock } from './support/scaled-clock.ts';

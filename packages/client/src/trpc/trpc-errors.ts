@@ -1,7 +1,6 @@
-import { isTRPCClientError, type TRPCClientError } from '@trpc/client';
-import { PetstoreError, type PetstoreErrorCode } from '../errors.ts';
-import { createResponseError } from '../response-error.ts';
-import { readRetryAfterSeconds } from '../transport/service-response.ts';
+import { isTRPCClientError } from '@trpc/client';
+import { PetstoreError, type PetstoreErrorCode, responseError } from '../errors.ts';
+import type { ServiceResponse } from '../transport/service-response.ts';
 import type { AppRouter } from './router.ts';
 import type { TrpcResponse } from './trpc-fetch.ts';
 
@@ -25,17 +24,16 @@ export function petstoreErrorOf(error: unknown): PetstoreError | undefined {
   const { cause, data, message } = error;
   if (cause instanceof PetstoreError) return cause;
   if (!data) return undefined;
-  const headers = responseHeadersOf(error);
-  return createResponseError(message, {
+  const { requestId, retryAfterSeconds } = responseOf(error.meta) ?? {};
+  return responseError(message, {
     code: data.errorCode,
     status: data.httpStatus,
-    requestId: headers?.get('x-request-id') ?? undefined,
-    retryAfterSeconds: headers && readRetryAfterSeconds(headers, Date.now()),
+    requestId,
+    retryAfterSeconds,
     cause: error,
   });
 }
 
-function responseHeadersOf({ meta }: TRPCClientError<AppRouter>): Headers | undefined {
-  const response = meta?.['response'] as TrpcResponse | undefined; // as `createTrpcFetch` made it
-  return response?.headers;
-}
+/** The response of a call, which tRPC hands on: as the `context` of a result, as the `meta` of an error. */
+export const responseOf = (meta: Readonly<Record<string, unknown>> | undefined): ServiceResponse | undefined =>
+  (meta?.['response'] as TrpcResponse | undefined)?.source; // as `createTrpcFetch` made it

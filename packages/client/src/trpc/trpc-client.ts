@@ -8,19 +8,18 @@ import {
   TRPCUntypedClient,
 } from '@trpc/client';
 import { createConnection, type PetstoreClientOptions } from '../options.ts';
-import { type PetstoreRestClient, restClientOn } from '../rest/create-petstore-rest-client.ts';
-import { createEventsLink } from './events-link.ts';
-import { createListLink } from './list-link.ts';
+import { type PetstoreRestClient, restClientOn } from '../rest/rest-client.ts';
+import { untilAborted } from '../transport/clock.ts';
+import { createEventsLink, createListLink, createRepeatLink } from './links.ts';
 import { type FollowEventsOptions, followOrderEvents, type OrderEvent } from './order-events.ts';
 import { traitsOf } from './procedures.ts';
-import { createRetryLink } from './retry-link.ts';
 import type { AppRouter } from './router.ts';
 import { transformer } from './transformer.ts';
 import { createTrpcFetch } from './trpc-fetch.ts';
 
 /**
  * Calls every procedure by its name, with its types: `client.orders.cancel.mutate({ orderId: 1n })`. `client.rest` is the
- * documented REST interface, with the same key and the same throttle.
+ * documented REST interface, with the same key and the same gate.
  */
 export type PetstoreClient = TRPCClient<AppRouter> & {
   readonly rest: PetstoreRestClient;
@@ -41,10 +40,10 @@ const URL_MAX_LENGTH = 4_000;
  */
 export function createPetstoreClient(options: PetstoreClientOptions): PetstoreClient {
   const connection = createConnection(options);
-  const link = { url: `${connection.serviceUrl}/trpc`, transformer, fetch: createTrpcFetch(connection) };
+  const link = { url: `${connection.serviceUrl}/trpc`, transformer };
   const caller = new AbortableClient({
     links: [
-      createRetryLink(connection),
+      createRepeatLink(connection),
       splitLink({
         condition: ({ type }) => type === 'subscription',
         true: createEventsLink(connection),
@@ -53,8 +52,13 @@ export function createPetstoreClient(options: PetstoreClientOptions): PetstoreCl
           true: createListLink(connection),
           false: splitLink({
             condition: ({ path }) => traitsOf(path).isFree === true,
-            true: httpLink({ ...link, fetch: createTrpcFetch(connection, { isFree: true }) }),
-            false: httpBatchLink({ ...link, maxItems: BATCH_MAX, maxURLLength: URL_MAX_LENGTH }),
+            true: httpLink({ ...link, fetch: createTrpcFetch(connection, true) }),
+            false: httpBatchLink({
+              ...link,
+              fetch: createTrpcFetch(connection),
+              maxItems: BATCH_MAX,
+              maxURLLength: URL_MAX_LENGTH,
+            }),
           }),
         }),
       }),
@@ -71,18 +75,13 @@ export function createPetstoreClient(options: PetstoreClientOptions): PetstoreCl
   }) as PetstoreClient;
 }
 
-/** Like REST, and unlike tRPC by itself, it rejects with the reason of the signal where the caller has aborted. */
+/** Like REST, and unlike tRPC by itself, it rejects at once where the caller has aborted, with the reason of the signal. */
 class AbortableClient extends TRPCUntypedClient<AppRouter> {
   override query(path: string, input?: unknown, options?: TRPCRequestOptions): Promise<unknown> {
-    return withReason(super.query(path, input, options), options?.signal);
+    return untilAborted(options?.signal, super.query(path, input, options));
   }
 
   override mutation(path: string, input?: unknown, options?: TRPCRequestOptions): Promise<unknown> {
-    return withReason(super.mutation(path, input, options), options?.signal);
+    return untilAborted(options?.signal, super.mutation(path, input, options));
   }
 }
-
-const withReason = (call: Promise<unknown>, signal: AbortSignal | undefined): Promise<unknown> =>
-  call.catch((error: unknown) => {
-    throw signal?.aborted ? signal.reason : error;
-  });

@@ -1,0 +1,219 @@
+import { ConnectionError, PetstoreError, TimeoutError } from '../errors.ts';
+import { type ClientClock, pause, untilAborted } from './clock.ts';
+import { Gate, type RequestOutcome } from './gate.ts';
+import { ServiceResponse, type Waiting } from './service-response.ts';
+
+export interface RetryPolicy {
+  /** Attempts after the first. */
+  readonly maxRetries: number;
+  /** A longer `Retry-After` is not waited for. */
+  readonly maxRetryAfterSeconds: number;
+  /** From 0 up to, but not including, 1; `Math.random` in production. */
+  readonly random: () => number;
+}
+
+export interface PatientFetchOptions extends RetryPolicy {
+  readonly apiKey: string;
+  readonly fetch: typeof globalThis.fetch;
+  readonly clock: ClientClock;
+  /** How long the service may be silent, in milliseconds: until a response begins, and within it. */
+  readonly timeoutMs: number;
+}
+
+export interface PatientRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly body?: string | undefined;
+  /** Ends it; the signal's reason is then thrown. */
+  readonly signal?: AbortSignal | undefined;
+  /** @default that of the options */
+  readonly timeoutMs?: number | undefined;
+  /** @default that of the options */
+  readonly maxRetries?: number | undefined;
+  /** Whether the body is left to the caller where the status is 2xx; otherwise it was read as text. @default false */
+  readonly streams?: boolean | undefined;
+  /** Whether the service does not count it, so that it need not wait. @default false */
+  readonly isFree?: boolean | undefined;
+  /** How many requests it counts as: the calls of a batch. @default 1 */
+  readonly cost?: number | undefined;
+}
+
+/**
+ * Sends a request until its response, all of it unless it is streamed, has arrived or it fails for good.
+ *
+ * @returns the response, whatever its status
+ * @throws ConnectionError where there is none, or a part of one; RateLimitError where the service has asked for a wait that
+ * is too long, and nothing was sent; the signal's reason, when it aborts; what the program itself did wrong, as it is
+ */
+export type PatientFetch = (request: PatientRequest) => Promise<ServiceResponse>;
+
+const BACKOFF_FIRST_MS = 500;
+const BACKOFF_MAX_MS = 8_000;
+
+/** Statuses that another attempt may change. */
+const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
+
+/** Makes the `fetch` below REST and tRPC: under one key, by one gate. */
+export function createPatientFetch(options: PatientFetchOptions): PatientFetch {
+  const { clock } = options;
+  const gate = new Gate(clock, options.maxRetryAfterSeconds * 1_000);
+  return async (request) => {
+    const policy = { ...options, maxRetries: request.maxRetries ?? options.maxRetries };
+    let isAfterLoss = false;
+    for (let attemptsMade = 1; ; attemptsMade++) {
+      const outcome = await attempt(request, options, gate).catch((error: unknown) => {
+        if (error instanceof PetstoreError) return error;
+        throw error;
+      });
+      const delayMs = retryDelayMs(outcome, attemptsMade, policy);
+      if (delayMs === undefined) {
+        if (outcome instanceof PetstoreError) throw outcome;
+        outcome.isAfterLoss = isAfterLoss;
+        return outcome;
+      }
+      isAfterLoss ||= mayHaveRun(outcome);
+      await pause(clock, delayMs, request.signal);
+    }
+  };
+}
+
+/** Sends it once: when the gate permits it, and bounded in time. */
+async function attempt(request: PatientRequest, options: PatientFetchOptions, gate: Gate): Promise<ServiceResponse> {
+  const { method, url, headers, body = null, signal, streams = false, isFree = false, cost = 1 } = request;
+  const { apiKey, fetch, clock } = options;
+  const release = isFree ? () => {} : await gate.acquire(signal);
+  const abort = new AbortController();
+  const waiting = createWaiting(abort, clock, request.timeoutMs ?? options.timeoutMs, signal);
+  let outcome: RequestOutcome = { type: 'unknown' };
+  let response: ServiceResponse;
+  try {
+    const init = {
+      method,
+      headers: { ...headers, authorization: `Bearer ${apiKey}` },
+      body,
+      signal: abort.signal,
+      ...(method !== 'GET' && singleSendOptions()),
+    };
+    response = new ServiceResponse(await waiting(fetch(url, init)), waiting, clock.now());
+    outcome = outcomeOf(response, cost);
+  } finally {
+    release(outcome);
+  }
+  if (streams && response.ok) return response;
+  try {
+    for await (const text of response.readTexts()) response.text += text;
+  } catch (error) {
+    // The status says enough, unless it is the body that was wanted.
+    if (response.ok || !(error instanceof PetstoreError)) throw error;
+  }
+  return response;
+}
+
+const BROKEN_OFF = 'The response broke off';
+
+/** @param response the one that ended before it was whole; `undefined` where there is none */
+export const connectionError = (response: ServiceResponse | undefined, cause?: unknown): ConnectionError =>
+  new ConnectionError(response ? `${BROKEN_OFF}: what was read is not the whole.` : 'The service could not be reached.', {
+    code: 'connection_failed',
+    requestId: response?.requestId,
+    cause,
+  });
+
+/** How the parts of one attempt are waited for, each as long as the time says. It ends when the caller aborts. */
+function createWaiting(
+  abort: AbortController,
+  clock: ClientClock,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+): Waiting {
+  return async (coming, response) => {
+    const onAbort = () => abort.abort(signal?.reason);
+    const cancelTimer = clock.schedule(() => {
+      const message = `${response ? BROKEN_OFF : 'The service did not respond'}: nothing came for ${timeoutMs} ms.`;
+      abort.abort(new TimeoutError(message, { code: 'timed_out', requestId: response?.requestId }));
+    }, timeoutMs);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    if (signal?.aborted) onAbort();
+    try {
+      // Reading alone need not end: Node 20 and 22 leave it pending for ever if the last chunk has just arrived.
+      return await untilAborted(abort.signal, coming);
+    } catch (error) {
+      if (abort.signal.aborted) throw abort.signal.reason;
+      if (isMistake(error)) throw error;
+      throw connectionError(response, error);
+    } finally {
+      cancelTimer();
+      signal?.removeEventListener('abort', onAbort);
+    }
+  };
+}
+
+/** What runtimes say of a program that does what it must not. A lost connection is a TypeError too. */
+const MISTAKES = /illegal invocation|(is|of) (undefined|null)|is not (a|an|defined|iterable)\b|does not implement/i;
+
+/** Whether it was the program, such as a `fetch` that was given as an option, that failed, and not the connection. */
+const isMistake = (error: unknown): boolean =>
+  error instanceof ReferenceError ||
+  error instanceof RangeError ||
+  error instanceof SyntaxError ||
+  (error instanceof TypeError && MISTAKES.test(error.message));
+
+function outcomeOf({ status, headers, retryAfterSeconds = 0 }: ServiceResponse, cost: number): RequestOutcome {
+  if (status !== 429) return { type: status < 500 ? 'admitted' : 'unknown' };
+  // Too much in flight, such as too many long lists: this counts towards no ban, and affects this request alone.
+  if (Number(headers.get('x-ratelimit-remaining') ?? 0) >= cost) return { type: 'unknown' };
+  return { type: 'refused', waitMs: retryAfterSeconds * 1_000 };
+}
+
+/**
+ * How long to wait before the next attempt: as long as the service asks for, and at least an exponential backoff of 0.5 s
+ * doubling to 8 s, of which each wait takes a random part from half to all, so that clients do not return in step.
+ *
+ * @param attemptsMade 1 after the first
+ * @returns milliseconds; `undefined` where it succeeded, or another attempt would not help
+ */
+export function retryDelayMs(
+  outcome: ServiceResponse | PetstoreError,
+  attemptsMade: number,
+  policy: RetryPolicy,
+): number | undefined {
+  const { status, retryAfterSeconds = 0 } = outcome;
+  const isRetryable = status === undefined ? outcome instanceof ConnectionError : RETRYABLE_STATUSES.has(status);
+  if (attemptsMade > policy.maxRetries || !isRetryable) return undefined;
+  if (retryAfterSeconds > policy.maxRetryAfterSeconds) return undefined;
+  const backoffMs = Math.min(BACKOFF_FIRST_MS * 2 ** (attemptsMade - 1), BACKOFF_MAX_MS) * (0.5 + policy.random() / 2);
+  return Math.max(backoffMs, retryAfterSeconds * 1_000);
+}
+
+/**
+ * Whether the service may have carried out a request that failed. It has not where it refused it on arrival (429,
+ * `overloaded`) or did not receive all of it (408).
+ */
+export function mayHaveRun(outcome: ServiceResponse | PetstoreError): boolean {
+  const { status } = outcome;
+  const isOverloaded =
+    outcome instanceof PetstoreError ? outcome.code === 'overloaded' : outcome.text.includes('"overloaded"');
+  return status !== 408 && status !== 429 && !isOverloaded;
+}
+
+/** The part of Deno's own API that is used; other runtimes have none of it. */
+interface DenoNamespace {
+  readonly createHttpClient?: (options: { readonly poolMaxIdlePerHost: number }) => unknown;
+}
+
+let singleSend: RequestInit | undefined;
+
+/**
+ * Options of `fetch` for what must not be sent twice unnoticed. When a kept-alive connection breaks, Bun and Deno repeat
+ * the request on their own; with these options they take a new connection, and report its end. Node never repeats, and
+ * browsers cannot be configured to.
+ */
+function singleSendOptions(): RequestInit {
+  if (singleSend !== undefined) return singleSend;
+  const { Deno: deno } = globalThis as { readonly Deno?: DenoNamespace };
+  const client = deno?.createHttpClient?.({ poolMaxIdlePerHost: 0 });
+  // Bun reads `keepalive` as whether the connection is kept; elsewhere `false` is the default.
+  singleSend = { keepalive: false, ...(client !== undefined && { client }) } as RequestInit; // Deno's has a `client`
+  return singleSend;
+}
