@@ -1,5 +1,5 @@
 import { type ClientClock, systemClock } from './transport/clock.ts';
-import { createPatientFetch, type PatientFetch, type RetryPolicy } from './transport/patient-fetch.ts';
+import { createPatientFetch, type PatientFetch } from './transport/patient-fetch.ts';
 
 /** For one call; what is left out is as the client was made. */
 export interface CallOptions {
@@ -36,12 +36,16 @@ export interface PetstoreClientOptions {
   readonly random?: (() => number) | undefined;
 }
 
+/** The same, all of them given and valid. */
+export type CheckedOptions = {
+  readonly [Name in keyof Omit<PetstoreClientOptions, 'baseUrl'>]-?: NonNullable<PetstoreClientOptions[Name]>;
+};
+
 /** What the REST client and the tRPC client are made of. */
 export interface Connection {
   /** The service's address, without `/v1` and without a slash at its end. */
   readonly serviceUrl: string;
-  readonly clock: ClientClock;
-  readonly policy: RetryPolicy & { readonly timeoutMs: number };
+  readonly options: CheckedOptions;
   readonly send: PatientFetch;
 }
 
@@ -57,13 +61,8 @@ export function createConnection(options: PetstoreClientOptions): Connection {
     const found = apiKey ? 'it contains a blank, the end of a line or a special character' : 'it is empty or missing';
     throw new TypeError(`apiKey must be an API key as it was given out: ${found}`);
   }
-  const policy = { maxRetries, maxRetryAfterSeconds, timeoutMs, random };
-  return {
-    serviceUrl: serviceUrlOf(options.baseUrl),
-    clock,
-    policy,
-    send: createPatientFetch({ ...policy, clock, apiKey, fetch }),
-  };
+  const checked = { apiKey, maxRetries, timeoutMs, maxRetryAfterSeconds, fetch, clock, random };
+  return { serviceUrl: serviceUrlOf(options.baseUrl), options: checked, send: createPatientFetch(checked) };
 }
 
 /** @throws TypeError when one is not valid */

@@ -4,7 +4,12 @@ import { join } from 'node:path';
 import { createTemporaryFolder } from '@petstore/testing';
 import openapiTS, { astToString } from 'openapi-typescript';
 import { expect, expectTypeOf, test } from 'vitest';
-import { DOCUMENT_TYPES, ERROR_CODES_FILE, generateDocumentTypes, generateErrorCodes } from '../scripts/document-types.ts';
+import {
+  DOCUMENT_TYPES,
+  ERROR_CODES_FILE,
+  generateDocumentTypes,
+  generateErrorCodes,
+} from '../scripts/document-types.ts';
 import type { Order, OrderFilter, OrderV2, Pet, PetstoreRestClient } from '../src/rest.ts';
 
 test.each(DOCUMENT_TYPES)('the types of $file are those of the document', async (types) => {

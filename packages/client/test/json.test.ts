@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ConnectionError, PetstoreError, ServiceError } from '../src/rest.ts';
 import { readBatches } from '../src/rest/order-lists.ts';
+import { ConnectionError, PetstoreError, ServiceError } from '../src/rest.ts';
 import { ServiceResponse } from '../src/transport/service-response.ts';
 
 const int64 = fc.oneof(

@@ -295,3 +295,54 @@ test.each([
     expect(() => create({ baseUrl, apiKey: 'k' })).toThrow(message);
   }
 });
+
+describe('a fetch that is given as an option', () => {
+  const ofFetch = (own: typeof fetch) =>
+    createPetstoreRestClient({ baseUrl: service.origin, apiKey: 'external', fetch: own, maxRetries: 2 });
+
+  test('is called without a receiver, which browsers and Workers refuse', async () => {
+    const receivers: unknown[] = [];
+    const own = function (this: unknown, ...args: Parameters<typeof fetch>) {
+      receivers.push(this);
+      return fetch(...args);
+    };
+    await failureOf(() => ofFetch(own).cancelOrder({ orderId: -1n }));
+    expect(receivers).toEqual([undefined]);
+  });
+
+  test.each([
+    new TypeError("Failed to execute 'fetch' on 'Window': Illegal invocation"),
+    new TypeError("Cannot read properties of undefined (reading 'url')"),
+    new TypeError("'fetch' called on an object that does not implement interface Window."),
+    new TypeError('this.log is not a function. (In this.log(url), this.log is undefined)'),
+    new ReferenceError('log is not defined'),
+  ])('and makes a mistake throws it as it is, at once: %s', async (mistake) => {
+    let calls = 0;
+    const own = async () => {
+      calls++;
+      throw mistake;
+    };
+    expect(await failureOf(() => ofFetch(own).cancelOrder({ orderId: 1n }))).toBe(mistake);
+    const trpc = createPetstoreClient({ baseUrl: service.origin, apiKey: 'external', fetch: own });
+    const failure = await failureOf(() => trpc.pets.get.query({ petId: 1n }));
+    expect(failure).toMatchObject({ cause: mistake });
+    expect(errorCodeOf(failure)).toBeUndefined();
+    expect(calls).toBe(2);
+  });
+
+  test.each([
+    'fetch failed',
+    'Failed to fetch',
+    'Load failed',
+    'NetworkError when attempting to fetch resource.',
+    'network error',
+  ])('and loses its connection is a ConnectionError: %s', async (message) => {
+    const client = createPetstoreRestClient({
+      baseUrl: service.origin,
+      apiKey: 'external',
+      maxRetries: 0,
+      fetch: () => Promise.reject(new TypeError(message)),
+    });
+    expect(await failureOf(() => client.cancelOrder({ orderId: 1n }))).toBeInstanceOf(ConnectionError);
+  });
+});

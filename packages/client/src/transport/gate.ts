@@ -1,14 +1,9 @@
 import { RateLimitError } from '../errors.ts';
 import { type ClientClock, pause, untilAborted } from './clock.ts';
+import type { ServiceResponse } from './service-response.ts';
 
-/** What a response says about the limits. `unknown`: nothing, or there is none. */
-export type RequestOutcome =
-  | { readonly type: 'refused'; readonly waitMs: number }
-  | { readonly type: 'admitted' }
-  | { readonly type: 'unknown' };
-
-/** To be called once, when the head of the response has arrived or none will. */
-export type Release = (outcome: RequestOutcome) => void;
+/** To be called once, when the head of the response has arrived or, without one, when none will. */
+export type Release = (response?: ServiceResponse) => void;
 
 /** Fewer than the refusals at once that the service takes for a caller that ignores them: more than 250. */
 const IN_FLIGHT_MAX = 200;
@@ -43,15 +38,16 @@ export class Gate {
   /**
    * Waits until a request may go.
    *
+   * @param cost how many requests it counts as
    * @throws RateLimitError where the wait would be too long; the signal's reason, when it aborts
    */
-  acquire(signal: AbortSignal | undefined): Promise<Release> {
-    const turn = this.#queue.then(() => this.#passed(signal));
+  acquire(cost: number, signal: AbortSignal | undefined): Promise<Release> {
+    const turn = this.#queue.then(() => this.#passed(cost, signal));
     this.#queue = turn.catch(() => {});
     return untilAborted(signal, turn);
   }
 
-  async #passed(signal: AbortSignal | undefined): Promise<Release> {
+  async #passed(cost: number, signal: AbortSignal | undefined): Promise<Release> {
     for (;;) {
       signal?.throwIfAborted();
       const nowMs = this.#clock.now();
@@ -59,31 +55,36 @@ export class Gate {
       const isProbe = waitMs > this.#maxWaitMs;
       if (isProbe && nowMs < this.#lastSentMs + CAUTION_MS) throw tooLongError(waitMs);
       if (waitMs > 0 && !isProbe) await pause(this.#clock, waitMs, signal);
-      else if (this.#inFlight < (nowMs < this.#cautiousUntilMs ? 1 : IN_FLIGHT_MAX)) return this.#sent(nowMs, isProbe);
-      else await untilAborted(signal, this.#nextRelease());
+      else if (this.#inFlight < (nowMs < this.#cautiousUntilMs ? 1 : IN_FLIGHT_MAX)) {
+        this.#inFlight++;
+        this.#lastSentMs = nowMs;
+        return (response) => this.#release(response, cost, isProbe);
+      } else {
+        const released = new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+        await untilAborted(signal, released);
+      }
     }
   }
 
-  #nextRelease(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#wake = resolve;
-    });
+  #release(response: ServiceResponse | undefined, cost: number, isProbe: boolean): void {
+    this.#inFlight--;
+    const { status = 500, retryAfterSeconds = 0, headers } = response ?? {};
+    const nowMs = this.#clock.now();
+    if (status === 429) {
+      // With room for it, this request alone is too much, such as a fifth long list: that counts towards no ban.
+      const isRefusal = Number(headers?.get('x-ratelimit-remaining') ?? 0) < cost;
+      if (isRefusal) this.#block(nowMs, retryAfterSeconds * 1_000);
+    } else if (status < 500 && isProbe) this.#blockedUntilMs = nowMs;
+    this.#wake();
   }
 
-  #sent(sentMs: number, isProbe: boolean): Release {
-    this.#inFlight++;
-    this.#lastSentMs = sentMs;
-    return (outcome) => {
-      const nowMs = this.#clock.now();
-      this.#inFlight--;
-      if (outcome.type === 'refused') {
-        const untilMs = nowMs + outcome.waitMs;
-        // Each refusal names the time at which one request may return: the first of them counts.
-        this.#blockedUntilMs = this.#blockedUntilMs > nowMs ? Math.min(this.#blockedUntilMs, untilMs) : untilMs;
-        this.#cautiousUntilMs = nowMs + CAUTION_MS;
-      } else if (outcome.type === 'admitted' && isProbe) this.#blockedUntilMs = nowMs;
-      this.#wake();
-    };
+  #block(nowMs: number, waitMs: number): void {
+    const untilMs = nowMs + waitMs;
+    // Each refusal names the time at which one request may return: the first of them counts.
+    this.#blockedUntilMs = this.#blockedUntilMs > nowMs ? Math.min(this.#blockedUntilMs, untilMs) : untilMs;
+    this.#cautiousUntilMs = nowMs + CAUTION_MS;
   }
 }
 

@@ -1,36 +1,17 @@
 import { ConnectionError, PetstoreError, TimeoutError } from '../errors.ts';
+import type { CallOptions, CheckedOptions } from '../options.ts';
 import { type ClientClock, pause, untilAborted } from './clock.ts';
-import { Gate, type RequestOutcome } from './gate.ts';
+import { Gate } from './gate.ts';
 import { ServiceResponse, type Waiting } from './service-response.ts';
 
-export interface RetryPolicy {
-  /** Attempts after the first. */
-  readonly maxRetries: number;
-  /** A longer `Retry-After` is not waited for. */
-  readonly maxRetryAfterSeconds: number;
-  /** From 0 up to, but not including, 1; `Math.random` in production. */
-  readonly random: () => number;
-}
+/** When, and how often, what failed is tried again. */
+export type RetryPolicy = Pick<CheckedOptions, 'maxRetries' | 'maxRetryAfterSeconds' | 'random'>;
 
-export interface PatientFetchOptions extends RetryPolicy {
-  readonly apiKey: string;
-  readonly fetch: typeof globalThis.fetch;
-  readonly clock: ClientClock;
-  /** How long the service may be silent, in milliseconds: until a response begins, and within it. */
-  readonly timeoutMs: number;
-}
-
-export interface PatientRequest {
+export interface PatientRequest extends CallOptions {
   readonly method: string;
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly body?: string | undefined;
-  /** Ends it; the signal's reason is then thrown. */
-  readonly signal?: AbortSignal | undefined;
-  /** @default that of the options */
-  readonly timeoutMs?: number | undefined;
-  /** @default that of the options */
-  readonly maxRetries?: number | undefined;
   /** Whether the body is left to the caller where the status is 2xx; otherwise it was read as text. @default false */
   readonly streams?: boolean | undefined;
   /** Whether the service does not count it, so that it need not wait. @default false */
@@ -55,7 +36,7 @@ const BACKOFF_MAX_MS = 8_000;
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
 
 /** Makes the `fetch` below REST and tRPC: under one key, by one gate. */
-export function createPatientFetch(options: PatientFetchOptions): PatientFetch {
+export function createPatientFetch(options: CheckedOptions): PatientFetch {
   const { clock } = options;
   const gate = new Gate(clock, options.maxRetryAfterSeconds * 1_000);
   return async (request) => {
@@ -79,14 +60,14 @@ export function createPatientFetch(options: PatientFetchOptions): PatientFetch {
 }
 
 /** Sends it once: when the gate permits it, and bounded in time. */
-async function attempt(request: PatientRequest, options: PatientFetchOptions, gate: Gate): Promise<ServiceResponse> {
+async function attempt(request: PatientRequest, options: CheckedOptions, gate: Gate): Promise<ServiceResponse> {
   const { method, url, headers, body = null, signal, streams = false, isFree = false, cost = 1 } = request;
   const { apiKey, fetch, clock } = options;
-  const release = isFree ? () => {} : await gate.acquire(signal);
+  signal?.throwIfAborted();
+  const release = isFree ? () => {} : await gate.acquire(cost, signal);
   const abort = new AbortController();
   const waiting = createWaiting(abort, clock, request.timeoutMs ?? options.timeoutMs, signal);
-  let outcome: RequestOutcome = { type: 'unknown' };
-  let response: ServiceResponse;
+  let response: ServiceResponse | undefined;
   try {
     const init = {
       method,
@@ -96,9 +77,8 @@ async function attempt(request: PatientRequest, options: PatientFetchOptions, ga
       ...(method !== 'GET' && singleSendOptions()),
     };
     response = new ServiceResponse(await waiting(fetch(url, init)), waiting, clock.now());
-    outcome = outcomeOf(response, cost);
   } finally {
-    release(outcome);
+    release(response);
   }
   if (streams && response.ok) return response;
   try {
@@ -113,12 +93,10 @@ async function attempt(request: PatientRequest, options: PatientFetchOptions, ga
 const BROKEN_OFF = 'The response broke off';
 
 /** @param response the one that ended before it was whole; `undefined` where there is none */
-export const connectionError = (response: ServiceResponse | undefined, cause?: unknown): ConnectionError =>
-  new ConnectionError(response ? `${BROKEN_OFF}: what was read is not the whole.` : 'The service could not be reached.', {
-    code: 'connection_failed',
-    requestId: response?.requestId,
-    cause,
-  });
+export function connectionError(response: ServiceResponse | undefined, cause?: unknown): ConnectionError {
+  const message = response ? `${BROKEN_OFF}: what was read is not the whole.` : 'The service could not be reached.';
+  return new ConnectionError(message, { code: 'connection_failed', requestId: response?.requestId, cause });
+}
 
 /** How the parts of one attempt are waited for, each as long as the time says. It ends when the caller aborts. */
 function createWaiting(
@@ -159,13 +137,6 @@ const isMistake = (error: unknown): boolean =>
   error instanceof SyntaxError ||
   (error instanceof TypeError && MISTAKES.test(error.message));
 
-function outcomeOf({ status, headers, retryAfterSeconds = 0 }: ServiceResponse, cost: number): RequestOutcome {
-  if (status !== 429) return { type: status < 500 ? 'admitted' : 'unknown' };
-  // Too much in flight, such as too many long lists: this counts towards no ban, and affects this request alone.
-  if (Number(headers.get('x-ratelimit-remaining') ?? 0) >= cost) return { type: 'unknown' };
-  return { type: 'refused', waitMs: retryAfterSeconds * 1_000 };
-}
-
 /**
  * How long to wait before the next attempt: as long as the service asks for, and at least an exponential backoff of 0.5 s
  * doubling to 8 s, of which each wait takes a random part from half to all, so that clients do not return in step.
@@ -197,11 +168,6 @@ export function mayHaveRun(outcome: ServiceResponse | PetstoreError): boolean {
   return status !== 408 && status !== 429 && !isOverloaded;
 }
 
-/** The part of Deno's own API that is used; other runtimes have none of it. */
-interface DenoNamespace {
-  readonly createHttpClient?: (options: { readonly poolMaxIdlePerHost: number }) => unknown;
-}
-
 let singleSend: RequestInit | undefined;
 
 /**
@@ -211,9 +177,10 @@ let singleSend: RequestInit | undefined;
  */
 function singleSendOptions(): RequestInit {
   if (singleSend !== undefined) return singleSend;
-  const { Deno: deno } = globalThis as { readonly Deno?: DenoNamespace };
-  const client = deno?.createHttpClient?.({ poolMaxIdlePerHost: 0 });
+  // The part of Deno's own API that is used; other runtimes have none of it.
+  const { Deno: deno } = globalThis as { readonly Deno?: { createHttpClient?(options: object): unknown } };
   // Bun reads `keepalive` as whether the connection is kept; elsewhere `false` is the default.
-  singleSend = { keepalive: false, ...(client !== undefined && { client }) } as RequestInit; // Deno's has a `client`
+  const client = deno?.createHttpClient?.({ poolMaxIdlePerHost: 0 });
+  singleSend = { keepalive: false, ...(client !== undefined && { client }) };
   return singleSend;
 }

@@ -7,8 +7,9 @@ import {
 } from '@trpc/client';
 import { observable } from '@trpc/server/observable';
 import type { Connection } from '../options.ts';
-import { pause, untilAborted } from '../transport/clock.ts';
+import { pause } from '../transport/clock.ts';
 import { connectionError, mayHaveRun, retryDelayMs } from '../transport/patient-fetch.ts';
+import type { ServiceResponse } from '../transport/service-response.ts';
 import { type FollowEventsOptions, followOrderEvents } from './order-events.ts';
 import { traitsOf } from './procedures.ts';
 import type { AppRouter } from './router.ts';
@@ -26,7 +27,7 @@ const NO_RESULT: Envelope = { result: { type: 'data', data: undefined } };
  * Lets calls be sent again. A request that fails as a whole is tried again below; single calls of a batch are, here. Where
  * a transition is found made, after an attempt whose response was lost, that is a success.
  */
-export function createRepeatLink({ policy, clock }: Connection): Link {
+export function createRepeatLink({ options }: Connection): Link {
   return () =>
     ({ op, next }) => {
       if (op.type === 'subscription') return next(op); // it comes back by itself
@@ -48,10 +49,10 @@ export function createRepeatLink({ policy, clock }: Connection): Link {
               const { resultOf } = transition;
               return resultOf === undefined ? NO_RESULT : send({ ...op, type: 'query', path: resultOf });
             }
-            const delayMs = known && response?.status === 207 ? retryDelayMs(known, attemptsMade, policy) : undefined;
+            const delayMs = known && response?.status === 207 ? retryDelayMs(known, attemptsMade, options) : undefined;
             if (known === undefined || delayMs === undefined) throw error;
             mayBeDone ||= mayHaveRun(known);
-            await pause(clock, delayMs, op.signal ?? undefined);
+            await pause(options.clock, delayMs, op.signal ?? undefined);
           }
         }
       }
@@ -89,49 +90,36 @@ export function createListLink(connection: Connection): Link {
     return ({ op, next }) =>
       observable((observer) =>
         call({ op, next }).subscribe({
+          ...observer,
           next(envelope) {
-            const { result, context } = envelope;
-            const isList = result.type === undefined || result.type === 'data';
-            if (!isList || !isAsyncIterable(result.data)) return observer.next(envelope);
-            observer.next({ ...envelope, result: { ...result, data: createList(result.data, context, op.signal) } });
+            const { data } = envelope.result as { readonly data: AsyncIterable<unknown> }; // of procedures that stream
+            const pieces = readPieces(data, responseOf(envelope.context), op.signal);
+            observer.next({ ...envelope, result: { type: 'data', data: pieces } });
           },
-          error: (error) => observer.error(error),
-          complete: () => observer.complete(),
         }),
       );
   };
 }
 
-const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
-  typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
-
 /** The same pieces, whose failures are thrown as those of other calls, and whose request ends when they are left. */
-function createList(
+async function* readPieces(
   pieces: AsyncIterable<unknown>,
-  context: Envelope['context'],
+  response: ServiceResponse | undefined,
   signal: AbortSignal | null | undefined,
-): AsyncIterableIterator<unknown> {
-  const iterator = pieces[Symbol.asyncIterator]();
-  const response = responseOf(context);
-  return {
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-    async next() {
-      try {
-        return await untilAborted(signal ?? undefined, iterator.next());
-      } catch (error) {
-        if (signal?.aborted) throw signal.reason;
-        // tRPC's own message for a truncated stream does not distinguish it from other faults.
-        const known = petstoreErrorOf(error) === undefined ? connectionError(response, error) : error;
-        throw TRPCClientError.from(known as Error); // as errors of calls are
-      }
-    },
-    async return(value) {
-      response?.close();
-      return { done: true, value };
-    },
-  };
+): AsyncGenerator<unknown, void> {
+  try {
+    for await (const piece of pieces) {
+      yield piece;
+      signal?.throwIfAborted(); // what has arrived is not given any more
+    }
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason;
+    // tRPC's own message for a truncated stream does not distinguish it from other faults.
+    const known = petstoreErrorOf(error) === undefined ? connectionError(response, error) : (error as Error);
+    throw TRPCClientError.from(known);
+  } finally {
+    response?.close();
+  }
 }
 
 /** The last link of subscriptions, for callers that take events by callbacks: `client.orders.events.subscribe`. */

@@ -35,7 +35,7 @@ export async function* followOrderEvents(
   connection: Connection,
   { after, onBegin, signal }: FollowEventsOptions = {},
 ): AsyncGenerator<OrderEvent, void, undefined> {
-  const { clock, policy } = connection;
+  const { options } = connection;
   let position = after;
   let begin = onBegin;
   /** Connections in a row that brought nothing: waits double with each. */
@@ -67,19 +67,19 @@ export async function* followOrderEvents(
     }
     signal?.throwIfAborted();
     const delayMs =
-      failure instanceof PetstoreError ? retryDelayMs(failure, ++failures, { ...policy, ...FOR_EVER }) : undefined;
+      failure instanceof PetstoreError ? retryDelayMs(failure, ++failures, { ...options, ...FOR_EVER }) : undefined;
     if (delayMs === undefined) throw failure;
-    await pause(clock, delayMs, signal);
+    await pause(options.clock, delayMs, signal);
   }
 }
 
-async function open({ send, serviceUrl, policy }: Connection, after: string | undefined, signal?: AbortSignal) {
+async function open({ send, serviceUrl, options }: Connection, after: string | undefined, signal?: AbortSignal) {
   const input = JSON.stringify(transformer.serialize(after === undefined ? undefined : { after }));
   const response = await send({
     method: 'GET',
     url: `${serviceUrl}/trpc/orders.events?input=${encodeURIComponent(input)}`,
     headers: { accept: 'text/event-stream' },
-    timeoutMs: Math.max(policy.timeoutMs, SILENCE_MAX_MS),
+    timeoutMs: Math.max(options.timeoutMs, SILENCE_MAX_MS),
     maxRetries: 0,
     signal,
     streams: true,
@@ -101,29 +101,19 @@ function errorOf(
   return responseError(message, { code: data.errorCode, status: data.httpStatus, requestId, retryAfterSeconds });
 }
 
-/** A message of an event stream, as far as the service sends any. */
-interface Message {
-  /** `undefined` for plain messages. */
-  readonly name: string | undefined;
-  readonly data: string;
-  readonly id: string | undefined;
-}
-
 /**
  * Reads the messages of an event stream (HTML standard, section 9.2.6), each when its reader wants the next one. Without
  * `retry` and messages of several lines, which the service does not send.
  */
-async function* readMessages(response: ServiceResponse): AsyncGenerator<Message, void> {
+async function* readMessages(response: ServiceResponse) {
   let rest = '';
   for await (const text of response.readTexts()) {
     const messages = (rest + text).replaceAll('\r\n', '\n').split('\n\n');
     rest = messages.pop() ?? '';
     for (const message of messages) {
-      const fields = Object.fromEntries(
-        Array.from(message.matchAll(/^(\w+): ?(.*)$/gm), ([, name, value]) => [name, value]),
-      );
-      const { event, data, id } = fields;
-      if (data !== undefined) yield { name: event, data, id };
+      const fields = Array.from(message.matchAll(/^(\w+): ?(.*)$/gm), ([, name, value]) => [name, value] as const);
+      const { event: name, data, id }: Record<string, string | undefined> = Object.fromEntries(fields);
+      if (data !== undefined) yield { name, data, id };
     }
   }
 }

@@ -5,6 +5,12 @@ import type { ServiceResponse } from '../transport/service-response.ts';
 /** The type that tRPC's links accept. */
 type TrpcFetch = NonNullable<Parameters<typeof httpBatchLink>[0]['fetch']>;
 
+/** What tRPC responds for each call. */
+interface Envelope {
+  readonly result?: unknown;
+  readonly error?: unknown;
+}
+
 /** The part of a response that tRPC reads, and what it is made of. tRPC hands it on with results and errors. */
 export interface TrpcResponse {
   readonly ok: boolean;
@@ -51,17 +57,14 @@ const costOf = (url: string): number => new URL(url).pathname.split('/').at(-1)?
 /** @returns `undefined` where the text is not what tRPC responds, alone or in a batch */
 function parseEnvelopes(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return [value].flat().every(isEnvelope) ? value : undefined;
+    const value: Envelope | Envelope[] = JSON.parse(text);
+    return [value].flat().every((envelope) => typeof (envelope.result ?? envelope.error ?? '') === 'object')
+      ? value
+      : undefined;
   } catch {
     return undefined;
   }
 }
-
-const isEnvelope = (value: unknown): boolean => {
-  const { result, error } = (value ?? {}) as { readonly result?: unknown; readonly error?: unknown }; // as any value may be read
-  return [result, error].some((content) => typeof content === 'object' && content !== null);
-};
 
 const streamOf = (source: ServiceResponse): ReadableStream<Uint8Array> =>
   new ReadableStream(
