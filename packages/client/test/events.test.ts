@@ -150,6 +150,17 @@ describe('client.events()', () => {
     await isFollowed(service, 0);
   });
 
+  test('ends its request when its signal aborts while its reader is busy', async () => {
+    await using fresh = await startTestService();
+    await generate(fresh, 3);
+    const stop = new AbortController();
+    const events = clientOf(fresh).events({ after: '0', signal: stop.signal });
+    expect(await takeIds(events, 1)).toEqual(['1']);
+    await isFollowed(fresh);
+    stop.abort(new Error('enough'));
+    await isFollowed(fresh, 0);
+  });
+
   test('fails where trying again would not help', async () => {
     await using fresh = await startTestService();
     await generate(fresh, 2);

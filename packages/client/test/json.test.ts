@@ -50,10 +50,12 @@ function* pieces(bytes: Uint8Array, sizes: readonly number[]): Generator<Uint8Ar
 
 const encode = (text: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(text);
 
+const ATTEMPT = { wait: <Value>(coming: Promise<Value>) => coming, end: () => {} };
+
 /** Reads as the client does. @returns the objects, and how it ended */
 async function read(bytes: Uint8Array, sizes: readonly number[]): Promise<{ values: object[]; failure?: unknown }> {
   const body = ReadableStream.from(pieces(bytes, sizes));
-  const response = new ServiceResponse(new Response(body), (coming) => coming, 0);
+  const response = new ServiceResponse(new Response(body), ATTEMPT, 0);
   const values: object[] = [];
   try {
     for await (const batch of readBatches(response, response.readTexts())) values.push(...batch);
@@ -111,7 +113,7 @@ describe('a list that comes in pieces', () => {
   });
 
   test('is given as far as it is complete', async () => {
-    const response = new ServiceResponse(new Response(), (coming) => coming, 0);
+    const response = new ServiceResponse(new Response(), ATTEMPT, 0);
     const batches: unknown[] = [];
     for await (const batch of readBatches(response, ['[{"id":1},{"id":2}', ',{"id"', ':3}]'])) batches.push(batch);
     expect(batches).toEqual([[{ id: 1n }, { id: 2n }], [], [{ id: 3n }]]);

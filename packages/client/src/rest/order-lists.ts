@@ -1,5 +1,5 @@
 import type { CallOptions } from '../options.ts';
-import { connectionError } from '../transport/patient-fetch.ts';
+import { connectionError } from '../transport/attempt.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
 import type { components } from './document.ts';
 import type { components as componentsOfV2, operations } from './document-v2.ts';

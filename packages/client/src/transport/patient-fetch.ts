@@ -1,8 +1,9 @@
-import { ConnectionError, PetstoreError, TimeoutError } from '../errors.ts';
+import { ConnectionError, PetstoreError } from '../errors.ts';
 import type { CallOptions, CheckedOptions } from '../options.ts';
-import { type ClientClock, pause, untilAborted } from './clock.ts';
+import { Attempt } from './attempt.ts';
+import { pause } from './clock.ts';
 import { Gate } from './gate.ts';
-import { ServiceResponse, type Waiting } from './service-response.ts';
+import { ServiceResponse } from './service-response.ts';
 
 /** When, and how often, what failed is tried again. */
 export type RetryPolicy = Pick<CheckedOptions, 'maxRetries' | 'maxRetryAfterSeconds' | 'random'>;
@@ -43,7 +44,7 @@ export function createPatientFetch(options: CheckedOptions): PatientFetch {
     const policy = { ...options, maxRetries: request.maxRetries ?? options.maxRetries };
     let isAfterLoss = false;
     for (let attemptsMade = 1; ; attemptsMade++) {
-      const outcome = await attempt(request, options, gate).catch((error: unknown) => {
+      const outcome = await sendOnce(request, options, gate).catch((error: unknown) => {
         if (error instanceof PetstoreError) return error;
         throw error;
       });
@@ -60,24 +61,24 @@ export function createPatientFetch(options: CheckedOptions): PatientFetch {
 }
 
 /** Sends it once: when the gate permits it, and bounded in time. */
-async function attempt(request: PatientRequest, options: CheckedOptions, gate: Gate): Promise<ServiceResponse> {
+async function sendOnce(request: PatientRequest, options: CheckedOptions, gate: Gate): Promise<ServiceResponse> {
   const { method, url, headers, body = null, signal, streams = false, isFree = false, cost = 1 } = request;
   const { apiKey, fetch, clock } = options;
   signal?.throwIfAborted();
   const release = isFree ? () => {} : await gate.acquire(cost, signal);
-  const abort = new AbortController();
-  const waiting = createWaiting(abort, clock, request.timeoutMs ?? options.timeoutMs, signal);
+  const attempt = new Attempt(clock, request.timeoutMs ?? options.timeoutMs, signal);
   let response: ServiceResponse | undefined;
   try {
     const init = {
       method,
       headers: { ...headers, authorization: `Bearer ${apiKey}` },
       body,
-      signal: abort.signal,
+      signal: attempt.signal,
       ...(method !== 'GET' && singleSendOptions()),
     };
-    response = new ServiceResponse(await waiting(fetch(url, init)), waiting, clock.now());
+    response = new ServiceResponse(await attempt.wait(fetch(url, init)), attempt, clock.now());
   } finally {
+    if (response === undefined) attempt.end();
     release(response);
   }
   if (streams && response.ok) return response;
@@ -89,53 +90,6 @@ async function attempt(request: PatientRequest, options: CheckedOptions, gate: G
   }
   return response;
 }
-
-const BROKEN_OFF = 'The response broke off';
-
-/** @param response the one that ended before it was whole; `undefined` where there is none */
-export function connectionError(response: ServiceResponse | undefined, cause?: unknown): ConnectionError {
-  const message = response ? `${BROKEN_OFF}: what was read is not the whole.` : 'The service could not be reached.';
-  return new ConnectionError(message, { code: 'connection_failed', requestId: response?.requestId, cause });
-}
-
-/** How the parts of one attempt are waited for, each as long as the time says. It ends when the caller aborts. */
-function createWaiting(
-  abort: AbortController,
-  clock: ClientClock,
-  timeoutMs: number,
-  signal: AbortSignal | undefined,
-): Waiting {
-  return async (coming, response) => {
-    const onAbort = () => abort.abort(signal?.reason);
-    const cancelTimer = clock.schedule(() => {
-      const message = `${response ? BROKEN_OFF : 'The service did not respond'}: nothing came for ${timeoutMs} ms.`;
-      abort.abort(new TimeoutError(message, { code: 'timed_out', requestId: response?.requestId }));
-    }, timeoutMs);
-    signal?.addEventListener('abort', onAbort, { once: true });
-    if (signal?.aborted) onAbort();
-    try {
-      // Reading alone need not end: Node 20 and 22 leave it pending for ever if the last chunk has just arrived.
-      return await untilAborted(abort.signal, coming);
-    } catch (error) {
-      if (abort.signal.aborted) throw abort.signal.reason;
-      if (isMistake(error)) throw error;
-      throw connectionError(response, error);
-    } finally {
-      cancelTimer();
-      signal?.removeEventListener('abort', onAbort);
-    }
-  };
-}
-
-/** What runtimes say of a program that does what it must not. A lost connection is a TypeError too. */
-const MISTAKES = /illegal invocation|(is|of) (undefined|null)|is not (a|an|defined|iterable)\b|does not implement/i;
-
-/** Whether it was the program, such as a `fetch` that was given as an option, that failed, and not the connection. */
-const isMistake = (error: unknown): boolean =>
-  error instanceof ReferenceError ||
-  error instanceof RangeError ||
-  error instanceof SyntaxError ||
-  (error instanceof TypeError && MISTAKES.test(error.message));
 
 /**
  * How long to wait before the next attempt: as long as the service asks for, and at least an exponential backoff of 0.5 s

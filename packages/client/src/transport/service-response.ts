@@ -1,12 +1,5 @@
 import { type PetstoreError, responseError } from '../errors.ts';
-
-/**
- * Waits for what comes of the service, within the bounds of an attempt.
- *
- * @param response whose body it is. @default none: its head is waited for
- * @throws ConnectionError where it does not come; the caller's reason
- */
-export type Waiting = <Value>(coming: Promise<Value>, response?: ServiceResponse) => Promise<Value>;
+import type { Attempt } from './attempt.ts';
 
 /** A response whose head has arrived. Its body has to be read to the end, or closed. */
 export class ServiceResponse {
@@ -23,27 +16,28 @@ export class ServiceResponse {
   /** Whether an attempt before this one may have been carried out, although its response was lost. */
   isAfterLoss = false;
   readonly #body: ReadableStreamDefaultReader<Uint8Array> | undefined;
-  readonly #waiting: Waiting;
+  readonly #attempt: Pick<Attempt, 'wait' | 'end'>;
 
   /** @param nowMs the client's time, see {@link readRetryAfterSeconds} */
-  constructor(response: Response, waiting: Waiting, nowMs: number) {
+  constructor(response: Response, attempt: Pick<Attempt, 'wait' | 'end'>, nowMs: number) {
     this.status = response.status;
     this.ok = response.ok;
     this.headers = response.headers;
     this.retryAfterSeconds = readRetryAfterSeconds(response.headers, nowMs);
     this.requestId = response.headers.get('x-request-id') ?? undefined;
     this.#body = response.body?.getReader();
-    this.#waiting = waiting;
+    this.#attempt = attempt;
   }
 
   /** The next piece of the body; `undefined` at its end. @throws ConnectionError where it breaks off */
   async readChunk(): Promise<Uint8Array | undefined> {
+    let chunk: Uint8Array | undefined;
     try {
-      return this.#body && (await this.#waiting(this.#body.read(), this)).value;
-    } catch (error) {
-      this.close();
-      throw error;
+      chunk = this.#body && (await this.#attempt.wait(this.#body.read(), this)).value;
+    } finally {
+      if (chunk === undefined) this.close();
     }
+    return chunk;
   }
 
   /** The body as text, piece by piece, until its reader leaves. @throws ConnectionError where it breaks off */
@@ -60,6 +54,7 @@ export class ServiceResponse {
 
   /** Discards the rest of the body. */
   close(): void {
+    this.#attempt.end();
     // The caller is done with it: a failure now matters to no one.
     this.#body?.cancel().catch(() => {});
   }

@@ -7,8 +7,9 @@ import {
 } from '@trpc/client';
 import { observable } from '@trpc/server/observable';
 import type { Connection } from '../options.ts';
+import { connectionError } from '../transport/attempt.ts';
 import { pause } from '../transport/clock.ts';
-import { connectionError, mayHaveRun, retryDelayMs } from '../transport/patient-fetch.ts';
+import { mayHaveRun, retryDelayMs } from '../transport/patient-fetch.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
 import { type FollowEventsOptions, followOrderEvents } from './order-events.ts';
 import { traitsOf } from './procedures.ts';

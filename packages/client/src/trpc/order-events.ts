@@ -1,7 +1,8 @@
 import { PetstoreError, responseError } from '../errors.ts';
 import type { Connection } from '../options.ts';
+import { connectionError } from '../transport/attempt.ts';
 import { pause } from '../transport/clock.ts';
-import { connectionError, retryDelayMs } from '../transport/patient-fetch.ts';
+import { retryDelayMs } from '../transport/patient-fetch.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
 import type { PetstoreOutputs, TrpcErrorShape } from './router.ts';
 import { transformer } from './transformer.ts';
