@@ -106,7 +106,7 @@ export function restClientOn({ serviceUrl, send }: Connection): PetstoreRestClie
     listOrders(options) {
       return listOf<Order>(async function* (streams) {
         const response = await get('/v1/store/orders', options, streams);
-        yield* readBatches<Order>(response, streams ? response.readTexts() : [response.text]);
+        yield* readBatches<Order>(response, streams ? response.readTexts() : response.texts);
       }, options);
     },
     cancelOrder: ({ orderId }, options) => cancelOrder(`/v1/store/orders/${segmentOf(orderId)}`, options),

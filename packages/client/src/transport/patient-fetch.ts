@@ -83,7 +83,7 @@ async function sendOnce(request: PatientRequest, options: CheckedOptions, gate: 
   }
   if (streams && response.ok) return response;
   try {
-    for await (const text of response.readTexts()) response.text += text;
+    for await (const text of response.readTexts()) response.texts.push(text);
   } catch (error) {
     // The status says enough, unless it is the body that was wanted.
     if (response.ok || !(error instanceof PetstoreError)) throw error;

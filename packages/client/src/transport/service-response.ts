@@ -11,8 +11,8 @@ export class ServiceResponse {
   readonly retryAfterSeconds: number | undefined;
   /** Identifies the request in the service's logs. */
   readonly requestId: string | undefined;
-  /** The whole body, once it was read as a text. */
-  text = '';
+  /** The pieces of the body, once all of it was read. */
+  readonly texts: string[] = [];
   /** Whether an attempt before this one may have been carried out, although its response was lost. */
   isAfterLoss = false;
   readonly #body: ReadableStreamDefaultReader<Uint8Array> | undefined;
@@ -27,6 +27,11 @@ export class ServiceResponse {
     this.requestId = response.headers.get('x-request-id') ?? undefined;
     this.#body = response.body?.getReader();
     this.#attempt = attempt;
+  }
+
+  /** The whole body, once it was read. */
+  get text(): string {
+    return this.texts.join('');
   }
 
   /** The next piece of the body; `undefined` at its end. @throws ConnectionError where it breaks off */
