@@ -1,5 +1,4 @@
 import { type ClientClock, systemClock } from './transport/clock.ts';
-import { createPatientFetch, type PatientFetch } from './transport/patient-fetch.ts';
 
 /** For one call; what is left out is as the client was made. */
 export interface CallOptions {
@@ -41,16 +40,8 @@ export type CheckedOptions = {
   readonly [Name in keyof Omit<PetstoreClientOptions, 'baseUrl'>]-?: NonNullable<PetstoreClientOptions[Name]>;
 };
 
-/** What the REST client and the tRPC client are made of. */
-export interface Connection {
-  /** The service's address, without `/v1` and without a slash at its end. */
-  readonly serviceUrl: string;
-  readonly options: CheckedOptions;
-  readonly send: PatientFetch;
-}
-
 /** @throws TypeError when an option is not valid */
-export function createConnection(options: PetstoreClientOptions): Connection {
+export function checkOptions(options: PetstoreClientOptions): CheckedOptions {
   // The global one is looked up at each request, so that one that is replaced later takes effect.
   const { fetch = (url, init) => globalThis.fetch(url, init), clock = systemClock, random = Math.random } = options;
   const { maxRetries = 2, timeoutMs = 30_000, maxRetryAfterSeconds = 60, apiKey } = options;
@@ -61,8 +52,7 @@ export function createConnection(options: PetstoreClientOptions): Connection {
     const found = apiKey ? 'it contains a blank, the end of a line or a special character' : 'it is empty or missing';
     throw new TypeError(`apiKey must be an API key as it was given out: ${found}`);
   }
-  const checked = { apiKey, maxRetries, timeoutMs, maxRetryAfterSeconds, fetch, clock, random };
-  return { serviceUrl: serviceUrlOf(options.baseUrl), options: checked, send: createPatientFetch(checked) };
+  return { apiKey, maxRetries, timeoutMs, maxRetryAfterSeconds, fetch, clock, random };
 }
 
 /** @throws TypeError when one is not valid */
@@ -77,7 +67,8 @@ function checkNumber(name: string, value: number, min: number): void {
   if (!(typeof value === 'number' && value >= min)) throw new TypeError(`${name} must be a number, at least ${min}`);
 }
 
-function serviceUrlOf(baseUrl: string | URL): string {
+/** The service's address, without `/v1` and without a slash at its end. @throws TypeError where it is none */
+export function serviceUrlOf(baseUrl: string | URL): string {
   const text = String(baseUrl);
   if (!URL.canParse(text) || !/^https?:/i.test(text)) {
     throw new TypeError('baseUrl must be an http or https address, such as https://api.petstore.example');

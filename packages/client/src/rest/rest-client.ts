@@ -1,10 +1,5 @@
-import {
-  type CallOptions,
-  type Connection,
-  checkCallOptions,
-  createConnection,
-  type PetstoreClientOptions,
-} from '../options.ts';
+import { type Connection, createConnection } from '../connection.ts';
+import { type CallOptions, checkCallOptions, type PetstoreClientOptions } from '../options.ts';
 import type { components, operations } from './document.ts';
 import type { operations as operationsV2 } from './document-v2.ts';
 import {

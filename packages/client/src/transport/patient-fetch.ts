@@ -8,7 +8,7 @@ import { ServiceResponse } from './service-response.ts';
 /** When, and how often, what failed is tried again. */
 export type RetryPolicy = Pick<CheckedOptions, 'maxRetries' | 'maxRetryAfterSeconds' | 'random'>;
 
-export interface PatientRequest extends CallOptions {
+interface PatientRequest extends CallOptions {
   readonly method: string;
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>> | undefined;

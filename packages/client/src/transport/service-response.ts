@@ -93,7 +93,7 @@ export class ServiceResponse {
  * @param nowMs the client's time, for a response without a `Date`
  * @returns whole seconds, rounded up; `undefined` where the header is missing or neither
  */
-export function readRetryAfterSeconds(headers: Headers, nowMs: number): number | undefined {
+function readRetryAfterSeconds(headers: Headers, nowMs: number): number | undefined {
   const text = headers.get('retry-after')?.trim() ?? '';
   if (/^\d+$/.test(text)) return Number(text);
   // Every form of an HTTP date begins with the name of a day; `Date.parse` also accepts much that is no HTTP date.

@@ -6,7 +6,7 @@ import {
   type TRPCLink,
 } from '@trpc/client';
 import { observable } from '@trpc/server/observable';
-import type { Connection } from '../options.ts';
+import type { Connection } from '../connection.ts';
 import { connectionError } from '../transport/attempt.ts';
 import { pause } from '../transport/clock.ts';
 import { mayHaveRun, retryDelayMs } from '../transport/patient-fetch.ts';

@@ -1,5 +1,5 @@
+import type { Connection } from '../connection.ts';
 import { PetstoreError, responseError } from '../errors.ts';
-import type { Connection } from '../options.ts';
 import { connectionError } from '../transport/attempt.ts';
 import { pause } from '../transport/clock.ts';
 import { retryDelayMs } from '../transport/patient-fetch.ts';

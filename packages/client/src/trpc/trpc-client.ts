@@ -7,7 +7,8 @@ import {
   type TRPCRequestOptions,
   TRPCUntypedClient,
 } from '@trpc/client';
-import { createConnection, type PetstoreClientOptions } from '../options.ts';
+import { createConnection } from '../connection.ts';
+import type { PetstoreClientOptions } from '../options.ts';
 import { type PetstoreRestClient, restClientOn } from '../rest/rest-client.ts';
 import { untilAborted } from '../transport/clock.ts';
 import { createEventsLink, createListLink, createRepeatLink } from './links.ts';

@@ -1,5 +1,5 @@
 import type { httpBatchLink } from '@trpc/client';
-import type { Connection } from '../options.ts';
+import type { Connection } from '../connection.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
 
 /** The type that tRPC's links accept. */
