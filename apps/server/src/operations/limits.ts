@@ -1,13 +1,13 @@
-import type { ApiKeyId, Clock } from '@petstore/domain';
+import { type ApiKeyId, apiKeyIdOf, type Clock } from '@petstore/domain';
 import {
   BanWatch,
   connectRedis,
-  createResilientLimiter,
   InProcessLimiter,
-  type KeyBan,
   type LimiterObserver,
   type LimiterStateChange,
   type RateLimiter,
+  ResilientLimiter,
+  type SubjectBan,
   watchEviction,
 } from '@petstore/rate-limit';
 import { type RedisTarget, RuntimeError } from '@petstore/runtime';
@@ -64,9 +64,9 @@ export function openLimits(
   const observer: LimiterObserver = {
     onDecision: (place) => metrics.countCheck(place),
     onRedisCall: (durationMs) => metrics.observeRedisCall(durationMs),
-    onBan({ keyId, level }) {
+    onBan({ subject, level }) {
       metrics.countBan(level);
-      onBan(keyId);
+      onBan(apiKeyIdOf(subject)); // addresses are never banned
     },
   };
   if (target === undefined) {
@@ -82,37 +82,32 @@ export function openLimits(
     };
   }
   let changes = 0;
-  const away = new Set<string>();
   let awaySinceMs: number | undefined;
   let wasAwayMs = 0;
   const awayMs = () => (awaySinceMs === undefined ? 0 : performance.now() - awaySinceMs);
-  const onStateChange = ({ countedIn, shard, reason }: LimiterStateChange) => {
+  const onStateChange = ({ countedIn, reason }: LimiterStateChange) => {
     changes++;
     if (countedIn === 'process') {
-      away.add(shard);
-      awaySinceMs ??= performance.now();
-      logger.warn({ shard, reason }, 'Redis is away: limits are counted in this process');
+      awaySinceMs = performance.now();
+      logger.warn({ reason }, 'Redis is away: limits are counted in this process');
     } else {
-      away.delete(shard);
-      if (away.size === 0) {
-        wasAwayMs += awayMs();
-        awaySinceMs = undefined;
-      }
-      logger.info({ shard }, 'Redis is back: limits are counted there');
+      wasAwayMs += awayMs();
+      awaySinceMs = undefined;
+      logger.info('Redis is back: limits are counted there');
     }
   };
   const redis = connectRedis(target, { keyPrefix: redisPrefix });
   resources.defer(() => redis.disconnect());
   watchEviction(redis, (node) => logger.warn(node, EVICTION_RISKS[node.policy] ?? FORGETS));
-  const limiter = createResilientLimiter({ redis, instances, onStateChange, observer });
+  const limiter = new ResilientLimiter({ redis, instances, onStateChange, observer });
   resources.defer(() => limiter.close());
-  const onLift = (ban: KeyBan) => {
+  const onLift = (ban: SubjectBan) => {
     metrics.countLift();
     logger.warn(describeBan(ban), 'the ban of a key was lifted');
   };
   const bans = resources.use(new BanWatch({ redis, onLift }));
   addLimitMetrics(metrics.registry, {
-    bannedKeys: () => bans.bannedKeys,
+    bannedKeys: () => bans.bannedSubjects,
     degradedSeconds: () => (wasAwayMs + awayMs()) / 1_000,
   });
   return {
@@ -125,8 +120,8 @@ export function openLimits(
 }
 
 /** For a log: the public id of the key, never the key. */
-const describeBan = ({ keyId, level, untilMs }: KeyBan) => ({
-  keyId,
+const describeBan = ({ subject, level, untilMs }: SubjectBan) => ({
+  keyId: apiKeyIdOf(subject),
   banLevel: level,
   until: new Date(untilMs).toISOString(),
 });
