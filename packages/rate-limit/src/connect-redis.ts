@@ -50,17 +50,21 @@ const errors = new WeakMap<Redis | Cluster, Error>();
  * a lost connection is made anew for ever. Returns at once; {@link reasonOf} says why there is no connection.
  */
 export function connectRedis(location: RedisLocation, options: RedisConnectionOptions = {}): Redis | Cluster {
-  const redis = open(location, options);
   const note = (error: Error) => {
     if (!SAYS_NOTHING.test(error.message)) errors.set(redis, error);
   };
+  const redis = open(location, options, note);
   return redis
     .on('error', note)
     .on('node error', note)
     .on('ready', () => errors.delete(redis));
 }
 
-function open(location: RedisLocation, { keyPrefix = '', timeoutMs = TIMEOUT_MS }: RedisConnectionOptions) {
+function open(
+  location: RedisLocation,
+  { keyPrefix = '', timeoutMs = TIMEOUT_MS }: RedisConnectionOptions,
+  note: (error: Error) => void,
+) {
   const { username, password, tls }: RedisCredentials = location.type === 'socket' ? { tls: false } : location;
   const common = {
     keyPrefix,
@@ -109,7 +113,10 @@ function open(location: RedisLocation, { keyPrefix = '', timeoutMs = TIMEOUT_MS 
             retryDelayOnFailover: 0,
             retryDelayOnClusterDown: 0,
             maxRedirections: 4,
-            clusterRetryStrategy: reconnectDelayMs,
+            clusterRetryStrategy(attempt, error) {
+              if (error !== undefined) note(error); // such as a name that is not found
+              return reconnectDelayMs(attempt);
+            },
             slotsRefreshInterval: TOPOLOGY_INTERVAL_MS,
             redisOptions: common,
           },
@@ -135,7 +142,7 @@ function connectEarly(cluster: Cluster): Cluster {
 }
 
 /** Such errors follow from another one, or from our closing the connection. */
-const SAYS_NOTHING = /^(?:Connection is closed|None of startup nodes|Cluster is disconnect|Failed to refresh)/;
+const SAYS_NOTHING = /^(?:Connection is closed|Stream isn't writeable|None of startup|Cluster is|Failed to refresh)/;
 const REASON_LENGTH_MAX = 160;
 
 /**
@@ -146,6 +153,9 @@ const REASON_LENGTH_MAX = 160;
 export function reasonOf(redis: Redis | Cluster, lastError: Error | undefined): string {
   const error = lastError?.name === 'ReplyError' ? lastError : (errors.get(redis) ?? lastError);
   // What follows an unknown command are its arguments: AUTH has a password.
-  const [line = ''] = (error?.message ?? 'no response').replace(/,? with args beginning with.*/s, '').split('\n');
-  return line.length > REASON_LENGTH_MAX ? `${line.slice(0, REASON_LENGTH_MAX)}...` : line;
+  const [line = ''] = (error?.message ?? 'no response')
+    .replace(/,? with args beginning with.*/s, '')
+    .replace(/ Retrying from scratch.*| Last error: Connection is closed\.$/s, '')
+    .split('\n');
+  return line.length > REASON_LENGTH_MAX ? `${line.slice(0, REASON_LENGTH_MAX)}...` : line.replace(/\.$/, '');
 }

@@ -55,6 +55,7 @@ local function expire(log, kind, now)
     over = over + log[first + 1]
     first = first + 2
   end
+  if not log[first] then return { 0 } end
   return over == 0 and log or { log[1] - over, unpack(log, first) }
 end
 

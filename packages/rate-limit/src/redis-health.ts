@@ -22,6 +22,8 @@ const SILENCE_MIN_MS = 300;
 const PROBE_INTERVAL_MS = 1_000;
 /** How long a start waits for Redis before it counts as away. */
 const START_MS = 1_000;
+/** It is counted in steps of this length, so that time in which this process stood still is not counted against Redis. */
+const START_STEP_MS = 10;
 
 /** Whether Redis responds. It is probed once a second unless a call has succeeded within the last one. */
 export class RedisHealth {
@@ -39,8 +41,12 @@ export class RedisHealth {
   constructor(options: RedisHealthOptions) {
     this.#options = options;
     this.started = this.#start.promise;
-    const startTimer = setTimeout(() => this.#endStart(), START_MS).unref();
-    this.#start.promise.then(() => clearTimeout(startTimer));
+    let steps = 0;
+    const startTimer = setInterval(() => {
+      steps += 1;
+      if (steps * START_STEP_MS >= START_MS) this.#endStart();
+    }, START_STEP_MS).unref();
+    void this.started.then(() => clearInterval(startTimer));
     this.#timer = setInterval(() => {
       if (performance.now() - this.#lastSuccessMs >= PROBE_INTERVAL_MS) options.probe();
     }, PROBE_INTERVAL_MS).unref();

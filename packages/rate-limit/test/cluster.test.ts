@@ -1,3 +1,4 @@
+import { Cluster } from 'ioredis';
 import { afterAll, describe, expect, test } from 'vitest';
 import { BanWatch, connectRedis, RateLimitAdministration, type Subject, type SubjectBan } from '../src/index.ts';
 import { stateKeyOf } from '../src/redis-limiter.ts';
@@ -20,6 +21,13 @@ afterAll(() => cluster[Symbol.asyncDispose]());
 
 const connect = (keyPrefix = '') =>
   connectRedis({ type: 'cluster', nodes: cluster.nodes.slice(0, 2), tls: false }, { keyPrefix, ...PATIENT });
+
+/** What is sent to a master that is still being connected to is counted in the process, and debited later. */
+const untilConnected = (redis: ReturnType<typeof connect>): Promise<void> =>
+  eventually(() => {
+    if (!(redis instanceof Cluster)) expect.fail();
+    expect(redis.nodes('master').map(({ status }) => status)).toEqual(['ready', 'ready', 'ready']);
+  });
 
 /** How many script calls the masters have run. */
 async function countCalls(): Promise<number> {
@@ -45,16 +53,18 @@ describe('in a Redis Cluster', () => {
   });
 
   test('requests of one key and one tick are one call', async () => {
-    using opened = await openLimiter({ redis: connect('shop:') });
+    const redis = connect('shop:');
+    await untilConnected(redis);
+    using opened = await openLimiter({ redis });
     const { limiter } = opened;
     const [hot = expect.fail(), ...subjects] = Array.from({ length: 91 }, () => newKey(1_000_000, 1_000_000));
-    const burst = [...subjects, ...Array.from({ length: 50 }, () => hot)];
+    const burst = [...subjects, ...Array.from({ length: 30 }, () => hot)];
     const sendBurst = () => Promise.all(burst.map((subject) => limiter.check(subject, 1)));
     await sendBurst();
     const callsBefore = await countCalls();
     const decisions = await sendBurst();
     expect((await countCalls()) - callsBefore).toBe(91);
-    const remaining = decisions.slice(-50).map(({ minute }) => minute.remaining);
+    const remaining = decisions.slice(-30).map(({ minute }) => minute.remaining);
     expect(remaining).toEqual([...new Set(remaining)].sort((one, other) => other - one));
   });
 
@@ -77,6 +87,7 @@ describe('in a Redis Cluster', () => {
 
   test('statuses can be read, and bans listed, watched and lifted', async () => {
     const redis = connect();
+    await untilConnected(redis);
     const clock = movableClock();
     using opened = await openLimiter({ redis, nowMs: clock.nowMs });
     const { limiter } = opened;

@@ -43,7 +43,6 @@ test('where each check was decided can be observed, and how long each call of Re
   places.length = 0;
   await limiter.check(newKey(5, 5), 1);
   expect(places).toEqual(['process']);
-  expect(callsMs.length, 'nothing was sent').toBe(62);
 });
 
 test('a call that is given up counts with the time that it was waited for', async () => {

@@ -87,7 +87,7 @@ test('a key takes little memory when it is new, and a known most when it is full
   expect(await memory(fresh)).toBeLessThanOrEqual(160);
   // A Business key whose day is used up in every second of it, and which goes on.
   const full = newKey(1_000, 100_000);
-  for (let i = 0; i < 97; i++, nowMs += 900_000) await limiter.debit(full, { minute: 0, day: 1_031 });
+  for (let i = 0; i < 96; i++, nowMs += 900_000) await limiter.debit(full, { minute: 0, day: 1_050 });
   for (let i = 0; i < 61; i++, nowMs += 1_000) await limiter.debit(full, { minute: 16, day: 0 });
   for (let i = 0; i < 50; i++) await limiter.check(full, 1);
   expect((await limiter.peek(full)).refusals).toBe(50);
@@ -116,6 +116,8 @@ describe('another value under the key of a subject', () => {
 test('a user of Redis who may not read is told so, instead of being admitted for ever', async () => {
   await redis.call('ACL', 'SETUSER', 'writer', 'on', '>secret', '~*', '+@all', '-get');
   const writer = new Redis(server.port, { username: 'writer', password: 'secret' });
-  await expect(directly(new RedisLimiter({ redis: writer })).check(newKey(5, 5), 1)).rejects.toThrow(/permission/);
+  await expect(directly(new RedisLimiter({ redis: writer })).check(newKey(5, 5), 1)).rejects.toThrow(
+    /permission|can't run this command/,
+  );
   writer.disconnect();
 });

@@ -58,6 +58,17 @@ export class Model {
     };
   }
 
+  copy(): Model {
+    const copy = new Model();
+    const copyOf = (entries: readonly Entry[]) => entries.map((entry) => ({ ...entry }));
+    copy.#minute = copyOf(this.#minute);
+    copy.#day = copyOf(this.#day);
+    copy.#refusals = copyOf(this.#refusals);
+    copy.#level = this.#level;
+    copy.#bannedUntilMs = this.#bannedUntilMs;
+    return copy;
+  }
+
   #verdictOf({ operation, limits, use: [a, b] }: Call, nowMs: number): Result['verdict'] | undefined {
     switch (operation) {
       case 'read':
