@@ -65,7 +65,7 @@ export function resultOf(state: State, subject: Subject, now: number, verdict?: 
 }
 
 /** The status of a subject that has used so much. */
-export function statusOf(
+function statusOf(
   { now, used, resets }: Pick<Result, 'now' | 'used' | 'resets'>,
   { perMinute, perDay }: Subject,
 ): RateLimitStatus {

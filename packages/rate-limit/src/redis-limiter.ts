@@ -14,7 +14,7 @@ export interface RedisLimiterOptions {
   readonly onCall?: (durationMs: number, failure?: RedisCallFailure) => void;
 }
 
-export interface RedisCallFailure {
+interface RedisCallFailure {
   readonly error: Error;
   /** One of those that were asked for. */
   readonly subject: Subject;

@@ -38,7 +38,11 @@ function describeStanding({ refusals, ban }: RateLimitSnapshot, now: Date): stri
 /** Prints which keys are banned. */
 export async function listBans({ clock, withSession, output }: CommandContext, { json }: JsonFlag) {
   const bans = await withSession((session) => withLimits(session, (limits) => limits.listBans()));
-  const rows = bans.map(({ subject, untilMs, level }) => ({ id: apiKeyIdOf(subject), until: new Date(untilMs), level }));
+  const rows = bans.map(({ subject, untilMs, level }) => ({
+    id: apiKeyIdOf(subject),
+    until: new Date(untilMs),
+    level,
+  }));
   if (json) await output.writeJson(rows);
   else if (rows.length === 0) output.message('No banned keys.');
   else await output.write(renderTable(rows, { columns: output.columns, now: clock() }));

@@ -186,11 +186,7 @@ function createAdmission(limiter: InProcessLimiter, limits: RequestLimits) {
     const decision = limiter.check(subject, query.includes('batch=1') ? path.split(',').length : 1);
     for (const [name, value] of Object.entries(rateLimitHeaders(decision))) response.setHeader(name, value);
     if (decision.outcome === 'admitted') return true;
-    refuse(
-      request,
-      response,
-      errorResponse(decision.outcome === 'banned' ? 'api_key_banned' : 'rate_limit_exceeded'),
-    );
+    refuse(request, response, errorResponse(decision.outcome === 'banned' ? 'api_key_banned' : 'rate_limit_exceeded'));
     return false;
   };
 }

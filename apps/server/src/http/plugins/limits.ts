@@ -127,10 +127,7 @@ class Counting {
     return fits ? undefined : BATCH_TOO_LARGE;
   }
 
-  async #refuseWithoutKey(
-    request: FastifyRequest,
-    reason: 'missing_api_key' | 'invalid_api_key',
-  ): Promise<ApiError> {
+  async #refuseWithoutKey(request: FastifyRequest, reason: 'missing_api_key' | 'invalid_api_key'): Promise<ApiError> {
     if (!this.#options.isStorageAvailable()) return refusalOf('service_unavailable');
     const { outcome } = await this.#count(request, 1);
     return outcome === 'admitted' ? refusalOf(reason) : refusalOf(REFUSAL_CODES[outcome]);
