@@ -101,6 +101,7 @@ export class RedisLimiter {
     const sentAtMs = performance.now();
     try {
       const rows = await this.#redis.rateLimit(keys.length, ...keys, nowMs?.() ?? '', ...values);
+      if (!Array.isArray(rows) || rows.length !== calls.length) throw new Error('Redis sent an invalid reply');
       onCall?.(performance.now() - sentAtMs);
       return rows;
     } catch (cause) {

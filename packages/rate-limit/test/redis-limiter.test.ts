@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { startRedisServer } from '@petstore/testing';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -120,4 +122,19 @@ test('a user of Redis who may not read is told so, instead of being admitted for
     /permission|can't run this command/,
   );
   writer.disconnect();
+});
+
+test('what replies, and is no Redis, is a call that failed', async () => {
+  const impostor = createServer((socket) => {
+    socket.on('data', (data) => {
+      const commands = data.toString().match(/^\*\d+\r$/gm)?.length ?? 0;
+      socket.write('+OK\r\n'.repeat(commands));
+    });
+  });
+  await once(impostor.listen(0, '127.0.0.1'), 'listening');
+  const { port } = impostor.address() as AddressInfo; // it listens on TCP
+  const client = new Redis(port, { enableReadyCheck: false });
+  await expect(directly(new RedisLimiter({ redis: client })).check(newKey(5, 5), 1)).rejects.toThrow('invalid reply');
+  client.disconnect();
+  impostor.close();
 });

@@ -8,7 +8,7 @@ export const ROOT = resolve(import.meta.dirname, '../../..');
 
 /** Files that sources read beside themselves, by the sources that do. They lie at the same paths below {@link RESOURCES}. */
 const READ: Readonly<Record<string, readonly string[]>> = {
-  'packages/rate-limit/src/redis/define-script.ts': ['packages/rate-limit/src/redis/check.lua'],
+  'packages/rate-limit/src/redis-limiter.ts': ['packages/rate-limit/src/limiter.lua'],
   'packages/reference/src/guides/load-guides.ts': ['docs/errors.md', 'docs/guides/**/*.md'],
   'packages/reference/src/site/assets.ts': ['packages/reference/src/browser/*.{js,css,svg}'],
 };
