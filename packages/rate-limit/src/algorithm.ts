@@ -135,7 +135,11 @@ export function debit(state: State, { perDay }: Limits, use: Use, now: number): 
   if (perDay !== undefined) add(state.day, DAY, now, use.day);
 }
 
-/** Ends a ban and forgets refusals. */
+/**
+ * Ends a ban and forgets refusals.
+ *
+ * @internal operators lift bans in Redis alone; here it is compared with the script
+ */
 export function lift(state: State): void {
   state.refusals = newLog();
   state.level = state.bannedUntil = 0;

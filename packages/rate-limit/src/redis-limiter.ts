@@ -38,7 +38,11 @@ const NO_USE: Use = { minute: 0, day: 0 };
 /** More at once would keep other users of Redis waiting for some milliseconds. */
 const CALLS_MAX = 128;
 
-/** The key that holds the state of a subject. */
+/**
+ * The key that holds the state of a subject.
+ *
+ * @internal exported for tests
+ */
 export const stateKeyOf = (subjectName: string): string => `limits:of:${subjectName}`;
 
 /**
