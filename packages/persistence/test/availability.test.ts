@@ -76,6 +76,20 @@ test('a PostgreSQL that is far away can be used, and connections are opened to i
   expect(await persistence.orders.findOrder(orderId(1n))).toBeUndefined();
 });
 
+test('a PostgreSQL is not taken for hung while this process stands still, however often', async () => {
+  await using network = await openOverProxy();
+  const { persistence, proxy } = network;
+  proxy.delay(40);
+  const standingStill = (async () => {
+    for (let i = 0; i < 4; i++) {
+      await sleep(100);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_300);
+    }
+  })();
+  expect(await persistence.orders.findOrder(orderId(1n))).toBeUndefined(); // opens connections, in many round trips
+  await standingStill;
+});
+
 test('what was given up while a connection was opened for it is not sent any more', async () => {
   await using network = await openOverProxy();
   const { persistence, proxy, direct } = network;
