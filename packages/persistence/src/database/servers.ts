@@ -22,10 +22,10 @@ export interface FoundServer {
 }
 
 /**
- * After how long pg gives up making a connection, in milliseconds. It goes by the clock, time in which this process stood
- * still included, so this is longer than callers wait: it ends connections that nobody waits for any more.
+ * After how long pg gives up making a connection, in milliseconds. It goes by the clock, which moves on while this process
+ * stands still, so this is much longer than callers wait: it ends connections that nobody waits for any more.
  */
-const CONNECT_TIMEOUT_MS = 5_000;
+const CONNECT_TIMEOUT_MS = 10_000;
 
 /** The configuration of a connection to one server. */
 export const connectionConfig = (url: string): pg.ClientConfig => ({
