@@ -16,7 +16,7 @@ export interface PetstoreClientOptions {
   readonly timeoutMs?: number | undefined;
   /**
    * The longest wait that is accepted where the service asks for one (`Retry-After`), in seconds. Where it asks for a
-   * longer one, calls fail at once. 0: calls never wait for it. @default 60
+   * longer one, calls fail at once. 0: calls never wait for it. @default 65
    */
   readonly maxRetryAfterSeconds?: number | undefined;
   /** @default the global one */
@@ -39,7 +39,7 @@ export interface Connection {
 /** @throws TypeError when an option is not valid */
 export function createConnection(options: PetstoreClientOptions): Connection {
   const { clock = systemClock, random = Math.random } = options;
-  const maxRetryAfterSeconds = checkedNumber('maxRetryAfterSeconds', options.maxRetryAfterSeconds ?? 60, 0);
+  const maxRetryAfterSeconds = checkedNumber('maxRetryAfterSeconds', options.maxRetryAfterSeconds ?? 65, 0);
   const maxRetries = checkedMaxRetries(options.maxRetries ?? 2);
   return {
     serviceUrl: serviceUrlOf(options.baseUrl),
