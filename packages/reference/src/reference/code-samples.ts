@@ -42,7 +42,7 @@ export function sampleUrl(baseUrl: string, { method, path, parameters }: Describ
 const variableOf = (name: DescribedParameter['name']): string => name.replaceAll(/(?=[A-Z])/g, '_').toUpperCase();
 
 /**
- * Complete programs that call one operation and print its result, in several languages. They read the key from the
+ * Complete programs that call one operation and print its result, in curl and TypeScript. They read the key from the
  * environment, because samples are copied into files and shells.
  */
 export function codeSamples(baseUrl: string, operation: DescribedOperation): readonly CodeSample[] {
@@ -56,8 +56,6 @@ export function codeSamples(baseUrl: string, operation: DescribedOperation): rea
   return [
     { language: 'bash', label: 'curl', source: curl(request) },
     { language: 'typescript', label: 'TypeScript', source: typeScript(request) },
-    { language: 'python', label: 'Python', source: python(request) },
-    { language: 'go', label: 'Go', source: go(request) },
   ];
 }
 
@@ -92,55 +90,4 @@ if (!response.ok) {
   throw new Error(\`\${error.code}: \${error.message}\`);
 }
 ${print}`;
-}
-
-function python({ method, url, hasContent }: SampleRequest): string {
-  const quoted = hasVariable(url) ? `f"${url.replaceAll(VARIABLE, "{os.environ['$1']}")}"` : `"${url}"`;
-  return `import os
-
-import requests
-
-response = requests.${method.toLowerCase()}(
-    ${quoted},
-    headers={"Authorization": f"Bearer {os.environ['PETSTORE_API_KEY']}"},
-    timeout=30,
-)
-if not response.ok:
-    error = response.json()
-    raise RuntimeError(f"{error['code']}: {error['message']}")
-${hasContent ? 'print(response.json())' : 'print(response.status_code)'}`;
-}
-
-function go({ method, url }: SampleRequest): string {
-  const quoted = `"${url.replaceAll(VARIABLE, '"+os.Getenv("$1")+"')}"`.replace(/\+""$/, '');
-  return `package main
-
-import (
-	"fmt"
-	"io"
-	"log"
-	"net/http"
-	"os"
-)
-
-func main() {
-	request, err := http.NewRequest("${method}", ${quoted}, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+os.Getenv("PETSTORE_API_KEY"))
-
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer response.Body.Close()
-
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(response.Status)
-	fmt.Println(string(body))
-}`;
 }

@@ -1,13 +1,12 @@
 import hljs from 'highlight.js/lib/core';
 import bash from 'highlight.js/lib/languages/bash';
-import go from 'highlight.js/lib/languages/go';
 import http from 'highlight.js/lib/languages/http';
 import json from 'highlight.js/lib/languages/json';
 import python from 'highlight.js/lib/languages/python';
 import typescript from 'highlight.js/lib/languages/typescript';
 import { escapeHtml } from '../html.ts';
 
-for (const [name, language] of Object.entries({ bash, go, http, json, python, typescript })) {
+for (const [name, language] of Object.entries({ bash, http, json, python, typescript })) {
   hljs.registerLanguage(name, language);
 }
 const ALIASES: Readonly<Record<string, string>> = {

@@ -38,10 +38,10 @@ describe('the reference', () => {
   test('shows one language in all samples, and keeps the choice', async () => {
     const shown = () =>
       reference.page.locator('.samples pre:visible').evaluateAll((all) => all.map((pre) => pre.dataset['language']));
-    await reference.page.getByRole('radio', { name: 'Python' }).first().check();
-    expect(await shown()).toEqual(['python', 'python', 'python']);
+    await reference.page.getByRole('radio', { name: 'TypeScript' }).first().check();
+    expect(await shown()).toEqual(['typescript', 'typescript', 'typescript']);
     await reference.page.reload();
-    expect(await shown()).toEqual(['python', 'python', 'python']);
+    expect(await shown()).toEqual(['typescript', 'typescript', 'typescript']);
     await reference.page.getByRole('radio', { name: 'curl' }).first().check();
   });
 
@@ -108,8 +108,8 @@ describe('the reference without JavaScript', () => {
   });
 
   test('lets one choose another language', async () => {
-    await reference.page.locator('#cancelOrder').getByRole('radio', { name: 'Go' }).check();
-    await reference.page.getByText('http.NewRequest("DELETE"').waitFor();
+    await reference.page.locator('#cancelOrder').getByRole('radio', { name: 'TypeScript' }).check();
+    await reference.page.locator('#cancelOrder').getByText("method: 'DELETE'").waitFor();
   });
 });
 
