@@ -1,7 +1,7 @@
 import { type ApiVersion, openApiDocument } from '@petstore/api';
 import Negotiator from 'negotiator';
+import type { SiteResources } from './create-site.ts';
 import type { Encoding, Resource } from './resource.ts';
-import type { SiteResources } from './site/create-site.ts';
 
 /** What of a GET or HEAD request decides on its response. */
 export interface ReferenceRequest {
@@ -67,7 +67,6 @@ async function respondFrom(site: SiteResources, request: ReferenceRequest): Prom
   const send = async (status: 200 | 404, resource: Resource, vary: string): Promise<ReferenceResponse> => {
     const encoding = chooseEncoding(negotiator);
     const headers: Record<string, string> = { ...resource.headers, vary };
-    headers['content-type'] = resource.contentType;
     if (encoding !== 'identity') headers['content-encoding'] = encoding;
     return { status, headers, body: await resource.encode(encoding) };
   };
@@ -87,7 +86,7 @@ const committedDocument = (version: ApiVersion): object =>
   openApiDocument({ version, servers: [{ url: `http://127.0.0.1:3000/${version}` }] });
 
 async function loadSite(documentOf: (version: ApiVersion) => object): Promise<SiteResources> {
-  const { createSite } = await import('./site/create-site.ts');
+  const { createSite } = await import('./create-site.ts');
   return createSite(documentOf);
 }
 

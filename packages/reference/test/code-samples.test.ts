@@ -1,26 +1,23 @@
 import { openApiDocument } from '@petstore/api';
 import { describe, expect, test } from 'vitest';
-import { describeInterface } from '../src/interface/describe-interface.ts';
-import type { OpenApiDocument } from '../src/interface/open-api.ts';
-import { codeSamples } from '../src/reference/code-samples.ts';
+import { curlSample, typeScriptSample } from '../src/code-samples.ts';
+import { operationsOf, resolveReferences } from '../src/open-api.ts';
 import { checkTypeScript, runTypeScript } from './support/run-typescript.ts';
 import { startServer } from './support/site-server.ts';
 
 const BASE_URL = 'https://petstore.example.com/v1';
 const PREVIEW = 'https://petstore.example.com/v2';
 
-const operationsOf = (version: 'v1' | 'v2') =>
-  // The pages' type describes a part of the document.
-  describeInterface(openApiDocument({ version, servers: [{ url: BASE_URL }] }) as unknown as OpenApiDocument)
-    .operations;
+const operationsOfVersion = (version: 'v1' | 'v2') =>
+  operationsOf(resolveReferences(openApiDocument({ version, servers: [{ url: BASE_URL }] })));
 
 const samplesOf = (baseUrl: string, version: 'v1' | 'v2', operationId: string): Readonly<Record<string, string>> => {
-  const found = operationsOf(version).find((operation) => operation.operationId === operationId);
-  return Object.fromEntries((found ? codeSamples(baseUrl, found) : []).map(({ label, source }) => [label, source]));
+  const found = operationsOfVersion(version).find((operation) => operation.operationId === operationId);
+  return found ? { curl: curlSample(baseUrl, found), TypeScript: typeScriptSample(baseUrl, found) } : {};
 };
 
 const EVERY = (['v1', 'v2'] as const).flatMap((version) =>
-  operationsOf(version).map(({ operationId, method }) => [version, operationId, method] as const),
+  operationsOfVersion(version).map(({ operationId, method }) => [version, operationId, method] as const),
 );
 
 describe('code samples', () => {

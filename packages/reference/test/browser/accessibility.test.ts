@@ -85,7 +85,7 @@ test.each(['/docs', '/docs/limits'])('%s is printed black on white, as text alon
   });
   expect(colours).toEqual({ backgroundColor: 'rgb(255, 255, 255)', color: 'rgb(0, 0, 0)' });
   expect(
-    await page.locator('header, aside, button').evaluateAll((all) => all.filter((one) => one.checkVisibility())),
+    await page.locator('.site-header, aside, button').evaluateAll((all) => all.filter((one) => one.checkVisibility())),
   ).toEqual([]);
   const cut = await page
     .locator('main pre')
