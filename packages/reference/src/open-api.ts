@@ -74,16 +74,13 @@ export function resolveReferences(document: object): OpenApiDocument {
 }
 
 /** A collection before its members, and what is deprecated last. */
-export const operationsOf = ({ paths }: OpenApiDocument): readonly Operation[] =>
-  Object.entries(paths)
-    .flatMap(([path, methods]) =>
-      Object.entries(methods).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
-    )
-    .toSorted(
-      (a, b) =>
-        Number(a.deprecated ?? false) - Number(b.deprecated ?? false) ||
-        Number(a.path > b.path) - Number(a.path < b.path),
-    );
+export function operationsOf({ paths }: OpenApiDocument): readonly Operation[] {
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
+  );
+  const rank = ({ deprecated = false, path }: Operation) => Number(deprecated) + path;
+  return operations.toSorted((a, b) => rank(a).localeCompare(rank(b)));
+}
 
 const examplesOf = ({ content = {} }: Response) =>
   Object.values(content).flatMap(({ examples = {} }) => Object.entries(examples));
