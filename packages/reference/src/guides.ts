@@ -4,6 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
 import { errorCodesOf } from './open-api.ts';
 import { type DocumentedVersion, ERRORS_PATH, type Page, REFERENCE_PATH } from './site.ts';
+import { fence, table } from './write-markdown.ts';
 
 /** The guides in the order in which they are listed: their files below `docs`, and what they are about. */
 const GUIDES: Readonly<Record<string, string>> = {
@@ -74,13 +75,11 @@ function factsOf(code: ErrorCode, versions: readonly DocumentedVersion[]): strin
   });
   const isRest = lists.length > 0;
   const facts = [
-    '| | |',
-    '| --- | --- |',
-    `| Status | \`${status}\` ${STATUS_CODES[status]} |`,
-    `| Sent over | ${isRest ? 'REST and tRPC' : 'tRPC only'} |`,
-    `| tRPC | \`error.data.code\` is \`${trpcCode}\`, \`error.data.errorCode\` is \`${code}\` |`,
+    ['Status', `\`${status}\` ${STATUS_CODES[status]}`],
+    ['Sent over', isRest ? 'REST and tRPC' : 'tRPC only'],
+    ['tRPC', `\`error.data.code\` is \`${trpcCode}\`, \`error.data.errorCode\` is \`${code}\``],
+    ...(isRest ? [['Documented for', lists.join('<br>')]] : []),
   ];
-  if (!isRest) return facts.join('\n');
-  const body = JSON.stringify({ code, message, status }, undefined, 2);
-  return [...facts, `| Documented for | ${lists.join('<br>')} |`, `\n\`\`\`json\n${body}\n\`\`\``].join('\n');
+  const example = isRest ? fence('json', JSON.stringify({ code, message, status }, undefined, 2)) : '';
+  return `${table(['', ''], facts)}\n\n${example}`;
 }

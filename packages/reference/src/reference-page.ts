@@ -3,6 +3,7 @@ import { curlSample, typeScriptSample } from './code-samples.ts';
 import { renderConsole } from './console.ts';
 import { errorCodesOf, type Operation, type Response, type Schema, successOf, typeOf } from './open-api.ts';
 import { type DocumentedVersion, firstSentence, type Page, REFERENCE_PATH } from './site.ts';
+import { fence, table } from './write-markdown.ts';
 
 /** The guides that a caller wants next. */
 const NEXT: Readonly<Record<DocumentedVersion['version'], readonly string[]>> = {
@@ -14,14 +15,11 @@ const NEXT: Readonly<Record<DocumentedVersion['version'], readonly string[]>> = 
 export function referencePage(about: DocumentedVersion, guides: readonly Page[]): Page {
   const { path, document, operations } = about;
   const { title, description } = document.info;
-  const schemas = Object.entries(document.components.schemas).map(
-    ([name, schema]) => `### ${name} {#${name}}\n\n${schema.description ?? ''}\n\n${describeProperties(schema)}`,
-  );
   const markdown = [
     introduce(about, guides),
     ...operations.map((operation) => describeOperation(operation, about)),
     '## Schemas {#schemas}',
-    ...schemas,
+    ...Object.entries(document.components.schemas).map(describeSchema),
     '## Headers of responses {#headers}',
     ...describeHeaders(operations),
   ].join('\n\n');
@@ -58,11 +56,7 @@ ${rest.join('\n\n')}
 
 </div><div class="example"><article><header>A first request, with your key</header>
 
-\`\`\`bash
-export PETSTORE_API_KEY=pso_…
-
-${first === undefined ? '' : curlSample(baseUrl, first)}
-\`\`\`
+${first === undefined ? '' : fence('bash', `export PETSTORE_API_KEY=pso_…\n\n${curlSample(baseUrl, first)}`)}
 
 </article></div></section>
 <div class="cards">
@@ -77,6 +71,9 @@ function describeOperation(operation: Operation, { path, baseUrl }: DocumentedVe
   const badges = [...(deprecated ? ['Deprecated'] : []), ...(operation['x-badges'] ?? []).map(({ name }) => name)];
   const common = commonHeaders(Object.values(responses));
   const headers = Object.entries(responses).map(([status, response]) => describeResponse(status, response, common));
+  const fields = parameters.map(({ name, schema, required = false, description: meaning = '' }) =>
+    describeField(name, schema, required, meaning),
+  );
   const { status, body } = successOf(operation);
   return `<section class="operation"><div>
 
@@ -88,16 +85,7 @@ ${description}
 
 ${externalDocs === undefined ? '' : `[${externalDocs.description}](${new URL(externalDocs.url).pathname}${new URL(externalDocs.url).hash})`}
 
-${
-  parameters.length === 0
-    ? ''
-    : `<h3>Parameters</h3>\n\n${table(
-        ['Name', 'Meaning'],
-        parameters.map(({ name, schema, required = false, description = '' }) =>
-          describeField(name, schema, required, description),
-        ),
-      )}`
-}
+${parameters.length === 0 ? '' : `<h3>Parameters</h3>\n\n${table(['Name', 'Meaning'], fields)}`}
 
 <h3>Responses</h3>
 
@@ -124,25 +112,14 @@ ${body === undefined ? '' : `<article><header>${status} ${STATUS_CODES[status]}<
 /** A method in its colour, as HTML. */
 export const renderMethod = (method: string): string => `<b class="${method.toLowerCase()}">${method}</b>`;
 
-const fence = (language: string, code: string): string => `\`\`\`${language}\n${code}\n\`\`\``;
-
 const headerLink = (name: string): string => `[\`${name}\`](#header-${name})`;
 
-/** Rows of a table, each of one line. */
-function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [header, header.map(() => '---'), ...rows];
-  return lines
-    .map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll(/\n+/g, '<br>')).join(' | ')} |`)
-    .join('\n');
-}
-
-const describeProperties = ({ properties = {}, required = [] }: Schema): string =>
-  table(
-    ['Property', 'Meaning'],
-    Object.entries(properties).map(([name, schema]) =>
-      describeField(name, schema, required.includes(name), schema.description ?? ''),
-    ),
+function describeSchema([name, { description = '', properties = {}, required = [] }]: [string, Schema]): string {
+  const fields = Object.entries(properties).map(([property, schema]) =>
+    describeField(property, schema, required.includes(property), schema.description ?? ''),
   );
+  return `### ${name} {#${name}}\n\n${description}\n\n${table(['Property', 'Meaning'], fields)}`;
+}
 
 function describeField(name: string, schema: Schema, isRequired: boolean, description: string): readonly string[] {
   const values = schema.enum ?? schema.items?.enum ?? [];
