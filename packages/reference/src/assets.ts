@@ -2,7 +2,6 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { REFERENCE_PATH } from './site.ts';
 
 /** Files that pages load, ours and those of libraries. */
 export interface Assets {
@@ -22,18 +21,20 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-export function loadAssets(): Assets {
+/** @param folder the path that the files are to be served below */
+export function loadAssets(folder: string): Assets {
   const readOwn = (name: string) => readFileSync(join(import.meta.dirname, 'browser', name), 'utf8');
-  const readLibrary = (name: string) => readFileSync(fileURLToPath(import.meta.resolve(name)), 'utf8');
+  const readLibrary = (url: string) => readFileSync(fileURLToPath(url), 'utf8');
+  const pico = readLibrary(import.meta.resolve('@picocss/pico/css/pico.classless.jade.min.css'));
   const texts: Readonly<Record<string, string>> = {
     ...Object.fromEntries(['favicon.svg', 'theme.js', ...SCRIPTS].map((name) => [name, readOwn(name)])),
     // One file is the sooner there. All that is ours goes before what is in a layer.
-    [STYLES]: `@layer pico{${readLibrary('@picocss/pico/css/pico.classless.jade.min.css')}}${readOwn('styles.css')}${readOwn('reference.css')}`,
-    [SEARCH_LIBRARY]: readLibrary('minisearch'),
+    [STYLES]: `@layer pico{${pico}}${readOwn('styles.css')}${readOwn('reference.css')}`,
+    [SEARCH_LIBRARY]: readLibrary(import.meta.resolve('minisearch')),
   };
   const version = hash('sha256', Object.values(texts).join('\0'), 'hex').slice(0, 12);
   return {
-    path: `${REFERENCE_PATH}/assets/${version}`,
+    path: `${folder}/${version}`,
     files: Object.entries(texts).map(([name, text]) => ({
       name,
       contentType: CONTENT_TYPES[extname(name)] ?? '',

@@ -47,7 +47,7 @@ export function createSite(documentOf: (version: ApiVersion) => object): SiteRes
   const site: Site = {
     name: current?.document.info.title ?? '',
     root,
-    assets: loadAssets(),
+    assets: loadAssets(`${REFERENCE_PATH}/assets`),
     versions,
     references: versions.map((version) => referencePage(version, guides)),
     guides,
