@@ -9,8 +9,8 @@ export const ROOT = resolve(import.meta.dirname, '../../..');
 /** Files that sources read beside themselves, by the sources that do. They lie at the same paths below {@link RESOURCES}. */
 const READ: Readonly<Record<string, readonly string[]>> = {
   'packages/rate-limit/src/redis-limiter.ts': ['packages/rate-limit/src/limiter.lua'],
-  'packages/reference/src/guides/load-guides.ts': ['docs/errors.md', 'docs/guides/**/*.md'],
-  'packages/reference/src/site/assets.ts': ['packages/reference/src/browser/*.{js,css,svg}'],
+  'packages/reference/src/guides.ts': ['docs/errors.md', 'docs/guides/**/*.md'],
+  'packages/reference/src/assets.ts': ['packages/reference/src/browser/*.{js,css,svg}'],
 };
 const RESOURCES = 'resources';
 const CHUNKS = 'chunks';
@@ -20,6 +20,7 @@ const CHUNKS = 'chunks';
  * Node needs to find the package by its name.
  */
 const SERVED: Readonly<Record<string, readonly string[]>> = {
+  '@picocss/pico': ['package.json', 'css/pico.classless.jade.min.css'],
   minisearch: ['package.json', 'dist/es/index.js'],
 };
 const SERVED_BY = join(ROOT, 'packages/reference/node_modules');
