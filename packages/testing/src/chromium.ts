@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { findExecutable } from '@petstore/runtime';
+import { findExecutable } from './servers/find-executable.ts';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
 export type { Browser, BrowserContextOptions, Page };

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { findMemoryFolder } from '@petstore/runtime/servers';
+import { findMemoryFolder } from './servers/memory-folder.ts';
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 import { BaseSequencer, type TestSequencerConstructor, type TestSpecification } from 'vitest/node';
 

@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { createPetstoreClient } from '@petstore/client';
-import { findFreePort } from '@petstore/runtime/servers';
 import {
   createTemporaryFolder,
   createTestDatabase,
   createTestRedis,
   SELF_SIGNED,
   type TemporaryFolder,
+  findFreePort,
 } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { buildFolder } from '../../src/build-folder.ts';
