@@ -11,7 +11,12 @@ import {
   startTestRedis,
   TEST_POSTGRES_PARAMETERS,
 } from './server-programs.ts';
-import { type PostgresCluster, type PostgresParameters, startPostgres, stopPostgres } from './servers/postgres-cluster.ts';
+import {
+  type PostgresCluster,
+  type PostgresParameters,
+  startPostgres,
+  stopPostgres,
+} from './servers/postgres-cluster.ts';
 import { stopRedis } from './servers/redis-process.ts';
 import type { ServerProcess } from './servers/server-process.ts';
 import { createTemporaryFolder, endWithTestRun, type TemporaryFolder } from './temporary-folder.ts';

@@ -101,13 +101,20 @@ export function startCluster({ folder, socketFolder, logFile, programs, user }: 
   }
 }
 
-/** Why a server has ended; `undefined` where another one was there first, or still ends. */
-export function findFailure({ logFile }: Cluster, { logStart }: StartedServer): string | undefined {
+/** Another server was first, or has not quite ended. */
+const PASSING_FAILURE = /^$|lock file ".*" (?:already exists|is empty)|shared memory block/;
+
+/** Why a server has ended, and whether that passes by itself. */
+export function findFailure(
+  { logFile }: Cluster,
+  { logStart }: StartedServer,
+): { readonly reason: string; readonly isPassing: boolean } {
   const log = fs.readFileSync(logFile).subarray(logStart).toString();
-  if (log === '' || /lock file ".*" already exists|shared memory block/.test(log)) return undefined;
   const [, made] = /was (initialized by PostgreSQL version .+), which is not compatible with this/.exec(log) ?? [];
-  if (made === undefined) return `${lastWords(log)} (its log: ${logFile})`;
-  return `its data was ${made}; run it with the release that made it, or move it as docs/operations.md says ("A newer embedded PostgreSQL")`;
+  const move =
+    'run it with the release that made it, or move it as docs/operations.md says ("A newer embedded PostgreSQL")';
+  const reason = made === undefined ? `${lastWords(log)} (its log: ${logFile})` : `its data was ${made}; ${move}`;
+  return { reason, isPassing: PASSING_FAILURE.test(log) };
 }
 
 /** Ends the server: connections are cut, and data is written. */

@@ -6,7 +6,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
 import { RuntimeError } from '../runtime-error.ts';
-import { type Cluster, createCluster, findCluster, findFailure, SUPERUSER, startCluster, stopCluster } from './cluster.ts';
+import {
+  type Cluster,
+  createCluster,
+  findCluster,
+  findFailure,
+  SUPERUSER,
+  startCluster,
+  stopCluster,
+} from './cluster.ts';
 import { prepareDataFolder } from './data-folder.ts';
 
 /** The PostgreSQL below a data folder, used by a server and any number of commands at once. */
@@ -141,8 +149,10 @@ async function joinUsers(
       if (code !== 'ENOENT' && code !== 'ECONNREFUSED') continue;
       if (started !== undefined) {
         if (!hasEnded(started.process)) continue;
-        const failure = findFailure(cluster, started);
-        if (failure !== undefined) throw new RuntimeError(`PostgreSQL did not start: ${failure}`, { cause: error });
+        const { reason, isPassing } = findFailure(cluster, started);
+        if (!isPassing || performance.now() > deadlineMs - RIVAL_PAUSE_MS) {
+          throw new RuntimeError(`PostgreSQL did not start: ${reason}`, { cause: error });
+        }
         await sleep(RIVAL_PAUSE_MS);
       }
       started = startCluster(cluster);
@@ -163,7 +173,9 @@ async function connectAsUser(cluster: Cluster, server: EmbeddedPostgresOptions['
     await client.end();
     if (!(error instanceof Error && 'code' in error && error.code === '55P03')) throw error; // the lock timed out
     const folder = dirname(cluster.folder);
-    throw new RuntimeError(`Another server already runs on the data folder ${folder}. Stop it, or set DATA_DIR to another.`);
+    throw new RuntimeError(
+      `Another server already runs on the data folder ${folder}. Stop it, or set DATA_DIR to another.`,
+    );
   }
 }
 

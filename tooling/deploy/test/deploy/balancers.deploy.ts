@@ -10,9 +10,9 @@ import {
   createTemporaryFolder,
   createTestDatabase,
   createTestRedis,
+  findFreePort,
   SELF_SIGNED,
   type TemporaryFolder,
-  findFreePort,
 } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { buildFolder } from '../../src/build-folder.ts';
