@@ -49,7 +49,7 @@ function describeDatabase(databaseUrls: DatabaseUrls): string {
 function describeLimits(target: RedisTarget | undefined): string {
   switch (target?.type) {
     case undefined:
-      return 'in this process, forgotten when it ends; set REDIS_URL to keep and share them';
+      return 'in this process, lost when it ends; set REDIS_URL to keep them';
     case 'single':
       return `Redis at ${target.host}:${target.port}`;
     case 'cluster':

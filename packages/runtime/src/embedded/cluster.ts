@@ -22,6 +22,9 @@ export interface Cluster {
 /** The superuser, as which nothing is done but making the service's role. */
 export const SUPERUSER = 'petstore';
 
+/** The name of the socket, after the port. */
+export const SOCKET = '.s.PGSQL.5432';
+
 /** For a small machine that does other things too. What is committed is on the disk, and there are no replicas. */
 const SETTINGS =
   'listen_addresses= port=5432 shared_buffers=256MB effective_cache_size=1GB work_mem=16MB maintenance_work_mem=128MB ' +
@@ -34,7 +37,7 @@ const INITDB =
 /** Who reaches the socket needs no password. */
 const ACCESS = 'local all all trust\n';
 /** macOS keeps 104 bytes for a socket's path and the zero at its end; Linux has four more. */
-const SOCKET_FOLDER_BYTES_MAX = 103 - '/.s.PGSQL.5432'.length;
+const SOCKET_FOLDER_BYTES_MAX = 103 - `/${SOCKET}`.length;
 const LOG_BYTES_MAX = 1_000_000;
 
 /** @param dataFolder exists @throws RuntimeError where it is another user's, or this machine has no PostgreSQL of ours */

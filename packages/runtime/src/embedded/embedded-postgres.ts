@@ -11,6 +11,7 @@ import {
   createCluster,
   findCluster,
   findFailure,
+  SOCKET,
   SUPERUSER,
   startCluster,
   stopCluster,
@@ -116,11 +117,16 @@ export async function openEmbeddedPostgres(
     },
     async release() {
       leaving.abort();
-      await use.then((client) => leaveUsers(client, cluster)).catch(() => {}); // it has died, or could not be started
-      const dismissed = once(guard, 'exit');
+      const hasLeft = await use
+        .then((client) => leaveUsers(client, cluster))
+        .then(
+          () => true,
+          () => false, // the connection was lost: the guard sees whether there is anything to stop
+        );
+      const ended = once(guard, 'exit');
       guard.ref();
-      guard.stdin?.end('released\n');
-      if (!hasEnded(guard)) await dismissed;
+      guard.stdin?.end(hasLeft ? 'released\n' : '');
+      if (!hasEnded(guard)) await ended;
     },
   };
 }
@@ -137,7 +143,9 @@ async function joinUsers(
   options: { server: EmbeddedPostgresOptions['server']; signal: AbortSignal },
 ): Promise<pg.Client> {
   const deadlineMs = performance.now() + START_TIMEOUT_MS;
-  for (let started: ReturnType<typeof startCluster> | undefined; ; await sleep(POLL_MS)) {
+  // It starts while the driver is being loaded.
+  let started = existsSync(join(cluster.socketFolder, SOCKET)) ? undefined : startCluster(cluster);
+  for (; ; await sleep(POLL_MS)) {
     options.signal.throwIfAborted();
     try {
       return await connectAsUser(cluster, options.server);
