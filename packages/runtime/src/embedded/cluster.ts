@@ -169,9 +169,10 @@ function surroundings(folder: string): { cwd: string; env: NodeJS.ProcessEnv } {
   return { cwd: '/', env };
 }
 
-/** The last error in what a program of PostgreSQL has written. */
+/** The last error in what a program of PostgreSQL has written; but what follows from a full disk is not its reason. */
 function lastWords(log: string): string {
   const lines = log.trim().split('\n');
-  const complaint = lines.findLast((line) => /\b(?:FATAL|PANIC|ERROR):/.test(line));
+  const complaints = lines.filter((line) => /\b(?:FATAL|PANIC|ERROR):/.test(line));
+  const complaint = complaints.find((line) => line.includes('No space left')) ?? complaints.at(-1);
   return complaint?.replace(/^.*?\b(?:FATAL|PANIC|ERROR):\s*/, '') ?? lines.at(-1) ?? '';
 }
