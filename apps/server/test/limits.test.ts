@@ -8,7 +8,6 @@ import { Metrics } from '../src/operations/metrics.ts';
 const optionsWith = (options: Partial<LimitsOptions>): LimitsOptions => ({
   redisPrefix: '',
   instances: 1,
-  reusePort: false,
   logger: pino({ level: 'silent' }),
   metrics: new Metrics(),
   clock: () => new Date(),
@@ -16,14 +15,9 @@ const optionsWith = (options: Partial<LimitsOptions>): LimitsOptions => ({
   ...options,
 });
 
-test.each([
-  [false, 'counts in its own process'],
-  [true, 'does not start: another server on its port would count for itself'],
-])('without a Redis a server with reusePort=%s %s', async (reusePort) => {
+test('without a Redis a server counts in its own process', async () => {
   await using resources = new AsyncDisposableStack();
-  const open = () => openLimits(undefined, optionsWith({ reusePort }), resources).mode();
-  if (reusePort) expect(open).toThrow(/^REUSE_PORT is on, and there is no Redis .* Set REDIS_URL\.$/);
-  else expect(open()).toBe('in-process');
+  expect(openLimits(undefined, optionsWith({}), resources).mode()).toBe('in-process');
 });
 
 test('without a Redis a ban is counted once, by level, and one of the keys that are banned', async () => {

@@ -78,10 +78,10 @@ async function bundle(folder: string): Promise<readonly OutputChunk[]> {
 
 /** A machine that serves brings PostgreSQL and Redis of its own. */
 const withoutEmbeddedServers: Plugin = {
-  name: 'without-embedded-servers',
+  name: 'without-embedded-postgres',
   load: {
-    filter: { id: join(ROOT, 'packages/runtime/src/embedded/open.ts') },
-    handler: () => `export * from ${JSON.stringify(join(import.meta.dirname, 'without-embedded-servers.ts'))};`,
+    filter: { id: join(ROOT, 'packages/runtime/src/embedded/embedded-postgres.ts') },
+    handler: () => `export * from ${JSON.stringify(join(import.meta.dirname, 'without-embedded-postgres.ts'))};`,
   },
 };
 

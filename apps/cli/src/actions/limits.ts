@@ -83,11 +83,11 @@ async function withLimits<Value>(
   session: Session,
   work: (limits: RateLimitAdministration) => Promise<Value>,
 ): Promise<Value> {
-  const target = await session.findRedis();
+  const target = session.settings.redis;
   if (target === undefined) {
     throw new CommandError(
       'there is no Redis: the limits live in the memory of each server, where this command cannot see them. ' +
-        'Set REDIS_URL, or install redis-server for a private one',
+        'Set REDIS_URL, for the servers too',
     );
   }
   try {

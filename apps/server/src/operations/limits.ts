@@ -10,7 +10,7 @@ import {
   type SubjectBan,
   watchEviction,
 } from '@petstore/rate-limit';
-import { type RedisTarget, RuntimeError } from '@petstore/runtime';
+import type { RedisTarget } from '@petstore/runtime';
 import type { Logger } from 'pino';
 import type { LimitsMode } from './health.ts';
 import type { Metrics } from './metrics.ts';
@@ -32,8 +32,6 @@ export interface LimitsOptions {
   /** Begins the name of every key in Redis. */
   readonly redisPrefix: string;
   readonly instances: number;
-  /** Whether other servers share the port, and so have to share the limits. */
-  readonly reusePort: boolean;
   readonly logger: Logger;
   readonly metrics: Metrics;
   /** By which this process counts if there is no Redis; otherwise Redis has the clock. */
@@ -41,9 +39,6 @@ export interface LimitsOptions {
   /** Called for each ban of a key, by one of all servers. */
   readonly onBan: (keyId: ApiKeyId) => void;
 }
-
-const NO_SHARED_REDIS =
-  'REUSE_PORT is on, and there is no Redis in which the servers could count limits together. Set REDIS_URL.';
 
 const ADVICE = 'Set maxmemory-policy volatile-ttl.';
 /** What the eviction policy of a Redis with a bound of its memory costs once that memory is used. */
@@ -54,11 +49,10 @@ const EVICTION_RISKS: Readonly<Record<string, string>> = {
 
 /**
  * @param target `undefined` if there is no Redis: this process then counts for itself
- * @throws RuntimeError if several servers would each count for themselves
  */
 export function openLimits(
   target: RedisTarget | undefined,
-  { redisPrefix, instances, reusePort, logger, metrics, clock, onBan }: LimitsOptions,
+  { redisPrefix, instances, logger, metrics, clock, onBan }: LimitsOptions,
   resources: AsyncDisposableStack,
 ): Limits {
   const observer: LimiterObserver = {
@@ -70,7 +64,6 @@ export function openLimits(
     },
   };
   if (target === undefined) {
-    if (reusePort) throw new RuntimeError(NO_SHARED_REDIS);
     const limiter = new InProcessLimiter({ nowMs: () => clock().getTime(), observer });
     addLimitMetrics(metrics.registry, { bannedKeys: () => limiter.countBans(), degradedSeconds: () => 0 });
     return {

@@ -1,16 +1,16 @@
-import { closeSync, lchownSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { findFreePort } from '../process/free-port.ts';
-import { type ServerProcess, type StopStep, spawnServer, stopServer } from '../process/server-process.ts';
-import { findExecutable } from '../process/unprivileged-user.ts';
-import { RuntimeError } from '../runtime-error.ts';
+import { RuntimeError } from '@petstore/runtime';
+import { findExecutable } from './find-executable.ts';
+import { findFreePort } from './free-port.ts';
+import { type ServerProcess, type StopStep, spawnServer, stopServer } from './server-process.ts';
 
 /** The Redis or Valkey server of this machine, if it has one. */
 export const findRedisProgram = (): string | undefined => findExecutable('redis-server', 'valkey-server');
 
-interface RedisProcessOptions {
+export interface RedisOptions {
   readonly program: string;
   /** Where the server keeps its data; must exist. */
   readonly folder: string;
@@ -18,26 +18,13 @@ interface RedisProcessOptions {
   readonly logFile: string;
   /** Directives by name, as in redis.conf. They go into a file that only we can read, because `ps` shows arguments. */
   readonly config: RedisDirectives;
-  /** The user to run as, where this process is root. @default the user of this process */
-  readonly user?: { readonly uid: number; readonly gid: number };
-}
-
-export interface RedisPortOptions extends RedisProcessOptions {
   /** @default false */
   readonly sentinel?: boolean;
   /** @default a free one */
   readonly port?: number;
 }
 
-export interface RedisSocketOptions extends RedisProcessOptions {
-  /** Where it listens, and nowhere else. What exists there is replaced. */
-  readonly socketPath: string;
-}
-
 type RedisDirectives = Readonly<Record<string, string | number>>;
-
-/** As `connect` of node:net takes it. */
-export type RedisEndpoint = { readonly host: string; readonly port: number } | { readonly path: string };
 
 export interface RunningRedis {
   readonly port: number;
@@ -58,28 +45,19 @@ const PORT_ATTEMPTS = 5;
  *
  * @throws RuntimeError with the server's own last words when it does not start
  */
-export async function startRedis(options: RedisPortOptions): Promise<RunningRedis> {
+export async function startRedis(options: RedisOptions): Promise<RunningRedis> {
   for (let attempt = 1; ; attempt++) {
     const port = options.port ?? (await findFreePort());
-    const host = '127.0.0.1';
-    const server = await spawnRedis(options, { bind: host, port }, options.sentinel ? ['--sentinel'] : []);
-    if (await waitUntilReady(server, { host, port })) return { port, process: server };
+    const server = await spawnRedis(options, { bind: '127.0.0.1', port }, options.sentinel ? ['--sentinel'] : []);
+    if (await waitUntilReady(server, port)) return { port, process: server };
     const portWasTaken = readFileSync(options.logFile, 'utf8').includes('Address already in use');
     if (options.port !== undefined || !portWasTaken || attempt === PORT_ATTEMPTS) throw startError(options);
   }
 }
 
-/** Starts a Redis server on a Unix socket. @throws RuntimeError likewise */
-export async function startRedisOnSocket(options: RedisSocketOptions): Promise<ServerProcess> {
-  const path = options.socketPath;
-  const server = await spawnRedis(options, { port: 0, unixsocket: quote(path), unixsocketperm: 700 });
-  if (await waitUntilReady(server, { path })) return server;
-  throw startError(options);
-}
-
 export const stopRedis = (server: ServerProcess): Promise<void> => stopServer(server, STOP_STEPS);
 
-function startError({ program, logFile }: RedisProcessOptions): RuntimeError {
+function startError({ program, logFile }: RedisOptions): RuntimeError {
   const lastWords = readFileSync(logFile, 'utf8')
     .trim()
     .split('\n')
@@ -89,37 +67,35 @@ function startError({ program, logFile }: RedisProcessOptions): RuntimeError {
 }
 
 async function spawnRedis(
-  { program, folder, logFile, config, user }: RedisProcessOptions,
+  { program, folder, logFile, config }: RedisOptions,
   listen: RedisDirectives,
   args: readonly string[] = [],
 ): Promise<ServerProcess> {
   const configFile = join(folder, 'redis.conf');
-  writeConfig(configFile, { ...config, ...listen, dir: quote(folder), daemonize: 'no', logfile: '""' }, user);
+  writeConfig(configFile, { ...config, ...listen, dir: quote(folder), daemonize: 'no', logfile: '""' });
   const log = openSync(logFile, 'w', 0o600);
-  const identity = process.geteuid?.() === 0 && user !== undefined ? { uid: user.uid, gid: user.gid } : {};
   try {
-    return await spawnServer([program, configFile, ...args], { cwd: folder, stdio: ['ignore', log, log], ...identity });
+    return await spawnServer([program, configFile, ...args], { cwd: folder, stdio: ['ignore', log, log] });
   } finally {
     closeSync(log);
   }
 }
 
-/** A new file each time, so that it has this mode and this owner, whatever was there. */
-function writeConfig(file: string, directives: RedisDirectives, user: RedisProcessOptions['user']): void {
+/** A new file each time, so that it has this mode, whatever was there. */
+function writeConfig(file: string, directives: RedisDirectives): void {
   const lines = Object.entries(directives).map(([name, value]) => `${name} ${value}\n`);
   rmSync(file, { force: true });
   writeFileSync(file, lines.join(''), { mode: 0o600, flag: 'wx' });
-  if (process.geteuid?.() === 0 && user !== undefined) lchownSync(file, user.uid, user.gid);
 }
 
 /** redis.conf splits at blanks, and knows C's escapes inside of quotes. */
-export const quote = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`;
+const quote = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`;
 
 /** Whether a server came up; false when its process ended first, or was stopped because it took too long. */
-export async function waitUntilReady(server: ServerProcess, endpoint: RedisEndpoint): Promise<boolean> {
+async function waitUntilReady(server: ServerProcess, port: number): Promise<boolean> {
   const endMs = performance.now() + START_TIMEOUT_MS;
   while (server.isRunning()) {
-    if (await isReady(endpoint)) return true;
+    if (await isReady(port)) return true;
     if (performance.now() > endMs) {
       await stopRedis(server);
       return false;
@@ -130,9 +106,9 @@ export async function waitUntilReady(server: ServerProcess, endpoint: RedisEndpo
 }
 
 /** Whether a server has loaded its data; asking for a password counts as well. */
-function isReady(endpoint: RedisEndpoint): Promise<boolean> {
+function isReady(port: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect(endpoint);
+    const socket = connect(port, '127.0.0.1');
     const finish = (result: boolean) => {
       socket.destroy();
       resolve(result);

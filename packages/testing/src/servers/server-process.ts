@@ -1,6 +1,5 @@
 import { type SpawnOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A database or cache server that runs beside this process. */
@@ -17,9 +16,6 @@ export interface StopStep {
   readonly signal: NodeJS.Signals;
   readonly graceMs: number;
 }
-
-const FIRST_POLL_MS = 5;
-const LONGEST_POLL_MS = 250;
 
 /**
  * Starts a server in a session of its own: Ctrl-C in a terminal reaches only us, and we stop it, last.
@@ -45,20 +41,6 @@ export async function spawnServer(
   };
 }
 
-/** A server that another process started. */
-export function adoptServer(pid: number): ServerProcess {
-  return {
-    pid,
-    isRunning: () => isAlive(pid),
-    signal: (signal) => void sendSignal(pid, signal),
-    async waitForExit() {
-      for (let pollMs = FIRST_POLL_MS; isAlive(pid); pollMs = Math.min(pollMs * 1.5, LONGEST_POLL_MS)) {
-        await sleep(pollMs, undefined, { ref: false });
-      }
-    },
-  };
-}
-
 /** Sends one signal after another until the process is gone. */
 export async function stopServer(server: ServerProcess, steps: readonly StopStep[]): Promise<void> {
   for (const { signal, graceMs } of steps) {
@@ -69,28 +51,4 @@ export async function stopServer(server: ServerProcess, steps: readonly StopStep
     await Promise.race([exit, sleep(graceMs, undefined, { signal: timer.signal }).catch(() => {})]);
   }
   if (server.isRunning()) throw new Error(`process ${server.pid} did not stop`);
-}
-
-/** Whether a process exists and has not ended: a zombie, which its parent has not waited for, has. */
-export function isAlive(pid: number): boolean {
-  return sendSignal(pid, 0) && !isZombie(pid);
-}
-
-function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
-  try {
-    process.kill(pid, signal);
-    return true;
-  } catch (error) {
-    // EPERM: it exists, and belongs to another user.
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
-}
-
-function isZombie(pid: number): boolean {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    return stat.charAt(stat.lastIndexOf(')') + 2) === 'Z';
-  } catch {
-    return false;
-  }
 }
