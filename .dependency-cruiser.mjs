@@ -27,10 +27,10 @@ export default {
       to: { pathNot: [rooms('packages/domain'), '^(node:)?(crypto|zlib)$'] },
     },
     only(
-      'rate-limit-knows-plans',
+      'rate-limit-knows-no-shop',
       'packages/rate-limit',
-      ['packages/domain'],
-      'The limiter counts; of the store it knows only the plans.',
+      [],
+      "The limiter is of use to anybody: it knows names and numbers, and whose they are is its caller's.",
     ),
     only(
       'persistence-serves-domain',

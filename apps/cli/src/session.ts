@@ -1,7 +1,5 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Persistence } from '@petstore/persistence';
-import { type DatabaseUrls, openEmbeddedPostgres, openPrivateRedis, type RedisTarget } from '@petstore/runtime';
+import { type DatabaseUrls, openEmbeddedPostgres } from '@petstore/runtime';
 import type { StorageSettings } from '@petstore/runtime/settings';
 import type { Output } from './output.ts';
 
@@ -9,8 +7,6 @@ import type { Output } from './output.ts';
 export interface Session extends AsyncDisposable {
   readonly settings: StorageSettings;
   readonly persistence: Persistence;
-  /** Where servers of these settings count, if they do so in Redis. */
-  findRedis(): Promise<RedisTarget | undefined>;
 }
 
 export interface SessionOptions {
@@ -39,7 +35,7 @@ export async function openSession(
       onCreate: () => output.message(`DATABASE_URL is not set: making a new database in ${settings.dataFolder}.`),
     });
     resources.defer(() => embedded.release());
-    databaseUrl = embedded.address;
+    databaseUrl = embedded.url;
   }
   const { openPersistence } = await import('@petstore/persistence');
   const persistence = resources.use(openPersistence({ databaseUrl }));
@@ -47,13 +43,6 @@ export async function openSession(
   return {
     settings,
     persistence,
-    async findRedis() {
-      if (settings.redis !== undefined) return settings.redis;
-      if (!existsSync(join(settings.dataFolder, 'redis'))) return undefined; // no server has been here
-      const redis = await openPrivateRedis(settings.dataFolder);
-      if (redis !== undefined) owned.defer(() => redis.release());
-      return redis?.address;
-    },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

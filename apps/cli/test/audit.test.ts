@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
-import { type Actor, actor, orderId, petId } from '@petstore/domain';
-import { apiKeySubject, connectRedis, createResilientLimiter } from '@petstore/rate-limit';
+import { type Actor, type ApiKeyId, actor, orderId, petId, subjectNameOf } from '@petstore/domain';
+import { connectRedis, ResilientLimiter } from '@petstore/rate-limit';
 import { readStorageSettings } from '@petstore/runtime/settings';
 import { createTestRedis } from '@petstore/testing';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -22,15 +22,15 @@ const createKey = async (...args: string[]) =>
 const LIMITS = { perMinute: 1, perDay: 1_000 };
 
 /** Continues after a 429, as only a client that ignores it does. */
-async function getBanned(id: Parameters<typeof apiKeySubject>[0], redisUrl: string): Promise<void> {
+async function getBanned(id: ApiKeyId, redisUrl: string): Promise<void> {
   const { redis: target } = readStorageSettings({ REDIS_URL: redisUrl }, commandLine.folder);
   if (target === undefined) throw new Error('REDIS_URL is set');
   const redis = connectRedis(target);
-  const limiter = createResilientLimiter({ redis, timeoutMs: 20_000 });
+  const limiter = new ResilientLimiter({ redis });
   try {
     await limiter.started;
-    const request = async () => (await limiter.check(apiKeySubject(id, LIMITS), 1)).outcome;
-    await expect.poll(request, { timeout: 20_000, interval: 0 }).toBe('api_key_banned');
+    const request = async () => (await limiter.check({ name: subjectNameOf(id), ...LIMITS }, 1)).outcome;
+    await expect.poll(request, { timeout: 20_000, interval: 0 }).toBe('banned');
   } finally {
     limiter.close();
     redis.disconnect();

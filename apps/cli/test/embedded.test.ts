@@ -82,7 +82,7 @@ test.each([
       stderr: `petstore: There is no database in ${DATA_DIR}, and DATABASE_URL is not set. Set DATABASE_URL, or DATA_DIR to where it is.\n`,
     });
   }
-  expect(readdirSync(empty.path)).toEqual(['locks']);
+  expect(readdirSync(empty.path)).toEqual([]);
 });
 
 test('data is kept from one command to the next, and nothing runs between them', async () => {

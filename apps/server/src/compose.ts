@@ -101,11 +101,11 @@ export async function startServer(
   const onBan = (keyId: ApiKeyId) => {
     audit.recordBan({ action: 'ban.set', at: clock(), actor: SERVICE_ACTOR, keyId }).catch(onBackgroundError);
   };
-  const limitsOptions = { redisPrefix, instances, reusePort, logger, metrics, clock, onBan };
-  const limits = openLimits(backends.redis, limitsOptions, resources);
+  const limitsOptions = { redisPrefix, instances, logger, metrics, clock, onBan };
+  const limits = openLimits(settings.redis, limitsOptions, resources);
   const onKeyChanged = (id: ApiKeyId) => authenticator.forget(id);
   const announcementHandlers = { onKeyChanged, onEvents: events.wakeFollowers };
-  const announceEvents = openAnnouncements(backends.redis, announcementHandlers, resources);
+  const announceEvents = openAnnouncements(settings.redis, announcementHandlers, resources);
   addEventMetrics(registry, events);
   addDatabaseMetrics(registry, persistence.load);
   const { eventsRetentionMs: retentionMs } = settings;
@@ -116,7 +116,10 @@ export async function startServer(
     storage: persistence,
     async prepare() {
       await prepareSchema();
-      if (backends.isDatabaseEmbedded) demoKeys = await seedDemo(persistence, { dataFolder, host, clock, logger });
+      // With REUSE_PORT several servers may start on one data folder.
+      await backends.embedded?.exclusively(async () => {
+        demoKeys = await seedDemo(persistence, { dataFolder, host, clock, logger });
+      });
     },
     onChange: logChanges(logger),
     onFatal,

@@ -83,7 +83,7 @@ test.each<[Record<string, string>, Partial<Settings>]>([
     { port: 65_535, adminPort: 9000 },
   ],
   [{ PORT: '8080', ADMIN_PORT: '0' }, { adminPort: 0 }],
-  [{ REUSE_PORT: 'on' }, { reusePort: true }],
+  [{ REUSE_PORT: 'on', REDIS_URL: 'redis://cache' }, { reusePort: true }],
   [{ HOST: 'fe80::1%eth0' }, { host: 'fe80::1%eth0' }],
   [{ HOST: 'db_1.shop.example' }, { host: 'db_1.shop.example' }],
   [{ HOST: '::1' }, { host: '::1', adminHost: '127.0.0.1' }],
@@ -248,6 +248,9 @@ describe('a wrong value is named, with what is expected', () => {
   test('several servers need a Redis in which they count together', () => {
     expect(problemsOf({ INSTANCES: '2' })).toEqual([
       'INSTANCES is 2, and REDIS_URL is not set, so each server would allow the whole limit; set REDIS_URL',
+    ]);
+    expect(problemsOf({ REUSE_PORT: 'on' })).toEqual([
+      'REUSE_PORT is on, and REDIS_URL is not set, so each server would allow the whole limit; set REDIS_URL',
     ]);
   });
 

@@ -5,7 +5,7 @@ const petstore = createPetstoreRestClient({
   apiKey: process.env['PETSTORE_API_KEY'] ?? '',
   maxRetries: 4, // 2 by default
   timeoutMs: 5_000, // of silence, in each attempt; 30 s by default
-  maxRetryAfterSeconds: 10, // 60 by default
+  maxRetryAfterSeconds: 10, // 65 by default, so that a minute that is used up is waited for
 });
 
 try {

@@ -24,7 +24,7 @@ export interface PetstoreClientOptions {
   readonly timeoutMs?: number | undefined;
   /**
    * The longest wait that is accepted where the service asks for one (`Retry-After`), in seconds. Where it asks for a
-   * longer one, calls fail at once. 0: calls never wait for it. @default 60
+   * longer one, calls fail at once. 0: calls never wait for it. @default 65
    */
   readonly maxRetryAfterSeconds?: number | undefined;
   /** @default the global one */
@@ -44,7 +44,7 @@ export type CheckedOptions = {
 export function checkOptions(options: PetstoreClientOptions): CheckedOptions {
   // The global one is looked up at each request, so that one that is replaced later takes effect.
   const { fetch = (url, init) => globalThis.fetch(url, init), clock = systemClock, random = Math.random } = options;
-  const { maxRetries = 2, timeoutMs = 30_000, maxRetryAfterSeconds = 60, apiKey } = options;
+  const { maxRetries = 2, timeoutMs = 30_000, maxRetryAfterSeconds = 65, apiKey } = options;
   checkCallOptions({ maxRetries, timeoutMs });
   checkNumber('maxRetryAfterSeconds', maxRetryAfterSeconds, 0);
   if (typeof fetch !== 'function') throw new TypeError('fetch must be a function, or left out');

@@ -1,13 +1,6 @@
 import { toTrpcEnvelope } from '@petstore/api';
-import { type ApiKeyId, PLANS, type RequestLimits } from '@petstore/domain';
-import {
-  apiKeySubject,
-  canEverFit,
-  type HeaderTarget,
-  InProcessLimiter,
-  type RateLimitDecision,
-  writeRateLimitHeaders,
-} from '@petstore/rate-limit';
+import { PLANS, type RequestLimits } from '@petstore/domain';
+import { canEverFit, InProcessLimiter, type RateLimitDecision, rateLimitHeaders } from '@petstore/rate-limit';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createPetstoreClient, type PetstoreClient, petstoreErrorOf, transformer } from '../src/index.ts';
@@ -33,7 +26,7 @@ function createWorld({ limits, latenciesMs, lossEvery, usedBefore = [], seed, ..
   let agoMs = 0;
   let hasRoom = true;
   const limiter = new InProcessLimiter({ nowMs: () => clock.now() - agoMs });
-  const subjectOf = (plan: RequestLimits) => apiKeySubject('abcd1234' as ApiKeyId, plan); // as good as any
+  const subjectOf = (plan: RequestLimits) => ({ name: 'key:abcd1234', ...plan });
   let subject = subjectOf(limits);
   for (const { cost, agoMs: ago } of usedBefore.toSorted((one, other) => other.agoMs - one.agoMs)) {
     agoMs = ago;
@@ -54,7 +47,7 @@ function createWorld({ limits, latenciesMs, lossEvery, usedBefore = [], seed, ..
     const decision = limiter.check(subject, canEverFit(subject, cost) ? cost : 1);
     seen.requests++;
     if (decision.outcome === 'admitted') seen.admitted += cost;
-    else if (decision.outcome === 'api_key_banned') seen.banned++;
+    else if (decision.outcome === 'banned') seen.banned++;
     else seen.refused++;
     return decision;
   }
@@ -91,12 +84,12 @@ const callsOf = (url: string): number | undefined =>
   url.includes('/trpc/') ? new URL(url).pathname.split(',').length : undefined;
 
 function responseTo(decision: RateLimitDecision, calls: number | undefined, canFit: boolean): Response {
-  const fields: HeaderTarget = {};
-  writeRateLimitHeaders(fields, decision);
   const headers = new Headers({ 'content-type': 'application/json' });
-  for (const [name, value] of Object.entries(fields)) headers.set(name, String(value));
-  const { outcome } = decision;
-  if (outcome !== 'admitted') return new Response(calls ? toTrpcEnvelope(outcome) : '{}', { status: 429, headers });
+  for (const [name, value] of Object.entries(rateLimitHeaders(decision))) headers.set(name, String(value));
+  if (decision.outcome !== 'admitted') {
+    const code = decision.outcome === 'banned' ? 'api_key_banned' : 'rate_limit_exceeded';
+    return new Response(calls ? toTrpcEnvelope(code) : '{}', { status: 429, headers });
+  }
   if (calls === undefined) return new Response(null, { status: 204, headers });
   if (!canFit) return new Response(toTrpcEnvelope('invalid_request'), { status: 400, headers });
   const pet = { result: { data: transformer.serialize({ id: 1n, name: 'Rex' }) } };

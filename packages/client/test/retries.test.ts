@@ -199,10 +199,10 @@ describe('the wait before the next attempt', () => {
   });
 
   test('that is too long is not begun: the call fails at once, and says how long', async () => {
-    await using script = await startScript([answering(429, { 'retry-after': '61' }, 'rate_limit_exceeded')]);
+    await using script = await startScript([answering(429, { 'retry-after': '66' }, 'rate_limit_exceeded')]);
     const failure = await failureOf(script.client.cancelOrder({ orderId: 1n }));
     expect(failure).toBeInstanceOf(RateLimitError);
-    expect(failure).toMatchObject({ code: 'rate_limit_exceeded', status: 429, retryAfterSeconds: 61, retryAfter: 61 });
+    expect(failure).toMatchObject({ code: 'rate_limit_exceeded', status: 429, retryAfterSeconds: 66, retryAfter: 66 });
     expect(script.arrivals).toHaveLength(1);
   });
 

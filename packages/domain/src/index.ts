@@ -3,6 +3,7 @@ export * from './audit.ts';
 export * from './change-origin.ts';
 export * from './decide-order.ts';
 export * from './ids.ts';
+export * from './limit-subject.ts';
 export * from './order.ts';
 export * from './order-event.ts';
 export * from './order-listing.ts';

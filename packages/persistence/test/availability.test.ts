@@ -76,6 +76,33 @@ test('a PostgreSQL that is far away can be used, and connections are opened to i
   expect(await persistence.orders.findOrder(orderId(1n))).toBeUndefined();
 });
 
+describe('a PostgreSQL is not taken for hung because this process stood still', () => {
+  const standStill = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+
+  test('again and again, while everything was opened', async () => {
+    await using network = await openOverProxy();
+    const { persistence, proxy } = network;
+    proxy.delay(40); // some seventeen round trips before the first call
+    const first = persistence.orders.findOrder(orderId(1n));
+    for (let i = 0; i < 4; i++) {
+      await sleep(100);
+      standStill(1_300);
+    }
+    expect(await first).toBeUndefined();
+  });
+
+  test('once for long, while a connection was opened', async () => {
+    await using network = await openOverProxy();
+    const { persistence, proxy } = network;
+    await persistence.ping();
+    proxy.delay(60); // four or five round trips
+    const first = persistence.orders.findOrder(orderId(1n));
+    await sleep(30);
+    standStill(2_500);
+    expect(await first).toBeUndefined();
+  });
+});
+
 test('what was given up while a connection was opened for it is not sent any more', async () => {
   await using network = await openOverProxy();
   const { persistence, proxy, direct } = network;

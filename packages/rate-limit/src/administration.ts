@@ -1,21 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ApiKeyId } from '@petstore/domain';
 import { Cluster, type Redis } from 'ioredis';
-import type { Ban, KeyBan, RateLimitSnapshot } from './port.ts';
-import { forgetBans, listNotedBans, noteLift } from './redis/ban-index.ts';
-import { connectRedis, type RedisConnectionOptions, type RedisLocation } from './redis/connect-redis.ts';
-import { connectionTroubleOf, WHOLE } from './redis/connection-trouble.ts';
-import { RedisLimiter } from './redis/redis-limiter.ts';
-import { RedisUnavailableError } from './redis/redis-unavailable-error.ts';
-import { type ApiKeySubject, apiKeyIdOf, apiKeyStorageKey, apiKeySubject } from './subject.ts';
+import { forgetBans, listNotedBans, noteLift } from './bans.ts';
+import { connectRedis, type RedisConnectionOptions, type RedisLocation, reasonOf } from './connect-redis.ts';
+import { snapshotOf } from './decision.ts';
+import type { Ban, RateLimitSnapshot, SubjectBan } from './rate-limiter.ts';
+import { type Operation, RedisLimiter } from './redis-limiter.ts';
+import type { Subject } from './subject.ts';
 
 const CONNECT_MS = 3_000;
 const POLL_MS = 10;
 /** Longer than for a request: a person waits. */
 const TIMEOUT_MS = 2_000;
-const BANS_LISTED_MAX = 10_000;
-/** A ban does not depend on the limits of its key. */
-const ANY_LIMITS = { perMinute: 1, perDay: 1 };
+
+/** Redis is not there, or does not do what it was asked to. */
+export class RedisUnavailableError extends Error {
+  override readonly name = 'RedisUnavailableError';
+}
 
 /** A ban that was in force. */
 export interface LiftedBan extends Ban {
@@ -31,50 +31,71 @@ export class RateLimitAdministration implements AsyncDisposable {
   /** @param redis connected, as {@link connectToAdministrate} does */
   constructor(redis: Redis | Cluster) {
     this.#redis = redis;
-    this.#limiter = new RedisLimiter({ redis, timeoutMs: TIMEOUT_MS });
+    this.#limiter = new RedisLimiter({ redis });
   }
 
-  /** Reads the status of a key. Costs it nothing. */
-  readStatus(subject: ApiKeySubject): Promise<RateLimitSnapshot> {
-    return this.#limiter.peek(subject);
+  /**
+   * Reads the status of a subject. Costs it nothing.
+   *
+   * @throws RedisUnavailableError when Redis does not respond
+   */
+  async readStatus(subject: Subject): Promise<RateLimitSnapshot> {
+    return snapshotOf(await this.#call('read', subject), subject);
   }
 
-  /** The keys that are banned, at most 10,000: those whose ban ends last first. */
-  async listBans(): Promise<KeyBan[]> {
-    const noted = (await listNotedBans(this.#redis, BANS_LISTED_MAX)).map(apiKeyIdOf);
-    const snapshots = await Promise.all(noted.map((keyId) => this.readStatus(apiKeySubject(keyId, ANY_LIMITS))));
-    const bans: KeyBan[] = [];
-    const ended: string[] = [];
-    for (const [i, keyId] of noted.entries()) {
+  /**
+   * The subjects that are banned, at most 10,000: those whose ban ends last first.
+   *
+   * @throws RedisUnavailableError when Redis does not respond
+   */
+  async listBans(): Promise<SubjectBan[]> {
+    const noted = await this.#attempt(listNotedBans(this.#redis));
+    const snapshots = await Promise.all(noted.map((name) => this.readStatus(withAnyLimits(name))));
+    const bans = noted.flatMap((subject, i) => {
       const ban = snapshots[i]?.ban;
-      if (ban === undefined) ended.push(apiKeyStorageKey(keyId));
-      else bans.push({ keyId, ...ban });
-    }
-    await forgetBans(this.#redis, ended);
+      return ban === undefined ? [] : [{ subject, ...ban }];
+    });
+    const isBanned = new Set(bans.map(({ subject }) => subject));
+    const ended = noted.filter((name) => !isBanned.has(name));
+    await this.#attempt(forgetBans(this.#redis, ended));
     return bans;
   }
 
   /**
-   * Lifts the ban of a key. Its refusals and its level are dropped, too; what it has used is not.
+   * Lifts the ban of a subject. Its refusals and its level are dropped, too; what it has used is not.
    *
-   * A running server logs it, if Redis has taken a note of it.
-   *
-   * @returns the ban that was lifted; `undefined` where the key was not banned
-   * @throws RedisUnavailableError where Redis does not respond
+   * @returns the ban that was lifted; `undefined` if the subject was not banned
+   * @throws RedisUnavailableError when Redis does not respond
    */
-  async liftBan(keyId: ApiKeyId): Promise<LiftedBan | undefined> {
-    const subject = apiKeySubject(keyId, ANY_LIMITS);
+  async liftBan(name: string): Promise<LiftedBan | undefined> {
+    const subject = withAnyLimits(name);
     // Sent together, and decided in this order.
-    const [{ ban }] = await Promise.all([this.#limiter.peek(subject), this.#limiter.pardon(subject)]);
-    const isNoted = ban !== undefined && (await noteLift(this.#redis, { keyId, ...ban }));
-    await forgetBans(this.#redis, [apiKeyStorageKey(keyId)]);
+    const [{ ban }] = await Promise.all([this.readStatus(subject), this.#call('lift', subject)]);
+    const isNoted = ban !== undefined && (await this.#attempt(noteLift(this.#redis, { subject: name, ...ban })));
+    await this.#attempt(forgetBans(this.#redis, [name]));
     return ban && { ...ban, isNoted };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#redis.quit();
   }
+
+  #call(operation: Operation, subject: Subject) {
+    return this.#attempt(this.#limiter.call(operation, subject));
+  }
+
+  async #attempt<Value>(command: Promise<Value>): Promise<Value> {
+    try {
+      return await command;
+    } catch (cause) {
+      const error = cause instanceof Error ? cause : undefined;
+      throw new RedisUnavailableError(`Redis failed: ${reasonOf(this.#redis, error)}`, { cause });
+    }
+  }
 }
+
+/** A ban does not depend on the limits of its subject. */
+const withAnyLimits = (name: string): Subject => ({ name, perMinute: 1, perDay: 1 });
 
 /**
  * Connects for an operator.
@@ -85,15 +106,14 @@ export async function connectToAdministrate(
   location: RedisLocation,
   options: RedisConnectionOptions = {},
 ): Promise<RateLimitAdministration> {
-  const redis = connectRedis(location, options);
+  const redis = connectRedis(location, { timeoutMs: TIMEOUT_MS, ...options });
   const endMs = performance.now() + CONNECT_MS;
   while (performance.now() < endMs) {
     if (isReady(redis)) return new RateLimitAdministration(redis);
     await sleep(POLL_MS);
   }
   redis.disconnect();
-  const reason = connectionTroubleOf(redis)?.reasonOf(WHOLE) ?? 'no response';
-  throw new RedisUnavailableError(`There is no connection to Redis: ${reason}.`, { mayHaveRun: false });
+  throw new RedisUnavailableError(`There is no connection to Redis: ${reasonOf(redis, undefined)}.`);
 }
 
 /** A cluster says that it is ready as soon as it knows its masters; what is sent to one that is being connected to fails. */

@@ -1,20 +1,13 @@
 /** The client of every connection, for what instruments it. */
 export { Redis } from 'ioredis';
-export { connectToAdministrate, RateLimitAdministration } from './administration.ts';
-export { createResilientLimiter } from './fallback/cluster-limiter.ts';
-export { InProcessLimiter, type InProcessLimiterOptions } from './fallback/in-process-limiter.ts';
-export type { ResilientLimiterOptions } from './fallback/resilient-limiter.ts';
-export * from './headers.ts';
-export * from './port.ts';
-export { BanWatch, type BanWatchOptions } from './redis/ban-watch.ts';
-export { connectRedis, type RedisConnectionOptions, type RedisLocation } from './redis/connect-redis.ts';
-export { type UnfitEviction, watchEviction } from './redis/eviction.ts';
-export { RedisUnavailableError } from './redis/redis-unavailable-error.ts';
-export {
-  type ApiKeySubject,
-  apiKeySubject,
-  type ClientAddressSubject,
-  canEverFit,
-  clientAddressSubject,
-  type RateLimitSubject,
-} from './subject.ts';
+export { connectToAdministrate, RateLimitAdministration, RedisUnavailableError } from './administration.ts';
+export { BanWatch, type BanWatchOptions } from './bans.ts';
+export { connectRedis, type RedisConnectionOptions, type RedisLocation } from './connect-redis.ts';
+export { bannedDecisionOf } from './decision.ts';
+export { type UnfitEviction, watchEviction } from './eviction.ts';
+export { type HeaderSource, RATE_LIMIT_HEADERS, rateLimitHeaders } from './headers.ts';
+export { InProcessLimiter, type InProcessLimiterOptions } from './in-process-limiter.ts';
+export * from './rate-limiter.ts';
+export type { LimiterStateChange } from './redis-health.ts';
+export { ResilientLimiter, type ResilientLimiterOptions } from './resilient-limiter.ts';
+export { canEverFit, type Subject } from './subject.ts';

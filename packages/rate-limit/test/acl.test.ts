@@ -1,18 +1,17 @@
 import { readFileSync } from 'node:fs';
-import { API_KEY_CHANGED_CHANNEL, ORDER_EVENTS_CHANNEL } from '@petstore/domain';
 import { startRedisServer } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
 import {
   BanWatch,
   connectRedis,
   connectToAdministrate,
-  type KeyBan,
   type RedisLocation,
-  type ServingLimiter,
+  type ResilientLimiter,
+  type SubjectBan,
   watchEviction,
 } from '../src/index.ts';
-import { apiKeyIdOf } from '../src/subject.ts';
-import { ask, eventually, movableClock, openLimiter, PATIENT } from './support/fault-scenario.ts';
+import { stateKeyOf } from '../src/redis-limiter.ts';
+import { ask, eventually, openLimiter, PATIENT } from './support/fault-scenario.ts';
 import { hammer } from './support/hammer.ts';
 import { startRedisCluster } from './support/redis-cluster.ts';
 import { newAddress, newKey } from './support/traffic.ts';
@@ -24,29 +23,28 @@ const [FOR_ALL = [], FOR_CLUSTER = []] = [
   ...readFileSync(new URL('../../../docs/rate-limiting.md', import.meta.url), 'utf8').matchAll(/^ACL SETUSER (.+)$/gm),
 ].map(([, rules = '']) => rules.replace('PASSWORD', PASSWORD).split(' '));
 const [USER = ''] = FOR_ALL;
+const CHANNELS = FOR_ALL.filter((rule) => rule.startsWith('&')).map((rule) => rule.slice(1));
 
 const permit = (port: number, rules: readonly string[]) =>
   ask(port, (client) => client.call('ACL', 'SETUSER', ...rules));
 
 /** Everything that a server and the command line do with Redis. */
-async function useAll(location: RedisLocation, duringUse: (limiter: ServingLimiter) => Promise<void>): Promise<void> {
-  const redis = connectRedis(location);
+async function useAll(location: RedisLocation, duringUse: (limiter: ResilientLimiter) => Promise<void>): Promise<void> {
+  const redis = connectRedis(location, PATIENT);
   watchEviction(redis, () => {});
-  using opened = await openLimiter({ ...PATIENT, redis });
+  using opened = await openLimiter({ redis });
   const { limiter, changes } = opened;
-  const lifted: KeyBan[] = [];
+  const lifted: SubjectBan[] = [];
   using _watch = new BanWatch({ redis, onLift: (ban) => lifted.push(ban) });
   const [banned, used] = [newKey(3, 100), newKey(60, 1_000)];
   await hammer(limiter, banned);
   await limiter.check(newAddress(), 60);
-  await limiter.debit(used, { minute: 1, day: 1 });
-  for (let i = 0; i < 3; i++) await limiter.check(used, 1);
-  await useForLong(location);
+  for (let i = 0; i < 4; i++) await limiter.check(used, 1);
   await duringUse(limiter);
 
   const subscriber = connectRedis(location);
   await eventually(() => expect(subscriber.status).toBe('ready'));
-  for (const channel of [API_KEY_CHANGED_CHANNEL, ORDER_EVENTS_CHANNEL]) {
+  for (const channel of CHANNELS) {
     await subscriber.subscribe(channel);
     await redis.publish(channel, 'id');
   }
@@ -55,19 +53,9 @@ async function useAll(location: RedisLocation, duringUse: (limiter: ServingLimit
   await using administration = await connectToAdministrate(location);
   expect(await administration.readStatus(used)).toMatchObject({ used: { minute: 4 } });
   await eventually(async () => expect(await administration.listBans()).toHaveLength(1));
-  expect(await administration.liftBan(apiKeyIdOf(banned.storageKey))).toMatchObject({ level: 1 });
+  expect(await administration.liftBan(banned.name)).toMatchObject({ level: 1 });
   await eventually(() => expect(lifted).toHaveLength(1));
   expect(changes).toEqual([]);
-}
-
-/** A key whose state has become long is read and written in parts. */
-async function useForLong(location: RedisLocation): Promise<void> {
-  const clock = movableClock();
-  using opened = await openLimiter({ ...PATIENT, redis: connectRedis(location), nowMs: clock.nowMs });
-  const subject = newKey(1_000, 1_000);
-  for (let i = 0; i < 20; i++, clock.advance(1_100)) {
-    for (let j = 0; j < 2; j++) await opened.limiter.check(subject, 1);
-  }
 }
 
 /** What the servers refused, and which of the permitted commands were never sent. */
@@ -106,7 +94,7 @@ describe.concurrent('a user of Redis with the permissions that the document list
       { type: 'cluster', nodes: cluster.nodes, username: USER, password: PASSWORD, tls: false },
       async (limiter) => {
         const subject = newKey(10, 100);
-        const move = await cluster.beginMove(subject.storageKey);
+        const move = await cluster.beginMove(stateKeyOf(subject.name));
         expect((await limiter.check(subject, 1)).outcome).toBe('admitted');
         await move.end();
       },

@@ -1,14 +1,13 @@
 import { startRedisServer } from '@petstore/testing';
 import { afterAll, describe, expect, test } from 'vitest';
 import {
-  type ApiKeySubject,
   connectRedis,
   connectToAdministrate,
-  createResilientLimiter,
   RateLimitAdministration,
   type RedisLocation,
+  ResilientLimiter,
 } from '../src/index.ts';
-import { apiKeyIdOf } from '../src/subject.ts';
+import { RedisLimiter } from '../src/redis-limiter.ts';
 import { eventually, movableClock, PATIENT, untilInUse } from './support/fault-scenario.ts';
 import { hammer } from './support/hammer.ts';
 import { newKey } from './support/traffic.ts';
@@ -17,9 +16,9 @@ import { newKey } from './support/traffic.ts';
 const server = await startRedisServer();
 const location = locate(server.url);
 const administration = await connectToAdministrate(location);
-const redis = connectRedis(location);
+const redis = connectRedis(location, PATIENT);
 const clock = movableClock();
-const limiter = createResilientLimiter({ ...PATIENT, redis, nowMs: clock.nowMs });
+const limiter = new ResilientLimiter({ redis, nowMs: clock.nowMs });
 await untilInUse(limiter);
 afterAll(async () => {
   limiter.close();
@@ -33,8 +32,6 @@ function locate(url: string): RedisLocation {
   return { type: 'single', host, port: Number(port), database: Number(pathname.slice(1)), tls: false };
 }
 
-const idOf = ({ storageKey }: ApiKeySubject) => apiKeyIdOf(storageKey);
-
 describe('an operator', () => {
   test('reads the status of a key, which costs it nothing', async () => {
     const subject = newKey(60, 1_000);
@@ -44,7 +41,7 @@ describe('an operator', () => {
         used: { minute: 7, day: 7 },
         minute: { limit: 60, remaining: 53 },
         day: { limit: 1_000, remaining: 993 },
-        strikes: 0,
+        refusals: 0,
         ban: undefined,
       });
     }
@@ -56,24 +53,24 @@ describe('an operator', () => {
     await hammer(limiter, subject);
     const { ban: inForce } = await administration.readStatus(subject);
     expect(inForce).toMatchObject({ level: 1 });
-    const listed = { keyId: idOf(subject), untilMs: inForce?.untilMs, level: 1 };
+    const listed = { subject: subject.name, untilMs: inForce?.untilMs, level: 1 };
     await eventually(async () => expect(await administration.listBans()).toEqual([listed]));
 
-    expect(await administration.liftBan(idOf(subject))).toEqual({ ...inForce, isNoted: true });
+    expect(await administration.liftBan(subject.name)).toEqual({ ...inForce, isNoted: true });
     expect(await administration.listBans()).toEqual([]);
     expect(await administration.readStatus(subject)).toMatchObject({
       used: { minute: 3 },
-      strikes: 0,
+      refusals: 0,
       ban: undefined,
     });
-    expect((await limiter.check(subject, 1)).outcome).toBe('api_key_banned'); // still remembered here
+    expect((await limiter.check(subject, 1)).outcome).toBe('banned'); // still remembered here
     clock.advance(5_000);
-    expect((await limiter.check(subject, 1)).outcome).toBe('rate_limit_exceeded');
+    expect((await limiter.check(subject, 1)).outcome).toBe('refused');
   });
 
   test('lifts refusals and level with the ban, and nothing of what was used', async () => {
     const later = movableClock();
-    const other = createResilientLimiter({ ...PATIENT, redis, nowMs: later.nowMs });
+    const other = new ResilientLimiter({ redis, nowMs: later.nowMs });
     await untilInUse(other);
     const subject = newKey(3, 1_000);
     const banLengthMs = async () => {
@@ -85,27 +82,27 @@ describe('an operator', () => {
     expect(await banLengthMs()).toBeGreaterThan(50_000);
     later.advance(60_000);
     expect(await banLengthMs()).toBeGreaterThan(4 * 60_000); // the second is of 5 minutes
-    await administration.liftBan(idOf(subject));
-    expect(await administration.readStatus(subject)).toMatchObject({ used: { day: 6 }, strikes: 0, ban: undefined });
+    await administration.liftBan(subject.name);
+    expect(await administration.readStatus(subject)).toMatchObject({ used: { day: 6 }, refusals: 0, ban: undefined });
     expect(await banLengthMs()).toBeLessThanOrEqual(60_000); // a first one again
-    await administration.liftBan(idOf(subject));
+    await administration.liftBan(subject.name);
     other.close();
   });
 
   test('learns that no server will log a lift, where Redis refuses the note', async () => {
     const subject = newKey(3, 1_000);
     await hammer(limiter, subject);
-    await redis.set('rl:lifts', 'of another type');
-    expect(await administration.liftBan(idOf(subject))).toMatchObject({ isNoted: false });
-    await redis.del('rl:lifts');
+    await redis.set('limits:lifts', 'of another type');
+    expect(await administration.liftBan(subject.name)).toMatchObject({ isNoted: false });
+    await redis.del('limits:lifts');
     expect(await administration.readStatus(subject)).toMatchObject({ ban: undefined });
   });
 
   test('lifts nothing from a key that is not banned, or that was never used', async () => {
     const subject = newKey(3, 1_000);
-    expect(await administration.liftBan(idOf(subject))).toBeUndefined();
+    expect(await administration.liftBan(subject.name)).toBeUndefined();
     await limiter.check(subject, 1);
-    expect(await administration.liftBan(idOf(subject))).toBeUndefined();
+    expect(await administration.liftBan(subject.name)).toBeUndefined();
     expect(await administration.readStatus(subject)).toMatchObject({ used: { minute: 1 } });
   });
 
@@ -113,8 +110,9 @@ describe('an operator', () => {
     const subject = newKey(3, 1_000);
     await hammer(limiter, subject);
     const other = new RateLimitAdministration(redis);
-    const uses = Array.from({ length: 200 }, () => limiter.debit(subject, { minute: 1, day: 1 }));
-    expect(await other.liftBan(idOf(subject))).toMatchObject({ level: 1 });
+    const counts = new RedisLimiter({ redis });
+    const uses = Array.from({ length: 200 }, () => counts.call('debit', subject, { minute: 1, day: 1 }));
+    expect(await other.liftBan(subject.name)).toMatchObject({ level: 1 });
     await Promise.all(uses);
     expect(await administration.readStatus(subject)).toMatchObject({ used: { minute: 203 }, ban: undefined });
   });
@@ -136,10 +134,10 @@ describe('a ban', () => {
     for (let i = 0; i < 100_000; i++) {
       const decision = limiter.check(subject, 1);
       const { outcome } = decision instanceof Promise ? await decision : decision;
-      if (outcome !== 'api_key_banned') expect.fail(outcome);
+      if (outcome !== 'banned') expect.fail(outcome);
     }
     const asked = 1 + Math.ceil((performance.now() - beginMs) / 5_000); // a ban is remembered for 5 s
     expect((await calls()) - before).toBeLessThanOrEqual(asked);
-    expect(first).toMatchObject({ outcome: 'api_key_banned', retryAfterSeconds: expect.any(Number) });
+    expect(first).toMatchObject({ outcome: 'banned', retryAfterSeconds: expect.any(Number) });
   });
 });

@@ -1,8 +1,7 @@
-import type { ApiKeyId } from '@petstore/domain';
 import { startRedisServer } from '@petstore/testing';
 import { afterAll, expect, test } from 'vitest';
-import { BanWatch, connectRedis, type KeyBan } from '../src/index.ts';
-import { noteBan, noteLift } from '../src/redis/ban-index.ts';
+import { noteBan, noteLift } from '../src/bans.ts';
+import { BanWatch, connectRedis, type SubjectBan } from '../src/index.ts';
 import { eventually } from './support/fault-scenario.ts';
 
 const INTERVAL_MS = 20;
@@ -14,7 +13,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 /** What one server has. */
 function openWatch() {
   const redis = connectRedis({ type: 'single', host: '127.0.0.1', port: server.port, database: 0, tls: false });
-  const lifts: KeyBan[] = [];
+  const lifts: SubjectBan[] = [];
   const watch = new BanWatch({ redis, onLift: (ban) => lifts.push(ban), intervalMs: INTERVAL_MS });
   return {
     redis,
@@ -27,20 +26,20 @@ function openWatch() {
   };
 }
 
-const lift = (id: string): KeyBan => ({ keyId: id as ApiKeyId, level: 2, untilMs: Date.now() + 300_000 });
+const lift = (subject: string): SubjectBan => ({ subject, level: 2, untilMs: Date.now() + 300_000 });
 
 test('of several processes each learns how many keys are banned, and one of each ban that was lifted', async () => {
   using one = openWatch();
   using other = openWatch();
   await eventually(() => expect([one.redis.status, other.redis.status]).toEqual(['ready', 'ready']));
-  await noteBan(one.redis, 'key', { untilMs: Date.now() + 60_000, nowMs: Date.now() });
-  await eventually(() => expect([one.watch.bannedKeys, other.watch.bannedKeys]).toEqual([1, 1]));
+  await noteBan(one.redis, { subject: 'key', level: 1, untilMs: Date.now() + 60_000 });
+  await eventually(() => expect([one.watch.bannedSubjects, other.watch.bannedSubjects]).toEqual([1, 1]));
   const sent = Array.from({ length: 50 }, (_, i) => lift(`key${i}`));
   for (const ban of sent) await noteLift(other.redis, ban);
-  const byId = (a: KeyBan, b: KeyBan) =>
-    sent.findIndex((x) => x.keyId === a.keyId) - sent.findIndex((x) => x.keyId === b.keyId);
+  const byId = (a: SubjectBan, b: SubjectBan) =>
+    sent.findIndex((x) => x.subject === a.subject) - sent.findIndex((x) => x.subject === b.subject);
   await eventually(() => expect([...one.lifts, ...other.lifts].toSorted(byId)).toEqual(sent));
-  await other.redis.del('rl:bans');
+  await other.redis.del('limits:bans');
 });
 
 test('what is lifted while Redis hangs is learnt when it responds again', async () => {
@@ -52,7 +51,7 @@ test('what is lifted while Redis hangs is learnt when it responds again', async 
   expect(opened.lifts).toEqual([]);
   server.resume();
   await noted;
-  await eventually(() => expect(opened.lifts).toMatchObject([{ keyId: 'key', level: 2 }]));
+  await eventually(() => expect(opened.lifts).toMatchObject([{ subject: 'key', level: 2 }]));
 });
 
 test('a watch that has ended asks for nothing', async () => {
@@ -62,5 +61,5 @@ test('a watch that has ended asks for nothing', async () => {
   await noteLift(ended.redis, lift('key'));
   await new Promise((resolve) => setTimeout(resolve, 10 * INTERVAL_MS));
   expect(ended.lifts).toEqual([]);
-  expect(await ended.redis.llen('rl:lifts')).toBe(1);
+  expect(await ended.redis.llen('limits:lifts')).toBe(1);
 });

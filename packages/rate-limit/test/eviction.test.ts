@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type RedisServerOptions, startRedisServer } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
-import { clientAddressSubject, connectRedis, type UnfitEviction, watchEviction } from '../src/index.ts';
+import { connectRedis, type UnfitEviction, watchEviction } from '../src/index.ts';
 import { ask, openScenario, PATIENT } from './support/fault-scenario.ts';
 import { newKey } from './support/traffic.ts';
 
@@ -11,9 +11,11 @@ const ADDRESSES = 15_000;
 /** As many requests of distinct networks, without a key. */
 async function flood({ limiter }: Awaited<ReturnType<typeof openScenario>>): Promise<void> {
   for (let i = 0; i < ADDRESSES; i += 500) {
-    const addresses = Array.from({ length: 500 }, (_, j) =>
-      clientAddressSubject(`2001:db8:0:${(i + j).toString(16)}::1`),
-    );
+    const addresses = Array.from({ length: 500 }, (_, j) => ({
+      name: `address:2001:db8:0:${(i + j).toString(16)}::/64`,
+      perMinute: 60,
+      perDay: undefined,
+    }));
     await Promise.all(addresses.map((address) => limiter.check(address, 1)));
   }
 }
@@ -27,7 +29,7 @@ test('with volatile-ttl a used-up key outlives a flood of addresses that fills R
   await flood(scenario);
   const stats = await ask(server.port, (client) => client.info('stats'));
   expect(Number(/evicted_keys:(\d+)/.exec(stats)?.[1])).toBeGreaterThan(1_000);
-  expect(await limiter.check(subject, 1)).toMatchObject({ outcome: 'rate_limit_exceeded', day: { remaining: 0 } });
+  expect(await limiter.check(subject, 1)).toMatchObject({ outcome: 'refused', day: { remaining: 0 } });
   expect(changes).toEqual([]);
 });
 

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { RATE_LIMIT_HEADERS, writeRateLimitHeaders } from '../src/index.ts';
-import type { RateLimitDecision, RateLimitSnapshot } from '../src/port.ts';
+import {
+  rateLimitHeaders as headersOf,
+  RATE_LIMIT_HEADERS,
+  type RateLimitDecision,
+  type RateLimitSnapshot,
+} from '../src/index.ts';
 
 const T0 = 1_700_000_000_000;
 const minute = { limit: 60, remaining: 5, resetAtMs: T0 + 12_345 };
@@ -13,12 +17,6 @@ const refusal = {
   retryAtMs: T0 + 13_500,
   retryAfterSeconds: 14,
 } as const;
-
-function headersOf(decision: RateLimitDecision | RateLimitSnapshot) {
-  const headers = {};
-  writeRateLimitHeaders(headers, decision);
-  return headers;
-}
 
 test('an admitted request shows the window with the lowest remaining, in seconds rounded up', () => {
   expect(headersOf(admitted)).toEqual({
@@ -56,7 +54,7 @@ test('a client address has the minute alone', () => {
 describe('a refused request', () => {
   test('shows one time: when to come back, which may be later than when it would fit', () => {
     const used = { ...minute, remaining: 0 };
-    expect(headersOf({ outcome: 'rate_limit_exceeded', ...refusal, minute: used, day })).toEqual({
+    expect(headersOf({ outcome: 'refused', ...refusal, minute: used, day })).toEqual({
       'x-ratelimit-limit': 60,
       'x-ratelimit-remaining': 0,
       'x-ratelimit-reset': T0 / 1000 + 14,
@@ -68,7 +66,7 @@ describe('a refused request', () => {
 
   test('shows the window that releases last, even where another has less remaining', () => {
     const byDay: RateLimitDecision = {
-      outcome: 'rate_limit_exceeded',
+      outcome: 'refused',
       atMs: T0,
       minute: { ...minute, remaining: 0 },
       day: { ...day, remaining: 2 },
@@ -87,7 +85,7 @@ describe('a refused request', () => {
 
   test('of a banned key has nothing remaining, and shows the end of the ban', () => {
     const banned: RateLimitDecision = {
-      outcome: 'api_key_banned',
+      outcome: 'banned',
       ...refusal,
       minute,
       day,
@@ -116,7 +114,7 @@ describe('a snapshot', () => {
     minute: { ...minute, remaining: 0 },
     day: undefined,
     used: { minute: 60, day: undefined },
-    strikes: 0,
+    refusals: 0,
     ban: undefined,
   };
 
@@ -137,6 +135,14 @@ describe('a snapshot', () => {
 });
 
 test('every header that is written is named, so that browsers may be let read it', () => {
-  const written = Object.keys(headersOf({ outcome: 'rate_limit_exceeded', ...refusal, minute, day }));
+  const written = Object.keys(headersOf({ outcome: 'refused', ...refusal, minute, day }));
   expect(RATE_LIMIT_HEADERS.map((name) => name.toLowerCase()).sort()).toEqual(written.sort());
+});
+
+test('no header tells a time that has passed, however long the response took', () => {
+  const elapsedMs = 20_000;
+  expect(headersOf(admitted, elapsedMs)).toMatchObject({
+    'x-ratelimit-reset': (T0 + elapsedMs) / 1000,
+    ratelimit: '"minute";r=5;t=0, "day";r=700;t=3581',
+  });
 });

@@ -1,8 +1,7 @@
 import { createTestRedis } from '@petstore/testing';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
-import { clientAddressSubject, connectRedis, RateLimitAdministration } from '../src/index.ts';
-import { apiKeyIdOf } from '../src/subject.ts';
+import { connectRedis, RateLimitAdministration } from '../src/index.ts';
 import { eventually, openLimiter, PATIENT } from './support/fault-scenario.ts';
 import { hammer } from './support/hammer.ts';
 import { newKey } from './support/traffic.ts';
@@ -13,13 +12,13 @@ test('two deployments with prefixes of their own share a Redis and see nothing o
   const connect = (keyPrefix: string) =>
     connectRedis(
       { type: 'single', host, port: Number(port), database: Number(pathname.slice(1)), tls: false },
-      { keyPrefix },
+      { keyPrefix, ...PATIENT },
     );
   const [shop, clinic, plain] = [connect('shop:'), connect('clinic:'), connect('')];
-  using ofShop = await openLimiter({ ...PATIENT, redis: shop });
-  using ofClinic = await openLimiter({ ...PATIENT, redis: clinic });
-  using ofPlain = await openLimiter({ ...PATIENT, redis: plain });
-  const [key, address] = [newKey(2, 100), clientAddressSubject('192.0.2.1')];
+  using ofShop = await openLimiter({ redis: shop });
+  using ofClinic = await openLimiter({ redis: clinic });
+  using ofPlain = await openLimiter({ redis: plain });
+  const [key, address] = [newKey(2, 100), { name: 'address:192.0.2.1', perMinute: 60, perDay: undefined }];
 
   await hammer(ofShop.limiter, key);
   await ofShop.limiter.check(address, 60);
@@ -32,19 +31,18 @@ test('two deployments with prefixes of their own share a Redis and see nothing o
   await eventually(async () => expect(await bansOf(shop)).toHaveLength(1));
   expect(await bansOf(clinic)).toEqual([]);
   expect(await bansOf(plain)).toEqual([]);
-  const keyId = apiKeyIdOf(key.storageKey);
-  expect(await new RateLimitAdministration(clinic).liftBan(keyId)).toBeUndefined();
-  expect(await new RateLimitAdministration(shop).liftBan(keyId)).toMatchObject({ level: 1 });
+  expect(await new RateLimitAdministration(clinic).liftBan(key.name)).toBeUndefined();
+  expect(await new RateLimitAdministration(shop).liftBan(key.name)).toMatchObject({ level: 1 });
 
   const client = new Redis(database.url);
   const names = await client.keys('*');
   client.disconnect();
-  const named = (prefix: string) => [`${prefix}rl:addr:192.0.2.1`, prefix + key.storageKey];
-  // The probe of a start is an address, too; an emptied list of bans is gone.
+  const named = (prefix: string) => [`${prefix}limits:of:address:192.0.2.1`, `${prefix}limits:of:${key.name}`];
+  // The probe of a start is a subject, too; an emptied list of bans is gone.
   expect(names.filter((name) => !name.includes('probe')).sort()).toEqual([
     ...named('clinic:'),
     ...named(''),
+    'shop:limits:lifts',
     ...named('shop:'),
-    'shop:rl:lifts',
   ]);
 });

@@ -1,7 +1,7 @@
 import { type ApiVersion, openApiDocument } from '@petstore/api';
 import Negotiator from 'negotiator';
+import type { SiteResources } from './create-site.ts';
 import type { Encoding, Resource } from './resource.ts';
-import type { SiteResources } from './site/create-site.ts';
 
 /** What of a GET or HEAD request decides on its response. */
 export interface ReferenceRequest {
@@ -40,17 +40,16 @@ export interface Reference {
   respond(request: ReferenceRequest): Promise<ReferenceResponse | undefined>;
 }
 
-const NOTHING = new Uint8Array();
-
 /**
  * Creates the site. That costs nothing: the code that makes pages is loaded with the first request, and each file is
  * read, rendered and compressed with the first request for it.
  */
 export function createReference({ documentOf = committedDocument }: ReferenceOptions = {}): Reference {
   let loading: Promise<SiteResources> | undefined;
+  const load = async () => (await import('./create-site.ts')).createSite(documentOf);
   return {
     async respond(request) {
-      loading ??= loadSite(documentOf).catch((error: unknown) => {
+      loading ??= load().catch((error: unknown) => {
         loading = undefined; // the next request tries again
         throw error;
       });
@@ -66,10 +65,8 @@ async function respondFrom(site: SiteResources, request: ReferenceRequest): Prom
   const markdown = site.pages.get(`${path}.md`);
   const send = async (status: 200 | 404, resource: Resource, vary: string): Promise<ReferenceResponse> => {
     const encoding = chooseEncoding(negotiator);
-    const headers: Record<string, string> = { ...resource.headers, vary };
-    headers['content-type'] = resource.contentType;
-    if (encoding !== 'identity') headers['content-encoding'] = encoding;
-    return { status, headers, body: await resource.encode(encoding) };
+    const coding = encoding === 'identity' ? {} : { 'content-encoding': encoding };
+    return { status, headers: { ...resource.headers, ...coding, vary }, body: await resource.encode(encoding) };
   };
   if (page !== undefined && markdown !== undefined) {
     const prefersMarkdown = negotiator.mediaTypes(['text/html', 'text/markdown'])[0] === 'text/markdown';
@@ -86,17 +83,12 @@ async function respondFrom(site: SiteResources, request: ReferenceRequest): Prom
 const committedDocument = (version: ApiVersion): object =>
   openApiDocument({ version, servers: [{ url: `http://127.0.0.1:3000/${version}` }] });
 
-async function loadSite(documentOf: (version: ApiVersion) => object): Promise<SiteResources> {
-  const { createSite } = await import('./site/create-site.ts');
-  return createSite(documentOf);
-}
-
 /** A slash too many at the end. Relative, so that it holds behind a proxy that serves us under a path of its own. */
 function redirectToPage(pages: SiteResources['pages'], path: string): ReferenceResponse | undefined {
   const page = path.slice(0, -1);
   if (!path.endsWith('/') || !pages.has(page)) return undefined;
   const location = `../${page.slice(page.lastIndexOf('/') + 1)}`;
-  return { status: 308, headers: { location, 'cache-control': 'no-cache' }, body: NOTHING };
+  return { status: 308, headers: { location, 'cache-control': 'no-cache' }, body: new Uint8Array() };
 }
 
 const ENCODINGS: Encoding[] = ['br', 'gzip', 'identity'];

@@ -43,7 +43,7 @@ describe('error codes', () => {
 
   test('link to the operations that respond with them', () => {
     expect(pages.get('/docs/errors/order_already_shipped')).toContain(
-      '<dd>v1: <a href="../../docs#cancelOrder">Cancel an order</a><br>v2: <a href="../../docs/v2#cancelOrder">Cancel an order</a></dd>',
+      '<td>v1: <a href="../../docs#cancelOrder">Cancel an order</a><br>v2: <a href="../../docs/v2#cancelOrder">Cancel an order</a></td>',
     );
   });
 

@@ -1,8 +1,27 @@
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmdirSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { isAlive } from '../src/process/server-process.ts';
-import { expectToEnd, spawnSleep, User, useDataFolders } from './support/data-folder-user.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeEach, describe, expect, inject, test, vi } from 'vitest';
+import { openEmbeddedPostgres } from '../src/index.ts';
+import {
+  expectToEnd,
+  isAlive,
+  ORDINARY_USER,
+  PROGRAM,
+  spawnSleep,
+  User,
+  useDataFolders,
+} from './support/data-folder-user.ts';
 import { query } from './support/query.ts';
 
 const folders = useDataFolders();
@@ -127,22 +146,94 @@ describe('the PostgreSQL below a data folder', () => {
     expectToEnd(Number(line));
   });
 
-  test('is finished where an earlier start was cut off while it was made', async () => {
-    mkdirSync(join(folder, 'postgres'), { recursive: true });
-    writeFileSync(join(folder, 'postgres', 'half'), '');
-    await using user = new User(folder);
-    const { url } = await user.said();
-    expect(await query(url, 'SELECT 1')).toHaveLength(1);
-  });
-
-  test('asks for a password, which only the owner can read', async () => {
+  test('can be reached by nobody but its owner, and root', async () => {
     folders.seed();
     await using user = new User(folder);
     const { url } = await user.said();
-    const wrong = url.replace(/:[^:@]+@/, ':wrong@');
-    await expect(query(wrong, 'SELECT 1')).rejects.toThrow('password authentication failed');
-    for (const name of ['postgres.password', 'postgres-service.password']) {
-      expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
-    }
+    const socketFolder = new URL(url).searchParams.get('host') ?? '';
+    expect(statSync(socketFolder).mode & 0o777).toBe(0o700);
+    expect(await query(url, 'SHOW listen_addresses')).toEqual([{ listen_addresses: '' }]);
+    if (ORDINARY_USER === undefined) return;
+    chmodSync(join(folder, '..'), 0o755);
+    await using other = new User(folder, [], ORDINARY_USER);
+    expect((await other.said()).error).toMatch(
+      /^RuntimeError: The data folder .+ cannot be written to \(permission denied\)/,
+    );
+  });
+
+  test.each(["it's", '"quoted"', '$HOME', '`id`', '#1', '50%25', 'a,b', 'back\\slash', 'größe ;&|'])(
+    'works below a folder that is called %s, at a second start too',
+    async (name) => {
+      const named = join(folder, '..', name);
+      execFileSync('cp', ['-a', '--reflink=auto', inject('seed'), named]);
+      await using user = new User(named);
+      const { url } = await user.said();
+      expect(await query(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    },
+  );
+
+  test('is made in a folder whose name has many special characters, and whose path is longer than that of a socket', async () => {
+    const named = join(folder, `it's "50%" #1 $HOME, \`id\` ${'long '.repeat(30)}`);
+    const first = new User(named);
+    const { url } = await first.said();
+    const second = new User(named);
+    expect((await second.said()).url).toBe(url);
+    await first.leave();
+    expect(await query(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await second.leave();
+    expect(existsSync(new URL(url).searchParams.get('host') ?? '')).toBe(false);
+  });
+
+  test('is not used over the folder of another user, where its path is too long for a socket', async () => {
+    const named = join(folder, 'long '.repeat(30));
+    const first = new User(named);
+    const socketFolder = new URL((await first.said()).url).searchParams.get('host') ?? '';
+    await first.leave();
+    mkdirSync(socketFolder);
+    chmodSync(socketFolder, 0o777);
+    await using second = new User(named);
+    expect((await second.said()).error).toBe(
+      `RuntimeError: The folder ${socketFolder} is another user's, or open to others. Set DATA_DIR to another.`,
+    );
+    rmdirSync(socketFolder);
+  });
+
+  test('that cannot start says why, in its own last words', async () => {
+    folders.seed();
+    appendFileSync(join(folder, 'postgres', 'postgresql.conf'), 'max_wal_senders = nonsense\n');
+    await using user = new User(folder);
+    expect((await user.said()).error).toMatch(
+      /^RuntimeError: PostgreSQL did not start: configuration file ".+" contains errors \(its log: .+postgres\.log\)$/,
+    );
+  });
+
+  test('that is newer than its data says how they are moved', async () => {
+    folders.seed();
+    writeFileSync(join(folder, 'postgres', 'PG_VERSION'), '17\n');
+    await using user = new User(folder);
+    expect((await user.said()).error).toMatch(
+      /^RuntimeError: PostgreSQL did not start: its data was initialized by PostgreSQL version 17; run it with the release that made it, or move it as docs\/operations\.md says/,
+    );
+  });
+
+  test('that cannot be made says why in one line', async () => {
+    // As on a full disk.
+    const args = ['-c', 'ulimit -f 64; exec "$0" "$@"', process.execPath, PROGRAM, folder];
+    const said = JSON.parse(execFileSync('/bin/sh', args, { encoding: 'utf8', input: '' }));
+    expect(said.error).toMatch(/^RuntimeError: PostgreSQL could not make its data folder .+\/postgres: .+$/);
+    expect(existsSync(join(folder, 'postgres'))).toBe(false);
+  });
+
+  test('lets one user after another do what only one may do at a time', async () => {
+    folders.seed();
+    const [first, second] = await Promise.all([openEmbeddedPostgres(folder), openEmbeddedPostgres(folder)]);
+    let inside = 0;
+    const work = async () => {
+      inside++;
+      await sleep(50);
+      expect(inside--).toBe(1);
+    };
+    await Promise.all([first.exclusively(work), second.exclusively(work)]);
+    await Promise.all([first.release(), second.release()]);
   });
 });

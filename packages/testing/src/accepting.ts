@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ServerProcess } from '@petstore/runtime/servers';
+import type { ServerProcess } from './servers/server-process.ts';
 
 /** @throws Error where the server ends before it accepts a connection */
 export async function waitUntilAccepting(server: ServerProcess, port: number, name: string): Promise<void> {

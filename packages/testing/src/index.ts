@@ -15,6 +15,8 @@ export {
 export { type PrivatePostgres, type PrivateServer, startPostgresServer, startRedisServer } from './private-server.ts';
 export { SELF_SIGNED } from './self-signed.ts';
 export type { RedisServerOptions } from './server-programs.ts';
+export { findExecutable } from './servers/find-executable.ts';
+export { findFreePort } from './servers/free-port.ts';
 export { createTemporaryFolder, endWithTestRun, type TemporaryFolder } from './temporary-folder.ts';
 export { createTestDatabase, type DatabaseTemplate, type TestDatabase } from './test-database.ts';
 export { createTestRedis, type TestRedis } from './test-redis.ts';

@@ -1,9 +1,11 @@
 import { chownSync, closeSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findExecutable, RuntimeError } from '@petstore/runtime';
-import { findUnprivilegedUser, spawnServer, stopServer } from '@petstore/runtime/servers';
+import { RuntimeError } from '@petstore/runtime';
+import { findUnprivilegedUser } from '@petstore/runtime/servers';
 import { waitUntilAccepting } from './accepting.ts';
 import { findLastingPort, type PrivateServer, runPrivateServer } from './private-server.ts';
+import { findExecutable } from './servers/find-executable.ts';
+import { spawnServer, stopServer } from './servers/server-process.ts';
 import { createTemporaryFolder, endWithTestRun } from './temporary-folder.ts';
 
 export interface PgBouncerOptions {

@@ -3,9 +3,9 @@ import { chownSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import type { PostgresCluster, PostgresParameters } from '@petstore/runtime/servers';
 import pg from 'pg';
 import { findLastingPort, type PrivatePostgres, runPrivatePostgres } from './private-server.ts';
+import type { PostgresCluster, PostgresParameters } from './servers/postgres-cluster.ts';
 import { createTemporaryFolder } from './temporary-folder.ts';
 
 /** The SQLSTATE `serialization_failure`, which that conflict has. */

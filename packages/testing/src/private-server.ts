@@ -2,14 +2,6 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import {
-  type PostgresCluster,
-  type PostgresParameters,
-  type ServerProcess,
-  startPostgres,
-  stopPostgres,
-  stopRedis,
-} from '@petstore/runtime/servers';
 import { inject } from 'vitest';
 import type {} from './global-setup.ts'; // declares what is injected
 import { killTree, signalTree } from './process-tree.ts';
@@ -19,6 +11,14 @@ import {
   startTestRedis,
   TEST_POSTGRES_PARAMETERS,
 } from './server-programs.ts';
+import {
+  type PostgresCluster,
+  type PostgresParameters,
+  startPostgres,
+  stopPostgres,
+} from './servers/postgres-cluster.ts';
+import { stopRedis } from './servers/redis-process.ts';
+import type { ServerProcess } from './servers/server-process.ts';
 import { createTemporaryFolder, endWithTestRun, type TemporaryFolder } from './temporary-folder.ts';
 
 /** A server for one test, which may stop, kill or freeze it. Its port stays the same. Disposing of it ends it and deletes its data. */

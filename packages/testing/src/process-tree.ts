@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ServerProcess } from '@petstore/runtime/servers';
+import type { ServerProcess } from './servers/server-process.ts';
 
 /** Signals a server and its children, such as PostgreSQL has for each connection. @returns the children's ids */
 export function signalTree(server: ServerProcess, signal: NodeJS.Signals): readonly number[] {

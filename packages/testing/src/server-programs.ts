@@ -4,18 +4,17 @@ import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { RuntimeError } from '@petstore/runtime';
+import { findPostgresPrograms, findUnprivilegedUser } from '@petstore/runtime/servers';
 import {
-  findPostgresBinaries,
-  findRedisProgram,
-  findUnprivilegedUser,
   initialiseCluster,
   POSTGRES_USER,
-  type PostgresBinaries,
   type PostgresCluster,
   type PostgresParameters,
-  type RunningRedis,
-  startRedis,
-} from '@petstore/runtime/servers';
+} from './servers/postgres-cluster.ts';
+import { findRedisProgram, type RunningRedis, startRedis } from './servers/redis-process.ts';
+
+export { type PostgresParameters, startPostgres, stopPostgres } from './servers/postgres-cluster.ts';
+export { stopRedis } from './servers/redis-process.ts';
 
 /**
  * Data need not survive a crash of the machine, so nothing waits for a disk. What was committed survives the end of the
@@ -40,9 +39,9 @@ export const TEST_POSTGRES_PARAMETERS: PostgresParameters = {
 // biome-ignore lint/style/noProcessEnv: a run's choice, which reaches this process however it is started
 const POSTGRES_FOLDER = process.env['PETSTORE_TEST_POSTGRES'] || undefined;
 
-const findTestedPostgres = async (): Promise<PostgresBinaries> =>
+const findTestedPostgres = async (): Promise<PostgresCluster['programs']> =>
   POSTGRES_FOLDER === undefined
-    ? findPostgresBinaries()
+    ? findPostgresPrograms()
     : { initdb: join(POSTGRES_FOLDER, 'initdb'), postgres: join(POSTGRES_FOLDER, 'postgres') };
 
 export interface TestCluster {
@@ -72,7 +71,7 @@ export async function createTestCluster(folder: string, seed?: ClusterSeed): Pro
   writeFileSync(passwordFile, password, { mode: 0o600 });
   if (user !== undefined) chownSync(passwordFile, user.uid, user.gid);
   const cluster: PostgresCluster = {
-    binaries: await findTestedPostgres(),
+    programs: await findTestedPostgres(),
     folder: join(folder, 'data'),
     logFile: join(folder, 'postgres.log'),
     passwordFile,
@@ -81,7 +80,7 @@ export async function createTestCluster(folder: string, seed?: ClusterSeed): Pro
   if (seed === undefined) {
     // How many hashes a login takes is fixed when the password is stored; PostgreSQL before 16 always takes 4,096.
     const options = POSTGRES_FOLDER ? { localeProvider: 'libc' as const } : { parameters: { scram_iterations: 1 } };
-    await initialiseCluster(cluster, { flush: false, ...options });
+    await initialiseCluster(cluster, options);
   } else {
     await promisify(execFile)('cp', ['-a', seed.folder, cluster.folder]);
   }

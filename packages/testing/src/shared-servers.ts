@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RuntimeError } from '@petstore/runtime';
-import { startPostgres, stopPostgres, stopRedis } from '@petstore/runtime/servers';
 import type { SharedServers } from './global-setup.ts';
 import { type ClusterSeed, createTestCluster, startTestRedis, TEST_POSTGRES_PARAMETERS } from './server-programs.ts';
+import { startPostgres, stopPostgres } from './servers/postgres-cluster.ts';
+import { stopRedis } from './servers/redis-process.ts';
 
 // A process of its own, in a session of its own. It runs the servers that the test files of one run share, prints
 // SharedServers as one line of JSON, and ends them when its standard input ends, which happens however the run ends: done,

@@ -8,9 +8,9 @@ export const ROOT = resolve(import.meta.dirname, '../../..');
 
 /** Files that sources read beside themselves, by the sources that do. They lie at the same paths below {@link RESOURCES}. */
 const READ: Readonly<Record<string, readonly string[]>> = {
-  'packages/rate-limit/src/redis/define-script.ts': ['packages/rate-limit/src/redis/check.lua'],
-  'packages/reference/src/guides/load-guides.ts': ['docs/errors.md', 'docs/guides/**/*.md'],
-  'packages/reference/src/site/assets.ts': ['packages/reference/src/browser/*.{js,css,svg}'],
+  'packages/rate-limit/src/redis-limiter.ts': ['packages/rate-limit/src/limiter.lua'],
+  'packages/reference/src/guides.ts': ['docs/errors.md', 'docs/guides/**/*.md'],
+  'packages/reference/src/assets.ts': ['packages/reference/src/browser/*.{js,css,svg}'],
 };
 const RESOURCES = 'resources';
 const CHUNKS = 'chunks';
@@ -20,6 +20,7 @@ const CHUNKS = 'chunks';
  * Node needs to find the package by its name.
  */
 const SERVED: Readonly<Record<string, readonly string[]>> = {
+  '@picocss/pico': ['package.json', 'css/pico.classless.jade.min.css'],
   minisearch: ['package.json', 'dist/es/index.js'],
 };
 const SERVED_BY = join(ROOT, 'packages/reference/node_modules');
@@ -77,10 +78,10 @@ async function bundle(folder: string): Promise<readonly OutputChunk[]> {
 
 /** A machine that serves brings PostgreSQL and Redis of its own. */
 const withoutEmbeddedServers: Plugin = {
-  name: 'without-embedded-servers',
+  name: 'without-embedded-postgres',
   load: {
-    filter: { id: join(ROOT, 'packages/runtime/src/embedded/open.ts') },
-    handler: () => `export * from ${JSON.stringify(join(import.meta.dirname, 'without-embedded-servers.ts'))};`,
+    filter: { id: join(ROOT, 'packages/runtime/src/embedded/embedded-postgres.ts') },
+    handler: () => `export * from ${JSON.stringify(join(import.meta.dirname, 'without-embedded-postgres.ts'))};`,
   },
 };
 

@@ -1,6 +1,5 @@
-import { type ApiKeyId, limitsOfPlan, StorageUnavailableError } from '@petstore/domain';
+import { type ApiKeyId, apiKeyIdOf, apiKeySubject, StorageUnavailableError, subjectNameOf } from '@petstore/domain';
 import {
-  apiKeySubject,
   connectToAdministrate,
   type RateLimitAdministration,
   type RateLimitSnapshot,
@@ -21,7 +20,7 @@ export interface LiftFlags extends ActorFlag, JsonFlag {}
 export async function showLimits({ clock, withSession, output }: CommandContext, id: ApiKeyId, { json }: JsonFlag) {
   const snapshot = await withSession(async (session) => {
     const { plan } = await findKey(session, id);
-    return withLimits(session, (limits) => limits.readStatus(apiKeySubject(id, limitsOfPlan(plan))));
+    return withLimits(session, (limits) => limits.readStatus(apiKeySubject(id, plan)));
   });
   if (json) return output.writeJson(snapshotJson(snapshot));
   const now = clock();
@@ -31,15 +30,19 @@ export async function showLimits({ clock, withSession, output }: CommandContext,
   output.message(describeStanding(snapshot, now));
 }
 
-function describeStanding({ strikes, ban }: RateLimitSnapshot, now: Date): string {
+function describeStanding({ refusals, ban }: RateLimitSnapshot, now: Date): string {
   const status = ban === undefined ? 'Not banned' : `Banned until ${describeMoment(new Date(ban.untilMs), now)}`;
-  return `${status}; ${strikes === 1 ? '1 refusal counts' : `${strikes} refusals count`} towards a ban.`;
+  return `${status}; ${refusals === 1 ? '1 refusal counts' : `${refusals} refusals count`} towards a ban.`;
 }
 
 /** Prints which keys are banned. */
 export async function listBans({ clock, withSession, output }: CommandContext, { json }: JsonFlag) {
   const bans = await withSession((session) => withLimits(session, (limits) => limits.listBans()));
-  const rows = bans.map(({ keyId, untilMs, level }) => ({ id: keyId, until: new Date(untilMs), level }));
+  const rows = bans.map(({ subject, untilMs, level }) => ({
+    id: apiKeyIdOf(subject),
+    until: new Date(untilMs),
+    level,
+  }));
   if (json) await output.writeJson(rows);
   else if (rows.length === 0) output.message('No banned keys.');
   else await output.write(renderTable(rows, { columns: output.columns, now: clock() }));
@@ -54,7 +57,7 @@ export async function liftBan(
   const { clock, withSession, output } = context;
   const ban = await withSession(async (session) => {
     await findKey(session, id);
-    const lifted = await withLimits(session, (limits) => limits.liftBan(id));
+    const lifted = await withLimits(session, (limits) => limits.liftBan(subjectNameOf(id)));
     const event = { action: 'ban.lifted', at: clock(), actor, keyId: id } as const;
     if (lifted !== undefined) {
       await session.persistence.audit.recordBan(event).catch((error: unknown) => {
@@ -80,11 +83,11 @@ async function withLimits<Value>(
   session: Session,
   work: (limits: RateLimitAdministration) => Promise<Value>,
 ): Promise<Value> {
-  const target = await session.findRedis();
+  const target = session.settings.redis;
   if (target === undefined) {
     throw new CommandError(
       'there is no Redis: the limits live in the memory of each server, where this command cannot see them. ' +
-        'Set REDIS_URL, or install redis-server for a private one',
+        'Set REDIS_URL, for the servers too',
     );
   }
   try {
@@ -106,10 +109,10 @@ const windowJson = ({ limit, remaining, resetAtMs }: WindowStatus, used = 0) => 
   reset: Math.ceil(resetAtMs / 1_000),
 });
 
-const snapshotJson = ({ minute, day, used, strikes, ban }: RateLimitSnapshot) => ({
+const snapshotJson = ({ minute, day, used, refusals, ban }: RateLimitSnapshot) => ({
   minute: windowJson(minute, used.minute),
   day: day === undefined ? null : windowJson(day, used.day),
-  strikes,
+  strikes: refusals,
   ban: ban === undefined ? null : { until: formatTime(ban.untilMs), level: ban.level },
 });
 

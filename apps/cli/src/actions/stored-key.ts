@@ -31,7 +31,7 @@ export function rejectKey(reason: ApiKeyReason, id: ApiKeyId): never {
 /** Makes all servers drop the key from their caches. Without Redis they see the change within 5 s by themselves. */
 export async function announceKeyChange(session: Session, id: ApiKeyId, output: Output): Promise<void> {
   try {
-    const target = await session.findRedis();
+    const target = session.settings.redis;
     if (target !== undefined) await publishKeyChange(target, id);
   } catch {
     output.message('The running servers could not be notified over Redis; they will see the change within 5 s.');

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type ApiKeyStore, type Clock, hashApiKeyText, isValidAt } from '@petstore/domain';
 import type { Persistence } from '@petstore/persistence';
-import { lockDataFolder } from '@petstore/runtime';
 import type { Logger } from 'pino';
 import { isLoopback } from '../operations/listen.ts';
 import { type DemoKey, generateDemoKeys, planOfDemoKey, readDemoKeys, writeDemoKeys } from './demo-keys.ts';
@@ -17,7 +16,7 @@ export interface SeedOptions {
 
 /**
  * Fills an embedded database at its first start: pets and orders, if there are no orders yet. Makes demo keys, one
- * per plan, if the server may have them, and else revokes them.
+ * per plan, if the server may have them, and else revokes them. Only one server may do so at a time.
  *
  * @returns the demo keys that are valid now, each with the plan that it has now
  */
@@ -25,8 +24,6 @@ export async function seedDemo(
   persistence: Persistence,
   { dataFolder, host, clock, logger }: SeedOptions,
 ): Promise<readonly DemoKey[]> {
-  // With REUSE_PORT several servers may start on one data folder.
-  using _lock = await lockDataFolder(dataFolder, 'demo');
   const known = readDemoKeys(dataFolder);
   const now = clock();
   if (isLoopback(host) && known !== undefined && known.length > 0) {

@@ -41,6 +41,12 @@ export type LimitedCaller = PlanName | 'address';
 /** As much of a decision as is counted. */
 export type CountedDecision = { readonly outcome: 'admitted' } | RateLimitDecision;
 
+/** What a caller is told that the limits refuse. */
+export const REFUSAL_CODES = {
+  refused: 'rate_limit_exceeded',
+  banned: 'api_key_banned',
+} as const satisfies Record<RateLimitRefusal['outcome'], ErrorCode>;
+
 /** Counts what limits decide, once for each request. On every request's path, so it must be cheap and never throw. */
 export interface DecisionMetrics {
   countDecision(caller: LimitedCaller, decision: CountedDecision): void;

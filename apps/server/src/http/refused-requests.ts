@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
 import { type ErrorCode, errorResponse } from '@petstore/api';
-import { clientAddressSubject } from '@petstore/rate-limit';
+import { rateLimitHeaders } from '@petstore/rate-limit';
 import type { ConnectionError, FastifyInstance } from 'fastify';
 import type { AppOptions } from './app-options.ts';
+import { addressSubject } from './client-network.ts';
 import { STATUS_CODES } from './node-http.ts';
 import { DEFAULT_HEADERS } from './plugins/default-headers.ts';
-import { headersOf } from './plugins/limits.ts';
 
 type RefusedRequestsOptions = Pick<AppOptions, 'limiter' | 'metrics' | 'decisions' | 'newRequestId'> & {
   readonly accessLogLevel: 'info' | 'debug';
@@ -34,7 +34,7 @@ export function createClientErrorHandler(options: RefusedRequestsOptions) {
   async function respond(app: FastifyInstance, socket: Socket, code: ErrorCode): Promise<void> {
     const { status, body } = errorResponse(code);
     const { remoteAddress: clientAddress = '' } = socket;
-    const decision = await limiter.check(clientAddressSubject(clientAddress), 1);
+    const decision = await limiter.check(addressSubject(clientAddress), 1);
     decisions.countDecision('address', decision);
     metrics.observeRequest('unknown', status, 0);
     metrics.countError(code);
@@ -44,7 +44,7 @@ export function createClientErrorHandler(options: RefusedRequestsOptions) {
       date: new Date().toUTCString(),
       ...DEFAULT_HEADERS,
       'x-request-id': requestId,
-      ...headersOf(decision),
+      ...rateLimitHeaders(decision),
       'content-type': 'application/json',
       'content-length': body.length,
       connection: 'close',

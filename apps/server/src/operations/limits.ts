@@ -1,16 +1,16 @@
-import type { ApiKeyId, Clock } from '@petstore/domain';
+import { type ApiKeyId, apiKeyIdOf, type Clock } from '@petstore/domain';
 import {
   BanWatch,
   connectRedis,
-  createResilientLimiter,
   InProcessLimiter,
-  type KeyBan,
   type LimiterObserver,
   type LimiterStateChange,
   type RateLimiter,
+  ResilientLimiter,
+  type SubjectBan,
   watchEviction,
 } from '@petstore/rate-limit';
-import { type RedisTarget, RuntimeError } from '@petstore/runtime';
+import type { RedisTarget } from '@petstore/runtime';
 import type { Logger } from 'pino';
 import type { LimitsMode } from './health.ts';
 import type { Metrics } from './metrics.ts';
@@ -32,8 +32,6 @@ export interface LimitsOptions {
   /** Begins the name of every key in Redis. */
   readonly redisPrefix: string;
   readonly instances: number;
-  /** Whether other servers share the port, and so have to share the limits. */
-  readonly reusePort: boolean;
   readonly logger: Logger;
   readonly metrics: Metrics;
   /** By which this process counts if there is no Redis; otherwise Redis has the clock. */
@@ -41,9 +39,6 @@ export interface LimitsOptions {
   /** Called for each ban of a key, by one of all servers. */
   readonly onBan: (keyId: ApiKeyId) => void;
 }
-
-const NO_SHARED_REDIS =
-  'REUSE_PORT is on, and there is no Redis in which the servers could count limits together. Set REDIS_URL.';
 
 const ADVICE = 'Set maxmemory-policy volatile-ttl.';
 /** What the eviction policy of a Redis with a bound of its memory costs once that memory is used. */
@@ -54,23 +49,21 @@ const EVICTION_RISKS: Readonly<Record<string, string>> = {
 
 /**
  * @param target `undefined` if there is no Redis: this process then counts for itself
- * @throws RuntimeError if several servers would each count for themselves
  */
 export function openLimits(
   target: RedisTarget | undefined,
-  { redisPrefix, instances, reusePort, logger, metrics, clock, onBan }: LimitsOptions,
+  { redisPrefix, instances, logger, metrics, clock, onBan }: LimitsOptions,
   resources: AsyncDisposableStack,
 ): Limits {
   const observer: LimiterObserver = {
     onDecision: (place) => metrics.countCheck(place),
     onRedisCall: (durationMs) => metrics.observeRedisCall(durationMs),
-    onBan({ keyId, level }) {
+    onBan({ subject, level }) {
       metrics.countBan(level);
-      onBan(keyId);
+      onBan(apiKeyIdOf(subject)); // addresses are never banned
     },
   };
   if (target === undefined) {
-    if (reusePort) throw new RuntimeError(NO_SHARED_REDIS);
     const limiter = new InProcessLimiter({ nowMs: () => clock().getTime(), observer });
     addLimitMetrics(metrics.registry, { bannedKeys: () => limiter.countBans(), degradedSeconds: () => 0 });
     return {
@@ -82,37 +75,32 @@ export function openLimits(
     };
   }
   let changes = 0;
-  const away = new Set<string>();
   let awaySinceMs: number | undefined;
   let wasAwayMs = 0;
   const awayMs = () => (awaySinceMs === undefined ? 0 : performance.now() - awaySinceMs);
-  const onStateChange = ({ countedIn, shard, reason }: LimiterStateChange) => {
+  const onStateChange = ({ countedIn, reason }: LimiterStateChange) => {
     changes++;
     if (countedIn === 'process') {
-      away.add(shard);
-      awaySinceMs ??= performance.now();
-      logger.warn({ shard, reason }, 'Redis is away: limits are counted in this process');
+      awaySinceMs = performance.now();
+      logger.warn({ reason }, 'Redis is away: limits are counted in this process');
     } else {
-      away.delete(shard);
-      if (away.size === 0) {
-        wasAwayMs += awayMs();
-        awaySinceMs = undefined;
-      }
-      logger.info({ shard }, 'Redis is back: limits are counted there');
+      wasAwayMs += awayMs();
+      awaySinceMs = undefined;
+      logger.info('Redis is back: limits are counted there');
     }
   };
   const redis = connectRedis(target, { keyPrefix: redisPrefix });
   resources.defer(() => redis.disconnect());
   watchEviction(redis, (node) => logger.warn(node, EVICTION_RISKS[node.policy] ?? FORGETS));
-  const limiter = createResilientLimiter({ redis, instances, onStateChange, observer });
+  const limiter = new ResilientLimiter({ redis, instances, onStateChange, observer });
   resources.defer(() => limiter.close());
-  const onLift = (ban: KeyBan) => {
+  const onLift = (ban: SubjectBan) => {
     metrics.countLift();
     logger.warn(describeBan(ban), 'the ban of a key was lifted');
   };
   const bans = resources.use(new BanWatch({ redis, onLift }));
   addLimitMetrics(metrics.registry, {
-    bannedKeys: () => bans.bannedKeys,
+    bannedKeys: () => bans.bannedSubjects,
     degradedSeconds: () => (wasAwayMs + awayMs()) / 1_000,
   });
   return {
@@ -125,8 +113,8 @@ export function openLimits(
 }
 
 /** For a log: the public id of the key, never the key. */
-const describeBan = ({ keyId, level, untilMs }: KeyBan) => ({
-  keyId,
+const describeBan = ({ subject, level, untilMs }: SubjectBan) => ({
+  keyId: apiKeyIdOf(subject),
   banLevel: level,
   until: new Date(untilMs).toISOString(),
 });

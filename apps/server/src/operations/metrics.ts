@@ -5,12 +5,13 @@ import { PURPOSES, type Purpose } from '@petstore/persistence';
 import type { DecisionPlace, RateLimitRefusal } from '@petstore/rate-limit';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import manifest from '../../package.json' with { type: 'json' };
-import type {
-  CountedDecision,
-  CutReason,
-  DecisionMetrics,
-  LimitedCaller,
-  RequestMetrics,
+import {
+  type CountedDecision,
+  type CutReason,
+  type DecisionMetrics,
+  type LimitedCaller,
+  REFUSAL_CODES,
+  type RequestMetrics,
 } from '../http/app-options.ts';
 
 /** Upper bounds of the buckets, in seconds. */
@@ -183,8 +184,8 @@ export class Metrics implements RequestMetrics, DecisionMetrics {
   }
 
   countDecision(plan: LimitedCaller, decision: CountedDecision): void {
-    const { outcome } = decision;
-    const window = outcome === 'rate_limit_exceeded' ? decision.limitingWindow : 'none';
+    const window = decision.outcome === 'refused' ? decision.limitingWindow : 'none';
+    const outcome = decision.outcome === 'admitted' ? 'admitted' : REFUSAL_CODES[decision.outcome];
     this.#decisions.inc({ plan, window, outcome });
   }
 

@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import type { CountedDecision, DecisionMetrics, LimitedCaller } from '../../src/http/app-options.ts';
+import {
+  type CountedDecision,
+  type DecisionMetrics,
+  type LimitedCaller,
+  REFUSAL_CODES,
+} from '../../src/http/app-options.ts';
 import { createKey, planOf } from '../support/keys.ts';
 import { sendRaw } from './support/raw-http.ts';
 import { createKeyBeforeBan, useTestApp } from './support/test-app.ts';
@@ -11,8 +16,9 @@ let counted: string[] = [];
 
 /** As in `free minute rate_limit_exceeded`. */
 function count(caller: LimitedCaller, decision: CountedDecision): void {
-  const window = decision.outcome === 'rate_limit_exceeded' ? `${decision.limitingWindow} ` : '';
-  counted.push(`${caller} ${window}${decision.outcome}`);
+  const window = decision.outcome === 'refused' ? `${decision.limitingWindow} ` : '';
+  const outcome = decision.outcome === 'admitted' ? 'admitted' : REFUSAL_CODES[decision.outcome];
+  counted.push(`${caller} ${window}${outcome}`);
 }
 
 const decisions: DecisionMetrics = { countDecision: count, countRemembered: count };

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createKey, planOf } from '../support/keys.ts';
+import { overriding } from '../support/overriding.ts';
 import { expectRateLimitHeaders } from './support/expect-error.ts';
 import { importPets, placeOrder } from './support/orders.ts';
 import { PETS_SUNSET_AT, startTestApp, useTestApp } from './support/test-app.ts';
@@ -183,4 +184,26 @@ test('metrics name operations, never URLs', async () => {
     'unknown 404',
   ]);
   expect(app.observed.every(({ durationSeconds }) => durationSeconds >= 0 && durationSeconds < 10)).toBe(true);
+});
+
+test('Reset never lies in the past, however long a response takes', async () => {
+  let aheadMs = 0;
+  const clock = () => new Date(Date.now() + aheadMs);
+  await using slow = await startTestApp({
+    clock,
+    wrap: {
+      pets: (pets) =>
+        overriding(pets, {
+          async findPet(id) {
+            aheadMs += 120_000; // PostgreSQL was frozen for so long
+            return pets.findPet(id);
+          },
+        }),
+    },
+  });
+  const { text: key } = await createKey(slow.persistence, { plan: planOf(1, 1_000) });
+  const { headers } = await slow.fetch('/v1/pets/1', { key });
+  expect(headers.get('x-ratelimit-remaining')).toBe('0');
+  expect(Number(headers.get('x-ratelimit-reset'))).toBeGreaterThanOrEqual(Math.floor(clock().getTime() / 1_000));
+  expect(headers.get('ratelimit')).toMatch(/^"minute";r=0;t=0, /);
 });

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { OrderTextBatch } from '@petstore/domain';
 import { readMemoryInUse } from '@petstore/testing';
 import superjson, { type SuperJSONResult } from 'superjson';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createKey, planOf } from '../support/keys.ts';
 import { expectError } from './support/expect-error.ts';
 import { batchOf, LIST_BEGIN, LIST_END, listingOf, ORDER_BATCH, ORDER_JSON } from './support/listing-of.ts';
@@ -44,16 +44,6 @@ const bytesWritten = (sockets: readonly Socket[]) => sockets.reduce((sum, socket
 async function waitUntilSteady(read: () => number): Promise<void> {
   for (let last = 0; read() === 0 || read() !== last; await sleep(300)) last = read();
 }
-
-/** While other tests keep the machine busy PostgreSQL may be too slow for the first connection of an app. */
-const untilReachable = async ({ persistence }: TestApp) => {
-  const reach = () =>
-    persistence.orders.countOrders().then(
-      () => true,
-      () => false,
-    );
-  await vi.waitUntil(reach, SOON);
-};
 
 describe('a long list', () => {
   const COUNT = 200_000; // as in trpc-listing.test.ts, so that they are generated once
@@ -188,7 +178,6 @@ describe.concurrent('a listing', () => {
       yield LIST_END;
     }
     await using app = await startTestApp({ ...listingOf(held), bounds: { maxLongLists: 1 } });
-    await untilReachable(app);
     const first = await app.fetch('/v1/store/orders');
     await expectError(await app.fetch('/v1/store/orders'), 'overloaded');
     gate.resolve();
@@ -214,7 +203,6 @@ describe.concurrent('a listing', () => {
       yield LIST_END;
     }
     await using app = await startTestApp(listingOf(two));
-    await untilReachable(app);
     using connection = await openRaw({ port: app.port });
     connection.write(listRequest(app.key).replace('HTTP/1.1', 'HTTP/1.0'));
     const received = await connection.readToEnd();

@@ -186,7 +186,10 @@ describe('Redis', () => {
       expect((await list(url, text)).status).toBe(200);
       expect(performance.now() - startMs).toBeLessThan(3_000);
     }
-    expect(await server.readiness()).toMatchObject({ status: 200, report: { limits: 'degraded' } });
+    await vi.waitFor(
+      async () => expect(await server.readiness()).toMatchObject({ status: 200, report: { limits: 'degraded' } }),
+      PATIENTLY,
+    );
     await redis.restart();
     expect(await timeUntilBack(text)).toBeLessThan(10_000);
     const logged = () => server.stdout.slice(loggedBefore);

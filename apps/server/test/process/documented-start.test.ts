@@ -2,6 +2,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createTemporaryFolder, endWithTestRun, type TemporaryFolder } from '@petstore/testing';
 import { expect, test, vi } from 'vitest';
 import { ROOT } from './support/documentation.ts';
@@ -69,6 +70,30 @@ test.each([
   process.kill(depth === 'all' ? -pid : (processes[depth] ?? Number.NaN), signal);
   await vi.waitFor(() => expect(processes.filter(isRunning)).toEqual([]), { timeout: 10_000, interval: 100 });
   await ended;
+});
+
+test('a server that a script starts in the background goes on when the script has ended', {
+  timeout: 90_000,
+}, async () => {
+  using folder = copyStarted();
+  using small = createSmallCheckout();
+  const script = spawn('sh', ['-c', 'npx --yes pnpm@12 start & sleep 1'], {
+    cwd: small.path,
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: folder.path, PORT: '0' },
+    stdio: ['ignore', 'pipe', 'ignore'],
+    detached: true,
+  });
+  let output = '';
+  script.stdout.on('data', (text) => (output += text));
+  const closed = once(script, 'close');
+  await Promise.all([once(script, 'exit'), vi.waitUntil(() => output.includes('listening on '), { timeout: 60_000 })]);
+  const pid = Number(/, process (\d+)/.exec(output)?.[1]);
+  const unregister = endWithTestRun(pid);
+  await sleep(1_000); // several times as long as it takes to notice the end of what started it
+  expect(isRunning(pid)).toBe(true);
+  process.kill(pid, 'SIGTERM');
+  await closed;
+  unregister();
 });
 
 test.each(['apps/server/src/main.js', 'apps/cli/src/main.js'])('an old Node gets one line from %s', (main) => {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SERVICE_ACTOR } from '@petstore/domain';
+import { SERVICE_ACTOR, subjectNameOf } from '@petstore/domain';
 import { openPersistence } from '@petstore/persistence';
 import { connectToAdministrate } from '@petstore/rate-limit';
 import { startRedisServer } from '@petstore/testing';
@@ -117,7 +117,7 @@ describe('two servers on one Redis', () => {
       database: 0,
       tls: false,
     });
-    const ban = await administration.liftBan(id);
+    const ban = await administration.liftBan(subjectNameOf(id));
     expect(ban).toMatchObject({ level: 1 });
     // By then both have looked for notes: in the order in which a lift writes, they see its note before the number falls.
     await vi.waitFor(async () => expect(await total('petstore_keys_banned')).toBe(0), PATIENTLY);

@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { findExecutable } from '@petstore/runtime';
-import { PATIENTLY } from '@petstore/testing';
+import { findExecutable, PATIENTLY } from '@petstore/testing';
 import { expect, test, vi } from 'vitest';
 import { startServer } from './support/start-server.ts';
 

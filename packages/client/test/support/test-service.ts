@@ -14,9 +14,9 @@ import {
   toTrpcEnvelope,
   trpcResponseMeta,
 } from '@petstore/api';
-import { type ApiKeyId, type ApiKeyKind, LIMIT_MAX, type RequestLimits } from '@petstore/domain';
+import { type ApiKeyId, type ApiKeyKind, LIMIT_MAX, type RequestLimits, subjectNameOf } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
-import { apiKeySubject, type HeaderTarget, InProcessLimiter, writeRateLimitHeaders } from '@petstore/rate-limit';
+import { InProcessLimiter, rateLimitHeaders } from '@petstore/rate-limit';
 import { createTestDatabase } from '@petstore/testing';
 import { createHTTPHandler } from '@trpc/server/adapters/standalone';
 
@@ -179,16 +179,14 @@ function refuse(request: IncomingMessage, response: ServerResponse, answer: Erro
 
 /** The door, with the real limiter and the real headers. A batch costs the number of its calls, and a free one nothing. */
 function createAdmission(limiter: InProcessLimiter, limits: RequestLimits) {
-  const subject = apiKeySubject(KEY_ID, limits);
+  const subject = { name: subjectNameOf(KEY_ID), ...limits };
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     const [path = '', query = ''] = (request.url ?? '').split('?');
     if (path === '/trpc/limits.current') return true;
     const decision = limiter.check(subject, query.includes('batch=1') ? path.split(',').length : 1);
-    const headers: HeaderTarget = {};
-    writeRateLimitHeaders(headers, decision);
-    for (const [name, value] of Object.entries(headers)) if (value !== undefined) response.setHeader(name, value);
+    for (const [name, value] of Object.entries(rateLimitHeaders(decision))) response.setHeader(name, value);
     if (decision.outcome === 'admitted') return true;
-    refuse(request, response, errorResponse(decision.outcome));
+    refuse(request, response, errorResponse(decision.outcome === 'banned' ? 'api_key_banned' : 'rate_limit_exceeded'));
     return false;
   };
 }

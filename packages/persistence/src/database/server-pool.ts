@@ -13,6 +13,12 @@ import { withTimeout } from './with-timeout.ts';
  */
 const SILENT_MAX_MS = 30_000;
 
+/** After how long a connection that is not made gives its place back, in milliseconds. */
+const CONNECT_TIMEOUT_MS = 2_000;
+
+/** What pg says then. It goes by the clock, which moves on while this process stands still, so callers try again. */
+const GAVE_UP_CONNECTING = /^timeout expired|connection timeout$/;
+
 /** After the server had no room for another connection: how soon to try again, and how long to make do with those open. */
 const NO_ROOM_PAUSE_MS = 50;
 const MAKE_DO_MS = 5_000;
@@ -68,6 +74,7 @@ export class ServerPool {
     this.#purposes = Object.fromEntries(lanes) as Record<Purpose, Lane>; // each purpose has one
     this.#pool = new pg.Pool({
       ...connectionConfig(url),
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       max: connections,
       query_timeout: SILENT_MAX_MS,
       onConnect: (client) => withTimeout(setSession(client, SHORT_SESSION), SESSION_TIMEOUT_MS, HUNG),
@@ -144,7 +151,7 @@ export class ServerPool {
     return undefined;
   }
 
-  /** @returns `undefined` if the server has no room for another connection, and one is to be waited for */
+  /** @returns `undefined` if there is no connection yet, and one is to be waited for */
   async #connect(): Promise<pg.PoolClient | undefined> {
     try {
       const client = await this.#pool.connect();
@@ -155,6 +162,7 @@ export class ServerPool {
       const isRefused = codeOf(error) === TOO_MANY_CONNECTIONS;
       this.#hasNoRoom = isRefused && totalCount === 0;
       if (this.#ended !== undefined) throw new LaneClosedError();
+      if (error instanceof Error && GAVE_UP_CONNECTING.test(error.message)) return undefined;
       // Whatever the reason, such as a proxy that reaches no server: there is no connection.
       if (!isRefused || totalCount === 0) throw storageUnavailable(error);
       this.#connections.narrow(totalCount, MAKE_DO_MS);

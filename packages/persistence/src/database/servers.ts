@@ -21,8 +21,11 @@ export interface FoundServer {
   readonly client: pg.Client;
 }
 
-/** After how long pg gives up making a connection, in milliseconds. */
-const CONNECT_TIMEOUT_MS = 2_000;
+/**
+ * After how long pg gives up making a connection, in milliseconds. It goes by the clock, which moves on while this process
+ * stands still, so this is much longer than callers wait: it ends connections that nobody waits for any more.
+ */
+const CONNECT_TIMEOUT_MS = 10_000;
 
 /** The configuration of a connection to one server. */
 export const connectionConfig = (url: string): pg.ClientConfig => ({

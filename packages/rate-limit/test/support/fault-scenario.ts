@@ -3,12 +3,12 @@ import { Redis } from 'ioredis';
 import { expect, vi } from 'vitest';
 import {
   connectRedis,
-  createResilientLimiter,
   type LimiterStateChange,
   type RateLimitDecision,
-  type RateLimitSubject,
+  type RedisConnectionOptions,
+  ResilientLimiter,
   type ResilientLimiterOptions,
-  type ServingLimiter,
+  type Subject,
 } from '../../src/index.ts';
 
 /**
@@ -29,7 +29,7 @@ const RETURN_MS = 10_000;
 /** A limiter that counts in Redis, and what it has reported since. Disposing of it closes the connection, too. */
 export async function openLimiter(options: Omit<ResilientLimiterOptions, 'onStateChange'>) {
   const changes: LimiterStateChange[] = [];
-  const limiter = createResilientLimiter({ ...options, onStateChange: (change) => changes.push(change) });
+  const limiter = new ResilientLimiter({ ...options, onStateChange: (change) => changes.push(change) });
   await untilInUse(limiter);
   changes.length = 0; // a start that took long was reported
   return {
@@ -42,12 +42,15 @@ export async function openLimiter(options: Omit<ResilientLimiterOptions, 'onStat
   };
 }
 
-type ScenarioOptions = Pick<RedisServerOptions, 'config'> & Omit<ResilientLimiterOptions, 'redis' | 'onStateChange'>;
+type ScenarioOptions = Pick<RedisServerOptions, 'config'> &
+  Pick<RedisConnectionOptions, 'timeoutMs'> &
+  Omit<ResilientLimiterOptions, 'redis' | 'onStateChange'>;
 
 /** A limiter on a Redis of its own, which may be killed, frozen or reconfigured. */
-export async function openScenario({ config = {}, ...options }: ScenarioOptions = {}) {
+export async function openScenario({ config = {}, timeoutMs = 100, ...options }: ScenarioOptions = {}) {
   const server = await startRedisServer({ config });
-  const redis = connectRedis({ type: 'single', host: '127.0.0.1', port: server.port, database: 0, tls: false });
+  const location = { type: 'single', host: '127.0.0.1', port: server.port, database: 0, tls: false } as const;
+  const redis = connectRedis(location, { timeoutMs });
   const { limiter, changes, ...opened } = await openLimiter({ redis, ...options });
   return {
     server,
@@ -90,7 +93,7 @@ export async function ask<Answer>(port: number, question: (client: Redis) => Pro
 }
 
 /** Waits until nothing is counted in the process any more. */
-export const untilInUse = (limiter: ServingLimiter): Promise<void> =>
+export const untilInUse = (limiter: ResilientLimiter): Promise<void> =>
   eventually(() => expect(limiter.isDegraded).toBe(false));
 
 /** Waits until that is so. */
@@ -109,8 +112,8 @@ export interface LoadReport {
  * rejection fails it.
  */
 export async function runUnderLoad(
-  limiter: ServingLimiter,
-  subjects: readonly RateLimitSubject[],
+  limiter: ResilientLimiter,
+  subjects: readonly Subject[],
   work: (decisions: readonly RateLimitDecision[]) => Promise<unknown>,
 ): Promise<LoadReport> {
   const decisions: RateLimitDecision[] = [];

@@ -1,17 +1,14 @@
-import type { ApiKeyId } from '@petstore/domain';
 import { Redis } from 'ioredis';
-import { apiKeySubject } from '../../src/index.ts';
-import { RedisLimiter } from '../../src/redis/redis-limiter.ts';
+import { decisionOf } from '../../src/decision.ts';
+import { RedisLimiter } from '../../src/redis-limiter.ts';
 
 // A server, as far as limits go: sends requests for some keys, so many at once, and prints how each ended.
 // Arguments: URL, keys (comma separated), limit per minute, requests, requests at once, processes.
 
 const [url = '', keys = '', perMinute, requests, atOnce, processes] = process.argv.slice(2);
 const redis = new Redis(url);
-const limiter = new RedisLimiter({ redis, timeoutMs: 20_000 });
-const subjects = keys
-  .split(',')
-  .map((id) => apiKeySubject(id as ApiKeyId, { perMinute: Number(perMinute), perDay: 1_000_000 })); // ids of the test
+const limiter = new RedisLimiter({ redis });
+const subjects = keys.split(',').map((name) => ({ name, perMinute: Number(perMinute), perDay: 1_000_000 }));
 
 // All begin together.
 await redis.incr('ready');
@@ -23,8 +20,8 @@ async function send(): Promise<void> {
   while (sent < Number(requests)) {
     const subject = subjects[sent++ % subjects.length];
     if (subject === undefined) throw new Error('no keys');
-    const decision = await limiter.check(subject, 1);
-    if (decision.outcome === 'admitted') ended.push({ key: subject.storageKey, remaining: decision.minute.remaining });
+    const decision = decisionOf(await limiter.call('decide', subject, { minute: 1, day: 1 }), subject);
+    if (decision.outcome === 'admitted') ended.push({ key: subject.name, remaining: decision.minute.remaining });
   }
 }
 await Promise.all(Array.from({ length: Number(atOnce) }, send));

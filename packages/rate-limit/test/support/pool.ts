@@ -1,4 +1,5 @@
-import { checkState, type SubjectState } from '../../src/algorithm/subject-state.ts';
+import { advance, decide, newState } from '../../src/algorithm.ts';
+import { decisionOf, resultOf } from '../../src/decision.ts';
 import type { RateLimitDecision, RateLimitRefusal } from '../../src/index.ts';
 import { newKey } from './traffic.ts';
 
@@ -45,11 +46,12 @@ export function* runPool(pool: Pool): Generator<PoolEvent> {
   for (let index = 0; index < workers; index++) {
     schedule.add(START_MS + Math.floor(startMs(index, random)), { index, random, refusals: 0 });
   }
-  let state: SubjectState | undefined;
+  const state = newState();
   for (;;) {
     const { atMs, item: worker } = schedule.takeNext();
-    const { state: after, decision } = checkState(state, subject, 1 + Math.floor(random() * costMax), atMs);
-    state = after;
+    advance(state, atMs);
+    const verdict = decide(state, subject, 1 + Math.floor(random() * costMax), atMs);
+    const decision = decisionOf(resultOf(state, subject, atMs, verdict), subject);
     yield { atMs: atMs - START_MS, worker: worker.index, decision };
     const isAdmitted = decision.outcome === 'admitted';
     worker.refusals = isAdmitted ? 0 : worker.refusals + 1;

@@ -1,23 +1,22 @@
-import type { ApiKeyId } from '@petstore/domain';
 import fc from 'fast-check';
 import { vi } from 'vitest';
-import { type ApiKeySubject, apiKeySubject, clientAddressSubject, type RateLimitSubject } from '../../src/index.ts';
+import type { Subject } from '../../src/index.ts';
 
 /** Runs of each property; a longer run is `PETSTORE_PROPERTY_RUNS=20000`. fast-check prints the seed of a failure. */
 export const PROPERTY_RUNS = Number(process.env['PETSTORE_PROPERTY_RUNS'] || 250);
 // A longer run may take longer.
 vi.setConfig({ testTimeout: Math.max(120_000, PROPERTY_RUNS * 500) });
 
-/** Any moment; where times are kept modulo 2^32 ms this crosses the border, too. */
+/** Any moment of 50 days. */
 const START_MS = 1_700_000_000_000;
 export const startMs = fc.integer({ min: START_MS, max: START_MS + 2 ** 32 });
 
 let serial = 0;
-/** A key that no other test uses. */
-export const newKey = (perMinute: number, perDay: number): ApiKeySubject =>
-  apiKeySubject(`K${serial++}` as ApiKeyId, { perMinute, perDay }); // never leaves the test
+/** A known caller that no other test uses. */
+export const newKey = (perMinute: number, perDay: number): Subject => ({ name: `key:${serial++}`, perMinute, perDay });
 
-export const newAddress = (): RateLimitSubject => clientAddressSubject(`address ${serial++}`);
+/** An unknown one. */
+export const newAddress = (): Subject => ({ name: `address:${serial++}`, perMinute: 60, perDay: undefined });
 
 /** One request, `gapMs` after the one before. */
 export interface Request {
@@ -86,13 +85,13 @@ export const limits = fc.record({
 
 /** A request as it comes to the limiter. */
 export interface Arrival {
-  readonly subject: RateLimitSubject;
+  readonly subject: Subject;
   readonly cost: number;
   readonly nowMs: number;
 }
 
 /** Walks along the requests; costs are cut to what the limits could ever admit. */
-export function* arrivals(first: RateLimitSubject, requests: readonly Request[], fromMs: number): Generator<Arrival> {
+export function* arrivals(first: Subject, requests: readonly Request[], fromMs: number): Generator<Arrival> {
   let nowMs = fromMs;
   let subject = first;
   for (const { gapMs, cost, planShare } of requests) {
@@ -103,14 +102,7 @@ export function* arrivals(first: RateLimitSubject, requests: readonly Request[],
   }
 }
 
-function scale(subject: RateLimitSubject, share: number): RateLimitSubject {
+function scale({ name, perMinute, perDay }: Subject, share: number): Subject {
   const scaled = (limit: number) => Math.min(1_000_000_000, Math.max(1, Math.floor(limit * share)));
-  const perMinute = scaled(subject.perMinute);
-  return subject.type === 'api-key'
-    ? {
-        ...subject,
-        ...apiKeySubject('' as ApiKeyId, { perMinute, perDay: scaled(subject.perDay) }),
-        storageKey: subject.storageKey,
-      } // its limits alone
-    : { ...subject, perMinute };
+  return { name, perMinute: scaled(perMinute), perDay: perDay === undefined ? undefined : scaled(perDay) };
 }

@@ -1,11 +1,8 @@
 // The console: each operation can be sent to the server of the page, and to no other. The key that is entered is in this
 // page's fields alone, and is removed when the page is left.
 
-import { formatJson } from './format-json.js';
-
 const main = /** @type {HTMLElement} */ (document.getElementById('main'));
 const baseUrl = new URL(main.dataset['base'] ?? '', location.href).href;
-const errorsUrl = main.dataset['errors'] ?? '';
 /** A list may be long; this much of it is shown. */
 const MAX_SHOWN_CHARACTERS = 200_000;
 
@@ -22,59 +19,50 @@ addEventListener('pagehide', () => enterKey(''));
 /** @type {NodeListOf<HTMLButtonElement>} */
 const buttons = document.querySelectorAll('button.try');
 for (const button of buttons) {
-  const form = document.getElementById(button.getAttribute('aria-controls') ?? '');
-  if (form instanceof HTMLFormElement) setUp(button, form);
-}
-
-/** @param {HTMLButtonElement} button @param {HTMLFormElement} form */
-function setUp(button, form) {
+  const form = /** @type {HTMLFormElement} */ (document.getElementById(button.getAttribute('aria-controls') ?? ''));
   button.hidden = false;
   button.addEventListener('click', () => {
     form.hidden = !form.hidden;
-    button.setAttribute('aria-expanded', String(!form.hidden));
+    button.ariaExpanded = String(!form.hidden);
     const fields = Array.from(form.querySelectorAll('input'));
     if (!form.hidden) (fields.find(({ value }) => value === '') ?? fields[0])?.focus();
-  });
-  const shown = Array.from(form.closest('.example')?.querySelectorAll('[data-url]') ?? []);
-  const examples = shown.map(({ textContent }) => textContent ?? '');
-  form.addEventListener('input', () => {
-    const url = urlOf(form);
-    for (const [index, element] of shown.entries()) element.textContent = url ?? examples[index] ?? '';
   });
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     void send(form);
   });
+  // What changes something is not copied with a real id.
+  if (form.dataset['method'] === 'GET') showUrlInSamples(form);
+}
+
+/** Keeps the URL of the samples at what is entered. @param {HTMLFormElement} form */
+function showUrlInSamples(form) {
+  const texts = document.createTreeWalker(form.parentElement ?? form, NodeFilter.SHOW_TEXT);
+  /** @type {{ node: Node, example: string }[]} */
+  const shown = [];
+  while (texts.nextNode()) {
+    const example = texts.currentNode.nodeValue ?? '';
+    if (/^'https?:/.test(example)) shown.push({ node: texts.currentNode, example });
+  }
+  form.addEventListener('input', () => {
+    const url = urlOf(form);
+    for (const { node, example } of shown) node.nodeValue = url === undefined ? example : `'${url}'`;
+  });
 }
 
 /** @param {HTMLFormElement} form @returns {string | undefined} undefined while nothing is entered, or a path lacks a part */
 function urlOf(form) {
-  let url = baseUrl + form.dataset['path'];
+  const entered = Array.from(new FormData(form), ([name, value]) => [name, String(value).trim()]);
   const query = new URLSearchParams();
-  /** @type {NodeListOf<HTMLInputElement | HTMLSelectElement>} */
-  const fields = form.querySelectorAll('[data-parameter]');
-  let isEmpty = true;
-  for (const field of fields) {
-    const { parameter = '', in: place } = field.dataset;
-    for (const value of valuesOf(field)) {
-      isEmpty = false;
-      if (place === 'path') url = url.replace(`{${parameter}}`, encodeText(value));
-      else query.append(parameter, value);
-    }
+  let url = baseUrl + form.dataset['path'];
+  for (const [name = '', value = ''] of entered.filter(([, text]) => text !== '')) {
+    // For a URL that may be quoted in a shell.
+    if (url.includes(`{${name}}`)) url = url.replace(`{${name}}`, encodeURIComponent(value).replaceAll("'", '%27'));
+    else query.append(name, value);
   }
-  if (isEmpty || url.includes('{')) return undefined;
+  if (url.includes('{') || entered.every(([, text]) => text === '')) return undefined;
   return query.size === 0 ? url : `${url}?${query}`;
 }
-
-/** @param {HTMLInputElement | HTMLSelectElement} field */
-function valuesOf(field) {
-  const values =
-    field instanceof HTMLSelectElement ? Array.from(field.selectedOptions, ({ value }) => value) : [field.value];
-  return values.map((value) => value.trim()).filter((value) => value !== '');
-}
-
-/** For a URL that may be quoted in a shell. @param {string} text */
-const encodeText = (text) => encodeURIComponent(text).replaceAll("'", '%27');
 
 /** @param {HTMLFormElement} form */
 async function send(form) {
@@ -84,7 +72,7 @@ async function send(form) {
   button.ariaDisabled = 'true';
   const outcome = /** @type {HTMLElement} */ (form.querySelector('.outcome'));
   const status = element('p', 'Sending …');
-  status.setAttribute('role', 'status');
+  status.role = 'status';
   outcome.replaceChildren(status);
   const key = form.querySelector('input')?.value.trim() ?? '';
   const startedAtMs = performance.now();
@@ -97,10 +85,13 @@ async function send(form) {
       redirect: 'error',
     });
     const text = await response.text();
-    const name = `${response.status} ${response.statusText}`;
-    const mark = element('span', name.trim(), `status status-${String(response.status).charAt(0)}`);
+    const mark = element(
+      'b',
+      `${response.status} ${response.statusText}`.trim(),
+      `status-${String(response.status)[0]}`,
+    );
     status.replaceChildren(mark, ` in ${Math.round(performance.now() - startedAtMs)} ms`);
-    outcome.append(...explain(response, text), ...describeBody(text), describeHeaders(response));
+    outcome.append(...linkToError(response, text), ...showBody(text), showHeaders(response));
   } catch (error) {
     status.replaceChildren(`The request failed: ${error instanceof Error ? error.message : error}`);
   } finally {
@@ -108,12 +99,12 @@ async function send(form) {
   }
 }
 
-/** A link to the page of an error. @param {Response} response @param {string} text */
-function explain(response, text) {
+/** @param {Response} response @param {string} text */
+function linkToError(response, text) {
   const [, code] = /^\{"code":"(\w+)"/.exec(text) ?? [];
   if (response.ok || code === undefined) return [];
-  const link = element('a', 'What it means, and what to do: ');
-  /** @type {HTMLAnchorElement} */ (link).href = `${errorsUrl}/${code}`;
+  const link = /** @type {HTMLAnchorElement} */ (element('a', 'What it means, and what to do: '));
+  link.href = `${main.dataset['errors']}/${code}`;
   link.append(element('code', code));
   const paragraph = element('p', '');
   paragraph.append(link);
@@ -121,37 +112,55 @@ function explain(response, text) {
 }
 
 /** @param {string} text */
-function describeBody(text) {
+function showBody(text) {
   if (text === '') return [];
-  const isCut = text.length > MAX_SHOWN_CHARACTERS;
-  const block = element('pre', '', 'wraps');
+  const rest = `\n… (${text.length.toLocaleString('en')} characters)`;
+  const block = showCode(
+    text.length > MAX_SHOWN_CHARACTERS ? text.slice(0, MAX_SHOWN_CHARACTERS) + rest : formatJson(text),
+  );
   block.tabIndex = 0;
   block.role = 'group'; // may have a name
-  block.setAttribute('aria-label', 'Body of the response');
-  block.append(element('code', isCut ? text.slice(0, MAX_SHOWN_CHARACTERS) : formatJson(text)));
-  if (!isCut) return [block];
-  const shown = `The first ${MAX_SHOWN_CHARACTERS.toLocaleString('en')} of ${text.length.toLocaleString('en')} characters:`;
-  return [element('p', shown, 'note'), block];
+  block.ariaLabel = 'Body of the response';
+  return [block];
+}
+
+/** @typedef {(key: string, value: unknown, context: { source: string }) => unknown} ExactReviver */
+
+/**
+ * JSON with line breaks, and each number as it was sent: ids have more digits than a number of JavaScript. A browser that
+ * cannot do that gets the text as it is.
+ *
+ * @param {string} text
+ */
+function formatJson(text) {
+  try {
+    /** @type {ExactReviver} */
+    const keepDigits = (_, value, { source }) =>
+      typeof value === 'number' ? /** @type {any} */ (JSON).rawJSON(source) : value;
+    // TypeScript's libraries know neither the third parameter nor rawJSON yet.
+    return JSON.stringify(JSON.parse(text, /** @type {any} */ (keepDigits)), undefined, 2);
+  } catch {
+    return text;
+  }
 }
 
 /** @param {Response} response */
-function describeHeaders({ headers }) {
-  const list = element('dl', '', 'headers');
-  for (const [name, value] of headers) {
-    const row = element('div', '');
-    row.append(element('dt', name), ' ', element('dd', value));
-    list.append(row);
-  }
-  const details = /** @type {HTMLDetailsElement} */ (element('details', ''));
-  details.append(element('summary', 'Headers of the response'), list);
+function showHeaders({ headers }) {
+  const details = document.createElement('details');
+  const lines = Array.from(headers, ([name, value]) => `${name} ${value}`);
+  details.append(element('summary', 'Headers of the response'), showCode(lines.join('\n')));
   details.open = true;
   return details;
 }
 
+/** @param {string} code */
+function showCode(code) {
+  const block = element('pre', '', 'wraps');
+  block.append(element('code', code));
+  return block;
+}
+
 /** @param {string} name @param {string} text @param {string} [className] */
 function element(name, text, className = '') {
-  const created = document.createElement(name);
-  created.textContent = text;
-  created.className = className;
-  return created;
+  return Object.assign(document.createElement(name), { textContent: text, className });
 }

@@ -1,52 +1,51 @@
-// What pages gain by scripts, the console and search aside: copy buttons, one language for all samples, older links.
+// What pages gain by scripts, the console and search aside: the installation's address, copy buttons, one language for
+// all samples, older links.
 
-const LANGUAGE_KEY = 'sampleLanguage';
+// The page names the address that the operator has set. Where it is read at another one, that is put in its place, so
+// that commands can be pasted.
+const { root = '/', renderedFor = '' } = document.documentElement.dataset;
+const here = new URL(root, location.href).href.replace(/\/$/, '');
+for (const code of here === renderedFor ? [] : document.querySelectorAll('main code')) {
+  const texts = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const text = texts.currentNode;
+    if (text.nodeValue !== null) text.nodeValue = text.nodeValue.replaceAll(renderedFor, here);
+  }
+}
 
 for (const block of document.querySelectorAll('main .code')) {
   const button = document.createElement('button');
   button.type = 'button';
   button.className = 'copy';
   button.textContent = 'Copy';
-  button.addEventListener('click', () => void copy(block, button));
+  button.addEventListener('click', async () => {
+    try {
+      await navigator.clipboard.writeText(commandsIn(block.querySelector('pre')?.textContent ?? ''));
+      button.textContent = 'Copied';
+    } catch {
+      getSelection()?.selectAllChildren(block); // without https there is no clipboard
+      button.textContent = 'Press Ctrl C';
+    }
+    setTimeout(() => (button.textContent = 'Copy'), 2000);
+  });
   block.append(button);
 }
 
-/** @param {Element} block @param {HTMLButtonElement} button */
-async function copy(block, button) {
-  // The one that is shown, of samples in several languages.
-  const shown = Array.from(block.querySelectorAll('pre')).find((pre) => pre.checkVisibility());
-  const text = shown?.textContent ?? '';
-  try {
-    await navigator.clipboard.writeText(withoutOutput(text));
-    button.textContent = 'Copied';
-  } catch {
-    if (shown !== undefined) getSelection()?.selectAllChildren(shown); // without https there is no clipboard
-    button.textContent = 'Press Ctrl C';
-  }
-  setTimeout(() => (button.textContent = 'Copy'), 2000);
-}
-
 /** The commands alone, of a block that shows them with their output. @param {string} text */
-function withoutOutput(text) {
+function commandsIn(text) {
   if (!text.startsWith('$ ')) return text.trimEnd();
-  const lines = text.split('\n');
-  const isCommand = lines.map(() => false);
-  for (const [index, line] of lines.entries()) {
-    isCommand[index] =
-      line.startsWith('$ ') || (isCommand[index - 1] === true && lines[index - 1]?.endsWith('\\') === true);
-  }
-  const commands = lines.filter((_, index) => isCommand[index]);
-  return commands.map((line) => line.replace(/^\$ /, '')).join('\n');
+  const commands = text.match(/^\$ (?:.*\\\n)*.*$/gm) ?? [];
+  return commands.map((command) => command.slice(2)).join('\n');
 }
 
+const LANGUAGE_KEY = 'sampleLanguage';
 /** @type {NodeListOf<HTMLInputElement>} */
 const choices = document.querySelectorAll('.samples input[type=radio]');
 
-/** @param {string} language */
+/** @param {string | null} language */
 function chooseLanguage(language) {
   for (const choice of choices) if (choice.value === language) choice.checked = true;
 }
-
 for (const choice of choices) {
   choice.addEventListener('change', () => {
     chooseLanguage(choice.value);
@@ -56,7 +55,7 @@ for (const choice of choices) {
   });
 }
 try {
-  chooseLanguage(localStorage.getItem(LANGUAGE_KEY) ?? '');
+  chooseLanguage(localStorage.getItem(LANGUAGE_KEY));
 } catch {}
 
 /** Anchors had other names in the past: `#tag/orders/cancelOrder`, `#models/Order`. */

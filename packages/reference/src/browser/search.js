@@ -1,6 +1,6 @@
 /** @import MiniSearch from 'minisearch' */
-/** @import { SearchResult } from 'minisearch' */
 /** @import { SearchEntry } from './search-entry.d.ts' */
+/** @typedef {SearchEntry & { terms?: readonly string[] }} Found an entry, with the words in it that matched */
 
 const dialog = /** @type {HTMLDialogElement} */ (document.getElementById('search'));
 const input = /** @type {HTMLInputElement} */ (dialog.querySelector('input'));
@@ -10,17 +10,15 @@ const status = /** @type {HTMLElement} */ (dialog.querySelector('[role=status]')
 const MAX_RESULTS = 12;
 const EXCERPT_LENGTH = 110;
 
-/** @typedef {SearchEntry & { terms: readonly string[] }} Found */
-
-/** @type {Promise<(query: string) => readonly Found[]> | undefined} */
+/** What finds entries, loaded when search is first opened. @type {Promise<(query: string) => readonly Found[]> | undefined} */
 let loading;
 
-/** Loads the library and the entries, when search is first opened. */
 async function loadIndex() {
   const load = (/** @type {string | undefined} */ url = '') => import(new URL(url, location.href).href);
-  const [library, { entries }] = await Promise.all([load(dialog.dataset['library']), load(dialog.dataset['entries'])]);
-  const MiniSearchClass = /** @type {typeof MiniSearch} */ (library.default);
-  const index = new MiniSearchClass({
+  const [library, module] = await Promise.all([load(dialog.dataset['library']), load(dialog.dataset['entries'])]);
+  /** @type {readonly SearchEntry[]} */
+  const entries = module.entries;
+  const index = new /** @type {typeof MiniSearch} */ (library.default)({
     idField: 'href',
     fields: ['title', 'section', 'keywords', 'text'],
     storeFields: ['title', 'section', 'href', 'text', 'kind'],
@@ -34,41 +32,26 @@ async function loadIndex() {
       boostDocument: (_, __, { kind } = {}) => (kind === 'operation' ? 3 : 1),
     },
   });
-  const all = /** @type {SearchEntry[]} */ (entries);
-  index.addAll(all);
-  return (/** @type {string} */ query) => (query.trim() === '' ? suggest(all) : find(index, query));
-}
-
-/** What most readers want, before they have typed anything. @param {readonly SearchEntry[]} entries */
-const suggest = (entries) => entries.filter(({ kind }) => kind !== undefined).map((entry) => ({ ...entry, terms: [] }));
-
-/** Operations whose titles have the words come first, then what is called so. @param {MiniSearch<SearchEntry>} index @param {string} query */
-function find(index, query) {
-  const wanted = query.trim().toLowerCase();
-  const rank = (/** @type {SearchResult} */ { title, kind }) => {
-    if (kind === 'operation' && title.toLowerCase().includes(wanted)) return 0;
-    return title.toLowerCase() === wanted ? 1 : 2;
+  index.addAll(entries);
+  return (/** @type {string} */ query) => {
+    // What most readers want, before they have typed anything.
+    if (query === '') return entries.filter(({ kind }) => kind !== undefined);
+    const found = /** @type {Found[]} */ (/** @type {unknown} */ (index.search(query))); // with the fields that are stored
+    const isWanted = (/** @type {Found} */ { title, kind }) =>
+      title.toLowerCase() === query || (kind === 'operation' && title.toLowerCase().includes(query));
+    return found.toSorted((a, b) => Number(isWanted(b)) - Number(isWanted(a))); // stable: else by score
   };
-  const results = index.search(query).toSorted((a, b) => rank(a) - rank(b)); // stable: else by score
-  return /** @type {Found[]} */ (/** @type {unknown} */ (results));
-}
-
-async function open() {
-  if (dialog.open) return;
-  dialog.showModal();
-  input.select();
-  await search();
 }
 
 async function search() {
-  const query = input.value;
+  const query = input.value.trim();
   try {
     loading ??= loadIndex();
-    const resultsOf = await loading;
-    if (query !== input.value) return; // a later input has its own search
-    const results = resultsOf(query).slice(0, MAX_RESULTS);
+    const find = await loading;
+    if (query !== input.value.trim()) return; // a later input has its own search
+    const results = find(query.toLowerCase()).slice(0, MAX_RESULTS);
     list.replaceChildren(...results.map(renderResult));
-    status.textContent = results.length === 0 && query.trim() !== '' ? `Nothing found for “${query.trim()}”.` : '';
+    status.textContent = results.length === 0 ? `Nothing found for “${query}”.` : '';
   } catch (error) {
     loading = undefined; // the next input tries again
     status.textContent = 'The search could not be loaded.';
@@ -77,25 +60,21 @@ async function search() {
 }
 
 /** @param {Found} result */
-function renderResult({ title, section, href, text, terms }) {
+function renderResult({ title, section, href, text, terms = [] }) {
   const link = document.createElement('a');
   link.href = new URL((document.documentElement.dataset['root'] ?? '') + href, location.href).href;
-  link.append(
-    element('strong', title, terms),
-    element('span', section, terms),
-    element('small', excerpt(text, terms), terms),
-  );
+  const parts = { strong: title, span: section, small: excerpt(text, terms) };
+  link.append(...Object.entries(parts).map(([name, part]) => marked(name, part, terms)));
   const item = document.createElement('li');
   item.append(link);
   return item;
 }
 
 /** An element whose text has the terms marked. @param {string} name @param {string} text @param {readonly string[]} terms */
-function element(name, text, terms) {
+function marked(name, text, terms) {
   const created = document.createElement(name);
-  const escaped = terms.map((term) => term.replaceAll(/[^\w]/g, String.raw`\$&`));
-  const parts = terms.length === 0 ? [text] : text.split(new RegExp(`(${escaped.join('|')})`, 'i'));
-  for (const [index, part] of parts.entries()) {
+  const escaped = terms.map((term) => term.replaceAll(/\W/g, String.raw`\$&`));
+  for (const [index, part] of text.split(new RegExp(`(${escaped.join('|') || '$'})`, 'i')).entries()) {
     if (index % 2 === 0) created.append(part);
     else created.append(Object.assign(document.createElement('mark'), { textContent: part }));
   }
@@ -104,14 +83,17 @@ function element(name, text, terms) {
 
 /** The text around the longest match. @param {string} text @param {readonly string[]} terms */
 function excerpt(text, terms) {
-  const matches = terms
-    .toSorted((a, b) => b.length - a.length)
-    .map((term) => text.toLowerCase().indexOf(term))
-    .filter((found) => found >= 0);
-  const [match = 0] = matches;
+  const longestFirst = terms.toSorted((a, b) => b.length - a.length);
+  const match = longestFirst.map((term) => text.toLowerCase().indexOf(term)).find((found) => found >= 0) ?? 0;
   const start = match < EXCERPT_LENGTH / 2 ? 0 : text.indexOf(' ', match - EXCERPT_LENGTH / 3) + 1;
   const end = text.length <= start + EXCERPT_LENGTH ? text.length : text.lastIndexOf(' ', start + EXCERPT_LENGTH);
   return `${start > 0 ? '… ' : ''}${text.slice(start, end)}${end < text.length ? ' …' : ''}`;
+}
+
+function open() {
+  if (!dialog.open) dialog.showModal();
+  input.select();
+  void search();
 }
 
 /** @param {number} step */
@@ -123,12 +105,12 @@ function moveFocus(step) {
 
 document.getElementById('search-button')?.addEventListener('click', open);
 addEventListener('keydown', (event) => {
+  const isTyping = event.target instanceof Element && event.target.closest('input, select') !== null;
   // Autofill dispatches such events without a key.
-  const isTyping = event.target instanceof Element && event.target.closest('input, select, textarea') !== null;
   const isShortcut = event.key?.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey);
   if (!isShortcut && (event.key !== '/' || isTyping)) return;
   event.preventDefault();
-  void open();
+  open();
 });
 input.addEventListener('input', search);
 dialog.addEventListener('keydown', (event) => {

@@ -1,31 +1,25 @@
-// Runs before the page is drawn, so that a dark page never flashes white.
+// Runs before the page is drawn, so that a dark page never flashes white. Without a choice the page follows the system.
 
 const KEY = 'colorMode';
 const systemIsDark = matchMedia('(prefers-color-scheme: dark)');
-
-/** Where pages may store nothing, the choice lasts as long as the page. @type {string | null} */
-let chosen = null;
+const page = document.documentElement;
 try {
-  chosen = localStorage.getItem(KEY);
-} catch {}
+  const chosen = localStorage.getItem(KEY);
+  if (chosen !== null) page.dataset['theme'] = chosen;
+} catch {} // where pages may store nothing, a choice lasts as long as the page
 
-const isDark = () => {
-  return chosen === 'dark' || (chosen !== 'light' && systemIsDark.matches);
-};
-
-function applyColorMode() {
-  const dark = isDark();
-  document.body.classList.toggle('dark-mode', dark);
-  document.body.classList.toggle('light-mode', !dark);
-  document.getElementById('color-mode')?.setAttribute('aria-pressed', String(dark));
-}
-
-applyColorMode();
-systemIsDark.addEventListener('change', applyColorMode);
-document.getElementById('color-mode')?.addEventListener('click', () => {
-  chosen = isDark() ? 'light' : 'dark';
-  applyColorMode();
-  try {
-    localStorage.setItem(KEY, chosen);
-  } catch {}
+addEventListener('DOMContentLoaded', () => {
+  const button = document.getElementById('color-mode');
+  const isDark = () => (page.dataset['theme'] ?? (systemIsDark.matches ? 'dark' : 'light')) === 'dark';
+  const show = () => button?.setAttribute('aria-pressed', String(isDark()));
+  show();
+  systemIsDark.addEventListener('change', show);
+  button?.addEventListener('click', () => {
+    const chosen = isDark() ? 'light' : 'dark';
+    page.dataset['theme'] = chosen;
+    show();
+    try {
+      localStorage.setItem(KEY, chosen);
+    } catch {}
+  });
 });

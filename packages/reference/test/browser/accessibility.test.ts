@@ -75,17 +75,30 @@ test('codes that are links have no line below that would hide their underscores'
   expect(new Set(lines)).toEqual(new Set(['none']));
 });
 
-test.each(['/docs', '/docs/limits'])('%s is printed black on white, as text alone, with whole lines', async (path) => {
-  await using reader = await visit(path, { colorScheme: 'dark' });
+test.each([
+  ['/docs', 'dark as the system is'],
+  ['/docs/limits', 'dark as the system is'],
+  ['/docs/limits', 'dark by choice'],
+])('%s, %s, is printed black on white, as text alone, with whole lines', async (path, darkness) => {
+  const isChosen = darkness === 'dark by choice';
+  await using reader = await visit(path, { colorScheme: isChosen ? 'light' : 'dark' });
   const { page } = reader;
-  await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+  if (isChosen) await page.getByRole('button', { name: 'Dark mode' }).click();
+  await page.emulateMedia({ media: 'print' });
   const colours = await page.evaluate(() => {
     const { backgroundColor, color } = getComputedStyle(document.body);
-    return { backgroundColor, color };
+    return [
+      backgroundColor,
+      color,
+      ...Array.from(
+        document.querySelectorAll('main :is(h1, h2, h3, p, td, li)'),
+        (text) => getComputedStyle(text).color,
+      ),
+    ];
   });
-  expect(colours).toEqual({ backgroundColor: 'rgb(255, 255, 255)', color: 'rgb(0, 0, 0)' });
+  expect(new Set(colours)).toEqual(new Set(['rgb(255, 255, 255)', 'rgb(0, 0, 0)']));
   expect(
-    await page.locator('header, aside, button').evaluateAll((all) => all.filter((one) => one.checkVisibility())),
+    await page.locator('.site-header, aside, button').evaluateAll((all) => all.filter((one) => one.checkVisibility())),
   ).toEqual([]);
   const cut = await page
     .locator('main pre')

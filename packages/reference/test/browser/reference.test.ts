@@ -38,15 +38,15 @@ describe('the reference', () => {
   test('shows one language in all samples, and keeps the choice', async () => {
     const shown = () =>
       reference.page.locator('.samples pre:visible').evaluateAll((all) => all.map((pre) => pre.dataset['language']));
-    await reference.page.getByRole('radio', { name: 'Python' }).first().check();
-    expect(await shown()).toEqual(['python', 'python', 'python']);
+    await reference.page.getByRole('radio', { name: 'TypeScript' }).first().check();
+    expect(await shown()).toEqual(['typescript', 'typescript', 'typescript']);
     await reference.page.reload();
-    expect(await shown()).toEqual(['python', 'python', 'python']);
+    expect(await shown()).toEqual(['typescript', 'typescript', 'typescript']);
     await reference.page.getByRole('radio', { name: 'curl' }).first().check();
   });
 
   test('follows in samples what is typed, except into a request that changes something', async () => {
-    const operation = (id: string) => reference.page.locator(`#${id}`);
+    const operation = (id: string) => reference.page.locator('section', { has: reference.page.locator(`#${id}`) });
     const type = async (id: string, value: string) => {
       await operation(id)
         .getByRole('button', { name: /^Try it/ })
@@ -108,8 +108,9 @@ describe('the reference without JavaScript', () => {
   });
 
   test('lets one choose another language', async () => {
-    await reference.page.locator('#cancelOrder').getByRole('radio', { name: 'Go' }).check();
-    await reference.page.getByText('http.NewRequest("DELETE"').waitFor();
+    const operation = reference.page.locator('section', { has: reference.page.locator('#cancelOrder') });
+    await operation.getByRole('radio', { name: 'TypeScript' }).check();
+    await operation.getByText("method: 'DELETE'").waitFor();
   });
 });
 
@@ -151,7 +152,7 @@ test('the reference of v2 shows its operations alone, with samples that name v2'
   expect(await main.textContent()).toContain(`${origin}/v2/store/orders?status=pending&status=shipped&limit=100`);
   await main.getByRole('button', { name: 'Try it: List orders' }).click();
   await main.getByLabel('status').selectOption(['pending', 'cancelled']);
-  await main.getByLabel('limit').fill('5');
+  await main.getByRole('textbox', { name: /^limit/ }).fill('5');
   await eventually(() => main.textContent()).toContain(
     `${origin}/v2/store/orders?status=pending&status=cancelled&limit=5`,
   );

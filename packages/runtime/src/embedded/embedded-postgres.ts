@@ -1,164 +1,241 @@
-import { randomBytes } from 'node:crypto';
-import { chownSync, existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { findPostgresBinaries } from '../postgres/postgres-binaries.ts';
-import {
-  findRunningPostgres,
-  initialiseCluster,
-  isInitialised,
-  type PostgresCluster,
-  type PostgresParameters,
-  startPostgres,
-  stopPostgres,
-} from '../postgres/postgres-cluster.ts';
-import { prepareServiceRole, SERVICE_ROLE } from '../postgres/service-role.ts';
-import { findUnprivilegedUser, type UnprivilegedUser } from '../process/unprivileged-user.ts';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type pg from 'pg';
 import { RuntimeError } from '../runtime-error.ts';
-import { prepareDataFolder } from './data-folder.ts';
 import {
-  type EmbeddedPostgresOptions,
-  type EmbeddedServer,
-  type SharedServerAccess,
-  useSharedServer,
-} from './shared-server.ts';
+  type Cluster,
+  createCluster,
+  findCluster,
+  findFailure,
+  SOCKET,
+  SUPERUSER,
+  startCluster,
+  stopCluster,
+} from './cluster.ts';
+import { prepareDataFolder } from './data-folder.ts';
 
-/** For a small machine that does other things too. What is committed is on the disk. */
-const PARAMETERS: PostgresParameters = {
-  max_connections: 100,
-  shared_buffers: '256MB',
-  effective_cache_size: '1GB',
-  work_mem: '16MB',
-  maintenance_work_mem: '128MB',
-  max_wal_size: '2GB',
-  checkpoint_timeout: '15min',
-  random_page_cost: 1.1,
-  // There are no replicas, and no statement here is slow enough to be worth compiling.
-  wal_level: 'minimal',
-  max_wal_senders: 0,
-  jit: 'off',
-  log_checkpoints: 'off',
-  timezone: 'UTC',
-  log_timezone: 'UTC',
-};
+/** The PostgreSQL below a data folder, used by a server and any number of commands at once. */
+export interface EmbeddedPostgres {
+  /** Where it is, also after a restart. Its role owns the schema `public`, and is no superuser. */
+  readonly url: string;
+  /** Does some work while no other user of the database does its own. */
+  exclusively<Value>(work: () => Promise<Value>): Promise<Value>;
+  /** Ends our use; the last one to leave stops it. */
+  release(): Promise<void>;
+}
 
-/** See `openEmbeddedPostgres`. */
-export async function useEmbeddedPostgres(
+export interface EmbeddedPostgresOptions {
+  /** Whether it is made where there is none. @default true */
+  readonly mayCreate?: boolean;
+  /** Called before it is made, which takes seconds. */
+  readonly onCreate?: () => void;
+  /** Registers a server that runs `alone`, or `shared` with others that say so. @default it is no server */
+  readonly server?: 'alone' | 'shared';
+  /**
+   * Called when PostgreSQL ended without having been stopped and runs again; with the failure where it could not be
+   * started. Left out: it is not started again.
+   */
+  readonly onRestart?: (failure?: unknown) => void;
+  /** Breaks off a start that is under way. */
+  readonly signal?: AbortSignal;
+}
+
+/** Advisory locks: PostgreSQL takes them from a process that dies. Any numbers that nothing else here uses. */
+const LOCKS = { use: 8_099_007_544, server: 8_099_007_545, work: 8_099_007_546 };
+const SERVICE_ROLE = 'petstore_service';
+
+const START_TIMEOUT_MS = 60_000;
+const POLL_MS = 20;
+/** After this a start is tried again, in milliseconds, where another server was there first or has not quite ended. */
+const RIVAL_PAUSE_MS = 200;
+const RESTART_PAUSE_MS = 1_000;
+/** How long the lock of a server that was killed may take to go away, in milliseconds. */
+const SERVER_LOCK_MS = 1_000;
+
+/**
+ * Uses the PostgreSQL below a data folder; makes and starts it where that has not been done. Each user holds a shared
+ * lock on a connection of its own: who gets it exclusively at the end is the last one, and stops it. In place of a
+ * process that is killed its guard does so.
+ *
+ * Takes the variables of libpq (PG...), which speak of other databases, out of the environment of this process.
+ *
+ * @throws RuntimeError, of one line, when it cannot run, or there is none and it may not be made
+ * @throws AbortError
+ */
+export async function openEmbeddedPostgres(
   dataFolder: string,
-  { mayCreate = true, onCreate, ...options }: EmbeddedPostgresOptions,
-): Promise<EmbeddedServer<string>> {
-  if (!mayCreate && isMissing(dataFolder)) throw noDatabase(dataFolder);
-  prepareDataFolder(dataFolder);
-  const folder = clusterFolder(dataFolder);
-  const cluster: PostgresCluster = {
-    binaries: await findPostgresBinaries(),
-    folder,
-    logFile: join(dataFolder, 'postgres.log'),
-    passwordFile: join(dataFolder, 'postgres.password'),
-    user: findClusterUser(folder),
-  };
-  const servicePassword = join(dataFolder, 'postgres-service.password');
-  const {
-    location: port,
-    pid,
-    release,
-  } = await useSharedServer(
-    {
-      ...findEmbeddedPostgres(dataFolder),
-      async findFormer() {
-        // Earlier releases had no role but the superuser.
-        if (existsSync(servicePassword) || !isInitialised(cluster)) return undefined;
-        return (await findRunningPostgres(folder))?.process;
-      },
-      async start(lastingPort?: number) {
-        if (!isInitialised(cluster)) {
-          if (!mayCreate) throw noDatabase(dataFolder);
-          onCreate?.();
-        }
-        await prepareCluster(cluster, servicePassword, options.signal);
-        options.signal?.throwIfAborted();
-        const { port, process } = await startPostgres(cluster, PARAMETERS, lastingPort);
-        return { location: port, process };
-      },
-    },
-    options,
-  );
+  { mayCreate = true, onCreate, server, onRestart, signal }: EmbeddedPostgresOptions = {},
+): Promise<EmbeddedPostgres> {
+  // biome-ignore lint/style/noProcessEnv: they are taken away where pg reads them
+  const environment = process.env;
+  for (const name of Object.keys(environment)) if (/^PG[A-Z_]+$/.test(name)) delete environment[name];
+  if (mayCreate || existsSync(dataFolder)) prepareDataFolder(resolve(dataFolder));
+  if (!existsSync(join(dataFolder, 'postgres'))) {
+    if (!mayCreate) throw noDatabase(dataFolder);
+    onCreate?.();
+    await createCluster(await findCluster(dataFolder), signal);
+  }
+  const cluster = await findCluster(dataFolder);
+  const guard = spawnGuard(dataFolder);
+  const leaving = new AbortController();
+  const ending = AbortSignal.any([leaving.signal, ...(signal === undefined ? [] : [signal])]);
+  const joinAsUser = () => joinUsers(cluster, { server, signal: ending });
+  let use = joinAsUser();
+
+  async function joinAgain(notify: NonNullable<typeof onRestart>): Promise<void> {
+    while (!ending.aborted) {
+      use = joinAsUser();
+      try {
+        watch(await use);
+        notify();
+        return;
+      } catch (error) {
+        if (!ending.aborted) notify(error);
+        await sleep(RESTART_PAUSE_MS, undefined, { ref: false });
+      }
+    }
+  }
+  function watch(client: pg.Client): void {
+    if (onRestart !== undefined) client.once('end', () => void joinAgain(onRestart));
+  }
+  watch(await use);
+
   return {
-    address: `postgres://${SERVICE_ROLE}:${readPassword(servicePassword)}@127.0.0.1:${port}/postgres`,
-    pid,
-    release,
+    url: urlOf(cluster, SERVICE_ROLE),
+    async exclusively(work) {
+      const client = await use;
+      await client.query(`SELECT pg_advisory_lock(${LOCKS.work})`);
+      try {
+        return await work();
+      } finally {
+        await client.query(`SELECT pg_advisory_unlock(${LOCKS.work})`).catch(() => {}); // who is gone holds no lock
+      }
+    },
+    async release() {
+      leaving.abort();
+      const hasLeft = await use
+        .then((client) => leaveUsers(client, cluster))
+        .then(
+          () => true,
+          () => false, // the connection was lost: the guard sees whether there is anything to stop
+        );
+      const ended = once(guard, 'exit');
+      guard.ref();
+      guard.stdin?.end(hasLeft ? 'released\n' : '');
+      if (!hasEnded(guard)) await ended;
+    },
   };
 }
+
+/** Stops PostgreSQL unless somebody uses it. For the guard of a user that was killed. */
+export async function stopUnused(dataFolder: string): Promise<void> {
+  const cluster = await findCluster(dataFolder);
+  await leaveUsers(await connect(cluster, SERVICE_ROLE), cluster);
+}
+
+/** Connects as one user more, and starts PostgreSQL where nobody listens. */
+async function joinUsers(
+  cluster: Cluster,
+  options: { server: EmbeddedPostgresOptions['server']; signal: AbortSignal },
+): Promise<pg.Client> {
+  const deadlineMs = performance.now() + START_TIMEOUT_MS;
+  // It starts while the driver is being loaded.
+  let started = existsSync(join(cluster.socketFolder, SOCKET)) ? undefined : startCluster(cluster);
+  for (; ; await sleep(POLL_MS)) {
+    options.signal.throwIfAborted();
+    try {
+      return await connectAsUser(cluster, options.server);
+    } catch (error) {
+      if (error instanceof RuntimeError || performance.now() > deadlineMs) throw error;
+      const code = error instanceof Error && 'code' in error ? error.code : undefined;
+      if (code === '28000') await createServiceRole(cluster).catch(() => {}); // another process may be first
+      // Else it is starting or stopping, or full, or the connection broke off.
+      if (code !== 'ENOENT' && code !== 'ECONNREFUSED') continue;
+      if (started !== undefined) {
+        if (!hasEnded(started.process)) continue;
+        const { reason, isPassing } = findFailure(cluster, started);
+        if (!isPassing || performance.now() > deadlineMs - RIVAL_PAUSE_MS) {
+          throw new RuntimeError(`PostgreSQL did not start: ${reason}`, { cause: error });
+        }
+        await sleep(RIVAL_PAUSE_MS);
+      }
+      started = startCluster(cluster);
+    }
+  }
+}
+
+/** Waits where the last user is just stopping it, which ends the connection. */
+async function connectAsUser(cluster: Cluster, server: EmbeddedPostgresOptions['server']): Promise<pg.Client> {
+  const client = await connect(cluster, SERVICE_ROLE);
+  try {
+    await client.query(`SELECT pg_advisory_lock_shared(${LOCKS.use})`);
+    if (server === undefined) return client;
+    const take = server === 'alone' ? 'pg_advisory_lock' : 'pg_advisory_lock_shared';
+    await client.query(`SET lock_timeout = ${SERVER_LOCK_MS}; SELECT ${take}(${LOCKS.server}); RESET lock_timeout`);
+    return client;
+  } catch (error) {
+    await client.end();
+    if (!(error instanceof Error && 'code' in error && error.code === '55P03')) throw error; // the lock timed out
+    const folder = dirname(cluster.folder);
+    throw new RuntimeError(
+      `Another server already runs on the data folder ${folder}. Stop it, or set DATA_DIR to another.`,
+    );
+  }
+}
+
+async function leaveUsers(client: pg.Client, cluster: Cluster): Promise<void> {
+  const { rows } = await client.query<{ isLast: boolean }>(
+    `SELECT pg_advisory_unlock_all(), pg_try_advisory_lock(${LOCKS.use}) AS "isLast"`,
+  );
+  if (rows[0]?.isLast) await stopCluster(cluster);
+  await client.end();
+}
+
+/** What the service logs in as owns what is in the schema, and has no other rights. */
+async function createServiceRole(cluster: Cluster): Promise<void> {
+  const client = await connect(cluster, SUPERUSER);
+  await client
+    .query(`CREATE ROLE ${SERVICE_ROLE} LOGIN; ALTER SCHEMA public OWNER TO ${SERVICE_ROLE}`)
+    .finally(() => client.end());
+}
+
+async function connect(cluster: Cluster, role: string): Promise<pg.Client> {
+  const { default: pg } = await import('pg'); // only where it is used, as it takes a while to load
+  const client = new pg.Client({ connectionString: urlOf(cluster, role) });
+  client.on('error', () => {}); // 'end' follows
+  await client.connect();
+  return client;
+}
+
+const urlOf = ({ socketFolder }: Cluster, role: string): string =>
+  `postgres://${role}@localhost/postgres?host=${encodeURIComponent(socketFolder)}`;
+
+/**
+ * A shell in a session of its own, out of reach of what kills this process. Its input ends with this process; unless it
+ * was told before that PostgreSQL is released, it then does that itself.
+ */
+function spawnGuard(dataFolder: string): ChildProcess {
+  const program = fileURLToPath(new URL('stop-unused.ts', import.meta.url));
+  const script = 'read -r _ || exec "$0" "$1" "$2"';
+  const guard = spawn('/bin/sh', ['-c', script, process.execPath, program, resolve(dataFolder)], {
+    cwd: '/',
+    env: {},
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  guard.unref();
+  guard.on('error', () => {}); // without a shell there is no guard
+  guard.stdin?.on('error', () => {}); // it was killed
+  return guard;
+}
+
+const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null;
 
 const noDatabase = (dataFolder: string): RuntimeError =>
   new RuntimeError(
     `There is no database in ${dataFolder}, and DATABASE_URL is not set. Set DATABASE_URL, or DATA_DIR to where it is.`,
   );
-
-/** A folder that cannot be read may be there. */
-function isMissing(folder: string): boolean {
-  try {
-    return statSync(folder, { throwIfNoEntry: false }) === undefined;
-  } catch {
-    return false;
-  }
-}
-
-/** The PostgreSQL below a data folder, whichever process started it. */
-export const findEmbeddedPostgres = (dataFolder: string): SharedServerAccess<number> => ({
-  dataFolder,
-  name: 'postgres',
-  async find() {
-    const running = await findRunningPostgres(clusterFolder(dataFolder));
-    return running && { location: running.port, process: running.process };
-  },
-  stop: stopPostgres,
-});
-
-const clusterFolder = (dataFolder: string): string => join(dataFolder, 'postgres');
-
-/** A folder that exists is run by its owner: root may take over what an ordinary user began. */
-function findClusterUser(folder: string): UnprivilegedUser | undefined {
-  const user = findUnprivilegedUser();
-  if (user === undefined || !existsSync(folder)) return user;
-  const { uid, gid } = statSync(folder);
-  return uid === 0 || uid === user.uid ? user : { name: `user ${uid}`, uid, gid };
-}
-
-/** Makes what is missing: the data folder, and the role that we log in as. */
-async function prepareCluster(
-  cluster: PostgresCluster,
-  servicePassword: string,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const { passwordFile, user } = cluster;
-  if (!isInitialised(cluster)) {
-    writeFileSync(passwordFile, newPassword(), { mode: 0o600 });
-    if (user !== undefined) chownSync(passwordFile, user.uid, user.gid);
-    await initialiseCluster(cluster, { flush: true, signal });
-  }
-  if (existsSync(servicePassword)) return;
-  const password = newPassword();
-  await prepareServiceRole(cluster, password);
-  // Last, and in one step, so that a start that was cut off is done anew.
-  writeFileSync(`${servicePassword}.new`, password, { mode: 0o600 });
-  // In an ordinary user's folder root gives the file to that user.
-  if (process.geteuid?.() === 0) giveToOwnerOf(dirname(servicePassword), `${servicePassword}.new`);
-  renameSync(`${servicePassword}.new`, servicePassword);
-}
-
-function giveToOwnerOf(folder: string, file: string): void {
-  const { uid, gid } = statSync(folder);
-  chownSync(file, uid, gid);
-}
-
-const newPassword = (): string => randomBytes(24).toString('base64url');
-
-function readPassword(file: string): string {
-  try {
-    return readFileSync(file, 'utf8').trim();
-  } catch (cause) {
-    throw new RuntimeError(`The file ${file} cannot be read; the data folder may belong to another user.`, {
-      cause,
-    });
-  }
-}

@@ -1,21 +1,11 @@
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { Environment } from '../settings/read-settings.ts';
 
 /** How often to check whether they are still there, in milliseconds. */
 const INTERVAL_MS = 250;
 
-/** More than any package manager puts between the command that was typed and this process. */
-const LAUNCHERS_MAX = 20;
-
-const SHELL = /^(?:\S*\/)?\w*sh -c /;
-const PACKAGE_MANAGER = /^(?:\S*\/)?(?:npm|npx|pnpm|pnpx) |\/p?np[mx](?:-cli)?(?:\.[cm]?js)? /;
-
-interface Process {
-  readonly pid: number;
-  readonly parentPid: number;
-  readonly command: string;
-}
+/** The variable that all package managers set for what they start. */
+const MARK = 'npm_config_user_agent';
 
 /**
  * Watches the processes between the documented command and this one: npx, pnpm and their shells. Some of them pass no
@@ -25,53 +15,29 @@ interface Process {
  * @param onGone called once, when one of them has ended
  */
 export function watchLaunchers(environment: Environment, onGone: () => void): void {
-  if (environment['npm_config_user_agent'] === undefined) return; // they all set it, for scripts and programs
-  const pids = findLaunchers();
-  if (pids.length === 0) return;
+  if (environment[MARK] === undefined) return;
+  const chain = findLaunchers();
   const timer = setInterval(() => {
-    if (pids.every(isThere)) return;
+    if (findLaunchers() === chain) return; // who loses its parent gets another one
     clearInterval(timer);
     onGone();
   }, INTERVAL_MS).unref();
 }
 
-function findLaunchers(): readonly number[] {
-  const launchers: Process[] = [];
-  let pid = process.ppid;
-  while (launchers.length < LAUNCHERS_MAX) {
-    const found = findProcess(pid);
-    if (found === undefined || !(SHELL.test(found.command) || PACKAGE_MANAGER.test(found.command))) break;
-    launchers.push(found);
-    pid = found.parentPid;
-  }
-  // A shell before the first package manager is the user's: it may end while what it has started goes on.
-  const first = launchers.findLastIndex(({ command }) => PACKAGE_MANAGER.test(command) && !SHELL.test(command));
-  return launchers.slice(0, first + 1).map((launcher) => launcher.pid);
-}
-
-/** @returns `undefined` where there is none, or the system does not reveal it */
-function findProcess(pid: number): Process | undefined {
+/**
+ * The ids of this process's parent, of its parent and so on, up to the first package manager: what has the mark was
+ * started by one, or by what one has started. Without /proc, as on macOS, the parent alone.
+ */
+function findLaunchers(): string {
+  const pids: number[] = [];
   try {
-    const [parentPid = '', command = ''] =
-      process.platform === 'linux'
-        ? [
-            readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[1],
-            readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' '),
-          ]
-        : (
-            /^\s*(\d+) (.*)/.exec(execFileSync('ps', ['-o', 'ppid=,command=', '-p', `${pid}`], { encoding: 'utf8' })) ??
-            []
-          ).slice(1);
-    return { pid, parentPid: Number(parentPid), command: `${command.trim()} ` };
+    for (let pid = process.ppid; ; ) {
+      pids.push(pid);
+      if (!`\0${readFileSync(`/proc/${pid}/environ`, 'latin1')}`.includes(`\0${MARK}=`)) break;
+      pid = Number(readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)?.split(' ')[1]);
+    }
   } catch {
-    return undefined;
+    // It has just ended, or is another user's.
   }
-}
-
-function isThere(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'; // another user's
-  }
+  return pids.join();
 }

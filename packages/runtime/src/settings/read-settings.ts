@@ -93,7 +93,7 @@ const PRODUCTION = /^\s*prod(?:uction)?\s*$/i;
 
 /** Problems between settings, each of which is right by itself. What is wrong or not read is left out of the values. */
 function findConflicts(environment: Environment, values: Partial<SettingValues>): readonly string[] {
-  const { port, adminPort, instances = 1, shutdownDelayMs = 0, shutdownTimeoutMs } = values;
+  const { port, adminPort, instances = 1, reusePort = false, shutdownDelayMs = 0, shutdownTimeoutMs } = values;
   const isNamed = (variable: string) =>
     environment[variable] !== undefined || environment[`${variable}_FILE`] !== undefined;
   const rules: readonly (readonly [isBroken: boolean, problem: string])[] = [
@@ -104,6 +104,10 @@ function findConflicts(environment: Environment, values: Partial<SettingValues>)
     [
       instances > 1 && !isNamed('REDIS_URL'),
       `INSTANCES is ${instances}, and REDIS_URL is not set, so each server would allow the whole limit; set REDIS_URL`,
+    ],
+    [
+      reusePort && !isNamed('REDIS_URL'),
+      'REUSE_PORT is on, and REDIS_URL is not set, so each server would allow the whole limit; set REDIS_URL',
     ],
     [
       shutdownTimeoutMs !== undefined && shutdownTimeoutMs <= shutdownDelayMs,

@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 
 /** Where Redis is. */
 export type RedisTarget =
-  | SocketRedis
   | (RedisAccess & HostAndPort & { readonly type: 'single'; readonly database: number })
   /** Any nodes of a cluster; the others are found through them. */
   | (RedisAccess & { readonly type: 'cluster'; readonly nodes: readonly HostAndPort[] })
@@ -12,13 +11,6 @@ export type RedisTarget =
       readonly masterName: string;
       readonly database: number;
     });
-
-/** The private server of this machine: permission to open its socket is permission to use it. No setting names one. */
-export interface SocketRedis {
-  readonly type: 'socket';
-  /** Absolute path of the Unix socket. */
-  readonly path: string;
-}
 
 /** The same for all nodes. */
 interface RedisAccess {
@@ -44,7 +36,7 @@ const SENTINEL_PORT = 26379;
  *
  * @returns `undefined` if the text is none of these
  */
-export function parseRedisTarget(text: string): Exclude<RedisTarget, SocketRedis> | undefined {
+export function parseRedisTarget(text: string): RedisTarget | undefined {
   const sentinel = /^(rediss?)\+sentinel:\/\/((?:[^@/]*@)?)([^@/?#]+)\/([\w.-]+)((?:\/\d{1,5})?)$/.exec(text);
   if (sentinel !== null) {
     const [, scheme, user, hosts = '', masterName = '', database] = sentinel;

@@ -2,40 +2,34 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, expect, inject, vi } from 'vitest';
-import type { SocketRedis } from '../../src/index.ts';
-import { isAlive } from '../../src/process/server-process.ts';
 import { commandAsUser } from '../../src/process/unprivileged-user.ts';
 
 /** Root may write everywhere, so denied access is tested as the user `nobody`. */
 export const ORDINARY_USER = process.getuid?.() === 0 ? 65_534 : undefined;
 
-const PROGRAM = join(import.meta.dirname, 'use-data-folder.ts');
+export const PROGRAM = join(import.meta.dirname, 'use-data-folder.ts');
 
-/** What a user says of the servers. */
+/** What a user says of PostgreSQL. */
 interface Said {
   readonly url: string;
   readonly pid: number;
-  readonly redis?: SocketRedis;
-  readonly redisPid?: number;
   readonly error?: string;
   readonly restarted?: boolean;
 }
 
-/** A process that uses the servers below a data folder until it is stopped. */
+/** A process that uses the PostgreSQL below a data folder until it is stopped. */
 export class User implements AsyncDisposable {
   readonly process: ChildProcess;
   readonly #lines: AsyncIterator<string>;
 
   /** @param uid whom to run as, where the tests run as root; the checkout may be closed to them */
   constructor(folder: string, roles: readonly string[] = [], uid?: number) {
-    const user = uid === undefined ? undefined : { name: `user ${uid}`, uid, gid: uid };
-    const folders = [process.execPath, PROGRAM].map((file) => dirname(file));
-    const { command, ...identity } = commandAsUser([process.execPath, PROGRAM, folder, ...roles], user, folders);
-    const [file, ...args] = command;
-    this.process = spawn(file, args, { stdio: ['pipe', 'pipe', 'inherit'], cwd: '/', ...identity });
+    const user = uid === undefined ? undefined : { uid, gid: uid };
+    const [file, ...args] = commandAsUser([process.execPath, PROGRAM, folder, ...roles], user);
+    this.process = spawn(file, args, { stdio: ['pipe', 'pipe', 'inherit'], cwd: '/' });
     if (this.process.stdout === null) throw new Error('no output');
     this.#lines = createInterface(this.process.stdout)[Symbol.asyncIterator]();
   }
@@ -44,7 +38,6 @@ export class User implements AsyncDisposable {
     const { value } = await this.#lines.next();
     const said: Said = JSON.parse(String(value));
     if (said.pid !== undefined) leftovers.push(said.pid);
-    if (said.redisPid !== undefined) leftovers.push(said.redisPid);
     return said;
   }
 
@@ -69,7 +62,7 @@ export class User implements AsyncDisposable {
   }
 
   #guards(): number[] {
-    const guards = childrenOf(this.process.pid ?? 0).filter(({ command }) => command.includes('clean-up.ts'));
+    const guards = childrenOf(this.process.pid ?? 0).filter(({ command }) => command.includes('stop-unused.ts'));
     expect(guards).not.toEqual([]);
     return guards.map(({ pid }) => pid);
   }
@@ -107,6 +100,16 @@ function listProcesses(): { pid: number; parent: number; command: string }[] {
   const output = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' });
   const rows = output.split('\n').map((line) => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line));
   return rows.map((row) => ({ pid: Number(row?.[1]), parent: Number(row?.[2]), command: row?.[3] ?? '' }));
+}
+
+/** Whether a process exists and has not ended: a zombie, which its parent has not waited for, has. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return !/\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+  } catch (error) {
+    return error instanceof Error && 'path' in error && !existsSync('/proc/self/stat'); // it lives, and there is no /proc
+  }
 }
 
 /** Servers of the running test. */

@@ -1,8 +1,14 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type PostgresParameters, startPostgres, stopPostgres, stopRedis } from '@petstore/runtime/servers';
-import { createTestCluster, startTestRedis } from '@petstore/testing/server-programs';
+import {
+  createTestCluster,
+  type PostgresParameters,
+  startPostgres,
+  startTestRedis,
+  stopPostgres,
+  stopRedis,
+} from '@petstore/testing/server-programs';
 
 /** As a small production server is set up: commits reach the disk. */
 const POSTGRES_PARAMETERS: PostgresParameters = {

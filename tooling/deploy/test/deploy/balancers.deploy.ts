@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { createPetstoreClient } from '@petstore/client';
-import { findFreePort } from '@petstore/runtime/servers';
 import {
   createTemporaryFolder,
   createTestDatabase,
   createTestRedis,
+  findFreePort,
   SELF_SIGNED,
   type TemporaryFolder,
 } from '@petstore/testing';

@@ -57,7 +57,7 @@ class Shop {
 
   /** For a shell that finds the programs of this server first. */
   get environment(): Record<string, string> {
-    return { PATH: `${dirname(this.#server.cluster.binaries.postgres)}:/usr/bin:/bin` };
+    return { PATH: `${dirname(this.#server.cluster.programs.postgres)}:/usr/bin:/bin` };
   }
 
   psql(url: string, statements: string): void {

@@ -1,7 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findExecutable } from '@petstore/runtime';
-import { SELF_SIGNED } from '@petstore/testing';
+import { findExecutable, SELF_SIGNED } from '@petstore/testing';
 import { ROOT } from '../../src/build-folder.ts';
 import { Program } from './program.ts';
 

@@ -18,7 +18,7 @@ declare module 'fastify' {
 
 export interface AuthenticationOptions {
   readonly authenticator: Pick<Authenticator, 'identify'>;
-  readonly limiter: Pick<RateLimiter, 'recall'>;
+  readonly limiter: Pick<RateLimiter, 'lastKnown'>;
   readonly isStorageAvailable: () => boolean;
 }
 
@@ -51,7 +51,7 @@ export const authentication = fp<AuthenticationOptions>(
     /** @returns `undefined` if the caller may have more in flight */
     function crowded(request: FastifyRequest, reply: FastifyReply): Caller | undefined {
       if (request.takePlace(reply)) return undefined;
-      const limited = recallRefusal(request);
+      const limited = refusalInForce(request);
       if (limited === undefined) throw refusalOf('rate_limit_exceeded');
       return limited;
     }
@@ -60,8 +60,8 @@ export const authentication = fp<AuthenticationOptions>(
     function unknown(request: FastifyRequest): Caller | undefined {
       if (request.principal !== undefined) return undefined;
       if (!isStorageAvailable()) throw refusalOf('service_unavailable');
-      const limited = recallRefusal(request);
-      return limited !== undefined && !mayLookUp(request.subject.storageKey) ? limited : undefined;
+      const limited = refusalInForce(request);
+      return limited !== undefined && !mayLookUp(request.subject.name) ? limited : undefined;
     }
 
     async function lookUp(
@@ -78,9 +78,9 @@ export const authentication = fp<AuthenticationOptions>(
       if (knownPrincipal === undefined) request.caller = crowded(request, reply) ?? found;
     }
 
-    function recallRefusal({ subject }: FastifyRequest): Caller | undefined {
-      const recalled = limiter.recall(subject);
-      return recalled.outcome === 'recalled' ? undefined : { type: 'limited', refusal: recalled };
+    function refusalInForce({ subject }: FastifyRequest): Caller | undefined {
+      const known = limiter.lastKnown(subject);
+      return known.outcome === 'last known' ? undefined : { type: 'limited', refusal: known };
     }
   },
   { name: 'authentication', dependencies: ['subject', 'concurrency'] },

@@ -41,7 +41,7 @@ export const concurrency = fp<ConcurrencyOptions>(
       const { calls } = costOf(this);
       // A batch that never fits is refused later, as a mistake.
       const count = principal === undefined || calls > max ? 1 : calls;
-      this.leavePlace = inFlight.take(subject.storageKey, count, max);
+      this.leavePlace = inFlight.take(subject.name, count, max);
       if (this.leavePlace === undefined) return false;
       reply.whenClosed(this.leavePlace);
       return true;

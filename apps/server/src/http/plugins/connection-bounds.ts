@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
-import { clientAddressSubject } from '@petstore/rate-limit';
 import fp from 'fastify-plugin';
+import { networkOf } from '../client-network.ts';
 import { InFlightCounts } from '../in-flight-counts.ts';
 
 export interface ConnectionBoundsOptions {
@@ -20,7 +20,7 @@ export const connectionBounds = fp<ConnectionBoundsOptions>(
     app.server.on('connection', (socket: Socket) => {
       const peer = socket.remoteAddress ?? '';
       if (isProxy(peer)) return;
-      const release = open.take(clientAddressSubject(peer).storageKey, 1, maxPerAddress);
+      const release = open.take(networkOf(peer), 1, maxPerAddress);
       if (release === undefined) socket.destroy();
       else socket.once('close', release);
     });

@@ -71,7 +71,7 @@ export const preflights = fp<PreflightOptions>(
 
     app.addHook('onRequest', (request, reply, done) => {
       if (!isPreflight(request)) return done();
-      const decision = counts.check(oneWindow(request.subject.storageKey, PREFLIGHTS_PER_MINUTE), 1);
+      const decision = counts.check(oneWindow(request.subject.name, PREFLIGHTS_PER_MINUTE), 1);
       decisions.countDecision('address', decision);
       if (decision.outcome === 'admitted') return void reply.code(204).headers(PREFLIGHT_HEADERS).send();
       reply.header('retry-after', decision.retryAfterSeconds);

@@ -4,25 +4,33 @@ import {
   bannedDecisionOf,
   canEverFit,
   type HeaderSource,
-  type HeaderTarget,
   InProcessLimiter,
   type RateLimitDecision,
   type RateLimiter,
   type RateLimitRefusal,
   type RateLimitSnapshot,
-  type RateLimitSubject,
-  writeRateLimitHeaders,
+  rateLimitHeaders,
+  type Subject,
 } from '@petstore/rate-limit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
-import type { CountedDecision, DecisionMetrics, LimitedCaller } from '../app-options.ts';
+import { type CountedDecision, type DecisionMetrics, type LimitedCaller, REFUSAL_CODES } from '../app-options.ts';
 import { logFieldsOf } from '../log-fields.ts';
 import { malformationOf } from '../malformed-requests.ts';
 import { costOf, type RequestCost } from '../request-cost.ts';
 import { refusalOf } from './errors.ts';
 
+/** What the headers of a response say, and when that was known. */
+interface KnownLimits {
+  readonly source: HeaderSource;
+  /** Milliseconds since the epoch, by the clock of this process. */
+  readonly learnedAtMs: number;
+}
+
 declare module 'fastify' {
   interface FastifyRequest {
+    /** What was decided of it, or looked up for it. */
+    knownLimits: KnownLimits | undefined;
     /** The status of its caller when it was admitted, if that was looked up. */
     rateLimit: RateLimitSnapshot | undefined;
   }
@@ -43,8 +51,9 @@ const BATCH_TOO_LARGE = new ApiError('invalid_request', 'The batch holds more ca
 /** Counts each request by its key or its address, refuses it if that is over its limit, and sets the rate-limit headers. */
 export const limits = fp<LimitsOptions>(
   async (app, options) => {
-    const { limiter } = options;
+    const { limiter, nowMs } = options;
     const counting = new Counting(options);
+    app.decorateRequest('knownLimits', undefined);
     app.decorateRequest('rateLimit', undefined);
 
     app.addHook('onRequest', (request, reply, done) => {
@@ -53,11 +62,14 @@ export const limits = fp<LimitsOptions>(
       counting.judge(request, reply).then(settle, settle);
     });
 
-    // A response to a request that was not counted shows the limit of its caller, too, as far as this process knows it.
+    // Only here, because a response may have taken its time: no header tells a time that has passed.
     app.addHook('onSend', (request, reply, _payload, done) => {
-      if (!reply.hasHeader('x-ratelimit-limit')) {
+      const { knownLimits } = request;
+      if (knownLimits !== undefined) {
+        reply.headers(rateLimitHeaders(knownLimits.source, nowMs() - knownLimits.learnedAtMs));
+      } else {
         // The request was not refused by this limit, so the limit's Retry-After would be wrong.
-        const { 'retry-after': _, ...headers } = headersOf(limiter.recall(request.subject));
+        const { 'retry-after': _, ...headers } = rateLimitHeaders(limiter.lastKnown(request.subject));
         reply.headers(headers);
       }
       done();
@@ -81,16 +93,16 @@ class Counting {
   judge(request: FastifyRequest, reply: FastifyReply): Promise<ApiError | undefined> {
     const { caller } = request;
     const malformation = malformationOf(request);
-    if (malformation !== undefined) return this.#count(request, reply, 1).then(() => malformation);
+    if (malformation !== undefined) return this.#count(request, 1).then(() => malformation);
     switch (caller?.type) {
       case 'authenticated':
         return this.#charge(request, reply, caller.principal);
       case 'missing':
-        return this.#refuseWithoutKey(request, reply, 'missing_api_key');
+        return this.#refuseWithoutKey(request, 'missing_api_key');
       case 'invalid':
-        return this.#refuseWithoutKey(request, reply, 'invalid_api_key');
+        return this.#refuseWithoutKey(request, 'invalid_api_key');
       case 'limited':
-        return Promise.resolve(this.#refuseRemembered(request, reply, caller.refusal));
+        return Promise.resolve(this.#refuseRemembered(request, caller.refusal));
       case undefined:
         throw new Error('A request was to be counted before it was known who sent it.');
       default:
@@ -108,27 +120,23 @@ class Counting {
       const refusal = this.#countFreeCalls(request, reply, principal);
       if (refusal !== undefined) return refusal;
     }
-    if (cost.charged === 0) return this.#peek(request, reply);
+    if (cost.charged === 0) return this.#peek(request);
     const fits = canFit(request.subject, cost);
-    const { outcome } = await this.#count(request, reply, fits ? cost.charged : 1);
-    if (outcome !== 'admitted') return refusalOf(outcome);
+    const { outcome } = await this.#count(request, fits ? cost.charged : 1);
+    if (outcome !== 'admitted') return refusalOf(REFUSAL_CODES[outcome]);
     return fits ? undefined : BATCH_TOO_LARGE;
   }
 
-  async #refuseWithoutKey(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    reason: 'missing_api_key' | 'invalid_api_key',
-  ): Promise<ApiError> {
+  async #refuseWithoutKey(request: FastifyRequest, reason: 'missing_api_key' | 'invalid_api_key'): Promise<ApiError> {
     if (!this.#options.isStorageAvailable()) return refusalOf('service_unavailable');
-    const { outcome } = await this.#count(request, reply, 1);
-    return refusalOf(outcome === 'admitted' ? reason : outcome);
+    const { outcome } = await this.#count(request, 1);
+    return outcome === 'admitted' ? refusalOf(reason) : refusalOf(REFUSAL_CODES[outcome]);
   }
 
-  #refuseRemembered(request: FastifyRequest, reply: FastifyReply, refusal: RateLimitRefusal): ApiError {
+  #refuseRemembered(request: FastifyRequest, refusal: RateLimitRefusal): ApiError {
     this.#options.decisions.countRemembered(limitedCallerOf(request), refusal);
-    reply.headers(headersOf(refusal));
-    return refusalOf(refusal.outcome);
+    this.#tell(request, refusal);
+    return refusalOf(REFUSAL_CODES[refusal.outcome]);
   }
 
   /** Refuses a key that is known to be banned, or has used up its window of free calls. */
@@ -137,8 +145,8 @@ class Counting {
     reply: FastifyReply,
     { keyId, plan }: ApiKeyPrincipal,
   ): ApiError | undefined {
-    const recalled = this.#options.limiter.recall(request.subject);
-    if (recalled.outcome !== 'recalled') return this.#refuseRemembered(request, reply, recalled);
+    const known = this.#options.limiter.lastKnown(request.subject);
+    if (known.outcome !== 'last known') return this.#refuseRemembered(request, known);
     const decision = this.#freeCalls.check(oneWindow(keyId, FREE_CALLS_PER_MINUTE), 1);
     if (decision.outcome === 'admitted') return undefined;
     this.#options.decisions.countDecision(plan.name, decision);
@@ -147,43 +155,36 @@ class Counting {
   }
 
   /** The status of a key is looked up once for its free calls, and charged nothing. */
-  async #peek(request: FastifyRequest, reply: FastifyReply): Promise<ApiError | undefined> {
+  async #peek(request: FastifyRequest): Promise<ApiError | undefined> {
     const snapshot = await this.#options.limiter.peek(request.subject);
     const ban = bannedDecisionOf(snapshot);
     this.#options.decisions.countDecision(limitedCallerOf(request), ban ?? ADMITTED);
-    reply.headers(headersOf(ban ?? snapshot));
-    if (ban !== undefined) return refusalOf(ban.outcome);
+    this.#tell(request, ban ?? snapshot);
+    if (ban !== undefined) return refusalOf('api_key_banned');
     request.rateLimit = snapshot;
     return undefined;
   }
 
-  async #count(request: FastifyRequest, reply: FastifyReply, cost: number): Promise<RateLimitDecision> {
+  async #count(request: FastifyRequest, cost: number): Promise<RateLimitDecision> {
     const decision = await this.#options.limiter.check(request.subject, cost);
     this.#options.decisions.countDecision(limitedCallerOf(request), decision);
-    reply.headers(headersOf(decision));
-    if (decision.outcome === 'api_key_banned' && decision.isNew) {
+    this.#tell(request, decision);
+    if (decision.outcome === 'banned' && decision.isNew) {
       const until = new Date(decision.bannedUntilMs).toISOString();
       request.log.warn({ ...logFieldsOf(request), banLevel: decision.level, until }, 'a key was banned');
     }
     return decision;
   }
+
+  #tell(request: FastifyRequest, source: HeaderSource): void {
+    request.knownLimits = { source, learnedAtMs: this.#options.nowMs() };
+  }
 }
 
 const limitedCallerOf = ({ principal }: FastifyRequest): LimitedCaller => principal?.plan.name ?? 'address';
 
-export function headersOf(source: HeaderSource): Record<string, string | number> {
-  const headers: HeaderTarget = {};
-  writeRateLimitHeaders(headers, source);
-  return headers as Record<string, string | number>; // it writes nothing else
-}
+/** A subject with one window, and never a ban. */
+export const oneWindow = (name: string, perMinute: number): Subject => ({ name, perMinute, perDay: undefined });
 
-/** A subject with one window, and never a ban: as that of an address. */
-export const oneWindow = (storageKey: string, perMinute: number): RateLimitSubject => ({
-  type: 'client-address',
-  storageKey,
-  perMinute,
-  perDay: undefined,
-});
-
-const canFit = (subject: RateLimitSubject, { calls, charged }: RequestCost): boolean =>
+const canFit = (subject: Subject, { calls, charged }: RequestCost): boolean =>
   calls === 1 || (canEverFit(subject, charged) && calls <= KEY_REQUESTS_IN_FLIGHT_MAX);

@@ -1,9 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { appRouter, createAuthenticator, type ErrorCode, petsSunset, restRoutes } from '@petstore/api';
-import type { ApiKeyId, ApiKeyStore, Clock, OrderRepository, PetRepository } from '@petstore/domain';
+import {
+  type ApiKeyId,
+  type ApiKeyStore,
+  type Clock,
+  type OrderRepository,
+  type PetRepository,
+  subjectNameOf,
+} from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
-import { apiKeySubject, type RateLimiter } from '@petstore/rate-limit';
+import type { RateLimiter } from '@petstore/rate-limit';
 import { createTestRedis } from '@petstore/testing';
 import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
@@ -194,7 +201,7 @@ const REFUSALS_MAX = 250;
 async function createRefusedKey(app: TestApp, refusals: number): Promise<string> {
   const limits = { perMinute: 1, perDay: 1_000_000 };
   const { id, text } = await createKey(app.persistence, { plan: { name: 'enterprise', limits } });
-  const subject = apiKeySubject(id, limits);
+  const subject = { name: subjectNameOf(id), ...limits };
   const decisions = await Promise.all(Array.from({ length: 1 + refusals }, () => app.limiter.check(subject, 1)));
   if (decisions.filter(({ outcome }) => outcome === 'admitted').length !== 1) throw new Error('1 should have fit');
   return text;

@@ -114,18 +114,8 @@ export class SpawnedServer implements AsyncDisposable {
 
   /** The processes that the server started and that still run. */
   children(): number[] {
-    return [...new Set([...this.#postgresPids(), ...this.#redisPids()])].filter(isRunning);
-  }
-
-  #postgresPids(): number[] {
     const file = join(this.#dataFolder, 'postgres', 'postmaster.pid');
-    return existsSync(file) ? [Number(readFileSync(file, 'utf8').split('\n')[0])] : [];
-  }
-
-  #redisPids(): number[] {
-    const file = join(this.#dataFolder, 'redis.log');
-    const log = existsSync(file) ? readFileSync(file, 'utf8') : '';
-    return [...log.matchAll(/^(\d+):M /gm)].map(([, pid]) => Number(pid));
+    return existsSync(file) ? [Number(readFileSync(file, 'utf8').split('\n')[0])].filter(isRunning) : [];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

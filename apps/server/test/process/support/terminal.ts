@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { findExecutable } from '@petstore/runtime';
-import { endWithTestRun } from '@petstore/testing';
+import { endWithTestRun, findExecutable } from '@petstore/testing';
 import { isRunning, MAIN } from './spawned-server.ts';
 
 export interface TerminalServer extends AsyncDisposable {

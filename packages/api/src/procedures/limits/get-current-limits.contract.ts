@@ -18,7 +18,7 @@ export interface CurrentLimits {
   readonly minute: WindowUse;
   readonly day: WindowUse;
   /** Refusals that count towards a ban at this moment. */
-  readonly strikes: number;
+  readonly refusals: number;
   /** The ban in force. `level` counts from 1: bans of 1, 5, 15 and 60 minutes. */
   readonly ban: { readonly until: Date; readonly level: number } | null;
 }

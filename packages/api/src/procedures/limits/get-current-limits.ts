@@ -1,5 +1,5 @@
-import { limitsOfPlan } from '@petstore/domain';
-import { apiKeySubject, type WindowStatus } from '@petstore/rate-limit';
+import { apiKeySubject } from '@petstore/domain';
+import type { WindowStatus } from '@petstore/rate-limit';
 import { procedure } from '../../trpc/trpc.ts';
 import { type CurrentLimits, getCurrentLimitsContract, type WindowUse } from './get-current-limits.contract.ts';
 
@@ -11,13 +11,13 @@ export const getCurrentLimits = procedure
   .meta(getCurrentLimitsContract)
   .query(async ({ ctx }): Promise<CurrentLimits | null> => {
     if (ctx.principal.type === 'in-process') return null;
-    const subject = apiKeySubject(ctx.principal.keyId, limitsOfPlan(ctx.principal.plan));
-    const { minute, day, used, strikes, ban } = ctx.rateLimit ?? (await ctx.services.limiter.peek(subject));
+    const subject = apiKeySubject(ctx.principal.keyId, ctx.principal.plan);
+    const { minute, day, used, refusals, ban } = ctx.rateLimit ?? (await ctx.services.limiter.peek(subject));
     if (day === undefined || used.day === undefined) throw new Error('A key has a daily limit.');
     return {
       minute: useOf(minute, used.minute),
       day: useOf(day, used.day),
-      strikes,
+      refusals,
       ban: ban === undefined ? null : { until: new Date(ban.untilMs), level: ban.level },
     };
   });

@@ -1,0 +1,87 @@
+import type { Cluster, Redis } from 'ioredis';
+import type { SubjectBan } from './rate-limiter.ts';
+
+/** A sorted set of the subjects that were banned, by the end of the ban. A hint only: the states decide. */
+const BANS_KEY = 'limits:bans';
+/** Longer than the longest ban. */
+const BANS_TTL_MS = 7_200_000;
+const BANS_MAX = 10_000;
+/** Bans that were lifted, and that no server has logged yet. */
+const LIFTS_KEY = 'limits:lifts';
+/** For as long as no server runs. */
+const LIFTS_TTL_MS = 3_600_000;
+const LIFTS_MAX = 1_000;
+
+/** Notes a ban, so that it can be listed and counted. */
+export const noteBan = (redis: Redis | Cluster, { subject, untilMs }: SubjectBan) =>
+  redis
+    .pipeline()
+    .zadd(BANS_KEY, untilMs, subject)
+    .zremrangebyrank(BANS_KEY, 0, -BANS_MAX - 1)
+    .pexpire(BANS_KEY, BANS_TTL_MS)
+    .exec();
+
+/** The names of the subjects that may be banned, those whose ban ends last first; at most 10,000. */
+export const listNotedBans = (redis: Redis | Cluster): Promise<string[]> => redis.zrevrange(BANS_KEY, 0, -1);
+
+export async function forgetBans(redis: Redis | Cluster, subjects: readonly string[]): Promise<void> {
+  if (subjects.length > 0) await redis.zrem(BANS_KEY, ...subjects);
+}
+
+/**
+ * Leaves a note that a ban was lifted, which one of the running servers takes.
+ *
+ * @returns whether Redis has taken it
+ */
+export async function noteLift(redis: Redis | Cluster, ban: SubjectBan): Promise<boolean> {
+  const results = await redis
+    .pipeline()
+    .rpush(LIFTS_KEY, JSON.stringify(ban))
+    .ltrim(LIFTS_KEY, -LIFTS_MAX, -1)
+    .pexpire(LIFTS_KEY, LIFTS_TTL_MS)
+    .exec();
+  return results?.every(([error]) => error === null) ?? false;
+}
+
+export interface BanWatchOptions {
+  /** Its owner closes it. */
+  readonly redis: Redis | Cluster;
+  /** Called for each ban that an operator has lifted: in one of the processes that watch the same Redis. */
+  readonly onLift: (ban: SubjectBan) => void;
+  /** Between two polls, in milliseconds. @default 5,000 */
+  readonly intervalMs?: number;
+}
+
+/** Polls how many subjects are banned in Redis, and which bans were lifted. */
+export class BanWatch implements Disposable {
+  /** As of the last poll that succeeded. */
+  bannedSubjects = 0;
+  readonly #options: BanWatchOptions;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(options: BanWatchOptions) {
+    this.#options = options;
+    this.#timer = setInterval(this.#poll, options.intervalMs ?? 5_000).unref();
+    options.redis.on('ready', this.#poll);
+    this.#poll();
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+    this.#options.redis.off('ready', this.#poll);
+  }
+
+  readonly #poll = (): void => {
+    this.#read().catch(() => {}); // Redis is away, as the limiter reports
+  };
+
+  async #read(): Promise<void> {
+    const { redis, onLift } = this.#options;
+    const [seconds, microseconds] = await redis.time();
+    const nowMs = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
+    this.bannedSubjects = await redis.zcount(BANS_KEY, `(${nowMs}`, '+inf'); // a ban has ended at its end
+    for (let note = await redis.lpop(LIFTS_KEY); note !== null; note = await redis.lpop(LIFTS_KEY)) {
+      onLift(JSON.parse(note) as SubjectBan); // as noteLift wrote it
+    }
+  }
+}

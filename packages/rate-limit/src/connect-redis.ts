@@ -1,0 +1,161 @@
+import { Cluster, type CommonRedisOptions, Redis } from 'ioredis';
+
+/** One Redis server, here or elsewhere, a cluster, or a master that Sentinels know. */
+export type RedisLocation =
+  | { readonly type: 'socket'; readonly path: string }
+  | (RedisCredentials & HostAndPort & { readonly type: 'single'; readonly database: number })
+  | (RedisCredentials & { readonly type: 'cluster'; readonly nodes: readonly HostAndPort[] })
+  | (RedisCredentials & {
+      readonly type: 'sentinel';
+      readonly sentinels: readonly HostAndPort[];
+      readonly masterName: string;
+      readonly database: number;
+    });
+
+interface HostAndPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** For Redis itself; Sentinels take none. */
+interface RedisCredentials {
+  readonly username?: string;
+  readonly password?: string;
+  readonly tls: boolean;
+}
+
+export interface RedisConnectionOptions {
+  /** Begins the name of every key, so that two deployments can share a Redis. @default '' */
+  readonly keyPrefix?: string;
+  /** How long a command may take, in milliseconds. @default 100 */
+  readonly timeoutMs?: number;
+}
+
+const TIMEOUT_MS = 100;
+const CONNECT_TIMEOUT_MS = 1_000;
+const RECONNECT_MAX_MS = 1_000;
+/** A connection that stays silent for so long may lead to a machine that is gone. */
+const SILENCE_MAX_MS = 3_000;
+/** How often a cluster is asked for its topology, besides whenever a node redirects. */
+const TOPOLOGY_INTERVAL_MS = 2_000;
+
+/** After 50 ms, doubled with each attempt, up to 1 s. */
+const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** Math.min(attempt - 1, 5), RECONNECT_MAX_MS);
+
+/** Why the connection was lost or could not be made. */
+const errors = new WeakMap<Redis | Cluster, Error>();
+
+/**
+ * Connects to Redis for a limiter, and for nothing else: a command that cannot be sent at once fails, none is sent twice, and
+ * a lost connection is made anew for ever. Returns at once; {@link reasonOf} says why there is no connection.
+ */
+export function connectRedis(location: RedisLocation, options: RedisConnectionOptions = {}): Redis | Cluster {
+  const note = (error: Error) => {
+    if (!SAYS_NOTHING.test(error.message)) errors.set(redis, error);
+  };
+  const redis = open(location, options, note);
+  return redis
+    .on('error', note)
+    .on('node error', note)
+    .on('ready', () => errors.delete(redis));
+}
+
+function open(
+  location: RedisLocation,
+  { keyPrefix = '', timeoutMs = TIMEOUT_MS }: RedisConnectionOptions,
+  note: (error: Error) => void,
+) {
+  const { username, password, tls }: RedisCredentials = location.type === 'socket' ? { tls: false } : location;
+  const common = {
+    keyPrefix,
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(tls && { tls: {} }),
+    commandTimeout: timeoutMs,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    socketTimeout: Math.max(SILENCE_MAX_MS, 2 * timeoutMs),
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    maxLoadingRetryTime: RECONNECT_MAX_MS,
+    disableClientInfo: true,
+    connectionName: 'rate-limit',
+  } satisfies CommonRedisOptions & { tls?: object };
+  const single = { ...common, enableOfflineQueue: false, retryStrategy: reconnectDelayMs };
+  switch (location.type) {
+    case 'socket':
+      return new Redis({ ...single, path: location.path });
+    case 'single': {
+      const { host, port, database } = location;
+      return insistOnDatabase(new Redis({ ...single, host, port, db: database }));
+    }
+    case 'sentinel':
+      return insistOnDatabase(
+        new Redis({
+          ...single,
+          sentinels: location.sentinels.map(({ host, port }) => ({ host, port })),
+          name: location.masterName,
+          db: location.database,
+          sentinelRetryStrategy: reconnectDelayMs,
+          // A master that was demoted refuses to write: the Sentinels know the new one.
+          reconnectOnError: (error) => error.message.startsWith('READONLY'),
+          ...(tls && { enableTLSForSentinelMode: true }),
+        }),
+      );
+    case 'cluster':
+      return connectEarly(
+        new Cluster(
+          location.nodes.map(({ host, port }) => ({ host, port })),
+          {
+            enableOfflineQueue: false,
+            // The check would ask a node that is still being connected to, fail, and begin again.
+            enableReadyCheck: false,
+            // A redirected command has not run and goes on; one that met a lost connection may have run and does not.
+            retryDelayOnFailover: 0,
+            retryDelayOnClusterDown: 0,
+            maxRedirections: 4,
+            clusterRetryStrategy(attempt, error) {
+              if (error !== undefined) note(error); // such as a name that is not found
+              return reconnectDelayMs(attempt);
+            },
+            slotsRefreshInterval: TOPOLOGY_INTERVAL_MS,
+            redisOptions: common,
+          },
+        ),
+      );
+    default:
+      return location satisfies never;
+  }
+}
+
+/** ioredis goes on if a database cannot be selected, and would count in the database 0. */
+function insistOnDatabase(redis: Redis): Redis {
+  return redis.on('error', ({ command }: Error & { readonly command?: { readonly name: string } }) => {
+    if (command?.name === 'select') redis.disconnect(true);
+  });
+}
+
+/** Connects to each master as soon as it is known, not when it is first needed: what is sent meanwhile would fail. */
+function connectEarly(cluster: Cluster): Cluster {
+  return cluster.on('+node', (node: Redis) => {
+    if (node.status === 'wait' && !node.options.readOnly) node.connect().catch(() => {}); // tried again when it is needed
+  });
+}
+
+/** Such errors follow from another one, or from our closing the connection. */
+const SAYS_NOTHING = /^(?:Connection is closed|Stream isn't writeable|None of startup|Cluster is|Failed to refresh)/;
+const REASON_LENGTH_MAX = 160;
+
+/**
+ * Why Redis is away: what it replied to a call, else why there is no connection. One short line without a secret.
+ *
+ * @param lastError that of the last call
+ */
+export function reasonOf(redis: Redis | Cluster, lastError: Error | undefined): string {
+  const error = lastError?.name === 'ReplyError' ? lastError : (errors.get(redis) ?? lastError);
+  // What follows an unknown command are its arguments: AUTH has a password.
+  const [line = ''] = (error?.message ?? 'no response')
+    .replace(/,? with args beginning with.*/s, '')
+    .replace(/ Retrying from scratch.*| Last error: Connection is closed\.$/s, '')
+    .split('\n');
+  return line.length > REASON_LENGTH_MAX ? `${line.slice(0, REASON_LENGTH_MAX)}...` : line.replace(/\.$/, '');
+}

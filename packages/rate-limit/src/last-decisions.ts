@@ -1,0 +1,107 @@
+import type { Use } from './algorithm.ts';
+import { refusedDecisionOf } from './decision.ts';
+import {
+  type LastKnownStatus,
+  type RateLimitDecision,
+  type RateLimitRefusal,
+  type WindowName,
+  type WindowStatus,
+  wholeSecondsUntil,
+} from './rate-limiter.ts';
+import type { Subject } from './subject.ts';
+import { SubjectCache } from './subject-cache.ts';
+
+/** How long a process relies on a ban that it remembers: a lifted ban ends everywhere within this time. */
+const BAN_MEMORY_MS = 5_000;
+/** After so long nothing of a decision is in the window any more. */
+const HOLD_MS: Readonly<Record<WindowName, number>> = { minute: 61_000, day: 87_300_000 };
+
+interface LastDecision {
+  readonly decision: RateLimitDecision;
+  readonly used: Use;
+  readonly learnedAtMs: number;
+}
+
+/** The last decision of Redis on each subject. */
+export class LastDecisions {
+  readonly #last = new SubjectCache<LastDecision>();
+  readonly #nowMs: () => number;
+
+  /** @param nowMs the clock of this process */
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  /**
+   * Remembers a decision and returns it. But a limit that was used up stays so until its release, unless it has changed: if
+   * Redis admits a request all the same, it has lost its data, and the request is refused.
+   */
+  remember(subject: Subject, decision: RateLimitDecision, used: Use): RateLimitDecision {
+    const usedUp = decision.outcome === 'admitted' ? this.#usedUpWindow(subject, decision.atMs) : undefined;
+    if (usedUp !== undefined) {
+      const { minute, day } = this.#last.get(subject)?.decision ?? decision;
+      return refusedDecisionOf({ atMs: decision.atMs, minute, day }, usedUp);
+    }
+    this.#last.set(subject, { decision, used, learnedAtMs: this.#nowMs() });
+    return decision;
+  }
+
+  /**
+   * The refusal that any request of the subject meets now: an unknown caller over its limit, or a ban, for 5 s, and while Redis
+   * is away until it ends. The requests of others have to be counted.
+   */
+  refusalOf(subject: Subject, isAway: boolean): RateLimitRefusal | undefined {
+    const last = this.#last.get(subject);
+    if (last === undefined || last.decision.outcome === 'admitted') return undefined;
+    const { decision, learnedAtMs } = last;
+    if (decision.outcome === 'refused' && subject.perDay !== undefined) return undefined;
+    const elapsedMs = this.#nowMs() - learnedAtMs;
+    const isOld = decision.outcome === 'banned' && elapsedMs >= BAN_MEMORY_MS && !isAway;
+    const atMs = decision.atMs + elapsedMs;
+    return isOld || atMs >= decision.releaseAtMs ? undefined : bringTo(decision, atMs);
+  }
+
+  /** Forgets a ban that is no more. */
+  forgetBan(subject: Subject): void {
+    if (this.#last.get(subject)?.decision.outcome === 'banned') this.#last.delete(subject);
+  }
+
+  /** The last status: no more remaining than it left, until all of it must have left the window. */
+  statusOf(subject: Subject): LastKnownStatus {
+    const { decision, used, learnedAtMs } = this.#last.get(subject) ?? {};
+    const nowMs = this.#nowMs();
+    const elapsedMs = nowMs - (learnedAtMs ?? 0);
+    const atMs = decision === undefined ? nowMs : decision.atMs + elapsedMs;
+    const windowOf = (name: WindowName, limit: number): WindowStatus => {
+      const known = decision?.[name];
+      if (known === undefined || elapsedMs >= HOLD_MS[name]) return { limit, remaining: limit, resetAtMs: atMs };
+      // By what was used, not by what remained: the plan may have changed since.
+      const remaining = Math.max(0, limit - (used?.[name] ?? 0));
+      return { limit, remaining, resetAtMs: Math.max(atMs, known.resetAtMs) };
+    };
+    return {
+      outcome: 'last known',
+      atMs,
+      minute: windowOf('minute', subject.perMinute),
+      day: subject.perDay === undefined ? undefined : windowOf('day', subject.perDay),
+    };
+  }
+
+  /** The window that was used up under the same limits and is not released yet; of two, the one that releases last. */
+  #usedUpWindow(subject: Subject, nowMs: number): WindowName | undefined {
+    const { minute, day } = this.#last.get(subject)?.decision ?? {};
+    if (minute?.limit !== subject.perMinute || day?.limit !== subject.perDay) return undefined;
+    const isUsedUp = (name: WindowName, { remaining, resetAtMs }: WindowStatus) =>
+      // A release further away was told by a clock that has been set back.
+      remaining === 0 && resetAtMs > nowMs && resetAtMs <= nowMs + HOLD_MS[name];
+    if (day !== undefined && isUsedUp('day', day) && day.resetAtMs >= minute.resetAtMs) return 'day';
+    if (isUsedUp('minute', minute)) return 'minute';
+    return day !== undefined && isUsedUp('day', day) ? 'day' : undefined;
+  }
+}
+
+/** A refusal at a later time. */
+function bringTo<Refusal extends RateLimitRefusal>(refusal: Refusal, atMs: number): Refusal {
+  const isNew = refusal.outcome === 'banned' ? { isNew: false } : {};
+  return { ...refusal, ...isNew, atMs, retryAfterSeconds: wholeSecondsUntil(refusal.retryAtMs, atMs) };
+}

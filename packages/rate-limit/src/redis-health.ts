@@ -1,0 +1,108 @@
+/** Redis went away, or came back. */
+export interface LimiterStateChange {
+  /** Where requests are counted from now on. */
+  readonly countedIn: 'redis' | 'process';
+  /** What Redis or the connection said, for a log: one short line without a secret. */
+  readonly reason: string;
+}
+
+export interface RedisHealthOptions {
+  /** Calls Redis, so that it is known whether it responds. Reports the result to {@link RedisHealth.succeeded} or `failed`. */
+  readonly probe: () => void;
+  /** Why Redis is away. */
+  readonly describe: (error: Error | undefined) => string;
+  /** Called once per change. */
+  readonly onChange: (change: LimiterStateChange) => void;
+}
+
+/** Redis is away after so many failed calls in a row ... */
+const FAILURES_MIN = 5;
+/** ... if none has succeeded for so long: in a cluster of which one master is away, others respond. */
+const SILENCE_MIN_MS = 300;
+const PROBE_INTERVAL_MS = 1_000;
+/** How long a start waits for Redis before it counts as away. */
+const START_MS = 1_000;
+/** It is counted in steps of this length, so that time in which this process stood still is not counted against Redis. */
+const START_STEP_MS = 10;
+
+/** Whether Redis responds. It is probed once a second unless a call has succeeded within the last one. */
+export class RedisHealth {
+  /** Resolves with the first response, or after a second without one. */
+  readonly started: Promise<void>;
+  readonly #options: RedisHealthOptions;
+  readonly #timer: NodeJS.Timeout;
+  readonly #start = Promise.withResolvers<void>();
+  #isStarting = true;
+  #isAway = true;
+  #failures = 0;
+  #lastSuccessMs = 0;
+  #lastError: Error | undefined;
+
+  constructor(options: RedisHealthOptions) {
+    this.#options = options;
+    this.started = this.#start.promise;
+    let steps = 0;
+    const startTimer = setInterval(() => {
+      steps += 1;
+      if (steps * START_STEP_MS >= START_MS) this.#endStart();
+    }, START_STEP_MS).unref();
+    void this.started.then(() => clearInterval(startTimer));
+    this.#timer = setInterval(() => {
+      if (performance.now() - this.#lastSuccessMs >= PROBE_INTERVAL_MS) options.probe();
+    }, PROBE_INTERVAL_MS).unref();
+  }
+
+  /** Also before the first response. */
+  get isAway(): boolean {
+    return this.#isAway;
+  }
+
+  /** `undefined` if Redis is not away. */
+  get awayReason(): string | undefined {
+    return this.#isAway ? this.#options.describe(this.#lastError) : undefined;
+  }
+
+  succeeded(): void {
+    this.#failures = 0;
+    this.#lastSuccessMs = performance.now();
+    this.#set(false);
+  }
+
+  failed(error: Error): void {
+    this.#failures += 1;
+    this.#lastError = error;
+    if (this.#failures >= FAILURES_MIN && performance.now() - this.#lastSuccessMs >= SILENCE_MIN_MS) this.#set(true);
+  }
+
+  /** Ends the timers. */
+  close(): void {
+    clearInterval(this.#timer);
+    this.#start.resolve();
+  }
+
+  #set(isAway: boolean): void {
+    const hasChanged = this.#isAway !== isAway;
+    this.#isAway = isAway;
+    if (this.#isStarting) {
+      if (!isAway) this.#endStart();
+    } else if (hasChanged) {
+      this.#report();
+    }
+  }
+
+  #endStart(): void {
+    if (!this.#isStarting) return;
+    this.#isStarting = false;
+    this.#start.resolve();
+    if (this.#isAway) this.#report();
+  }
+
+  #report(): void {
+    const { awayReason } = this;
+    this.#options.onChange(
+      awayReason === undefined
+        ? { countedIn: 'redis', reason: 'Redis responds' }
+        : { countedIn: 'process', reason: awayReason },
+    );
+  }
+}

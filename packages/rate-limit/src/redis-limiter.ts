@@ -1,0 +1,118 @@
+import { readFileSync } from 'node:fs';
+import DataLoader from 'dataloader';
+import { Cluster, type Redis } from 'ioredis';
+import type { Use } from './algorithm.ts';
+import { type Result, type Row, readRow } from './decision.ts';
+import type { Subject } from './subject.ts';
+
+export interface RedisLimiterOptions {
+  /** A connection that sends a command at once or fails, and never sends one twice: see `connectRedis`. */
+  readonly redis: Redis | Cluster;
+  /** A clock in place of Redis' own, in milliseconds since the epoch: for tests. */
+  readonly nowMs?: (() => number) | undefined;
+  /** Called after each call of the script, with how long it took, and why it failed if it did. */
+  readonly onCall?: (durationMs: number, failure?: RedisCallFailure) => void;
+}
+
+interface RedisCallFailure {
+  readonly error: Error;
+  /** One of those that were asked for. */
+  readonly subject: Subject;
+}
+
+/** What limiter.lua does; see there. */
+export type Operation = 'decide' | 'debit' | 'read' | 'lift';
+
+interface Call {
+  readonly operation: Operation;
+  readonly subject: Subject;
+  readonly use: Use;
+}
+
+type ScriptedRedis = (Redis | Cluster) & {
+  rateLimit(keyCount: number, ...parameters: (string | number)[]): Promise<Row[]>;
+};
+
+const SCRIPT = readFileSync(new URL('./limiter.lua', import.meta.url), 'utf8');
+const NO_USE: Use = { minute: 0, day: 0 };
+/** More at once would keep other users of Redis waiting for some milliseconds. */
+const CALLS_MAX = 128;
+
+/**
+ * The key that holds the state of a subject.
+ *
+ * @internal exported for tests
+ */
+export const stateKeyOf = (subjectName: string): string => `limits:of:${subjectName}`;
+
+/**
+ * Counts in Redis, by its clock. Calls of one tick share a call of the script; in a Redis Cluster, which refuses a call whose
+ * keys lie in several places, those of one subject do.
+ */
+export class RedisLimiter {
+  readonly #redis: ScriptedRedis;
+  readonly #options: RedisLimiterOptions;
+  /** A result is a promise within the batch, so that in a cluster no subject waits for the node of another. */
+  readonly #batches: DataLoader<Call, { readonly result: Promise<Result> }>;
+
+  constructor(options: RedisLimiterOptions) {
+    const { redis } = options;
+    redis.defineCommand('rateLimit', { lua: SCRIPT });
+    this.#redis = redis as ScriptedRedis; // it has the command from here on
+    this.#options = options;
+    this.#batches = new DataLoader((calls) => this.#sendAll(calls), {
+      cache: false,
+      maxBatchSize: CALLS_MAX,
+      batchScheduleFn: setImmediate, // after all input of this tick was read
+    });
+  }
+
+  /**
+   * @param use what `decide` and `debit` count
+   * @throws Error when Redis fails or does not respond in time: the call may have run all the same
+   */
+  async call(operation: Operation, subject: Subject, use: Use = NO_USE): Promise<Result> {
+    const { result } = await this.#batches.load({ operation, subject, use });
+    return result;
+  }
+
+  async #sendAll(calls: readonly Call[]): Promise<{ readonly result: Promise<Result> }[]> {
+    const groups =
+      this.#redis instanceof Cluster ? Map.groupBy(calls, ({ subject }) => subject.name).values() : [calls];
+    const results = new Map<Call, Promise<Result>>();
+    for (const group of groups) {
+      const rows = this.#run(group);
+      for (const [i, call] of group.entries()) {
+        results.set(
+          call,
+          rows.then((all) => readRow(all[i] as Row)), // there is one for each key
+        );
+      }
+    }
+    return calls.map((call) => ({ result: results.get(call) as Promise<Result> })); // each is in a group
+  }
+
+  async #run(calls: readonly Call[]): Promise<Row[]> {
+    const { nowMs, onCall } = this.#options;
+    const keys = calls.map(({ subject }) => stateKeyOf(subject.name));
+    const values = calls.flatMap(({ operation, subject: { perMinute, perDay = '' }, use }) => [
+      operation,
+      perMinute,
+      perDay,
+      use.minute,
+      use.day,
+    ]);
+    const sentAtMs = performance.now();
+    try {
+      const rows = await this.#redis.rateLimit(keys.length, ...keys, nowMs?.() ?? '', ...values);
+      if (!Array.isArray(rows) || rows.length !== calls.length) throw new Error('Redis sent an invalid reply');
+      onCall?.(performance.now() - sentAtMs);
+      return rows;
+    } catch (cause) {
+      const error = cause instanceof Error ? cause : new Error('Redis failed', { cause });
+      const [first] = calls;
+      if (first !== undefined) onCall?.(performance.now() - sentAtMs, { error, subject: first.subject });
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import { LRUCache } from 'lru-cache';
+import type { Subject } from './subject.ts';
+
+const KNOWN_MAX = 40_000;
+const UNKNOWN_MAX = 10_000;
+
+// `max` would allocate for all of them at once.
+const createCache = <Value extends object>(countMax: number) =>
+  new LRUCache<string, Value>({ maxSize: countMax, sizeCalculation: () => 1 });
+
+/**
+ * Keeps something of each subject that was used last: at most 50,000. Callers that are known have a room of their own, so that
+ * a flood of addresses cannot evict them.
+ */
+export class SubjectCache<Value extends object> {
+  readonly #known = createCache<Value>(KNOWN_MAX);
+  readonly #unknown = createCache<Value>(UNKNOWN_MAX);
+
+  get(subject: Subject): Value | undefined {
+    return this.#roomOf(subject).get(subject.name);
+  }
+
+  set(subject: Subject, value: Value): void {
+    this.#roomOf(subject).set(subject.name, value);
+  }
+
+  delete(subject: Subject): void {
+    this.#roomOf(subject).delete(subject.name);
+  }
+
+  values(): Value[] {
+    return [...this.#known.values(), ...this.#unknown.values()];
+  }
+
+  #roomOf({ perDay }: Subject): LRUCache<string, Value> {
+    return perDay === undefined ? this.#unknown : this.#known;
+  }
+}

@@ -1,0 +1,168 @@
+import { createTestRedis, PATIENTLY } from '@petstore/testing';
+import { describe, expect, test, vi } from 'vitest';
+import { bannedDecisionOf, connectRedis, InProcessLimiter, ResilientLimiter } from '../src/index.ts';
+import { LastDecisions } from '../src/last-decisions.ts';
+import { movableClock, PATIENT } from './support/fault-scenario.ts';
+import { hammer } from './support/hammer.ts';
+import { checkState } from './support/state.ts';
+import { newAddress, newKey } from './support/traffic.ts';
+
+const T0 = 1_700_000_000_000;
+
+async function openLimiter() {
+  const redis = await createTestRedis();
+  const { hostname: host, port, pathname } = new URL(redis.url);
+  const connection = connectRedis(
+    { type: 'single', host, port: Number(port), database: Number(pathname.slice(1)), tls: false },
+    PATIENT,
+  );
+  const clock = movableClock();
+  const limiter = new ResilientLimiter({ redis: connection, nowMs: clock.nowMs });
+  await limiter.started;
+  const sendCommand = vi.spyOn(connection, 'sendCommand'); // and sends it
+  return {
+    limiter,
+    clock,
+    connection,
+    /** How many commands were sent to Redis. */
+    commands: () => sendCommand.mock.calls.length,
+    async [Symbol.asyncDispose]() {
+      limiter.close();
+      connection.disconnect();
+      await redis[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A memory by a clock that is moved by hand. */
+function openMemory() {
+  const time = { nowMs: T0 };
+  return { memory: new LastDecisions(() => time.nowMs), time };
+}
+
+describe('an address over its limit', () => {
+  test('is refused from memory until its next unit is freed, with the same time to retry at', () => {
+    const address = newAddress();
+    const { memory, time } = openMemory();
+    let state = checkState(undefined, address, 1, T0).state;
+    for (let i = 1; i < 60; i++) state = checkState(state, address, 1, T0 + i * 100).state;
+    const { decision } = checkState(state, address, 1, T0 + 6_000);
+    if (decision.outcome !== 'refused') throw new Error('61 requests do not fit');
+    memory.remember(address, decision, { minute: 60, day: 0 });
+    const retryAtMs = decision.atMs + decision.retryAfterSeconds * 1_000;
+    const lastMs = decision.releaseAtMs - decision.atMs - 1;
+    for (const afterMs of [0, 1, 20_000, lastMs]) {
+      time.nowMs = T0 + afterMs;
+      const refusal = memory.refusalOf(address, false);
+      expect(refusal).toMatchObject({ outcome: 'refused', atMs: decision.atMs + afterMs });
+      const seconds = Math.max(1, Math.ceil((retryAtMs - decision.atMs - afterMs) / 1_000));
+      expect(refusal?.retryAfterSeconds).toBe(seconds);
+    }
+    time.nowMs = T0 + lastMs + 1;
+    expect(memory.refusalOf(address, false)).toBeUndefined();
+    // There is room again, as the limiter itself says.
+    expect(checkState(state, address, 1, decision.releaseAtMs).decision.outcome).toBe('admitted');
+  });
+
+  test('costs Redis nothing more, and a key that is used up is asked about each time', async () => {
+    await using opened = await openLimiter();
+    const { limiter, commands } = opened;
+    const address = newAddress();
+    for (let i = 0; i < 61; i++) await limiter.check(address, 1);
+    const before = commands();
+    for (let i = 0; i < 1_000; i++) expect(limiter.check(address, 1)).toMatchObject({ outcome: 'refused' });
+    expect(limiter.lastKnown(address)).toMatchObject({ outcome: 'refused', minute: { remaining: 0 } });
+    expect(commands()).toBe(before);
+    const key = newKey(1, 10);
+    for (let i = 0; i < 5; i++) await limiter.check(key, 1);
+    expect(commands()).toBe(before + 5);
+    expect(limiter.lastKnown(key)).toMatchObject({ outcome: 'last known', minute: { remaining: 0 } });
+  });
+
+  test('is known to the limiter in the process, too, which keeps nothing of it', () => {
+    let nowMs = T0;
+    const limiter = new InProcessLimiter({ nowMs: () => nowMs });
+    const address = newAddress();
+    for (let i = 0; i < 60; i++) limiter.check(address, 1);
+    expect(limiter.lastKnown(address)).toMatchObject({ outcome: 'refused', releaseAtMs: T0 + 61_000 });
+    nowMs += 61_000;
+    expect(limiter.lastKnown(address)).toMatchObject({ outcome: 'last known', minute: { remaining: 60 } });
+  });
+});
+
+describe('a ban', () => {
+  test('that a peek shows is remembered, under the same times', async () => {
+    await using opened = await openLimiter();
+    const { limiter, commands, clock } = opened;
+    const key = newKey(2, 1_000);
+    const { bannedUntilMs } = await hammer(limiter, key);
+    clock.advance(5_000); // past what is remembered of it
+    expect(limiter.lastKnown(key).outcome).toBe('last known');
+    expect(bannedDecisionOf(await limiter.peek(key))).toMatchObject({ outcome: 'banned', bannedUntilMs });
+    const before = commands();
+    for (let i = 0; i < 100; i++) expect(limiter.lastKnown(key)).toMatchObject({ bannedUntilMs });
+    expect(commands()).toBe(before);
+  });
+
+  test('holds for every call in the process', async () => {
+    let nowMs = T0;
+    const limiter = new InProcessLimiter({ nowMs: () => nowMs });
+    const key = newKey(2, 1_000);
+    const { bannedUntilMs } = await hammer(limiter, key);
+    expect(limiter.lastKnown(key).outcome).toBe('banned');
+    nowMs = bannedUntilMs;
+    expect(limiter.lastKnown(key).outcome).toBe('last known');
+  });
+});
+
+describe('a status without asking Redis', () => {
+  test('is that of a caller that has sent nothing, where no decision is known', () => {
+    expect(openMemory().memory.statusOf(newKey(60, 1_000))).toEqual({
+      outcome: 'last known',
+      atMs: T0,
+      minute: { limit: 60, remaining: 60, resetAtMs: T0 },
+      day: { limit: 1_000, remaining: 1_000, resetAtMs: T0 },
+    });
+  });
+
+  test('shows no more than remained, until all must have left the window', () => {
+    const key = newKey(60, 1_000);
+    const { memory, time } = openMemory();
+    memory.remember(key, checkState(undefined, key, 5, T0).decision, { minute: 5, day: 5 });
+    time.nowMs = T0 + 30_000;
+    expect(memory.statusOf(key)).toMatchObject({
+      minute: { remaining: 55, resetAtMs: T0 + 61_000 },
+      day: { remaining: 995 },
+    });
+    time.nowMs = T0 + 61_000;
+    expect(memory.statusOf(key)).toMatchObject({ minute: { remaining: 60 }, day: { remaining: 995 } });
+    // Another plan since.
+    time.nowMs = T0;
+    expect(memory.statusOf({ ...key, perMinute: 10 })).toMatchObject({ minute: { limit: 10, remaining: 5 } });
+    expect(memory.statusOf({ ...key, perMinute: 80 })).toMatchObject({ minute: { limit: 80, remaining: 75 } });
+  });
+
+  test('is that of the process while Redis is away', async () => {
+    await using opened = await openLimiter();
+    const { limiter, connection } = opened;
+    connection.disconnect();
+    const [key, address] = [newKey(60, 1_000), newAddress()];
+    await vi.waitFor(async () => {
+      await limiter.check(newKey(60, 1_000), 1);
+      expect(limiter.isDegraded).toBe(true);
+    }, PATIENTLY);
+    await limiter.check(key, 5);
+    expect(limiter.lastKnown(key)).toMatchObject({ outcome: 'last known', minute: { remaining: 55 } });
+    for (let i = 0; i < 61; i++) await limiter.check(address, 1);
+    expect(limiter.lastKnown(address)).toMatchObject({ outcome: 'refused', minute: { remaining: 0 } });
+  });
+
+  test('goes by the clock of Redis, however far that is from the one of the process', () => {
+    const key = newKey(60, 1_000);
+    const { memory, time } = openMemory();
+    memory.remember(key, checkState(undefined, key, 5, T0 - 7_200_000).decision, { minute: 5, day: 5 });
+    expect(memory.statusOf(key)).toMatchObject({ atMs: T0 - 7_200_000, minute: { remaining: 55 } });
+    time.nowMs += 61_000;
+    expect(memory.statusOf(key)).toMatchObject({ minute: { remaining: 60 } });
+  });
+});

@@ -1,0 +1,44 @@
+import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** Files that pages load, ours and those of libraries. */
+export interface Assets {
+  /** The path that their names are below. It has a hash of their contents, so that browsers may keep them for ever. */
+  readonly path: string;
+  readonly files: readonly { readonly name: string; readonly contentType: string; readonly text: string }[];
+}
+
+/** The modules that each page loads. */
+export const SCRIPTS = ['page.js', 'search.js', 'console.js'];
+export const STYLES = 'styles.css';
+export const SEARCH_LIBRARY = 'minisearch.js';
+
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+/** @param folder the path that the files are to be served below */
+export function loadAssets(folder: string): Assets {
+  const readOwn = (name: string) => readFileSync(join(import.meta.dirname, 'browser', name), 'utf8');
+  const readLibrary = (url: string) => readFileSync(fileURLToPath(url), 'utf8');
+  const pico = readLibrary(import.meta.resolve('@picocss/pico/css/pico.classless.jade.min.css'));
+  const texts: Readonly<Record<string, string>> = {
+    ...Object.fromEntries(['favicon.svg', 'theme.js', ...SCRIPTS].map((name) => [name, readOwn(name)])),
+    // One file is the sooner there. All that is ours goes before what is in a layer.
+    [STYLES]: `@layer pico{${pico}}${readOwn('styles.css')}${readOwn('reference.css')}`,
+    [SEARCH_LIBRARY]: readLibrary(import.meta.resolve('minisearch')),
+  };
+  const version = hash('sha256', Object.values(texts).join('\0'), 'hex').slice(0, 12);
+  return {
+    path: `${folder}/${version}`,
+    files: Object.entries(texts).map(([name, text]) => ({
+      name,
+      contentType: CONTENT_TYPES[extname(name)] ?? '',
+      text,
+    })),
+  };
+}

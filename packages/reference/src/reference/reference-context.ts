@@ -1,6 +1,0 @@
-/** Where an operation is shown. */
-export interface ReferenceContext {
-  /** Of the page. */
-  readonly path: string;
-  readonly baseUrl: string;
-}
