@@ -1,18 +1,10 @@
-import {
-  createTRPCClientProxy,
-  httpBatchLink,
-  httpLink,
-  splitLink,
-  type TRPCClient,
-  type TRPCRequestOptions,
-  TRPCUntypedClient,
-} from '@trpc/client';
+import { createTRPCClientProxy, httpBatchLink, httpLink, splitLink, type TRPCClient } from '@trpc/client';
 import { createConnection } from '../connection.ts';
 import type { PetstoreClientOptions } from '../options.ts';
 import { type PetstoreRestClient, restClientOn } from '../rest/rest-client.ts';
-import { untilAborted } from '../transport/clock.ts';
-import { createEventsLink, createListLink, createRepeatLink } from './links.ts';
+import { createEventsLink, createListLink } from './links.ts';
 import { type FollowEventsOptions, followOrderEvents, type OrderEvent } from './order-events.ts';
+import { PatientClient } from './patient-client.ts';
 import { traitsOf } from './procedures.ts';
 import type { AppRouter } from './router.ts';
 import { transformer } from './transformer.ts';
@@ -42,30 +34,25 @@ const URL_MAX_LENGTH = 4_000;
 export function createPetstoreClient(options: PetstoreClientOptions): PetstoreClient {
   const connection = createConnection(options);
   const link = { url: `${connection.serviceUrl}/trpc`, transformer };
-  const caller = new AbortableClient({
-    links: [
-      createRepeatLink(connection),
-      splitLink({
-        condition: ({ type }) => type === 'subscription',
-        true: createEventsLink(connection),
-        false: splitLink({
-          condition: ({ path }) => traitsOf(path).streams === true,
-          true: createListLink(connection),
-          false: splitLink({
-            condition: ({ path }) => traitsOf(path).isFree === true,
-            true: httpLink({ ...link, fetch: createTrpcFetch(connection, true) }),
-            false: httpBatchLink({
-              ...link,
-              fetch: createTrpcFetch(connection),
-              maxItems: BATCH_MAX,
-              maxURLLength: URL_MAX_LENGTH,
-            }),
-          }),
+  const lastLink = splitLink<AppRouter>({
+    condition: ({ type }) => type === 'subscription',
+    true: createEventsLink(connection),
+    false: splitLink({
+      condition: ({ path }) => traitsOf(path).streams === true,
+      true: createListLink(connection),
+      false: splitLink({
+        condition: ({ path }) => traitsOf(path).isFree === true,
+        true: httpLink({ ...link, fetch: createTrpcFetch(connection, true) }),
+        false: httpBatchLink({
+          ...link,
+          fetch: createTrpcFetch(connection),
+          maxItems: BATCH_MAX,
+          maxURLLength: URL_MAX_LENGTH,
         }),
       }),
-    ],
+    }),
   });
-  const procedures = createTRPCClientProxy<AppRouter>(caller);
+  const procedures = createTRPCClientProxy<AppRouter>(new PatientClient(connection.options, [lastLink]));
   const added: Readonly<Record<PropertyKey, unknown>> = {
     rest: restClientOn(connection),
     events: (eventsOptions?: FollowEventsOptions) => followOrderEvents(connection, eventsOptions),
@@ -74,15 +61,4 @@ export function createPetstoreClient(options: PetstoreClientOptions): PetstoreCl
   return new Proxy(procedures, {
     get: (target, name, receiver) => (Object.hasOwn(added, name) ? added[name] : Reflect.get(target, name, receiver)),
   }) as PetstoreClient;
-}
-
-/** Like REST, and unlike tRPC by itself, it rejects at once where the caller has aborted, with the reason of the signal. */
-class AbortableClient extends TRPCUntypedClient<AppRouter> {
-  override query(path: string, input?: unknown, options?: TRPCRequestOptions): Promise<unknown> {
-    return untilAborted(options?.signal, super.query(path, input, options));
-  }
-
-  override mutation(path: string, input?: unknown, options?: TRPCRequestOptions): Promise<unknown> {
-    return untilAborted(options?.signal, super.mutation(path, input, options));
-  }
 }
