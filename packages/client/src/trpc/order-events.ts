@@ -39,7 +39,7 @@ export async function* followOrderEvents(
   const { options } = connection;
   let position = after;
   let begin = onBegin;
-  /** Connections in a row that brought nothing: waits double with each. */
+  /** Connections in a row that brought no event, and did not last until a ping: waits double with each. */
   let failures = 0;
   for (;;) {
     let response: ServiceResponse | undefined;
@@ -48,11 +48,9 @@ export async function* followOrderEvents(
       response = await open(connection, position, signal);
       for await (const { name, data, id } of readMessages(response)) {
         if (name === 'serialized-error') throw errorOf(JSON.parse(data), response);
-        if (id !== undefined) {
-          position = id;
-          failures = 0;
-        }
-        // What else has a name is tRPC's own: connected, and ping, of which the first one has the position as its id.
+        // Those with a name are tRPC's own: `connected`, and `ping`, of which the first one comes at once, with the position.
+        if (name === undefined || (name === 'ping' && id === undefined)) failures = 0;
+        if (id !== undefined) position = id;
         if (name === undefined)
           yield transformer.deserialize(JSON.parse(data)) as OrderEvent; // as its type says
         else if (id !== undefined) {
