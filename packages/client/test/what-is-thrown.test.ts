@@ -296,6 +296,16 @@ test.each([
   }
 });
 
+/** What the engine that runs this throws. */
+function mistakeOf(action: () => unknown): unknown {
+  try {
+    action();
+  } catch (mistake) {
+    return mistake;
+  }
+  throw new Error('It is no mistake.');
+}
+
 describe('a fetch that is given as an option', () => {
   const ofFetch = (own: typeof fetch) =>
     createPetstoreRestClient({ baseUrl: service.origin, apiKey: 'external', fetch: own, maxRetries: 2 });
@@ -311,10 +321,18 @@ describe('a fetch that is given as an option', () => {
   });
 
   test.each([
-    new TypeError("Failed to execute 'fetch' on 'Window': Illegal invocation"),
-    new TypeError("Cannot read properties of undefined (reading 'url')"),
-    new TypeError("'fetch' called on an object that does not implement interface Window."),
-    new TypeError('this.log is not a function. (In this.log(url), this.log is undefined)'),
+    mistakeOf(() => JSON.stringify({ id: 1n })), // of Node, as the next ones
+    mistakeOf(() => Object(null).url.href),
+    mistakeOf(() => new URL('/v1')),
+    mistakeOf(() => Object.assign(Object.freeze({ id: 1 }), { id: 2 })),
+    mistakeOf(() => JSON.parse('{')),
+    new TypeError("Failed to execute 'fetch' on 'Window': Illegal invocation"), // of Chromium
+    new TypeError("'fetch' called on an object that does not implement interface Window."), // of Firefox, as the next ones
+    new TypeError(`can't access property "url", request is undefined`),
+    new TypeError("BigInt value can't be serialized in JSON"),
+    new TypeError('this.log is not a function. (In this.log(url), this.log is undefined)'), // of Safari, as the next ones
+    new TypeError('JSON.stringify cannot serialize BigInt.'),
+    new TypeError('Attempted to assign to readonly property.'),
     new ReferenceError('log is not defined'),
   ])('and makes a mistake throws it as it is, at once: %s', async (mistake) => {
     let calls = 0;
@@ -336,6 +354,11 @@ describe('a fetch that is given as an option', () => {
     'Load failed',
     'NetworkError when attempting to fetch resource.',
     'network error',
+    'terminated',
+    'The network connection was lost.',
+    'Die Netzwerkverbindung wurde unterbrochen.',
+    'fetch failed: error sending request: client error (Connect)',
+    'ECONNREFUSED: Unable to connect. Is the computer able to access the url?',
   ])('and loses its connection is a ConnectionError: %s', async (message) => {
     const client = createPetstoreRestClient({
       baseUrl: service.origin,

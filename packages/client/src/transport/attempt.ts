@@ -65,8 +65,12 @@ export function connectionError(response: Begun | undefined, cause?: unknown): C
   return new ConnectionError(message, { code: 'connection_failed', requestId: response?.requestId, cause });
 }
 
-/** What runtimes say of a program that does what it must not. A lost connection is a TypeError too. */
-const MISTAKES = /illegal invocation|(is|of) (undefined|null)|is not (a|an|defined|iterable)\b|does not implement/i;
+/**
+ * What engines say of a program that does what it must not. A lost connection is a TypeError too, and what Safari says of it
+ * is translated: so it is the mistakes that are recognized.
+ */
+const MISTAKES =
+  /^Cannot |can't |(Failed|Attempted) to (?!fetch)|[Ii]llegal|BigInt|circular|cyclic|to const|(is|of) '?(undefined|null)|is not (a|an|defined|iterable)\b|does not implement|Invalid (URL|state)/;
 
 /** Whether it was the program, such as a `fetch` that was given as an option, that failed, and not the connection. */
 const isMistake = (error: unknown): boolean =>
