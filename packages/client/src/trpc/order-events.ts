@@ -1,11 +1,13 @@
+import type { SuperJSONResult } from 'superjson';
 import type { Connection } from '../connection.ts';
-import { PetstoreError, responseError } from '../errors.ts';
+import { PetstoreError } from '../errors.ts';
 import { connectionError } from '../transport/attempt.ts';
 import { pause } from '../transport/clock.ts';
 import { retryDelayMs } from '../transport/patient-fetch.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
 import type { PetstoreOutputs, TrpcErrorShape } from './router.ts';
 import { transformer } from './transformer.ts';
+import { errorOfShape } from './trpc-errors.ts';
 
 /** A change of an order, and the order as it was after it. */
 export type OrderEvent =
@@ -92,12 +94,9 @@ async function open({ send, serviceUrl, options }: Connection, after: string | u
   }
 }
 
-function errorOf(
-  encoded: Parameters<typeof transformer.deserialize>[0],
-  { requestId, retryAfterSeconds }: ServiceResponse,
-): PetstoreError {
-  const { message, data } = transformer.deserialize(encoded) as TrpcErrorShape; // what the service formats
-  return responseError(message, { code: data.errorCode, status: data.httpStatus, requestId, retryAfterSeconds });
+/** @param data as the service writes an error */
+function errorOf(data: SuperJSONResult, response: ServiceResponse): PetstoreError {
+  return errorOfShape(transformer.deserialize(data) as TrpcErrorShape, response); // what the service formats
 }
 
 /**

@@ -1,7 +1,7 @@
 import { isTRPCClientError } from '@trpc/client';
 import { PetstoreError, type PetstoreErrorCode, responseError } from '../errors.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
-import type { AppRouter } from './router.ts';
+import type { AppRouter, TrpcErrorShape } from './router.ts';
 import type { TrpcResponse } from './trpc-fetch.ts';
 
 /**
@@ -21,17 +21,19 @@ export const errorCodeOf = (error: unknown): PetstoreErrorCode | undefined => pe
 export function petstoreErrorOf(error: unknown): PetstoreError | undefined {
   if (error instanceof PetstoreError) return error;
   if (!isTRPCClientError<AppRouter>(error)) return undefined;
-  const { cause, data, message } = error;
+  const { cause, data, message, meta } = error;
   if (cause instanceof PetstoreError) return cause;
-  if (!data) return undefined;
-  const { requestId, retryAfterSeconds } = responseOf(error.meta) ?? {};
-  return responseError(message, {
-    code: data.errorCode,
-    status: data.httpStatus,
-    requestId,
-    retryAfterSeconds,
-    cause: error,
-  });
+  return data ? errorOfShape({ message, data }, responseOf(meta), error) : undefined;
+}
+
+/** The error that the service describes, over tRPC, in a response. */
+export function errorOfShape(
+  { message, data }: Pick<TrpcErrorShape, 'message' | 'data'>,
+  response: ServiceResponse | undefined,
+  cause?: unknown,
+): PetstoreError {
+  const { requestId, retryAfterSeconds } = response ?? {};
+  return responseError(message, { code: data.errorCode, status: data.httpStatus, requestId, retryAfterSeconds, cause });
 }
 
 /** The response of a call, which tRPC hands on: as the `context` of a result, as the `meta` of an error. */
