@@ -14,7 +14,7 @@ import { startTestService } from './support/test-service.ts';
 
 const PACKAGE = resolve(import.meta.dirname, '..');
 const { version, publishConfig } = manifest;
-const REST_MAX_BYTES = 6_000;
+const REST_MAX_BYTES = 5_000;
 const run = promisify(execFile);
 
 let folder: TemporaryFolder;
