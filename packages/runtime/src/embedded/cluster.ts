@@ -78,6 +78,8 @@ export async function createCluster({ folder, user }: Cluster): Promise<void> {
 export interface StartedServer {
   /** Why it has ended, `undefined` while it runs; and whether to start it again will help. */
   failure(): { readonly reason: string; readonly isPassing: boolean } | undefined;
+  /** Ends it, where nobody could connect to it. */
+  stop(): void;
 }
 
 /** Another server was first, or has not quite ended. */
@@ -108,6 +110,7 @@ export function startCluster({ folder, socketFolder, logFile, user }: Cluster): 
         const isPassing = server.exitCode === 0 || PASSING_FAILURE.test(words);
         return { reason: `${lastWords(words)} (its log: ${logFile})`, isPassing };
       },
+      stop: () => void server.kill('SIGINT'),
     };
   } finally {
     fs.closeSync(log);
@@ -165,7 +168,7 @@ function findStalePid(folder: string): string | undefined {
 /** The last error that a program of PostgreSQL has written; but what follows from a full disk is not its reason. */
 function lastWords(log: string): string {
   const lines = log.trim().split('\n');
-  const errors = lines.filter((line) => /\b(?:FATAL|PANIC|ERROR):/.test(line));
+  const errors = lines.filter((line) => /\b(?:FATAL|PANIC|ERROR|error):/.test(line));
   const error = errors.find((line) => line.includes('No space left')) ?? errors.at(-1) ?? lines.at(-1) ?? '';
   const next = lines[lines.indexOf(error) + 1];
   const detail = next?.includes(' DETAIL: ') ? `. ${textOf(next)}` : '';
@@ -173,4 +176,4 @@ function lastWords(log: string): string {
 }
 
 /** Without the time and the process before it. */
-const textOf = (line: string): string => line.replace(/^.*?\b[A-Z]+:\s+/, '');
+const textOf = (line: string): string => line.replace(/^.*?\b(?:[A-Z]+|error):\s+/, '');

@@ -39,6 +39,11 @@ export interface EmbeddedPostgresOptions {
 const LOCKS = { use: 8_099_007_544, server: 8_099_007_545, work: 8_099_007_546 };
 const SERVICE_ROLE = 'petstore_service';
 
+/** Codes of PostgreSQL's errors. */
+const NO_SUCH_ROLE = '28000';
+const DISK_FULL = '53100';
+const LOCK_TIMEOUT = '55P03';
+
 const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 20;
 /** After this a start is tried again, in milliseconds, where another server was there first or has not quite ended. */
@@ -77,12 +82,12 @@ export async function openEmbeddedPostgres(
   const guard = spawnGuard(dataFolder);
   const leaving = new AbortController();
   const ending = AbortSignal.any([leaving.signal, ...(signal === undefined ? [] : [signal])]);
-  let use = joinUsers(cluster, server, ending);
+  let use = joinUsers(cluster, { server, mayStart: true, signal: ending });
   (await use).once('end', rejoin);
 
   async function rejoin(): Promise<void> {
     if (onRestart === undefined || ending.aborted) return;
-    use = joinUsers(cluster, server, ending);
+    use = joinUsers(cluster, { server, mayStart: true, signal: ending });
     try {
       (await use).once('end', rejoin);
       onRestart();
@@ -119,30 +124,37 @@ export async function openEmbeddedPostgres(
 /** Stops PostgreSQL unless somebody uses it. For the guard of a user that was killed. */
 export async function stopUnused(dataFolder: string): Promise<void> {
   const cluster = clusters.findCluster(dataFolder);
-  await leaveUsers(await connect(cluster, SERVICE_ROLE), cluster);
+  await leaveUsers(await joinUsers(cluster, { mayStart: false }), cluster);
 }
 
-/** Connects as one user more, and starts PostgreSQL where nobody listens. */
-async function joinUsers(
-  cluster: clusters.Cluster,
-  server: EmbeddedPostgresOptions['server'],
-  signal: AbortSignal,
-): Promise<pg.Client> {
+interface JoinOptions {
+  readonly server?: EmbeddedPostgresOptions['server'];
+  /** Whether PostgreSQL is started where nobody listens. */
+  readonly mayStart: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** Connects as one user more. */
+async function joinUsers(cluster: clusters.Cluster, { server, mayStart, signal }: JoinOptions): Promise<pg.Client> {
   const deadlineMs = performance.now() + START_TIMEOUT_MS;
   let started: clusters.StartedServer | undefined;
   let nobodyListens = !existsSync(join(cluster.socketFolder, clusters.SOCKET)); // it starts while the driver is loaded
   for (; ; await sleep(POLL_MS)) {
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     clusters.makePrivate(cluster.socketFolder, cluster.user); // or others could have put a socket there
-    if (nobodyListens) started = await start(started);
+    if (nobodyListens && mayStart) started = await start(started);
     try {
       return await connectAsUser(cluster, server);
     } catch (error) {
       if (error instanceof RuntimeError) throw error;
-      if (performance.now() > deadlineMs) throw new RuntimeError(`PostgreSQL did not start in time: ${error}`);
-      // Else it is starting or stopping, or full, or the connection broke off.
       nobodyListens = hasCode(error, 'ENOENT', 'ECONNREFUSED');
-      if (hasCode(error, '28000')) await createServiceRole(cluster).catch(() => {}); // another process may be first
+      const isFull = hasCode(error, DISK_FULL);
+      if ((nobodyListens && !mayStart) || isFull || performance.now() > deadlineMs) {
+        started?.stop();
+        throw new RuntimeError(`PostgreSQL cannot be used: ${error instanceof Error ? error.message : error}`);
+      }
+      // Else it is starting or stopping, or has many users, or the connection broke off.
+      if (hasCode(error, NO_SUCH_ROLE)) await createServiceRole(cluster).catch(() => {}); // another may be first
     }
   }
 
@@ -166,7 +178,7 @@ async function connectAsUser(cluster: clusters.Cluster, server: EmbeddedPostgres
     return client;
   } catch (error) {
     await client.end();
-    if (!hasCode(error, '55P03')) throw error; // else the lock timed out
+    if (!hasCode(error, LOCK_TIMEOUT)) throw error; // else the lock timed out
     const folder = dirname(cluster.folder);
     throw new RuntimeError(
       `Another server already runs on the data folder ${folder}. Stop it, or set DATA_DIR to another.`,
