@@ -237,7 +237,7 @@ describe('the PostgreSQL below a data folder', () => {
     // As on a full disk.
     const args = ['-c', 'ulimit -f 64; exec "$0" "$@"', process.execPath, PROGRAM, folder];
     const said = JSON.parse(execFileSync('/bin/sh', args, { encoding: 'utf8', input: '' }));
-    expect(said.error).toMatch(/^RuntimeError: PostgreSQL could not make its data folder .+\/postgres: .+$/);
+    expect(said.error).toMatch(/^RuntimeError: PostgreSQL could not make its data folder .+\/postgres: could not .+$/);
     expect(existsSync(join(folder, 'postgres'))).toBe(false);
   });
 

@@ -154,7 +154,6 @@ async function joinUsers(cluster: clusters.Cluster, { server, mayStart, signal }
         throw new RuntimeError(`PostgreSQL cannot be used: ${error instanceof Error ? error.message : error}`);
       }
       // Else it is starting or stopping, or has many users, or the connection broke off.
-      if (hasCode(error, NO_SUCH_ROLE)) await createServiceRole(cluster).catch(() => {}); // another may be first
     }
   }
 
@@ -169,7 +168,10 @@ async function joinUsers(cluster: clusters.Cluster, { server, mayStart, signal }
 
 /** Waits where the last user is just stopping it, which ends the connection. */
 async function connectAsUser(cluster: clusters.Cluster, server: EmbeddedPostgresOptions['server']): Promise<pg.Client> {
-  const client = await connect(cluster, SERVICE_ROLE);
+  const client = await connect(cluster, SERVICE_ROLE).catch(async (error: unknown) => {
+    if (hasCode(error, NO_SUCH_ROLE)) await createServiceRole(cluster);
+    throw error; // to be tried again, also where another process has made the role
+  });
   try {
     await client.query(`SELECT pg_advisory_lock_shared(${LOCKS.use})`);
     if (server === undefined) return client;
