@@ -1,13 +1,12 @@
-import Table from 'cli-table3';
+import type { TableConstructorOptions } from 'cli-table3';
+import type { Output } from './output.ts';
 import { describeTime } from './relative-time.ts';
 
 /** `null` is shown as a dash. Numbers are aligned to the right. */
-export type Cell = string | number | bigint | Date | null;
+type Cell = string | number | bigint | Date | null;
 
-export interface TableOptions {
-  /** The width of the terminal, in characters. `undefined`: a program reads it, so that times and numbers are whole. */
-  readonly columns: number | undefined;
-  /** The column that takes what the others leave of the terminal, and is cut there. */
+interface TableOptions {
+  /** The column that takes what the others leave of a terminal, and is cut there. */
   readonly flexible?: string;
   /** Whether the names of the columns stand above the rows. @default true */
   readonly hasHead?: boolean;
@@ -16,28 +15,48 @@ export interface TableOptions {
 const GAP = 2;
 /** Of the flexible column, however narrow the terminal is. */
 const WIDTH_MIN = 8;
+/** The library's time for a row grows with their number. */
+const ROWS_AT_ONCE = 500;
 
-/** Rows under the names of their properties: aligned on a terminal, and separated by tabs for a program. */
-export function renderTable(rows: readonly Readonly<Record<string, Cell>>[], options: TableOptions): string {
-  const { columns, flexible, hasHead = true } = options;
+/**
+ * Prints rows under the names of their properties. On a terminal they are aligned, and times are relative to now; a program
+ * gets all of each value, between tabs.
+ */
+export async function writeTable(
+  output: Output,
+  rows: readonly Readonly<Record<string, Cell>>[],
+  { flexible, hasHead = true }: TableOptions = {},
+): Promise<void> {
+  const { columns } = output;
   const names = Object.keys(rows[0] ?? {});
   const cells = rows.map((row) => names.map((name) => textOf(row[name] ?? null, columns !== undefined)));
-  if (columns === undefined) return (hasHead ? [names, ...cells] : cells).map((row) => `${row.join('\t')}\n`).join('');
+  if (columns === undefined) {
+    const lines = hasHead ? [names, ...cells] : cells;
+    return output.write(lines.map((line) => `${line.join('\t')}\n`).join(''));
+  }
   const head = names.map((name) => name.replace(/[A-Z]/g, ' $&').toUpperCase());
-  const widths = head.map((title, i) => Math.max(title.length, ...cells.map((row) => row[i]?.length ?? 0)) + GAP);
+  const widths = head.map(
+    (title, i) => GAP + cells.reduce((width, row) => Math.max(width, widthOf(row[i])), title.length),
+  );
   const rest = columns + GAP - widths.reduce((sum, width, i) => (names[i] === flexible ? sum : sum + width), 0);
-  return align(cells, {
-    head: hasHead ? head : [],
+  const options = {
     colAligns: names.map((name) => (rows.some((row) => isNumber(row[name])) ? 'right' : 'left')),
     colWidths: widths.map((width, i) =>
       names[i] === flexible ? Math.min(width, Math.max(WIDTH_MIN + GAP, rest)) : width,
     ),
-  });
+  };
+  for (let start = 0; start < cells.length; start += ROWS_AT_ONCE) {
+    const page = cells.slice(start, start + ROWS_AT_ONCE);
+    await writeAligned(output, page, { ...options, head: hasHead && start === 0 ? head : [] });
+  }
 }
 
-/** The facts of one thing for a person, a line for each. */
-export const renderFields = (fields: Readonly<Record<string, string | null>>): string =>
-  align(Object.entries(fields).map(([name, text]) => [name, textOf(text, true)]));
+/** Prints the facts of one thing for a person, a line for each. */
+export const writeFields = (output: Output, fields: Readonly<Record<string, string | null>>): Promise<void> =>
+  writeAligned(
+    output,
+    Object.entries(fields).map(([name, text]) => [name, textOf(text, true)]),
+  );
 
 const NO_LINES = Object.fromEntries(
   ['top', 'bottom', 'left', 'mid', 'right'].flatMap((place) =>
@@ -45,12 +64,16 @@ const NO_LINES = Object.fromEntries(
   ),
 );
 
-function align(cells: string[][], options: Table.TableConstructorOptions = {}): string {
+async function writeAligned(output: Output, cells: string[][], options?: TableConstructorOptions): Promise<void> {
+  const { default: Table } = await import('cli-table3');
   const style = { head: [], border: [], 'padding-left': 0, 'padding-right': GAP };
   const table = new Table({ ...options, chars: { ...NO_LINES, middle: '' }, style });
   table.push(...cells);
-  return table.toString().replace(/ +$/gm, '').concat('\n');
+  await output.write(`${table.toString().replace(/ +$/gm, '')}\n`);
 }
+
+/** In columns of a terminal, at least: a character of East Asia and an emoji take two. */
+const widthOf = (text = ''): number => text.replace(/[\u1100-\u{10ffff}]/gu, '  ').length;
 
 const isNumber = (cell: Cell | undefined): boolean => typeof cell === 'number' || typeof cell === 'bigint';
 

@@ -1,5 +1,17 @@
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { renderFields, renderTable } from '../src/table.ts';
+import { Output } from '../src/output.ts';
+import { writeFields, writeTable } from '../src/table.ts';
+
+/** What is written to a terminal of so many columns; `undefined`: to a program. */
+async function written(columns: number | undefined, write: (output: Output) => Promise<void>): Promise<string> {
+  const stdout = Object.assign(new PassThrough(), columns !== undefined && { isTTY: true, columns });
+  const printed = text(stdout);
+  await write(new Output({ stdout, stderr: new PassThrough() }));
+  stdout.end();
+  return printed;
+}
 
 const HOUR_MS = 3_600_000;
 const lastUsedAt = new Date(Date.now() - HOUR_MS - 1_000);
@@ -8,8 +20,8 @@ const ROWS = [
   { id: 9_223_372_036_854_775_807n, name: null, lastUsedAt: null, used: null },
 ];
 
-test('for a program times and numbers are whole, under the names of the properties, between tabs', () => {
-  expect(renderTable(ROWS, { columns: undefined, flexible: 'name' })).toBe(
+test('for a program times and numbers are whole, under the names of the properties, between tabs', async () => {
+  expect(await written(undefined, (output) => writeTable(output, ROWS, { flexible: 'name' }))).toBe(
     `id\tname\tlastUsedAt\tused\n1\ta long name\t${lastUsedAt.toISOString()}\t1234\n9223372036854775807\t-\t-\t-\n`,
   );
 });
@@ -29,17 +41,28 @@ test.each([
 9223372036854775807  -          -                 -
 `,
   ],
-])('a terminal of %i columns shortens one of them', (columns, table) => {
-  expect(renderTable(ROWS, { columns, flexible: 'name' })).toBe(table);
+])('a terminal of %i columns shortens one of them', async (columns, table) => {
+  expect(await written(columns, (output) => writeTable(output, ROWS, { flexible: 'name' }))).toBe(table);
 });
 
-test('rows that come later have no head', () => {
-  expect(renderTable([{ id: 1_000, name: 'b' }], { columns: 80, hasHead: false })).toBe('1,000  b\n');
+test('a long table is aligned to its end, and a character of two columns is not cut', async () => {
+  const rows = Array.from({ length: 20_000 }, (_, id) => ({ id, name: id < 19_999 ? '猫猫' : 'a cat' }));
+  const lines = (await written(80, (output) => writeTable(output, rows, { flexible: 'name' }))).split('\n');
+  expect(lines.length).toBe(20_002);
+  expect([lines[0], lines[1], lines.at(-2)]).toEqual(['    ID  NAME', '     0  猫猫', '19,999  a cat']);
 });
 
-test('no text controls the terminal, and none is cut within a character', () => {
+test('rows that come later have no head', async () => {
+  const write = (output: Output) => writeTable(output, [{ id: 1_000, name: 'b' }], { hasHead: false });
+  expect(await written(80, write)).toBe('1,000  b\n');
+  expect(await written(undefined, write)).toBe('1000\tb\n');
+});
+
+test('no text controls the terminal, and none is cut within a character', async () => {
   const row = { name: 'a\u001b[31mb\n', other: '🐈🐈🐈🐈🐈🐈' };
-  expect(renderTable([row], { columns: 19, flexible: 'other' })).toBe('NAME      OTHER\na?[31mb?  🐈🐈🐈🐈…\n');
-  expect(renderTable([row], { columns: undefined })).toBe('name\tother\na?[31mb?\t🐈🐈🐈🐈🐈🐈\n');
-  expect(renderFields({ Name: row.name, Expires: null })).toBe('Name     a?[31mb?\nExpires  -\n');
+  const write = (output: Output) => writeTable(output, [row], { flexible: 'other' });
+  expect(await written(19, write)).toBe('NAME      OTHER\na?[31mb?  🐈🐈🐈🐈…\n');
+  expect(await written(undefined, write)).toBe('name\tother\na?[31mb?\t🐈🐈🐈🐈🐈🐈\n');
+  const fields = await written(80, (output) => writeFields(output, { Name: row.name, Expires: null }));
+  expect(fields).toBe('Name     a?[31mb?\nExpires  -\n');
 });

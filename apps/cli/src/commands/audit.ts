@@ -2,6 +2,7 @@ import type { ApiKeyId, AuditEntry, OrderId } from '@petstore/domain';
 import type { Command } from 'commander';
 import { apiKeyIdParser, integerParser, type JsonFlag, parseOrderId, pastParser } from '../arguments.ts';
 import type { CommandContext } from '../program.ts';
+import { writeTable } from '../table.ts';
 
 interface AuditFlags extends JsonFlag {
   readonly order?: OrderId;
@@ -25,10 +26,11 @@ export const addAuditCommand = (program: Command, { withSession, output }: Comma
       const entries = await withSession(({ persistence }) => persistence.audit.read({ orderId, keyId, since, limit }));
       if (json) return output.write(`[${entries.map(jsonOf).join(',')}]\n`);
       if (entries.length === 0) return output.message('No changes.');
-      const { columns } = output;
-      const { renderTable } = await import('../table.ts');
-      const rows = entries.map((entry) => rowOf(entry, columns === undefined));
-      await output.write(renderTable(rows, { columns, flexible: 'actor' }));
+      await writeTable(
+        output,
+        entries.map((entry) => rowOf(entry, output.columns === undefined)),
+        { flexible: 'actor' },
+      );
     });
 
 const rowOf = ({ at, action, orderId, keyId, actor, requestId }: AuditEntry, isWhole: boolean) => ({

@@ -25,6 +25,7 @@ import { type Output, ReaderGoneError } from '../output.ts';
 import type { CommandContext } from '../program.ts';
 import { describeMoment, describeTime } from '../relative-time.ts';
 import type { Session } from '../session.ts';
+import { writeFields, writeTable } from '../table.ts';
 
 interface CreateFlags extends PlanFlags, ActorFlag, JsonFlag {
   readonly name: string;
@@ -136,10 +137,7 @@ async function listKeys({ withSession, output }: CommandContext, { json }: JsonF
   const keys = await withSession(({ persistence }) => persistence.keyAdministration.listKeys());
   if (json) return output.writeJson(keys.map(keyRow));
   if (keys.length === 0) return output.message('No keys. Create one with "petstore keys create".');
-  const { columns } = output;
-  const { renderTable } = await import('../table.ts');
-  const rows = columns === undefined ? keys.map(keyRow) : keys.map(shortRow);
-  await output.write(renderTable(rows, { columns, flexible: 'name' }));
+  await writeTable(output, output.columns === undefined ? keys.map(keyRow) : keys.map(shortRow), { flexible: 'name' });
 }
 
 const changeKey = (
@@ -161,9 +159,7 @@ async function printKey(
 ): Promise<void> {
   const key = await withSession(get);
   if (json) return output.writeJson(keyRow(key));
-  const { columns } = output;
-  const { renderFields, renderTable } = await import('../table.ts');
-  await output.write(columns === undefined ? renderTable([keyRow(key)], { columns }) : renderFields(factsOf(key)));
+  await (output.columns === undefined ? writeTable(output, [keyRow(key)]) : writeFields(output, factsOf(key)));
 }
 
 async function printKeyText(output: Output, apiKey: ApiKey, text: string, { json }: JsonFlag): Promise<void> {

@@ -6,6 +6,7 @@ import { CommandError } from '../errors.ts';
 import type { CommandContext } from '../program.ts';
 import { describeMoment } from '../relative-time.ts';
 import type { Session } from '../session.ts';
+import { writeTable } from '../table.ts';
 import { findKey } from './keys.ts';
 
 interface LiftFlags extends ActorFlag, JsonFlag {}
@@ -39,9 +40,8 @@ async function showLimits({ withSession, output }: CommandContext, id: ApiKeyId,
   });
   if (json) return output.writeJson(snapshotJson(snapshot));
   const { minute, day, used } = snapshot;
-  const { renderTable } = await import('../table.ts');
   const rows = [rowOf('minute', minute, used.minute), ...(day === undefined ? [] : [rowOf('day', day, used.day)])];
-  await output.write(renderTable(rows, { columns: output.columns }));
+  await writeTable(output, rows);
   output.message(describeStanding(snapshot));
 }
 
@@ -60,8 +60,7 @@ async function listBans({ withSession, output }: CommandContext, { json }: JsonF
   }));
   if (json) return output.writeJson(rows);
   if (rows.length === 0) return output.message('No banned keys.');
-  const { renderTable } = await import('../table.ts');
-  await output.write(renderTable(rows, { columns: output.columns }));
+  await writeTable(output, rows);
 }
 
 /** Ends the ban of a key. */

@@ -4,6 +4,7 @@ import { type Command, Option } from 'commander';
 import { type ActorFlag, actorOption, integerParser, type JsonFlag } from '../arguments.ts';
 import { addExportOptions, addImportOptions, type ExportFlags, type ImportFlags } from '../files/options.ts';
 import type { CommandContext } from '../program.ts';
+import { writeTable } from '../table.ts';
 
 interface ImportOrdersFlags extends ImportFlags, ActorFlag {}
 
@@ -90,10 +91,20 @@ async function generateOrders({ interruption, withSession, output }: CommandCont
 
 /** Prints orders. */
 async function listOrders(context: CommandContext, { status, json }: ListFlags): Promise<void> {
+  const { interruption, withSession, output } = context;
   const { printRecords } = await import('../files/export.ts');
-  const { exportOrders, orderTable } = await import('../files/order-records.ts');
+  const { exportOrders, orderRow } = await import('../files/order-records.ts');
   const { list, formats } = exportOrders(status);
-  const { columns } = context.output;
-  const count = await printRecords(context, list, json ? formats.array : orderTable(columns));
-  if (count === 0 && !json) context.output.message(status === undefined ? 'No orders.' : `No ${status} orders.`);
+  if (json) return printRecords(context, list, formats.array);
+  interruption.leaves('The output is incomplete.');
+  await withSession(async (session) => {
+    let hasHead = true;
+    for await (const orders of list(session)) {
+      if (orders.length === 0) continue;
+      const rows = orders.map((order) => orderRow(order, output.columns !== undefined));
+      await writeTable(output, rows, { hasHead });
+      hasHead = false;
+    }
+    if (hasHead) output.message(status === undefined ? 'No orders.' : `No ${status} orders.`);
+  });
 }

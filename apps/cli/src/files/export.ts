@@ -10,7 +10,7 @@ export interface RecordFormat<Value> {
   readonly head?: string;
   /** Stands between two batches. */
   readonly separator?: string;
-  readonly toText: (batch: readonly Value[], isFirst: boolean) => string;
+  readonly toText: (batch: readonly Value[]) => string;
   readonly tail?: string;
 }
 
@@ -44,7 +44,7 @@ export async function runExport<Value>(
   { format = file.toLowerCase().endsWith('.csv') ? 'csv' : 'ndjson', json }: ExportFlags,
   { list, count, formats }: ExportKind<Value>,
 ): Promise<void> {
-  if (file === '-') return void (await printRecords(context, list, formats[json ? 'array' : format]));
+  if (file === '-') return printRecords(context, list, formats[json ? 'array' : format]);
   const { output, interruption, userFolder, withSession } = context;
   const path = resolve(userFolder, file);
   let exported = 0;
@@ -63,20 +63,15 @@ export async function runExport<Value>(
   else await output.write(`${summary()}\n`);
 }
 
-/** Writes records to standard output. @returns how many there were */
+/** Writes records to standard output. */
 export function printRecords<Value>(
   { output, interruption, withSession }: CommandContext,
   list: ExportKind<Value>['list'],
   format: RecordFormat<Value>,
-): Promise<number> {
+): Promise<void> {
   interruption.leaves('The output is incomplete.');
   return withSession(async (session) => {
-    let count = 0;
-    const onProgress = (done: number) => {
-      count = done;
-    };
-    for await (const text of formatRecords(list(session), format, onProgress)) await output.write(text);
-    return count;
+    for await (const text of formatRecords(list(session), format)) await output.write(text);
   });
 }
 
@@ -88,14 +83,14 @@ export function printRecords<Value>(
 async function* formatRecords<Value>(
   batches: AsyncIterable<readonly Value[]>,
   { head = '', separator = '', toText, tail = '' }: RecordFormat<Value>,
-  onProgress: (count: number) => void,
+  onProgress?: (count: number) => void,
 ): AsyncGenerator<string> {
   let count = 0;
   for await (const batch of batches) {
     if (batch.length === 0) continue;
-    yield `${count === 0 ? head : separator}${toText(batch, count === 0)}`;
+    yield `${count === 0 ? head : separator}${toText(batch)}`;
     count += batch.length;
-    onProgress(count);
+    onProgress?.(count);
   }
   yield count === 0 ? `${head}${tail}` : tail;
 }

@@ -16,8 +16,7 @@ import {
   restoreOrder,
 } from '@petstore/domain';
 import type { ImportItem } from '@petstore/persistence';
-import { type Cell, renderTable } from '../table.ts';
-import { type ExportKind, jsonArray, lines, type RecordFormat } from './export.ts';
+import { type ExportKind, jsonArray, lines } from './export.ts';
 import { FieldReader, INT64 } from './fields.ts';
 import type { ImportKind } from './import.ts';
 import type { RawRecord } from './record.ts';
@@ -94,18 +93,13 @@ export const exportOrders = (status: OrderStatus | undefined): ExportKind<OrderT
 const orderToCsv = ({ id, petId, quantity, shipDate, complete, status }: OrderText): string =>
   `${id},${petId},${quantity},${shipDate ?? ''},${complete},${status}`;
 
-/** Each batch is as wide as its orders need. @param columns of a person's terminal; `undefined` if there is none */
-export function orderTable(columns: number | undefined): RecordFormat<OrderText> {
-  // For a person it is a day most often.
-  const shown = (shipDate: string) =>
-    columns === undefined ? shipDate : shipDate.slice(0, 'YYYY-MM-DDThh:mm'.length).replace('T', ' ');
-  const rowOf = ({ id, petId, quantity, shipDate, complete, status }: OrderText): Record<string, Cell> => ({
-    id: BigInt(id),
-    petId: BigInt(petId),
-    quantity: Number(quantity),
-    shipDate: shipDate === undefined ? null : shown(shipDate),
-    complete: complete ? 'yes' : 'no',
-    status,
-  });
-  return { toText: (orders, isFirst) => renderTable(orders.map(rowOf), { columns, hasHead: isFirst }) };
-}
+/** An order as a table shows it. @param isForPerson for whom the ship date is a day most often */
+export const orderRow = (order: OrderText, isForPerson: boolean) => ({
+  id: BigInt(order.id),
+  petId: BigInt(order.petId),
+  quantity: Number(order.quantity),
+  shipDate:
+    (isForPerson ? order.shipDate?.slice(0, 'YYYY-MM-DDThh:mm'.length).replace('T', ' ') : order.shipDate) ?? null,
+  complete: order.complete ? 'yes' : 'no',
+  status: order.status,
+});
