@@ -26,8 +26,8 @@ export interface JsonFlag {
   readonly json?: true;
 }
 
-/** The option of commands that change orders or keys. */
-export interface ActorFlag {
+/** The flags of commands that change orders or keys. */
+export interface ActorFlag extends JsonFlag {
   readonly as: Actor;
 }
 

@@ -2,10 +2,11 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Environment } from '@petstore/runtime';
 import { CommanderError } from 'commander';
+import type { CommandContext } from './context.ts';
 import { ImportRejectedError, UsageError } from './errors.ts';
 import { Interruption } from './interruption.ts';
 import { Output, type OutputStreams, ReaderGoneError } from './output.ts';
-import { type CommandContext, createProgram } from './program.ts';
+import { createProgram } from './program.ts';
 import { runOnSession } from './session.ts';
 
 export interface Invocation extends OutputStreams {

@@ -1,7 +1,7 @@
 import type { ApiKeyId, AuditEntry, OrderId } from '@petstore/domain';
 import type { Command } from 'commander';
 import { apiKeyIdParser, integerParser, type JsonFlag, parseOrderId, pastParser } from '../arguments.ts';
-import type { CommandContext } from '../program.ts';
+import type { CommandContext } from '../context.ts';
 import { writeTable } from '../table.ts';
 
 interface AuditFlags extends JsonFlag {

@@ -20,27 +20,23 @@ import {
   type PlanFlags,
   parsePlan,
 } from '../arguments.ts';
+import type { CommandContext } from '../context.ts';
 import { CommandError, UsageError } from '../errors.ts';
 import { type Output, ReaderGoneError } from '../output.ts';
-import type { CommandContext } from '../program.ts';
 import { describeMoment, describeTime } from '../relative-time.ts';
 import type { Session } from '../session.ts';
 import { writeFields, writeTable } from '../table.ts';
 
-interface CreateFlags extends PlanFlags, ActorFlag, JsonFlag {
+interface CreateFlags extends PlanFlags, ActorFlag {
   readonly name: string;
   readonly internal?: true;
   readonly expires?: Date;
 }
 
-interface RotateFlags extends ActorFlag, JsonFlag {
+interface RotateFlags extends ActorFlag {
   /** @default 24 hours from now */
   readonly overlap?: Date;
 }
-
-interface RevokeFlags extends ActorFlag, JsonFlag {}
-
-interface SetPlanFlags extends PlanFlags, ActorFlag, JsonFlag {}
 
 const NAME_LENGTH_MAX = 200;
 
@@ -80,7 +76,7 @@ export function addKeysCommands(program: Command, context: CommandContext): void
     .description('Revoke a key permanently, on all servers')
     .addArgument(keyArgument())
     .addOption(actorOption())
-    .action((id: ApiKeyId, flags: RevokeFlags) =>
+    .action((id: ApiKeyId, flags: ActorFlag) =>
       changeKey(context, id, flags, ({ persistence }) =>
         persistence.keyAdministration.revokeKey(id, new Date(), flags.as),
       ),
@@ -88,7 +84,7 @@ export function addKeysCommands(program: Command, context: CommandContext): void
   addPlanOptions(keys.command('set-plan').description('Change the plan of a key'))
     .addArgument(keyArgument())
     .addOption(actorOption())
-    .action((id: ApiKeyId, flags: SetPlanFlags) => {
+    .action((id: ApiKeyId, flags: PlanFlags & ActorFlag) => {
       const plan = parsePlan(flags);
       return changeKey(context, id, flags, ({ persistence }) =>
         persistence.keyAdministration.setPlan(id, plan, new Date(), flags.as),

@@ -2,14 +2,12 @@ import { type ApiKeyId, apiKeyIdOf, apiKeySubject, StorageUnavailableError, subj
 import type { RateLimitAdministration, RateLimitSnapshot, WindowStatus } from '@petstore/rate-limit';
 import type { Command } from 'commander';
 import { type ActorFlag, actorOption, type JsonFlag, keyArgument } from '../arguments.ts';
+import type { CommandContext } from '../context.ts';
 import { CommandError } from '../errors.ts';
-import type { CommandContext } from '../program.ts';
 import { describeMoment } from '../relative-time.ts';
 import type { Session } from '../session.ts';
 import { writeTable } from '../table.ts';
 import { findKey } from './keys.ts';
-
-interface LiftFlags extends ActorFlag, JsonFlag {}
 
 /** `petstore limits` and `petstore bans`: what keys have used, and which are banned. */
 export function addLimitsCommands(program: Command, context: CommandContext): void {
@@ -29,7 +27,7 @@ export function addLimitsCommands(program: Command, context: CommandContext): vo
     .description('Lift the ban of a key, and reset its refusals')
     .addArgument(keyArgument())
     .addOption(actorOption())
-    .action((id: ApiKeyId, flags: LiftFlags) => liftBan(context, id, flags));
+    .action((id: ApiKeyId, flags: ActorFlag) => liftBan(context, id, flags));
 }
 
 /** Prints what a key has used of its windows. */
@@ -64,7 +62,7 @@ async function listBans({ withSession, output }: CommandContext, { json }: JsonF
 }
 
 /** Ends the ban of a key. */
-async function liftBan({ withSession, output }: CommandContext, id: ApiKeyId, flags: LiftFlags): Promise<void> {
+async function liftBan({ withSession, output }: CommandContext, id: ApiKeyId, flags: ActorFlag): Promise<void> {
   const ban = await withSession(async (session) => {
     await findKey(session, id);
     const lifted = await withLimits(session, (limits) => limits.liftBan(subjectNameOf(id)));

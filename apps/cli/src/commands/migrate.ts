@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type JsonFlag, unrecordedActorOption } from '../arguments.ts';
+import type { CommandContext } from '../context.ts';
 import { CommandError } from '../errors.ts';
-import type { CommandContext } from '../program.ts';
 
 interface MigrateFlags extends JsonFlag {
   readonly status?: true;

@@ -2,13 +2,11 @@ import { randomInt } from 'node:crypto';
 import { GENERATION_SEED_MAX, ORDER_STATUSES, type OrderStatus } from '@petstore/domain';
 import { type Command, Option } from 'commander';
 import { type ActorFlag, actorOption, integerParser, type JsonFlag } from '../arguments.ts';
+import type { CommandContext } from '../context.ts';
 import { addExportOptions, addImportOptions, type ExportFlags, type ImportFlags } from '../files/options.ts';
-import type { CommandContext } from '../program.ts';
 import { writeTable } from '../table.ts';
 
-interface ImportOrdersFlags extends ImportFlags, ActorFlag {}
-
-interface GenerateFlags extends ActorFlag, JsonFlag {
+interface GenerateFlags extends ActorFlag {
   readonly count: number;
   readonly seed?: number;
 }
@@ -16,8 +14,6 @@ interface GenerateFlags extends ActorFlag, JsonFlag {
 interface ListFlags extends JsonFlag {
   readonly status?: OrderStatus;
 }
-
-interface ExportOrdersFlags extends ExportFlags, ListFlags {}
 
 const COUNT_MAX = 1_000_000_000;
 
@@ -28,7 +24,7 @@ export function addOrdersCommands(program: Command, context: CommandContext): vo
   addImportOptions(orders.command('import').description('Import orders'))
     .addOption(actorOption())
     .addHelpText('after', '\nFields: id, petId, quantity, and optionally shipDate, complete, status')
-    .action(async (file: string, flags: ImportOrdersFlags) => {
+    .action(async (file: string, flags: ImportFlags & ActorFlag) => {
       const { runImport } = await import('../files/import.ts');
       const { importOrders } = await import('../files/order-records.ts');
       await runImport(context, file, flags, importOrders(flags.as));
@@ -51,7 +47,7 @@ export function addOrdersCommands(program: Command, context: CommandContext): vo
     .action((flags: ListFlags) => listOrders(context, flags));
   addExportOptions(orders.command('export').description('Export orders to a file that can be imported'))
     .addOption(statusOption)
-    .action(async (file: string, flags: ExportOrdersFlags) => {
+    .action(async (file: string, flags: ExportFlags & ListFlags) => {
       const { runExport } = await import('../files/export.ts');
       const { exportOrders } = await import('../files/order-records.ts');
       await runExport(context, file, flags, exportOrders(flags.status));

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { unrecordedActorOption } from '../arguments.ts';
+import type { CommandContext } from '../context.ts';
 import { addExportOptions, addImportOptions, type ExportFlags, type ImportFlags } from '../files/options.ts';
-import type { CommandContext } from '../program.ts';
 
 /** `petstore pets`: the catalogue of pets. */
 export function addPetsCommands(program: Command, context: CommandContext): void {

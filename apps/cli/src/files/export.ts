@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { CommandContext } from '../program.ts';
+import type { CommandContext } from '../context.ts';
 import { Progress } from '../progress.ts';
 import type { Session } from '../session.ts';
 import type { ExportFlags, FileFormat } from './options.ts';

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { ImportItem, ImportOptions, ImportResult, ImportSource } from '@petstore/persistence';
+import type { CommandContext } from '../context.ts';
 import { ImportRejectedError } from '../errors.ts';
-import type { CommandContext } from '../program.ts';
 import { Progress } from '../progress.ts';
 import type { Session } from '../session.ts';
 import { readInputFile, sizeOf } from './input-file.ts';
