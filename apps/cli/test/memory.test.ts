@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { useTestCommandLine } from './support.ts';
@@ -19,4 +20,8 @@ test('a long list takes as little memory as a short one, in and out', async () =
   expect(await call(36, 'orders', 'list')).toHaveLength(COUNT);
   await commandLine.clear();
   expect(await call(44, 'orders', 'import', file)).toEqual({ read: COUNT, inserted: COUNT, rejected: [] });
+  const array = join(commandLine.folder, 'many.json');
+  writeFileSync(array, `[${readFileSync(file, 'utf8').trimEnd().replaceAll('\n', ',')}]`);
+  await commandLine.clear();
+  expect(await call(44, 'orders', 'import', array)).toEqual({ read: COUNT, inserted: COUNT, rejected: [] });
 }, 120_000);

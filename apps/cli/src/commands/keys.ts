@@ -28,7 +28,7 @@ import type { Session } from '../session.ts';
 import { writeFields, writeTable } from '../table.ts';
 
 interface CreateFlags extends PlanFlags, ActorFlag {
-  readonly name: string;
+  readonly name?: string;
   readonly internal?: true;
   readonly expires?: Date;
 }
@@ -46,7 +46,7 @@ const parseOverlap = futureParser('--overlap', { now: true });
 export function addKeysCommands(program: Command, context: CommandContext): void {
   const keys = program.command('keys').description('Create, list, rotate and revoke API keys');
   addPlanOptions(keys.command('create').description('Create an API key'))
-    .option('--name <name>', 'What the key is for', parseName, '')
+    .option('--name <name>', 'What the key is for', parseName)
     .option('--internal', 'Allow it to place, ship and complete orders over tRPC')
     .option(
       '--expires <when>',
@@ -99,7 +99,7 @@ function parseName(text: string): string {
 
 /** Makes a key, and prints its text. */
 async function createKey({ withSession, output }: CommandContext, flags: CreateFlags): Promise<void> {
-  const { name, expires: expiresAt } = flags;
+  const { name = '', expires: expiresAt } = flags;
   const plan = parsePlan(flags);
   const id = generateApiKeyId(randomBytes);
   const text = generateApiKeyText('live', id, randomBytes);
