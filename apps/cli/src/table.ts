@@ -1,8 +1,8 @@
 import type { TableConstructorOptions } from 'cli-table3';
 import type { Output } from './output.ts';
-import { describeTime } from './relative-time.ts';
+import { describeMoment, describeTime } from './relative-time.ts';
 
-/** `null` is shown as a dash. Numbers are aligned to the right. */
+/** `null` and an empty text are shown as a dash. Numbers are aligned to the right. */
 type Cell = string | number | bigint | Date | null;
 
 interface TableOptions {
@@ -34,7 +34,7 @@ export async function writeTable(
     const lines = hasHead ? [names, ...cells] : cells;
     return output.write(lines.map((line) => `${line.join('\t')}\n`).join(''));
   }
-  const head = names.map((name) => name.replace(/[A-Z]/g, ' $&').toUpperCase());
+  const head = names.map(headOf);
   const widths = head.map(
     (title, i) => GAP + cells.reduce((width, row) => Math.max(width, widthOf(row[i])), title.length),
   );
@@ -51,12 +51,17 @@ export async function writeTable(
   }
 }
 
-/** Prints the facts of one thing for a person, a line for each. */
-export const writeFields = (output: Output, fields: Readonly<Record<string, string | null>>): Promise<void> =>
+/** Prints one thing for a person, a line for each of its properties. */
+export const writeFields = (output: Output, fields: Readonly<Record<string, Cell>>): Promise<void> =>
   writeAligned(
     output,
-    Object.entries(fields).map(([name, text]) => [name, textOf(text, true)]),
+    Object.entries(fields).map(([name, cell]) => [
+      headOf(name),
+      cell instanceof Date ? describeMoment(cell, new Date()) : textOf(cell, true),
+    ]),
   );
+
+const headOf = (name: string): string => name.replace(/[A-Z]/g, ' $&').toUpperCase();
 
 const NO_LINES = Object.fromEntries(
   ['top', 'bottom', 'left', 'mid', 'right'].flatMap((place) =>
@@ -78,7 +83,7 @@ const widthOf = (text = ''): number => text.replace(/[\u1100-\u{10ffff}]/gu, '  
 const isNumber = (cell: Cell | undefined): boolean => typeof cell === 'number' || typeof cell === 'bigint';
 
 function textOf(cell: Cell, isForPerson: boolean): string {
-  if (cell === null) return '-';
+  if (cell === null || cell === '') return '-';
   if (cell instanceof Date) return isForPerson ? describeTime(cell, new Date()) : cell.toISOString();
   if (typeof cell === 'number' && isForPerson) return cell.toLocaleString('en');
   return String(cell).replace(/\p{Cc}/gu, '?'); // a name may hold control characters, which a terminal must not obey

@@ -63,6 +63,6 @@ test('no text controls the terminal, and none is cut within a character', async 
   const write = (output: Output) => writeTable(output, [row], { flexible: 'other' });
   expect(await written(19, write)).toBe('NAME      OTHER\na?[31mb?  🐈🐈🐈🐈…\n');
   expect(await written(undefined, write)).toBe('name\tother\na?[31mb?\t🐈🐈🐈🐈🐈🐈\n');
-  const fields = await written(80, (output) => writeFields(output, { Name: row.name, Expires: null }));
-  expect(fields).toBe('Name     a?[31mb?\nExpires  -\n');
+  const fields = await written(80, (output) => writeFields(output, { name: row.name, expiresAt: null }));
+  expect(fields).toBe('NAME        a?[31mb?\nEXPIRES AT  -\n');
 });

@@ -44,18 +44,18 @@ describe('a terminal of 80 columns shows', () => {
     await commandLine.json(['keys', 'set-plan', id, '--plan', 'pro']);
     const lines = await linesOf('keys', 'show', id);
     expect(lines).toEqual([
-      `ID         ${id}`,
-      'Name       till 3',
-      'Kind       external',
-      'Plan       pro',
-      'Limits     300 a minute, 10,000 a day',
-      'Status     active',
-      expect.stringMatching(/^Created {4}2\d{3}-\S+Z \(.+\)$/),
-      'Expires    -',
-      'Revoked    -',
-      'Last used  -',
+      `ID            ${id}`,
+      'PLAN          pro',
+      'PER MINUTE    300',
+      'PER DAY       10,000',
+      'KIND          external',
+      'NAME          till 3',
+      expect.stringMatching(/^CREATED AT {4}2\d{3}-\S+Z \(.+\)$/),
+      'EXPIRES AT    -',
+      'REVOKED AT    -',
+      'LAST USED AT  -',
     ]);
-    expect(await linesOf('keys', 'revoke', id)).toContain('Status     revoked');
+    expect((await linesOf('keys', 'revoke', id))[8]).toMatch(/^REVOKED AT {4}2\d{3}-\S+Z \(.+\)$/);
   });
 
   test('the audit', async () => {

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import {
   type ApiKey,
   type ApiKeyId,
-  describeLimits,
   generateApiKeyId,
   generateApiKeyText,
   hashApiKeyText,
@@ -155,7 +154,7 @@ async function printKey(
 ): Promise<void> {
   const key = await withSession(get);
   if (json) return output.writeJson(keyRow(key));
-  await (output.columns === undefined ? writeTable(output, [keyRow(key)]) : writeFields(output, factsOf(key)));
+  await (output.columns === undefined ? writeTable(output, [keyRow(key)]) : writeFields(output, keyRow(key)));
 }
 
 async function printKeyText(output: Output, apiKey: ApiKey, text: string, { json }: JsonFlag): Promise<void> {
@@ -172,23 +171,23 @@ async function printKeyText(output: Output, apiKey: ApiKey, text: string, { json
   }
 }
 
-/** A key for a program, without its text. */
+/** A key as it is shown, without its text. */
 const keyRow = ({ id, plan, kind, name, createdAt, expiresAt, revokedAt, lastUsedAt }: ApiKey) => ({
   id,
   plan: plan.name,
   ...limitsOfPlan(plan),
   kind,
   name,
-  createdAt: createdAt.toISOString(),
-  expiresAt: expiresAt?.toISOString() ?? null,
-  revokedAt: revokedAt?.toISOString() ?? null,
-  lastUsedAt: lastUsedAt?.toISOString() ?? null,
+  createdAt,
+  expiresAt: expiresAt ?? null,
+  revokedAt: revokedAt ?? null,
+  lastUsedAt: lastUsedAt ?? null,
 });
 
 /** What of a key fits a line of a terminal. */
 const shortRow = ({ id, name, plan, kind, lastUsedAt, ...times }: ApiKey) => ({
   id,
-  name: name || null,
+  name,
   plan: kind === 'internal' ? `${plan.name}, internal` : plan.name,
   status: statusOf(times),
   lastUsed: lastUsedAt ?? null,
@@ -198,23 +197,6 @@ function statusOf({ revokedAt, expiresAt }: Pick<ApiKey, 'revokedAt' | 'expiresA
   if (revokedAt !== undefined) return 'revoked';
   if (expiresAt === undefined) return 'active';
   return expiresAt <= now ? 'expired' : `expires ${describeTime(expiresAt, now)}`;
-}
-
-/** A key for a person. */
-function factsOf(key: ApiKey) {
-  const moment = (time: Date | undefined) => (time === undefined ? null : describeMoment(time, new Date()));
-  return {
-    ID: key.id,
-    Name: key.name || null,
-    Kind: key.kind,
-    Plan: key.plan.name,
-    Limits: describeLimits(limitsOfPlan(key.plan)),
-    Status: statusOf(key),
-    Created: moment(key.createdAt),
-    Expires: moment(key.expiresAt),
-    Revoked: moment(key.revokedAt),
-    'Last used': moment(key.lastUsedAt),
-  };
 }
 
 /** @throws CommandError where there is none */
