@@ -11,7 +11,7 @@ export class Progress {
    */
   constructor(output: Output, verb: string, total: number | undefined) {
     const count = `{count} ${verb}{phase}`;
-    const format = total === undefined ? count : `{bar} {percentage} %  ${count}, {eta_formatted} left`;
+    const format = total === undefined ? count : `{bar} {percentage} %  ETA {eta_formatted}  ${count}`;
     const { stderr: stream } = output;
     this.#bar = new SingleBar({ format, stream, barsize: 20, clearOnComplete: true }, Presets.shades_classic);
     this.#bar.start(total ?? 0, 0, { count: 0, phase: '' });

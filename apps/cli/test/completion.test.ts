@@ -60,7 +60,7 @@ test.each<[readonly string[], readonly string[]]>([
   [['audit', '--s'], ['--since']],
   [['keys', 'list', '--h'], ['--help']],
   [['orders', 'import', 'or'], ['orders.csv']],
-  [['pets', 'export', 'old/'], ['old/orders.ndjson']],
+  [['pets', 'export', './old/'], ['./old/orders.ndjson']],
 ])('bash completes %j', (words, offered) => {
   expect(completionsOf(...words)).toEqual(offered);
 });

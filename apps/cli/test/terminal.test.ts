@@ -99,8 +99,8 @@ describe('a terminal of 80 columns shows', () => {
 });
 
 test.each([
-  [[], '20,000', /█{20} 100 % {2}20,000 exported, /],
-  [['--status', 'cancelled'], '0', / 0 exported, /],
+  [[], '20,000', /█{20} 100 % {2}ETA 0s {2}20,000 exported/],
+  [['--status', 'cancelled'], '0', /ETA 0s {2}0 exported/],
 ])('an export with %j shows how much of all it has', async (options, count, progress) => {
   await commandLine.json(['orders', 'generate', '--count', '20000']);
   using folder = createTemporaryFolder();

@@ -1,5 +1,4 @@
 import { readdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import { script } from '@bomb.sh/tab';
 import addCompletions from '@bomb.sh/tab/commander';
 import type { Command } from 'commander';
@@ -12,19 +11,17 @@ export function addCompletionCommand(program: Command): void {
   const completions = addCompletions(program, { completionCommandName: 'completion' });
   const command = program.commands.find((each) => each.name() === 'completion');
   command?.description('Print a completion script').action((shell: string) => script(shell, 'petstore', EXECUTABLE));
-  for (const [name, { arguments: args }] of completions.commands) {
-    if (args.has('FILE')) completions.commands.get(name)?.argument('FILE', suggestFiles);
+  for (const each of completions.commands.values()) {
+    if (each.arguments.has('FILE')) each.argument('FILE', suggestFiles);
   }
 }
 
 /** What the folder of the last word holds; the library drops what does not begin with that word. */
 function suggestFiles(suggest: (value: string, description: string) => void): void {
   const typed = process.argv.at(-1) ?? '';
-  const folder = typed.endsWith('/') ? typed : dirname(typed);
+  const folder = typed.slice(0, typed.lastIndexOf('/') + 1);
   try {
-    for (const { name } of readdirSync(folder, { withFileTypes: true })) {
-      suggest(typed.includes('/') ? join(folder, name) : name, '');
-    }
+    for (const name of readdirSync(folder || '.')) suggest(`${folder}${name}`, '');
   } catch {
     // It is no folder: there is nothing to suggest.
   }
