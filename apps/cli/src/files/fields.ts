@@ -1,3 +1,8 @@
+import { INT64_MAX, INT64_MIN } from '@petstore/domain';
+
+/** What ids must be. */
+export const INT64 = `a whole number from ${INT64_MIN} to ${INT64_MAX}, in digits alone`;
+
 /** Reads the fields of a record, and keeps what is wrong with each. */
 export class FieldReader {
   readonly #values: Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import { constants, createReadStream, openSync, type Stats, statSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { describeFileError } from '@petstore/runtime';
-import { CommandError } from './errors.ts';
+import { CommandError } from '../errors.ts';
 
 const CHUNK_BYTES = 1 << 18;
 

@@ -1,20 +1,15 @@
 import { type Command, Option } from 'commander';
-import type { JsonFlag } from './arguments.ts';
-import type { RecordShape } from './import/read-records.ts';
+import type { JsonFlag } from '../arguments.ts';
 
 export interface ImportFlags extends JsonFlag {
-  readonly skipBad?: true;
+  readonly skipBad?: boolean;
 }
 
 /** Adds the argument and the option of {@link ImportFlags}. */
-export function addImportOptions(command: Command, { fields, required }: RecordShape): Command {
-  const optional = fields.filter((name) => !required.includes(name));
-  const rest = optional.length === 0 ? '' : `, and optionally ${optional.join(', ')}`;
-  return command
-    .argument('<FILE>', 'NDJSON, or CSV with a header; - reads standard input')
-    .option('--skip-bad', 'Skip invalid lines, and import the others')
-    .addHelpText('after', `\nFields: ${required.join(', ')}${rest}`);
-}
+export const addImportOptions = (command: Command): Command =>
+  command
+    .argument('<FILE>', 'NDJSON, a JSON array, or CSV with a header; - reads standard input')
+    .option('--skip-bad', 'Skip invalid records, and import the others');
 
 /** What can be imported again. */
 const FILE_FORMATS = ['ndjson', 'csv'] as const;
