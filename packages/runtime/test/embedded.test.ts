@@ -24,13 +24,16 @@ import {
   User,
   useDataFolders,
 } from './support/data-folder-user.ts';
-import { query } from './support/query.ts';
+import { connect, query } from './support/query.ts';
 
 const folders = useDataFolders();
 let folder: string;
 beforeEach(() => {
   folder = folders.path;
 });
+
+/** The advisory lock that all users share. */
+const LOCK_OF_USERS = 8_099_007_544;
 
 describe('the PostgreSQL below a data folder', () => {
   test('keeps its data over a restart', async () => {
@@ -113,6 +116,28 @@ describe('the PostgreSQL below a data folder', () => {
       expect(await query(last.url, 'SELECT 1')).toHaveLength(1);
     }
     await last.release();
+  });
+
+  test('that has begun to stop is not taken for one that goes on', async () => {
+    folders.seed();
+    const last = await openEmbeddedPostgres(folder);
+    await using leaver = await connect(last.url);
+    const pid = Number(readFileSync(join(folder, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0]);
+    await leaver.query(`SELECT pg_advisory_lock_shared(${LOCK_OF_USERS})`);
+    await last.release();
+    await leaver.query(`SELECT pg_advisory_unlock_all(), pg_advisory_lock(${LOCK_OF_USERS})`);
+    const coming = openEmbeddedPostgres(folder);
+    await vi.waitUntil(async () => (await leaver.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount === 1);
+    // The connection of the one that leaves ends before the others know of it.
+    process.kill(pid, 'SIGSTOP');
+    process.kill(pid, 'SIGINT');
+    await leaver.query('SELECT pg_advisory_unlock_all()');
+    await sleep(100);
+    process.kill(pid, 'SIGCONT');
+    await vi.waitUntil(() => !isAlive(pid));
+    const next = await coming;
+    expect(await query(next.url, 'SELECT 1')).toHaveLength(1);
+    await next.release();
   });
 
   test('starts again when it was killed together with its user', async () => {

@@ -174,6 +174,9 @@ async function connectAsUser(cluster: clusters.Cluster, server: EmbeddedPostgres
   });
   try {
     await client.query(`SELECT pg_advisory_lock_shared(${LOCKS.use})`);
+    // While it is being stopped, the lock is free as soon as the connection of who stops it has ended, which may be before
+    // ours does. But then it takes no new one.
+    await (await connect(cluster, SERVICE_ROLE)).end();
     if (server === undefined) return client;
     const take = server === 'alone' ? 'pg_advisory_lock' : 'pg_advisory_lock_shared';
     await client.query(`SET lock_timeout = ${SERVER_LOCK_MS}; SELECT ${take}(${LOCKS.server}); RESET lock_timeout`);
