@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
-import type { ClusterSeed } from './server-programs.ts';
+import type { PostgresCluster } from './server-programs.ts';
 
 const PROGRAM = fileURLToPath(new URL('./shared-servers.ts', import.meta.url));
 
@@ -12,8 +12,8 @@ export interface SharedServers {
   /** Superuser, database `postgres`. */
   readonly postgresUrl: string;
   readonly redisUrl: string;
-  /** What private PostgreSQL servers are copied from. */
-  readonly clusterSeed: ClusterSeed;
+  /** What private PostgreSQL servers are copied from; it has never run. */
+  readonly seed: PostgresCluster;
   /** Removed when the run ends, with every process that is named in `processFolder`. */
   readonly temporaryFolder: string;
   /** Holds one empty file per process that must not outlive the run, named by its pid. */

@@ -1,5 +1,5 @@
-import { drawHistory, findContradiction, type Operation } from '@petstore/testing/histories';
 import { findFalseFacts } from './check-facts.ts';
+import { drawHistory, findContradiction, type Operation } from './histories/index.ts';
 import {
   type OrderCall,
   type OrderHistory,

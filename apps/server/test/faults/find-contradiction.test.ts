@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { drawHistory, findContradiction, type Operation, type SequentialModel } from '../src/histories/index.ts';
+import { drawHistory, findContradiction, type Operation, type SequentialModel } from './support/histories/index.ts';
 
 /** A register of one number, which can be swapped conditionally. */
 type RegisterCall =
