@@ -67,7 +67,7 @@ async function becomesReady(server: ChildProcess, { logFile, ready, stopSignal }
   return false;
 }
 
-export const isRunning = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode === null && signalCode === null;
+const isRunning = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode === null && signalCode === null;
 
 /** Ends a server in order, frozen or not; by force where that takes longer than 5 s. */
 export async function stopServer(server: ChildProcess, signal: NodeJS.Signals): Promise<void> {

@@ -1,5 +1,7 @@
 import { findFalseFacts } from './check-facts.ts';
-import { drawHistory, findContradiction, type Operation } from './histories/index.ts';
+import { drawHistory } from './histories/draw-history.ts';
+import { findContradiction } from './histories/find-contradiction.ts';
+import type { Operation } from './histories/history.ts';
 import {
   type OrderCall,
   type OrderHistory,
