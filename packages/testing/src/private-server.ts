@@ -34,7 +34,7 @@ export interface PrivateServer extends AsyncDisposable {
 /** Starts a private Redis server on a port of the loopback interface. It takes about 20 ms. */
 export async function startRedisServer(options: RedisServerOptions = {}): Promise<PrivateServer> {
   const folder = createTemporaryFolder();
-  const port = options.port ?? (await findFreePort());
+  const port = await findFreePort();
   const program = redisProgram(folder.path, port, options);
   return runPrivateServer(program, { port, url: `redis://127.0.0.1:${port}`, folder });
 }

@@ -119,8 +119,6 @@ export function postgresProgram(
 export interface RedisServerOptions {
   /** Directives by name, as in redis.conf. Nothing is saved to disk unless they say so. */
   readonly config?: Readonly<Record<string, string | number>>;
-  /** @default a free one */
-  readonly port?: number;
   /** Runs it as a Sentinel. @default false */
   readonly sentinel?: boolean;
 }
