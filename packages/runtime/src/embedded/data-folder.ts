@@ -21,8 +21,7 @@ function makeFolder(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
   if (dirname(path) !== path) makeFolder(dirname(path));
   try {
-    // As root the database runs as another user, who must pass through.
-    mkdirSync(path, { mode: process.getuid?.() === 0 ? 0o711 : 0o700 });
+    mkdirSync(path, { mode: 0o700 });
   } catch (error) {
     // Another process may have been first.
     if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -6,16 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
 import { RuntimeError } from '../runtime-error.ts';
-import {
-  type Cluster,
-  createCluster,
-  findCluster,
-  findFailure,
-  SOCKET,
-  SUPERUSER,
-  startCluster,
-  stopCluster,
-} from './cluster.ts';
+import * as clusters from './cluster.ts';
 import { prepareDataFolder } from './data-folder.ts';
 
 /** The PostgreSQL below a data folder, used by a server and any number of commands at once. */
@@ -40,13 +31,18 @@ export interface EmbeddedPostgresOptions {
    * started. Left out: it is not started again.
    */
   readonly onRestart?: (failure?: unknown) => void;
-  /** Breaks off a start that is under way. */
+  /** Breaks off a start that is under way, once the database is made. */
   readonly signal?: AbortSignal;
 }
 
 /** Advisory locks: PostgreSQL takes them from a process that dies. Any numbers that nothing else here uses. */
 const LOCKS = { use: 8_099_007_544, server: 8_099_007_545, work: 8_099_007_546 };
 const SERVICE_ROLE = 'petstore_service';
+
+/** Codes of PostgreSQL's errors. */
+const NO_SUCH_ROLE = '28000';
+const DISK_FULL = '53100';
+const LOCK_TIMEOUT = '55P03';
 
 const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 20;
@@ -75,34 +71,31 @@ export async function openEmbeddedPostgres(
   for (const name of Object.keys(environment)) if (/^PG[A-Z_]+$/.test(name)) delete environment[name];
   if (mayCreate || existsSync(dataFolder)) prepareDataFolder(resolve(dataFolder));
   if (!existsSync(join(dataFolder, 'postgres'))) {
-    if (!mayCreate) throw noDatabase(dataFolder);
+    if (!mayCreate) {
+      const advice = 'Set DATABASE_URL, or DATA_DIR to where it is.';
+      throw new RuntimeError(`There is no database in ${dataFolder}, and DATABASE_URL is not set. ${advice}`);
+    }
     onCreate?.();
-    await createCluster(await findCluster(dataFolder), signal);
+    await clusters.createCluster(clusters.findCluster(dataFolder)).finally(() => signal?.throwIfAborted());
   }
-  const cluster = await findCluster(dataFolder);
+  const cluster = clusters.findCluster(dataFolder);
   const guard = spawnGuard(dataFolder);
   const leaving = new AbortController();
   const ending = AbortSignal.any([leaving.signal, ...(signal === undefined ? [] : [signal])]);
-  const joinAsUser = () => joinUsers(cluster, { server, signal: ending });
-  let use = joinAsUser();
+  let use = joinUsers(cluster, { server, mayStart: true, signal: ending });
+  (await use).once('end', rejoin);
 
-  async function joinAgain(notify: NonNullable<typeof onRestart>): Promise<void> {
-    while (!ending.aborted) {
-      use = joinAsUser();
-      try {
-        watch(await use);
-        notify();
-        return;
-      } catch (error) {
-        if (!ending.aborted) notify(error);
-        await sleep(RESTART_PAUSE_MS, undefined, { ref: false });
-      }
+  async function rejoin(): Promise<void> {
+    if (onRestart === undefined || ending.aborted) return;
+    use = joinUsers(cluster, { server, mayStart: true, signal: ending });
+    try {
+      (await use).once('end', rejoin);
+      onRestart();
+    } catch (error) {
+      if (!ending.aborted) onRestart(error);
+      setTimeout(rejoin, RESTART_PAUSE_MS).unref();
     }
   }
-  function watch(client: pg.Client): void {
-    if (onRestart !== undefined) client.once('end', () => void joinAgain(onRestart));
-  }
-  watch(await use);
 
   return {
     url: urlOf(cluster, SERVICE_ROLE),
@@ -123,54 +116,62 @@ export async function openEmbeddedPostgres(
           () => true,
           () => false, // the connection was lost: the guard sees whether there is anything to stop
         );
-      const ended = once(guard, 'exit');
-      guard.ref();
-      guard.stdin?.end(hasLeft ? 'released\n' : '');
-      if (!hasEnded(guard)) await ended;
+      await guard.dismiss(hasLeft);
     },
   };
 }
 
 /** Stops PostgreSQL unless somebody uses it. For the guard of a user that was killed. */
 export async function stopUnused(dataFolder: string): Promise<void> {
-  const cluster = await findCluster(dataFolder);
-  await leaveUsers(await connect(cluster, SERVICE_ROLE), cluster);
+  const cluster = clusters.findCluster(dataFolder);
+  await leaveUsers(await joinUsers(cluster, { mayStart: false }), cluster);
 }
 
-/** Connects as one user more, and starts PostgreSQL where nobody listens. */
-async function joinUsers(
-  cluster: Cluster,
-  options: { server: EmbeddedPostgresOptions['server']; signal: AbortSignal },
-): Promise<pg.Client> {
+interface JoinOptions {
+  readonly server?: EmbeddedPostgresOptions['server'];
+  /** Whether PostgreSQL is started where nobody listens. */
+  readonly mayStart: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** Connects as one user more. */
+async function joinUsers(cluster: clusters.Cluster, { server, mayStart, signal }: JoinOptions): Promise<pg.Client> {
   const deadlineMs = performance.now() + START_TIMEOUT_MS;
-  // It starts while the driver is being loaded.
-  let started = existsSync(join(cluster.socketFolder, SOCKET)) ? undefined : startCluster(cluster);
+  let started: clusters.StartedServer | undefined;
+  let nobodyListens = !existsSync(join(cluster.socketFolder, clusters.SOCKET)); // it starts while the driver is loaded
   for (; ; await sleep(POLL_MS)) {
-    options.signal.throwIfAborted();
+    signal?.throwIfAborted();
+    clusters.makePrivate(cluster.socketFolder, cluster.user); // or others could have put a socket there
+    if (nobodyListens && mayStart) started = await start(started);
     try {
-      return await connectAsUser(cluster, options.server);
+      return await connectAsUser(cluster, server);
     } catch (error) {
-      if (error instanceof RuntimeError || performance.now() > deadlineMs) throw error;
-      const code = error instanceof Error && 'code' in error ? error.code : undefined;
-      if (code === '28000') await createServiceRole(cluster).catch(() => {}); // another process may be first
-      // Else it is starting or stopping, or full, or the connection broke off.
-      if (code !== 'ENOENT' && code !== 'ECONNREFUSED') continue;
-      if (started !== undefined) {
-        if (!hasEnded(started.process)) continue;
-        const { reason, isPassing } = findFailure(cluster, started);
-        if (!isPassing || performance.now() > deadlineMs - RIVAL_PAUSE_MS) {
-          throw new RuntimeError(`PostgreSQL did not start: ${reason}`, { cause: error });
-        }
-        await sleep(RIVAL_PAUSE_MS);
+      if (error instanceof RuntimeError) throw error;
+      nobodyListens = hasCode(error, 'ENOENT', 'ECONNREFUSED');
+      const isFull = hasCode(error, DISK_FULL);
+      if ((nobodyListens && !mayStart) || isFull || performance.now() > deadlineMs) {
+        started?.stop();
+        throw new RuntimeError(`PostgreSQL cannot be used: ${error instanceof Error ? error.message : error}`);
       }
-      started = startCluster(cluster);
+      // Else it is starting or stopping, or has many users, or the connection broke off.
     }
+  }
+
+  async function start(former: typeof started): Promise<typeof started> {
+    const failure = former?.failure();
+    if (failure === undefined) return former ?? clusters.startCluster(cluster);
+    if (!failure.isPassing) throw new RuntimeError(`PostgreSQL did not start: ${failure.reason}`);
+    await sleep(RIVAL_PAUSE_MS);
+    return clusters.startCluster(cluster);
   }
 }
 
 /** Waits where the last user is just stopping it, which ends the connection. */
-async function connectAsUser(cluster: Cluster, server: EmbeddedPostgresOptions['server']): Promise<pg.Client> {
-  const client = await connect(cluster, SERVICE_ROLE);
+async function connectAsUser(cluster: clusters.Cluster, server: EmbeddedPostgresOptions['server']): Promise<pg.Client> {
+  const client = await connect(cluster, SERVICE_ROLE).catch(async (error: unknown) => {
+    if (hasCode(error, NO_SUCH_ROLE)) await createServiceRole(cluster);
+    throw error; // to be tried again, also where another process has made the role
+  });
   try {
     await client.query(`SELECT pg_advisory_lock_shared(${LOCKS.use})`);
     if (server === undefined) return client;
@@ -179,7 +180,7 @@ async function connectAsUser(cluster: Cluster, server: EmbeddedPostgresOptions['
     return client;
   } catch (error) {
     await client.end();
-    if (!(error instanceof Error && 'code' in error && error.code === '55P03')) throw error; // the lock timed out
+    if (!hasCode(error, LOCK_TIMEOUT)) throw error; // else the lock timed out
     const folder = dirname(cluster.folder);
     throw new RuntimeError(
       `Another server already runs on the data folder ${folder}. Stop it, or set DATA_DIR to another.`,
@@ -187,23 +188,23 @@ async function connectAsUser(cluster: Cluster, server: EmbeddedPostgresOptions['
   }
 }
 
-async function leaveUsers(client: pg.Client, cluster: Cluster): Promise<void> {
+async function leaveUsers(client: pg.Client, cluster: clusters.Cluster): Promise<void> {
   const { rows } = await client.query<{ isLast: boolean }>(
     `SELECT pg_advisory_unlock_all(), pg_try_advisory_lock(${LOCKS.use}) AS "isLast"`,
   );
-  if (rows[0]?.isLast) await stopCluster(cluster);
+  if (rows[0]?.isLast) await clusters.stopCluster(cluster);
   await client.end();
 }
 
 /** What the service logs in as owns what is in the schema, and has no other rights. */
-async function createServiceRole(cluster: Cluster): Promise<void> {
-  const client = await connect(cluster, SUPERUSER);
+async function createServiceRole(cluster: clusters.Cluster): Promise<void> {
+  const client = await connect(cluster, clusters.SUPERUSER);
   await client
     .query(`CREATE ROLE ${SERVICE_ROLE} LOGIN; ALTER SCHEMA public OWNER TO ${SERVICE_ROLE}`)
     .finally(() => client.end());
 }
 
-async function connect(cluster: Cluster, role: string): Promise<pg.Client> {
+async function connect(cluster: clusters.Cluster, role: string): Promise<pg.Client> {
   const { default: pg } = await import('pg'); // only where it is used, as it takes a while to load
   const client = new pg.Client({ connectionString: urlOf(cluster, role) });
   client.on('error', () => {}); // 'end' follows
@@ -211,14 +212,17 @@ async function connect(cluster: Cluster, role: string): Promise<pg.Client> {
   return client;
 }
 
-const urlOf = ({ socketFolder }: Cluster, role: string): string =>
+const urlOf = ({ socketFolder }: clusters.Cluster, role: string): string =>
   `postgres://${role}@localhost/postgres?host=${encodeURIComponent(socketFolder)}`;
+
+const hasCode = (error: unknown, ...codes: readonly unknown[]): boolean =>
+  error instanceof Error && 'code' in error && codes.includes(error.code);
 
 /**
  * A shell in a session of its own, out of reach of what kills this process. Its input ends with this process; unless it
- * was told before that PostgreSQL is released, it then does that itself.
+ * was told before that we have left, it then does that in our place.
  */
-function spawnGuard(dataFolder: string): ChildProcess {
+function spawnGuard(dataFolder: string): { dismiss(hasLeft: boolean): Promise<void> } {
   const program = fileURLToPath(new URL('stop-unused.ts', import.meta.url));
   const script = 'read -r _ || exec "$0" "$1" "$2"';
   const guard = spawn('/bin/sh', ['-c', script, process.execPath, program, resolve(dataFolder)], {
@@ -228,14 +232,13 @@ function spawnGuard(dataFolder: string): ChildProcess {
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   guard.unref();
-  guard.on('error', () => {}); // without a shell there is no guard
-  guard.stdin?.on('error', () => {}); // it was killed
-  return guard;
+  guard.stdin.on('error', () => {}); // it was killed
+  const ended = once(guard, 'exit').catch(() => {}); // without a shell there is no guard
+  return {
+    async dismiss(hasLeft) {
+      guard.ref();
+      guard.stdin.end(hasLeft ? 'left\n' : '');
+      await ended;
+    },
+  };
 }
-
-const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null;
-
-const noDatabase = (dataFolder: string): RuntimeError =>
-  new RuntimeError(
-    `There is no database in ${dataFolder}, and DATABASE_URL is not set. Set DATABASE_URL, or DATA_DIR to where it is.`,
-  );

@@ -91,7 +91,7 @@ export const settingsSchema = z.object({
     meaning:
       'Redis, Redis Cluster, or Sentinels (`rediss+sentinel://` if they and the Redis speak TLS). User and password are ' +
       'those of the Redis; Sentinels that ask for a password cannot be used',
-    unset: 'a private server if the machine has one',
+    unset: 'limits in the process, lost when it ends',
     isSecret: true,
   }),
   redisPrefix: setting(
@@ -107,7 +107,7 @@ export const settingsSchema = z.object({
   ),
   dataFolder: setting('DATA_DIR', z.string().default('.data'), {
     mustBe: 'a folder',
-    meaning: 'holds the embedded PostgreSQL, the private Redis and the demo keys',
+    meaning: 'holds the embedded PostgreSQL and the demo keys',
   }),
   migrate: setting('MIGRATE', values.onOrOff.prefault('on'), {
     mustBe: 'on or off',
