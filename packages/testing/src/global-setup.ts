@@ -1,6 +1,5 @@
-import { spawn } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
 import type { PostgresCluster } from './server-programs.ts';
@@ -32,21 +31,14 @@ declare module 'vitest' {
  * @throws Error when either cannot run; no test is skipped for want of a server
  */
 export default async function startTestServers(project: TestProject): Promise<() => Promise<void>> {
-  // Detached, so that Ctrl-C does not reach it: it ends when its standard input does, however this process ends.
-  const program = spawn(process.execPath, [PROGRAM], { detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+  // Detached, so that Ctrl-C does not reach it: it ends when it is disconnected, however this process ends.
+  const program = fork(PROGRAM, { detached: true });
   const exit = once(program, 'exit');
-  let errors = '';
-  program.stderr.setEncoding('utf8').on('data', (text: string) => {
-    errors += text;
-  });
-  const firstLine = once(createInterface(program.stdout), 'line');
-  const line = await Promise.race([firstLine.then(([text]) => String(text)), exit.then(() => undefined)]);
-  if (line === undefined) throw new Error(`The test servers did not start.\n${errors.trim()}`);
-  const servers: SharedServers = JSON.parse(line);
+  const [servers] = await Promise.race([once(program, 'message'), exit.then(() => [])]);
+  if (servers === undefined) throw new Error('The test servers did not start, for the reason above.');
   project.provide('sharedServers', servers);
   return async () => {
-    program.stdin.end();
+    program.disconnect();
     await exit;
-    if (errors !== '') console.error(errors.trim());
   };
 }

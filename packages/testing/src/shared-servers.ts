@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { chmodSync, globSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
@@ -8,14 +9,11 @@ import type { SharedServers } from './global-setup.ts';
 import { type ServerProgram, startServer, stopServer } from './server-process.ts';
 import { createCluster, postgresProgram, redisProgram, TEST_POSTGRES_PARAMETERS, urlOf } from './server-programs.ts';
 
-// A process of its own, in a session of its own. It runs the servers that the test files of one run share, prints
-// SharedServers as one line of JSON, and ends them when its standard input ends, which happens however the run ends: done,
-// failed, interrupted or killed.
+// A process of its own, in a session of its own. It runs the servers that the test files of one run share, sends
+// SharedServers to the run, and ends them when it is disconnected, which happens however the run ends: done, failed,
+// interrupted or killed.
 
-const inputEnd = new Promise<void>((resolve) => {
-  process.stdin.on('end', resolve).on('error', () => resolve());
-  process.stdin.resume();
-});
+const runEnd = once(process, 'disconnect');
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 // The run may have ended before something is written.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
@@ -84,8 +82,8 @@ const results = await Promise.allSettled([runPostgres(), runRedis()]);
 const [postgres, redis] = results;
 if (postgres.status === 'fulfilled' && redis.status === 'fulfilled') {
   const shared: SharedServers = { ...postgres.value, redisUrl: redis.value, temporaryFolder, processFolder };
-  process.stdout.write(`${JSON.stringify(shared)}\n`);
-  await inputEnd;
+  process.send?.(shared, () => {}); // the run may have ended
+  await runEnd;
 } else {
   for (const { reason } of results.filter((result) => result.status === 'rejected')) {
     console.error(reason instanceof RuntimeError ? reason.message : reason);
