@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { drawHistory, findContradiction, type Operation, type SequentialModel } from '../src/histories/index.ts';
+import { drawHistory } from './support/histories/draw-history.ts';
+import { findContradiction } from './support/histories/find-contradiction.ts';
+import type { Operation, SequentialModel } from './support/histories/history.ts';
 
 /** A register of one number, which can be swapped conditionally. */
 type RegisterCall =

@@ -14,10 +14,8 @@ export function findMemoryFolder(): string | undefined {
   try {
     accessSync(MEMORY_FOLDER, constants.W_OK | constants.X_OK);
     const { bavail, bsize } = statfsSync(MEMORY_FOLDER);
-    const mount = readFileSync('/proc/mounts', 'utf8')
-      .split('\n')
-      .findLast((line) => line.split(' ')[1] === MEMORY_FOLDER);
-    const mayRunPrograms = mount !== undefined && !mount.split(' ')[3]?.split(',').includes('noexec');
+    const mount = /^\S+ \/dev\/shm \S+ (\S+)/m.exec(readFileSync('/proc/mounts', 'utf8'));
+    const mayRunPrograms = mount !== null && !mount[1]?.split(',').includes('noexec');
     return mayRunPrograms && bavail * bsize >= NEEDED_BYTES ? MEMORY_FOLDER : undefined;
   } catch {
     return undefined; // another system
