@@ -1,3 +1,4 @@
+import { userInfo } from 'node:os';
 import {
   type Actor,
   type ApiKeyId,
@@ -25,23 +26,29 @@ export interface JsonFlag {
   readonly json?: true;
 }
 
-/** The option of commands that change orders or keys. */
-export interface ActorFlag {
-  readonly as?: Actor;
-}
-
-const OPERATOR_NAME = /^[^\p{Cc}\p{Zl}\p{Zp}]{1,100}$/u;
-
-/** @throws UsageError */
-function parseOperator(text: string): Actor {
-  const name = text.trim();
-  if (!OPERATOR_NAME.test(name)) throw new UsageError('--as must be one line of 1 to 100 printable characters');
-  return actor('operator', name);
+/** The flags of commands that change orders or keys. */
+export interface ActorFlag extends JsonFlag {
+  readonly as: Actor;
 }
 
 /** The option of {@link ActorFlag}. */
 export const actorOption = (): Option =>
-  new Option('--as <name>', 'Name recorded in the audit (default: your account)').argParser(parseOperator);
+  new Option('--as <name>', 'Name recorded in the audit')
+    .default(actor('operator', userName()), 'your account')
+    .argParser((text) => {
+      const name = text.trim();
+      if (/^[^\p{Cc}\p{Zl}\p{Zp}]{1,100}$/u.test(name)) return actor('operator', name);
+      throw new UsageError('--as must be one line of 1 to 100 printable characters');
+    });
+
+/** Of this machine. A container may run as a user that has no name. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.()}`;
+  }
+}
 
 /** The same where the audit has nothing of the change, so that a script can give it with every change. */
 export const unrecordedActorOption = (): Option => actorOption().hideHelp();
@@ -50,16 +57,28 @@ export const unrecordedActorOption = (): Option => actorOption().hideHelp();
 export const keyArgument = (): Argument =>
   new Argument('<ID>', 'Key ID, as "petstore keys list" shows it').argParser(apiKeyIdParser('ID'));
 
-/** Parses the text of an option. @throws UsageError */
-type OptionParser<Value> = (text: string) => Value;
-
-export const integerParser =
-  (option: string, min: number, max: number): OptionParser<number> =>
-  (text) => {
-    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
-    if (!(value >= min && value <= max)) throw new UsageError(`${option} must be a whole number from ${min} to ${max}`);
-    return value;
+/** Its messages never repeat the text, which may be a whole key. @throws UsageError */
+export const apiKeyIdParser =
+  (name: string) =>
+  (text: string): ApiKeyId => {
+    if (/^[0-9A-Za-z]{8}$/.test(text)) return text as ApiKeyId; // it has the form of one
+    const hint = isApiKeyText(text) ? '; this is a whole key: its id follows "pso_live_" or "pso_test_"' : '';
+    throw new UsageError(`${name} must be the eight letters and digits that "petstore keys list" shows${hint}`);
   };
+
+/** @throws UsageError */
+export function parseOrderId(text: string): OrderId {
+  const id = parseInt64(text);
+  if (id === undefined) throw new UsageError('--order must be an order ID: a whole number of 64 bits');
+  return orderId(id);
+}
+
+/** @throws UsageError */
+export const integerParser = (option: string, min: number, max: number) => (text: string) => {
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value >= min && value <= max)) throw new UsageError(`${option} must be a whole number from ${min} to ${max}`);
+  return value;
+};
 
 /** The options that define a plan. */
 export interface PlanFlags {
@@ -74,22 +93,18 @@ const parseLimit = (option: string) => integerParser(option, LIMIT_MIN, LIMIT_MA
 const PLANS_WITHOUT_LIMITS = PLAN_NAMES.filter((name) => !hasFixedLimits(name)).join(', ');
 const WHERE_REQUIRED = `${PLANS_WITHOUT_LIMITS} only, and required there`;
 
+const PLANS_HELP = PLAN_NAMES.map((name) => {
+  const limits = hasFixedLimits(name) ? describeLimits(PLANS[name].limits) : 'as --per-minute and --per-day say';
+  return `  ${name.padEnd(10)}  ${limits}`;
+}).join('\n');
+
 /** Adds the options of {@link PlanFlags}. */
 export const addPlanOptions = (command: Command): Command =>
   command
     .addOption(new Option('--plan <plan>', 'Plan (required)').choices(PLAN_NAMES).makeOptionMandatory())
     .option('--per-minute <n>', `Requests in any minute (${WHERE_REQUIRED})`, parseLimit('--per-minute'))
     .option('--per-day <n>', `Requests in any 24 hours (${WHERE_REQUIRED})`, parseLimit('--per-day'))
-    .addHelpText('after', `\nPlans:\n${describePlans()}`);
-
-function describePlans(): string {
-  const width = Math.max(...PLAN_NAMES.map((name) => name.length));
-  const lines = PLAN_NAMES.map((name) => {
-    const limits = hasFixedLimits(name) ? describeLimits(PLANS[name].limits) : 'as --per-minute and --per-day say';
-    return `  ${name.padEnd(width)}  ${limits}`;
-  });
-  return lines.join('\n');
-}
+    .addHelpText('after', `\nPlans:\n${PLANS_HELP}`);
 
 /** @throws UsageError unless a plan without fixed limits has both, and the others none */
 export function parsePlan({ plan, perMinute, perDay }: PlanFlags): Plan {
@@ -103,55 +118,29 @@ export function parsePlan({ plan, perMinute, perDay }: PlanFlags): Plan {
   );
 }
 
-/** Its messages never repeat the text, which may be a whole key. */
-export const apiKeyIdParser =
-  (name: string): OptionParser<ApiKeyId> =>
-  (text) => {
-    if (/^[0-9A-Za-z]{8}$/.test(text)) return text as ApiKeyId; // it has the form of one
-    const hint = isApiKeyText(text) ? '; this is a whole key: its id follows "pso_live_" or "pso_test_"' : '';
-    throw new UsageError(`${name} must be the eight letters and digits that "petstore keys list" shows${hint}`);
+/** Parses a duration from now (`30s`, `15m`, `24h`, `90d`), or a date-time of RFC 3339. @throws UsageError */
+export const futureParser = (option: string, allowed: { readonly now?: true } = {}) =>
+  timeParser(option, 1, (time, now) => {
+    if (time < now || (time.getTime() === now.getTime() && !allowed.now)) return 'in the future';
+    return time.getUTCFullYear() > 9999 ? 'before the year 10000' : undefined;
+  });
+
+/** Parses a duration that has passed, or a date-time of RFC 3339. @throws UsageError */
+export const pastParser = (option: string) =>
+  timeParser(option, -1, (time, now) => {
+    if (time > now) return 'in the past';
+    return time.getUTCFullYear() < 1 ? 'after the year 0' : undefined;
+  });
+
+/** @param demand says what the time must be, where it is not */
+const timeParser =
+  (option: string, direction: 1 | -1, demand: (time: Date, now: Date) => string | undefined) =>
+  (text: string): Date => {
+    const now = new Date();
+    const durationMs = parseDurationMs(text);
+    const time = durationMs === undefined ? parseRfc3339(text) : new Date(now.getTime() + direction * durationMs);
+    const form = 'a duration such as 30s, 15m, 24h or 90d, or a date-time such as 2027-01-31T00:00:00Z';
+    const wanted = time === undefined || Number.isNaN(time.getTime()) ? form : demand(time, now);
+    if (time === undefined || wanted !== undefined) throw new UsageError(`${option} must be ${wanted}`);
+    return time;
   };
-
-/** @throws UsageError */
-export function parseOrderId(text: string): OrderId {
-  const id = parseInt64(text);
-  if (id === undefined) throw new UsageError('--order must be an order ID: a whole number of 64 bits');
-  return orderId(id);
-}
-
-/**
- * Parses a duration from now (`30s`, `15m`, `24h`, `90d`), or a date-time of RFC 3339.
- *
- * @throws UsageError where it is neither, or not between now and the year 10000
- */
-export function parseTime(option: string, text: string, now: Date, { allowNow = false } = {}): Date {
-  const time = readTime(option, text, now.getTime(), 1);
-  if (time < now || (time.getTime() === now.getTime() && !allowNow)) {
-    throw new UsageError(`${option} must be in the future`);
-  }
-  if (time.getUTCFullYear() > 9999) throw new UsageError(`${option} must be before the year 10000`);
-  return time;
-}
-
-/**
- * Parses a duration that has passed (`30s`, `15m`, `24h`, `90d`), or a date-time of RFC 3339.
- *
- * @throws UsageError where it is neither
- */
-export function parsePastTime(option: string, text: string, now: Date): Date {
-  const time = readTime(option, text, now.getTime(), -1);
-  if (time > now) throw new UsageError(`${option} must be in the past`);
-  if (time.getUTCFullYear() < 1) throw new UsageError(`${option} must be after the year 0`);
-  return time;
-}
-
-function readTime(option: string, text: string, nowMs: number, direction: 1 | -1): Date {
-  const durationMs = parseDurationMs(text);
-  const time = durationMs === undefined ? parseRfc3339(text) : new Date(nowMs + direction * durationMs);
-  if (time === undefined || Number.isNaN(time.getTime())) {
-    throw new UsageError(
-      `${option} must be a duration such as 30s, 15m, 24h or 90d, or a date-time such as 2027-01-31T00:00:00Z`,
-    );
-  }
-  return time;
-}

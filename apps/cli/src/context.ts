@@ -1,4 +1,3 @@
-import type { Actor, Clock, RandomBytes } from '@petstore/domain';
 import type { Interruption } from './interruption.ts';
 import type { Output } from './output.ts';
 import type { Session, SessionOptions } from './session.ts';
@@ -11,14 +10,6 @@ export interface CommandContext {
   readonly stdin: AsyncIterable<Uint8Array>;
   /** The user's working folder, which relative paths of files are relative to. */
   readonly userFolder: string;
-  readonly clock: Clock;
-  readonly randomBytes: RandomBytes;
-  /** The user of this machine. */
-  readonly operator: () => Actor;
-  /** Runs work on a database that is up to date. */
-  readonly withSession: RunOnSession;
-  /** Runs work on the database as it is, migrated or not. */
-  readonly withUnpreparedSession: RunOnSession;
+  /** Runs work on the database, which is brought up to date before. */
+  readonly withSession: <Value>(work: (session: Session) => Promise<Value>, options?: SessionOptions) => Promise<Value>;
 }
-
-type RunOnSession = <Value>(work: (session: Session) => Promise<Value>, options?: SessionOptions) => Promise<Value>;

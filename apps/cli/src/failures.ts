@@ -3,7 +3,7 @@ import { describeDenial, SchemaError } from '@petstore/persistence';
 import { RuntimeError } from '@petstore/runtime';
 import { SettingsError } from '@petstore/runtime/settings';
 import { CommandError } from './errors.ts';
-import { UnreadableInputError } from './import/read-lines.ts';
+import { UnreadableInputError } from './files/record.ts';
 import type { Interruption } from './interruption.ts';
 
 export const isWrongSetting = (error: unknown): boolean => error instanceof SettingsError;

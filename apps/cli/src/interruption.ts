@@ -2,12 +2,12 @@ import type { Output } from './output.ts';
 
 /** Reports the outcome of a command that Ctrl-C or another signal interrupts. */
 export class Interruption {
-  readonly #output: Pick<Output, 'messageBelow'>;
+  readonly #output: Pick<Output, 'message'>;
   #outcome: string | undefined;
   #isCommitting = false;
   #isAwaited = false;
 
-  constructor(output: Pick<Output, 'messageBelow'>) {
+  constructor(output: Pick<Output, 'message'>) {
     this.#output = output;
   }
 
@@ -29,14 +29,14 @@ export class Interruption {
 
   /** Called for each signal. @returns whether the process is to end at once */
   receive(): boolean {
-    const { messageBelow } = this.#output;
-    if (this.#isCommitting && !this.#isAwaited) {
+    const isFirst = !this.#isAwaited;
+    if (this.#isCommitting && isFirst) {
       this.#isAwaited = true;
-      messageBelow('The database is committing: waiting for its response. Interrupt again to end without it.');
+      this.#output.message('The database is committing: waiting for its response. Interrupt again to end without it.');
       return false;
     }
-    if (this.#isCommitting) messageBelow('Interrupted during the commit. Everything was stored, or nothing.');
-    else if (this.#outcome !== undefined) messageBelow(`Interrupted. ${this.#outcome}`);
+    if (this.#isCommitting) this.#output.message('Interrupted during the commit. Everything was stored, or nothing.');
+    else if (this.#outcome !== undefined) this.#output.message(`Interrupted. ${this.#outcome}`);
     return true;
   }
 }

@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, type OutputConfiguration } from 'commander';
 import manifest from '../package.json' with { type: 'json' };
 import { addAuditCommand } from './commands/audit.ts';
 import { addCompletionCommand } from './commands/completion.ts';
@@ -8,13 +8,6 @@ import { addMigrateCommand } from './commands/migrate.ts';
 import { addOrdersCommands } from './commands/orders.ts';
 import { addPetsCommands } from './commands/pets.ts';
 import type { CommandContext } from './context.ts';
-import { addHelpCommand, completeHelp } from './help.ts';
-
-/** Where the parser of arguments writes help, and what is wrong with a command line. */
-export interface ParserOutput {
-  readonly writeHelp: (text: string) => void;
-  readonly writeUsage: (text: string) => void;
-}
 
 const HELP = `
 Environment:
@@ -25,19 +18,27 @@ Environment:
                             without DATABASE_URL (default: .data), but not in
                             production
 
+Examples:
+  petstore keys create --plan pro --name "till 3" --expires 90d
+  petstore orders import orders.csv --skip-bad
+  petstore orders export - --status shipped | gzip > shipped.ndjson.gz
+  petstore audit --order 22
+  source <(petstore completion bash)
+
 Documentation: docs/operations.md, apps/cli/README.md`;
 
-/** The command line: one file per group of commands. */
-export function createProgram(context: CommandContext, { writeHelp, writeUsage }: ParserOutput): Command {
+/** The command line: one file per group of commands. These load what only their actions need when it is needed. */
+export function createProgram(context: CommandContext, parserOutput: OutputConfiguration): Command {
   const program = new Command('petstore')
     .description('Operate the orders service: API keys, limits, orders, pets and the database')
     .version(manifest.version, '--version', 'Print the version')
     .helpOption('-h, --help', 'Show help')
     .helpCommand('help [command]', 'Show help for a command')
+    .showHelpAfterError('Add --help to the command for its usage.')
+    .addHelpText('after', HELP)
     .exitOverride()
     .configureOutput({
-      writeOut: writeHelp,
-      writeErr: writeUsage,
+      ...parserOutput,
       outputError: (text, write) => write(text.replace(/^error: /, 'petstore: ')), // as all errors begin here
     });
   addKeysCommands(program, context);
@@ -47,12 +48,7 @@ export function createProgram(context: CommandContext, { writeHelp, writeUsage }
   addAuditCommand(program, context);
   addMigrateCommand(program, context);
   addJsonFlag(program);
-  addCompletionCommand(program, context); // whose output is a script, and never JSON
-  addHelpCommand(program);
-  completeHelp(program);
-  program.addHelpText('after', HELP);
-  addHint(program, 'petstore');
-  tellUnknownOptionsFirst(program);
+  addCompletionCommand(program); // whose output is a script, and never JSON
   return program;
 }
 
@@ -60,21 +56,4 @@ export function createProgram(context: CommandContext, { writeHelp, writeUsage }
 function addJsonFlag(command: Command): void {
   if (command.commands.length === 0) command.option('--json', 'Print JSON');
   command.commands.forEach(addJsonFlag);
-}
-
-/** Where a required option is misspelt, commander would say that it is missing, and not what stands in its place. */
-function tellUnknownOptionsFirst(command: Command): void {
-  const parseOptions = command.parseOptions.bind(command);
-  command.parseOptions = (args) => {
-    const parsed = parseOptions(args);
-    if (parsed.unknown.length > 0) for (const option of command.options) option.makeOptionMandatory(false);
-    return parsed;
-  };
-  command.commands.forEach(tellUnknownOptionsFirst);
-}
-
-/** Behind what is wrong with a command line stands where to read what would be right. */
-function addHint(command: Command, path: string): void {
-  command.showHelpAfterError(`Run '${path} --help' for usage.`);
-  for (const child of command.commands) addHint(child, `${path} ${child.name()}`);
 }

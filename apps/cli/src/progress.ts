@@ -1,51 +1,30 @@
+import { Presets, SingleBar } from 'cli-progress';
 import type { Output } from './output.ts';
 
-const BAR_WIDTH = 20;
-
-/** Before this much time has passed nothing is said of what is left, in milliseconds. */
-const ESTIMATE_AFTER_MS = 1_000;
-
-/** How far a long command is, and how long it still takes; on a terminal. */
+/** How far a long command is, and how long it still takes; on a terminal alone. */
 export class Progress {
-  readonly #output: Pick<Output, 'progress'>;
-  readonly #verb: string;
-  /** When the first record was done: what comes before it, as a start of PostgreSQL, says nothing of the others. */
-  #beganAtMs: number | undefined;
-  #count = 0;
-  #fraction: number | undefined;
+  readonly #bar: SingleBar;
 
-  /** @param verb the past participle to show: `read` */
-  constructor(output: Pick<Output, 'progress'>, verb: string) {
-    this.#output = output;
-    this.#verb = verb;
+  /**
+   * @param verb the past participle to show: `read`
+   * @param total of what {@link advance} is told; `undefined` where it is unknown
+   */
+  constructor(output: Output, verb: string, total: number | undefined) {
+    const count = `{count} ${verb}{phase}`;
+    const format = total === undefined ? count : `{bar} {percentage} %  ETA {eta_formatted}  ${count}`;
+    const { stderr: stream } = output;
+    this.#bar = new SingleBar({ format, stream, barsize: 20, clearOnComplete: true }, Presets.shades_classic);
+    this.#bar.start(total ?? 0, 0, { count: 0, phase: '' });
+    output.beginProgress(() => this.#bar.stop());
   }
 
-  /** @param fraction of the whole, 0 to 1. `undefined`: unknown */
-  advance(count: number, fraction?: number): void {
-    this.#beganAtMs ??= performance.now();
-    this.#count = count;
-    this.#fraction = fraction;
-    this.#output.progress(this.#describe());
+  /** @param count of the records that are done. @param done as a part of the total */
+  advance(count: number, done = count): void {
+    this.#bar.update(Math.min(done, this.#bar.getTotal()), { count: count.toLocaleString('en') });
   }
 
-  /** Says at once what the command waits for when nothing is left to count: `committing`. */
+  /** Says what the command waits for when nothing is left to count: `committing`. */
   awaits(phase: string): void {
-    if (this.#fraction !== undefined) this.#fraction = 1;
-    this.#output.progress(this.#describe(phase), { isDue: true });
-  }
-
-  #describe(phase?: string): string {
-    const done = `${this.#count.toLocaleString('en')} ${this.#verb}${phase === undefined ? '' : `, ${phase}`}`;
-    const fraction = this.#fraction;
-    if (fraction === undefined) return done;
-    const filled = Math.floor(fraction * BAR_WIDTH);
-    const bar = `${'█'.repeat(filled)}${'░'.repeat(BAR_WIDTH - filled)}`;
-    const percentage = `${Math.floor(fraction * 100)} %`.padStart(5);
-    const elapsedMs = performance.now() - (this.#beganAtMs ?? Infinity);
-    if (fraction === 0 || fraction === 1 || elapsedMs < ESTIMATE_AFTER_MS) return `${bar} ${percentage}  ${done}`;
-    const leftSeconds = Math.ceil((elapsedMs / fraction - elapsedMs) / 1_000);
-    return `${bar} ${percentage}  ${done}, ${describeSeconds(leftSeconds)} left`;
+    this.#bar.update({ phase: `, ${phase}` });
   }
 }
-
-const describeSeconds = (seconds: number): string => (seconds < 90 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`);

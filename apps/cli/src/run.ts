@@ -1,16 +1,13 @@
-import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { type Actor, actor } from '@petstore/domain';
 import type { Environment } from '@petstore/runtime';
 import { CommanderError } from 'commander';
 import type { CommandContext } from './context.ts';
 import { ImportRejectedError, UsageError } from './errors.ts';
 import { Interruption } from './interruption.ts';
-import { createOutput, type Output, type OutputStreams, ReaderGoneError } from './output.ts';
+import { Output, type OutputStreams, ReaderGoneError } from './output.ts';
 import { createProgram } from './program.ts';
-import { openSession, type Session } from './session.ts';
+import { runOnSession } from './session.ts';
 
 export interface Invocation extends OutputStreams {
   /** Those after the name of the program. */
@@ -29,23 +26,34 @@ export type ExitCode = 0 | 1 | 2;
 
 /** Runs one command. Never throws: every failure is reported on standard error. */
 export async function run(invocation: Invocation): Promise<ExitCode> {
-  const output = createOutput(invocation);
+  const { environment, workingFolder, stdin } = invocation;
+  const output = new Output(invocation);
   const interruption = new Interruption(output);
+  invocation.onSignal?.(() => interruption.receive());
+  const context: CommandContext = {
+    output,
+    interruption,
+    stdin,
+    userFolder: workingFolder,
+    withSession: (work, options) => runOnSession({ environment, home: findHome(invocation), output }, work, options),
+  };
   try {
-    await runCommand(invocation, createContext(invocation, output, interruption));
+    await runCommand(invocation, context);
     return 0;
   } catch (error) {
-    return await reportError(error, output, interruption);
+    return await reportError(error, context);
+  } finally {
+    output.endProgress();
   }
 }
 
 async function runCommand(invocation: Invocation, context: CommandContext): Promise<void> {
   let help = '';
   const program = createProgram(context, {
-    writeHelp(text) {
+    writeOut(text) {
       help += text;
     },
-    writeUsage: (text) => void invocation.stderr.write(text),
+    writeErr: (text) => void invocation.stderr.write(text),
   });
   try {
     await program.parseAsync(invocation.arguments, { from: 'user' });
@@ -53,35 +61,6 @@ async function runCommand(invocation: Invocation, context: CommandContext): Prom
     if (!(error instanceof CommanderError && error.exitCode === 0)) throw error;
     await context.output.write(help);
   }
-}
-
-function createContext(invocation: Invocation, output: Output, interruption: Interruption): CommandContext {
-  const { environment, workingFolder, stdin, onSignal } = invocation;
-  onSignal?.(() => interruption.receive());
-  const withUnpreparedSession: CommandContext['withUnpreparedSession'] = async (work, options = {}) => {
-    const { readStorageSettings } = await import('@petstore/runtime/settings');
-    const settings = readStorageSettings(environment, findHome(invocation));
-    // Now, because files may have been replaced by the time that a long command fails.
-    await import('./failures.ts');
-    await using session: Session = await openSession(settings, options, output);
-    return await work(session);
-  };
-  return {
-    output,
-    interruption,
-    stdin,
-    userFolder: workingFolder,
-    clock: () => new Date(),
-    randomBytes,
-    operator: findOperator,
-    withUnpreparedSession,
-    withSession: (work, options) =>
-      withUnpreparedSession(async (session) => {
-        const { migrations } = session.persistence;
-        await (session.settings.migrate ? migrations.migrate() : migrations.assertMigrated());
-        return work(session);
-      }, options),
-  };
 }
 
 /**
@@ -93,16 +72,7 @@ function findHome({ environment, workingFolder, checkout }: Invocation): string 
   return isHere ? workingFolder : checkout;
 }
 
-/** A container may run as a user that has no name. */
-function findOperator(): Actor {
-  try {
-    return actor('operator', userInfo().username);
-  } catch {
-    return actor('operator', `uid ${process.getuid?.()}`);
-  }
-}
-
-async function reportError(error: unknown, output: Output, interruption: Interruption): Promise<ExitCode> {
+async function reportError(error: unknown, { output, interruption }: CommandContext): Promise<ExitCode> {
   if (error instanceof CommanderError) return 2; // commander has printed what is wrong
   if (error instanceof ReaderGoneError) return 0;
   if (error instanceof ImportRejectedError) return 1; // its report has been printed

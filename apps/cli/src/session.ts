@@ -1,37 +1,47 @@
 import type { Persistence } from '@petstore/persistence';
-import { type DatabaseUrls, openEmbeddedPostgres } from '@petstore/runtime';
+import { type DatabaseUrls, type Environment, openEmbeddedPostgres } from '@petstore/runtime';
 import type { StorageSettings } from '@petstore/runtime/settings';
 import type { Output } from './output.ts';
 
 /** What a command works with, the same as a server with these settings. */
-export interface Session extends AsyncDisposable {
+export interface Session {
   readonly settings: StorageSettings;
   readonly persistence: Persistence;
 }
 
 export interface SessionOptions {
-  /** Whether an embedded database is made where there is none. @default false */
-  readonly mayCreateDatabase?: boolean;
+  /** Whether an embedded database is made where there is none, as for commands that put something into it. @default false */
+  readonly mayCreate?: boolean;
+  /** Whether the database is used as it is, migrated or not. @default false */
+  readonly isUnprepared?: boolean;
 }
 
-/** Of commands that begin with a database: those that put something into it. */
-export const MAY_MAKE_DATABASE: SessionOptions = { mayCreateDatabase: true };
+/** What determines the database. */
+export interface SessionPlace {
+  readonly environment: Environment;
+  /** What DATA_DIR is relative to. */
+  readonly home: string;
+  readonly output: Pick<Output, 'message'>;
+}
 
 /**
- * Connects to the database of the settings: the embedded one is found where a server runs it, and run by us otherwise.
+ * Runs work on the database of the settings: the embedded one is found where a server runs it, and run by us otherwise.
  *
  * @throws RuntimeError where there is none, and it may not be made
  */
-export async function openSession(
-  settings: StorageSettings,
-  { mayCreateDatabase = false }: SessionOptions,
-  output: Pick<Output, 'message'>,
-): Promise<Session> {
+export async function runOnSession<Value>(
+  { environment, home, output }: SessionPlace,
+  work: (session: Session) => Promise<Value>,
+  { mayCreate = false, isUnprepared = false }: SessionOptions = {},
+): Promise<Value> {
+  const { readStorageSettings } = await import('@petstore/runtime/settings');
+  const settings = readStorageSettings(environment, home);
+  await import('./failures.ts'); // now: files may have been replaced by the time that a long command fails
   await using resources = new AsyncDisposableStack();
   let databaseUrl: string | DatabaseUrls | undefined = settings.databaseUrls;
   if (databaseUrl === undefined) {
     const embedded = await openEmbeddedPostgres(settings.dataFolder, {
-      mayCreate: mayCreateDatabase,
+      mayCreate,
       onCreate: () => output.message(`DATABASE_URL is not set: making a new database in ${settings.dataFolder}.`),
     });
     resources.defer(() => embedded.release());
@@ -39,10 +49,7 @@ export async function openSession(
   }
   const { openPersistence } = await import('@petstore/persistence');
   const persistence = resources.use(openPersistence({ databaseUrl }));
-  const owned = resources.move();
-  return {
-    settings,
-    persistence,
-    [Symbol.asyncDispose]: () => owned.disposeAsync(),
-  };
+  const { migrations } = persistence;
+  if (!isUnprepared) await (settings.migrate ? migrations.migrate() : migrations.assertMigrated());
+  return await work({ settings, persistence });
 }

@@ -137,8 +137,8 @@ describe('audit', () => {
     const { id } = await createKey('--as', 'ada');
     const { stdout } = await commandLine.run(['audit', '--key', id]);
     const [head, row, end] = stdout.split('\n');
-    expect(head?.split(/ +/)).toEqual(['at', 'action', 'order', 'key', 'actor', 'request']);
-    expect(row?.split(/ +/).slice(1)).toEqual(['key.created', '-', id, 'operator:ada', '-']);
+    expect(head?.split('\t')).toEqual(['at', 'action', 'order', 'key', 'actor', 'request']);
+    expect(row?.split('\t').slice(1)).toEqual(['key.created', '-', id, 'operator:ada', '-']);
     expect(end).toBe('');
     const nothing = await commandLine.run(['audit', '--order', '404']);
     expect(nothing).toMatchObject({ code: 0, stdout: '', stderr: 'No changes.\n' });

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readLines, UnreadableInputError } from '../src/import/read-lines.ts';
-import { type RecordShape, readRecords } from '../src/import/read-records.ts';
+import { readRecords } from '../src/files/read-records.ts';
+import { readLines, readText } from '../src/files/read-text.ts';
+import { type RecordShape, UnreadableInputError } from '../src/files/record.ts';
 
 const SHAPE: RecordShape = { fields: ['a', 'b'], required: ['a'] };
 
@@ -31,7 +32,9 @@ describe('wherever a file is cut into chunks, it reads the same', () => {
     await fc.assert(
       fc.asyncProperty(textOf('\r', '\n', '\r\n', 'a', '"', ' ', '猫', '🐈'), places, async (text, cuts) => {
         const expected = text.replace(/\r$/, '').split(/\r\n|\n|\r/);
-        const lines = (await flatten(readLines(cut(`\ufeff${text}`, cuts)))).map((line) => line.replace(/\r$/, ''));
+        const lines = (await flatten(readLines(readText(cut(`\ufeff${text}`, cuts))))).map((line) =>
+          line.replace(/\r$/, ''),
+        );
         expect(lines).toEqual(expected.at(-1) === '' && !text.endsWith('\r') ? expected.slice(0, -1) : expected);
       }),
       { numRuns: 1_000 },

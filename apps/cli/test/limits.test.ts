@@ -89,9 +89,9 @@ describe('limits show', () => {
     });
   });
 
-  test('is a table for people', async () => {
+  test('is a table', async () => {
     const { stdout, stderr } = await commandLine.run(['limits', 'show', await createFreeKey()], { environment });
-    expect(stdout).toMatch(/^window +limit +used +remaining +reset\nminute +60 +0 +60 +-\n/);
+    expect(stdout).toMatch(/^window\tlimit\tused\tremaining\treset\nminute\t60\t0\t60\t-\n/);
     expect(stderr).toContain('Not banned; 0 refusals count towards a ban.');
   });
 

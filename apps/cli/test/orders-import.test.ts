@@ -73,6 +73,14 @@ describe('ids and times are exact', () => {
       'NDJSON with ids as texts, as v2 lists them',
       `{"id":"${MIN}","petId":"${MAX}","quantity":2147483647}\n{"id":"${MAX}","petId":"${MIN}","quantity":1}`,
     ],
+    [
+      'a JSON array, as v1 lists them',
+      `\ufeff\n[{"id":${MIN},"petId":${MAX},"quantity":2147483647},{"id":${MAX},"petId":${MIN},"quantity":1}]\n`,
+    ],
+    [
+      'a JSON array with ids as texts, as v2 lists them',
+      `[{"id":"${MIN}","petId":"${MAX}","quantity":2147483647},\n{"id":"${MAX}","petId":"${MIN}","quantity":1}]`,
+    ],
   ])('from %s', async (_, text) => {
     expect(await importText(text)).toMatchObject({ code: 0, report: { inserted: 2 } });
     expect(await listed()).toMatchObject([
@@ -355,10 +363,6 @@ describe('a file as a whole', () => {
     ['id,petId,quantity\n1,"1,1\n2,1,1\n', 'line 2: a quote opens on this line and is not closed'],
     ['id,petId,quantity\n\n1,5" nail,1\n2,"1,1\n', 'line 3: a quote is in the wrong place'],
     ['id,petId,quantity\n1,"5" nail,1\n', 'line 2: a quote is in the wrong place'],
-    [
-      '\n[{"id":"1","petId":"1","quantity":1}]',
-      `line 2: the file is a JSON array, and must be NDJSON or CSV; write each of its records on a line of its own, as jq (1.7 or newer) does: jq -c '.[]' FILE`,
-    ],
     [Buffer.from('id,petId,quantity\n1,1,1', 'utf16le'), 'unknown column'],
     [Buffer.from('\ufeffid,petId,quantity\n1,1,1', 'utf16le'), 'the file is UTF-16; save it as UTF-8'],
   ])('must be one of the formats: %j', async (text, complaint) => {
@@ -375,6 +379,45 @@ describe('a file as a whole', () => {
     const { code, report, stderr } = await importText(text + 'x'.repeat(3_000_000), ['--skip-bad']);
     expect([code, report]).toEqual([1, null]);
     expect(stderr).toBe(`petstore: line ${line}: more than 1,000,000 characters, too long for a record\n`);
+    expect(await listedIds()).toEqual([]);
+  });
+
+  test('may be a JSON array in one line, longer than a record may be, whose records go by their place', async () => {
+    const records = Array.from(
+      { length: 30_000 },
+      (_, i) => `{"id":"${i}","petId":"1","quantity":1,"status":"shipped"}`,
+    );
+    records[20_000] = '[7]';
+    records[20_001] = '{"id":7.0,"petId":1,"quantity":{"a":[1]}}';
+    const { code, report } = await importText(`[${records.join(',')}]`, ['--skip-bad']);
+    expect([code, report]).toEqual([
+      0,
+      {
+        read: 30_000,
+        inserted: 29_998,
+        rejected: [
+          { line: 20_001, reason: 'not a JSON object' },
+          {
+            line: 20_002,
+            reason: expect.stringMatching(/^id must be .*, not "7\.0"; quantity must be .*, not an object$/),
+          },
+        ],
+      },
+    ]);
+  });
+
+  test.each([
+    ['[{"id":1,"petId":1,"quantity":1}', 'record 2: not valid JSON'],
+    ['[{"id":1,"petId":1,"quantity":1}}', 'record 2: not valid JSON'],
+    [
+      '[{"id":1,"petId":1,"quantity":1}]\n{"id":2,"petId":1,"quantity":1}',
+      'record 2: not valid JSON, or not of one array',
+    ],
+    ['[{"id":1,"petId":1,"quantity":1},{"id":"\ufffd"}]', 'record 1: not valid UTF-8'],
+    [`[{"id":1,"petId":1,"quantity":1},{"id":"${'x'.repeat(3_000_000)}`, 'record 2: more than 1,000,000 characters'],
+  ])('is refused where it is no JSON array: %j', async (text, complaint) => {
+    const { code, report, stderr } = await importText(text, ['--skip-bad']);
+    expect([code, report, stderr]).toEqual([1, null, expect.stringContaining(`petstore: ${complaint}`)]);
     expect(await listedIds()).toEqual([]);
   });
 

@@ -1,64 +1,68 @@
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { renderFields, renderTable, startTable } from '../src/table.ts';
+import { Output } from '../src/output.ts';
+import { writeFields, writeTable } from '../src/table.ts';
 
-const NOW = new Date('2026-11-20T12:00:00Z');
+/** What is written to a terminal of so many columns; `undefined`: to a program. */
+async function written(columns: number | undefined, write: (output: Output) => Promise<void>): Promise<string> {
+  const stdout = Object.assign(new PassThrough(), columns !== undefined && { isTTY: true, columns });
+  const printed = text(stdout);
+  await write(new Output({ stdout, stderr: new PassThrough() }));
+  stdout.end();
+  return printed;
+}
+
+const HOUR_MS = 3_600_000;
+const lastUsedAt = new Date(Date.now() - HOUR_MS - 1_000);
 const ROWS = [
-  { id: 1n, name: 'a long name', lastUsedAt: new Date('2026-11-20T11:00:00Z'), note: 'another text', used: 1_234 },
-  { id: 9_223_372_036_854_775_807n, name: null, lastUsedAt: null, note: null, used: null },
+  { id: 1n, name: 'a long name', lastUsedAt, used: 1_234 },
+  { id: 9_223_372_036_854_775_807n, name: null, lastUsedAt: null, used: null },
 ];
 
-test('for a program times and numbers are whole, under the names of the properties', () => {
-  expect(renderTable(ROWS, { columns: undefined, now: NOW, shorten: { name: 3 }, omit: ['note'] })).toBe(
-    `                 id  name         lastUsedAt                note          used
-                  1  a long name  2026-11-20T11:00:00.000Z  another text  1234
-9223372036854775807  -            -                         -                -
-`,
+test('for a program times and numbers are whole, under the names of the properties, between tabs', async () => {
+  expect(await written(undefined, (output) => writeTable(output, ROWS, { flexible: 'name' }))).toBe(
+    `id\tname\tlastUsedAt\tused\n1\ta long name\t${lastUsedAt.toISOString()}\t1234\n9223372036854775807\t-\t-\t-\n`,
   );
 });
 
 test.each([
   [
-    71,
-    `                 ID  NAME         LAST USED AT  NOTE           USED
-                  1  a long name  1h ago        another text  1,234
-9223372036854775807  -            -             -                 -
+    80,
+    `                 ID  NAME         LAST USED AT   USED
+                  1  a long name  1h ago        1,234
+9223372036854775807  -            -                 -
 `,
   ],
   [
-    63,
-    `                 ID  NAME     LAST USED AT  NOTE           USED
-                  1  a long…  1h ago        another text  1,234
-9223372036854775807  -        -             -                 -
+    51,
+    `                 ID  NAME       LAST USED AT   USED
+                  1  a long n…  1h ago        1,234
+9223372036854775807  -          -                 -
 `,
   ],
-  [
-    53,
-    `                 ID  NAME  LAST USED AT  NOTE    USED
-                  1  a l…  1h ago        anot…  1,234
-9223372036854775807  -     -             -          -
-`,
-  ],
-  [
-    45,
-    `                 ID  NAME  LAST USED AT   USED
-                  1  a l…  1h ago        1,234
-9223372036854775807  -     -                 -
-`,
-  ],
-])('a terminal of %i columns shortens the first texts first, and then leaves columns out', (columns, table) => {
-  expect(renderTable(ROWS, { columns, now: NOW, shorten: { name: 2, note: 5 }, omit: ['note'] })).toBe(table);
+])('a terminal of %i columns shortens one of them', async (columns, table) => {
+  expect(await written(columns, (output) => writeTable(output, ROWS, { flexible: 'name' }))).toBe(table);
 });
 
-test('rows that come later may widen a table', () => {
-  const add = startTable({ columns: 80, now: NOW });
-  expect(add([{ id: 1, name: 'b' }])).toBe('ID  NAME\n 1  b\n');
-  expect(add([{ id: 1_000, name: 'b' }])).toBe('1,000  b\n');
-  expect(add([{ id: 1, name: 'b' }])).toBe('    1  b\n');
+test('a long table is aligned to its end, and a character of two columns is not cut', async () => {
+  const rows = Array.from({ length: 20_000 }, (_, id) => ({ id, name: id < 19_999 ? '猫猫' : 'a cat' }));
+  const lines = (await written(80, (output) => writeTable(output, rows, { flexible: 'name' }))).split('\n');
+  expect(lines.length).toBe(20_002);
+  expect([lines[0], lines[1], lines.at(-2)]).toEqual(['    ID  NAME', '     0  猫猫', '19,999  a cat']);
 });
 
-test('no text controls the terminal, and none is cut within a character', () => {
+test('rows that come later have no head', async () => {
+  const write = (output: Output) => writeTable(output, [{ id: 1_000, name: 'b' }], { hasHead: false });
+  expect(await written(80, write)).toBe('1,000  b\n');
+  expect(await written(undefined, write)).toBe('1000\tb\n');
+});
+
+test('no text controls the terminal, and none is cut within a character', async () => {
   const row = { name: 'a\u001b[31mb\n', other: '🐈🐈🐈🐈🐈🐈' };
-  const table = renderTable([row], { columns: 15, now: NOW, shorten: { other: 1 } });
-  expect(table).toBe('NAME      OTHER\na?[31mb?  🐈🐈🐈🐈…\n');
-  expect(renderFields({ Name: row.name, Expires: null })).toBe('Name     a?[31mb?\nExpires  -\n');
+  const write = (output: Output) => writeTable(output, [row], { flexible: 'other' });
+  expect(await written(19, write)).toBe('NAME      OTHER\na?[31mb?  🐈🐈🐈🐈…\n');
+  expect(await written(undefined, write)).toBe('name\tother\na?[31mb?\t🐈🐈🐈🐈🐈🐈\n');
+  const fields = await written(80, (output) => writeFields(output, { name: row.name, expiresAt: null }));
+  expect(fields).toBe('NAME        a?[31mb?\nEXPIRES AT  -\n');
 });

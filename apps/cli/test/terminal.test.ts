@@ -34,8 +34,8 @@ describe('a terminal of 80 columns shows', () => {
     const custom = ['--per-minute', '1000000', '--per-day', '1000000000'];
     await commandLine.json(['keys', 'set-plan', id, '--plan', 'enterprise', ...custom]);
     expect(await linesOf('keys', 'list')).toEqual([
-      'ID        NAME        PLAN                     MINUTE  STATUS          LAST USED',
-      `${id}  nnnnnnnnn…  enterprise, internal  1,000,000  expires in 90d  -`,
+      'ID        NAME                   PLAN                  STATUS          LAST USED',
+      `${id}  nnnnnnnnnnnnnnnnnnnn…  enterprise, internal  expires in 90d  -`,
     ]);
   });
 
@@ -44,18 +44,18 @@ describe('a terminal of 80 columns shows', () => {
     await commandLine.json(['keys', 'set-plan', id, '--plan', 'pro']);
     const lines = await linesOf('keys', 'show', id);
     expect(lines).toEqual([
-      `ID         ${id}`,
-      'Name       till 3',
-      'Kind       external',
-      'Plan       pro',
-      'Limits     300 a minute, 10,000 a day',
-      'Status     active',
-      expect.stringMatching(/^Created {4}2\d{3}-\S+Z \(.+\)$/),
-      'Expires    -',
-      'Revoked    -',
-      'Last used  -',
+      `ID            ${id}`,
+      'PLAN          pro',
+      'PER MINUTE    300',
+      'PER DAY       10,000',
+      'KIND          external',
+      'NAME          till 3',
+      expect.stringMatching(/^CREATED AT {4}2\d{3}-\S+Z \(.+\)$/),
+      'EXPIRES AT    -',
+      'REVOKED AT    -',
+      'LAST USED AT  -',
     ]);
-    expect(await linesOf('keys', 'revoke', id)).toContain('Status     revoked');
+    expect((await linesOf('keys', 'revoke', id))[8]).toMatch(/^REVOKED AT {4}2\d{3}-\S+Z \(.+\)$/);
   });
 
   test('the audit', async () => {
@@ -64,9 +64,9 @@ describe('a terminal of 80 columns shows', () => {
     const origin = { actor: actor('key', id), requestId: '65ddde20-6bcd-491d-89cd-5cec35e39e7e' };
     const { id: orderId } = await commandLine.persistence.orders.insertOrder(facts, origin);
     const [head, order, created] = await linesOf('audit', '--key', id);
-    expect(head).toMatch(/^AT +ACTION +ORDER {2}KEY +ACTOR +REQUEST$/);
-    expect(order).toMatch(new RegExp(`order.placed +${orderId}  ${id}  key:${id} +65ddde20-6bcd-.*…$`));
-    expect(created).toMatch(new RegExp(`key.created +-  ${id}  operator:Ada Lovelace  -$`));
+    expect(head).toMatch(/^AT +ACTION +ORDER {2}KEY +ACTOR$/);
+    expect(order).toMatch(new RegExp(`order.placed +${orderId}  ${id}  key:${id}$`));
+    expect(created).toMatch(new RegExp(`key.created +-  ${id}  operator:Ada Lovelace$`));
   });
 
   test('limits, of which an unused one has no reset', async () => {
@@ -94,14 +94,13 @@ describe('a terminal of 80 columns shows', () => {
     const stdin = '{"id":1,"petId":7,"quantity":1}';
     const { stdout, stderr } = await commandLine.run(['orders', 'import', '-'], { stdin, columns: COLUMNS });
     expect(stdout).toBe('1 of 1 imported.\n');
-    const steps = ['1 read', '1 read, inserting', '1 read, committing', ''];
-    expect(stderr).toBe(steps.map((step) => `\r\u001b[K${step}`).join(''));
+    expect(stderr).toContain('1 read, committing');
   });
 });
 
 test.each([
-  [[], '20,000', /^█{0,2}░+ +\d % {2}[\d,]+ exported/],
-  [['--status', 'cancelled'], '0', /^0 exported$/],
+  [[], '20,000', /█{20} 100 % {2}ETA 0s {2}20,000 exported/],
+  [['--status', 'cancelled'], '0', /ETA 0s {2}0 exported/],
 ])('an export with %j shows how much of all it has', async (options, count, progress) => {
   await commandLine.json(['orders', 'generate', '--count', '20000']);
   using folder = createTemporaryFolder();
@@ -112,7 +111,7 @@ test.each([
     },
   );
   expect(stdout).toMatch(new RegExp(`^${count} exported to `));
-  expect(stderr.split('\r\u001b[K')[1]).toMatch(progress);
+  expect(stderr).toMatch(progress);
 });
 
 test('without orders a list says so, and prints nothing', async () => {

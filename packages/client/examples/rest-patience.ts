@@ -4,7 +4,7 @@ const petstore = createPetstoreRestClient({
   baseUrl: process.env['PETSTORE_URL'] ?? 'http://127.0.0.1:3000/v1',
   apiKey: process.env['PETSTORE_API_KEY'] ?? '',
   maxRetries: 4, // 2 by default
-  timeoutMs: 5_000, // for each attempt; 30 s by default
+  timeoutMs: 5_000, // of silence, in each attempt; 30 s by default
   maxRetryAfterSeconds: 10, // 65 by default, so that a minute that is used up is waited for
 });
 

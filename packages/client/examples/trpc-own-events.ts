@@ -10,7 +10,11 @@ const petstore = createTRPCClient<AppRouter>({
       transformer,
       EventSource,
       eventSourceOptions: {
-        fetch: (url, init) => fetch(url, { ...init, headers: { ...init.headers, authorization } }),
+        async fetch(url, init) {
+          const response = await fetch(url, { ...init, headers: { ...init.headers, authorization } });
+          if (response.status >= 500) throw new Error(`status ${response.status}`); // like a lost connection
+          return response;
+        },
       },
     }),
   ],

@@ -61,7 +61,7 @@ async function bundleServiceTypes(emitted: string): Promise<string> {
   await writeFile(
     entry,
     [
-      "export type { AppRouter, Procedures } from './api/src/router.ts';",
+      "export type { AppRouter } from './api/src/router.ts';",
       "export type { ErrorCode } from './api/src/error-catalogue.ts';",
       "export type { TrpcErrorShape } from './api/src/trpc/format-error.ts';",
     ].join('\n'),

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { ERROR_CATALOGUE } from '@petstore/api';
 import openapiTS, { astToString, type OpenAPI3, type OpenAPITSOptions, stringToAST } from 'openapi-typescript';
 
 type TypeNode = ReturnType<NonNullable<OpenAPITSOptions['transform']>>;
@@ -21,6 +22,9 @@ export const DOCUMENT_TYPES: readonly DocumentTypes[] = [
   typesOf('openapi.json', 'document.ts'),
   typesOf('openapi.v2.json', 'document-v2.ts'),
 ];
+
+/** The module of the error codes. */
+export const ERROR_CODES_FILE = fileURLToPath(new URL('../src/error-codes.ts', import.meta.url));
 
 const HEAD = `// Written by "pnpm --filter @petstore/client generate" from the OpenAPI document. Do not edit.\n\n`;
 
@@ -53,6 +57,17 @@ export async function generateDocumentTypes({ document: url, file }: DocumentTyp
   // Every declaration has a name, which the general type of nodes does not show.
   const used = nodes.filter((node) => DECLARATIONS.includes((node as { name?: { text?: string } }).name?.text));
   return formatted(HEAD + astToString(used), file);
+}
+
+/** The codes of the service's errors by their status, as the text of a module. */
+export function generateErrorCodes(): string {
+  const byStatus = Object.groupBy(Object.entries(ERROR_CATALOGUE), ([, { status }]) => status);
+  const lines = Object.entries(byStatus).map(
+    ([status, entries = []]) => `${status}: ${entries.map(([code]) => `'${code}'`).join(' | ')};`,
+  );
+  const head = HEAD.replace('OpenAPI document', "service's error catalogue");
+  const text = `${head}/** The codes that an error of each status may have. */\nexport interface CodesOfStatus {\n${lines.join('\n')}\n}\n`;
+  return formatted(text, ERROR_CODES_FILE);
 }
 
 /** A type as a node; what is parsed is a declaration of it. */

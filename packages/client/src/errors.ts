@@ -1,3 +1,5 @@
+import type { CodesOfStatus } from './error-codes.ts';
+
 /**
  * A code that this release does not know, as a newer service may send one: the class of the error, which follows from the
  * status, says what kind of failure it is. An enumeration without values at run time, because a type that any string
@@ -10,40 +12,13 @@ export declare enum UnknownErrorCode {
 /** The response did not come from the service (a proxy's page, JSON cut short), or its code is not known. */
 type AnyClass = 'unexpected_response' | UnknownErrorCode;
 
-type InvalidRequestCode =
-  | 'invalid_request'
-  | 'malformed_json'
-  | 'method_not_allowed'
-  | 'payload_too_large'
-  | 'unsupported_media_type'
-  | 'expectation_failed'
-  | 'headers_too_large';
-type AuthenticationCode = 'missing_api_key' | 'invalid_api_key';
-type PermissionCode = 'insufficient_scope';
-type NotFoundCode = 'order_not_found' | 'pet_not_found' | 'route_not_found';
-type ConflictCode =
-  | 'order_already_shipped'
-  | 'order_already_cancelled'
-  | 'order_not_shipped'
-  | 'order_already_completed'
-  | 'idempotency_key_reused';
-type RateLimitCode = 'rate_limit_exceeded' | 'api_key_banned';
-type ServiceCode = 'request_timeout' | 'internal_error' | 'service_unavailable' | 'overloaded';
+type ServiceStatus = 408 | 500 | 503;
+/** Those that have a class of their own. */
+type ClassStatus = 401 | 403 | 404 | 409 | 410 | 429 | ServiceStatus;
 type ConnectionCode = 'connection_failed' | 'timed_out';
 
 /** Why a call failed: of the service's codes, over REST and tRPC, and this client's own, those that an error may have. */
-export type PetstoreErrorCode =
-  | InvalidRequestCode
-  | AuthenticationCode
-  | PermissionCode
-  | NotFoundCode
-  | ConflictCode
-  | 'operation_sunset'
-  | 'events_expired'
-  | RateLimitCode
-  | ServiceCode
-  | ConnectionCode
-  | AnyClass;
+export type PetstoreErrorCode = CodesOfStatus[keyof CodesOfStatus] | ConnectionCode | AnyClass;
 
 export interface PetstoreErrorDetails {
   readonly code: PetstoreErrorCode;
@@ -83,37 +58,37 @@ export class PetstoreError extends Error {
 /** 400, 405, 413 and the like: the request is not valid as it is. */
 export class InvalidRequestError extends PetstoreError {
   override readonly name = 'InvalidRequestError';
-  declare readonly code: InvalidRequestCode | AnyClass;
+  declare readonly code: CodesOfStatus[Exclude<keyof CodesOfStatus, ClassStatus>] | AnyClass;
 }
 
 /** 401: the API key is missing or not valid. */
 export class AuthenticationError extends PetstoreError {
   override readonly name = 'AuthenticationError';
-  declare readonly code: AuthenticationCode | AnyClass;
+  declare readonly code: CodesOfStatus[401] | AnyClass;
 }
 
 /** 403: the API key does not permit the operation. */
 export class PermissionError extends PetstoreError {
   override readonly name = 'PermissionError';
-  declare readonly code: PermissionCode | AnyClass;
+  declare readonly code: CodesOfStatus[403] | AnyClass;
 }
 
 /** 404: there is no such order or pet. */
 export class NotFoundError extends PetstoreError {
   override readonly name = 'NotFoundError';
-  declare readonly code: NotFoundCode | AnyClass;
+  declare readonly code: CodesOfStatus[404] | AnyClass;
 }
 
 /** 409: the state of the order does not allow it. */
 export class ConflictError extends PetstoreError {
   override readonly name = 'ConflictError';
-  declare readonly code: ConflictCode | AnyClass;
+  declare readonly code: CodesOfStatus[409] | AnyClass;
 }
 
 /** 410: the operation is past its sunset date. */
 export class OperationSunsetError extends PetstoreError {
   override readonly name = 'OperationSunsetError';
-  declare readonly code: 'operation_sunset' | AnyClass;
+  declare readonly code: Exclude<CodesOfStatus[410], 'events_expired'> | AnyClass;
 }
 
 /** 410: events behind the position have been deleted. Read the orders anew, and follow events from now on. */
@@ -125,13 +100,13 @@ export class EventsExpiredError extends PetstoreError {
 /** 429: the limits of the key's plan are used up, or the key is banned for a while. */
 export class RateLimitError extends PetstoreError {
   override readonly name = 'RateLimitError';
-  declare readonly code: RateLimitCode | AnyClass;
+  declare readonly code: CodesOfStatus[429] | AnyClass;
 }
 
 /** 408 and 5xx: the service, or something on the way to it, could not respond; or a response makes no sense. */
 export class ServiceError extends PetstoreError {
   override readonly name = 'ServiceError';
-  declare readonly code: ServiceCode | AnyClass;
+  declare readonly code: CodesOfStatus[ServiceStatus] | AnyClass;
 }
 
 /**
@@ -143,8 +118,29 @@ export class ConnectionError extends PetstoreError {
   declare readonly code: ConnectionCode;
 }
 
-/** An attempt took longer than `timeoutMs`. */
+/** Nothing came of the service for `timeoutMs`. */
 export class TimeoutError extends ConnectionError {
   override readonly name = 'TimeoutError';
   declare readonly code: 'timed_out';
+}
+
+const CLASS_OF_STATUS: Readonly<Record<number, typeof PetstoreError>> = {
+  401: AuthenticationError,
+  403: PermissionError,
+  404: NotFoundError,
+  408: ServiceError,
+  409: ConflictError,
+  410: OperationSunsetError,
+  429: RateLimitError,
+};
+
+/** The error of a response, of the class for its status. */
+export function responseError(
+  message: string,
+  { code, ...details }: Omit<PetstoreErrorDetails, 'code'> & { readonly code: string; readonly status: number },
+): PetstoreError {
+  const { status } = details;
+  const ofStatus = code === 'events_expired' ? EventsExpiredError : CLASS_OF_STATUS[status];
+  const ErrorClass = ofStatus ?? (status >= 400 && status < 500 ? InvalidRequestError : ServiceError);
+  return new ErrorClass(message, { ...details, code: code as PetstoreErrorCode }); // what is not known is an UnknownErrorCode
 }

@@ -1,6 +1,14 @@
 import { type ClientClock, systemClock } from './transport/clock.ts';
-import { RequestSender } from './transport/request-sender.ts';
-import { RetryLoop } from './transport/retry-loop.ts';
+
+/** For one call; what is left out is as the client was made. */
+export interface CallOptions {
+  /** Ends the call; it then throws the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** How long the service may be silent, in milliseconds, at least 1. */
+  readonly timeoutMs?: number | undefined;
+  /** How often the call is tried again where that may help, 0 to 10. */
+  readonly maxRetries?: number | undefined;
+}
 
 export interface PetstoreClientOptions {
   /** Where the service is: its origin, such as `https://api.petstore.example`, or its REST address, which ends in `/v1`. */
@@ -10,8 +18,8 @@ export interface PetstoreClientOptions {
   /** How often a call is tried again where that may help, 0 to 10. @default 2 */
   readonly maxRetries?: number | undefined;
   /**
-   * How long one attempt may take, in milliseconds, at least 1. For a list: until it begins, and from one chunk to the
-   * next. @default 30000
+   * How long the service may be silent in an attempt, in milliseconds, at least 1: until its response begins, and then from
+   * one piece of it to the next. @default 30000
    */
   readonly timeoutMs?: number | undefined;
   /**
@@ -27,50 +35,41 @@ export interface PetstoreClientOptions {
   readonly random?: (() => number) | undefined;
 }
 
-/** What the REST client and the tRPC client are made of. */
-export interface Connection {
-  /** The service's address, without `/v1` and without a slash at its end. */
-  readonly serviceUrl: string;
-  readonly timeoutMs: number;
-  readonly retries: RetryLoop;
-  readonly sender: RequestSender;
-}
-
-/** @throws TypeError when an option is not valid */
-export function createConnection(options: PetstoreClientOptions): Connection {
-  const { clock = systemClock, random = Math.random } = options;
-  const maxRetryAfterSeconds = checkedNumber('maxRetryAfterSeconds', options.maxRetryAfterSeconds ?? 65, 0);
-  const maxRetries = checkedMaxRetries(options.maxRetries ?? 2);
-  return {
-    serviceUrl: serviceUrlOf(options.baseUrl),
-    timeoutMs: checkedTimeoutMs(options.timeoutMs ?? 30_000),
-    retries: new RetryLoop({ maxRetries, maxRetryAfterSeconds, random }, clock),
-    sender: new RequestSender({
-      apiKey: checkedKey(options.apiKey),
-      // Looked up at each request, so that a global one that is replaced later takes effect.
-      fetch: options.fetch ?? ((url, init) => globalThis.fetch(url, init)),
-      clock,
-      maxWaitMs: maxRetryAfterSeconds * 1_000,
-    }),
-  };
-}
-
-/** @throws TypeError */
-export const checkedMaxRetries = (value: number): number => {
-  if (Number.isInteger(value) && value >= 0 && value <= 10) return value;
-  throw new TypeError('maxRetries must be a whole number from 0 to 10');
+/** The same, all of them given and valid. */
+export type CheckedOptions = {
+  readonly [Name in keyof Omit<PetstoreClientOptions, 'baseUrl'>]-?: NonNullable<PetstoreClientOptions[Name]>;
 };
 
-/** @throws TypeError */
-export const checkedTimeoutMs = (value: number): number => checkedNumber('timeoutMs', value, 1);
-
-function checkedNumber(name: string, value: number, min: number): number {
-  if (typeof value === 'number' && value >= min) return value;
-  throw new TypeError(`${name} must be a number, at least ${min}`);
+/** @throws TypeError when an option is not valid */
+export function checkOptions(options: PetstoreClientOptions): CheckedOptions {
+  // The global one is looked up at each request, so that one that is replaced later takes effect.
+  const { fetch = (url, init) => globalThis.fetch(url, init), clock = systemClock, random = Math.random } = options;
+  const { maxRetries = 2, timeoutMs = 30_000, maxRetryAfterSeconds = 65, apiKey } = options;
+  checkCallOptions({ maxRetries, timeoutMs });
+  checkNumber('maxRetryAfterSeconds', maxRetryAfterSeconds, 0);
+  if (typeof fetch !== 'function') throw new TypeError('fetch must be a function, or left out');
+  if (typeof apiKey !== 'string' || !/^[\x21-\x7e]+$/.test(apiKey)) {
+    const found = apiKey ? 'it contains a blank, the end of a line or a special character' : 'it is empty or missing';
+    throw new TypeError(`apiKey must be an API key as it was given out: ${found}`);
+  }
+  return { apiKey, maxRetries, timeoutMs, maxRetryAfterSeconds, fetch, clock, random };
 }
 
-function serviceUrlOf(baseUrl: string | URL): string {
-  const text = baseUrl.toString();
+/** @throws TypeError when one is not valid */
+export function checkCallOptions({ maxRetries = 0, timeoutMs = 1 }: CallOptions): void {
+  if (!Number.isInteger(maxRetries) || maxRetries < 0 || maxRetries > 10) {
+    throw new TypeError('maxRetries must be a whole number from 0 to 10');
+  }
+  checkNumber('timeoutMs', timeoutMs, 1);
+}
+
+function checkNumber(name: string, value: number, min: number): void {
+  if (!(typeof value === 'number' && value >= min)) throw new TypeError(`${name} must be a number, at least ${min}`);
+}
+
+/** The service's address, without `/v1` and without a slash at its end. @throws TypeError where it is none */
+export function serviceUrlOf(baseUrl: string | URL): string {
+  const text = String(baseUrl);
   if (!URL.canParse(text) || !/^https?:/i.test(text)) {
     throw new TypeError('baseUrl must be an http or https address, such as https://api.petstore.example');
   }
@@ -80,10 +79,4 @@ function serviceUrlOf(baseUrl: string | URL): string {
   const service = origin + whole.slice(0, whole.length - path.length);
   if (path === '' || path === '/v1') return service;
   throw new TypeError(`baseUrl must not end in ${path}: use ${service}, or ${service}/v1 (v2 is \`client.v2\`)`);
-}
-
-function checkedKey(apiKey: string): string {
-  if (apiKey === undefined || apiKey === '') throw new TypeError('apiKey must be given: it is empty or missing');
-  if (typeof apiKey === 'string' && /^[\x21-\x7e]+$/.test(apiKey)) return apiKey;
-  throw new TypeError('apiKey must be an API key, which contains no spaces');
 }

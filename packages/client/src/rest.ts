@@ -15,14 +15,12 @@ export {
   TimeoutError,
   type UnknownErrorCode,
 } from './errors.ts';
-export type { PetstoreClientOptions } from './options.ts';
+export type { CallOptions, PetstoreClientOptions } from './options.ts';
+export type { Order, OrderFilter, OrderList, OrderV2 } from './rest/order-lists.ts';
 export {
   createPetstoreRestClient,
   type Pet,
   type PetstoreRestClient,
   type PetstoreRestClientV2,
-} from './rest/create-petstore-rest-client.ts';
-export type { Order, OrderList } from './rest/order-list.ts';
-export type { OrderFilter, OrderV2, OrderV2List } from './rest/order-pages.ts';
-export type { CallOptions } from './rest/rest-call.ts';
+} from './rest/rest-client.ts';
 export type { ClientClock } from './transport/clock.ts';

@@ -4,13 +4,25 @@ import { join } from 'node:path';
 import { createTemporaryFolder } from '@petstore/testing';
 import openapiTS, { astToString } from 'openapi-typescript';
 import { expect, expectTypeOf, test } from 'vitest';
-import { DOCUMENT_TYPES, generateDocumentTypes } from '../scripts/document-types.ts';
+import {
+  DOCUMENT_TYPES,
+  ERROR_CODES_FILE,
+  generateDocumentTypes,
+  generateErrorCodes,
+} from '../scripts/document-types.ts';
 import type { Order, OrderFilter, OrderV2, Pet, PetstoreRestClient } from '../src/rest.ts';
 
 test.each(DOCUMENT_TYPES)('the types of $file are those of the document', async (types) => {
   const committed = readFileSync(types.file, 'utf8');
   expect(committed, 'The document has changed: run "pnpm --filter @petstore/client generate".').toBe(
     await generateDocumentTypes(types),
+  );
+});
+
+test('the codes of errors are those of the catalogue', () => {
+  const committed = readFileSync(ERROR_CODES_FILE, 'utf8');
+  expect(committed, 'The catalogue has changed: run "pnpm --filter @petstore/client generate".').toBe(
+    generateErrorCodes(),
   );
 });
 

@@ -10,6 +10,7 @@ import {
   PermissionError,
 } from '../src/index.ts';
 import { scaledClock } from './support/scaled-clock.ts';
+import { startScriptedServer } from './support/scripted-server.ts';
 import { type Fault, startTestService, type TestService } from './support/test-service.ts';
 
 let service: TestService;
@@ -105,22 +106,46 @@ describe('client.events()', () => {
     await events.return();
   });
 
-  test('backs off where each connection ends before it has begun', async () => {
+  /** A client, and how long it has waited between its connections. */
+  function createRecordedClient(baseUrl: string) {
     const waits: number[] = [];
     const clock = scaledClock(100);
     const schedule: typeof clock.schedule = (callback, delayMs) => {
-      waits.push(delayMs);
+      if (delayMs < 10_000) waits.push(Math.round(delayMs));
       return clock.schedule(callback, delayMs);
     };
-    const options = { baseUrl: service.origin, apiKey: 'internal', timeoutMs: 1_000_000, random: () => 0.999_999 };
+    const options = { baseUrl, apiKey: 'internal', timeoutMs: 1_000_000, random: () => 0.999_999 };
+    return { client: createPetstoreClient({ ...options, clock: { now: clock.now, schedule } }), waits };
+  }
+
+  test('backs off where each connection ends before it has begun', async () => {
+    const { client, waits } = createRecordedClient(service.origin);
     service.faults.push('cut-response', 'cut-response', 'cut-response', 'cut-response');
-    const events = createPetstoreClient({ ...options, clock: { now: clock.now, schedule } }).events();
+    const events = client.events();
     const next = events.next();
     await vi.waitUntil(() => service.requests.length === 5, PATIENTLY);
     await isFollowed(service);
-    expect(waits.filter((ms) => ms < 10_000).map(Math.round)).toEqual([500, 1_000, 2_000, 4_000]);
+    expect(waits).toEqual([500, 1_000, 2_000, 4_000]);
     await generateUntil(next);
     await events.return();
+  });
+
+  test('backs off where each connection ends as soon as it has begun, until one lasts', async () => {
+    const begun = 'event: connected\ndata: {}\n\nevent: ping\ndata: \nid: 7\n\n';
+    const ping = 'event: ping\ndata: \n\n';
+    let connections = 0;
+    await using server = await startScriptedServer((_, response) => {
+      connections++;
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      if (connections < 7) response.end(connections === 4 ? begun + ping : begun);
+    });
+    const { client, waits } = createRecordedClient(server.origin);
+    const stop = new AbortController();
+    const next = client.events({ signal: stop.signal }).next();
+    await vi.waitUntil(() => connections === 7, PATIENTLY);
+    expect(waits).toEqual([500, 1_000, 2_000, 500, 1_000, 2_000]);
+    stop.abort(new Error('enough'));
+    await expect(next).rejects.toThrow('enough');
   });
 
   test('ends its request when its reader leaves the loop', async () => {
@@ -148,6 +173,17 @@ describe('client.events()', () => {
     stop.abort(new Error('enough'));
     await expect(ended).rejects.toThrow('enough');
     await isFollowed(service, 0);
+  });
+
+  test('ends its request when its signal aborts while its reader is busy', async () => {
+    await using fresh = await startTestService();
+    await generate(fresh, 3);
+    const stop = new AbortController();
+    const events = clientOf(fresh).events({ after: '0', signal: stop.signal });
+    expect(await takeIds(events, 1)).toEqual(['1']);
+    await isFollowed(fresh);
+    stop.abort(new Error('enough'));
+    await isFollowed(fresh, 0);
   });
 
   test('fails where trying again would not help', async () => {

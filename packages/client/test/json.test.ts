@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseInt64Objects } from '../src/rest/int64-json.ts';
-import { JsonArraySplitter } from '../src/rest/json-array-splitter.ts';
+import { readBatches } from '../src/rest/order-lists.ts';
+import { ConnectionError, PetstoreError, ServiceError } from '../src/rest.ts';
+import { ServiceResponse } from '../src/transport/service-response.ts';
 
 const int64 = fc.oneof(
   fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
@@ -47,16 +48,21 @@ function* pieces(bytes: Uint8Array, sizes: readonly number[]): Generator<Uint8Ar
   }
 }
 
-/** Reads as the client does. @returns the objects, and whether that was all */
-function read(bytes: Uint8Array, sizes: readonly number[]): { values: object[]; isComplete: boolean } {
-  const splitter = new JsonArraySplitter();
-  const decoder = new TextDecoder();
+const encode = (text: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(text);
+
+const ATTEMPT = { wait: <Value>(coming: Promise<Value>) => coming, end: () => {} };
+
+/** Reads as the client does. @returns the objects, and how it ended */
+async function read(bytes: Uint8Array, sizes: readonly number[]): Promise<{ values: object[]; failure?: unknown }> {
+  const body = ReadableStream.from(pieces(bytes, sizes));
+  const response = new ServiceResponse(new Response(body), ATTEMPT, 0);
   const values: object[] = [];
-  for (const piece of pieces(bytes, sizes)) {
-    const elements = splitter.push(decoder.decode(piece, { stream: true }));
-    if (elements !== '') values.push(...parseInt64Objects(`[${elements}]`));
+  try {
+    for await (const batch of readBatches(response, response.readTexts())) values.push(...batch);
+    return { values };
+  } catch (failure) {
+    return { values, failure };
   }
-  return { values, isComplete: splitter.isComplete };
 }
 
 const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 5 });
@@ -64,26 +70,25 @@ const records = fc.array(record, { maxLength: 6 });
 const indent = fc.constantFrom(0, 2);
 
 describe('a list that comes in pieces', () => {
-  test('is read exactly, wherever it is cut', () => {
-    fc.assert(
-      fc.property(records, sizes, indent, (values, cut, spaces) => {
-        const bytes = new TextEncoder().encode(write(values, spaces));
-        expect(read(bytes, cut)).toEqual({ values, isComplete: true });
+  test('is read exactly, wherever it is cut', async () => {
+    await fc.assert(
+      fc.asyncProperty(records, sizes, indent, async (values, cut, spaces) => {
+        expect(await read(encode(write(values, spaces)), cut)).toEqual({ values });
       }),
       { numRuns: 500 },
     );
   });
 
-  test('that ends early gives only whole orders, and is never taken for the whole', () => {
-    fc.assert(
-      fc.property(
+  test('that ends early gives only whole orders, and is never taken for the whole', async () => {
+    await fc.assert(
+      fc.asyncProperty(
         records,
         sizes,
         fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
-        (values, cut, part) => {
-          const bytes = new TextEncoder().encode(write(values, 0));
-          const some = read(bytes.subarray(0, Math.floor(bytes.length * part)), cut);
-          expect(some.isComplete).toBe(false);
+        async (values, cut, part) => {
+          const bytes = encode(write(values, 0));
+          const some = await read(bytes.subarray(0, Math.floor(bytes.length * part)), cut);
+          expect(some.failure).toBeInstanceOf(PetstoreError);
           expect(values.slice(0, some.values.length)).toEqual(some.values);
         },
       ),
@@ -91,20 +96,26 @@ describe('a list that comes in pieces', () => {
     );
   });
 
-  test('that goes on after its end is refused', () => {
-    for (const after of ['x', ']', '[', ',', '{}']) {
-      expect(() => read(new TextEncoder().encode(`[{"id":1}]${after}`), [3])).toThrow(SyntaxError);
+  test('that ends between two orders, or within one, says that it broke off', async () => {
+    for (const text of ['', '[', '[{"id":1}', '[{"id":1},', '[{"id":1},{"id"', '[{"name":"]"']) {
+      expect((await read(encode(text), [3])).failure).toBeInstanceOf(ConnectionError);
     }
-    expect(read(new TextEncoder().encode(' \n[{"id":1}]\r\n '), [1])).toEqual({
-      values: [{ id: 1n }],
-      isComplete: true,
-    });
   });
 
-  test('is kept only as far as it is not complete', () => {
-    const splitter = new JsonArraySplitter();
-    expect(splitter.push('[{"id":1},{"id":2}')).toBe('{"id":1}');
-    expect(splitter.push(',{"id"')).toBe('{"id":2}');
-    expect(splitter.push(':3}]')).toBe('{"id":3}');
+  test('that goes on after its end, or is none, is refused', async () => {
+    for (const after of ['x', ']', '[', ',', '{}']) {
+      expect((await read(encode(`[{"id":1}]${after}`), [3])).failure, after).toBeInstanceOf(PetstoreError);
+    }
+    for (const text of ['<html>', '{"id":1}', '[null]']) {
+      expect((await read(encode(text), [3])).failure, text).toBeInstanceOf(ServiceError);
+    }
+    expect(await read(encode(' \n[{"id":1}]\r\n '), [1])).toEqual({ values: [{ id: 1n }] });
+  });
+
+  test('is given as far as it is complete', async () => {
+    const response = new ServiceResponse(new Response(), ATTEMPT, 0);
+    const batches: unknown[] = [];
+    for await (const batch of readBatches(response, ['[{"id":1},{"id":2}', ',{"id"', ':3}]'])) batches.push(batch);
+    expect(batches).toEqual([[{ id: 1n }, { id: 2n }], [], [{ id: 3n }]]);
   });
 });

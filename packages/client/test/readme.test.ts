@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { type Order, orderId, petId } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
-import { startTestService } from './support/test-service.ts';
+import { type Fault, startTestService } from './support/test-service.ts';
 
 const PACKAGE = resolve(import.meta.dirname, '..');
 const README = readFileSync(join(PACKAGE, 'README.md'), 'utf8');
@@ -31,8 +31,9 @@ const ORDERS: readonly Order[] = [
 ];
 
 /** Runs an example as its reader would. @returns what it prints */
-async function runExample(file: string, ...nodeOptions: string[]): Promise<string> {
+async function runExample(file: string, nodeOptions: readonly string[] = [], ...faults: Fault[]): Promise<string> {
   await using service = await startTestService();
+  service.faults.push(...faults);
   const { rejected } = await service.persistence.orders.importOrders(
     (async function* () {
       for (const [index, value] of ORDERS.entries()) yield { line: index + 1, value };
@@ -64,8 +65,20 @@ describe('the README', () => {
     expect(await runExample(file)).toBe(printed);
   });
 
+  test('shows an EventSource that outlasts a 5xx', { timeout: 90_000 }, async () => {
+    // The timer of `eventsource` keeps no program running; this one does, until the last event.
+    const busy = `
+      const timer = setInterval(() => {}, 1_000);
+      const { log } = console;
+      console.log = (text) => { log(text); if (text.startsWith('2 ')) clearInterval(timer); };
+    `;
+    const options = ['--import', `data:text/javascript,${encodeURIComponent(busy)}`];
+    const printed = await runExample('trpc-own-events.ts', options, 'unavailable', 'cut-response', 'unavailable');
+    expect(printed).toBe(PRINTS['trpc-own-events.ts']);
+  });
+
   test('writes ids as texts where there is no JSON.rawJSON', { timeout: 90_000 }, async () => {
-    const printed = await runExample('rest-json.ts', '--import', 'data:text/javascript,delete JSON.rawJSON');
+    const printed = await runExample('rest-json.ts', ['--import', 'data:text/javascript,delete JSON.rawJSON']);
     expect(printed).toContain('{"id":"1","petId":"7","quantity":2,"complete":false}');
   });
 });

@@ -14,8 +14,8 @@ import {
   TimeoutError,
 } from '../src/rest.ts';
 import { systemClock } from '../src/transport/clock.ts';
-import { retryDelayMs } from '../src/transport/retry-loop.ts';
-import { readRetryAfterSeconds } from '../src/transport/service-response.ts';
+import { retryDelayMs } from '../src/transport/patient-fetch.ts';
+import { ServiceResponse } from '../src/transport/service-response.ts';
 import { JumpingClock } from './support/jumping-clock.ts';
 import { scaledClock } from './support/scaled-clock.ts';
 import { startScriptedServer } from './support/scripted-server.ts';
@@ -229,8 +229,11 @@ describe('the wait before the next attempt', () => {
 
 describe('Retry-After', () => {
   const NOW = Date.parse('2026-11-20T12:00:00.500Z');
+  const attempt = { wait: <Value>(coming: Promise<Value>) => coming, end: () => {} };
+  const readFrom = (headers: Record<string, string>) =>
+    new ServiceResponse(new Response(null, { headers }), attempt, NOW).retryAfterSeconds;
   const read = (retryAfter: string, date?: string) =>
-    readRetryAfterSeconds(new Headers({ 'retry-after': retryAfter, ...(date !== undefined && { date }) }), NOW);
+    readFrom({ 'retry-after': retryAfter, ...(date !== undefined && { date }) });
 
   test.each([
     ['0', 0],
@@ -256,7 +259,7 @@ describe('Retry-After', () => {
   });
 
   test('that is missing says nothing', () => {
-    expect(readRetryAfterSeconds(new Headers(), NOW)).toBeUndefined();
+    expect(readFrom({})).toBeUndefined();
   });
 });
 

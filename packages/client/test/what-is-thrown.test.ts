@@ -295,3 +295,77 @@ test.each([
     expect(() => create({ baseUrl, apiKey: 'k' })).toThrow(message);
   }
 });
+
+/** What the engine that runs this throws. */
+function mistakeOf(action: () => unknown): unknown {
+  try {
+    action();
+  } catch (mistake) {
+    return mistake;
+  }
+  throw new Error('It is no mistake.');
+}
+
+describe('a fetch that is given as an option', () => {
+  const ofFetch = (own: typeof fetch) =>
+    createPetstoreRestClient({ baseUrl: service.origin, apiKey: 'external', fetch: own, maxRetries: 2 });
+
+  test('is called without a receiver, which browsers and Workers refuse', async () => {
+    const receivers: unknown[] = [];
+    const own = function (this: unknown, ...args: Parameters<typeof fetch>) {
+      receivers.push(this);
+      return fetch(...args);
+    };
+    await failureOf(() => ofFetch(own).cancelOrder({ orderId: -1n }));
+    expect(receivers).toEqual([undefined]);
+  });
+
+  test.each([
+    mistakeOf(() => JSON.stringify({ id: 1n })), // of Node, as the next ones
+    mistakeOf(() => Object(null).url.href),
+    mistakeOf(() => new URL('/v1')),
+    mistakeOf(() => Object.assign(Object.freeze({ id: 1 }), { id: 2 })),
+    mistakeOf(() => JSON.parse('{')),
+    new TypeError("Failed to execute 'fetch' on 'Window': Illegal invocation"), // of Chromium
+    new TypeError("'fetch' called on an object that does not implement interface Window."), // of Firefox, as the next ones
+    new TypeError(`can't access property "url", request is undefined`),
+    new TypeError("BigInt value can't be serialized in JSON"),
+    new TypeError('this.log is not a function. (In this.log(url), this.log is undefined)'), // of Safari, as the next ones
+    new TypeError('JSON.stringify cannot serialize BigInt.'),
+    new TypeError('Attempted to assign to readonly property.'),
+    new ReferenceError('log is not defined'),
+  ])('and makes a mistake throws it as it is, at once: %s', async (mistake) => {
+    let calls = 0;
+    const own = async () => {
+      calls++;
+      throw mistake;
+    };
+    expect(await failureOf(() => ofFetch(own).cancelOrder({ orderId: 1n }))).toBe(mistake);
+    const trpc = createPetstoreClient({ baseUrl: service.origin, apiKey: 'external', fetch: own });
+    const failure = await failureOf(() => trpc.pets.get.query({ petId: 1n }));
+    expect(failure).toMatchObject({ cause: mistake });
+    expect(errorCodeOf(failure)).toBeUndefined();
+    expect(calls).toBe(2);
+  });
+
+  test.each([
+    'fetch failed',
+    'Failed to fetch',
+    'Load failed',
+    'NetworkError when attempting to fetch resource.',
+    'network error',
+    'terminated',
+    'The network connection was lost.',
+    'Die Netzwerkverbindung wurde unterbrochen.',
+    'fetch failed: error sending request: client error (Connect)',
+    'ECONNREFUSED: Unable to connect. Is the computer able to access the url?',
+  ])('and loses its connection is a ConnectionError: %s', async (message) => {
+    const client = createPetstoreRestClient({
+      baseUrl: service.origin,
+      apiKey: 'external',
+      maxRetries: 0,
+      fetch: () => Promise.reject(new TypeError(message)),
+    });
+    expect(await failureOf(() => client.cancelOrder({ orderId: 1n }))).toBeInstanceOf(ConnectionError);
+  });
+});

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { orderId, StorageUnavailableError } from '@petstore/domain';
 import { type PrivatePostgres, SELF_SIGNED, startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { describeStorageFailure, openPersistence } from '../src/index.ts';
 
 let server: PrivatePostgres;
@@ -104,13 +104,21 @@ test('says what the server says when it lets no more connections in', async () =
   );
 });
 
+async function connectOrNothing({ href }: URL): Promise<pg.Client | undefined> {
+  const client = new pg.Client(href);
+  return client.connect().then(
+    () => client,
+    () => undefined,
+  );
+}
+
 test('says that there is no room if requests get no connection, until there is', async () => {
   await sql('alter database idle connection limit -1', `alter role guest password 'guessed' connection limit 2`);
   const url = Object.assign(new URL(server.url), { username: 'guest', password: 'guessed', pathname: '/idle' });
-  const other = new pg.Client(url.href);
   await using persistence = openPersistence({ databaseUrl: url.href });
   expect(await persistence.ping()).toEqual({ isReadOnly: false });
-  await other.connect();
+  // The ping opened a second connection, which is counted until the server has ended it.
+  const other = await vi.waitUntil(() => connectOrNothing(url), { timeout: 10_000 });
   await expect(persistence.orders.findOrder(orderId(1n))).rejects.toThrow(StorageUnavailableError);
   expect(await persistence.ping().then(() => 'none', describeStorageFailure)).toBe(
     'PostgreSQL has no room for another connection',

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-import { findExecutable } from './servers/find-executable.ts';
+import { findExecutable } from './find-executable.ts';
 
 export type { Browser, BrowserContextOptions, Page };
 

@@ -1,9 +1,8 @@
-import { spawn } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
-import type { ClusterSeed } from './server-programs.ts';
+import type { PostgresCluster } from './server-programs.ts';
 
 const PROGRAM = fileURLToPath(new URL('./shared-servers.ts', import.meta.url));
 
@@ -12,8 +11,8 @@ export interface SharedServers {
   /** Superuser, database `postgres`. */
   readonly postgresUrl: string;
   readonly redisUrl: string;
-  /** What private PostgreSQL servers are copied from. */
-  readonly clusterSeed: ClusterSeed;
+  /** What private PostgreSQL servers are copied from; it has never run. */
+  readonly seed: PostgresCluster;
   /** Removed when the run ends, with every process that is named in `processFolder`. */
   readonly temporaryFolder: string;
   /** Holds one empty file per process that must not outlive the run, named by its pid. */
@@ -32,21 +31,14 @@ declare module 'vitest' {
  * @throws Error when either cannot run; no test is skipped for want of a server
  */
 export default async function startTestServers(project: TestProject): Promise<() => Promise<void>> {
-  // Detached, so that Ctrl-C does not reach it: it ends when its standard input does, however this process ends.
-  const program = spawn(process.execPath, [PROGRAM], { detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+  // Detached, so that Ctrl-C does not reach it: it ends when it is disconnected, however this process ends.
+  const program = fork(PROGRAM, { detached: true });
   const exit = once(program, 'exit');
-  let errors = '';
-  program.stderr.setEncoding('utf8').on('data', (text: string) => {
-    errors += text;
-  });
-  const firstLine = once(createInterface(program.stdout), 'line');
-  const line = await Promise.race([firstLine.then(([text]) => String(text)), exit.then(() => undefined)]);
-  if (line === undefined) throw new Error(`The test servers did not start.\n${errors.trim()}`);
-  const servers: SharedServers = JSON.parse(line);
+  const [servers] = await Promise.race([once(program, 'message'), exit.then(() => [])]);
+  if (servers === undefined) throw new Error('The test servers did not start, for the reason above.');
   project.provide('sharedServers', servers);
   return async () => {
-    program.stdin.end();
+    program.disconnect();
     await exit;
-    if (errors !== '') console.error(errors.trim());
   };
 }

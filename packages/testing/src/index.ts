@@ -1,22 +1,28 @@
 // What tests are made with. To wait for something use vitest's own `expect.poll`, or `vi.waitFor` and `vi.waitUntil` with
 // `PATIENTLY`.
 
+export { findExecutable } from './find-executable.ts';
+export { findFreePort } from './free-port.ts';
 export { type ManualClock, manualClock } from './manual-clock.ts';
 export { readMemoryInUse } from './memory-in-use.ts';
 export { PATIENTLY } from './patiently.ts';
 export { type PgBouncerOptions, startPgBouncer } from './pgbouncer.ts';
-export { startPgpool } from './pgpool.ts';
 export {
   type PostgresStandby,
   REPLICATION_PARAMETERS,
   type StandbyOptions,
   startPostgresStandby,
 } from './postgres-standby.ts';
-export { type PrivatePostgres, type PrivateServer, startPostgresServer, startRedisServer } from './private-server.ts';
+export {
+  type PrivatePostgres,
+  type PrivateServer,
+  runPrivateServer,
+  startPostgresServer,
+  startRedisServer,
+} from './private-server.ts';
 export { SELF_SIGNED } from './self-signed.ts';
+export { writePrivately } from './server-process.ts';
 export type { RedisServerOptions } from './server-programs.ts';
-export { findExecutable } from './servers/find-executable.ts';
-export { findFreePort } from './servers/free-port.ts';
 export { createTemporaryFolder, endWithTestRun, type TemporaryFolder } from './temporary-folder.ts';
 export { createTestDatabase, type DatabaseTemplate, type TestDatabase } from './test-database.ts';
 export { createTestRedis, type TestRedis } from './test-redis.ts';

@@ -1,14 +1,17 @@
 import { execFile } from 'node:child_process';
-import { chownSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { findLastingPort, type PrivatePostgres, runPrivatePostgres } from './private-server.ts';
-import type { PostgresCluster, PostgresParameters } from './servers/postgres-cluster.ts';
+import { vi } from 'vitest';
+import { findFreePort } from './free-port.ts';
+import { PATIENTLY } from './patiently.ts';
+import { type PrivatePostgres, runPrivatePostgres } from './private-server.ts';
+import { writePrivately } from './server-process.ts';
+import type { PostgresCluster, PostgresParameters } from './server-programs.ts';
 import { createTemporaryFolder } from './temporary-folder.ts';
 
-/** The SQLSTATE `serialization_failure`, which that conflict has. */
+/** The SQLSTATE `serialization_failure`: a standby cancels a statement that is in the way of what it replays. */
 const CONFLICT_WITH_RECOVERY = '40001';
 
 /** What `startPostgresServer` has to be given for a server that standbys follow. */
@@ -44,92 +47,64 @@ export async function startPostgresStandby(
   { synchronous = false, parameters = {}, port: fixedPort }: StandbyOptions = {},
 ): Promise<PostgresStandby> {
   const folder = createTemporaryFolder();
-  const port = fixedPort ?? (await findLastingPort());
+  const port = fixedPort ?? (await findFreePort());
   const name = `standby_${port}`;
-  const cluster: PostgresCluster = {
-    ...primary.cluster,
-    folder: join(folder.path, 'data'),
-    logFile: join(folder.path, 'postgres.log'),
-  };
+  const cluster: PostgresCluster = { ...primary.cluster, folder: join(folder.path, 'data') };
   await copyDataFolder(primary, cluster);
-  const source = new URL(primary.url);
+  const { username, password } = new URL(primary.url);
   const all = {
     ...primary.parameters,
-    primary_conninfo: `host=127.0.0.1 port=${primary.port} user=${source.username} password=${source.password} application_name=${name}`,
+    primary_conninfo: `host=127.0.0.1 port=${primary.port} user=${username} password=${password} application_name=${name}`,
     wal_retrieve_retry_interval: '100ms', // how soon it is back when the primary is
     ...parameters,
   };
-  const url = new URL(primary.url);
-  url.port = String(port);
-  const server = await runPrivatePostgres({ cluster, parameters: all, port, url: url.href, folder });
+  const server = await runPrivatePostgres({ cluster, parameters: all, port, folder });
   await withClient(primary.url, async (client) => {
-    await waitFor(client, `select from pg_stat_replication where application_name = '${name}' and state = 'streaming'`);
+    const follower = `select from pg_stat_replication where application_name = '${name}'`;
+    await waitForRow(client, `${follower} and state = 'streaming'`);
     if (!synchronous) return;
     await client.query(`alter system set synchronous_standby_names = '${name}'`);
     await client.query('select pg_reload_conf()');
-    await waitFor(client, `select from pg_stat_replication where application_name = '${name}' and sync_state = 'sync'`);
+    await waitForRow(client, `${follower} and sync_state = 'sync'`);
   });
-  return Object.assign(server, {
-    promote: () =>
-      withClient(server.url, async (client) => {
-        await waitFor(client, 'select case when pg_is_in_recovery() then pg_promote(wait => false) end');
-        await waitFor(
-          client,
-          `select where not pg_is_in_recovery() and current_setting('transaction_read_only') = 'off'`,
-        );
-      }),
-  });
+  const promote = () =>
+    withClient(server.url, async (client) => {
+      await client.query('select pg_promote(wait => false)');
+      await waitForRow(client, `select where current_setting('transaction_read_only') = 'off'`);
+    });
+  return Object.assign(server, { promote });
 }
 
 /** Copies the files of a running server as `pg_basebackup` does, which the embedded PostgreSQL is without. */
-async function copyDataFolder(primary: PrivatePostgres, copy: PostgresCluster): Promise<void> {
-  mkdirSync(copy.folder, { mode: 0o700 });
-  const { user } = copy;
-  if (user !== undefined) chownSync(copy.folder, user.uid, user.gid);
-  const write = (file: string, text: string) => {
-    const path = join(copy.folder, file);
-    writeFileSync(path, text, { mode: 0o600 });
-    if (user !== undefined) chownSync(path, user.uid, user.gid);
-  };
+async function copyDataFolder(primary: PrivatePostgres, { folder, user }: PostgresCluster): Promise<void> {
+  mkdirSync(folder, { mode: 0o700 });
+  if (user !== undefined) chownSync(folder, user.uid, user.gid);
   await withClient(primary.url, async (client) => {
     await client.query(`select pg_backup_start('standby', fast => true)`);
-    await copyFiles(primary.cluster.folder, copy.folder);
-    const { rows } = await client.query<{ labelfile: string; spcmapfile: string }>(
-      'select labelfile, spcmapfile from pg_backup_stop(wait_for_archive => false)',
-    );
-    write('backup_label', rows[0]?.labelfile ?? '');
+    // A file of a running server may go away while it is read; what is there in another attempt is enough.
+    const copy = () => promisify(execFile)('cp', ['-a', `${primary.cluster.folder}/.`, folder]);
+    await copy().catch(copy).catch(copy);
+    const { rows } = await client.query('select labelfile from pg_backup_stop(wait_for_archive => false)');
+    writePrivately(join(folder, 'backup_label'), rows[0]?.labelfile, user);
   });
   // Those of the primary: its lock, and its setting for synchronous standbys.
-  for (const file of ['postmaster.pid', 'postmaster.opts', 'postgresql.auto.conf']) rmSync(join(copy.folder, file));
-  write('postgresql.auto.conf', '');
-  write('standby.signal', '');
+  for (const file of ['postmaster.pid', 'postmaster.opts']) rmSync(join(folder, file));
+  for (const file of ['postgresql.auto.conf', 'standby.signal']) writePrivately(join(folder, file), '', user);
 }
 
-/** A file of a running server may go away while it is read; what is there in the next attempt is enough. */
-async function copyFiles(from: string, to: string): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      await promisify(execFile)('cp', ['-a', `${from}/.`, to]);
-      return;
-    } catch (error) {
-      if (attempt === 5) throw error;
-    }
-  }
-}
-
-async function waitFor(client: pg.Client, question: string): Promise<void> {
-  while ((await countRows(client, question)) === 0) await sleep(20);
-}
-
-/** A standby cancels a statement that is in the way of what it replays: such a one counts none. */
-async function countRows(client: pg.Client, question: string): Promise<number | null> {
-  try {
-    return (await client.query(question)).rowCount;
-  } catch (error) {
-    if (error instanceof pg.DatabaseError && error.code === CONFLICT_WITH_RECOVERY) return 0;
-    throw error;
-  }
-}
+/** Asks until there is a row. */
+const waitForRow = (client: pg.Client, question: string): Promise<boolean> =>
+  vi.waitUntil(
+    () =>
+      client.query(question).then(
+        ({ rowCount }) => rowCount !== 0,
+        (error: unknown) => {
+          if (error instanceof pg.DatabaseError && error.code === CONFLICT_WITH_RECOVERY) return false;
+          throw error;
+        },
+      ),
+    PATIENTLY,
+  );
 
 async function withClient<Result>(url: string, work: (client: pg.Client) => Promise<Result>): Promise<Result> {
   const client = new pg.Client(url);

@@ -1,25 +1,19 @@
-import { randomInt } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { inject } from 'vitest';
+import { findFreePort } from './free-port.ts';
 import type {} from './global-setup.ts'; // declares what is injected
-import { killTree, signalTree } from './process-tree.ts';
+import { killServer, type ServerProgram, signalTree, startServer, stopServer } from './server-process.ts';
 import {
-  createTestCluster,
-  type RedisServerOptions,
-  startTestRedis,
-  TEST_POSTGRES_PARAMETERS,
-} from './server-programs.ts';
-import {
+  createCluster,
   type PostgresCluster,
   type PostgresParameters,
-  startPostgres,
-  stopPostgres,
-} from './servers/postgres-cluster.ts';
-import { stopRedis } from './servers/redis-process.ts';
-import type { ServerProcess } from './servers/server-process.ts';
-import { createTemporaryFolder, endWithTestRun, type TemporaryFolder } from './temporary-folder.ts';
+  postgresProgram,
+  type RedisServerOptions,
+  redisProgram,
+  TEST_POSTGRES_PARAMETERS,
+  urlOf,
+} from './server-programs.ts';
+import { createTemporaryFolder, endWithTestRun } from './temporary-folder.ts';
 
 /** A server for one test, which may stop, kill or freeze it. Its port stays the same. Disposing of it ends it and deletes its data. */
 export interface PrivateServer extends AsyncDisposable {
@@ -40,15 +34,9 @@ export interface PrivateServer extends AsyncDisposable {
 /** Starts a private Redis server on a port of the loopback interface. It takes about 20 ms. */
 export async function startRedisServer(options: RedisServerOptions = {}): Promise<PrivateServer> {
   const folder = createTemporaryFolder();
-  const port = options.port ?? (await findLastingPort());
-  return runPrivateServer({
-    port,
-    url: `redis://127.0.0.1:${port}`,
-    start: async () => (await startTestRedis(folder.path, { ...options, port })).process,
-    stop: stopRedis,
-    register: endWithTestRun,
-    removeData: () => folder[Symbol.dispose](),
-  });
+  const port = await findFreePort();
+  const program = redisProgram(folder.path, port, options);
+  return runPrivateServer(program, { port, url: `redis://127.0.0.1:${port}`, folder });
 }
 
 /** What a standby is made from. */
@@ -60,64 +48,48 @@ export interface PrivatePostgres extends PrivateServer {
 /** Starts a private PostgreSQL server on a port of the loopback interface. It takes about 80 ms. */
 export async function startPostgresServer(parameters: PostgresParameters = {}): Promise<PrivatePostgres> {
   const folder = createTemporaryFolder();
-  const seed = inject('sharedServers').clusterSeed;
-  const { cluster, urlAt } = await createTestCluster(join(folder.path, 'postgres'), seed);
-  const port = await findLastingPort();
-  const all = { ...TEST_POSTGRES_PARAMETERS, ...parameters };
-  return runPrivatePostgres({ cluster, parameters: all, port, url: urlAt(port), folder });
+  const cluster = await createCluster(join(folder.path, 'postgres'), inject('sharedServers').seed);
+  const port = await findFreePort();
+  return runPrivatePostgres({ cluster, parameters: { ...TEST_POSTGRES_PARAMETERS, ...parameters }, port, folder });
 }
 
-interface PostgresToRun {
-  readonly cluster: PostgresCluster;
-  readonly parameters: PostgresParameters;
-  readonly port: number;
-  readonly url: string;
-  readonly folder: TemporaryFolder;
+interface PostgresToRun extends Pick<PrivatePostgres, 'cluster' | 'parameters' | 'port'> {
+  readonly folder: Disposable;
 }
 
-/** Runs PostgreSQL on a data folder that exists. */
-export async function runPrivatePostgres(options: PostgresToRun): Promise<PrivatePostgres> {
-  const { cluster, parameters, port, url, folder } = options;
-  const server = await runPrivateServer({
-    port,
-    url,
-    start: async () => (await startPostgres(cluster, parameters, port)).process,
-    stop: stopPostgres,
-    register: endWithTestRun,
-    removeData: () => folder[Symbol.dispose](),
-  });
+/** Runs PostgreSQL on a data folder that exists. @param options its `folder` is deleted in the end */
+export async function runPrivatePostgres({
+  cluster,
+  parameters,
+  port,
+  folder,
+}: PostgresToRun): Promise<PrivatePostgres> {
+  const program = postgresProgram(cluster, port, parameters);
+  const server = await runPrivateServer(program, { port, url: urlOf(cluster, port), folder });
   return Object.assign(server, { cluster, parameters });
 }
 
-interface ServerControl {
-  readonly port: number;
-  readonly url: string;
-  start(): Promise<ServerProcess>;
-  stop(server: ServerProcess): Promise<void>;
-  /** Called when a process has begun; returns what to call when it has ended. */
-  register(pid: number): () => void;
-  removeData(): void;
+interface Place extends Pick<PrivateServer, 'port' | 'url'> {
+  /** Disposed of when the server has ended. */
+  readonly folder: Disposable;
 }
 
-export async function runPrivateServer(control: ServerControl): Promise<PrivateServer> {
-  let server = await control.start();
-  let unregister = control.register(server.pid);
-
-  async function end(how: (running: ServerProcess) => Promise<void> | void): Promise<void> {
-    if (!server.isRunning()) return;
-    signalTree(server, 'SIGCONT'); // a frozen process obeys only SIGKILL
-    await how(server);
-    await server.waitForExit();
-    unregister();
-  }
-  const stop = () => end(control.stop);
-  const kill = () => end(killTree);
-
+/** Runs any server so that tests can stop, kill and freeze it. It ends with the run at the latest. */
+export async function runPrivateServer(program: ServerProgram, { port, url, folder }: Place): Promise<PrivateServer> {
+  const start = async () => {
+    const server = await startServer(program);
+    const forget = endWithTestRun(server.pid ?? 0);
+    server.once('exit', forget);
+    return server;
+  };
+  let server = await start();
+  const stop = () => stopServer(server, program.stopSignal);
+  const kill = () => killServer(server);
   return {
-    port: control.port,
-    url: control.url,
+    port,
+    url,
     get pid() {
-      return server.pid;
+      return server.pid ?? 0;
     },
     stop,
     kill,
@@ -125,43 +97,11 @@ export async function runPrivateServer(control: ServerControl): Promise<PrivateS
     resume: () => void signalTree(server, 'SIGCONT'),
     async restart() {
       await stop();
-      server = await control.start();
-      unregister = control.register(server.pid);
+      server = await start();
     },
     async [Symbol.asyncDispose]() {
       await kill();
-      control.removeData();
+      folder[Symbol.dispose]();
     },
   };
-}
-
-/**
- * Below the ports that systems choose for connections and listeners, from 32768 on Linux and 49152 on macOS. So is the
- * port 10,000 above, where a Redis of a cluster listens to the others.
- */
-const FIRST_PORT = 12_000;
-const PORT_END = 22_000;
-
-/**
- * A TCP port of the loopback interface that stays free while its server is stopped: the system assigns it to no listener,
- * and to no client, which could become connected to itself.
- */
-export async function findLastingPort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(FIRST_PORT, PORT_END);
-    if (await isFree(port)) return port;
-  }
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const probe = createServer().listen(port, '127.0.0.1');
-  try {
-    await once(probe, 'listening');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') return false;
-    throw error;
-  }
-  probe.close();
-  await once(probe, 'close');
-  return true;
 }

@@ -1,20 +1,24 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { RuntimeError } from '@petstore/runtime';
-import { findPostgresPrograms, findUnprivilegedUser } from '@petstore/runtime/servers';
 import {
-  initialiseCluster,
-  POSTGRES_USER,
-  type PostgresCluster,
-  type PostgresParameters,
-} from './servers/postgres-cluster.ts';
-import { findRedisProgram, type RunningRedis, startRedis } from './servers/redis-process.ts';
+  commandAsUser,
+  findPostgresPrograms,
+  findUnprivilegedUser,
+  type PostgresPrograms,
+  type UnprivilegedUser,
+} from '@petstore/runtime/servers';
+import { findExecutable } from './find-executable.ts';
+import { type ServerProgram, SURROUNDINGS, writePrivately } from './server-process.ts';
 
-export { type PostgresParameters, startPostgres, stopPostgres } from './servers/postgres-cluster.ts';
-export { stopRedis } from './servers/redis-process.ts';
+export { findFreePort } from './free-port.ts';
+export { startServer, stopServer } from './server-process.ts';
+
+/** Server parameters by name, as in postgresql.conf. */
+export type PostgresParameters = Readonly<Record<string, string | number>>;
 
 /**
  * Data need not survive a crash of the machine, so nothing waits for a disk. What was committed survives the end of the
@@ -39,80 +43,115 @@ export const TEST_POSTGRES_PARAMETERS: PostgresParameters = {
 // biome-ignore lint/style/noProcessEnv: a run's choice, which reaches this process however it is started
 const POSTGRES_FOLDER = process.env['PETSTORE_TEST_POSTGRES'] || undefined;
 
-const findTestedPostgres = async (): Promise<PostgresCluster['programs']> =>
-  POSTGRES_FOLDER === undefined
-    ? findPostgresPrograms()
-    : { initdb: join(POSTGRES_FOLDER, 'initdb'), postgres: join(POSTGRES_FOLDER, 'postgres') };
+/** Byte order, whichever locales the machine has; and how many hashes a login takes, which PostgreSQL 15 cannot choose. */
+const INITDB_ARGUMENTS = POSTGRES_FOLDER
+  ? ['--locale-provider=libc']
+  : ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--set=scram_iterations=1'];
 
-export interface TestCluster {
-  readonly cluster: PostgresCluster;
-  readonly password: string;
-  /** The superuser's address of the database `postgres`. */
-  urlAt(port: number): string;
-}
+/** The superuser of every cluster made here. */
+const SUPERUSER = 'petstore';
 
-/** A data folder whose server has never run, and the superuser's password in it. */
-export interface ClusterSeed {
+/** A PostgreSQL data folder, and what runs it. */
+export interface PostgresCluster {
+  readonly programs: Pick<PostgresPrograms, 'initdb' | 'postgres'>;
+  /** Absolute path of the data folder. */
   readonly folder: string;
+  readonly user: UnprivilegedUser | undefined;
+  /** Of the superuser. */
   readonly password: string;
 }
 
 /**
  * Makes an empty PostgreSQL data folder below a folder that does not exist yet.
  *
- * @param seed what to copy, which takes a small part of the time. @default none, it is made anew
+ * @param seed a cluster to copy, which has never run; that takes a small part of the time. @default it is made anew
  */
-export async function createTestCluster(folder: string, seed?: ClusterSeed): Promise<TestCluster> {
+export async function createCluster(
+  folder: string,
+  seed?: Pick<PostgresCluster, 'folder' | 'password'>,
+): Promise<PostgresCluster> {
   mkdirSync(folder);
   chmodSync(folder, 0o711); // the server may run as another user
   const user = findUnprivilegedUser();
+  const programs =
+    POSTGRES_FOLDER === undefined
+      ? await findPostgresPrograms()
+      : { initdb: join(POSTGRES_FOLDER, 'initdb'), postgres: join(POSTGRES_FOLDER, 'postgres') };
   const password = seed?.password ?? randomBytes(12).toString('hex');
-  const passwordFile = join(folder, 'password');
-  writeFileSync(passwordFile, password, { mode: 0o600 });
-  if (user !== undefined) chownSync(passwordFile, user.uid, user.gid);
-  const cluster: PostgresCluster = {
-    programs: await findTestedPostgres(),
-    folder: join(folder, 'data'),
-    logFile: join(folder, 'postgres.log'),
-    passwordFile,
+  const cluster = { programs, folder: join(folder, 'data'), user, password };
+  if (seed === undefined) await initialise(cluster, join(folder, 'password'));
+  else await promisify(execFile)('cp', ['-a', seed.folder, cluster.folder]);
+  return cluster;
+}
+
+async function initialise({ programs, folder, user, password }: PostgresCluster, passwordFile: string): Promise<void> {
+  mkdirSync(folder, { mode: 0o700 });
+  if (user !== undefined) chownSync(folder, user.uid, user.gid);
+  writePrivately(passwordFile, password, user);
+  const options = [`--pgdata=${folder}`, `--username=${SUPERUSER}`, `--pwfile=${passwordFile}`];
+  const usual = ['--auth=scram-sha-256', '--encoding=UTF8', '--locale=C', '--no-instructions', '--no-sync'];
+  const [file, ...args] = commandAsUser([programs.initdb, ...options, ...usual, ...INITDB_ARGUMENTS], user);
+  await promisify(execFile)(file, args, SURROUNDINGS);
+}
+
+/** The superuser's address of the database `postgres`. */
+export const urlOf = ({ password }: PostgresCluster, port: number): string =>
+  `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/postgres`;
+
+/** PostgreSQL on a port of the loopback interface. */
+export function postgresProgram(
+  { programs, folder, user }: PostgresCluster,
+  port: number,
+  parameters: PostgresParameters,
+): ServerProgram {
+  const all = { ...parameters, port, listen_addresses: '127.0.0.1', unix_socket_directories: '' };
+  const settings = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  return {
+    name: 'PostgreSQL',
+    command: [programs.postgres, '-D', folder, ...settings],
     user,
+    logFile: `${folder}.log`,
+    ready: /database system is ready to accept/,
+    stopSignal: 'SIGINT', // the fast stop: connections are cut
   };
-  if (seed === undefined) {
-    // How many hashes a login takes is fixed when the password is stored; PostgreSQL before 16 always takes 4,096.
-    const options = POSTGRES_FOLDER ? { localeProvider: 'libc' as const } : { parameters: { scram_iterations: 1 } };
-    await initialiseCluster(cluster, options);
-  } else {
-    await promisify(execFile)('cp', ['-a', seed.folder, cluster.folder]);
-  }
-  return { cluster, password, urlAt: (port) => `postgres://${POSTGRES_USER}:${password}@127.0.0.1:${port}/postgres` };
 }
 
 export interface RedisServerOptions {
   /** Directives by name, as in redis.conf. Nothing is saved to disk unless they say so. */
   readonly config?: Readonly<Record<string, string | number>>;
-  /** @default a free one */
-  readonly port?: number;
   /** Runs it as a Sentinel. @default false */
   readonly sentinel?: boolean;
 }
 
-/** Starts a Redis server in a folder, which is made if it does not exist. */
-export async function startTestRedis(folder: string, options: RedisServerOptions = {}): Promise<RunningRedis> {
-  const program = findRedisProgram();
+/**
+ * Redis on a port of the loopback interface, with its data in a folder that exists.
+ *
+ * @throws RuntimeError when this machine has none
+ */
+export function redisProgram(folder: string, port: number, options: RedisServerOptions = {}): ServerProgram {
+  const { config = {}, sentinel = false } = options;
+  const program = findExecutable('redis-server', 'valkey-server');
   if (program === undefined) {
     throw new RuntimeError(
       'A Redis server is needed, and this machine has neither redis-server nor valkey-server. ' +
         'Install one: apt-get install redis-server (Debian, Ubuntu), brew install redis (macOS).',
     );
   }
-  mkdirSync(folder, { recursive: true });
-  const { config, ...rest } = options;
-  const defaults = rest.sentinel ? {} : { save: '""', appendonly: 'no', databases: 4096 };
-  return startRedis({
-    program,
-    folder,
+  const defaults = sentinel ? {} : { save: '""', appendonly: 'no', databases: 4096 };
+  const all = { ...defaults, ...config, bind: '127.0.0.1', port, dir: `"${folder}"`, daemonize: 'no', logfile: '""' };
+  const file = join(folder, 'redis.conf');
+  writePrivately(
+    file,
+    Object.entries(all)
+      .map((directive) => `${directive.join(' ')}\n`)
+      .join(''),
+    undefined,
+  );
+  return {
+    name: 'Redis',
+    command: [program, file, ...(sentinel ? ['--sentinel'] : [])],
     logFile: join(folder, 'redis.log'),
-    config: { ...defaults, ...config },
-    ...rest,
-  });
+    ready: /eady to accept connections|Sentinel ID is/,
+    stopSignal: 'SIGTERM',
+  };
 }

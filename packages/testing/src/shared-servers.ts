@@ -1,21 +1,19 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import { chmodSync, globSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RuntimeError } from '@petstore/runtime';
+import { findFreePort } from './free-port.ts';
 import type { SharedServers } from './global-setup.ts';
-import { type ClusterSeed, createTestCluster, startTestRedis, TEST_POSTGRES_PARAMETERS } from './server-programs.ts';
-import { startPostgres, stopPostgres } from './servers/postgres-cluster.ts';
-import { stopRedis } from './servers/redis-process.ts';
+import { type ServerProgram, startServer, stopServer } from './server-process.ts';
+import { createCluster, postgresProgram, redisProgram, TEST_POSTGRES_PARAMETERS, urlOf } from './server-programs.ts';
 
-// A process of its own, in a session of its own. It runs the servers that the test files of one run share, prints
-// SharedServers as one line of JSON, and ends them when its standard input ends, which happens however the run ends: done,
-// failed, interrupted or killed.
+// A process of its own, in a session of its own. It runs the servers that the test files of one run share, sends
+// SharedServers to the run, and ends them when it is disconnected, which happens however the run ends: done, failed,
+// interrupted or killed.
 
-const inputEnd = new Promise<void>((resolve) => {
-  process.stdin.on('end', resolve).on('error', () => resolve());
-  process.stdin.resume();
-});
+const runEnd = once(process, 'disconnect');
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 // The run may have ended before something is written.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
@@ -26,58 +24,55 @@ const processFolder = join(temporaryFolder, 'processes');
 mkdirSync(processFolder);
 
 const LEFT_OVER_GRACE_MS = 4_000;
-const cleanUps: (() => Promise<void>)[] = [];
+const servers = new AsyncDisposableStack();
 
-async function runPostgres(): Promise<Pick<SharedServers, 'postgresUrl' | 'clusterSeed'>> {
-  const { cluster: original, password } = await createTestCluster(join(temporaryFolder, 'seed'));
-  const clusterSeed: ClusterSeed = { folder: original.folder, password };
-  const { cluster, urlAt } = await createTestCluster(join(temporaryFolder, 'postgres'), clusterSeed);
-  const { port, process: server } = await startPostgres(cluster, TEST_POSTGRES_PARAMETERS);
-  cleanUps.push(() => stopPostgres(server));
-  return { postgresUrl: urlAt(port), clusterSeed };
+async function run(program: ServerProgram): Promise<void> {
+  const server = await startServer(program);
+  servers.defer(() => stopServer(server, program.stopSignal));
+}
+
+async function runPostgres(): Promise<Pick<SharedServers, 'postgresUrl' | 'seed'>> {
+  const seed = await createCluster(join(temporaryFolder, 'seed'));
+  const cluster = await createCluster(join(temporaryFolder, 'postgres'), seed);
+  const port = await findFreePort();
+  await run(postgresProgram(cluster, port, TEST_POSTGRES_PARAMETERS));
+  return { postgresUrl: urlOf(cluster, port), seed };
 }
 
 async function runRedis(): Promise<string> {
-  const { port, process: server } = await startTestRedis(join(temporaryFolder, 'redis'));
-  cleanUps.push(() => stopRedis(server));
+  const folder = join(temporaryFolder, 'redis');
+  mkdirSync(folder);
+  const port = await findFreePort();
+  await run(redisProgram(folder, port));
   return `redis://127.0.0.1:${port}`;
 }
 
 /** Ends processes that test files started and did not end: by SIGTERM first, so that they end what they started. */
 async function endLeftOvers(): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-    for (const pid of findLeftOvers()) sendSignal(pid, signal);
+    for (const pid of findLeftOvers()) send(pid, signal);
     for (let waitedMs = 0; waitedMs < LEFT_OVER_GRACE_MS && findLeftOvers().length > 0; waitedMs += 50) await sleep(50);
   }
 }
 
-/** Processes that test files have named, and those that work in the temporary folder. */
-function findLeftOvers(): number[] {
-  const named = readdirSync(processFolder).map(Number).filter(isAlive);
-  return [...new Set([...named, ...findProcessesIn(temporaryFolder)])];
+/** Processes that test files have named, and those that work in the temporary folder, as only Linux shows. */
+function findLeftOvers(): readonly number[] {
+  const named = readdirSync(processFolder).filter((pid) => send(Number(pid), 0));
+  const working = globSync('/proc/[0-9]*/cwd').filter((link) => read(link).startsWith(`${temporaryFolder}/`));
+  return [...named, ...working.map((link) => basename(dirname(link)))].map(Number);
 }
 
-/** By their working folder, which only Linux shows. */
-function findProcessesIn(folder: string): number[] {
-  if (!existsSync('/proc/self/cwd')) return [];
-  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-  return pids.filter((pid) => workingFolderOf(pid).startsWith(`${folder}/`)).map(Number);
-}
-
-function workingFolderOf(pid: string): string {
+function read(link: string): string {
   try {
-    return readlinkSync(`/proc/${pid}/cwd`);
+    return readlinkSync(link);
   } catch {
     return ''; // it has ended, or is another user's
   }
 }
 
-const isAlive = (pid: number): boolean => sendSignal(pid, 0);
-
-function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
+function send(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
-    process.kill(pid, signal);
-    return true;
+    return process.kill(pid, signal);
   } catch {
     return false;
   }
@@ -86,21 +81,16 @@ function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
 const results = await Promise.allSettled([runPostgres(), runRedis()]);
 const [postgres, redis] = results;
 if (postgres.status === 'fulfilled' && redis.status === 'fulfilled') {
-  const servers: SharedServers = {
-    ...postgres.value,
-    redisUrl: redis.value,
-    temporaryFolder,
-    processFolder,
-  };
-  process.stdout.write(`${JSON.stringify(servers)}\n`);
-  await inputEnd;
+  const shared: SharedServers = { ...postgres.value, redisUrl: redis.value, temporaryFolder, processFolder };
+  process.send?.(shared, () => {}); // the run may have ended
+  await runEnd;
 } else {
   for (const { reason } of results.filter((result) => result.status === 'rejected')) {
     console.error(reason instanceof RuntimeError ? reason.message : reason);
   }
   process.exitCode = 1;
 }
-await Promise.allSettled(cleanUps.map((cleanUp) => cleanUp()));
+await servers.disposeAsync();
 await endLeftOvers();
 rmSync(temporaryFolder, { recursive: true, force: true, maxRetries: 5 });
 process.exit();

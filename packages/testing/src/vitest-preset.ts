@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 import { BaseSequencer, type TestSequencerConstructor, type TestSpecification } from 'vitest/node';
-import { findMemoryFolder } from './servers/memory-folder.ts';
+import { findMemoryFolder } from './memory-folder.ts';
 
 interface PackageTestOptions {
   /** Whether the tests use the real PostgreSQL and Redis of this package. @default true */

@@ -1,21 +1,49 @@
+import type { ApiKeyId, AuditEntry, OrderId } from '@petstore/domain';
 import type { Command } from 'commander';
-import type { AuditFlags } from '../actions/audit.ts';
-import { apiKeyIdParser, integerParser, parseOrderId } from '../arguments.ts';
+import { apiKeyIdParser, integerParser, type JsonFlag, parseOrderId, pastParser } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
+import { writeTable } from '../table.ts';
+
+interface AuditFlags extends JsonFlag {
+  readonly order?: OrderId;
+  readonly key?: ApiKeyId;
+  readonly since?: Date;
+  readonly limit: number;
+}
 
 const LIMIT_MAX = 1_000_000;
 
 /** `petstore audit`: who changed what. */
-export function addAuditCommand(program: Command, context: CommandContext): void {
+export const addAuditCommand = (program: Command, { withSession, output }: CommandContext): Command =>
   program
     .command('audit')
     .description('Show who changed which order or key, newest first')
     .option('--order <id>', 'Only changes of this order', parseOrderId)
     .option('--key <id>', 'Only changes that this key made, and changes of it', apiKeyIdParser('--key'))
-    .option('--since <when>', 'Only changes since: 24h ago (24h), or 2027-01-31T00:00:00Z')
+    .option('--since <when>', 'Only changes since: 24h ago (24h), or 2027-01-31T00:00:00Z', pastParser('--since'))
     .option('--limit <n>', 'Number of changes at most', integerParser('--limit', 1, LIMIT_MAX), 100)
-    .action(async (flags: AuditFlags) => {
-      const { showAudit } = await import('../actions/audit.ts');
-      await showAudit(context, flags);
+    .action(async ({ order: orderId, key: keyId, since, limit, json }: AuditFlags) => {
+      const entries = await withSession(({ persistence }) => persistence.audit.read({ orderId, keyId, since, limit }));
+      if (json) return output.write(`[${entries.map(jsonOf).join(',')}]\n`);
+      if (entries.length === 0) return output.message('No changes.');
+      await writeTable(
+        output,
+        entries.map((entry) => rowOf(entry, output.columns === undefined)),
+        { flexible: 'actor' },
+      );
     });
+
+const rowOf = ({ at, action, orderId, keyId, actor, requestId }: AuditEntry, isWhole: boolean) => ({
+  at,
+  action,
+  order: orderId ?? null,
+  key: keyId ?? null,
+  actor,
+  ...(isWhole && { request: requestId ?? null }),
+});
+
+function jsonOf({ at, action, orderId, keyId, actor, requestId }: AuditEntry): string {
+  const rest = JSON.stringify({ keyId: keyId ?? null, actor, requestId: requestId ?? null }).slice(1);
+  // JSON.stringify has no bigint.
+  return `{"at":"${at.toISOString()}","action":"${action}","orderId":${orderId ?? null},${rest}`;
 }

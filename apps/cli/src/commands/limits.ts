@@ -1,10 +1,13 @@
-import type { ApiKeyId } from '@petstore/domain';
+import { type ApiKeyId, apiKeyIdOf, apiKeySubject, StorageUnavailableError, subjectNameOf } from '@petstore/domain';
+import type { RateLimitAdministration, RateLimitSnapshot, WindowStatus } from '@petstore/rate-limit';
 import type { Command } from 'commander';
-import type { LiftFlags } from '../actions/limits.ts';
-import { actorOption, type JsonFlag, keyArgument } from '../arguments.ts';
+import { type ActorFlag, actorOption, type JsonFlag, keyArgument } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
-
-const actions = () => import('../actions/limits.ts');
+import { CommandError } from '../errors.ts';
+import { describeMoment } from '../relative-time.ts';
+import type { Session } from '../session.ts';
+import { writeTable } from '../table.ts';
+import { findKey } from './keys.ts';
 
 /** `petstore limits` and `petstore bans`: what keys have used, and which are banned. */
 export function addLimitsCommands(program: Command, context: CommandContext): void {
@@ -13,16 +16,115 @@ export function addLimitsCommands(program: Command, context: CommandContext): vo
     .command('show')
     .description('Show the usage of both windows; does not count as a request')
     .addArgument(keyArgument())
-    .action(async (id: ApiKeyId, flags: JsonFlag) => (await actions()).showLimits(context, id, flags));
+    .action((id: ApiKeyId, flags: JsonFlag) => showLimits(context, id, flags));
   const bans = program.command('bans').description('List and lift bans');
   bans
     .command('list')
     .description('List banned keys, longest remaining first')
-    .action(async (flags: JsonFlag) => (await actions()).listBans(context, flags));
+    .action((flags: JsonFlag) => listBans(context, flags));
   bans
     .command('lift')
     .description('Lift the ban of a key, and reset its refusals')
     .addArgument(keyArgument())
     .addOption(actorOption())
-    .action(async (id: ApiKeyId, flags: LiftFlags) => (await actions()).liftBan(context, id, flags));
+    .action((id: ApiKeyId, flags: ActorFlag) => liftBan(context, id, flags));
 }
+
+/** Prints what a key has used of its windows. */
+async function showLimits({ withSession, output }: CommandContext, id: ApiKeyId, { json }: JsonFlag): Promise<void> {
+  const snapshot = await withSession(async (session) => {
+    const { plan } = await findKey(session, id);
+    return withLimits(session, (limits) => limits.readStatus(apiKeySubject(id, plan)));
+  });
+  if (json) return output.writeJson(snapshotJson(snapshot));
+  const { minute, day, used } = snapshot;
+  const rows = [rowOf('minute', minute, used.minute), ...(day === undefined ? [] : [rowOf('day', day, used.day)])];
+  await writeTable(output, rows);
+  output.message(describeStanding(snapshot));
+}
+
+function describeStanding({ refusals, ban }: RateLimitSnapshot): string {
+  const status = ban === undefined ? 'Not banned' : `Banned until ${describeMoment(new Date(ban.untilMs), new Date())}`;
+  return `${status}; ${refusals === 1 ? '1 refusal counts' : `${refusals} refusals count`} towards a ban.`;
+}
+
+/** Prints which keys are banned. */
+async function listBans({ withSession, output }: CommandContext, { json }: JsonFlag): Promise<void> {
+  const bans = await withSession((session) => withLimits(session, (limits) => limits.listBans()));
+  const rows = bans.map(({ subject, untilMs, level }) => ({
+    id: apiKeyIdOf(subject) ?? null,
+    until: new Date(untilMs),
+    level,
+  }));
+  if (json) return output.writeJson(rows);
+  if (rows.length === 0) return output.message('No banned keys.');
+  await writeTable(output, rows);
+}
+
+/** Ends the ban of a key. */
+async function liftBan({ withSession, output }: CommandContext, id: ApiKeyId, flags: ActorFlag): Promise<void> {
+  const ban = await withSession(async (session) => {
+    await findKey(session, id);
+    const lifted = await withLimits(session, (limits) => limits.liftBan(subjectNameOf(id)));
+    const event = { action: 'ban.lifted', at: new Date(), actor: flags.as, keyId: id } as const;
+    if (lifted !== undefined) {
+      await session.persistence.audit.recordBan(event).catch((error: unknown) => {
+        if (!(error instanceof StorageUnavailableError)) throw error;
+        throw new CommandError(`the ban is lifted, but not recorded: ${error.message}`, { cause: error });
+      });
+    }
+    return lifted;
+  });
+  const until = ban === undefined ? null : formatTime(ban.untilMs);
+  if (flags.json) await output.writeJson({ id, lifted: ban !== undefined, level: ban?.level ?? null, until });
+  else if (ban === undefined) output.message(`${id} was not banned; its refusals are reset.`);
+  else output.message(`Ban ${ban.level} of ${id}, until ${until}, is lifted.`);
+  if (ban?.isNoted === false) output.message('Redis refused to pass this on to the log of the servers.');
+}
+
+/** @throws CommandError where no limits are shared over Redis, or Redis does not respond */
+async function withLimits<Value>(
+  { settings: { redis, redisPrefix } }: Session,
+  work: (limits: RateLimitAdministration) => Promise<Value>,
+): Promise<Value> {
+  if (redis === undefined) {
+    throw new CommandError(
+      'there is no Redis: the limits live in the memory of each server, where this command cannot see them. ' +
+        'Set REDIS_URL, for the servers too',
+    );
+  }
+  const { connectToAdministrate, RedisUnavailableError } = await import('@petstore/rate-limit');
+  try {
+    await using limits = await connectToAdministrate(redis, { keyPrefix: redisPrefix });
+    return await work(limits);
+  } catch (error) {
+    if (error instanceof RedisUnavailableError) throw new CommandError(error.message);
+    throw error;
+  }
+}
+
+const formatTime = (timeMs: number): string => new Date(timeMs).toISOString();
+
+/** `reset` is a Unix timestamp in seconds, rounded up, as in X-RateLimit-Reset. */
+const windowJson = ({ limit, remaining, resetAtMs }: WindowStatus, used = 0) => ({
+  limit,
+  used,
+  remaining,
+  reset: Math.ceil(resetAtMs / 1_000),
+});
+
+const snapshotJson = ({ minute, day, used, refusals, ban }: RateLimitSnapshot) => ({
+  minute: windowJson(minute, used.minute),
+  day: day === undefined ? null : windowJson(day, used.day),
+  strikes: refusals,
+  ban: ban === undefined ? null : { until: formatTime(ban.untilMs), level: ban.level },
+});
+
+/** Of a window in which nothing was used there is nothing to reset. */
+const rowOf = (window: string, { limit, remaining, resetAtMs }: WindowStatus, used = 0) => ({
+  window,
+  limit,
+  used,
+  remaining,
+  reset: used === 0 ? null : new Date(resetAtMs),
+});

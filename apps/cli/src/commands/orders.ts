@@ -1,28 +1,33 @@
-import { GENERATION_SEED_MAX, ORDER_STATUSES } from '@petstore/domain';
+import { randomInt } from 'node:crypto';
+import { GENERATION_SEED_MAX, ORDER_STATUSES, type OrderStatus } from '@petstore/domain';
 import { type Command, Option } from 'commander';
-import type { ExportOrdersFlags, ListFlags } from '../actions/export.ts';
-import type { GenerateFlags } from '../actions/generate-orders.ts';
-import type { ImportOrdersFlags } from '../actions/import.ts';
-import { actorOption, integerParser } from '../arguments.ts';
+import { type ActorFlag, actorOption, integerParser, type JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
-import { addExportOptions, addImportOptions } from '../file-options.ts';
-import { ORDER_SHAPE } from '../import/read-order.ts';
+import { addExportOptions, addImportOptions, type ExportFlags, type ImportFlags } from '../files/options.ts';
+import { writeTable } from '../table.ts';
+
+interface GenerateFlags extends ActorFlag {
+  readonly count: number;
+  readonly seed?: number;
+}
+
+interface ListFlags extends JsonFlag {
+  readonly status?: OrderStatus;
+}
 
 const COUNT_MAX = 1_000_000_000;
-const parseSeed = integerParser('--seed', 0, GENERATION_SEED_MAX);
-
-const statusOption = () => new Option('--status <status>', 'Only orders with this status').choices(ORDER_STATUSES);
-
-const exportActions = () => import('../actions/export.ts');
 
 /** `petstore orders`: many orders at once. */
 export function addOrdersCommands(program: Command, context: CommandContext): void {
+  const statusOption = new Option('--status <status>', 'Only orders with this status').choices(ORDER_STATUSES);
   const orders = program.command('orders').description('Import, export, list and generate orders');
-  addImportOptions(orders.command('import').description('Import orders'), ORDER_SHAPE)
+  addImportOptions(orders.command('import').description('Import orders'))
     .addOption(actorOption())
-    .action(async (file: string, flags: ImportOrdersFlags) => {
-      const { importOrders } = await import('../actions/import.ts');
-      await importOrders(context, file, flags);
+    .addHelpText('after', '\nFields: id, petId, quantity, and optionally shipDate, complete, status')
+    .action(async (file: string, flags: ImportFlags & ActorFlag) => {
+      const { runImport } = await import('../files/import.ts');
+      const { importOrders } = await import('../files/order-records.ts');
+      await runImport(context, file, flags, importOrders(flags.as));
     });
   orders
     .command('generate')
@@ -31,21 +36,71 @@ export function addOrdersCommands(program: Command, context: CommandContext): vo
     .option(
       '--seed <s>',
       `0 to ${GENERATION_SEED_MAX}; the same seed generates the same orders (default: random)`,
-      parseSeed,
+      integerParser('--seed', 0, GENERATION_SEED_MAX),
     )
     .addOption(actorOption())
-    .action(async (flags: GenerateFlags) => {
-      const { generateOrders } = await import('../actions/generate-orders.ts');
-      await generateOrders(context, flags);
-    });
+    .action((flags: GenerateFlags) => generateOrders(context, flags));
   orders
     .command('list')
     .description('List orders')
-    .addOption(statusOption())
-    .action(async (flags: ListFlags) => (await exportActions()).listOrders(context, flags));
+    .addOption(statusOption)
+    .action((flags: ListFlags) => listOrders(context, flags));
   addExportOptions(orders.command('export').description('Export orders to a file that can be imported'))
-    .addOption(statusOption())
-    .action(async (file: string, flags: ExportOrdersFlags) =>
-      (await exportActions()).exportOrders(context, file, flags),
-    );
+    .addOption(statusOption)
+    .action(async (file: string, flags: ExportFlags & ListFlags) => {
+      const { runExport } = await import('../files/export.ts');
+      const { exportOrders } = await import('../files/order-records.ts');
+      await runExport(context, file, flags, exportOrders(flags.status));
+    });
+}
+
+/** Generates orders. */
+async function generateOrders({ interruption, withSession, output }: CommandContext, flags: GenerateFlags) {
+  const { count, seed = randomInt(GENERATION_SEED_MAX), as: actor, json } = flags;
+  const { Progress } = await import('../progress.ts');
+  interruption.leaves('Nothing was generated.');
+  const summaryOf = (generated: number) => `${generated.toLocaleString('en')} generated.`;
+  const inserted = await withSession(
+    async ({ persistence }) => {
+      const progress = new Progress(output, 'generated', count);
+      const generated = await persistence.orders.generateOrders({
+        count,
+        seed,
+        now: new Date(),
+        origin: { actor },
+        onProgress(done) {
+          progress.advance(done);
+          if (done === count) progress.awaits('recording them'); // as events
+        },
+        onCommit() {
+          progress.awaits('committing');
+          interruption.commits();
+        },
+      });
+      interruption.leaves(summaryOf(generated));
+      return generated;
+    },
+    { mayCreate: true },
+  );
+  await (json ? output.writeJson({ inserted }) : output.write(`${summaryOf(inserted)}\n`));
+}
+
+/** Prints orders. */
+async function listOrders(context: CommandContext, { status, json }: ListFlags): Promise<void> {
+  const { interruption, withSession, output } = context;
+  const { printRecords } = await import('../files/export.ts');
+  const { exportOrders, orderRow } = await import('../files/order-records.ts');
+  const { list, formats } = exportOrders(status);
+  if (json) return printRecords(context, list, formats.array);
+  interruption.leaves('The output is incomplete.');
+  await withSession(async (session) => {
+    let hasHead = true;
+    for await (const orders of list(session)) {
+      if (orders.length === 0) continue;
+      const rows = orders.map((order) => orderRow(order, output.columns !== undefined));
+      await writeTable(output, rows, { hasHead });
+      hasHead = false;
+    }
+    if (hasHead) output.message(status === undefined ? 'No orders.' : `No ${status} orders.`);
+  });
 }

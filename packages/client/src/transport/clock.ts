@@ -40,3 +40,12 @@ export function untilAborted<Value>(signal: AbortSignal | undefined, promise: Pr
     void promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
   });
 }
+
+/** Waits. @throws the signal's reason, when it aborts */
+export async function pause(clock: ClientClock, delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+  let cancel = () => {};
+  const over = new Promise<void>((resolve) => {
+    cancel = clock.schedule(resolve, delayMs);
+  });
+  await untilAborted(signal, over).finally(cancel);
+}

@@ -1,8 +1,7 @@
-import { type ConnectionError, PetstoreError } from '../errors.ts';
-import { createResponseError } from '../response-error.ts';
-import { brokenOffError, type Deadline } from './deadline.ts';
+import { type PetstoreError, responseError } from '../errors.ts';
+import type { Attempt } from './attempt.ts';
 
-/** A response whose head has arrived. Has to be read to its end, or closed. */
+/** A response whose head has arrived. Its body has to be read to the end, or closed. */
 export class ServiceResponse {
   readonly status: number;
   /** Whether the status is 2xx. */
@@ -12,78 +11,68 @@ export class ServiceResponse {
   readonly retryAfterSeconds: number | undefined;
   /** Identifies the request in the service's logs. */
   readonly requestId: string | undefined;
-  readonly #response: Response;
-  readonly #deadline: Deadline;
-  #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  /** The pieces of the body, once all of it was read. */
+  readonly texts: string[] = [];
+  /** Whether an attempt before this one may have been carried out, although its response was lost. */
+  isAfterLoss = false;
+  readonly #body: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  readonly #attempt: Pick<Attempt, 'wait' | 'end'>;
 
   /** @param nowMs the client's time, see {@link readRetryAfterSeconds} */
-  constructor(response: Response, deadline: Deadline, nowMs: number) {
+  constructor(response: Response, attempt: Pick<Attempt, 'wait' | 'end'>, nowMs: number) {
     this.status = response.status;
     this.ok = response.ok;
     this.headers = response.headers;
     this.retryAfterSeconds = readRetryAfterSeconds(response.headers, nowMs);
     this.requestId = response.headers.get('x-request-id') ?? undefined;
-    this.#response = response;
-    this.#deadline = deadline;
-    deadline.begin(this.requestId);
+    this.#body = response.body?.getReader();
+    this.#attempt = attempt;
   }
 
-  /**
-   * The whole body, within what is left of the attempt's time.
-   *
-   * @throws ConnectionError where it breaks off
-   */
-  async readText(): Promise<string> {
-    try {
-      return await this.#deadline.bound(this.#response.text());
-    } catch (error) {
-      throw this.#deadline.explain(error);
-    } finally {
-      this.#deadline.end();
-    }
+  /** The whole body, once it was read. */
+  get text(): string {
+    return this.texts.join('');
   }
 
-  /**
-   * The next chunk of the body, which may take the whole time of an attempt; `undefined` at the end.
-   *
-   * @throws ConnectionError where it breaks off
-   */
+  /** The next piece of the body; `undefined` at its end. @throws ConnectionError where it breaks off */
   async readChunk(): Promise<Uint8Array | undefined> {
-    this.#reader ??= this.#response.body?.getReader();
-    this.#deadline.restart();
+    let chunk: Uint8Array | undefined;
     try {
-      const { done = true, value } = (this.#reader && (await this.#deadline.bound(this.#reader.read()))) ?? {};
-      if (done) this.#deadline.end();
-      else this.#deadline.pause();
-      return value;
-    } catch (error) {
-      this.#deadline.end();
-      throw this.#deadline.explain(error);
+      chunk = this.#body && (await this.#attempt.wait(this.#body.read(), this)).value;
+    } finally {
+      if (chunk === undefined) this.close();
+    }
+    return chunk;
+  }
+
+  /** The body as text, piece by piece, until its reader leaves. @throws ConnectionError where it breaks off */
+  async *readTexts(): AsyncGenerator<string, void, undefined> {
+    const decoder = new TextDecoder();
+    try {
+      for (let chunk = await this.readChunk(); chunk !== undefined; chunk = await this.readChunk()) {
+        yield decoder.decode(chunk, { stream: true });
+      }
+    } finally {
+      this.close();
     }
   }
 
   /** Discards the rest of the body. */
   close(): void {
-    this.#deadline.end();
+    this.#attempt.end();
     // The caller is done with it: a failure now matters to no one.
-    (this.#reader ?? this.#response.body)?.cancel().catch(() => {});
+    this.#body?.cancel().catch(() => {});
   }
 
-  /** The error of a body that ends too early although nothing else is wrong with it. */
-  createBrokenOffError(cause?: unknown): ConnectionError {
-    return brokenOffError(this.requestId, cause);
-  }
-
-  /** The error that a response without success describes. */
-  async readError(): Promise<PetstoreError> {
-    let body: unknown;
+  /** The error that the body describes, which has been read. */
+  toError(): PetstoreError {
     try {
-      body = JSON.parse(await this.readText());
-    } catch (error) {
+      const { code, message } = JSON.parse(this.text);
+      if (typeof code === 'string' && typeof message === 'string') return this.createError(message, code);
+    } catch {
       // The status says enough.
-      if (!(error instanceof SyntaxError || error instanceof PetstoreError)) throw error;
     }
-    return isErrorBody(body) ? this.createError(body.message, body.code) : this.createError();
+    return this.createError();
   }
 
   /** The error of a response whose body describes none. */
@@ -93,18 +82,9 @@ export class ServiceResponse {
     cause?: unknown,
   ): PetstoreError {
     const { status, retryAfterSeconds, requestId } = this;
-    return createResponseError(message, { code, status, requestId, retryAfterSeconds, cause });
+    return responseError(message, { code, status, requestId, retryAfterSeconds, cause });
   }
 }
-
-/** The service's Error object, as far as it is needed. */
-const isErrorBody = (body: unknown): body is { readonly code: string; readonly message: string } =>
-  typeof body === 'object' &&
-  body !== null &&
-  'code' in body &&
-  typeof body.code === 'string' &&
-  'message' in body &&
-  typeof body.message === 'string';
 
 /**
  * Reads `Retry-After` (RFC 9110 section 10.2.3): whole seconds, or the date to wait for. A date is compared with the
@@ -113,9 +93,8 @@ const isErrorBody = (body: unknown): body is { readonly code: string; readonly m
  * @param nowMs the client's time, for a response without a `Date`
  * @returns whole seconds, rounded up; `undefined` where the header is missing or neither
  */
-export function readRetryAfterSeconds(headers: Headers, nowMs: number): number | undefined {
-  const text = headers.get('retry-after')?.trim();
-  if (text === undefined) return undefined;
+function readRetryAfterSeconds(headers: Headers, nowMs: number): number | undefined {
+  const text = headers.get('retry-after')?.trim() ?? '';
   if (/^\d+$/.test(text)) return Number(text);
   // Every form of an HTTP date begins with the name of a day; `Date.parse` also accepts much that is no HTTP date.
   const untilMs = /^[A-Z][a-z]{2}/.test(text) ? Date.parse(text) : Number.NaN;

@@ -1,8 +1,7 @@
-import { isTRPCClientError, type TRPCClientError } from '@trpc/client';
-import { PetstoreError, type PetstoreErrorCode } from '../errors.ts';
-import { createResponseError } from '../response-error.ts';
-import { readRetryAfterSeconds } from '../transport/service-response.ts';
-import type { AppRouter } from './router.ts';
+import { isTRPCClientError } from '@trpc/client';
+import { PetstoreError, type PetstoreErrorCode, responseError } from '../errors.ts';
+import type { ServiceResponse } from '../transport/service-response.ts';
+import type { AppRouter, TrpcErrorShape } from './router.ts';
 import type { TrpcResponse } from './trpc-fetch.ts';
 
 /**
@@ -22,20 +21,21 @@ export const errorCodeOf = (error: unknown): PetstoreErrorCode | undefined => pe
 export function petstoreErrorOf(error: unknown): PetstoreError | undefined {
   if (error instanceof PetstoreError) return error;
   if (!isTRPCClientError<AppRouter>(error)) return undefined;
-  const { cause, data, message } = error;
+  const { cause, data, message, meta } = error;
   if (cause instanceof PetstoreError) return cause;
-  if (!data) return undefined;
-  const headers = responseHeadersOf(error);
-  return createResponseError(message, {
-    code: data.errorCode,
-    status: data.httpStatus,
-    requestId: headers?.get('x-request-id') ?? undefined,
-    retryAfterSeconds: headers && readRetryAfterSeconds(headers, Date.now()),
-    cause: error,
-  });
+  return data ? errorOfShape({ message, data }, responseOf(meta), error) : undefined;
 }
 
-function responseHeadersOf({ meta }: TRPCClientError<AppRouter>): Headers | undefined {
-  const response = meta?.['response'] as TrpcResponse | undefined; // as `createTrpcFetch` made it
-  return response?.headers;
+/** The error that the service describes, over tRPC, in a response. */
+export function errorOfShape(
+  { message, data }: Pick<TrpcErrorShape, 'message' | 'data'>,
+  response: ServiceResponse | undefined,
+  cause?: unknown,
+): PetstoreError {
+  const { requestId, retryAfterSeconds } = response ?? {};
+  return responseError(message, { code: data.errorCode, status: data.httpStatus, requestId, retryAfterSeconds, cause });
 }
+
+/** The response of a call, which tRPC hands on: as the `context` of a result, as the `meta` of an error. */
+export const responseOf = (meta: Readonly<Record<string, unknown>> | undefined): ServiceResponse | undefined =>
+  (meta?.['response'] as TrpcResponse | undefined)?.source; // as `createTrpcFetch` made it

@@ -16,7 +16,7 @@ const run = promisify(execFile);
 
 /** The oldest that is promised, what is current, and the others. */
 const RUNTIMES: readonly (readonly [name: string, command: readonly string[]])[] = [
-  ['Node 20', ['node@20']],
+  ['Node 20', ['node@20.0.0']],
   ['Node 22', ['node@22']],
   ['Node 24', ['node@24']],
   ['Deno 2', ['deno@2', 'run', '--allow-net', '--allow-env']],
@@ -50,6 +50,17 @@ const PROGRAM = `
   for await (const orders of await client.orders.list.query()) count += orders.length;
   console.log(count === before.length);
 
+  for await (const event of client.events({ after: '0' })) {
+    if (event.orderId !== id) continue;
+    console.log(event.type);
+    break;
+  }
+  const stop = new AbortController();
+  await new Promise((onComplete, onError) => {
+    const onData = ({ data }) => data.orderId === id && stop.abort();
+    client.orders.events.subscribe({ after: '0' }, { signal: stop.signal, onData, onComplete, onError });
+  });
+
   const signal = AbortSignal.abort(new Error('left'));
   await rest.listOrders({ signal }).toArray().catch((error) => console.log(error.message));
 
@@ -64,6 +75,7 @@ cancelled
 true order_already_cancelled 409 true
 order_already_cancelled
 true
+order.placed
 left
 true
 `;

@@ -15,7 +15,7 @@ interface ShownProgram {
   readonly source: string;
 }
 
-/** Its packages come from a registry: `pnpm check:tools` runs it. */
+/** Its packages come from a registry: a test of tooling/deploy runs it, with the commands beside it. */
 const ELSEWHERE = 'client-tools.md 1';
 
 /** The programs of the guides. */

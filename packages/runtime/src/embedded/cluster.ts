@@ -29,12 +29,13 @@ const SETTINGS =
   'listen_addresses= port=5432 shared_buffers=256MB effective_cache_size=1GB work_mem=16MB maintenance_work_mem=128MB ' +
   'max_wal_size=2GB checkpoint_timeout=15min log_checkpoints=off random_page_cost=1.1 jit=off wal_level=minimal ' +
   'max_wal_senders=0 timezone=UTC log_timezone=UTC';
-/** Text is sorted by its bytes, so that no update of the machine's locales can break an index. */
+/**
+ * Text is sorted by its bytes, so that no update of the machine's locales can break an index. Who reaches the socket needs no
+ * password.
+ */
 const INITDB =
   `--username=${SUPERUSER} --auth=trust --encoding=UTF8 --locale=C --locale-provider=builtin --builtin-locale=C.UTF-8 ` +
   '--no-instructions';
-/** Who reaches the socket needs no password. */
-const ACCESS = 'local all all trust\n';
 /** Nothing is inherited: PGPORT, PGDATA or LC_ALL of the caller must not change how a server runs. */
 const ENVIRONMENT = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 /** macOS keeps 104 bytes for a socket's path and the zero at its end; Linux has four more. */
@@ -87,9 +88,6 @@ const PASSING_FAILURE = /^$|lock file ".*" (?:already exists|is empty)|shared me
 
 /** Starts the server in a session of its own: Ctrl-C in a terminal does not reach it, and it may outlive this process. */
 export function startCluster({ folder, socketFolder, logFile, user }: Cluster): StartedServer {
-  const accessFile = join(folder, 'pg_hba.conf');
-  // Clusters of earlier releases ask for a password.
-  if (fs.readFileSync(accessFile, 'utf8') !== ACCESS) fs.writeFileSync(accessFile, ACCESS);
   const sockets = `unix_socket_directories="${socketFolder.replaceAll('"', '""')}"`;
   const settings = [...SETTINGS.split(' '), sockets].flatMap((setting) => ['-c', setting]);
   const [program, ...args] = commandAsUser([findPostgresPrograms().postgres, '-D', folder, ...settings], user);

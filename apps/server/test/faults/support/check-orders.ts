@@ -1,5 +1,7 @@
-import { drawHistory, findContradiction, type Operation } from '@petstore/testing/histories';
 import { findFalseFacts } from './check-facts.ts';
+import { drawHistory } from './histories/draw-history.ts';
+import { findContradiction } from './histories/find-contradiction.ts';
+import type { Operation } from './histories/history.ts';
 import {
   type OrderCall,
   type OrderHistory,

@@ -1,5 +1,5 @@
 import type { CommandReason, Order, OrderCommand } from '@petstore/domain';
-import type { Operation } from '@petstore/testing/histories';
+import type { Operation } from './histories/history.ts';
 import { type OrderState, stateOf } from './order-model.ts';
 
 /** A call of a client. Each call of `place` has a pet of its own, by which its order is known whatever its response. */

@@ -1,5 +1,5 @@
 import { type CommandReason, decideOrder, type Order, type OrderCommand, orderId, petId } from '@petstore/domain';
-import type { SequentialModel } from '@petstore/testing/histories';
+import type { SequentialModel } from './histories/history.ts';
 
 /** What an order may be at a moment. */
 export type OrderState = 'absent' | 'pending' | 'shipped' | 'complete' | 'cancelled';

@@ -6,13 +6,13 @@ import {
   type PostgresStandby,
   type PrivatePostgres,
   REPLICATION_PARAMETERS,
-  startPgpool,
   startPostgresServer,
   startPostgresStandby,
 } from '@petstore/testing';
 import { vi } from 'vitest';
 import { ROOT } from '../../process/support/documentation.ts';
 import { prepareServerDatabase } from '../../support/template-database.ts';
+import { startPgpool } from './pgpool.ts';
 import { query } from './query.ts';
 
 /**

@@ -1,0 +1,52 @@
+import { INT64_MAX, INT64_MIN } from '@petstore/domain';
+
+/** What ids must be. */
+export const INT64 = `a whole number from ${INT64_MIN} to ${INT64_MAX}, in digits alone`;
+
+/** Reads the fields of a record, and keeps what is wrong with each. */
+export class FieldReader {
+  readonly #values: Readonly<Record<string, unknown>>;
+  readonly #faults: string[] = [];
+
+  /** @param known the names that fields may have */
+  constructor(values: Readonly<Record<string, unknown>>, known: readonly string[]) {
+    this.#values = values;
+    const unknown = Object.keys(values).find((name) => !known.includes(name));
+    if (unknown !== undefined)
+      this.#faults.push(`unknown field ${quote(unknown)} (the fields are ${known.join(', ')})`);
+  }
+
+  /** All that is wrong with the record; `undefined` if nothing is. */
+  get faults(): string | undefined {
+    return this.#faults.length === 0 ? undefined : this.#faults.join('; ');
+  }
+
+  /**
+   * Reads a field by the text of its value, whether or not JSON quotes it; `null` and an empty text count as missing.
+   *
+   * @param parse returns `undefined` if the text is wrong
+   */
+  optional<Value>(name: string, parse: (text: string) => Value | undefined, expected: string): Value | undefined {
+    const field = this.#values[name];
+    if (isMissing(field)) return undefined;
+    const value = typeof field === 'object' ? undefined : parse(String(field));
+    if (value === undefined) this.#faults.push(`${name} must be ${expected}, not ${show(field)}`);
+    return value;
+  }
+
+  /** @returns `undefined` if it is missing or wrong */
+  required<Value>(name: string, parse: (text: string) => Value | undefined, expected: string): Value | undefined {
+    if (isMissing(this.#values[name])) this.#faults.push(`${name} is missing (${expected})`);
+    return this.optional(name, parse, expected);
+  }
+}
+
+const isMissing = (value: unknown): boolean => value === undefined || value === null || value === '';
+
+const show = (value: unknown): string =>
+  typeof value === 'object' ? (Array.isArray(value) ? 'an array' : 'an object') : quote(String(value));
+
+const SHOWN_MAX = 40;
+
+export const quote = (text: string): string =>
+  JSON.stringify(text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}...` : text);

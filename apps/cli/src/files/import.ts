@@ -1,0 +1,90 @@
+import { resolve } from 'node:path';
+import type { ImportItem, ImportOptions, ImportResult, ImportSource } from '@petstore/persistence';
+import type { CommandContext } from '../context.ts';
+import { ImportRejectedError } from '../errors.ts';
+import { Progress } from '../progress.ts';
+import type { Session } from '../session.ts';
+import { readInputFile, sizeOf } from './input-file.ts';
+import type { ImportFlags } from './options.ts';
+import { readRecords } from './read-records.ts';
+import type { RawRecord, RecordShape } from './record.ts';
+
+/** How one kind of record is read and stored. */
+export interface ImportKind<Value> {
+  readonly shape: RecordShape;
+  readonly read: (record: RawRecord) => ImportItem<Value>;
+  readonly store: (session: Session, records: ImportSource<Value>, options: ImportOptions) => Promise<ImportResult>;
+}
+
+/**
+ * Imports a file as a stream, and prints the report.
+ *
+ * @throws ImportRejectedError if a record was rejected and --skip-bad was not given
+ * @throws UnreadableInputError if the file cannot be read at all; nothing is imported then
+ */
+export async function runImport<Value>(
+  { output, interruption, stdin, userFolder, withSession }: CommandContext,
+  file: string,
+  { skipBad = false, json }: ImportFlags,
+  { shape, read, store }: ImportKind<Value>,
+): Promise<void> {
+  const path = file === '-' ? undefined : resolve(userFolder, file);
+
+  const importRecords = async (session: Session): Promise<ImportResult> => {
+    const progress = new Progress(output, 'read', path === undefined ? undefined : sizeOf(path));
+    let readBytes = 0;
+    let readCount = 0;
+    async function* counted() {
+      for await (const chunk of path === undefined ? stdin : readInputFile(path)) {
+        readBytes += chunk.byteLength;
+        yield chunk;
+      }
+    }
+    async function* records() {
+      for await (const batch of readRecords(counted(), shape)) {
+        yield batch.map((record) => ('reason' in record ? record : read(record)));
+        readCount += batch.length;
+        progress.advance(readCount, readBytes);
+      }
+      progress.awaits('inserting');
+    }
+    const onCommit = () => {
+      progress.awaits('committing');
+      interruption.commits();
+    };
+    const result = await store(session, records(), { skipBad, onCommit });
+    interruption.leaves(summaryOf(result));
+    return result;
+  };
+
+  interruption.leaves('Nothing was imported.');
+  const result = await withSession(importRecords, { mayCreate: true });
+  const isRefused = result.rejectedCount > 0 && !skipBad;
+  if (json) await output.writeJson(reportOf(result));
+  else {
+    for (const line of describeRejected(result)) output.message(line);
+    if (isRefused) output.message('Nothing was imported. Fix these lines, or pass --skip-bad.');
+    else await output.write(`${summaryOf(result)}\n`);
+  }
+  if (isRefused) throw new ImportRejectedError();
+}
+
+const summaryOf = ({ insertedCount, readCount }: ImportResult): string =>
+  `${insertedCount.toLocaleString('en')} of ${readCount.toLocaleString('en')} imported.`;
+
+/** `notListed` is how many were rejected beyond those that are listed; it is there only if there are any. */
+function reportOf({ readCount, insertedCount, rejected, rejectedCount }: ImportResult) {
+  const notListed = rejectedCount - rejected.length;
+  return { read: readCount, inserted: insertedCount, rejected, ...(notListed > 0 && { notListed }) };
+}
+
+/** Rejected lines that are shown without `--json`, which has more of them. */
+const SHOWN_MAX = 20;
+
+function describeRejected({ rejected, rejectedCount }: ImportResult): readonly string[] {
+  const lines = rejected.slice(0, SHOWN_MAX).map(({ line, reason }) => `line ${line}: ${reason}`);
+  const more = rejectedCount - SHOWN_MAX;
+  if (more <= 0) return lines;
+  const which = rejectedCount === rejected.length ? 'them all' : `the first ${rejected.length.toLocaleString('en')}`;
+  return [...lines, `and ${more.toLocaleString('en')} more; --json lists ${which}`];
+}

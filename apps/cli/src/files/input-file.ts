@@ -1,0 +1,33 @@
+import { constants, createReadStream, openSync, type Stats, statSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { describeFileError } from '@petstore/runtime';
+import { CommandError } from '../errors.ts';
+
+const CHUNK_BYTES = 1 << 18;
+
+/** @returns how much there is to read; `undefined` where that is unknown, as of a pipe */
+export function sizeOf(path: string): number | undefined {
+  const stats = findStats(path);
+  return stats?.isFile() ? stats.size : undefined;
+}
+
+/** @throws CommandError where it cannot be read */
+export async function* readInputFile(path: string): AsyncGenerator<Uint8Array> {
+  try {
+    yield* findStats(path)?.isFIFO() ? openPipe(path) : createReadStream(path, { highWaterMark: CHUNK_BYTES });
+  } catch (error) {
+    throw new CommandError(`${path} cannot be read: ${describeFileError(error)}`, { cause: error });
+  }
+}
+
+/** As `<(zcat orders.gz)` is one. A process that reads one as a file cannot end before something is written to it. */
+const openPipe = (path: string): Socket =>
+  new Socket({ fd: openSync(path, constants.O_RDONLY | constants.O_NONBLOCK), readable: true, writable: false });
+
+function findStats(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined; // reading says what is wrong
+  }
+}

@@ -1,0 +1,48 @@
+import type { RejectedRecord } from '@petstore/persistence';
+
+/** The fields that the records of a file have. */
+export interface RecordShape {
+  readonly fields: readonly string[];
+  readonly required: readonly string[];
+}
+
+/** A record of a file, its values not yet checked: of CSV all are texts. */
+export interface RawRecord {
+  /** As an editor counts; of a JSON array its place there, from 1 on. */
+  readonly line: number;
+  readonly values: Readonly<Record<string, unknown>>;
+}
+
+/** A record, or why there is none. */
+export type ReadRecord = RawRecord | RejectedRecord;
+
+/** @param value what JSON describes, numbers as texts */
+export const toRecord = (line: number, value: unknown): ReadRecord =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? { line, values: value as RawRecord['values'] } // an object that JSON describes
+    : { line, reason: 'not a JSON object' };
+
+/** The decoder's replacement for bytes that are not UTF-8. */
+export const REPLACEMENT_CHARACTER = '\ufffd';
+export const NOT_UTF8 = 'not valid UTF-8';
+
+/** Input that cannot be read at all. The message is shown to the user. */
+export class UnreadableInputError extends Error {
+  override readonly name = 'UnreadableInputError';
+}
+
+/** In UTF-16 code units; far more than any record needs. */
+const RECORD_LENGTH_MAX = 1_000_000;
+
+/**
+ * Keeps endless input from filling the memory.
+ *
+ * @param place of the record: `line 3`
+ * @throws UnreadableInputError if the record is longer than 1,000,000 characters
+ */
+export function refuseLongRecord(place: string, length: number): void {
+  if (length <= RECORD_LENGTH_MAX) return;
+  throw new UnreadableInputError(
+    `${place}: more than ${RECORD_LENGTH_MAX.toLocaleString('en')} characters, too long for a record`,
+  );
+}

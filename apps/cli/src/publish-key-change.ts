@@ -1,0 +1,17 @@
+import { once } from 'node:events';
+import { API_KEY_CHANGED_CHANNEL, type ApiKeyId } from '@petstore/domain';
+import { connectRedis } from '@petstore/rate-limit';
+import type { RedisTarget } from '@petstore/runtime';
+
+const TIMEOUT_MS = 1_000;
+
+/** Tells the running servers that a key has changed. @throws Error where Redis does not take it within 1 s */
+export async function publishKeyChange(target: RedisTarget, id: ApiKeyId): Promise<void> {
+  const redis = connectRedis(target);
+  try {
+    await once(redis, 'ready', { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    await redis.publish(API_KEY_CHANGED_CHANNEL, id);
+  } finally {
+    redis.disconnect();
+  }
+}

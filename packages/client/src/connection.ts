@@ -1,0 +1,16 @@
+import { type CheckedOptions, checkOptions, type PetstoreClientOptions, serviceUrlOf } from './options.ts';
+import { createPatientFetch, type PatientFetch } from './transport/patient-fetch.ts';
+
+/** What the REST client and the tRPC client are made of. */
+export interface Connection {
+  /** The service's address, without `/v1` and without a slash at its end. */
+  readonly serviceUrl: string;
+  readonly options: CheckedOptions;
+  readonly send: PatientFetch;
+}
+
+/** @throws TypeError when an option is not valid */
+export function createConnection(options: PetstoreClientOptions): Connection {
+  const checked = checkOptions(options);
+  return { serviceUrl: serviceUrlOf(options.baseUrl), options: checked, send: createPatientFetch(checked) };
+}

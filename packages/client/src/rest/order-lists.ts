@@ -1,0 +1,113 @@
+import type { CallOptions } from '../options.ts';
+import { connectionError } from '../transport/attempt.ts';
+import type { ServiceResponse } from '../transport/service-response.ts';
+import type { components } from './document.ts';
+import type { components as componentsOfV2, operations } from './document-v2.ts';
+import { parseInt64Objects } from './int64-json.ts';
+
+/** An order as the REST interface shows it. The document promises none of its fields. */
+export type Order = components['schemas']['Order'];
+
+/** An order as v2 of the REST interface shows it. */
+export type OrderV2 = componentsOfV2['schemas']['OrderV2'];
+
+/** Which orders are listed; `limit` is the number of orders per request, 1,000 at most. @default limit 100 */
+export type OrderFilter = Omit<NonNullable<operations['listOrdersPage']['parameters']['query']>, 'cursor'>;
+
+/** Orders, ascending by id. Nothing is requested before they are read, and each reading begins anew. */
+export interface OrderList<Item = Order> extends AsyncIterable<Item> {
+  /** Reads all of them into memory. Unlike reading one by one, this is tried again when a response breaks off. */
+  toArray(): Promise<Item[]>;
+}
+
+/** @param batches reads them anew; `streams`: whether its reader takes them as they come */
+export function listOf<Item>(
+  batches: (streams: boolean) => AsyncIterable<Item[]>,
+  options?: CallOptions,
+): OrderList<Item> {
+  return {
+    async *[Symbol.asyncIterator]() {
+      for await (const batch of batches(true)) {
+        for (const item of batch) {
+          yield item;
+          options?.signal?.throwIfAborted(); // what has arrived is not given any more
+        }
+      }
+    },
+    async toArray() {
+      const all: Item[] = [];
+      for await (const batch of batches(false)) for (const item of batch) all.push(item);
+      return all;
+    },
+  };
+}
+
+/** An array that has begun: its first element stands for all that has been read. */
+const BEGUN = '[{}';
+
+/**
+ * Reads the objects of a JSON array as they arrive. Of what has arrived it keeps the beginning of one object.
+ *
+ * @throws PetstoreError where the response ends before the array does, or is none: what was read before is not the whole
+ */
+export async function* readBatches<Item extends object>(
+  response: ServiceResponse,
+  texts: AsyncIterable<string> | Iterable<string>,
+): AsyncGenerator<Item[], void, undefined> {
+  let rest = '';
+  let begun = 0;
+  for await (const text of texts) {
+    rest += text;
+    const end = rest.lastIndexOf('}') + 1;
+    const batch = tryParse<Item>(`${rest.slice(0, end)}]`);
+    // That bracket was one within an object or a text, or there is none: more has to come.
+    if (batch === undefined) continue;
+    rest = BEGUN + rest.slice(end);
+    yield batch.slice(begun);
+    begun = 1;
+  }
+  if (/^\s*(\[|$)/.test(rest) && !rest.trimEnd().endsWith(']')) throw connectionError(response);
+  parseObjects(rest, response);
+}
+
+function tryParse<Item extends object>(text: string): Item[] | undefined {
+  try {
+    return parseInt64Objects<Item>(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** @throws PetstoreError where the text is no JSON array of objects */
+export function parseObjects<Item extends object>(text: string, response: ServiceResponse): Item[] {
+  try {
+    return parseInt64Objects<Item>(text);
+  } catch (cause) {
+    throw response.createError('The response is not the JSON that it should be.', undefined, cause);
+  }
+}
+
+/** Reads orders page by page, each when it is wanted. */
+export async function* readPages(
+  filter: OrderFilter,
+  request: (query: string) => Promise<ServiceResponse>,
+): AsyncGenerator<OrderV2[], void, undefined> {
+  for (let query: string | undefined = queryOf(filter); query !== undefined; ) {
+    const page = await request(query);
+    yield parseObjects<OrderV2>(page.text, page);
+    // Only the query of the link is used: the key is sent to the service alone.
+    query = /<[^>?]*(\?[^>]*)>; *rel="next"/.exec(page.headers.get('link') ?? '')?.[1];
+  }
+}
+
+/** @throws TypeError where an array is empty: its parameter would be missing, which means every order */
+export function queryOf(filter: OrderFilter): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(filter)) {
+    if (Array.isArray(value) && value.length === 0) {
+      throw new TypeError(`${name} must hold at least one value; left out, it means any ${name}`);
+    }
+    for (const item of [value].flat()) if (item !== undefined) query.append(name, String(item));
+  }
+  return `?${query}`;
+}

@@ -1,0 +1,122 @@
+import { type Connection, createConnection } from '../connection.ts';
+import { type CallOptions, checkCallOptions, type PetstoreClientOptions } from '../options.ts';
+import type { components, operations } from './document.ts';
+import type { operations as operationsV2 } from './document-v2.ts';
+import {
+  listOf,
+  type Order,
+  type OrderFilter,
+  type OrderList,
+  type OrderV2,
+  parseObjects,
+  queryOf,
+  readBatches,
+  readPages,
+} from './order-lists.ts';
+
+/** A pet as the REST interface shows it. */
+export type Pet = components['schemas']['Pet'];
+
+/** The path parameters of an operation. */
+type PathOf<Operations, Name extends keyof Operations> = Operations[Name] extends {
+  readonly parameters: { readonly path: infer Path };
+}
+  ? Path
+  : never;
+
+/** The preview of v2: experimental, it may change or be removed with any release of the service. */
+export interface PetstoreRestClientV2 {
+  /**
+   * The orders that meet all of a filter, ascending by id: `for await (const order of v2.listOrders({ petId: 7n }))`. They
+   * are read page by page; no order comes twice, and none is missed that met the filter throughout.
+   *
+   * @throws TypeError where `status` is empty; nothing is requested
+   */
+  listOrders(filter?: OrderFilter, options?: CallOptions): OrderList<OrderV2>;
+
+  /** @throws NotFoundError `order_not_found` */
+  getOrder(path: PathOf<operationsV2, 'getOrder'>, options?: CallOptions): Promise<OrderV2>;
+
+  /** As `cancelOrder` of v1. */
+  cancelOrder(path: PathOf<operationsV2, 'cancelOrder'>, options?: CallOptions): Promise<void>;
+}
+
+/** All documented operations, by their names. Failed calls throw {@link PetstoreError}. */
+export interface PetstoreRestClient extends Record<keyof operations, unknown> {
+  /**
+   * All orders placed in the store, ascending by id, whatever their status: `for await (const order of listOrders())`.
+   * They are received as they are read, so that memory stays small however many there are.
+   */
+  listOrders(options?: CallOptions): OrderList;
+
+  /**
+   * Cancels an order that is pending. Where the response of an attempt was lost and the next attempt finds the order
+   * cancelled, that is a success.
+   *
+   * @throws NotFoundError `order_not_found`
+   * @throws ConflictError `order_already_shipped`, `order_already_cancelled`
+   */
+  cancelOrder(path: PathOf<operations, 'cancelOrder'>, options?: CallOptions): Promise<void>;
+
+  /**
+   * @deprecated The service ends this operation; its responses say when.
+   * @throws NotFoundError `pet_not_found`
+   * @throws OperationSunsetError once the operation has ended
+   */
+  getPetById(path: PathOf<operations, 'getPetById'>, options?: CallOptions): Promise<Pet>;
+
+  readonly v2: PetstoreRestClientV2;
+}
+
+/** @throws TypeError when an option is not valid */
+export function createPetstoreRestClient(options: PetstoreClientOptions): PetstoreRestClient {
+  return restClientOn(createConnection(options));
+}
+
+/** The same, on a connection that it may share with other clients. */
+export function restClientOn({ serviceUrl, send }: Connection): PetstoreRestClient {
+  const request = (method: 'GET' | 'DELETE', path: string, options: CallOptions = {}, streams = false) => {
+    checkCallOptions(options);
+    return send({ ...options, method, url: serviceUrl + path, headers: { accept: 'application/json' }, streams });
+  };
+  const get = async (path: string, options?: CallOptions, streams?: boolean) => {
+    const response = await request('GET', path, options, streams);
+    if (!response.ok) throw response.toError();
+    return response;
+  };
+  const getObject = async <Value extends object>(path: string, options?: CallOptions): Promise<Value> => {
+    const response = await get(path, options);
+    const [value] = parseObjects<Value>(`[${response.text}]`, response);
+    if (value === undefined) throw response.createError();
+    return value;
+  };
+  const cancelOrder = async (path: string, options?: CallOptions) => {
+    const response = await request('DELETE', path, options);
+    // A page of something on the way, such as that of a login, is a 200.
+    if (response.status === 204) return;
+    const error = response.toError();
+    if (!(response.isAfterLoss && error.code === 'order_already_cancelled')) throw error;
+  };
+  return {
+    listOrders(options) {
+      return listOf<Order>(async function* (streams) {
+        const response = await get('/v1/store/orders', options, streams);
+        yield* readBatches<Order>(response, streams ? response.readTexts() : response.texts);
+      }, options);
+    },
+    cancelOrder: ({ orderId }, options) => cancelOrder(`/v1/store/orders/${segmentOf(orderId)}`, options),
+    getPetById: ({ petId }, options) => getObject(`/v1/pets/${segmentOf(petId)}`, options),
+    v2: {
+      listOrders(filter = {}, options = {}) {
+        queryOf(filter);
+        checkCallOptions(options);
+        return listOf(() => readPages(filter, (query) => get(`/v2/store/orders${query}`, options)), options);
+      },
+      getOrder: ({ orderId }, options) => getObject(`/v2/store/orders/${segmentOf(orderId)}`, options),
+      cancelOrder: ({ orderId }, options) => cancelOrder(`/v2/store/orders/${segmentOf(orderId)}`, options),
+    },
+  };
+}
+
+/** Typed as `bigint`; callers without types may pass anything, which the service then refuses. */
+const segmentOf = (id: bigint): string => encodeURIComponent(String(id));
