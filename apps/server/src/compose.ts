@@ -130,6 +130,8 @@ export async function startServer(
   // The public listener. Its code is loaded while PostgreSQL and Redis are being reached.
   const [{ createApp }] = await Promise.all([import('./http/app.ts'), storage.start(), limits.started]);
   let publicUrl = ''; // known once the port is, before the first request for a document
+  // One of several addresses would be wrong for who has asked at another, such as another machine.
+  const hasOneAddress = reachableHost(host) === host;
   const { limiter } = limits;
   const app = createApp({
     router: appRouter,
@@ -143,7 +145,7 @@ export async function startServer(
     decisions: metrics,
     bounds: { maxConnections: boundConnections(DEFAULT_BOUNDS.maxConnections, logger) },
     renderDocument: (version, place) =>
-      renderDocument(version, { ...settings, ...(place === 'reference' && { publicUrl }) }),
+      renderDocument(version, { ...settings, ...((hasOneAddress || place === 'reference') && { publicUrl }) }),
     securityText: renderSecurityText(settings, clock()),
     isStorageAvailable: () => storage.isAvailable,
     newRequestId: randomUUID,

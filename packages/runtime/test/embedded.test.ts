@@ -57,7 +57,7 @@ describe('the PostgreSQL below a data folder', () => {
     await first.leave();
     expect(await query(url, 'SELECT 1')).toHaveLength(1);
     await second.leave();
-    await vi.waitUntil(() => !isAlive(pid));
+    await vi.waitUntil(() => !isAlive(pid), { timeout: 25_000 });
   });
 
   test('is one, even when many users come at once', async () => {
@@ -65,7 +65,7 @@ describe('the PostgreSQL below a data folder', () => {
     const said = await Promise.all(users.map((user) => user.said()));
     expect(new Set(said.map(({ pid }) => pid)).size).toBe(1);
     await Promise.all(users.map((user) => user.leave()));
-    await vi.waitUntil(() => !isAlive(said[0]?.pid ?? 0));
+    await vi.waitUntil(() => !isAlive(said[0]?.pid ?? 0), { timeout: 25_000 });
   });
 
   test('is stopped when its last user was killed', async () => {
@@ -91,7 +91,7 @@ describe('the PostgreSQL below a data folder', () => {
     expect(await second.said()).toMatchObject({ url, pid });
     expect(await query(url, 'SELECT count(*)::int AS n FROM kept')).toEqual([{ n: 0 }]);
     await second.leave();
-    await vi.waitUntil(() => !isAlive(pid));
+    await vi.waitUntil(() => !isAlive(pid), { timeout: 25_000 });
   });
 
   test('serves who comes just as its last user is killed', async () => {
@@ -110,7 +110,10 @@ describe('the PostgreSQL below a data folder', () => {
     let last = await openEmbeddedPostgres(folder);
     for (let round = 0; round < 5; round++) {
       const leaving = last.release();
-      await vi.waitUntil(() => !existsSync(join(folder, 'postgres', 'postmaster.pid')), { interval: 1 });
+      await vi.waitUntil(() => !existsSync(join(folder, 'postgres', 'postmaster.pid')), {
+        interval: 1,
+        timeout: 25_000,
+      });
       last = await openEmbeddedPostgres(folder);
       await leaving;
       expect(await query(last.url, 'SELECT 1')).toHaveLength(1);
@@ -127,14 +130,16 @@ describe('the PostgreSQL below a data folder', () => {
     await last.release();
     await leaver.query(`SELECT pg_advisory_unlock_all(), pg_advisory_lock(${LOCK_OF_USERS})`);
     const coming = openEmbeddedPostgres(folder);
-    await vi.waitUntil(async () => (await leaver.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount === 1);
+    await vi.waitUntil(async () => (await leaver.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount === 1, {
+      timeout: 25_000,
+    });
     // The connection of the one that leaves ends before the others know of it.
     process.kill(pid, 'SIGSTOP');
     process.kill(pid, 'SIGINT');
     await leaver.query('SELECT pg_advisory_unlock_all()');
     await sleep(100);
     process.kill(pid, 'SIGCONT');
-    await vi.waitUntil(() => !isAlive(pid));
+    await vi.waitUntil(() => !isAlive(pid), { timeout: 25_000 });
     const next = await coming;
     expect(await query(next.url, 'SELECT 1')).toHaveLength(1);
     await next.release();

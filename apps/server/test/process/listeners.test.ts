@@ -81,3 +81,17 @@ describe('with ADMIN_HOST, TRUST_PROXY and a HOST that may be reachable', () => 
     expect(await response.json()).toMatchObject({ code: 'route_not_found' });
   });
 });
+
+/** The address of the service in its OpenAPI document. */
+async function documentedUrl(url: string): Promise<unknown> {
+  const { servers } = await (await fetch(`${url}/v1/openapi.json`)).json();
+  return servers[0].url;
+}
+
+test('the document names the address of the listener, and of several none', async () => {
+  await using one = await startServer({ HOST: ANOTHER });
+  const url = await one.server.url();
+  expect(await documentedUrl(url)).toBe(`${url}/v1`);
+  await using all = await startServer({ HOST: '0.0.0.0' });
+  expect(await documentedUrl(onHost(await all.server.url(), ANOTHER).replace(/\/$/, ''))).toBe('../v1');
+});
