@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
-import { forgetBans, listNotedBans, noteLift } from './bans.ts';
+import { forgetBan, listNotedBans, noteLift } from './bans.ts';
 import { connectRedis, type RedisConnectionOptions, type RedisLocation, reasonOf } from './connect-redis.ts';
 import { snapshotOf } from './decision.ts';
 import type { Ban, RateLimitSnapshot, SubjectBan } from './rate-limiter.ts';
@@ -51,14 +51,10 @@ export class RateLimitAdministration implements AsyncDisposable {
   async listBans(): Promise<SubjectBan[]> {
     const noted = await this.#attempt(listNotedBans(this.#redis));
     const snapshots = await Promise.all(noted.map((name) => this.readStatus(withAnyLimits(name))));
-    const bans = noted.flatMap((subject, i) => {
+    return noted.flatMap((subject, i) => {
       const ban = snapshots[i]?.ban;
       return ban === undefined ? [] : [{ subject, ...ban }];
     });
-    const isBanned = new Set(bans.map(({ subject }) => subject));
-    const ended = noted.filter((name) => !isBanned.has(name));
-    await this.#attempt(forgetBans(this.#redis, ended));
-    return bans;
   }
 
   /**
@@ -72,7 +68,7 @@ export class RateLimitAdministration implements AsyncDisposable {
     // Sent together, and decided in this order.
     const [{ ban }] = await Promise.all([this.readStatus(subject), this.#call('lift', subject)]);
     const isNoted = ban !== undefined && (await this.#attempt(noteLift(this.#redis, { subject: name, ...ban })));
-    await this.#attempt(forgetBans(this.#redis, [name]));
+    await this.#attempt(forgetBan(this.#redis, name));
     return ban && { ...ban, isNoted };
   }
 

@@ -1,7 +1,7 @@
 import type { Subject } from './subject.ts';
 
-// The rules, as functions of a state and the time. limiter.lua holds the same functions under the same names. All times are
-// milliseconds since the epoch.
+// The rules, as functions of a state and the time. limiter.lua holds the same functions under the same names, and is changed
+// together with them. All times are milliseconds since the epoch.
 
 /** Units that count until the same time. Its number is the time at which it began, in widths of a bucket. */
 interface Bucket {
@@ -16,15 +16,15 @@ interface Log {
 }
 
 /** Buckets begin every `width` ms and count until `hold` ms after they began; none begins later than `ahead` ms from now. */
-interface Kind {
+export interface Kind {
   readonly width: number;
   readonly hold: number;
   readonly ahead: number;
 }
 
 /** A unit counts for the length of the window, and until its bucket is over: never shorter, and at most a width longer. */
-const MINUTE: Kind = { width: 1_000, hold: 61_000, ahead: 0 };
-const DAY: Kind = { width: 900_000, hold: 87_300_000, ahead: 0 };
+export const MINUTE: Kind = { width: 1_000, hold: 61_000, ahead: 0 };
+export const DAY: Kind = { width: 900_000, hold: 87_300_000, ahead: 0 };
 /** A refusal counts until the bucket begins in which its caller was asked to come back. */
 const REFUSALS: Kind = { width: 10_000, hold: 0, ahead: 60_000 };
 /** How long the 1st, 2nd, 3rd and every later ban in a row lasts. */
@@ -42,7 +42,10 @@ export interface State {
   bannedUntil: number;
 }
 
-export type Limits = Pick<Subject, 'perMinute' | 'perDay'>;
+export interface Limits extends Pick<Subject, 'perMinute' | 'perDay'> {
+  /** The limit of which `perMinute` is a share: bans go by it. @default `perMinute` */
+  readonly wholePerMinute?: number;
+}
 
 /** Units of each window. */
 export interface Use {
@@ -173,7 +176,8 @@ function refuse(
   const told = now + Math.ceil((retry - now) / 1_000) * 1_000;
   add(refusals, REFUSALS, Math.min(told - 2_000, now + 60_000), 1);
   expire(refusals, REFUSALS, now);
-  if (limits.perDay !== undefined && refusals.total > Math.max(2 * limits.perMinute, 250)) ban(state, now);
+  const { perMinute, perDay, wholePerMinute = perMinute } = limits;
+  if (perDay !== undefined && refusals.total > Math.max(2 * wholePerMinute, 250)) ban(state, now);
   return retry;
 }
 

@@ -8,7 +8,7 @@ const BANS_TTL_MS = 7_200_000;
 const BANS_MAX = 10_000;
 /** Bans that were lifted, and that no server has logged yet. */
 const LIFTS_KEY = 'limits:lifts';
-/** For as long as no server runs. */
+/** How long a note waits for a server that takes it. */
 const LIFTS_TTL_MS = 3_600_000;
 const LIFTS_MAX = 1_000;
 
@@ -24,9 +24,7 @@ export const noteBan = (redis: Redis | Cluster, { subject, untilMs }: SubjectBan
 /** The names of the subjects that may be banned, those whose ban ends last first; at most 10,000. */
 export const listNotedBans = (redis: Redis | Cluster): Promise<string[]> => redis.zrevrange(BANS_KEY, 0, -1);
 
-export async function forgetBans(redis: Redis | Cluster, subjects: readonly string[]): Promise<void> {
-  if (subjects.length > 0) await redis.zrem(BANS_KEY, ...subjects);
-}
+export const forgetBan = (redis: Redis | Cluster, subject: string): Promise<number> => redis.zrem(BANS_KEY, subject);
 
 /**
  * Leaves a note that a ban was lifted, which one of the running servers takes.
@@ -79,7 +77,7 @@ export class BanWatch implements Disposable {
     const { redis, onLift } = this.#options;
     const [seconds, microseconds] = await redis.time();
     const nowMs = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
-    this.bannedSubjects = await redis.zcount(BANS_KEY, `(${nowMs}`, '+inf'); // a ban has ended at its end
+    this.bannedSubjects = await redis.zcount(BANS_KEY, `(${nowMs}`, '+inf'); // a ban is over at its end
     for (let note = await redis.lpop(LIFTS_KEY); note !== null; note = await redis.lpop(LIFTS_KEY)) {
       onLift(JSON.parse(note) as SubjectBan); // as noteLift wrote it
     }

@@ -123,12 +123,13 @@ export function bannedDecisionOf(snapshot: RateLimitSnapshot): BannedDecision | 
   if (ban === undefined) return undefined;
   const resetsAtMs = [minute, day].map((window) => (window?.remaining === 0 ? window.resetAtMs : 0));
   const releaseAtMs = Math.max(ban.untilMs, ...resetsAtMs);
+  const isMinuteLast = minute.remaining === 0 && day?.remaining === 0 && minute.resetAtMs > day.resetAtMs;
   return {
     outcome: 'banned',
     atMs,
     minute,
     day,
-    limitingWindow: tightestWindow(snapshot),
+    limitingWindow: isMinuteLast ? 'minute' : tightestWindow(snapshot),
     releaseAtMs,
     retryAtMs: releaseAtMs,
     retryAfterSeconds: wholeSecondsUntil(releaseAtMs, atMs),

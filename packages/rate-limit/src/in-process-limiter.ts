@@ -49,10 +49,14 @@ export class InProcessLimiter implements RateLimiter {
     return refusalInForce(snapshot) ?? { outcome: 'last known', atMs, minute, day };
   }
 
-  /** Counts units, whether they fit or not. */
-  debit(subject: Subject, use: Use): void {
+  /**
+   * Counts units, whether they fit or not.
+   *
+   * @param agoMs how long ago they were used
+   */
+  debit(subject: Subject, use: Use, agoMs = 0): void {
     const now = this.#nowMs();
-    debit(this.#stateAt(subject, now), subject, use, now);
+    debit(this.#stateAt(subject, now), subject, use, now - agoMs);
   }
 
   forget(subject: Subject): void {

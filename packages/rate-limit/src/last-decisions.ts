@@ -1,4 +1,4 @@
-import type { Use } from './algorithm.ts';
+import { DAY, MINUTE, type Use } from './algorithm.ts';
 import { refusedDecisionOf } from './decision.ts';
 import {
   type LastKnownStatus,
@@ -12,9 +12,9 @@ import type { Subject } from './subject.ts';
 import { SubjectCache } from './subject-cache.ts';
 
 /** How long a process relies on a ban that it remembers: a lifted ban ends everywhere within this time. */
-const BAN_MEMORY_MS = 5_000;
+const BAN_TRUSTED_MS = 5_000;
 /** After so long nothing of a decision is in the window any more. */
-const HOLD_MS: Readonly<Record<WindowName, number>> = { minute: 61_000, day: 87_300_000 };
+const HOLD_MS: Readonly<Record<WindowName, number>> = { minute: MINUTE.hold, day: DAY.hold };
 
 interface LastDecision {
   readonly decision: RateLimitDecision;
@@ -56,7 +56,7 @@ export class LastDecisions {
     const { decision, learnedAtMs } = last;
     if (decision.outcome === 'refused' && subject.perDay !== undefined) return undefined;
     const elapsedMs = this.#nowMs() - learnedAtMs;
-    const isOld = decision.outcome === 'banned' && elapsedMs >= BAN_MEMORY_MS && !isAway;
+    const isOld = decision.outcome === 'banned' && elapsedMs >= BAN_TRUSTED_MS && !isAway;
     const atMs = decision.atMs + elapsedMs;
     return isOld || atMs >= decision.releaseAtMs ? undefined : bringTo(decision, atMs);
   }

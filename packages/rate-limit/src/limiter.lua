@@ -1,4 +1,4 @@
--- Decides on requests in one atomic call. algorithm.ts holds the same functions under the same names, and explains them.
+-- Decides on requests in one atomic call. algorithm.ts explains the functions from newState to decide, which it has as well.
 --
 -- KEYS  the state of the subject of each call. One may be named several times: its calls are decided in this order.
 -- ARGV  the time in milliseconds, or '' for the clock of Redis; then for each call its operation, the limits per minute
@@ -55,7 +55,7 @@ local function expire(log, kind, now)
     over = over + log[first + 1]
     first = first + 2
   end
-  if not log[first] then return { 0 } end
+  if not (log[first] and log[first] <= latest) then return { 0 } end -- the second in a damaged state alone
   return over == 0 and log or { log[1] - over, unpack(log, first) }
 end
 

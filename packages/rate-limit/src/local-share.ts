@@ -1,4 +1,4 @@
-import type { Use } from './algorithm.ts';
+import { DAY, type Kind, type Limits, MINUTE, type Use } from './algorithm.ts';
 import { InProcessLimiter, type InProcessLimiterOptions } from './in-process-limiter.ts';
 import type {
   LastKnownStatus,
@@ -26,6 +26,9 @@ interface Admitted {
   isBeingSent: boolean;
 }
 
+/** As many as one call of the script takes: requests need not wait behind all of them. */
+const SENT_AT_ONCE_MAX = 128;
+
 /** Counts while Redis is away: this instance's share of what Redis last left of each limit. */
 export class LocalShare {
   readonly #options: LocalShareOptions;
@@ -38,29 +41,31 @@ export class LocalShare {
   }
 
   check(subject: Subject, cost: number): RateLimitDecision {
-    const admitted = this.#admitted.get(subject) ?? this.#begin(subject);
-    // A batch that fits the whole limit must not be refused for ever.
+    const admitted = this.#admittedOf(subject);
     const decision = this.#limiter.check(this.#shareOf(subject, cost), cost);
     if (decision.outcome === 'admitted') admitted.units += cost;
     return decision;
   }
 
   peek(subject: Subject): Promise<RateLimitSnapshot> {
-    if (this.#admitted.get(subject) === undefined) this.#begin(subject);
+    this.#admittedOf(subject);
     return this.#limiter.peek(this.#shareOf(subject));
   }
 
   lastKnown(subject: Subject): RateLimitRefusal | LastKnownStatus {
-    if (this.#admitted.get(subject) === undefined) this.#begin(subject);
+    this.#admittedOf(subject);
     return this.#limiter.lastKnown(this.#shareOf(subject));
   }
 
   /** Debits in Redis what was admitted of every subject. Called when Redis is back. */
-  bringAllBack(): void {
-    for (const { subject } of this.#admitted.values()) void this.bringBack(subject); // never rejects
+  async bringAllBack(): Promise<void> {
+    const all = this.#admitted.values();
+    while (all.length > 0) {
+      await Promise.all(all.splice(-SENT_AT_ONCE_MAX).map(({ subject }) => this.bringBack(subject)));
+    }
   }
 
-  /** Debits in Redis what was admitted of a subject. Called after a call for this very subject has succeeded. */
+  /** Debits in Redis what was admitted of a subject. Called after a call for this very subject has succeeded. Never rejects. */
   async bringBack(subject: Subject): Promise<void> {
     const admitted = this.#admitted.get(subject);
     if (admitted === undefined || admitted.isBeingSent) return;
@@ -74,33 +79,41 @@ export class LocalShare {
       this.#admitted.delete(subject);
       this.#limiter.forget(subject);
     } catch (error) {
-      // It is sent again after the next call that succeeds. If it timed out, it may have run: units are never counted twice.
-      if (!(error instanceof Error && error.message === TIMED_OUT)) admitted.units += units;
+      if (hasNotRun(error)) admitted.units += units; // to be sent again after the next call that succeeds
     } finally {
       admitted.isBeingSent = false;
     }
   }
 
-  #begin(subject: Subject): Admitted {
+  #admittedOf(subject: Subject): Admitted {
+    const known = this.#admitted.get(subject);
+    if (known !== undefined) return known;
+    const { atMs, minute, day } = this.#options.lastStatusOf(subject);
     const share = this.#shareOf(subject);
-    const { minute, day } = this.#options.lastStatusOf(subject);
-    const usedOf = ({ limit, remaining }: WindowStatus, limitHere: number) =>
-      Math.ceil(((limit - remaining) * limitHere) / limit);
-    this.#limiter.debit(share, {
-      minute: usedOf(minute, share.perMinute),
-      day: day === undefined || share.perDay === undefined ? 0 : usedOf(day, share.perDay),
-    });
+    this.#takeOver(share, MINUTE, { ...minute, atMs }, share.perMinute);
+    if (day !== undefined && share.perDay !== undefined) this.#takeOver(share, DAY, { ...day, atMs }, share.perDay);
     const admitted = { subject, units: 0, isBeingSent: false };
     this.#admitted.set(subject, admitted);
     return admitted;
   }
 
-  #shareOf(subject: Subject, atLeast = 1): Subject {
+  /** One unit is freed when callers were told; when the others are is not known, so they count as if they were of now. */
+  #takeOver(share: Subject, kind: Kind, status: WindowStatus & { readonly atMs: number }, limitHere: number): void {
+    const { limit, remaining, resetAtMs, atMs } = status;
+    const used = Math.ceil(((limit - remaining) * limitHere) / limit);
+    const useOf = (units: number): Use => (kind === DAY ? { minute: 0, day: units } : { minute: units, day: 0 });
+    this.#limiter.debit(share, useOf(Math.min(used, 1)), kind.hold - (resetAtMs - atMs));
+    this.#limiter.debit(share, useOf(Math.max(used - 1, 0)));
+  }
+
+  /** @param atLeast the cost of a batch that fits the whole limit, which must not be refused for ever */
+  #shareOf({ name, perMinute, perDay }: Subject, atLeast = 1): Subject & Limits {
     const share = (limit: number): number => Math.max(atLeast, Math.floor(limit / this.#options.instances));
-    const { name, perMinute, perDay } = subject;
-    return { name, perMinute: share(perMinute), perDay: perDay === undefined ? undefined : share(perDay) };
+    const shares = { perMinute: share(perMinute), perDay: perDay === undefined ? undefined : share(perDay) };
+    return { name, ...shares, wholePerMinute: perMinute };
   }
 }
 
-/** How ioredis says that a command got no reply within `commandTimeout`. */
-const TIMED_OUT = 'Command timed out';
+/** Whether a call has certainly not run: Redis refused it, or there was no connection. Else units would be counted twice. */
+const hasNotRun = (error: unknown): boolean =>
+  error instanceof Error && (error.name === 'ReplyError' || /isn't (?:writeable|ready)/.test(error.message));

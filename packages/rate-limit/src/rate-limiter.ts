@@ -43,7 +43,7 @@ export interface RefusedDecision extends Refusal {
   readonly outcome: 'refused';
 }
 
-/** The subject is banned; nothing was counted, and the ban did not grow. */
+/** The subject is banned, by this refusal (`isNew`) or by an earlier one; nothing was counted in its windows. */
 export interface BannedDecision extends Refusal {
   readonly outcome: 'banned';
   /** When the ban ends, in milliseconds since the epoch. */
@@ -67,7 +67,7 @@ export interface Ban {
   readonly level: number;
 }
 
-/** Whose ban it is. */
+/** A ban, and whose it is. */
 export interface SubjectBan extends Ban {
   /** The name of the subject. */
   readonly subject: string;

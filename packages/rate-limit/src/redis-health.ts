@@ -7,15 +7,18 @@ export interface LimiterStateChange {
 }
 
 export interface RedisHealthOptions {
-  /** Calls Redis, so that it is known whether it responds. Reports the result to {@link RedisHealth.succeeded} or `failed`. */
-  readonly probe: () => void;
+  /**
+   * Calls Redis, in a cluster several masters, and reports each result to {@link RedisHealth.succeeded} or `failed`. Rejects if
+   * none has responded.
+   */
+  readonly probe: () => Promise<unknown>;
   /** Why Redis is away. */
   readonly describe: (error: Error | undefined) => string;
   /** Called once per change. */
   readonly onChange: (change: LimiterStateChange) => void;
 }
 
-/** Redis is away after so many failed calls in a row ... */
+/** Redis is away after so many failed calls in a row, the last of them a probe ... */
 const FAILURES_MIN = 5;
 /** ... if none has succeeded for so long: in a cluster of which one master is away, others respond. */
 const SILENCE_MIN_MS = 300;
@@ -36,6 +39,7 @@ export class RedisHealth {
   #isAway = true;
   #failures = 0;
   #lastSuccessMs = 0;
+  #isProbing = false;
   #lastError: Error | undefined;
 
   constructor(options: RedisHealthOptions) {
@@ -48,7 +52,7 @@ export class RedisHealth {
     }, START_STEP_MS).unref();
     void this.started.then(() => clearInterval(startTimer));
     this.#timer = setInterval(() => {
-      if (performance.now() - this.#lastSuccessMs >= PROBE_INTERVAL_MS) options.probe();
+      if (performance.now() - this.#lastSuccessMs >= PROBE_INTERVAL_MS) this.probe();
     }, PROBE_INTERVAL_MS).unref();
   }
 
@@ -62,6 +66,20 @@ export class RedisHealth {
     return this.#isAway ? this.#options.describe(this.#lastError) : undefined;
   }
 
+  /** Finds out whether Redis responds. */
+  probe(): void {
+    if (this.#isProbing) return;
+    this.#isProbing = true;
+    this.#options
+      .probe()
+      .catch(() => {
+        if (this.#isSilent) this.#set(true);
+      })
+      .finally(() => {
+        this.#isProbing = false;
+      });
+  }
+
   succeeded(): void {
     this.#failures = 0;
     this.#lastSuccessMs = performance.now();
@@ -71,13 +89,17 @@ export class RedisHealth {
   failed(error: Error): void {
     this.#failures += 1;
     this.#lastError = error;
-    if (this.#failures >= FAILURES_MIN && performance.now() - this.#lastSuccessMs >= SILENCE_MIN_MS) this.#set(true);
+    if (this.#failures >= FAILURES_MIN - 1 && !this.#isAway) this.probe();
   }
 
   /** Ends the timers. */
   close(): void {
     clearInterval(this.#timer);
     this.#start.resolve();
+  }
+
+  get #isSilent(): boolean {
+    return this.#failures >= FAILURES_MIN && performance.now() - this.#lastSuccessMs >= SILENCE_MIN_MS;
   }
 
   #set(isAway: boolean): void {

@@ -11,13 +11,7 @@ export interface RedisLimiterOptions {
   /** A clock in place of Redis' own, in milliseconds since the epoch: for tests. */
   readonly nowMs?: (() => number) | undefined;
   /** Called after each call of the script, with how long it took, and why it failed if it did. */
-  readonly onCall?: (durationMs: number, failure?: RedisCallFailure) => void;
-}
-
-interface RedisCallFailure {
-  readonly error: Error;
-  /** One of those that were asked for. */
-  readonly subject: Subject;
+  readonly onCall?: (durationMs: number, error?: Error) => void;
 }
 
 /** What limiter.lua does; see there. */
@@ -110,8 +104,7 @@ export class RedisLimiter {
       return rows;
     } catch (cause) {
       const error = cause instanceof Error ? cause : new Error('Redis failed', { cause });
-      const [first] = calls;
-      if (first !== undefined) onCall?.(performance.now() - sentAtMs, { error, subject: first.subject });
+      onCall?.(performance.now() - sentAtMs, error);
       throw error;
     }
   }

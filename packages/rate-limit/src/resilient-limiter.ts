@@ -28,7 +28,11 @@ export interface ResilientLimiterOptions {
   readonly nowMs?: () => number;
 }
 
-const PROBE: Subject = { name: 'probe', perMinute: 1, perDay: undefined };
+/** So many that in a cluster they lie on several masters: one that is away must not count as all. */
+const PROBES = Array.from({ length: 8 }, (_, i): Subject => ({ name: `probe:${i}`, perMinute: 1, perDay: undefined }));
+
+/** In milliseconds since the epoch. It is never set back, so that nothing that is remembered lasts for longer than it should. */
+const steadyNowMs = (): number => performance.timeOrigin + performance.now();
 
 /**
  * Counts in Redis, and in the process while that is away. No request fails because of Redis, and none waits for it for longer
@@ -42,13 +46,11 @@ export class ResilientLimiter implements RateLimiter {
   readonly #health: RedisHealth;
   readonly #last: LastDecisions;
   readonly #local: LocalShare;
-  /** The subject of the last call that failed: in a cluster, one of a master that is away. */
-  #probeSubject = PROBE;
 
   constructor(options: ResilientLimiterOptions) {
     const { redis, instances = 1, onStateChange, observer, nowMs = Date.now } = options;
     this.#options = options;
-    this.#last = new LastDecisions(nowMs);
+    this.#last = new LastDecisions(options.nowMs ?? steadyNowMs);
     this.#redis = new RedisLimiter({ redis, nowMs: options.nowMs, onCall: this.#onCall });
     this.#local = new LocalShare({
       nowMs,
@@ -63,8 +65,8 @@ export class ResilientLimiter implements RateLimiter {
       onChange: (change) => onStateChange?.(change),
     });
     this.started = this.#health.started;
-    redis.on('ready', this.#probe);
-    this.#probe();
+    redis.on('ready', this.#onReady);
+    this.#health.probe();
   }
 
   /** Whether Redis is away, so that requests are counted in the process. */
@@ -109,7 +111,7 @@ export class ResilientLimiter implements RateLimiter {
 
   /** Ends the timers. The connection is left to its owner. */
   close(): void {
-    this.#options.redis.off('ready', this.#probe);
+    this.#options.redis.off('ready', this.#onReady);
     this.#health.close();
   }
 
@@ -132,20 +134,19 @@ export class ResilientLimiter implements RateLimiter {
     }
   }
 
-  readonly #onCall: NonNullable<RedisLimiterOptions['onCall']> = (durationMs, failure) => {
+  readonly #onCall: NonNullable<RedisLimiterOptions['onCall']> = (durationMs, error) => {
     this.#options.observer?.onRedisCall(durationMs);
-    if (failure === undefined) {
-      const isBack = this.isDegraded;
-      this.#health.succeeded();
-      if (isBack) this.#local.bringAllBack();
-    } else {
-      this.#probeSubject = failure.subject;
-      this.#health.failed(failure.error);
+    if (error !== undefined) {
+      this.#health.failed(error);
+      return;
     }
+    const wasAway = this.isDegraded;
+    this.#health.succeeded();
+    if (wasAway) void this.#local.bringAllBack();
   };
 
-  /** A write that counts nothing: Redis refuses it if it would refuse a check. */
-  readonly #probe = (): void => {
-    this.#redis.call('debit', this.#probeSubject).catch(() => {}); // #onCall knows why
-  };
+  readonly #onReady = (): void => this.#health.probe();
+
+  /** Writes that count nothing: Redis refuses them if it would refuse a check. */
+  readonly #probe = (): Promise<unknown> => Promise.any(PROBES.map((subject) => this.#redis.call('debit', subject)));
 }

@@ -2,7 +2,7 @@ import { startRedisServer } from '@petstore/testing';
 import { afterAll, expect, test } from 'vitest';
 import { noteBan, noteLift } from '../src/bans.ts';
 import { BanWatch, connectRedis, type SubjectBan } from '../src/index.ts';
-import { eventually } from './support/fault-scenario.ts';
+import { eventually, PATIENT } from './support/fault-scenario.ts';
 
 const INTERVAL_MS = 20;
 
@@ -12,7 +12,8 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 /** What one server has. */
 function openWatch() {
-  const redis = connectRedis({ type: 'single', host: '127.0.0.1', port: server.port, database: 0, tls: false });
+  const location = { type: 'single', host: '127.0.0.1', port: server.port, database: 0, tls: false } as const;
+  const redis = connectRedis(location, PATIENT);
   const lifts: SubjectBan[] = [];
   const watch = new BanWatch({ redis, onLift: (ban) => lifts.push(ban), intervalMs: INTERVAL_MS });
   return {

@@ -1,4 +1,4 @@
-import { Cluster } from 'ioredis';
+import { Cluster, type Redis } from 'ioredis';
 import { afterAll, describe, expect, test } from 'vitest';
 import { BanWatch, connectRedis, RateLimitAdministration, type Subject, type SubjectBan } from '../src/index.ts';
 import { stateKeyOf } from '../src/redis-limiter.ts';
@@ -114,12 +114,12 @@ describe('in a Redis Cluster', () => {
     const [master = expect.fail()] = masters;
     const hurt = subjects.filter((_, i) => masters[i] === master);
     const well = subjects.filter((_, i) => masters[i] !== master);
-    const callsOf = async () => Promise.all(hurt.map((subject) => redis.exists(stateKeyOf(subject.name))));
+    const reachAll = async () => Promise.all(hurt.map((subject) => redis.exists(stateKeyOf(subject.name))));
     const { longestWaitMs, admitted, decisions } = await runUnderLoad(limiter, subjects, async () => {
       await sleep(300);
       await master.kill();
       await sleep(1_000);
-      await eventually(callsOf, 40_000); // a replica has taken its place
+      await eventually(reachAll, 40_000); // a replica has taken its place
       await sleep(2_000);
     });
     expect(longestWaitMs).toBeLessThan(WAIT_MAX_MS);
@@ -138,4 +138,28 @@ describe('in a Redis Cluster', () => {
     // The ten that were under way when the master died may have been counted before it did.
     expect((await usedBy(hurt)) + (await usedBy(well))).toBeLessThanOrEqual(decisions.length + 10);
   }, 120_000);
+
+  test('while one master is away and is not replaced, the others count on', async () => {
+    for (const { port } of cluster.nodes) {
+      const isReplica = async (client: Redis) => (await client.info('replication')).includes('role:slave');
+      await ask(port, async (client) => {
+        if (await isReplica(client)) await client.config('SET', 'cluster-replica-no-failover', 'yes');
+      }).catch(() => {}); // the one that the last test has killed
+    }
+    const redis = connect();
+    await untilConnected(redis);
+    using opened = await openLimiter({ redis });
+    const { limiter, changes } = opened;
+    const subjects = Array.from({ length: 40 }, () => newKey(1_000, 100_000));
+    const masters = await Promise.all(subjects.map(({ name }) => cluster.findMaster(stateKeyOf(name))));
+    const [away = expect.fail()] = subjects;
+    const well = subjects.find((_, i) => masters[i] !== masters[0]) ?? expect.fail();
+    await masters[0]?.kill();
+    for (let i = 0; i < 3; i++) await limiter.check(away, 1);
+    await sleep(7_000); // without a request, more probes than the failures after which Redis is away
+    expect(limiter.isDegraded).toBe(false);
+    expect((await limiter.check(well, 1)).outcome).toBe('admitted');
+    expect((await limiter.peek(well)).used.day).toBe(1);
+    expect(changes).toEqual([]);
+  }, 60_000);
 });

@@ -262,6 +262,25 @@ describe('while Redis is away', () => {
     expect(await limiter.check(subject, 35)).toMatchObject({ outcome: 'admitted' });
   });
 
+  test.each([
+    ['minute', newKey(10, 100), 50_000],
+    ['day', newKey(1_000, 100), 85_000_000],
+  ])('a caller that was told to come back is admitted then: %s', async (_, subject, laterMs) => {
+    const clock = movableClock();
+    await using scenario = await openScenario({ ...PATIENT, nowMs: clock.nowMs });
+    const { limiter } = scenario;
+    await limiter.check(subject, Math.min(subject.perMinute, subject.perDay ?? 0));
+    clock.advance(laterMs);
+    const refused = await limiter.check(subject, 1);
+    if (refused.outcome !== 'refused') expect.fail();
+    await scenario.kill();
+    clock.advance(refused.retryAfterSeconds * 1_000 - 2_000);
+    expect((await limiter.check(subject, 1)).outcome).toBe('refused');
+    clock.advance(2_000);
+    expect((await limiter.check(subject, 1)).outcome).toBe('admitted');
+    expect((await limiter.check(subject, 1)).outcome).toBe('refused'); // when the others are free again was not told
+  });
+
   test('a ban that was known stays in force, and hammering brings one', async () => {
     const clock = movableClock();
     await using scenario = await openScenario({ ...PATIENT, nowMs: clock.nowMs });

@@ -166,3 +166,27 @@ describe('a status without asking Redis', () => {
     expect(memory.statusOf(key)).toMatchObject({ minute: { remaining: 60 } });
   });
 });
+
+test('a clock of this process that is set back makes no refusal last for longer', async () => {
+  await using redis = await createTestRedis();
+  const { hostname: host, port, pathname } = new URL(redis.url);
+  const location = {
+    type: 'single',
+    host,
+    port: Number(port),
+    database: Number(pathname.slice(1)),
+    tls: false,
+  } as const;
+  const connection = connectRedis(location, PATIENT);
+  const limiter = new ResilientLimiter({ redis: connection });
+  await limiter.started;
+  const address = newAddress();
+  while ((await limiter.check(address, 1)).outcome === 'admitted');
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 3_600_000 });
+  const refused = await limiter.check(address, 1);
+  vi.useRealTimers();
+  limiter.close();
+  connection.disconnect();
+  expect(refused).toMatchObject({ outcome: 'refused' });
+  expect(refused.outcome === 'refused' && refused.retryAfterSeconds).toBeLessThanOrEqual(61);
+});
