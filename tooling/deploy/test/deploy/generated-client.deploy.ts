@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createTemporaryFolder } from '@petstore/testing';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { ROOT } from '../../src/build-folder.ts';
 import { Program } from '../support/program.ts';
 
@@ -15,6 +15,11 @@ const [commands = '', program = '', printed = ''] = Array.from(
   SECTION.matchAll(/^```\w*\n(.*?)^```$/gms),
   ([, text]) => text,
 );
+
+/** Packages come from a registry, which may be slow. */
+const INSTALL_TIMEOUT_MS = 180_000;
+
+vi.setConfig({ testTimeout: 2 * INSTALL_TIMEOUT_MS });
 
 test('a client that others generate is installed, compiled and run as the guide has it', async () => {
   using folder = createTemporaryFolder();
@@ -37,7 +42,7 @@ test('a client that others generate is installed, compiled and run as the guide 
     PETSTORE_API_KEY: keys.find(({ plan }) => plan === 'free')?.text,
   };
   const run = (commands: string, cwd: string) =>
-    execFileSync('sh', ['-e', '-c', commands], { cwd, env, encoding: 'utf8' });
+    execFileSync('sh', ['-e', '-c', commands], { cwd, env, encoding: 'utf8', timeout: INSTALL_TIMEOUT_MS });
 
   run(here(commands), folder.path);
   writeFileSync(join(generated, 'shop.ts'), here(program));
