@@ -9,7 +9,7 @@ import {
 import { ADVISORY_LOCKS } from '../advisory-locks.ts';
 import { prepareStatement, type QuerySender } from '../database/statement.ts';
 import { isConflict } from '../database/storage-error.ts';
-import { expiredThrough } from './delete-expired-keys.ts';
+import { expiredThrough } from '../delete-expired.ts';
 import { SKIP_TAKEN_IDS } from './order-ids.ts';
 import { type OrderRow, orderOfRow } from './order-rows.ts';
 
