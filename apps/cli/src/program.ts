@@ -48,7 +48,7 @@ export function createProgram(context: CommandContext, parserOutput: OutputConfi
   addAuditCommand(program, context);
   addMigrateCommand(program, context);
   addJsonFlag(program);
-  addCompletionCommand(program); // whose output is a script, and never JSON
+  addCompletionCommand(program, context); // whose output is a script, and never JSON
   return program;
 }
 

@@ -1,6 +1,7 @@
 import type { Persistence } from '@petstore/persistence';
 import { type DatabaseUrls, type Environment, openEmbeddedPostgres } from '@petstore/runtime';
 import type { StorageSettings } from '@petstore/runtime/settings';
+import { CommandError } from './errors.ts';
 import type { Output } from './output.ts';
 
 /** What a command works with, the same as a server with these settings. */
@@ -14,6 +15,8 @@ export interface SessionOptions {
   readonly mayCreate?: boolean;
   /** Whether the database is used as it is, migrated or not. @default false */
   readonly isUnprepared?: boolean;
+  /** Whether there has to be a Redis as well; if not, the database is not opened in vain. @default false */
+  readonly needsRedis?: boolean;
 }
 
 /** What determines the database. */
@@ -28,14 +31,16 @@ export interface SessionPlace {
  * Runs work on the database of the settings: the embedded one is found where a server runs it, and run by us otherwise.
  *
  * @throws RuntimeError where there is none, and it may not be made
+ * @throws CommandError if Redis is needed and not set
  */
 export async function runOnSession<Value>(
   { environment, home, output }: SessionPlace,
   work: (session: Session) => Promise<Value>,
-  { mayCreate = false, isUnprepared = false }: SessionOptions = {},
+  { mayCreate = false, isUnprepared = false, needsRedis = false }: SessionOptions = {},
 ): Promise<Value> {
   const { readStorageSettings } = await import('@petstore/runtime/settings');
   const settings = readStorageSettings(environment, home);
+  if (needsRedis) redisOf(settings);
   await import('./failures.ts'); // now: files may have been replaced by the time that a long command fails
   await using resources = new AsyncDisposableStack();
   let databaseUrl: string | DatabaseUrls | undefined = settings.databaseUrls;
@@ -52,4 +57,13 @@ export async function runOnSession<Value>(
   const { migrations } = persistence;
   if (!isUnprepared) await (settings.migrate ? migrations.migrate() : migrations.assertMigrated());
   return await work({ settings, persistence });
+}
+
+/** @throws CommandError if no limits are shared over Redis */
+export function redisOf({ redis }: StorageSettings): NonNullable<StorageSettings['redis']> {
+  if (redis !== undefined) return redis;
+  throw new CommandError(
+    'there is no Redis: the limits live in the memory of each server, where this command cannot see them. ' +
+      'Set REDIS_URL, for the servers too',
+  );
 }

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTemporaryFolder } from '@petstore/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -16,17 +16,10 @@ beforeAll(async () => {
 });
 afterAll(() => folder[Symbol.dispose]());
 
-/** Of the package bash-completion, which the library's script uses, and of an interactive shell. */
-const SHELL = `
-  _get_comp_words_by_ref() {
-    words=("\${COMP_WORDS[@]}"); cword=$COMP_CWORD; cur="\${words[cword]}"; prev="\${words[cword-1]}"
-  }
-  compopt() { :; }`;
-
 /** What bash offers for the last of some words, in a folder with files. */
 function completionsOf(...words: string[]): readonly string[] {
   const quoted = ['petstore', ...words].map((word) => `'${word}'`).join(' ');
-  const source = `${SHELL}
+  const source = `compopt() { :; } # it works in an interactive shell alone
 ${script}
 COMP_WORDS=(${quoted}) COMP_CWORD=${words.length} COMP_LINE="\${COMP_WORDS[*]}" COMP_POINT=\${#COMP_LINE}
 $(complete -p petstore | sed 's/.*-F \\([^ ]*\\).*/\\1/')
@@ -63,6 +56,14 @@ test.each<[readonly string[], readonly string[]]>([
   [['pets', 'export', './old/'], ['./old/orders.ndjson']],
 ])('bash completes %j', (words, offered) => {
   expect(completionsOf(...words)).toEqual(offered);
+});
+
+test('the Tab key carries out nothing of what was typed', () => {
+  const before = readdirSync(folder.path);
+  completionsOf('orders', 'export', '-', '>', 'orders.csv', '');
+  completionsOf('keys', 'create', '--name', '"$(touch made)"', '`touch made`', '--pl');
+  expect(readdirSync(folder.path)).toEqual(before);
+  expect(readFileSync(join(folder.path, 'orders.csv'), 'utf8')).toBe('');
 });
 
 test.each(['zsh', 'fish'])('%s has a script that calls this program', async (shell) => {

@@ -132,6 +132,13 @@ test('what servers with another REDIS_PREFIX count is not seen', async () => {
 });
 
 describe('without Redis', () => {
+  test('bans list says so before it looks for the database', async () => {
+    const environment = { DATABASE_URL: 'postgres://127.0.0.1:1/none' };
+    const { code, stdout, stderr } = await commandLine.run(['bans', 'list'], { environment });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain('there is no Redis');
+  });
+
   const COMMANDS = [
     ['limits', 'show'],
     ['bans', 'lift'],

@@ -176,7 +176,13 @@ describe('the wait before the next attempt', () => {
   });
 
   test('is as long as the service asks for, where that is longer', () => {
-    const last = { ...policy, random: () => 0.999 };
+    const last = {
+      ...policy,
+      random(this: unknown) {
+        expect(this).toBeUndefined(); // as each function that is given
+        return 0.999;
+      },
+    };
     expect(retryDelayMs(error(429, 7), 1, last)).toBe(7_000);
     expect(retryDelayMs(error(503, 60), 1, last)).toBe(60_000);
     expect(retryDelayMs(error(503, 0), 1, last)).toBeGreaterThan(400);

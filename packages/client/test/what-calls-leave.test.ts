@@ -115,3 +115,20 @@ describe('a call that is aborted while it waits for its turn', () => {
     await second;
   });
 });
+
+test('calls that abort in the moment in which they may go keep no other from going', async () => {
+  const client = createPetstoreRestClient({
+    baseUrl: 'http://127.0.0.1:1',
+    apiKey: 'k',
+    fetch: async () => new Response(null, { status: 204 }),
+  });
+  // More than may be in flight, for each of the turns of the microtasks that a call takes to go.
+  for (let i = 0; i < 2_400; i++) {
+    const abort = new AbortController();
+    const call = client.cancelOrder({ orderId: 1n }, { signal: abort.signal });
+    for (let turn = 0; turn < i % 12; turn++) await Promise.resolve();
+    abort.abort();
+    await call.catch(() => {});
+  }
+  await client.cancelOrder({ orderId: 1n });
+});

@@ -326,6 +326,13 @@ describe('a fetch that is given as an option', () => {
     mistakeOf(() => new URL('/v1')),
     mistakeOf(() => Object.assign(Object.freeze({ id: 1 }), { id: 2 })),
     mistakeOf(() => JSON.parse('{')),
+    mistakeOf(() => Reflect.apply(Map.prototype.get, {}, ['id'])),
+    mistakeOf(() => Reflect.apply(class Order {}, undefined, [])),
+    mistakeOf(() => ([] as number[]).reduce((sum, each) => sum + each)),
+    mistakeOf(() => new Headers({ 'x id': '1' })),
+    mistakeOf(() => new Request('http://localhost', { method: 'GET', body: 'x' })),
+    mistakeOf(() => structuredClone(() => {})),
+    mistakeOf(() => readFileSync(Object(undefined))),
     new TypeError("Failed to execute 'fetch' on 'Window': Illegal invocation"), // of Chromium
     new TypeError("'fetch' called on an object that does not implement interface Window."), // of Firefox, as the next ones
     new TypeError(`can't access property "url", request is undefined`),

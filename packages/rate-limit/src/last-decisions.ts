@@ -20,6 +20,8 @@ interface LastDecision {
   readonly decision: RateLimitDecision;
   readonly used: Use;
   readonly learnedAtMs: number;
+  /** Whether Redis has lost it. Redis is not asked until the release, because it would count what is refused here. */
+  readonly isForgotten?: boolean;
 }
 
 /** The last decision of Redis on each subject. */
@@ -38,23 +40,32 @@ export class LastDecisions {
    */
   remember(subject: Subject, decision: RateLimitDecision, used: Use): RateLimitDecision {
     const usedUp = decision.outcome === 'admitted' ? this.#usedUpWindow(subject, decision.atMs) : undefined;
-    if (usedUp !== undefined) {
-      const { minute, day } = this.#last.get(subject)?.decision ?? decision;
-      return refusedDecisionOf({ atMs: decision.atMs, minute, day }, usedUp);
+    const before = this.#last.get(subject);
+    if (usedUp !== undefined && before !== undefined) {
+      const { minute, day } = before.decision;
+      const refusal = refusedDecisionOf({ atMs: decision.atMs, minute, day }, usedUp);
+      const last = { decision: refusal, used: before.used, learnedAtMs: this.#nowMs(), isForgotten: true };
+      this.#last.set(subject, last);
+      return refusal;
     }
     this.#last.set(subject, { decision, used, learnedAtMs: this.#nowMs() });
     return decision;
   }
 
   /**
-   * The refusal that any request of the subject meets now: an unknown caller over its limit, or a ban, for 5 s, and while Redis
-   * is away until it ends. The requests of others have to be counted.
+   * The refusal that any request of the subject meets now: that of an unknown caller which has used up its limit, or of a limit
+   * of which Redis has lost that it is used up; or a ban, for 5 s, and while Redis is away until it ends. The requests of
+   * others have to be counted.
    */
   refusalOf(subject: Subject, isAway: boolean): RateLimitRefusal | undefined {
     const last = this.#last.get(subject);
     if (last === undefined || last.decision.outcome === 'admitted') return undefined;
     const { decision, learnedAtMs } = last;
-    if (decision.outcome === 'refused' && subject.perDay !== undefined) return undefined;
+    if (decision.outcome === 'refused') {
+      const isUsedUp = last.isForgotten || (subject.perDay === undefined && decision.minute.remaining === 0);
+      const isOfTheseLimits = decision.minute.limit === subject.perMinute && decision.day?.limit === subject.perDay;
+      if (!isUsedUp || !isOfTheseLimits) return undefined;
+    }
     const elapsedMs = this.#nowMs() - learnedAtMs;
     const isOld = decision.outcome === 'banned' && elapsedMs >= BAN_TRUSTED_MS && !isAway;
     const atMs = decision.atMs + elapsedMs;

@@ -138,7 +138,7 @@ local function load(key, now)
   local stored = redis.pcall('GET', key)
   if type(stored) == 'table' and not stored.err:find('WRONGTYPE') then error(stored.err) end
   local isRead, state = pcall(cmsgpack.unpack, stored)
-  if not isRead or not pcall(advance, state, now) then state = newState() end
+  if not isRead or not pcall(advance, state, now) or type(state.level) ~= 'number' then state = newState() end
   return state
 end
 

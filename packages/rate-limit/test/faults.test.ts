@@ -367,3 +367,19 @@ describe('a limit that is used up stays so until its release, when Redis', () =>
     expect((await limiter.check(byDay, 1)).outcome).toBe('admitted');
   });
 });
+
+test('who was refused after Redis was emptied is admitted when it was told to come back', async () => {
+  const clock = movableClock();
+  await using scenario = await openScenario({ ...PATIENT, nowMs: clock.nowMs });
+  const { limiter, command } = scenario;
+  const subject = newKey(60, 100_000);
+  await limiter.check(subject, 60);
+  clock.advance(30_000);
+  await command('FLUSHALL');
+  const refusals = await Promise.all(Array.from({ length: 30 }, () => limiter.check(subject, 1)));
+  const waitsSeconds = refusals.map((refusal) => (refusal.outcome === 'refused' ? refusal.retryAfterSeconds : 0));
+  expect(Math.min(...waitsSeconds)).toBeGreaterThan(25);
+  clock.advance(Math.max(...waitsSeconds) * 1_000);
+  const decisions = await Promise.all(Array.from({ length: 30 }, () => limiter.check(subject, 1)));
+  expect(decisions.filter(({ outcome }) => outcome === 'admitted')).toHaveLength(30);
+});

@@ -190,3 +190,26 @@ test('a clock of this process that is set back makes no refusal last for longer'
   expect(refused).toMatchObject({ outcome: 'refused' });
   expect(refused.outcome === 'refused' && refused.retryAfterSeconds).toBeLessThanOrEqual(61);
 });
+
+test('an unknown caller is not refused from memory what fits, or by another limit', async () => {
+  const { memory } = openMemory();
+  const address = { ...newAddress(), perMinute: 10 };
+  const { state } = checkState(undefined, address, 8, T0);
+  const { decision } = checkState(state, address, 5, T0);
+  memory.remember(address, decision, { minute: 8, day: 0 });
+  expect(decision.outcome).toBe('refused');
+  expect(memory.refusalOf(address, false)).toBeUndefined(); // 2 remain
+  const full = checkState(checkState(undefined, address, 10, T0).state, address, 1, T0).decision;
+  memory.remember(address, full, { minute: 10, day: 0 });
+  expect(memory.refusalOf(address, false)?.outcome).toBe('refused');
+  expect(memory.refusalOf({ ...address, perMinute: 100 }, false)).toBeUndefined();
+});
+
+test('a limit that was used up by a clock that has been set back is no longer', () => {
+  const { memory } = openMemory();
+  const key = newKey(10, 100);
+  const { decision } = checkState(undefined, key, 10, T0 + 7_200_000);
+  memory.remember(key, decision, { minute: 10, day: 10 });
+  const later = checkState(undefined, key, 1, T0).decision;
+  expect(memory.remember(key, later, { minute: 1, day: 1 }).outcome).toBe('admitted');
+});

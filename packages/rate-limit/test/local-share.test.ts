@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { Use } from '../src/algorithm.ts';
 import { LocalShare, type LocalShareOptions } from '../src/local-share.ts';
 import type { Subject } from '../src/subject.ts';
 import { newKey } from './support/traffic.ts';
@@ -6,9 +7,9 @@ import { newKey } from './support/traffic.ts';
 const NOW_MS = 1_700_000_000_000;
 
 /** A share of limits of which Redis has used nothing. */
-const openShare = (instances: number, debit: LocalShareOptions['debit']): LocalShare =>
+const openShare = (instances: number, debit: LocalShareOptions['debit'], nowMs = () => NOW_MS): LocalShare =>
   new LocalShare({
-    nowMs: () => NOW_MS,
+    nowMs,
     instances,
     debit,
     lastStatusOf: ({ perMinute, perDay = 0 }: Subject) => ({
@@ -63,6 +64,18 @@ test('what is admitted while a debit is under way is debited after it', async ()
   await first;
   await share.bringBack(subject);
   expect(sent).toEqual([5, 2]);
+});
+
+test('what has left the minute meanwhile is debited to the day alone', async () => {
+  const sent: Use[] = [];
+  let nowMs = NOW_MS;
+  const debit: LocalShareOptions['debit'] = async (_subject, use) => void sent.push(use);
+  const share = openShare(1, debit, () => nowMs);
+  const subject = newKey(10, 100);
+  share.check(subject, 5);
+  nowMs += 61_000;
+  await share.bringBack(subject);
+  expect(sent).toEqual([{ minute: 0, day: 5 }]);
 });
 
 test('many subjects are debited some at a time', async () => {

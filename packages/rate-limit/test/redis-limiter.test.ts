@@ -97,6 +97,19 @@ test('a key takes little memory when it is new, and a known most when it is full
   expect(await memory(full)).toBeLessThanOrEqual(1_400);
 });
 
+test('the level of the longest ban is kept for 24 h after its end', async () => {
+  let nowMs = T0;
+  const limiter = directly(new RedisLimiter({ redis, nowMs: () => nowMs }));
+  const subject = newKey(1, 1_000);
+  for (const level of [1, 2, 3, 4]) {
+    let decision = await limiter.check(subject, 1);
+    while (decision.outcome !== 'banned') decision = await limiter.check(subject, 1);
+    expect(decision.level).toBe(level);
+    if (level < 4) nowMs = decision.bannedUntilMs + 61_000;
+  }
+  expect(await redis.pttl(stateKeyOf(subject.name))).toBeGreaterThan(3_600_000 + 86_400_000 - 10_000);
+});
+
 describe('another value under the key of a subject', () => {
   const limiter = directly(new RedisLimiter({ redis, nowMs: () => T0 }));
 
@@ -106,6 +119,15 @@ describe('another value under the key of a subject', () => {
     ['text', (key: string) => redis.set(key, 'x'.repeat(100))],
     ['a number', (key: string) => redis.set(key, Buffer.of(7))],
     ['a table of another kind', (key: string) => redis.set(key, Buffer.of(0x81, 0xa1, 0x61, 0x01))],
+    [
+      'a state without a level',
+      (key: string) =>
+        redis.eval(
+          "return redis.call('SET', KEYS[1], cmsgpack.pack({ minute = { 0 }, day = { 0 }, refusals = { 0 }, bannedUntil = 0 }))",
+          1,
+          key,
+        ),
+    ],
   ])('counts as none, for that key alone, and is overwritten: %s', async (_, write) => {
     const [subject, other] = [newKey(5, 5), newKey(5, 5)];
     await write(stateKeyOf(subject.name));

@@ -2,15 +2,37 @@ import { readdirSync } from 'node:fs';
 import { script } from '@bomb.sh/tab';
 import addCompletions from '@bomb.sh/tab/commander';
 import type { Command } from 'commander';
+import type { CommandContext } from '../context.ts';
 
 /** How the scripts call this program, wherever it lies. */
-const EXECUTABLE = [process.execPath, process.argv[1]].map((path) => `'${path}'`).join(' ');
+const EXECUTABLE = [process.execPath, process.argv[1] ?? '']
+  .map((path) => `'${path.replaceAll("'", String.raw`'\''`)}'`)
+  .join(' ');
+
+/**
+ * In place of the library's, which evaluates what was typed: a redirection or a substitution in it would be carried out
+ * by the Tab key.
+ */
+const BASH = String.raw`_petstore() {
+  local out line
+  out=$(${EXECUTABLE} complete -- "${'$'}{COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null) || return
+  COMPREPLY=()
+  while IFS= read -r line; do
+    [[ $line == :* ]] || COMPREPLY+=("${'$'}{line%%$'\t'*}")
+  done <<< "$out"
+  [[ ! -e ${'$'}{COMPREPLY[0]} ]] || compopt -o filenames
+}
+complete -F _petstore petstore
+`;
 
 /** `petstore completion`: a script for the shell, which asks `petstore complete` for what may follow. */
-export function addCompletionCommand(program: Command): void {
+export function addCompletionCommand(program: Command, { output }: Pick<CommandContext, 'output'>): void {
   const completions = addCompletions(program, { completionCommandName: 'completion' });
   const command = program.commands.find((each) => each.name() === 'completion');
-  command?.description('Print a completion script').action((shell: string) => script(shell, 'petstore', EXECUTABLE));
+  command?.description('Print a completion script').action(async (shell: string) => {
+    if (shell === 'bash') await output.write(BASH);
+    else script(shell, 'petstore', EXECUTABLE);
+  });
   for (const each of completions.commands.values()) {
     if (each.arguments.has('FILE')) each.argument('FILE', suggestFiles);
   }

@@ -5,9 +5,11 @@ import { type ActorFlag, actorOption, type JsonFlag, keyArgument } from '../argu
 import type { CommandContext } from '../context.ts';
 import { CommandError } from '../errors.ts';
 import { describeMoment } from '../relative-time.ts';
-import type { Session } from '../session.ts';
+import { redisOf, type Session } from '../session.ts';
 import { writeTable } from '../table.ts';
 import { findKey } from './keys.ts';
+
+const NEEDS = { needsRedis: true } as const;
 
 /** `petstore limits` and `petstore bans`: what keys have used, and which are banned. */
 export function addLimitsCommands(program: Command, context: CommandContext): void {
@@ -35,7 +37,7 @@ async function showLimits({ withSession, output }: CommandContext, id: ApiKeyId,
   const snapshot = await withSession(async (session) => {
     const { plan } = await findKey(session, id);
     return withLimits(session, (limits) => limits.readStatus(apiKeySubject(id, plan)));
-  });
+  }, NEEDS);
   if (json) return output.writeJson(snapshotJson(snapshot));
   const { minute, day, used } = snapshot;
   const rows = [rowOf('minute', minute, used.minute), ...(day === undefined ? [] : [rowOf('day', day, used.day)])];
@@ -50,7 +52,7 @@ function describeStanding({ refusals, ban }: RateLimitSnapshot): string {
 
 /** Prints which keys are banned. */
 async function listBans({ withSession, output }: CommandContext, { json }: JsonFlag): Promise<void> {
-  const bans = await withSession((session) => withLimits(session, (limits) => limits.listBans()));
+  const bans = await withSession((session) => withLimits(session, (limits) => limits.listBans()), NEEDS);
   const rows = bans.map(({ subject, untilMs, level }) => ({
     id: apiKeyIdOf(subject) ?? null,
     until: new Date(untilMs),
@@ -74,7 +76,7 @@ async function liftBan({ withSession, output }: CommandContext, id: ApiKeyId, fl
       });
     }
     return lifted;
-  });
+  }, NEEDS);
   const until = ban === undefined ? null : formatTime(ban.untilMs);
   if (flags.json) await output.writeJson({ id, lifted: ban !== undefined, level: ban?.level ?? null, until });
   else if (ban === undefined) output.message(`${id} was not banned; its refusals are reset.`);
@@ -82,20 +84,14 @@ async function liftBan({ withSession, output }: CommandContext, id: ApiKeyId, fl
   if (ban?.isNoted === false) output.message('Redis refused to pass this on to the log of the servers.');
 }
 
-/** @throws CommandError where no limits are shared over Redis, or Redis does not respond */
+/** @throws CommandError if Redis does not respond */
 async function withLimits<Value>(
-  { settings: { redis, redisPrefix } }: Session,
+  { settings }: Session,
   work: (limits: RateLimitAdministration) => Promise<Value>,
 ): Promise<Value> {
-  if (redis === undefined) {
-    throw new CommandError(
-      'there is no Redis: the limits live in the memory of each server, where this command cannot see them. ' +
-        'Set REDIS_URL, for the servers too',
-    );
-  }
   const { connectToAdministrate, RedisUnavailableError } = await import('@petstore/rate-limit');
   try {
-    await using limits = await connectToAdministrate(redis, { keyPrefix: redisPrefix });
+    await using limits = await connectToAdministrate(redisOf(settings), { keyPrefix: settings.redisPrefix });
     return await work(limits);
   } catch (error) {
     if (error instanceof RedisUnavailableError) throw new CommandError(error.message);

@@ -28,7 +28,7 @@ export class Attempt {
   }
 
   /**
-   * Waits for what comes of the service.
+   * Waits for what comes from the service.
    *
    * @param response whose body it is. @default none: its head is waited for
    * @throws ConnectionError where it does not come; the caller's reason; what the program did wrong, as it is
@@ -70,11 +70,15 @@ export function connectionError(response: Begun | undefined, cause?: unknown): C
  * is translated: so it is the mistakes that are recognized.
  */
 const MISTAKES =
-  /^Cannot |can't |(Failed|Attempted) to (?!fetch)|[Ii]llegal|BigInt|circular|cyclic|to const|(is|of) '?(undefined|null)|is not (a|an|defined|iterable)\b|does not implement|Invalid (URL|state)/;
+  /^Cannot |can't |(Failed|Attempted) to (?!fetch)|[Ii]llegal|BigInt|circular|cyclic|to const|(is|of) '?(undefined|null)|is not (a|an|defined|iterable)\b|does not implement|Invalid (URL|state|value)|is an invalid|incompatible receiver|without 'new'|requires|empty array|cannot have body|is required/;
+
+/** Codes by which Node and those who follow it name a mistake. */
+const MISTAKE_CODES = /^ERR_(INVALID|MISSING|ASSERTION)/;
 
 /** Whether it was the program, such as a `fetch` that was given as an option, that failed, and not the connection. */
-const isMistake = (error: unknown): boolean =>
-  error instanceof ReferenceError ||
-  error instanceof RangeError ||
-  error instanceof SyntaxError ||
-  (error instanceof TypeError && MISTAKES.test(error.message));
+function isMistake(error: unknown): boolean {
+  if (error instanceof ReferenceError || error instanceof RangeError || error instanceof SyntaxError) return true;
+  if (!(error instanceof Error)) return false;
+  if ('code' in error && MISTAKE_CODES.test(String(error.code))) return true;
+  return error instanceof TypeError ? MISTAKES.test(error.message) : error.name === 'DataCloneError';
+}

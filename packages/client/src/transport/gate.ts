@@ -44,7 +44,14 @@ export class Gate {
   acquire(cost: number, signal: AbortSignal | undefined): Promise<Release> {
     const turn = this.#queue.then(() => this.#passed(cost, signal));
     this.#queue = turn.catch(() => {});
-    return untilAborted(signal, turn);
+    return untilAborted(signal, turn).catch((error: unknown) => {
+      // It may have had its turn in the same moment: nobody else would end it.
+      turn.then(
+        (release) => release(),
+        () => {}, // it gave up by itself
+      );
+      throw error;
+    });
   }
 
   async #passed(cost: number, signal: AbortSignal | undefined): Promise<Release> {

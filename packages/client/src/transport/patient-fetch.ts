@@ -107,7 +107,8 @@ export function retryDelayMs(
   const isRetryable = status === undefined ? outcome instanceof ConnectionError : RETRYABLE_STATUSES.has(status);
   if (attemptsMade > policy.maxRetries || !isRetryable) return undefined;
   if (retryAfterSeconds > policy.maxRetryAfterSeconds) return undefined;
-  const backoffMs = Math.min(BACKOFF_FIRST_MS * 2 ** (attemptsMade - 1), BACKOFF_MAX_MS) * (0.5 + policy.random() / 2);
+  const { random } = policy; // called without a receiver, as it is given
+  const backoffMs = Math.min(BACKOFF_FIRST_MS * 2 ** (attemptsMade - 1), BACKOFF_MAX_MS) * (0.5 + random() / 2);
   return Math.max(backoffMs, retryAfterSeconds * 1_000);
 }
 

@@ -24,8 +24,6 @@ export interface Pool {
 interface Worker {
   readonly index: number;
   readonly random: () => number;
-  /** Refusals in a row. */
-  refusals: number;
 }
 
 export interface PoolEvent {
@@ -44,7 +42,7 @@ export function* runPool(pool: Pool): Generator<PoolEvent> {
   const costMax = Math.min(batchMax, perMinute, perDay);
   const schedule = new Schedule<Worker>();
   for (let index = 0; index < workers; index++) {
-    schedule.add(START_MS + Math.floor(startMs(index, random)), { index, random, refusals: 0 });
+    schedule.add(START_MS + Math.floor(startMs(index, random)), { index, random });
   }
   const state = newState();
   for (;;) {
@@ -54,7 +52,6 @@ export function* runPool(pool: Pool): Generator<PoolEvent> {
     const decision = decisionOf(resultOf(state, subject, atMs, verdict), subject);
     yield { atMs: atMs - START_MS, worker: worker.index, decision };
     const isAdmitted = decision.outcome === 'admitted';
-    worker.refusals = isAdmitted ? 0 : worker.refusals + 1;
     const pauseMs = isAdmitted ? thinkMs(random) : waitMs(decision, worker);
     schedule.add(atMs + Math.max(1, Math.floor(pauseMs + random() * latencyMs)), worker);
   }
