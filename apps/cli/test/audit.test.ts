@@ -79,7 +79,7 @@ describe('audit', () => {
     const { id: keyId } = await createKey('--internal');
     const now = new Date();
     const facts = { petId: petId(7n), quantity: 1, placedAt: now, status: 'pending', complete: false } as const;
-    const placed = await orders.insertOrder(facts, { actor: actor('key', keyId), requestId: 'request-1' });
+    const { order: placed } = await orders.insertOrder(facts, { actor: actor('key', keyId), requestId: 'request-1' });
     await orders.applyCommand(placed.id, 'cancel', now, { actor: actor('key', keyId), requestId: 'request-2' });
     await orders.applyCommand(placed.id, 'ship', now, { actor: actor('key', keyId) }); // it is refused
     await orders.insertOrder(facts, { actor: 'operator:x' as Actor });

@@ -303,7 +303,7 @@ test('an import that is killed while it inserts leaves no order, and new ones ca
   await closed;
   await client.query('rollback');
   expect(await listedIds()).toEqual([]);
-  const order = await commandLine.persistence.orders.insertOrder(
+  const { order } = await commandLine.persistence.orders.insertOrder(
     {
       petId: petId(1n),
       quantity: 1,

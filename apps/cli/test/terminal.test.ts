@@ -62,10 +62,10 @@ describe('a terminal of 80 columns shows', () => {
     const id = await createKey('--as', 'Ada Lovelace');
     const facts = { petId: petId(1n), quantity: 1, status: 'pending', complete: false, placedAt: new Date() } as const;
     const origin = { actor: actor('key', id), requestId: '65ddde20-6bcd-491d-89cd-5cec35e39e7e' };
-    const { id: orderId } = await commandLine.persistence.orders.insertOrder(facts, origin);
+    const placed = await commandLine.persistence.orders.insertOrder(facts, origin);
     const [head, order, created] = await linesOf('audit', '--key', id);
     expect(head).toMatch(/^AT +ACTION +ORDER {2}KEY +ACTOR$/);
-    expect(order).toMatch(new RegExp(`order.placed +${orderId}  ${id}  key:${id}$`));
+    expect(order).toMatch(new RegExp(`order.placed +${placed.order.id}  ${id}  key:${id}$`));
     expect(created).toMatch(new RegExp(`key.created +-  ${id}  operator:Ada Lovelace$`));
   });
 

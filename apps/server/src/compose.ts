@@ -19,6 +19,7 @@ import { Metrics } from './operations/metrics.ts';
 import { boundConnections } from './operations/open-files.ts';
 import { OPERATIONS, sunsetsOf } from './operations/operation-names.ts';
 import { schemaPreparer } from './operations/prepare-schema.ts';
+import { reportingChanges } from './operations/reporting-changes.ts';
 import { renderSecurityText } from './operations/security-text.ts';
 import { logRisks, printStartupMessage } from './operations/startup-message.ts';
 import { addDatabaseMetrics, addEventMetrics, addHealthMetrics, addHttpMetrics } from './operations/state-metrics.ts';
@@ -83,18 +84,10 @@ export async function startServer(
   // Storage: orders and keys in PostgreSQL, limits in Redis.
   const backends = await openBackends(settings, { logger, signal }, resources);
   signal.throwIfAborted();
-  const onEventsRecorded = (count: number) => {
-    metrics.countRecordedEvents(count);
-    announceEvents(); // opened below, because it wakes what reads from this storage
-  };
   const persistence = resources.use(
-    openPersistence({
-      databaseUrl: backends.databaseUrls,
-      onEventsRecorded,
-      durationsOf: metrics.statementDurationsOf,
-    }),
+    openPersistence({ databaseUrl: backends.databaseUrls, durationsOf: metrics.statementDurationsOf }),
   );
-  const { apiKeys, orders, pets, events, audit, migrations } = persistence;
+  const { apiKeys, pets, events, audit, migrations } = persistence;
   const onBackgroundError = (err: unknown) => logger.error({ err }, 'a task in the background failed');
   const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError });
   const { instances, redisPrefix } = settings;
@@ -106,6 +99,10 @@ export async function startServer(
   const onKeyChanged = (id: ApiKeyId) => authenticator.forget(id);
   const announcementHandlers = { onKeyChanged, onEvents: events.wakeFollowers };
   const announceEvents = openAnnouncements(settings.redis, announcementHandlers, resources);
+  const orders = reportingChanges(persistence.orders, () => {
+    metrics.countRecordedEvent();
+    announceEvents();
+  });
   addEventMetrics(registry, events);
   addDatabaseMetrics(registry, persistence.load);
   const { eventsRetentionMs: retentionMs } = settings;

@@ -25,8 +25,8 @@ const NOW = new Date('2026-11-20T12:00:00.000Z');
 
 async function placeOrder(): Promise<bigint> {
   const facts = { petId: petId(7n), quantity: 2, placedAt: NOW, status: 'pending', complete: false } as const;
-  const { id } = await service.persistence.orders.insertOrder(facts, SERVICE_ORIGIN);
-  return id;
+  const { order } = await service.persistence.orders.insertOrder(facts, SERVICE_ORIGIN);
+  return order.id;
 }
 
 /** What has become of an order. */

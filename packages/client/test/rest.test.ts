@@ -29,7 +29,7 @@ const NOW = new Date('2026-11-20T12:00:00.000Z');
 
 /** A pending order with an id of the test's own choice, or any. */
 async function placeOrder(): Promise<bigint> {
-  const order = await service.persistence.orders.insertOrder(
+  const { order } = await service.persistence.orders.insertOrder(
     {
       petId: petId(7n),
       quantity: 2,

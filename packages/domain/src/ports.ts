@@ -14,6 +14,14 @@ export type OrderTransition =
   | { readonly applied: true; readonly order: Order }
   | { readonly applied: false; readonly order: Order | undefined };
 
+/** What came of a call that places an order. */
+export interface OrderPlacement {
+  /** False if the call was made before under the same idempotency key, and has placed the order then. */
+  readonly placed: boolean;
+  /** As it was when it was placed. */
+  readonly order: Order;
+}
+
 export interface OrderRepository {
   /**
    * All orders that were committed when the iteration began, once each, ascending by id, in batches none of which is empty.
@@ -31,10 +39,11 @@ export interface OrderRepository {
   /**
    * One statement, which records the change.
    *
-   * @param idempotencyKey of one call of this actor: the same call under the same key gives the order that it gave before
+   * @param idempotencyKey of one call of this actor: the same call under the same key gives the order that it gave before,
+   *   and places none
    * @throws IdempotencyKeyReusedError
    */
-  insertOrder(order: NewOrder, origin: ChangeOrigin, idempotencyKey?: IdempotencyKey): Promise<Order>;
+  insertOrder(order: NewOrder, origin: ChangeOrigin, idempotencyKey?: IdempotencyKey): Promise<OrderPlacement>;
 }
 
 export interface Pet {

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { DatabaseServers } from './database/servers.ts';
 import { LONG_SESSION } from './database/session.ts';
-import { toStorageError } from './database/storage-error.ts';
+import { translatingErrors } from './database/storage-error.ts';
 
 interface SessionNeeds {
   /** Whether a server that is read-only is refused with StorageUnavailableError. */
@@ -30,18 +30,15 @@ export async function openLongSession(servers: DatabaseServers, needs: SessionNe
  *
  * @throws StorageUnavailableError, and whatever else the work throws
  */
-export async function withLongSession<Value>(
+export const withLongSession = <Value>(
   servers: DatabaseServers,
   needs: SessionNeeds,
   work: (client: pg.Client) => Promise<Value>,
-): Promise<Value> {
-  try {
+): Promise<Value> =>
+  translatingErrors(async () => {
     await using session = await openLongSession(servers, needs);
     return await work(session.client);
-  } catch (error) {
-    throw toStorageError(error);
-  }
-}
+  });
 
 /** Commits what the work has done, or undoes it if the work fails. */
 export async function inTransaction<Value>(client: pg.Client, work: () => Promise<Value>): Promise<Value> {

@@ -51,8 +51,6 @@ export interface PersistenceOptions {
   readonly databaseUrl: string | readonly string[];
   /** Connections for the statements of requests; one more watches the server. Set by tests alone. @default 16 */
   readonly connections?: number;
-  /** Called with the number of events that requests to this process have just recorded. Must be cheap and never throw. */
-  readonly onEventsRecorded?: (count: number) => void;
   /** Gives what observes how long the statements of a purpose take. */
   readonly durationsOf?: (purpose: Purpose) => DurationObserver;
 }
@@ -65,12 +63,7 @@ export interface PersistenceOptions {
  * pools of pg. Units of work (the schema, the administration of keys) are MikroORM's, which is loaded when it is first
  * needed, because that takes longer than a server's whole start.
  */
-export function openPersistence({
-  databaseUrl,
-  connections = 16,
-  onEventsRecorded = () => {},
-  durationsOf,
-}: PersistenceOptions): Persistence {
+export function openPersistence({ databaseUrl, connections = 16, durationsOf }: PersistenceOptions): Persistence {
   const servers = new DatabaseServers(databaseUrl);
   const database = new Database({ servers, connections, durationsOf });
   const events = new OrderEventStore(database.sender('events'));
@@ -79,7 +72,7 @@ export function openPersistence({
     await database.close();
   };
   return {
-    orders: createOrderStore(database, servers, onEventsRecorded),
+    orders: createOrderStore(database, servers),
     pets: createPetStore(servers, database.sender('reads')),
     events,
     apiKeys: createApiKeyStore(database.sender('keys'), database.sender('writes')),

@@ -275,7 +275,7 @@ describe('commands given at once', () => {
 
 test('success, refusal and a missing order alike take one statement', async () => {
   const { orders } = store.persistence;
-  const { id } = await orders.insertOrder(newOrder(), SERVICE_ORIGIN);
+  const { id } = (await orders.insertOrder(newOrder(), SERVICE_ORIGIN)).order;
   const sent = vi.spyOn(pg.Client.prototype, 'query');
   await orders.applyCommand(id, 'cancel', AT, SERVICE_ORIGIN);
   await orders.applyCommand(id, 'cancel', AT, SERVICE_ORIGIN);

@@ -128,7 +128,7 @@ test('options in the URL stay, and the session is what the statements count on',
   url.searchParams.set('options', '-c work_mem=5MB -c TimeZone=Asia/Tokyo -c DateStyle=German');
   await using persistence = openPersistence({ databaseUrl: url.href });
   await persistence.migrations.migrate();
-  const order = await persistence.orders.insertOrder(newOrder({ shipDate: NOW }), SERVICE_ORIGIN);
+  const { order } = await persistence.orders.insertOrder(newOrder({ shipDate: NOW }), SERVICE_ORIGIN);
   expect((await collect(persistence.orders.listOrders())).flat()).toEqual([order]);
 });
 

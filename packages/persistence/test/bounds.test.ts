@@ -30,7 +30,7 @@ describe('while another session has all orders locked', () => {
 
   test('statements are given up by the server after a second', async () => {
     const { orders } = store.persistence;
-    const { id } = await orders.insertOrder(newOrder(), SERVICE_ORIGIN);
+    const { id } = (await orders.insertOrder(newOrder(), SERVICE_ORIGIN)).order;
     await store.query('begin');
     await store.query('lock table orders in access exclusive mode');
     try {

@@ -42,7 +42,7 @@ describe('a connection is used by nobody any more', () => {
     await runOnFirstInsert(`perform set_config('default_transaction_read_only', 'on', false);`);
     await place(persistence);
     await expect(place(persistence)).rejects.toThrow('in a read-only transaction');
-    await expect(place(persistence)).resolves.toMatchObject({ status: 'pending' });
+    await expect(place(persistence)).resolves.toMatchObject({ placed: true });
   });
 
   test('when the server has ended its session, not even by a caller who waits for it', async () => {
@@ -135,7 +135,7 @@ test('callers who wait for a connection are given a new one when the server take
   await runSql(store.url, `alter role ${role.name} reset default_transaction_read_only`);
   expect(await persistence.ping()).toEqual({ isReadOnly: false });
   expect(await Promise.all(waiting)).toEqual(waiting.map(() => undefined));
-  await expect(place(persistence)).resolves.toMatchObject({ status: 'pending' });
+  await expect(place(persistence)).resolves.toMatchObject({ placed: true });
   await holding;
   await store.query('rollback');
 });

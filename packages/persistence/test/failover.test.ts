@@ -41,7 +41,7 @@ describe('a primary and its standby', () => {
   const outcomeOfPlacing = () => place().then(() => 'placed', String);
 
   async function expectAllToWork(): Promise<void> {
-    const { id } = await place();
+    const { id } = (await place()).order;
     expect((await list()).at(-1)?.id).toBe(id);
     expect(await persistence.ping()).toEqual({ isReadOnly: false });
     expect(await persistence.keyAdministration.findKey(UNKNOWN_KEY_ID)).toBeUndefined();
@@ -50,7 +50,7 @@ describe('a primary and its standby', () => {
 
   test('are distinguished: what is read is what was just written, although the standby is named first', async () => {
     for (let count = 0; count < 20; count++) {
-      const { id } = await place();
+      const { id } = (await place()).order;
       expect((await list()).at(-1)?.id).toBe(id); // the standby might not show it yet
     }
     await expectAllToWork();

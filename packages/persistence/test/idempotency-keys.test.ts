@@ -42,9 +42,10 @@ const count = async (table: string) => Number((await store.query(`select count(*
 
 describe('an order that is placed again with the same key', () => {
   test('is the same order, whatever became of it since', async () => {
-    const placed = await place(calling('a'), { shipDate: NOW });
-    await store.persistence.orders.applyCommand(placed.id, 'cancel', NOW, SERVICE_ORIGIN);
-    expect(await place(calling('a'), { shipDate: NOW, placedAt: LATER })).toEqual(placed);
+    const { placed, order } = await place(calling('a'), { shipDate: NOW });
+    expect(placed).toBe(true);
+    await store.persistence.orders.applyCommand(order.id, 'cancel', NOW, SERVICE_ORIGIN);
+    expect(await place(calling('a'), { shipDate: NOW, placedAt: LATER })).toEqual({ placed: false, order });
     expect(await count('orders')).toBe(1);
     expect(await count('order_events')).toBe(2);
   });
@@ -61,8 +62,8 @@ describe('an order that is placed again with the same key', () => {
   });
 
   test('is another order to another caller, and where the key differs', async () => {
-    const ids = [await place(calling('a')), await place(calling('a', keyOf(2))), await place(calling('A'))];
-    expect(new Set(ids.map(({ id }) => id)).size).toBe(3);
+    const placed = [await place(calling('a')), await place(calling('a', keyOf(2))), await place(calling('A'))];
+    expect(new Set(placed.map(({ order }) => order.id)).size).toBe(3);
   });
 
   test('is one order of many calls at once, over two services', async () => {
@@ -72,19 +73,21 @@ describe('an order that is placed again with the same key', () => {
       const { origin, key } = calling(`key ${i % 6}`);
       return services[i % 2]?.orders.insertOrder(newOrder(), origin, key);
     });
-    const orders = await Promise.all(calls);
-    expect(new Set(orders.map((order) => order?.id)).size).toBe(6);
+    const placements = await Promise.all(calls);
+    expect(new Set(placements.map((placement) => placement?.order.id)).size).toBe(6);
+    expect(placements.filter((placement) => placement?.placed)).toHaveLength(6);
     expect(await count('orders')).toBe(6);
     expect(await count('order_events')).toBe(6);
   });
 
   test('is a new order once the key has been forgotten, a day later', async () => {
-    const placed = await place(calling('a'));
+    const { order } = await place(calling('a'));
     const dayLater = new Date(NOW.getTime() + IDEMPOTENCY_KEY_TTL_MS);
-    expect(await place(calling('a'), { placedAt: new Date(dayLater.getTime() - 1) })).toEqual(placed);
+    expect(await place(calling('a'), { placedAt: new Date(dayLater.getTime() - 1) })).toEqual({ placed: false, order });
     const again = await place(calling('a'), { placedAt: dayLater });
-    expect(again.id).not.toBe(placed.id);
-    expect(await place(calling('a'), { placedAt: dayLater })).toEqual(again);
+    expect(again.placed).toBe(true);
+    expect(again.order.id).not.toBe(order.id);
+    expect(await place(calling('a'), { placedAt: dayLater })).toEqual({ placed: false, order: again.order });
     expect(await count('idempotency_keys')).toBe(1);
   });
 });
@@ -107,15 +110,15 @@ test('a call that waits for another with its key gets the order of that one', as
   await new Promise((resolve) => setTimeout(resolve, 200));
   await first.query('commit');
   await first.end();
-  expect(await again).toMatchObject({ id: 77n });
+  expect(await again).toMatchObject({ placed: false, order: { id: 77n } });
   expect(await count('orders')).toBe(1);
 });
 
 test('costs one statement each time', async () => {
   await place(calling('warm'));
   const sent = vi.spyOn(pg.Client.prototype, 'query');
-  const placed = await place(calling('b'));
-  expect(await place(calling('b'))).toEqual(placed);
+  const { order } = await place(calling('b'));
+  expect(await place(calling('b'))).toEqual({ placed: false, order });
   expect(statementsIn(sent)).toHaveLength(2);
 });
 

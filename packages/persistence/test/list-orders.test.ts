@@ -227,7 +227,7 @@ describe('lists that are asked for at once', () => {
     const others: Promise<unknown>[] = [];
     for (let round = 0; round < 100; round++) {
       others.push(listedTexts(store));
-      const { id } = await orders.insertOrder(newOrder(), SERVICE_ORIGIN);
+      const { id } = (await orders.insertOrder(newOrder(), SERVICE_ORIGIN)).order;
       others.push(listedTexts(store));
       expect((await listedTexts(store)).at(-1)).toMatchObject({ id: id.toString() });
     }

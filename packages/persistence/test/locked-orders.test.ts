@@ -38,7 +38,7 @@ describe('while another transaction holds orders locked', () => {
     const calls = locked.map((id) => outcomeOf(cancel(id)).finally(() => done++));
     await setTimeout(150); // all have found theirs locked
     for (const id of ids.slice(30)) expect(await cancel(id)).toMatchObject({ applied: true });
-    expect(await store.persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN)).toMatchObject({ status: 'pending' });
+    expect(await store.persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN)).toMatchObject({ placed: true });
     const { rows } = await store.query(
       `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
     );

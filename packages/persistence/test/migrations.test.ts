@@ -24,7 +24,7 @@ describe('an empty database', () => {
     expect(await migrations.migrate()).toEqual(MIGRATION_NAMES);
     expect(await migrations.status()).toEqual(UP_TO_DATE);
     expect(await migrations.migrate()).toEqual([]);
-    expect(await orders.insertOrder(newOrder(), SERVICE_ORIGIN)).toMatchObject({ id: 1n });
+    expect(await orders.insertOrder(newOrder(), SERVICE_ORIGIN)).toMatchObject({ order: { id: 1n } });
   });
 
   test('is not touched by looking at it', async () => {
@@ -143,7 +143,7 @@ test('a role with a schema of its own has its tables there, and needs no right o
   expect(await migrations.migrate()).toEqual(MIGRATION_NAMES);
   expect(await migrations.status()).toEqual(UP_TO_DATE);
   expect(await migrations.drift()).toEqual([]);
-  expect(await orders.insertOrder(newOrder(), SERVICE_ORIGIN)).toMatchObject({ id: 1n });
+  expect(await orders.insertOrder(newOrder(), SERVICE_ORIGIN)).toMatchObject({ order: { id: 1n } });
   expect(await keyAdministration.listKeys()).toEqual([]);
   await runSql(role.url, 'drop index shop.orders_pet_id_id_index');
   expect(await migrations.drift()).toEqual([

@@ -56,14 +56,14 @@ const takeIds = async (after: number, count: number) =>
 const isFollowed = (count: number) =>
   vi.waitFor(() => expect(store.persistence.events.followerCount).toBe(count), PATIENTLY);
 
-const place = () => store.persistence.orders.insertOrder(newOrder(), ORIGIN);
+const place = async () => (await store.persistence.orders.insertOrder(newOrder(), ORIGIN)).order;
 const cancel = (id: bigint) => store.persistence.orders.applyCommand(orderId(id), 'cancel', AT, ORIGIN);
 
 describe('what is recorded', () => {
   test('an event for each change of an order, with the order as it then was', async () => {
     const { orders } = store.persistence;
     const placed = await place();
-    const other = await orders.insertOrder(newOrder({ shipDate: AT, quantity: 3 }), ORIGIN);
+    const { order: other } = await orders.insertOrder(newOrder({ shipDate: AT, quantity: 3 }), ORIGIN);
     const shipped = await orders.applyCommand(placed.id, 'ship', AT, ORIGIN);
     const completed = await orders.applyCommand(placed.id, 'complete', AT, ORIGIN);
     const cancelled = await orders.applyCommand(other.id, 'cancel', NOW, SERVICE_ORIGIN);
@@ -201,7 +201,7 @@ describe('followers miss nothing', () => {
     const following = [take(store.persistence, BEGINNING, 240), take(other, BEGINNING, 240)];
     const write = async ({ orders }: Persistence) => {
       for (let i = 0; i < 20; i++) {
-        const { id } = await orders.insertOrder(newOrder(), ORIGIN);
+        const { id } = (await orders.insertOrder(newOrder(), ORIGIN)).order;
         await orders.applyCommand(id, i % 2 === 0 ? 'ship' : 'cancel', AT, ORIGIN);
       }
     };

@@ -1,4 +1,4 @@
-import { INT64_MAX, INT64_MIN, type Order, petId, SERVICE_ORIGIN, StorageUnavailableError } from '@petstore/domain';
+import { INT64_MAX, INT64_MIN, petId, SERVICE_ORIGIN, StorageUnavailableError } from '@petstore/domain';
 import { PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
@@ -9,7 +9,7 @@ import { importOrders, listedOrders, NOW, newOrder, numbered, pendingOrder, useT
 const store = useTestStore();
 beforeEach(() => store.clear());
 
-const insert = () => store.persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN);
+const insert = async () => (await store.persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN)).order;
 const importIds = (...ids: bigint[]) => importOrders(store, ids.map(pendingOrder));
 
 test('an order that is placed is kept as it was asked for', async () => {
@@ -18,7 +18,7 @@ test('an order that is placed is kept as it was asked for', async () => {
     quantity: 2_147_483_647,
     shipDate: new Date('9999-12-31T23:59:59.999Z'),
   });
-  const order: Order = await store.persistence.orders.insertOrder(request, SERVICE_ORIGIN);
+  const { order } = await store.persistence.orders.insertOrder(request, SERVICE_ORIGIN);
   expect(order).toEqual({ ...request, id: 1n });
   expect(await listedOrders(store)).toEqual([order]);
 });
@@ -127,9 +127,9 @@ describe('ids that were imported are kept, and never given again', () => {
         (i % 2 === 0 ? store.persistence : other).orders.insertOrder(newOrder({ quantity: i + 1 }), SERVICE_ORIGIN),
       ),
     );
-    expect(new Set(placed.map(({ id }) => id)).size).toBe(200);
+    expect(new Set(placed.map(({ order }) => order.id)).size).toBe(200);
     const kept = new Map((await listedOrders(store)).map((order) => [order.id, order]));
-    for (const order of placed) expect(kept.get(order.id)).toEqual(order);
+    for (const { order } of placed) expect(kept.get(order.id)).toEqual(order);
     expect(kept.size).toBe(500);
   });
 });

@@ -24,7 +24,7 @@ const planOf = async (statement: string) => {
 };
 
 test('orders keep their ids, and new ones follow them', async () => {
-  expect((await store.persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN)).id).toBe(201n);
+  expect((await store.persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN)).order.id).toBe(201n);
 });
 
 test('lists and pages cross the borders in the order of ids', async () => {

@@ -50,7 +50,7 @@ describe('behind a pooler in session mode', () => {
     );
     expect(cancelled).toEqual(ORDERS.map(({ status }) => status === 'pending'));
     expect(await orders.findOrder(orderId(1n))).toEqual({ ...ORDERS[0], status: 'cancelled', cancelledAt: NOW });
-    const placed = await orders.insertOrder(newOrder({ shipDate: NOW }), SERVICE_ORIGIN);
+    const { order: placed } = await orders.insertOrder(newOrder({ shipDate: NOW }), SERVICE_ORIGIN);
     expect(await orders.findOrder(placed.id)).toEqual(placed);
     expect(await persistence.keyAdministration.findKey(UNKNOWN_KEY_ID)).toBeUndefined();
   });

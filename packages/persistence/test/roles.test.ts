@@ -66,7 +66,7 @@ test('the role of servers is enough for what is rare: orders placed again, ids t
     `insert into orders (id, pet_id, quantity, status, complete, placed_at)
      select i, 1, 1, 'pending', false, now() from generate_series(100, 5000) i; select setval('orders_id_seq', 100)`,
   );
-  expect((await orders.insertOrder(newOrder(), SERVICE_ORIGIN)).id).toBe(5_001n);
+  expect((await orders.insertOrder(newOrder(), SERVICE_ORIGIN)).order.id).toBe(5_001n);
   const later = new Date(NOW.getTime() + 1e9);
   expect(
     await events.deleteExpired({ eventsBefore: later, now: later, signal: AbortSignal.timeout(20_000) }),

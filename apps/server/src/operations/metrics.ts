@@ -210,8 +210,8 @@ export class Metrics implements RequestMetrics, DecisionMetrics {
     this.#bansLifted.inc();
   }
 
-  countRecordedEvents(count: number): void {
-    this.#eventsRecorded.inc(count);
+  countRecordedEvent(): void {
+    this.#eventsRecorded.inc();
   }
 
   /** Observes the statements of a purpose, in seconds. */

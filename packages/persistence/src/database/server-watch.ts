@@ -1,6 +1,6 @@
 import type { StorageUnavailableError } from '@petstore/domain';
-import type pg from 'pg';
 import { closeClient, type DatabaseServers, type FoundServer } from './servers.ts';
+import { readIsReadOnly } from './session.ts';
 import { HUNG, isHung, saysNoRoom, storageUnavailable } from './storage-error.ts';
 import { withTimeout } from './with-timeout.ts';
 
@@ -14,9 +14,6 @@ const PING_TIMEOUT_MS = 700;
 export type Availability =
   | { readonly state: 'up' | 'read-only'; readonly failure: undefined }
   | { readonly state: 'hung' | 'away'; readonly failure: StorageUnavailableError };
-
-/** The pattern `transaction_read_only` lets a proxy that spreads reads send this statement to the primary. */
-const PING = `select current_setting('transaction_read_only')`;
 
 /**
  * Knows whether PostgreSQL can be used, and which of its servers: pings it again and again on a connection of its own.
@@ -126,9 +123,4 @@ export class ServerWatch {
     if (this.#found !== undefined) closeClient(this.#found.client);
     this.#found = undefined;
   }
-}
-
-async function readIsReadOnly(client: pg.Client): Promise<boolean> {
-  const { rows } = await client.query<[string]>({ text: PING, rowMode: 'array' });
-  return rows[0]?.[0] === 'on';
 }

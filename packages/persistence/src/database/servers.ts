@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { assertSessionStays, readSessionFacts, type SessionSettings, setSession } from './session.ts';
+import { assertSessionStays, readIsReadOnly, type SessionSettings, setSession } from './session.ts';
 import { HUNG, READ_ONLY, storageUnavailable } from './storage-error.ts';
 import { withTimeout } from './with-timeout.ts';
 
@@ -132,8 +132,7 @@ async function askServer(url: string): Promise<FoundServer> {
   const client = newClient(url);
   const ask = async (): Promise<FoundServer> => {
     await client.connect();
-    const { isReadOnly } = await readSessionFacts(client);
-    return { url, isReadOnly, client };
+    return { url, isReadOnly: await readIsReadOnly(client), client };
   };
   try {
     return await withTimeout(ask(), FIND_TIMEOUT_MS, HUNG);

@@ -44,17 +44,17 @@ const OLDEST_VERSION = 150_000;
  */
 const ENCODINGS = new Set(['UTF8', 'SQL_ASCII']);
 
-/** What a server says of itself and of the session. */
-export interface SessionFacts {
-  /** Whether the server is a standby, or for another reason takes no writes. */
-  readonly isReadOnly: boolean;
-}
-
+/** The pattern `transaction_read_only` lets a proxy that spreads reads send this statement to the primary. */
 const READ_FACTS = `select current_setting('transaction_read_only'),
   current_setting('server_version_num'), current_setting('server_version'), current_setting('server_encoding')`;
 
-/** @throws StorageUnavailableError if the server is too old, or the database cannot hold every text */
-export async function readSessionFacts(client: pg.ClientBase): Promise<SessionFacts> {
+/**
+ * Makes sure that the server can be worked with.
+ *
+ * @returns whether it takes no writes, because it is a standby or for another reason
+ * @throws StorageUnavailableError if it is too old, or the database cannot hold every text
+ */
+export async function readIsReadOnly(client: pg.ClientBase): Promise<boolean> {
   const { rows } = await client.query<[string, string, string, string]>({ text: READ_FACTS, rowMode: 'array' });
   const [[readOnly, versionNumber, version, encoding]] = rows as [(typeof rows)[number]]; // it always has one
   if (Number(versionNumber) < OLDEST_VERSION) {
@@ -65,7 +65,7 @@ export async function readSessionFacts(client: pg.ClientBase): Promise<SessionFa
       `the encoding of the database is ${encoding}, which does not hold every text; UTF8 is needed (create database ... encoding 'UTF8')`,
     );
   }
-  return { isReadOnly: readOnly === 'on' };
+  return readOnly === 'on';
 }
 
 /** Set together with the others, and read to see where they took effect. */

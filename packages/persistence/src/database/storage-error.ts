@@ -45,7 +45,7 @@ const CONNECTION_MESSAGES =
   /^(?:Connection terminated|timeout expired|timeout exceeded when trying to connect|Query read timeout|Cannot use a pool after calling end|Client (?:has encountered a connection error|was closed))|SSL connection/;
 
 function isUnavailable(error: Error): boolean {
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const code = codeOf(error) ?? '';
   if (CONNECTION_ERRNOS.has(code) || UNAVAILABLE_STATES.has(code)) return true;
   if (code.length === 5 && UNAVAILABLE_CLASSES.has(code.slice(0, 2))) return true;
   return CONNECTION_MESSAGES.test(error.message);
@@ -111,7 +111,7 @@ function reasonOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
 
-/** Runs what uses the ORM, and translates its failures. */
+/** Runs what sends its statements by itself, and translates its failures: see {@link toStorageError}. */
 export async function translatingErrors<Value>(work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();

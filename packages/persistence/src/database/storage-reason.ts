@@ -1,4 +1,5 @@
 import { StorageUnavailableError } from '@petstore/domain';
+import { codeOf } from './storage-error.ts';
 
 /** By the code of what was thrown: the system's, TLS', or an SQLSTATE. */
 const PHRASES: Readonly<Record<string, string>> = {
@@ -50,7 +51,7 @@ export function describeStorageFailure(error: unknown): string {
     return describeStorageFailure(error.cause);
   if (error instanceof StorageUnavailableError) return error.message.replace(URL_LIKE, '***');
   if (!(error instanceof Error)) return 'PostgreSQL is away';
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const code = codeOf(error) ?? '';
   const known = PHRASES[code] ?? WORDS.find(([pattern]) => pattern.test(error.message))?.[1];
   if (known !== undefined) return known;
   if (CERTIFICATE_CODE.test(code)) return `PostgreSQL is not trusted (its certificate: ${code})`;

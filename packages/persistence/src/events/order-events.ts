@@ -8,18 +8,9 @@ import {
 } from '@petstore/domain';
 import type { QuerySender } from '../database/statement.ts';
 import { storageUnavailable } from '../database/storage-error.ts';
-import { deleteExpiredKeys } from '../orders/delete-expired-keys.ts';
-import { deleteExpiredEvents } from './delete-expired-events.ts';
+import { deleteExpired, type ExpiryOptions } from '../delete-expired.ts';
 import { EventReader, untilRetry } from './event-reader.ts';
 import { findLogBounds, readEvents } from './read-events.ts';
-
-export interface ExpiryOptions {
-  /** Events from before this moment have expired. */
-  readonly eventsBefore: Date;
-  /** The present time, which determines the idempotency keys that have expired. */
-  readonly now: Date;
-  readonly signal: AbortSignal;
-}
 
 interface Follower {
   readonly reader: EventReader;
@@ -73,16 +64,9 @@ export class OrderEventStore implements OrderEventLog {
     this.#reader?.end(storageUnavailable('closed'));
   }
 
-  /**
-   * Deletes the oldest events and the idempotency keys that have expired. Each step is short, and nothing is deleted twice
-   * or waited for while another process does the same.
-   *
-   * @returns how many events were deleted
-   * @throws the signal's reason
-   */
-  async deleteExpired({ eventsBefore, now, signal }: ExpiryOptions): Promise<number> {
-    await deleteExpiredKeys(this.#sender, now, signal);
-    return deleteExpiredEvents(this.#sender, eventsBefore, signal);
+  /** Deletes what has expired, events and idempotency keys: see {@link deleteExpired}. */
+  deleteExpired(options: ExpiryOptions): Promise<number> {
+    return deleteExpired(this.#sender, options);
   }
 
   async followEvents(after: EventPosition, signal: AbortSignal): Promise<FollowedEvents> {

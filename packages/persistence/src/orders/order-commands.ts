@@ -47,14 +47,11 @@ interface Outcome {
  */
 export class OrderCommands {
   readonly #writes: QuerySender;
-  readonly #onRecorded: (count: number) => void;
   readonly #loaders: Readonly<Record<OrderCommand, DataLoader<Command, Outcome>>>;
   #waitingCount = 0;
 
-  /** @param onRecorded called with the number of events that were recorded */
-  constructor(writes: QuerySender, onRecorded: (count: number) => void) {
+  constructor(writes: QuerySender) {
     this.#writes = writes;
-    this.#onRecorded = onRecorded;
     const loaderOf = (command: OrderCommand) =>
       new DataLoader<Command, Outcome>((commands) => this.#send(command, commands), {
         cache: false,
@@ -120,8 +117,6 @@ export class OrderCommands {
       const outcomes = new Map(
         rows.map(([applied, ...row]) => [row[0], { applied: applied === 't', order: orderOfRow(row) }]),
       );
-      const appliedCount = rows.filter(([applied]) => applied === 't').length;
-      if (appliedCount > 0) this.#onRecorded(appliedCount);
       return commands.map((each): Outcome => {
         const { applied, order } = outcomes.get(each.id.toString()) ?? NOT_FOUND;
         return { applied: applied && firsts.get(each.id) === each, order };

@@ -40,18 +40,12 @@ const FIND = prepareStatement<OrderRow>(
 /**
  * Orders on PostgreSQL. Requests run written-out statements and not MikroORM, which takes ten times as long to make an
  * entity as PostgreSQL takes for the statement.
- *
- * @param onRecorded called with the number of events that were recorded
  */
-export function createOrderStore(
-  database: Database,
-  servers: DatabaseServers,
-  onRecorded: (count: number) => void,
-): OrderStore {
+export function createOrderStore(database: Database, servers: DatabaseServers): OrderStore {
   const reads = database.sender('reads');
   const scans = database.sender('scans');
   const writes = database.sender('writes');
-  const commands = new OrderCommands(writes, onRecorded);
+  const commands = new OrderCommands(writes);
   return {
     ...createOrderLists(database),
     countOrders: (status) => countOrders(servers, status),
@@ -61,8 +55,7 @@ export function createOrderStore(
     },
     findOrders: (request) => findOrders({ reads, scans }, request),
     applyCommand: (id, command, now, origin) => inTime(commands.apply(id, command, now, origin)),
-    insertOrder: (order, origin, idempotencyKey) =>
-      inTime(placeOrder(writes, { order, origin, idempotencyKey }, onRecorded)),
+    insertOrder: (order, origin, idempotencyKey) => inTime(placeOrder(writes, { order, origin, idempotencyKey })),
     importOrders: (orders, options) => importOrders(servers, orders, options),
     generateOrders: (options) => generateOrders(servers, options),
   };

@@ -3,13 +3,13 @@ import {
   type IdempotencyKey,
   IdempotencyKeyReusedError,
   type NewOrder,
-  type Order,
+  type OrderPlacement,
   StorageUnavailableError,
 } from '@petstore/domain';
 import { ADVISORY_LOCKS } from '../advisory-locks.ts';
 import { prepareStatement, type QuerySender } from '../database/statement.ts';
 import { isConflict } from '../database/storage-error.ts';
-import { expiredThrough } from './delete-expired-keys.ts';
+import { expiredThrough } from '../delete-expired.ts';
 import { SKIP_TAKEN_IDS } from './order-ids.ts';
 import { type OrderRow, orderOfRow } from './order-rows.ts';
 
@@ -85,15 +85,10 @@ export interface Placement {
 /**
  * Inserts an order under the next free id. The same call under the same idempotency key gives the order of the first one.
  *
- * @param onRecorded called with the number of events that were recorded
  * @throws IdempotencyKeyReusedError
  * @throws StorageUnavailableError also if ids ahead are in use, and an import or a generation of orders is under way
  */
-export async function placeOrder(
-  writes: QuerySender,
-  placement: Placement,
-  onRecorded: (count: number) => void,
-): Promise<Order> {
+export async function placeOrder(writes: QuerySender, placement: Placement): Promise<OrderPlacement> {
   let conflictCount = 0;
   let isSequenceHeld = false;
   for (let draws = 1; draws <= DRAWS_MAX; draws++) {
@@ -107,13 +102,12 @@ export async function placeOrder(
       if (draws % DRAWS_BEFORE_SKIP === 0) isSequenceHeld = await skipTakenIds(writes);
       continue;
     }
-    const [outcome, ...placed] = row;
+    const [outcome, ...order] = row;
     switch (outcome) {
       case 'placed':
-        onRecorded(1);
-        return orderOfRow(placed);
+        return { placed: true, order: orderOfRow(order) };
       case 'remembered':
-        return orderOfRow(placed);
+        return { placed: false, order: orderOfRow(order) };
       case 'reused':
         throw new IdempotencyKeyReusedError('the idempotency key was used for another call');
       case 'expired':

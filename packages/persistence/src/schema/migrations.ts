@@ -1,6 +1,6 @@
-import { StorageUnavailableError } from '@petstore/domain';
 import type { DatabaseServers } from '../database/servers.ts';
 import { prepareStatement, type QuerySender } from '../database/statement.ts';
+import { codeOf } from '../database/storage-error.ts';
 import { MIGRATION_NAMES, MIGRATIONS_TABLE } from './migration-names.ts';
 import { NewerDatabaseError, SchemaError, toSchemaError, toUnreadableMigrationsError } from './schema-error.ts';
 
@@ -122,9 +122,9 @@ async function listApplied(reads: QuerySender) {
     return await reads.run(LIST_APPLIED, []);
   } catch (error) {
     // MikroORM makes its table before the first migration, which may have failed.
-    if (error instanceof StorageUnavailableError && isMissingTable(error.cause)) return [];
+    if (codeOf(error) === UNDEFINED_TABLE) return [];
     throw toUnreadableMigrationsError(error);
   }
 }
 
-const isMissingTable = (cause: unknown): boolean => cause instanceof Error && 'code' in cause && cause.code === '42P01';
+const UNDEFINED_TABLE = '42P01';

@@ -5,7 +5,7 @@ import type { MikroORM } from '@mikro-orm/postgresql';
 import { StorageUnavailableError } from '@petstore/domain';
 import { ADVISORY_LOCKS } from '../advisory-locks.ts';
 import type { DatabaseServers } from '../database/servers.ts';
-import { translatingErrors } from '../database/storage-error.ts';
+import { codeOf, translatingErrors } from '../database/storage-error.ts';
 import type { MigrationName } from './migration-names.ts';
 import { InitialSchema } from './migrations/0001-initial-schema.ts';
 import { createOrm } from './orm.ts';
@@ -128,7 +128,7 @@ async function retryingLocks(name: string, patienceMs: number, work: () => Promi
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === LOCK_NOT_AVAILABLE)) throw error;
+      if (codeOf(error) !== LOCK_NOT_AVAILABLE) throw error;
       if (performance.now() - beginMs < patienceMs) continue;
       throw new StorageUnavailableError(`the migration ${name} waits: other sessions keep a table locked`);
     }

@@ -1,4 +1,5 @@
 import { StorageUnavailableError } from '@petstore/domain';
+import { codeOf } from '../database/storage-error.ts';
 
 /**
  * The database lacks the schema this program needs. Waiting does not help. The message is one line for the operator.
@@ -40,7 +41,7 @@ export function toSchemaError(error: unknown): unknown {
 export function toUnreadableMigrationsError(error: unknown): unknown {
   const said = refusalOf(error);
   if (said === undefined) return error;
-  const remedy = 'code' in said && said.code === INSUFFICIENT_PRIVILEGE ? '; grant select on it' : '';
+  const remedy = codeOf(said) === INSUFFICIENT_PRIVILEGE ? '; grant select on it' : '';
   return new SchemaError(`which migrations the database has cannot be read: ${said.message}${remedy}`, {
     cause: error,
   });
@@ -49,7 +50,7 @@ export function toUnreadableMigrationsError(error: unknown): unknown {
 function refusalOf(error: unknown): Error | undefined {
   if (error instanceof StorageUnavailableError) return undefined;
   const said = innermostOf(error);
-  return said instanceof Error && 'code' in said && SQLSTATE.test(String(said.code)) ? said : undefined;
+  return said instanceof Error && SQLSTATE.test(codeOf(said) ?? '') ? said : undefined;
 }
 
 /** PostgreSQL's own error, without those that the ORM wraps around it, which repeat the whole statement. */

@@ -44,7 +44,7 @@ export async function importPets({ pets }: Persistence, values: readonly PetFact
 
 /** Places a pending order, and applies commands to it. */
 export async function placeOrder({ orders }: Persistence, ...commands: OrderCommand[]): Promise<Order> {
-  const order = await orders.insertOrder(
+  const { order } = await orders.insertOrder(
     {
       petId: petId(7n),
       quantity: 1,

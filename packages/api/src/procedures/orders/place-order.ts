@@ -13,11 +13,12 @@ const MESSAGE_OF_REASON = {
 export const placeOrder = internalProcedure
   .meta(placeOrderContract)
   .input(placeOrderContract.input)
-  .mutation(({ ctx, input }) => {
+  .mutation(async ({ ctx, input }) => {
     const { orders, clock } = ctx.services;
     const { shipDate, idempotencyKey } = input;
     const request = { petId: petId(input.petId), quantity: input.quantity };
     const decision = decidePlacement(shipDate === undefined ? request : { ...request, shipDate }, clock());
     if (!decision.ok) throw new ApiError('invalid_request', MESSAGE_OF_REASON[decision.reason]);
-    return orders.insertOrder(decision.value, originOf(ctx), idempotencyKey);
+    const { order } = await orders.insertOrder(decision.value, originOf(ctx), idempotencyKey);
+    return order;
   });

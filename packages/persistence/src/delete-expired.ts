@@ -1,0 +1,76 @@
+import { IDEMPOTENCY_KEY_TTL_MS } from '@petstore/domain';
+import { type PreparedStatement, prepareStatement, type QuerySender } from './database/statement.ts';
+
+/** Deletes a thousand rows at most, so that each deletion is short. @returns how many, in one row */
+type DeletionStep = PreparedStatement<readonly [count: string]>;
+
+/** What remains is the log from a position on. Nothing is deleted while another process deletes. */
+const DELETE_EVENTS: DeletionStep = prepareStatement(
+  'delete-expired-order-events',
+  `with turn as materialized (select id from order_events_deleted for update skip locked),
+     oldest as materialized (select id, at from order_events order by id limit 1000),
+     kept as (select min(id) as id from oldest where at >= $1),
+     deleted as (
+       delete from order_events
+       where id in (select oldest.id from oldest, kept, turn where kept.id is null or oldest.id < kept.id)
+       returning id
+     ), noted as (
+       update order_events_deleted set through_id = greatest(through_id, (select max(id) from deleted))
+       where exists (select from deleted)
+     )
+   select count(*) from deleted`,
+);
+
+const DELETE_IDEMPOTENCY_KEYS: DeletionStep = prepareStatement(
+  'delete-expired-idempotency-keys',
+  `with expired as (
+     select actor, idempotency_key from idempotency_keys where remembered_at <= $1
+     order by remembered_at limit 1000 for update skip locked
+   ), deleted as (
+     delete from idempotency_keys using expired
+     where idempotency_keys.actor = expired.actor and idempotency_keys.idempotency_key = expired.idempotency_key
+     returning 1
+   )
+   select count(*) from deleted`,
+);
+
+export interface ExpiryOptions {
+  /** Events from before this moment have expired. */
+  readonly eventsBefore: Date;
+  /** The present time, which determines the idempotency keys that have expired. */
+  readonly now: Date;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Deletes the oldest events, up to the first that has not expired, and the idempotency keys that have expired. Nothing is
+ * deleted twice or waited for while another process does the same.
+ *
+ * @returns how many events were deleted
+ * @throws the signal's reason
+ */
+export async function deleteExpired(
+  sender: QuerySender,
+  { eventsBefore, now, signal }: ExpiryOptions,
+): Promise<number> {
+  await deleteThrough(sender, DELETE_IDEMPOTENCY_KEYS, expiredThrough(now), signal);
+  return deleteThrough(sender, DELETE_EVENTS, eventsBefore.toISOString(), signal);
+}
+
+/** The latest time at which idempotency keys were remembered that have expired by now, as a parameter. */
+export const expiredThrough = (now: Date): string => new Date(now.getTime() - IDEMPOTENCY_KEY_TTL_MS).toISOString();
+
+async function deleteThrough(
+  sender: QuerySender,
+  step: DeletionStep,
+  time: string,
+  signal: AbortSignal,
+): Promise<number> {
+  let total = 0;
+  for (;;) {
+    signal.throwIfAborted();
+    const [[count] = ['0']] = await sender.run(step, [time]);
+    if (count === '0') return total;
+    total += Number(count);
+  }
+}
