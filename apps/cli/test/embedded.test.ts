@@ -69,7 +69,6 @@ test.each([
   ['orders', 'export', 'orders.csv'],
   ['keys', 'list'],
   ['keys', 'revoke', 'abcdefgh'],
-  ['limits', 'show', 'abcdefgh'],
   ['audit'],
   ['migrate', '--status'],
 ])('where no database is, none is made by: %s %s', async (...args) => {
