@@ -92,7 +92,7 @@ export function restClientOn({ serviceUrl, send }: Connection): PetstoreRestClie
   };
   const cancelOrder = async (path: string, options?: CallOptions) => {
     const response = await request('DELETE', path, options);
-    // A page of something on the way, such as that of a login, is a 200.
+    // Any other success is a page of something between, such as a login page with status 200.
     if (response.status === 204) return;
     const error = response.toError();
     if (!(response.isAfterLoss && error.code === 'order_already_cancelled')) throw error;

@@ -170,7 +170,7 @@ async function joinUsers(cluster: clusters.Cluster, { server, mayStart, signal }
 async function connectAsUser(cluster: clusters.Cluster, server: EmbeddedPostgresOptions['server']): Promise<pg.Client> {
   const client = await connect(cluster, SERVICE_ROLE).catch(async (error: unknown) => {
     if (hasCode(error, NO_SUCH_ROLE)) await createServiceRole(cluster);
-    throw error; // to be tried again, also where another process has made the role
+    throw error; // the caller tries again, with the role that was made here or by another process
   });
   try {
     await client.query(`SELECT pg_advisory_lock_shared(${LOCKS.use})`);
@@ -183,7 +183,7 @@ async function connectAsUser(cluster: clusters.Cluster, server: EmbeddedPostgres
     return client;
   } catch (error) {
     await client.end();
-    if (!hasCode(error, LOCK_TIMEOUT)) throw error; // else the lock timed out
+    if (!hasCode(error, LOCK_TIMEOUT)) throw error;
     const folder = dirname(cluster.folder);
     throw new RuntimeError(
       `Another server already runs on the data folder ${folder}. Stop it, or set DATA_DIR to another.`,
