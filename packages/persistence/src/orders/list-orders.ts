@@ -22,9 +22,10 @@ const BATCH = 4_000;
 // order, and this process a quarter. No value contains a comma.
 
 const selectOrders = (limit: number) =>
-  prepareStatement<ColumnsOf<OrderRow>>(
+  prepareStatement<BatchRow<ColumnsOf<OrderRow>>>(
     `list-orders-${limit}`,
-    `select string_agg(id::text, ','),
+    `select count(*), max(id),
+          string_agg(id::text, ','),
           string_agg(pet_id::text, ','),
           string_agg(quantity::text, ','),
           string_agg(coalesce(ship_date::text, ''), ','),
@@ -38,9 +39,10 @@ const selectOrders = (limit: number) =>
   );
 
 const selectTexts = (limit: number) =>
-  prepareStatement<ColumnsOf<TextRow>>(
+  prepareStatement<BatchRow<ColumnsOf<TextRow>>>(
     `list-order-texts-${limit}`,
-    `select string_agg(id::text, ','),
+    `select count(*), max(id),
+          string_agg(id::text, ','),
           string_agg(pet_id::text, ','),
           string_agg(quantity::text, ','),
           string_agg(coalesce(ship_date::text, ''), ','),
@@ -52,7 +54,14 @@ const selectTexts = (limit: number) =>
 /** For each column of a row: the values of all rows, separated by commas. Null if there are no rows. */
 type ColumnsOf<Row extends readonly Field[]> = { readonly [Column in keyof Row]: string | null };
 
-/** The same, split at the commas: each column has a value for each row. */
+/** How many rows there are, the largest id, and the columns. */
+type BatchRow<Columns extends readonly Field[]> = readonly [
+  count: string,
+  largestId: string | null,
+  ...columns: Columns,
+];
+
+/** The columns, split at the commas: each column has a value for each row. */
 type ValuesOf<Row extends readonly Field[]> = { readonly [Column in keyof Row]: readonly string[] };
 
 type TextRow = readonly [
@@ -106,7 +115,7 @@ export function createOrderLists(database: Database): Pick<OrderRepository, 'lis
 }
 
 interface FetchedBatch<Batch> {
-  /** Made when it is first asked for, so that the next batch can be requested before. */
+  /** Made when it is first asked for, of columns that are split only then, so that the next batch can be requested before. */
   readonly batch: () => Batch;
   /** The lowest id that the next batch may hold; `undefined` if no order follows. */
   readonly nextId: bigint | undefined;
@@ -115,21 +124,24 @@ interface FetchedBatch<Batch> {
 /** @param batchOf makes a batch of the values of the columns */
 function createBatches<Columns extends readonly Field[], Batch>(
   database: Database,
-  selectBatch: (limit: number) => PreparedStatement<Columns>,
+  selectBatch: (limit: number) => PreparedStatement<BatchRow<Columns>>,
   batchOf: (values: ValuesOf<Columns>, isLast: boolean) => Batch,
 ): () => AsyncGenerator<Batch, void, void> {
   const fetchFrom = (sender: QuerySender, limit: number) => {
     const statement = selectBatch(limit);
     return coalescePerTick(String, async (fromId: bigint): Promise<FetchedBatch<Batch>> => {
-      const [columns = []] = await sender.run(statement, [fromId.toString()]);
-      const values = columns.map((column) => column?.split(',') ?? []);
-      const ids = values[0] ?? [];
-      const lastId = BigInt(ids.at(-1) ?? INT64_MAX);
-      const nextId = ids.length < limit || lastId === INT64_MAX ? undefined : lastId + 1n;
+      const [row] = await sender.run(statement, [fromId.toString()]);
+      if (row === undefined) throw new Error('a statement of aggregates returned no row');
+      const [count, largestId, ...columns] = row;
+      const lastId = BigInt(largestId ?? INT64_MAX);
+      const nextId = Number(count) < limit || lastId === INT64_MAX ? undefined : lastId + 1n;
       let batch: Batch | undefined;
       return {
         batch: () => {
-          batch ??= batchOf(values as readonly string[][] as unknown as ValuesOf<Columns>, nextId === undefined); // one for one
+          if (batch === undefined) {
+            const values = columns.map((column) => column?.split(',') ?? []);
+            batch = batchOf(values as readonly string[][] as unknown as ValuesOf<Columns>, nextId === undefined); // one for one
+          }
           return batch;
         },
         nextId,
