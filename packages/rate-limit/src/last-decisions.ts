@@ -36,12 +36,13 @@ export class LastDecisions {
 
   /**
    * Remembers a decision and returns it. But a limit that was used up stays so until its release, unless it has changed: if
-   * Redis admits a request all the same, it has lost its data, and the request is refused.
+   * Redis says that something remains, it has lost its data, and the request is refused.
    */
   remember(subject: Subject, decision: RateLimitDecision, used: Use): RateLimitDecision {
-    const usedUp = decision.outcome === 'admitted' ? this.#usedUpWindow(subject, decision.atMs) : undefined;
+    const usedUp = decision.outcome === 'banned' ? undefined : this.#usedUpWindow(subject, decision.atMs);
     const before = this.#last.get(subject);
-    if (usedUp !== undefined && before !== undefined) {
+    const isLost = usedUp !== undefined && (decision.outcome === 'admitted' || (decision[usedUp]?.remaining ?? 0) > 0);
+    if (usedUp !== undefined && before !== undefined && (isLost || before.isForgotten)) {
       const { minute, day } = before.decision;
       const refusal = refusedDecisionOf({ atMs: decision.atMs, minute, day }, usedUp);
       const last = { decision: refusal, used: before.used, learnedAtMs: this.#nowMs(), isForgotten: true };
@@ -72,9 +73,12 @@ export class LastDecisions {
     return isOld || atMs >= decision.releaseAtMs ? undefined : bringTo(decision, atMs);
   }
 
-  /** Forgets a ban that is no more. */
+  /** Forgets a ban that is no more, but not what was used. */
   forgetBan(subject: Subject): void {
-    if (this.#last.get(subject)?.decision.outcome === 'banned') this.#last.delete(subject);
+    const last = this.#last.get(subject);
+    if (last?.decision.outcome !== 'banned') return;
+    const { atMs, minute, day } = last.decision;
+    this.#last.set(subject, { ...last, decision: { outcome: 'admitted', atMs, minute, day } });
   }
 
   /** The last status: no more remaining than it left, until all of it must have left the window. */

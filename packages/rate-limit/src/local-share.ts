@@ -61,7 +61,7 @@ export class LocalShare {
   async bringAllBack(): Promise<void> {
     const all = this.#admitted.values();
     while (all.length > 0) {
-      await Promise.all(all.splice(-SENT_AT_ONCE_MAX).map(({ subject }) => this.bringBack(subject)));
+      await Promise.all(all.splice(0, SENT_AT_ONCE_MAX).map(({ subject }) => this.bringBack(subject)));
     }
   }
 

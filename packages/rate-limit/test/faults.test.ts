@@ -383,3 +383,36 @@ test('who was refused after Redis was emptied is admitted when it was told to co
   const decisions = await Promise.all(Array.from({ length: 30 }, () => limiter.check(subject, 1)));
   expect(decisions.filter(({ outcome }) => outcome === 'admitted')).toHaveLength(30);
 });
+
+test('a day that is used up stays so when Redis was emptied, however many requests come at once', async () => {
+  const clock = movableClock();
+  await using scenario = await openScenario({ ...PATIENT, nowMs: clock.nowMs });
+  const { limiter, command } = scenario;
+  const subject = newKey(60, 300);
+  for (let i = 0; i < 5; i++) {
+    await limiter.check(subject, 60);
+    clock.advance(61_000);
+  }
+  expect(await limiter.check(subject, 1)).toMatchObject({ outcome: 'refused', limitingWindow: 'day' });
+  await command('FLUSHALL');
+  let admitted = 0;
+  for (let minute = 0; minute < 3; minute++) {
+    const decisions = await Promise.all(Array.from({ length: 61 }, () => limiter.check(subject, 1)));
+    admitted += decisions.filter(({ outcome }) => outcome === 'admitted').length;
+    clock.advance(61_000);
+  }
+  expect(admitted).toBe(0);
+});
+
+test('a ban that was lost with the data leaves the day used up, also when its status is read', async () => {
+  const clock = movableClock();
+  await using scenario = await openScenario({ ...PATIENT, nowMs: clock.nowMs });
+  const { limiter, command } = scenario;
+  const subject = newKey(300, 300);
+  await limiter.check(subject, 300);
+  await hammer(limiter, subject);
+  await command('FLUSHALL');
+  clock.advance(6_000); // past what is remembered of a ban
+  await limiter.peek(subject);
+  expect((await limiter.check(subject, 1)).outcome).toBe('refused');
+});

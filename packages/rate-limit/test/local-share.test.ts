@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Use } from '../src/algorithm.ts';
 import { LocalShare, type LocalShareOptions } from '../src/local-share.ts';
 import type { Subject } from '../src/subject.ts';
-import { newKey } from './support/traffic.ts';
+import { newAddress, newKey } from './support/traffic.ts';
 
 const NOW_MS = 1_700_000_000_000;
 
@@ -76,6 +76,18 @@ test('what has left the minute meanwhile is debited to the day alone', async () 
   nowMs += 61_000;
   await share.bringBack(subject);
   expect(sent).toEqual([{ minute: 0, day: 5 }]);
+});
+
+test('known subjects are debited before addresses, and the latest first', async () => {
+  const sent: string[] = [];
+  const share = openShare(1, async ({ name }) => void sent.push(name));
+  const [first, last] = [newKey(10, 100), newKey(10, 100)];
+  share.check(first, 1);
+  const addresses = Array.from({ length: 300 }, newAddress);
+  for (const address of addresses) share.check(address, 1);
+  share.check(last, 1);
+  await share.bringAllBack();
+  expect(sent.slice(0, 3)).toEqual([last.name, first.name, addresses.at(-1)?.name]);
 });
 
 test('many subjects are debited some at a time', async () => {
