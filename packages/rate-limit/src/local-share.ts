@@ -7,6 +7,7 @@ import type {
   RateLimitSnapshot,
   WindowStatus,
 } from './rate-limiter.ts';
+import { CALLS_MAX } from './redis-limiter.ts';
 import type { Subject } from './subject.ts';
 import { SubjectCache } from './subject-cache.ts';
 
@@ -25,9 +26,6 @@ interface Admitted {
   units: number;
   isBeingSent: boolean;
 }
-
-/** As many as one call of the script takes: requests need not wait behind all of them. */
-const SENT_AT_ONCE_MAX = 128;
 
 /** Counts while Redis is away: this instance's share of what Redis last left of each limit. */
 export class LocalShare {
@@ -61,7 +59,8 @@ export class LocalShare {
   async bringAllBack(): Promise<void> {
     const all = this.#admitted.values();
     while (all.length > 0) {
-      await Promise.all(all.splice(0, SENT_AT_ONCE_MAX).map(({ subject }) => this.bringBack(subject)));
+      // A call of the script at a time, so that requests need not wait behind all of them.
+      await Promise.all(all.splice(0, CALLS_MAX).map(({ subject }) => this.bringBack(subject)));
     }
   }
 

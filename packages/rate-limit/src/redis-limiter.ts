@@ -29,8 +29,8 @@ type ScriptedRedis = (Redis | Cluster) & {
 
 const SCRIPT = readFileSync(new URL('./limiter.lua', import.meta.url), 'utf8');
 const NO_USE: Use = { minute: 0, day: 0 };
-/** More at once would keep other users of Redis waiting for some milliseconds. */
-const CALLS_MAX = 128;
+/** At once: more would keep other users of Redis waiting for some milliseconds. */
+export const CALLS_MAX = 128;
 
 /**
  * The key that holds the state of a subject.

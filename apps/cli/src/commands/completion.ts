@@ -13,14 +13,14 @@ const EXECUTABLE = [process.execPath, process.argv[1] ?? '']
  * In place of the library's, which evaluates what was typed: a redirection or a substitution in it would be carried out
  * by the Tab key.
  */
-const BASH = String.raw`_petstore() {
+const BASH = `_petstore() {
   local out line
-  out=$(${EXECUTABLE} complete -- "${'$'}{COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null) || return
+  out=$(${EXECUTABLE} complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null) || return
   COMPREPLY=()
   while IFS= read -r line; do
-    [[ $line == :* ]] || COMPREPLY+=("${'$'}{line%%$'\t'*}")
+    [[ $line == :* ]] || COMPREPLY+=("\${line%%$'\\t'*}")
   done <<< "$out"
-  [[ ! -e ${'$'}{COMPREPLY[0]} ]] || compopt -o filenames
+  [[ ! -e \${COMPREPLY[0]} ]] || compopt -o filenames
 }
 complete -F _petstore petstore
 `;

@@ -10,6 +10,7 @@ import {
   type ResilientLimiterOptions,
   type Subject,
 } from '../../src/index.ts';
+import { newAddress } from './traffic.ts';
 
 /**
  * The longest that a request may wait because of the limiter: more than the 100 ms of a call by what a busy machine adds,
@@ -95,6 +96,13 @@ export async function ask<Answer>(port: number, question: (client: Redis) => Pro
 /** Waits until nothing is counted in the process any more. */
 export const untilInUse = (limiter: ResilientLimiter): Promise<void> =>
   eventually(() => expect(limiter.isDegraded).toBe(false));
+
+/** Sends requests of others until Redis counts as away. */
+export const untilAway = (limiter: ResilientLimiter): Promise<void> =>
+  eventually(async () => {
+    await limiter.check(newAddress(), 1);
+    expect(limiter.isDegraded).toBe(true);
+  });
 
 /** Waits until that is so. */
 export const eventually = (promise: () => unknown, timeout = RETURN_MS): Promise<void> =>
