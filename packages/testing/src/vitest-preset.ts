@@ -15,10 +15,11 @@ interface PackageTestOptions {
   /**
    * The script that runs them. `test:abuse` are files `test/abuse/*.abuse.ts`, one after the other: they measure what
    * heavy use does to a server. `test:faults` are files `test/faults/*.faults.ts`: what callers see while parts of the
-   * service fail. `test:deploy` are files `test/deploy/*.deploy.ts`: what is deployed, with the programs that run it.
+   * service fail or are silent for seconds. `test:deploy` are files `test/deploy/*.deploy.ts`: what is deployed, with the
+   * programs that run it. `test:web` are files `test/web/*.web.ts`: what needs a browser.
    * @default 'test'
    */
-  readonly task?: 'test' | 'test:abuse' | 'test:faults' | 'test:deploy';
+  readonly task?: 'test' | 'test:abuse' | 'test:faults' | 'test:deploy' | 'test:web';
 }
 
 const TASKS = {
@@ -38,6 +39,12 @@ const TASKS = {
   'test:deploy': {
     include: ['test/deploy/**/*.deploy.ts'],
     reports: 'test-deploy-report.json',
+    timeoutMs: 120_000,
+    fileParallelism: true,
+  },
+  'test:web': {
+    include: ['test/web/**/*.web.ts'],
+    reports: 'test-web-report.json',
     timeoutMs: 120_000,
     fileParallelism: true,
   },
