@@ -1,4 +1,5 @@
-import { Command, type OutputConfiguration } from 'commander';
+import { readCommit } from '@petstore/runtime';
+import { Command, CommanderError, type OutputConfiguration } from 'commander';
 import manifest from '../package.json' with { type: 'json' };
 import { addAuditCommand } from './commands/audit.ts';
 import { addCompletionCommand } from './commands/completion.ts';
@@ -8,6 +9,9 @@ import { addMigrateCommand } from './commands/migrate.ts';
 import { addOrdersCommands } from './commands/orders.ts';
 import { addPetsCommands } from './commands/pets.ts';
 import type { CommandContext } from './context.ts';
+
+/** As many as git itself shows of one in a repository of this size, and some more. Build metadata: SemVer 2.0.0, section 10. */
+const COMMIT_DIGITS = 12;
 
 const HELP = `
 Environment:
@@ -31,7 +35,7 @@ Documentation: docs/operations.md, apps/cli/README.md`;
 export function createProgram(context: CommandContext, parserOutput: OutputConfiguration): Command {
   const program = new Command('petstore')
     .description('Operate the orders service: API keys, limits, orders, pets and the database')
-    .version(manifest.version, '--version', 'Print the version')
+    .option('--version', 'Print the version')
     .helpOption('-h, --help', 'Show help')
     .helpCommand('help [command]', 'Show help for a command')
     .showHelpAfterError('Add --help to the command for its usage.')
@@ -41,6 +45,13 @@ export function createProgram(context: CommandContext, parserOutput: OutputConfi
       ...parserOutput,
       outputError: (text, write) => write(text.replace(/^error: /, 'petstore: ')), // as all errors begin here
     });
+  // Commander's own would read the commit for every command.
+  program.on('option:version', () => {
+    const commit = readCommit();
+    const version = commit === undefined ? manifest.version : `${manifest.version}+${commit.slice(0, COMMIT_DIGITS)}`;
+    parserOutput.writeOut?.(`${version}\n`);
+    throw new CommanderError(0, 'commander.version', version);
+  });
   addKeysCommands(program, context);
   addLimitsCommands(program, context);
   addOrdersCommands(program, context);

@@ -1,3 +1,4 @@
+export { readCommit } from './commit.ts';
 export { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/embedded-postgres.ts';
 export { describeFileError } from './file-errors.ts';
 export { watchLaunchers } from './process/launchers.ts';

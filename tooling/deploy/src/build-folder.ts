@@ -1,6 +1,7 @@
 import { globSync } from 'node:fs';
 import { chmod, copyFile, cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, posix, relative, resolve } from 'node:path';
+import { readCommit } from '@petstore/runtime';
 import { type OutputChunk, type Plugin, rolldown } from 'rolldown';
 import { renderNotices } from './notices.ts';
 
@@ -59,7 +60,7 @@ async function bundle(folder: string): Promise<readonly OutputChunk[]> {
     platform: 'node',
     external: OPTIONAL,
     transform: { define: { 'process.env.NODE_ENV': '"production"' } },
-    plugins: [withoutEmbeddedServers, readingResources, mappingOwnSources],
+    plugins: [withoutEmbeddedServers, namingCommit, readingResources, mappingOwnSources],
     onLog(level, log) {
       if (level === 'warn') throw new Error(log.message);
     },
@@ -82,6 +83,16 @@ const withoutEmbeddedServers: Plugin = {
   load: {
     filter: { id: join(ROOT, 'packages/runtime/src/embedded/embedded-postgres.ts') },
     handler: () => `export * from ${JSON.stringify(join(import.meta.dirname, 'without-embedded-postgres.ts'))};`,
+  },
+};
+
+/** There is no repository where the folder is deployed. An image is built without one as well, and is told the commit. */
+const namingCommit: Plugin = {
+  name: 'naming-commit',
+  load: {
+    filter: { id: join(ROOT, 'packages/runtime/src/commit.ts') },
+    // biome-ignore lint/style/noProcessEnv: of the build, and no setting of the service
+    handler: () => `export const readCommit = () => ${JSON.stringify(process.env['COMMIT'] || readCommit())};`,
   },
 };
 

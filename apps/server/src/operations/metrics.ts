@@ -3,6 +3,7 @@ import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
 import { PLAN_NAMES } from '@petstore/domain';
 import { PURPOSES, type Purpose } from '@petstore/persistence';
 import type { DecisionPlace, RateLimitRefusal } from '@petstore/rate-limit';
+import { readCommit } from '@petstore/runtime';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import manifest from '../../package.json' with { type: 'json' };
 import {
@@ -132,10 +133,10 @@ export class Metrics implements RequestMetrics, DecisionMetrics {
     for (const name of MISNAMED) this.registry.removeSingleMetric(name);
     new Gauge({
       name: 'petstore_build_info',
-      help: '1, with the version of the service and of Node.',
-      labelNames: ['version', 'node'],
+      help: '1, with the version of the service, its commit where there is one, and the version of Node.',
+      labelNames: ['version', 'commit', 'node'],
       registers: this.#registers,
-    }).set({ version: manifest.version, node: process.versions.node }, 1);
+    }).set({ version: manifest.version, commit: readCommit() ?? '', node: process.versions.node }, 1);
     new Gauge({
       name: 'petstore_heap_limit_bytes',
       help: 'The most that nodejs_heap_size_used_bytes can become; the process ends then.',

@@ -58,7 +58,9 @@ describe('health and metrics', () => {
     const samples = await server.metrics();
     const { node } = process.versions;
     expect([...samples.keys()]).toContainEqual(
-      expect.stringMatching(`^petstore_build_info\\{version="\\d+\\.\\d+\\.\\d+",node="${node}"\\}$`),
+      expect.stringMatching(
+        `^petstore_build_info\\{version="\\d+\\.\\d+\\.\\d+",commit="[0-9a-f]*",node="${node}"\\}$`,
+      ),
     );
     expect(samples.get('petstore_http_connections')).toBeGreaterThan(0);
     expect(samples.get('petstore_http_requests_in_flight')).toBe(0);

@@ -64,7 +64,7 @@ const V2 = {
     'Keys, limits, headers and errors are those of v1, and both versions count for the same limits. Unlike there, a ' +
       'query parameter that is not documented is refused, and ids are strings, which no JSON parser rounds.',
   ].join('\n\n'),
-  documentVersion: '2.0.0-preview.4',
+  documentVersion: '2.0.0-preview.1',
   tags: [{ name: 'orders', description: 'List the orders placed in the store, read one, and cancel one.' }],
   fileName: 'openapi.v2.json',
   takesQuery: true,
