@@ -32,7 +32,7 @@ export class Output {
     stderr.on('error', () => {}); // there is nowhere to report it
   }
 
-  /** How wide the terminal is that shows the results; `undefined` where they go elsewhere. */
+  /** How wide the terminal is that shows the results; `undefined` if they go elsewhere. */
   get columns(): number | undefined {
     return this.#stdout.isTTY === true ? this.#stdout.columns || DEFAULT_COLUMNS : undefined;
   }
@@ -41,7 +41,7 @@ export class Output {
    * Writes results to standard output, and waits until they are taken.
    *
    * @throws ReaderGoneError
-   * @throws CommandError where it cannot be written, as on a full disk
+   * @throws CommandError if it cannot be written, as on a full disk
    */
   write(text: string): Promise<void> {
     this.endProgress();

@@ -7,7 +7,7 @@ export class Progress {
 
   /**
    * @param verb the past participle to show: `read`
-   * @param total of what {@link advance} is told; `undefined` where it is unknown
+   * @param total of what {@link advance} is told; `undefined` if it is unknown
    */
   constructor(output: Output, verb: string, total: number | undefined) {
     const count = `{count} ${verb}{phase}`;

@@ -30,7 +30,7 @@ export interface SessionPlace {
 /**
  * Runs work on the database of the settings: the embedded one is found where a server runs it, and run by us otherwise.
  *
- * @throws RuntimeError where there is none, and it may not be made
+ * @throws RuntimeError if there is none, and it may not be made
  * @throws CommandError if Redis is needed and not set
  */
 export async function runOnSession<Value>(

@@ -34,7 +34,7 @@ export class PetstoreError extends Error {
   override readonly name: string = 'PetstoreError';
   /** Machine-readable; the service's own where it responded. Each class has its own codes. */
   readonly code: PetstoreErrorCode;
-  /** The HTTP status; `undefined` where there was no response. */
+  /** The HTTP status; `undefined` if there was no response. */
   readonly status: number | undefined;
   /** Identifies the request in the service's logs (`X-Request-Id`). */
   readonly requestId: string | undefined;

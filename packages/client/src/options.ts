@@ -6,7 +6,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** How long the service may be silent, in milliseconds, at least 1. */
   readonly timeoutMs?: number | undefined;
-  /** How often the call is tried again where that may help, 0 to 10. */
+  /** How often the call is tried again if that may help, 0 to 10. */
   readonly maxRetries?: number | undefined;
 }
 
@@ -15,7 +15,7 @@ export interface PetstoreClientOptions {
   readonly baseUrl: string | URL;
   /** Sent as the bearer token. Placing, shipping and completing orders takes an internal key. */
   readonly apiKey: string;
-  /** How often a call is tried again where that may help, 0 to 10. @default 2 */
+  /** How often a call is tried again if that may help, 0 to 10. @default 2 */
   readonly maxRetries?: number | undefined;
   /**
    * How long the service may be silent in an attempt, in milliseconds, at least 1: until its response begins, and then from
@@ -67,7 +67,7 @@ function checkNumber(name: string, value: number, min: number): void {
   if (!(typeof value === 'number' && value >= min)) throw new TypeError(`${name} must be a number, at least ${min}`);
 }
 
-/** The service's address, without `/v1` and without a slash at its end. @throws TypeError where it is none */
+/** The service's address, without `/v1` and without a slash at its end. @throws TypeError if it is none */
 export function serviceUrlOf(baseUrl: string | URL): string {
   const text = String(baseUrl);
   if (!URL.canParse(text) || !/^https?:/i.test(text)) {

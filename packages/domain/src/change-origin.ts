@@ -7,7 +7,7 @@ export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
 
 const PRINTABLE_ASCII = /^[ -~]+$/;
 
-/** @returns the key, or `undefined` where the text is not 1 to {@link IDEMPOTENCY_KEY_LENGTH_MAX} printable ASCII characters */
+/** @returns the key, or `undefined` if the text is not 1 to {@link IDEMPOTENCY_KEY_LENGTH_MAX} printable ASCII characters */
 export const parseIdempotencyKey = (text: string): IdempotencyKey | undefined =>
   text.length <= IDEMPOTENCY_KEY_LENGTH_MAX && PRINTABLE_ASCII.test(text) ? (text as IdempotencyKey) : undefined; // it was checked
 

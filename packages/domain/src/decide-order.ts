@@ -56,7 +56,7 @@ export type CommandReason =
 /**
  * Decides what becomes of an order: the order after the command, or the reason why it stays as it is.
  *
- * @param order `undefined` where there is none with the id that was given
+ * @param order `undefined` if there is none with the id that was given
  * @param now the time of the transition, unless what came before is later by another clock
  */
 export function decideOrder(order: Order | undefined, command: OrderCommand, now: Date): Result<Order, CommandReason> {

@@ -15,7 +15,7 @@ const CANONICAL_INT64 = /^(?:0|-?[1-9]\d{0,18})$/;
 /**
  * Parses a canonical decimal 64-bit integer: an optional minus, no plus, no leading zero, no exponent, no blank.
  *
- * @returns the number, or `undefined` where the text is anything else (`0x1`, `1e3`, `007`, `-0`, the empty text, 2^63)
+ * @returns the number, or `undefined` if the text is anything else (`0x1`, `1e3`, `007`, `-0`, the empty text, 2^63)
  */
 export function parseInt64(text: string): bigint | undefined {
   if (!CANONICAL_INT64.test(text)) return undefined;

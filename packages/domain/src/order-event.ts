@@ -21,7 +21,7 @@ export type OrderEventId = Brand<bigint, 'OrderEventId'>;
 /** The beginning of what is kept; the first event comes behind it. */
 export const BEGINNING_OF_EVENTS = 0n as OrderEventId; // no event has it
 
-/** @returns the position, or `undefined` where the text is not a canonical number from 0 to 2^63 - 1 */
+/** @returns the position, or `undefined` if the text is not a canonical number from 0 to 2^63 - 1 */
 export function parseOrderEventId(text: string): OrderEventId | undefined {
   const value = parseInt64(text);
   return value !== undefined && value >= 0n && value <= INT64_MAX ? (value as OrderEventId) : undefined; // it was checked
@@ -47,8 +47,8 @@ export interface OrderEventLog {
    * were committed. It goes on until the signal is aborted.
    *
    * @returns once the position is known, so that nothing committed from then on is missed
-   * @throws UnknownPositionError where no event has been given that id yet
-   * @throws OrderEventsExpiredError where events behind the position have been deleted; also later, to a slow reader
+   * @throws UnknownPositionError if no event has been given that id yet
+   * @throws OrderEventsExpiredError if events behind the position have been deleted; also later, to a slow reader
    * @throws StorageUnavailableError
    */
   followEvents(after: EventPosition, signal: AbortSignal): Promise<FollowedEvents>;

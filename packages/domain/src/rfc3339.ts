@@ -3,7 +3,7 @@ const RFC_3339 = /^(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:[Zz]|
 /**
  * Reads a date-time as RFC 3339 writes it. What is finer than milliseconds is dropped.
  *
- * @returns `undefined` where the text is none, or names a day or an hour that does not exist (2026-02-30, 24:00:00)
+ * @returns `undefined` if the text is none, or names a day or an hour that does not exist (2026-02-30, 24:00:00)
  */
 export function parseRfc3339(text: string): Date | undefined {
   return readOwnForm(text) ?? readAnyForm(text);

@@ -34,7 +34,7 @@ export interface ReferenceResponse {
 /** The interactive reference and the guides, under `/docs`. */
 export interface Reference {
   /**
-   * @returns `undefined` where nothing is at the path, unless HTML is preferred to JSON: then a page with status 404
+   * @returns `undefined` if nothing is at the path, unless HTML is preferred to JSON: then a page with status 404
    * @throws Error (as a rejection) when a file of the installation cannot be read
    */
   respond(request: ReferenceRequest): Promise<ReferenceResponse | undefined>;

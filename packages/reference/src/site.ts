@@ -58,7 +58,7 @@ export interface Site {
 export const relativeLink = (from: string, to: string): string =>
   '../'.repeat(from.split('/').length - 2) + to.slice(1);
 
-/** @throws Error where a document names no server */
+/** @throws Error if a document names no server */
 export const readVersions = (documentOf: (version: ApiVersion) => object): readonly DocumentedVersion[] =>
   DOCUMENTED_VERSIONS.map(({ version, referencePath: path }) => {
     const document = resolveReferences(documentOf(version));

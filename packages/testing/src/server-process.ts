@@ -108,7 +108,7 @@ export function signalTree(server: ChildProcess, signal: NodeJS.Signals): readon
   return children;
 }
 
-/** One letter, as in proc(5); none where it is gone, or this is no Linux. */
+/** One letter, as in proc(5); none if it is gone, or this is no Linux. */
 const stateOf = (pid: number): string => /\) (\w)/.exec(readIfThere(`/proc/${pid}/stat`))?.[1] ?? '';
 
 const childrenOf = (pid: number): readonly number[] =>

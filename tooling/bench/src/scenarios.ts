@@ -21,7 +21,7 @@ export interface Scenario {
   readonly orderCount: (options: BenchOptions) => number;
   /** Whether each request of it has cancelled an order. @default false */
   readonly cancels?: boolean;
-  /** @throws Error where a response was wrong */
+  /** @throws Error if a response was wrong */
   measure(row: string, server: Server, run: Run): Promise<Round>;
 }
 

@@ -11,7 +11,7 @@ const PUBLISHED = ['@petstore/server...', '@petstore/cli...', '@petstore/client.
  * The licences of all that the server, the command line and the client bring along, by pnpm.
  *
  * @param root of the workspace
- * @throws Error where pnpm fails, having printed why on standard error
+ * @throws Error if pnpm fails, having printed why on standard error
  */
 export function listLicences(root: string = ROOT): LicenceReport {
   const filters = PUBLISHED.flatMap((name) => ['--filter-prod', name]);

@@ -33,7 +33,7 @@ const OPTIONAL = ['pg-native', 'tinyglobby'];
  * Builds a folder that needs Node and nothing else: `server.js`, and `petstore.js`, the command line.
  *
  * @param folder its former content is removed
- * @throws Error where a source reads files that are not named here
+ * @throws Error if a source reads files that are not named here
  */
 export async function buildFolder(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-// Compares each committed document with its last release. Exit code 1 where one breaks callers of that release.
+// Compares each committed document with its last release. Exit code 1 if one breaks callers of that release.
 import { basename } from 'node:path';
 import { documentFiles, lastRelease, readDocument, versionOf } from './documents.ts';
 import { findBrokenPromises } from './released-contract.ts';

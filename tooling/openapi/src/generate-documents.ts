@@ -1,4 +1,4 @@
-// Writes the committed documents of packages/api from its procedures. A test fails where one is out of date.
+// Writes the committed documents of packages/api from its procedures. A test fails if one is out of date.
 import { writeFileSync } from 'node:fs';
 import { DOCUMENTED_VERSIONS, procedureContracts } from '@petstore/api';
 import { documentFile } from './documents.ts';

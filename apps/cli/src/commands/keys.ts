@@ -199,7 +199,7 @@ function statusOf({ revokedAt, expiresAt }: Pick<ApiKey, 'revokedAt' | 'expiresA
   return expiresAt <= now ? 'expired' : `expires ${describeTime(expiresAt, now)}`;
 }
 
-/** @throws CommandError where there is none */
+/** @throws CommandError if there is none */
 export async function findKey({ persistence }: Session, id: ApiKeyId): Promise<ApiKey> {
   return (await persistence.keyAdministration.findKey(id)) ?? rejectKey('key_not_found', id);
 }

@@ -5,13 +5,13 @@ import { CommandError } from '../errors.ts';
 
 const CHUNK_BYTES = 1 << 18;
 
-/** @returns how much there is to read; `undefined` where that is unknown, as of a pipe */
+/** @returns how much there is to read; `undefined` if that is unknown, as of a pipe */
 export function sizeOf(path: string): number | undefined {
   const stats = findStats(path);
   return stats?.isFile() ? stats.size : undefined;
 }
 
-/** @throws CommandError where it cannot be read */
+/** @throws CommandError if it cannot be read */
 export async function* readInputFile(path: string): AsyncGenerator<Uint8Array> {
   try {
     yield* findStats(path)?.isFIFO() ? openPipe(path) : createReadStream(path, { highWaterMark: CHUNK_BYTES });

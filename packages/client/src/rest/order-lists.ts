@@ -48,7 +48,7 @@ const BEGUN = '[{}';
 /**
  * Reads the objects of a JSON array as they arrive. Of what has arrived it keeps the beginning of one object.
  *
- * @throws PetstoreError where the response ends before the array does, or is none: what was read before is not the whole
+ * @throws PetstoreError if the response ends before the array does, or is none: what was read before is not the whole
  */
 export async function* readBatches<Item extends object>(
   response: ServiceResponse,
@@ -78,7 +78,7 @@ function tryParse<Item extends object>(text: string): Item[] | undefined {
   }
 }
 
-/** @throws PetstoreError where the text is no JSON array of objects */
+/** @throws PetstoreError if the text is no JSON array of objects */
 export function parseObjects<Item extends object>(text: string, response: ServiceResponse): Item[] {
   try {
     return parseInt64Objects<Item>(text);
@@ -100,7 +100,7 @@ export async function* readPages(
   }
 }
 
-/** @throws TypeError where an array is empty: its parameter would be missing, which means every order */
+/** @throws TypeError if an array is empty: its parameter would be missing, which means every order */
 export function queryOf(filter: OrderFilter): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(filter)) {

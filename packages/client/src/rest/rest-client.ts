@@ -30,7 +30,7 @@ export interface PetstoreRestClientV2 {
    * The orders that meet all of a filter, ascending by id: `for await (const order of v2.listOrders({ petId: 7n }))`. They
    * are read page by page; no order comes twice, and none is missed that met the filter throughout.
    *
-   * @throws TypeError where `status` is empty; nothing is requested
+   * @throws TypeError if `status` is empty; nothing is requested
    */
   listOrders(filter?: OrderFilter, options?: CallOptions): OrderList<OrderV2>;
 

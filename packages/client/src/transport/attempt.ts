@@ -31,7 +31,7 @@ export class Attempt {
    * Waits for what comes from the service.
    *
    * @param response whose body it is. @default none: its head is waited for
-   * @throws ConnectionError where it does not come; the caller's reason; what the program did wrong, as it is
+   * @throws ConnectionError if it does not come; the caller's reason; what the program did wrong, as it is
    */
   async wait<Value>(coming: Promise<Value>, response?: Begun): Promise<Value> {
     const cancelTimer = this.#clock.schedule(() => {
@@ -59,7 +59,7 @@ export class Attempt {
 
 const BROKEN_OFF = 'The response broke off';
 
-/** @param response the one that ended before it was whole; `undefined` where there is none */
+/** @param response the one that ended before it was whole; `undefined` if there is none */
 export function connectionError(response: Begun | undefined, cause?: unknown): ConnectionError {
   const message = response ? `${BROKEN_OFF}: what was read is not the whole.` : 'The service could not be reached.';
   return new ConnectionError(message, { code: 'connection_failed', requestId: response?.requestId, cause });

@@ -39,7 +39,7 @@ export class Gate {
    * Waits until a request may go.
    *
    * @param cost how many requests it counts as
-   * @throws RateLimitError where the wait would be too long; the signal's reason, when it aborts
+   * @throws RateLimitError if the wait would be too long; the signal's reason, when it aborts
    */
   acquire(cost: number, signal: AbortSignal | undefined): Promise<Release> {
     const turn = this.#queue.then(() => this.#passed(cost, signal));

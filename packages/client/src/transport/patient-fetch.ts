@@ -25,7 +25,7 @@ interface PatientRequest extends CallOptions {
  * Sends a request until its response, all of it unless it is streamed, has arrived or it fails for good.
  *
  * @returns the response, whatever its status
- * @throws ConnectionError where there is none, or a part of one; RateLimitError where the service has asked for a wait that
+ * @throws ConnectionError if there is none, or a part of one; RateLimitError where the service has asked for a wait that
  * is too long, and nothing was sent; the signal's reason, when it aborts; what the program itself did wrong, as it is
  */
 export type PatientFetch = (request: PatientRequest) => Promise<ServiceResponse>;
@@ -96,7 +96,7 @@ async function sendOnce(request: PatientRequest, options: CheckedOptions, gate: 
  * doubling to 8 s, of which each wait takes a random part from half to all, so that clients do not return in step.
  *
  * @param attemptsMade 1 after the first
- * @returns milliseconds; `undefined` where it succeeded, or another attempt would not help
+ * @returns milliseconds; `undefined` if it succeeded, or another attempt would not help
  */
 export function retryDelayMs(
   outcome: ServiceResponse | PetstoreError,

@@ -7,7 +7,7 @@ export class ServiceResponse {
   /** Whether the status is 2xx. */
   readonly ok: boolean;
   readonly headers: Headers;
-  /** How long the service asks to wait, in whole seconds; `undefined` where it does not. */
+  /** How long the service asks to wait, in whole seconds; `undefined` if it does not. */
   readonly retryAfterSeconds: number | undefined;
   /** Identifies the request in the service's logs. */
   readonly requestId: string | undefined;
@@ -34,7 +34,7 @@ export class ServiceResponse {
     return this.texts.join('');
   }
 
-  /** The next piece of the body; `undefined` at its end. @throws ConnectionError where it breaks off */
+  /** The next piece of the body; `undefined` at its end. @throws ConnectionError if it breaks off */
   async readChunk(): Promise<Uint8Array | undefined> {
     let chunk: Uint8Array | undefined;
     try {
@@ -45,7 +45,7 @@ export class ServiceResponse {
     return chunk;
   }
 
-  /** The body as text, piece by piece, until its reader leaves. @throws ConnectionError where it breaks off */
+  /** The body as text, piece by piece, until its reader leaves. @throws ConnectionError if it breaks off */
   async *readTexts(): AsyncGenerator<string, void, undefined> {
     const decoder = new TextDecoder();
     try {
@@ -91,7 +91,7 @@ export class ServiceResponse {
  * response's own `Date`, so that a client whose clock is wrong waits as long as was meant.
  *
  * @param nowMs the client's time, for a response without a `Date`
- * @returns whole seconds, rounded up; `undefined` where the header is missing or neither
+ * @returns whole seconds, rounded up; `undefined` if the header is missing or neither
  */
 function readRetryAfterSeconds(headers: Headers, nowMs: number): number | undefined {
   const text = headers.get('retry-after')?.trim() ?? '';

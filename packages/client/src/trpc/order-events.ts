@@ -31,7 +31,7 @@ const FOR_EVER = { maxRetries: Number.POSITIVE_INFINITY, maxRetryAfterSeconds: N
  * Follows the changes of orders, in order and without a gap, over any number of connections. It goes on until its reader
  * leaves the loop.
  *
- * @throws PetstoreError `events_expired` where events behind the position have been deleted, `invalid_request` where there
+ * @throws PetstoreError `events_expired` if events behind the position have been deleted, `invalid_request` where there
  * is no such position, 401 and 403 where the key does not permit it; the signal's reason when it aborts
  */
 export async function* followOrderEvents(

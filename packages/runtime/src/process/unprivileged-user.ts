@@ -7,7 +7,7 @@ export interface UnprivilegedUser {
   readonly gid: number;
 }
 
-/** The user to run PostgreSQL as, which refuses root; `undefined` where this process is not root. */
+/** The user to run PostgreSQL as, which refuses root; `undefined` if this process is not root. */
 export function findUnprivilegedUser(): UnprivilegedUser | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const users = readFileSync('/etc/passwd', 'utf8');
