@@ -145,6 +145,15 @@ function connectEarly(cluster: Cluster): Cluster {
 const SAYS_NOTHING = /^(?:Connection is closed|Stream isn't writeable|None of startup|Cluster is|Failed to refresh)/;
 const REASON_LENGTH_MAX = 160;
 
+/** Replies that say to a program what to do, in the words of an operator. */
+const MEANINGS: readonly (readonly [reply: RegExp, meaning: string])[] = [
+  [
+    /^(?:MOVED|ASK|CROSSSLOT|CLUSTERDOWN)\b/,
+    'it is a node of a Redis Cluster: name several of its nodes, separated by commas',
+  ],
+  [/^READONLY\b/, 'it is a replica, which takes no writes: name the primary'],
+];
+
 /**
  * Why Redis is away: what it replied to a call, else why there is no connection. One short line without a secret.
  *
@@ -152,6 +161,8 @@ const REASON_LENGTH_MAX = 160;
  */
 export function reasonOf(redis: Redis | Cluster, lastError: Error | undefined): string {
   const error = lastError?.name === 'ReplyError' ? lastError : (errors.get(redis) ?? lastError);
+  const meaning = MEANINGS.find(([reply]) => !redis.isCluster && reply.test(error?.message ?? ''));
+  if (meaning !== undefined) return meaning[1];
   // What follows an unknown command are its arguments: AUTH has a password.
   const [line = ''] = (error?.message ?? 'no response')
     .replace(/,? with args beginning with.*/s, '')

@@ -119,3 +119,13 @@ test('of what a server says, no password is shown, and no more than a line', () 
   expect(reasonOf(redis, reply(`ERR ${'x'.repeat(1_000)}\nmore`))).toMatch(/^ERR x{156}\.\.\.$/);
   redis.disconnect();
 });
+
+test.each(['MOVED 13095 127.0.0.1:7103', "CROSSSLOT Keys in request don't hash to the same slot"])(
+  'an operator who named one node of a cluster learns that it is one, and what to name: %s',
+  (message) => {
+    const redis = connectRedis({ ...single, ...refused });
+    const reply = Object.assign(new Error(message), { name: 'ReplyError' });
+    expect(reasonOf(redis, reply)).toMatch(/Redis Cluster: name several of its nodes/);
+    redis.disconnect();
+  },
+);

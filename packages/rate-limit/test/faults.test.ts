@@ -111,7 +111,7 @@ describe('when Redis', () => {
       state: 'becomes a read-only replica',
       hurt: ['REPLICAOF', '127.0.0.1', '1'],
       heal: ['REPLICAOF', 'NO', 'ONE'],
-      says: 'READONLY',
+      says: 'name the primary',
     },
     {
       state: 'is a replica without its master that may not answer',
