@@ -1,5 +1,5 @@
 import { accessSync, constants, statSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { delimiter, join, resolve } from 'node:path';
 
 /** Which a service's PATH often lacks. */
 const USUAL_FOLDERS = ['/usr/local/bin', '/usr/bin', '/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin'];
@@ -18,4 +18,18 @@ function isExecutable(file: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** The folder in which the test command keeps a Redis server of its own, on a machine that has none: `tooling/test`. */
+export const UNPACKED_REDIS_FOLDER: string = resolve(import.meta.dirname, '../../../node_modules/.cache/redis');
+
+/** Starts the unpacked server with the libraries that were unpacked beside it. */
+export const UNPACKED_REDIS: string = join(UNPACKED_REDIS_FOLDER, 'start-redis-server');
+
+/** The Redis or Valkey server to test with: PETSTORE_TEST_REDIS, else that of the machine, else the unpacked one. */
+export function findRedis(): string | undefined {
+  // biome-ignore lint/style/noProcessEnv: a run's choice, which reaches this process however it is started
+  const chosen = process.env['PETSTORE_TEST_REDIS'] || undefined;
+  const unpacked = isExecutable(UNPACKED_REDIS) ? UNPACKED_REDIS : undefined;
+  return chosen ?? findExecutable('redis-server', 'valkey-server') ?? unpacked;
 }

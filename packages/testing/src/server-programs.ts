@@ -11,7 +11,7 @@ import {
   type PostgresPrograms,
   type UnprivilegedUser,
 } from '@petstore/runtime/servers';
-import { findExecutable } from './find-executable.ts';
+import { findRedis } from './find-executable.ts';
 import { type ServerProgram, SURROUNDINGS, writePrivately } from './server-process.ts';
 
 export { findFreePort } from './free-port.ts';
@@ -130,11 +130,11 @@ export interface RedisServerOptions {
  */
 export function redisProgram(folder: string, port: number, options: RedisServerOptions = {}): ServerProgram {
   const { config = {}, sentinel = false } = options;
-  const program = findExecutable('redis-server', 'valkey-server');
+  const program = findRedis();
   if (program === undefined) {
     throw new RuntimeError(
-      'A Redis server is needed, and this machine has neither redis-server nor valkey-server. ' +
-        'Install one: apt-get install redis-server (Debian, Ubuntu), brew install redis (macOS).',
+      'The tests need redis-server or valkey-server, and this machine has neither. ' +
+        '"pnpm test" at the root brings one on Debian and Ubuntu; elsewhere install one.',
     );
   }
   const defaults = sentinel ? {} : { save: '""', appendonly: 'no', databases: 4096 };
