@@ -1,9 +1,14 @@
 #!/usr/bin/env node
 // Plain JavaScript: with TypeScript here, each call would load the compiler before the cache of its output is known.
+import { existsSync } from 'node:fs';
 import module from 'node:module';
 import { join } from 'node:path';
-import { requireNode } from '@petstore/runtime/require-node';
 
+if (!existsSync(join(import.meta.dirname, '../node_modules'))) {
+  console.error('petstore: Nothing is installed yet. Run "npx --yes pnpm@12 install" first.');
+  process.exit(1);
+}
+const { requireNode } = await import('@petstore/runtime/require-node');
 requireNode('npx --yes pnpm@12 -s petstore');
 
 // Compiled code is kept between calls. What is imported below is not yet loaded.

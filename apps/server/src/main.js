@@ -1,8 +1,13 @@
 // Plain JavaScript: with TypeScript here, each start would load the compiler before the cache of its output is known.
+import { existsSync } from 'node:fs';
 import module from 'node:module';
 import { join } from 'node:path';
-import { requireNode } from '@petstore/runtime/require-node';
 
+if (!existsSync(join(import.meta.dirname, '../node_modules'))) {
+  console.error('petstore: Nothing is installed yet. "npx --yes pnpm@12 start" installs what is needed, and serves.');
+  process.exit(1);
+}
+const { requireNode } = await import('@petstore/runtime/require-node');
 requireNode('npx --yes pnpm@12 start');
 
 // Compiled code is kept between starts, which halves the time they take. What is imported below is not yet loaded.

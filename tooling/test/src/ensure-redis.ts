@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, globSync, writeFileSync } from 'node:fs';
-import { findRedis, UNPACKED_REDIS, UNPACKED_REDIS_FOLDER } from '@petstore/testing/find-executable';
+import { findExecutable, findRedis, UNPACKED_REDIS, UNPACKED_REDIS_FOLDER } from '@petstore/testing/find-executable';
 import { unpackPackages } from './debian.ts';
 
 /** The server, and of what it needs the part that few machines have. */
@@ -19,6 +19,7 @@ const INSTRUCTION =
  */
 export function ensureRedis(): string | undefined {
   if (findRedis() !== undefined) return undefined;
+  if (findExecutable('apt-get') === undefined) return INSTRUCTION;
   console.error('This machine has no Redis server: unpacking one of Debian into node_modules/.cache/redis.');
   if (!unpackPackages(PACKAGES, UNPACKED_REDIS_FOLDER)) return INSTRUCTION;
   const [libraries = 'usr/lib'] = globSync('usr/lib/*-linux-*', { cwd: UNPACKED_REDIS_FOLDER });
