@@ -58,12 +58,15 @@ async function useAll(location: RedisLocation, duringUse: (limiter: ResilientLim
   expect(changes).toEqual([]);
 }
 
+/** By which ioredis names itself to Redis 7.2 and newer. Redis 7.0 does not know it, and nothing depends on it. */
+const COURTESY = 'client|setinfo';
+
 /** What the servers refused, and which of the permitted commands were never sent. */
 async function findMismatch(ports: readonly number[], rules: readonly string[]) {
   const of = await Promise.all(
     ports.map((port) =>
       ask(port, async (client) => ({
-        refused: JSON.stringify(await client.call('ACL', 'LOG')),
+        refused: (await client.call('ACL', 'LOG')) as readonly (readonly unknown[])[], // as Redis documents it
         stats: await client.info('commandstats'),
       })),
     ),
@@ -71,7 +74,7 @@ async function findMismatch(ports: readonly number[], rules: readonly string[]) 
   const stats = of.map((server) => server.stats).join();
   const permitted = rules.flatMap((rule) => (rule.startsWith('+') ? [rule.slice(1)] : []));
   return {
-    refused: of.flatMap(({ refused }) => (refused === '[]' ? [] : [refused])),
+    refused: of.flatMap(({ refused }) => refused.filter((entry) => !entry.includes(COURTESY))),
     unused: permitted.filter((command) => !stats.includes(`cmdstat_${command}:`)),
   };
 }
