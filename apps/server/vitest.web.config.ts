@@ -1,3 +1,3 @@
 import { definePackageTests } from '@petstore/testing/vitest-preset';
 
-export default definePackageTests({ servers: false });
+export default definePackageTests({ task: 'test:web' });

@@ -5,10 +5,10 @@ import { openPersistence } from '@petstore/persistence';
 import { type PrivateServer, startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { SpawnedServer } from '../process/support/spawned-server.ts';
+import { startServer } from '../process/support/start-server.ts';
 import { KEYS } from '../support/keys.ts';
 import { prepareServerDatabase } from '../support/template-database.ts';
-import type { SpawnedServer } from './support/spawned-server.ts';
-import { startServer } from './support/start-server.ts';
 
 // What is measured here takes 2.4 s at most when PostgreSQL begins to hang, and a few milliseconds later on. The limits
 // leave room for a machine that does much else.

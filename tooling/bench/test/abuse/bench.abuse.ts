@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, describe, expect, test } from 'vitest';
-import { renderTable } from '../src/table.ts';
+import { renderTable } from '../../src/table.ts';
 
-const PROGRAM = join(import.meta.dirname, '../src/main.ts');
+const PROGRAM = join(import.meta.dirname, '../../src/main.ts');
 const folder = mkdtempSync(join(tmpdir(), 'bench-test-'));
 afterAll(() => rmdirSync(folder)); // which fails unless every run has cleared up
 

@@ -6,9 +6,9 @@ import {
   startPostgresStandby,
 } from '@petstore/testing';
 import { expect, test } from 'vitest';
+import { startServer } from '../process/support/start-server.ts';
 import { KEYS } from '../support/keys.ts';
 import { importDemoOrders, prepareServerDatabase } from '../support/template-database.ts';
-import { startServer } from './support/start-server.ts';
 
 const PATIENTLY = { timeout: 25_000, interval: 100 };
 
