@@ -1,8 +1,8 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { batchOf, LIST_BEGIN, LIST_END, listingOf, ORDER_BATCH, ORDER_JSON } from './support/listing-of.ts';
-import { startTestApp, type TestApp } from './support/test-app.ts';
+import { batchOf, LIST_BEGIN, LIST_END, listingOf, ORDER_BATCH, ORDER_JSON } from '../http/support/listing-of.ts';
+import { startTestApp, type TestApp } from '../http/support/test-app.ts';
 
 const SOON = { timeout: 20_000 };
 /** Far more than all buffers hold. */

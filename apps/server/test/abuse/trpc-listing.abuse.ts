@@ -4,8 +4,8 @@ import { createPetstoreClient, transformer } from '@petstore/client';
 import type { OrderRepository } from '@petstore/domain';
 import { readMemoryInUse } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTestApp, type TestApp } from '../http/support/test-app.ts';
 import { overriding } from '../support/overriding.ts';
-import { startTestApp, type TestApp } from './support/test-app.ts';
 
 const COUNT = 200_000;
 /** Of a list of {@link COUNT} orders, which takes some 50 MB as objects; a few megabytes come and go with the garbage. */
