@@ -18,10 +18,6 @@ test.each([
     `a key may have ${free.longListsMax} long lists in flight (Enterprise ${enterprise.longListsMax})`,
   ],
   [
-    'packages/client/README.md',
-    `A key may have ${free.longListsMax} long lists (250 orders or more) in flight, with Enterprise ${enterprise.longListsMax}:`,
-  ],
-  [
     'docs/guides/limits.md',
     `| long lists of a key, over REST and tRPC together | ${free.longListsMax}; with Enterprise ${enterprise.longListsMax} |`,
   ],
