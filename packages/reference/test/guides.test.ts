@@ -119,13 +119,13 @@ describe('the guide to limits', () => {
   });
 });
 
-test('the changelog has a section for each document that was released, and for those of today', () => {
+test('the changelog names each document that was released, and those of today', () => {
   const released = readdirSync(join(DOCS, '../packages/api/released')).map((file) =>
     file.replace(/^openapi-|\.json$/g, ''),
   );
   const current = (['v1', 'v2'] as const).map((version) => openApiDocument({ version, servers: [] }).info.version);
-  const sections = Array.from(readGuide('guides/changelog.md').matchAll(/^## (.+)$/gm), ([, version]) => version);
-  expect(sections).toEqual(expect.arrayContaining([...released, ...current]));
+  const named = readGuide('guides/changelog.md').match(/\b\d+\.\d+\.\d+(-[\w.]*\w)?/g);
+  expect(named).toEqual(expect.arrayContaining([...released, ...current]));
 });
 
 describe('the guide to the preview of v2', () => {
