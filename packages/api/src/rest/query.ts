@@ -2,18 +2,18 @@ import { parseInt64, parseRfc3339 } from '@petstore/domain';
 import { z } from 'zod';
 import { ApiError } from '../api-error.ts';
 
-/** What came in a query, by parameter; what cannot be read as its type is left as text, which the schema refuses. */
+/** The parameters of a query by name. A value that does not parse as its type stays a text, which the schema refuses. */
 export type QueryInput = Readonly<Record<string, unknown>>;
 
 interface Parameter {
   readonly read: (text: string) => unknown;
-  /** Whether it may be given several times, which makes an array. */
+  /** Whether the parameter may be repeated; its value is then an array. */
   readonly isList: boolean;
 }
 
-/** A name up to this length may be repeated in the message: a key is longer. */
+/** Only a name this short may be repeated in a message: a key is longer. */
 const SHOWN_NAME = /^\w{1,24}$/;
-/** As axios, PHP and qs write the values of a list. */
+/** The way in which axios, PHP and qs write the values of a list. */
 const BRACKETED_NAME = /^(\w+)\[\d*\]$/;
 
 const INTEGER = /^(?:0|-?[1-9]\d{0,14})$/;
