@@ -109,7 +109,7 @@ function open(
             enableOfflineQueue: false,
             // The check would query a node that is still connecting, fail, and start again.
             enableReadyCheck: false,
-            // A redirected command has not run, and is sent on. One on a lost connection may have run, and is not sent again.
+            // A redirected command has not run, and is sent on. One on a lost connection may have run, and is not repeated.
             retryDelayOnFailover: 0,
             retryDelayOnClusterDown: 0,
             maxRedirections: 4,

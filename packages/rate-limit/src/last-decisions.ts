@@ -55,8 +55,8 @@ export class LastDecisions {
 
   /**
    * The refusal that any request of the subject meets now: because an unknown caller has used up its limit, Redis has lost
-   * the data of a used-up limit, or a ban is in force (for 5 s, or until it ends while Redis is away). Other requests have to be
-   * counted.
+   * the data of a used-up limit, or a ban is in force (for 5 s, or until it ends while Redis is away). Other requests have
+   * to be counted.
    */
   refusalOf(subject: Subject, isAway: boolean): RateLimitRefusal | undefined {
     const last = this.#last.get(subject);
