@@ -21,7 +21,7 @@ import { parseDurationMs } from '@petstore/runtime';
 import { Argument, type Command, Option } from 'commander';
 import { UsageError } from './errors.ts';
 
-/** Every command has this flag, for programs that read what it prints. */
+/** Every command has this flag, for programs that read its output. */
 export interface JsonFlag {
   readonly json?: true;
 }
@@ -41,7 +41,7 @@ export const actorOption = (): Option =>
       throw new UsageError('--as must be one line of 1 to 100 printable characters');
     });
 
-/** Of this machine. A container may run as a user that has no name. */
+/** The user's name on this machine. A container may run as a user without a name. */
 function userName(): string {
   try {
     return userInfo().username;
@@ -50,10 +50,10 @@ function userName(): string {
   }
 }
 
-/** The same where the audit has nothing of the change, so that a script can give it with every change. */
+/** The same option for changes that the audit does not record: a script can give it with every change. */
 export const unrecordedActorOption = (): Option => actorOption().hideHelp();
 
-/** The argument of commands that are about one key. */
+/** The argument of commands that concern one key. */
 export const keyArgument = (): Argument =>
   new Argument('<ID>', 'Key ID, as "petstore keys list" shows it').argParser(apiKeyIdParser('ID'));
 
@@ -61,7 +61,7 @@ export const keyArgument = (): Argument =>
 export const apiKeyIdParser =
   (name: string) =>
   (text: string): ApiKeyId => {
-    if (/^[0-9A-Za-z]{8}$/.test(text)) return text as ApiKeyId; // it has the form of one
+    if (/^[0-9A-Za-z]{8}$/.test(text)) return text as ApiKeyId; // the pattern has checked it
     const hint = isApiKeyText(text) ? '; this is a whole key: its id follows "pso_live_" or "pso_test_"' : '';
     throw new UsageError(`${name} must be the eight letters and digits that "petstore keys list" shows${hint}`);
   };
@@ -89,7 +89,7 @@ export interface PlanFlags {
 
 const parseLimit = (option: string) => integerParser(option, LIMIT_MIN, LIMIT_MAX);
 
-/** The plans whose keys have limits of their own. */
+/** The plans whose keys have their own limits. */
 const PLANS_WITHOUT_LIMITS = PLAN_NAMES.filter((name) => !hasFixedLimits(name)).join(', ');
 const WHERE_REQUIRED = `${PLANS_WITHOUT_LIMITS} only, and required there`;
 
@@ -106,7 +106,7 @@ export const addPlanOptions = (command: Command): Command =>
     .option('--per-day <n>', `Requests in any 24 hours (${WHERE_REQUIRED})`, parseLimit('--per-day'))
     .addHelpText('after', `\nPlans:\n${PLANS_HELP}`);
 
-/** @throws UsageError unless a plan without fixed limits has both, and the others none */
+/** @throws UsageError unless a plan without fixed limits has both limits, and any other plan has none */
 export function parsePlan({ plan, perMinute, perDay }: PlanFlags): Plan {
   if (!hasFixedLimits(plan)) {
     if (perMinute !== undefined && perDay !== undefined) return { name: plan, limits: { perMinute, perDay } };
@@ -125,14 +125,14 @@ export const futureParser = (option: string, allowed: { readonly now?: true } = 
     return time.getUTCFullYear() > 9999 ? 'before the year 10000' : undefined;
   });
 
-/** Parses a duration that has passed, or a date-time of RFC 3339. @throws UsageError */
+/** Parses a duration before now, or a date-time of RFC 3339. @throws UsageError */
 export const pastParser = (option: string) =>
   timeParser(option, -1, (time, now) => {
     if (time > now) return 'in the past';
     return time.getUTCFullYear() < 1 ? 'after the year 0' : undefined;
   });
 
-/** @param demand says what the time must be, where it is not */
+/** @param demand the message for a time that is not in the required range */
 const timeParser =
   (option: string, direction: 1 | -1, demand: (time: Date, now: Date) => string | undefined) =>
   (text: string): Date => {

@@ -2,14 +2,14 @@ import type { Interruption } from './interruption.ts';
 import type { Output } from './output.ts';
 import type { Session, SessionOptions } from './session.ts';
 
-/** What commands work with. */
+/** The dependencies of commands. */
 export interface CommandContext {
   readonly output: Output;
-  /** What a signal makes of the command. */
+  /** Reports the outcome if a signal ends the command. */
   readonly interruption: Interruption;
   readonly stdin: AsyncIterable<Uint8Array>;
-  /** The user's working folder, which relative paths of files are relative to. */
+  /** The user's working folder, to which relative paths of files are relative. */
   readonly userFolder: string;
-  /** Runs work on the database, which is brought up to date before. */
+  /** Runs work on the database, which is migrated first. */
   readonly withSession: <Value>(work: (session: Session) => Promise<Value>, options?: SessionOptions) => Promise<Value>;
 }

@@ -8,7 +8,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** An import of which records were rejected, thrown after its report has been printed. Exit code 1. */
+/** An import rejected records; thrown after its report has been printed. Exit code 1. */
 export class ImportRejectedError extends Error {
   override readonly name = 'ImportRejectedError';
 }

@@ -8,7 +8,7 @@ import type { Interruption } from './interruption.ts';
 
 export const isWrongSetting = (error: unknown): boolean => error instanceof SettingsError;
 
-/** Why a command failed, in a line. */
+/** Why a command failed, in one line. */
 export function describeFailure(error: unknown, { isCommitting }: Pick<Interruption, 'isCommitting'>): string {
   const isUnknown = isCommitting && error instanceof StorageUnavailableError;
   const outcome = isUnknown ? '; whether anything was stored is not known: check before you repeat it' : '';
@@ -27,6 +27,6 @@ const EXPECTED = [
 
 const isExpected = (error: unknown): error is Error => EXPECTED.some((kind) => error instanceof kind);
 
-/** A defect of the program, so all that is known of it is shown. */
+/** A defect of the program: everything known about it is shown. */
 const describeUnexpected = (error: unknown): string =>
   `an unexpected failure: ${error instanceof Error ? (error.stack ?? error.message) : error}`;

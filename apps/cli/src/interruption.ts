@@ -11,23 +11,23 @@ export class Interruption {
     this.#output = output;
   }
 
-  /** @param outcome what is said where the command ends from now on: `Nothing was imported.` */
+  /** @param outcome the message if the command ends from now on: `Nothing was imported.` */
   leaves(outcome: string): void {
     this.#outcome = outcome;
     this.#isCommitting = false;
   }
 
-  /** From now on the database decides, until {@link leaves} is called again. */
+  /** From now on the outcome depends on the database, until {@link leaves} is called again. */
   commits(): void {
     this.#isCommitting = true;
   }
 
-  /** Whether the database is committing: then the outcome is known only once it has responded. */
+  /** Whether the database is committing. The outcome is then unknown until it has responded. */
   get isCommitting(): boolean {
     return this.#isCommitting;
   }
 
-  /** Called for each signal. @returns whether the process is to end at once */
+  /** Called for each signal. @returns whether the process should end at once */
   receive(): boolean {
     const isFirst = !this.#isAwaited;
     if (this.#isCommitting && isFirst) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Plain JavaScript: with TypeScript here, each call would load the compiler before the cache of its output is known.
+// Plain JavaScript: TypeScript here would load the compiler at each call, before the cache of its output is set.
 import { existsSync } from 'node:fs';
 import module from 'node:module';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ if (!existsSync(join(import.meta.dirname, '../node_modules'))) {
 const { requireNode } = await import('@petstore/runtime/require-node');
 requireNode('npx --yes pnpm@12 -s petstore');
 
-// Compiled code is kept between calls. What is imported below is not yet loaded.
+// Compiled code is kept between calls. The modules below are imported after this line.
 module.enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/compile'));
 
 const { runProcess } = await import('./run-process.ts');

@@ -3,7 +3,7 @@ import type { Writable } from 'node:stream';
 import { describeFileError } from '@petstore/runtime';
 import { CommandError } from './errors.ts';
 
-/** Thrown when the reader of standard output has gone, as `head` does: nothing is left to do, and nothing is wrong. */
+/** Thrown when the reader of standard output has gone, as `head` does. Nothing is left to do, and nothing is wrong. */
 export class ReaderGoneError extends Error {
   override readonly name = 'ReaderGoneError';
   override readonly message = 'standard output was closed by its reader';
@@ -14,10 +14,10 @@ export interface OutputStreams {
   readonly stderr: Writable & { readonly isTTY?: boolean };
 }
 
-/** Of a terminal that does not say how wide it is, or says 0. */
+/** The width of a terminal that does not report its width, or reports 0. */
 const DEFAULT_COLUMNS = 80;
 
-/** Where the results and messages of a command go. */
+/** Writes the results and messages of a command. */
 export class Output {
   readonly #stdout: OutputStreams['stdout'];
   /** For messages and progress. */
@@ -32,16 +32,16 @@ export class Output {
     stderr.on('error', () => {}); // there is nowhere to report it
   }
 
-  /** How wide the terminal is that shows the results; `undefined` if they go elsewhere. */
+  /** The width of the terminal that shows the results; `undefined` if they go elsewhere. */
   get columns(): number | undefined {
     return this.#stdout.isTTY === true ? this.#stdout.columns || DEFAULT_COLUMNS : undefined;
   }
 
   /**
-   * Writes results to standard output, and waits until they are taken.
+   * Writes results to standard output, and waits until they are written.
    *
    * @throws ReaderGoneError
-   * @throws CommandError if it cannot be written, as on a full disk
+   * @throws CommandError if they cannot be written, as on a full disk
    */
   write(text: string): Promise<void> {
     this.endProgress();
@@ -51,18 +51,18 @@ export class Output {
     });
   }
 
-  /** {@link write} of one JSON value. */
+  /** Writes one JSON value, see {@link write}. */
   writeJson(value: unknown): Promise<void> {
     return this.write(`${JSON.stringify(value)}\n`);
   }
 
-  /** Writes a line to standard error, in place of the progress that is shown. */
+  /** Writes a line to standard error, in place of any progress shown. */
   message(text: string): void {
     this.endProgress();
     this.stderr.write(`${text}\n`);
   }
 
-  /** @param clear removes from the terminal what is now shown there, before anything else is written */
+  /** @param clear removes the progress from the terminal before anything else is written */
   beginProgress(clear: () => void): void {
     this.#clearProgress = clear;
   }
@@ -81,7 +81,7 @@ export class Output {
   }
 }
 
-/** The process's own; for a file a stream that also notices when only a part of a text fits on the disk. */
+/** The process's own stream; for a file, one that also notices when only a part of a text fits on the disk. */
 export function openStandardOutput(): Writable {
   const { stdout } = process;
   return fstatSync(stdout.fd).isFile() ? createWriteStream('', { fd: stdout.fd, autoClose: false }) : stdout;

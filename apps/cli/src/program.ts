@@ -10,7 +10,7 @@ import { addOrdersCommands } from './commands/orders.ts';
 import { addPetsCommands } from './commands/pets.ts';
 import type { CommandContext } from './context.ts';
 
-/** As many as git itself shows of one in a repository of this size, and some more. Build metadata: SemVer 2.0.0, section 10. */
+/** Some more than git itself shows in a repository of this size. Build metadata: SemVer 2.0.0, section 10. */
 const COMMIT_DIGITS = 12;
 
 const HELP = `
@@ -31,7 +31,7 @@ Examples:
 
 Documentation: docs/operations.md, apps/cli/README.md`;
 
-/** The command line: one file per group of commands. These load what only their actions need when it is needed. */
+/** The command line: one file per group of commands. Each action loads its own dependencies when it runs. */
 export function createProgram(context: CommandContext, parserOutput: OutputConfiguration): Command {
   const program = new Command('petstore')
     .description('Operate the orders service: API keys, limits, orders, pets and the database')
@@ -43,9 +43,9 @@ export function createProgram(context: CommandContext, parserOutput: OutputConfi
     .exitOverride()
     .configureOutput({
       ...parserOutput,
-      outputError: (text, write) => write(text.replace(/^error: /, 'petstore: ')), // as all errors begin here
+      outputError: (text, write) => write(text.replace(/^error: /, 'petstore: ')), // the prefix of all errors here
     });
-  // Commander's own would read the commit for every command.
+  // Commander's own option would read the commit for every command.
   program.on('option:version', () => {
     const commit = readCommit();
     const version = commit === undefined ? manifest.version : `${manifest.version}+${commit.slice(0, COMMIT_DIGITS)}`;
@@ -59,11 +59,11 @@ export function createProgram(context: CommandContext, parserOutput: OutputConfi
   addAuditCommand(program, context);
   addMigrateCommand(program, context);
   addJsonFlag(program);
-  addCompletionCommand(program, context); // whose output is a script, and never JSON
+  addCompletionCommand(program, context); // its output is a script, never JSON
   return program;
 }
 
-/** Every command that does something has this flag: `JsonFlag` of arguments.ts. */
+/** Every command with an action has this flag: `JsonFlag` of arguments.ts. */
 function addJsonFlag(command: Command): void {
   if (command.commands.length === 0) command.option('--json', 'Print JSON');
   command.commands.forEach(addJsonFlag);

@@ -1,13 +1,13 @@
 import { Presets, SingleBar } from 'cli-progress';
 import type { Output } from './output.ts';
 
-/** How far a long command is, and how long it still takes; on a terminal alone. */
+/** Shows the progress and the remaining time of a long command, only on a terminal. */
 export class Progress {
   readonly #bar: SingleBar;
 
   /**
    * @param verb the past participle to show: `read`
-   * @param total of what {@link advance} is told; `undefined` if it is unknown
+   * @param total the final value for {@link advance}; `undefined` if it is unknown
    */
   constructor(output: Output, verb: string, total: number | undefined) {
     const count = `{count} ${verb}{phase}`;
@@ -18,12 +18,12 @@ export class Progress {
     output.beginProgress(() => this.#bar.stop());
   }
 
-  /** @param count of the records that are done. @param done as a part of the total */
+  /** @param count the number of finished records. @param done the finished part of the total */
   advance(count: number, done = count): void {
     this.#bar.update(Math.min(done, this.#bar.getTotal()), { count: count.toLocaleString('en') });
   }
 
-  /** Says what the command waits for when nothing is left to count: `committing`. */
+  /** Shows what the command waits for when nothing is left to count: `committing`. */
   awaits(phase: string): void {
     this.#bar.update({ phase: `, ${phase}` });
   }

@@ -5,7 +5,7 @@ import type { RedisTarget } from '@petstore/runtime';
 
 const TIMEOUT_MS = 1_000;
 
-/** Tells the running servers that a key has changed. @throws Error if Redis does not take it within 1 s */
+/** Tells the running servers that a key has changed. @throws Error if Redis does not accept it within 1 s */
 export async function publishKeyChange(target: RedisTarget, id: ApiKeyId): Promise<void> {
   const redis = connectRedis(target);
   try {

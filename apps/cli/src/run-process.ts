@@ -5,9 +5,9 @@ import { run } from './run.ts';
 const EXIT_CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 
 /**
- * Runs the command that this process was started with, and sets its exit code.
+ * Runs the command with which this process was started, and sets its exit code.
  *
- * @param checkout the root of the workspace, where there is one
+ * @param checkout the root of the workspace, if there is one
  */
 export async function runProcess(environment: Environment, checkout = process.cwd()): Promise<void> {
   process.exitCode = await run({
@@ -19,7 +19,7 @@ export async function runProcess(environment: Environment, checkout = process.cw
     stdout: openStandardOutput(),
     stderr: process.stderr,
     onSignal(receive) {
-      // A database that we started ends with the process, by a guard of its own.
+      // If we started a database, its guard ends it with this process.
       const end = (code: number) => receive() && process.exit(code);
       for (const [signal, code] of Object.entries(EXIT_CODES)) process.on(signal, () => end(code));
       watchLaunchers(environment, () => end(EXIT_CODES.SIGTERM));

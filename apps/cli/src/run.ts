@@ -10,18 +10,18 @@ import { createProgram } from './program.ts';
 import { runOnSession } from './session.ts';
 
 export interface Invocation extends OutputStreams {
-  /** Those after the name of the program. */
+  /** The arguments after the name of the program. */
   readonly arguments: readonly string[];
   readonly environment: Environment;
   readonly workingFolder: string;
   /** The root of the workspace. */
   readonly checkout: string;
   readonly stdin: AsyncIterable<Uint8Array>;
-  /** Takes what is to be called for each signal that ends the program: it returns whether the process ends at once. */
+  /** Registers a function for each signal that ends the program. It returns whether the process ends at once. */
   readonly onSignal?: (receive: () => boolean) => void;
 }
 
-/** Done, failed, or called wrongly. */
+/** 0 done, 1 failed, 2 called wrongly. */
 export type ExitCode = 0 | 1 | 2;
 
 /** Runs one command. Never throws: every failure is reported on standard error. */
@@ -64,8 +64,8 @@ async function runCommand(invocation: Invocation, context: CommandContext): Prom
 }
 
 /**
- * What DATA_DIR is relative to. Where it is not set, and no server was started in this folder, the data is that of the
- * checkout.
+ * The folder to which DATA_DIR is relative. If DATA_DIR is not set, and no server was started in this folder, the
+ * checkout's data is used.
  */
 function findHome({ environment, workingFolder, checkout }: Invocation): string {
   const isHere = Boolean(environment['DATA_DIR']?.trim()) || existsSync(join(workingFolder, '.data'));

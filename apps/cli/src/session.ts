@@ -4,33 +4,33 @@ import type { StorageSettings } from '@petstore/runtime/settings';
 import { CommandError } from './errors.ts';
 import type { Output } from './output.ts';
 
-/** What a command works with, the same as a server with these settings. */
+/** The resources of a command, the same as those of a server with these settings. */
 export interface Session {
   readonly settings: StorageSettings;
   readonly persistence: Persistence;
 }
 
 export interface SessionOptions {
-  /** Whether an embedded database is made where there is none, as for commands that put something into it. @default false */
+  /** Whether an embedded database is created if there is none, for commands that add data. @default false */
   readonly mayCreate?: boolean;
-  /** Whether the database is used as it is, migrated or not. @default false */
+  /** Whether the database is used without migrating it. @default false */
   readonly isUnprepared?: boolean;
-  /** Whether there has to be a Redis as well; if not, the database is not opened in vain. @default false */
+  /** Whether Redis is needed as well; without Redis, the database is not opened in vain. @default false */
   readonly needsRedis?: boolean;
 }
 
-/** What determines the database. */
+/** The facts that determine the database. */
 export interface SessionPlace {
   readonly environment: Environment;
-  /** What DATA_DIR is relative to. */
+  /** The folder to which DATA_DIR is relative. */
   readonly home: string;
   readonly output: Pick<Output, 'message'>;
 }
 
 /**
- * Runs work on the database of the settings: the embedded one is found where a server runs it, and run by us otherwise.
+ * Runs work on the database of the settings. An embedded database is shared with a server that runs it, or started.
  *
- * @throws RuntimeError if there is none, and it may not be made
+ * @throws RuntimeError if there is no database, and none may be created
  * @throws CommandError if Redis is needed and not set
  */
 export async function runOnSession<Value>(
@@ -41,7 +41,7 @@ export async function runOnSession<Value>(
   const { readStorageSettings } = await import('@petstore/runtime/settings');
   const settings = readStorageSettings(environment, home);
   if (needsRedis) redisOf(settings);
-  await import('./failures.ts'); // now: files may have been replaced by the time that a long command fails
+  await import('./failures.ts'); // loaded now: the files may be replaced before a long command fails
   await using resources = new AsyncDisposableStack();
   let databaseUrl: string | DatabaseUrls | undefined = settings.databaseUrls;
   if (databaseUrl === undefined) {
@@ -59,7 +59,7 @@ export async function runOnSession<Value>(
   return await work({ settings, persistence });
 }
 
-/** @throws CommandError if no limits are shared over Redis */
+/** @throws CommandError if no Redis shares the limits */
 export function redisOf({ redis }: StorageSettings): NonNullable<StorageSettings['redis']> {
   if (redis !== undefined) return redis;
   throw new CommandError(

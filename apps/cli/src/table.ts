@@ -6,21 +6,21 @@ import { describeMoment, describeTime } from './relative-time.ts';
 type Cell = string | number | bigint | Date | null;
 
 interface TableOptions {
-  /** The column that takes what the others leave of a terminal, and is cut there. */
+  /** The column that gets the rest of the terminal's width, and is cut there. */
   readonly flexible?: string;
-  /** Whether the names of the columns stand above the rows. @default true */
+  /** Whether the names of the columns are printed above the rows. @default true */
   readonly hasHead?: boolean;
 }
 
 const GAP = 2;
-/** Of the flexible column, however narrow the terminal is. */
+/** The minimum width of the flexible column. */
 const WIDTH_MIN = 8;
-/** The library's time for a row grows with their number. */
+/** The library's time per row grows with the number of rows. */
 const ROWS_AT_ONCE = 500;
 
 /**
- * Prints rows under the names of their properties. On a terminal they are aligned, and times are relative to now; a program
- * gets all of each value, between tabs.
+ * Prints rows under the names of their properties. On a terminal, columns are aligned, and times are relative to now.
+ * Programs get all of each value, separated by tabs.
  */
 export async function writeTable(
   output: Output,
@@ -51,7 +51,7 @@ export async function writeTable(
   }
 }
 
-/** Prints one thing for a person, a line for each of its properties. */
+/** Prints one thing for a person, with a line for each property. */
 export const writeFields = (output: Output, fields: Readonly<Record<string, Cell>>): Promise<void> =>
   writeAligned(
     output,
@@ -77,7 +77,7 @@ async function writeAligned(output: Output, cells: string[][], options?: TableCo
   await output.write(`${table.toString().replace(/ +$/gm, '')}\n`);
 }
 
-/** In columns of a terminal, at least: a character of East Asia and an emoji take two. */
+/** The minimum width in columns of a terminal: East Asian characters and emojis take two. */
 const widthOf = (text = ''): number => text.replace(/[\u1100-\u{10ffff}]/gu, '  ').length;
 
 const isNumber = (cell: Cell | undefined): boolean => typeof cell === 'number' || typeof cell === 'bigint';

@@ -29,32 +29,32 @@ import { loadTracing } from './tracing/load-tracing.ts';
 
 export interface RunningServer {
   /**
-   * Stops in order: /readyz turns 503; SHUTDOWN_DELAY passes, in which requests are served as before; requests that were
-   * sent get their responses; the port closes, and at last the connections to the databases. Resolves when all is done.
+   * Stops the server in this order: /readyz turns 503; requests are served as before for SHUTDOWN_DELAY; requests that
+   * were sent get their responses; the port closes; the connections to the databases close. Resolves when all is done.
    */
   close(): Promise<void>;
 }
 
-/** How long before the end of a shutdown requests are cut off, in milliseconds, so that the databases can be closed. */
+/** How long before the end of a shutdown requests are cut off, in milliseconds: the databases then have time to close. */
 const CLOSING_MS = 3_000;
 
 export interface StartOptions {
-  /** Whether OpenTelemetry's variables ask for spans; its SDK reads the rest of them by itself. */
+  /** Whether OpenTelemetry's variables ask for spans. Its SDK reads the other variables itself. */
   readonly recordsSpans: boolean;
-  /** Called when the server cannot go on, after it has started. */
+  /** Called when the server cannot continue after it has started. */
   readonly onFatal: (error: Error) => void;
-  /** Breaks off a start that is under way. */
+  /** Aborts a start in progress. */
   readonly signal: AbortSignal;
 }
 
 const clock: Clock = () => new Date();
 
 /**
- * Builds the whole service and starts it, top to bottom. Neither PostgreSQL nor Redis need be there: without the one the
- * server is alive but not ready, without the other it counts limits by itself, until they come.
+ * Builds the whole service and starts it, from top to bottom. PostgreSQL and Redis need not be there yet: without
+ * PostgreSQL the server is alive but not ready, and without Redis it counts limits itself, until they are reached.
  *
- * @throws RuntimeError: what the operator can fix, in one line
- * @throws SchemaError: a database that this program must not use
+ * @throws RuntimeError for a fault that the operator can fix, in one line
+ * @throws SchemaError for a database that this program must not use
  * @throws AbortError
  */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the whole service on one page, step after step
@@ -63,16 +63,16 @@ export async function startServer(
   { recordsSpans, onFatal, signal }: StartOptions,
 ): Promise<RunningServer> {
   const { host, port, reusePort, dataFolder } = settings;
-  // Ends what has been started, the last first: at once if a later step fails, else when the server is closed.
+  // Disposes of what has been started, in reverse order: when a later step fails, or when the server is closed.
   await using resources = new AsyncDisposableStack();
   const logger = await createLogger({ level: settings.logLevel, format: settings.logFormat });
-  // Loaded only if spans are recorded; else nothing of it is on the way of a request.
+  // Tracing is loaded only if spans are recorded; otherwise no request passes through it.
   if (recordsSpans) (await loadTracing()).startTracing(logger, resources);
-  // A port in use is noticed before an embedded database is made for nothing.
+  // An occupied port is detected before an embedded database is made in vain.
   if (settings.databaseUrls === undefined && !reusePort) await assertPortIsFree({ host, port, setting: 'PORT' });
   logRisks(settings, logger);
 
-  // Health and metrics come first: a server that waits for PostgreSQL is alive, and not ready.
+  // Health and metrics come first: a server that waits for PostgreSQL is alive but not ready.
   const health = new Health();
   const sunsetOverrides = petsSunset(settings.petsSunsetAt);
   const metrics = new Metrics({ operations: OPERATIONS, sunsets: sunsetsOf(sunsetOverrides) });
@@ -107,7 +107,7 @@ export async function startServer(
   addDatabaseMetrics(registry, persistence.load);
   const { eventsRetentionMs: retentionMs } = settings;
   resources.defer(keepEventsUp({ events, retentionMs, clock, onError: onBackgroundError }));
-  let demoKeys: readonly DemoKey[] = []; // known before the storage is up for the first time
+  let demoKeys: readonly DemoKey[] = []; // set before the storage is first up
   const prepareSchema = schemaPreparer({ migrations, mayMigrate: settings.migrate, logger });
   const storage = new StorageWatch({
     storage: persistence,
@@ -124,10 +124,10 @@ export async function startServer(
   resources.defer(() => storage.stop());
   health.observe({ storage, limits });
 
-  // The public listener. Its code is loaded while PostgreSQL and Redis are being reached.
+  // The public listener. Its code is loaded while the server connects to PostgreSQL and Redis.
   const [{ createApp }] = await Promise.all([import('./http/app.ts'), storage.start(), limits.started]);
-  let publicUrl = ''; // known once the port is, before the first request for a document
-  // One of several addresses would be wrong for who has asked at another, such as another machine.
+  let publicUrl = ''; // set when the port is known, before the first request for a document
+  // If there are several addresses, one of them would be wrong for a caller that uses another, such as another machine.
   const hasOneAddress = reachableHost(host) === host;
   const { limiter } = limits;
   const app = createApp({

@@ -1,4 +1,4 @@
-// Plain JavaScript: with TypeScript here, each start would load the compiler before the cache of its output is known.
+// Plain JavaScript: TypeScript here would load the compiler at each start, before the cache of its output is set.
 import { existsSync } from 'node:fs';
 import module from 'node:module';
 import { join } from 'node:path';
@@ -10,9 +10,9 @@ if (!existsSync(join(import.meta.dirname, '../node_modules'))) {
 const { requireNode } = await import('@petstore/runtime/require-node');
 requireNode('npx --yes pnpm@12 start');
 
-// Compiled code is kept between starts, which halves the time they take. What is imported below is not yet loaded.
+// Compiled code is kept between starts, which halves their time. The modules below are imported after this line.
 module.enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/compile'));
 
 const { runServer } = await import('./operations/run-server.ts');
-// Standard streams may keep the process alive; everything of ours has ended by now.
+// Standard streams may keep the process alive, but everything of ours has ended by now.
 process.exit(await runServer(process.env));

@@ -2,31 +2,31 @@ import { resolve } from 'node:path';
 import type { Environment } from '@petstore/runtime';
 import { readSettings as readValues, type SettingValues, settingsSchema } from '@petstore/runtime/settings';
 
-/** What the environment sets of the server: each setting of the schema, and what follows from several of them. */
+/** The server's settings: those of the schema, and values that follow from several of them. */
 export interface Settings extends SettingValues {
-  /** Absolute path. */
+  /** An absolute path. */
   readonly dataFolder: string;
   readonly adminPort: number;
   readonly shutdownTimeoutMs: number;
   readonly logFormat: LogFormat;
-  /** Whether the server prints its addresses for people to read, once it serves. */
+  /** Whether the server prints its addresses for people once it serves. */
   readonly showsBanner: boolean;
 }
 
 export type LogLevel = SettingValues['logLevel'];
 export type LogFormat = NonNullable<SettingValues['logFormat']>;
 
-/** What a shutdown may take after its delay if SHUTDOWN_TIMEOUT says nothing. */
+/** The default of SHUTDOWN_TIMEOUT without the delay. */
 const SHUTDOWN_MS = 10_000;
 
 export interface SettingsOptions {
-  /** What a relative DATA_DIR is relative to. */
+  /** The folder to which a relative DATA_DIR is relative. */
   readonly workingFolder: string;
-  /** Whether a person reads the log: its format is `pretty` then if LOG_FORMAT says nothing. */
+  /** Whether a person reads the log; the default of LOG_FORMAT is then `pretty`. */
   readonly isTerminal: boolean;
 }
 
-/** @throws SettingsError that names every variable whose value is wrong, what it is, and what would be right */
+/** @throws SettingsError that names every variable with a wrong value, the value, and the right form */
 export function readSettings(environment: Environment, { workingFolder, isTerminal }: SettingsOptions): Settings {
   const values = readValues(environment, settingsSchema);
   const { port, databaseUrls, shutdownDelayMs } = values;
@@ -37,7 +37,7 @@ export function readSettings(environment: Environment, { workingFolder, isTermin
     adminPort: values.adminPort ?? (port === 0 ? 0 : port + 1),
     shutdownTimeoutMs: values.shutdownTimeoutMs ?? shutdownDelayMs + SHUTDOWN_MS,
     logFormat: values.logFormat ?? usualFormat,
-    // Without settings this is a first try of the start command, perhaps with its output in a file.
+    // A start without settings is probably a first try, perhaps with its output in a file.
     showsBanner: (values.logFormat ?? (databaseUrls === undefined ? 'pretty' : usualFormat)) === 'pretty',
   };
 }

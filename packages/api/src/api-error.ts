@@ -5,7 +5,7 @@ import { ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.ts';
 export class ApiError extends TRPCError {
   readonly errorCode: ErrorCode;
 
-  /** @param message more exact than the catalogue's; must not repeat what the caller sent */
+  /** @param message more precise than the catalogue's message; must not repeat what the caller sent */
   constructor(errorCode: ErrorCode, message: string = ERROR_CATALOGUE[errorCode].message, cause?: unknown) {
     super({ code: ERROR_CATALOGUE[errorCode].trpcCode, message, cause });
     this.errorCode = errorCode;

@@ -2,8 +2,8 @@ import { INT64_MAX, INT64_MIN, parseInt64 } from '@petstore/domain';
 import { z } from 'zod';
 import { ApiError } from './api-error.ts';
 
-// 64-bit integers, exact over their whole range: `bigint` here and over tRPC, decimal digits everywhere else. They are read
-// by the domain's `parseInt64` alone, which takes no other spelling than the one in which they are written.
+// 64-bit integers, exact over their whole range: `bigint` here and over tRPC, decimal digits everywhere else. Only the
+// domain's `parseInt64` reads them, and it accepts no spelling but the one in which they are written.
 
 /** A 64-bit integer: `bigint` over tRPC, decimal digits in a URL. */
 export const int64 = (description: string) =>
@@ -13,7 +13,7 @@ export const int64 = (description: string) =>
     })
     .meta({ description });
 
-/** A 64-bit integer in JSON and in the document of v2, as protobuf's JSON mapping writes it: parsers that know doubles alone keep it. */
+/** A 64-bit integer in JSON in v2, as protobuf's JSON mapping writes it: parsers that only know doubles keep it exact. */
 export const int64Text = (description: string) =>
   z
     .string()
@@ -21,12 +21,12 @@ export const int64Text = (description: string) =>
     .regex(/^(0|-?[1-9]\d{0,18})$/)
     .meta({ format: 'int64', description: `${description} A 64-bit integer in decimal digits.` });
 
-/** The message for a path parameter that is no 64-bit integer. */
+/** The message for a path parameter that is not a 64-bit integer. */
 export const int64Complaint = (parameter: string): string =>
   `${parameter}: must be a 64-bit integer in plain decimal digits, such as 42, without sign "+", leading zeros or blanks.`;
 
 /**
- * Reads a path parameter. It is not coerced by its schema, which would then take more over tRPC, too.
+ * Reads a path parameter. Its schema does not coerce it, because that schema would then accept more over tRPC, too.
  *
  * @throws ApiError `invalid_request`
  */

@@ -42,13 +42,13 @@ export type Procedures = typeof procedures;
 
 export const appRouter = router(procedures);
 
-/** What clients import, as a type alone. */
+/** Clients import this type only. */
 export type AppRouter = typeof appRouter;
 
-/** Calls procedures from within the process, on behalf of a principal that names itself. */
+/** Calls procedures from within the process, for a principal that names itself. */
 export const createCaller = createCallerFactory(appRouter);
 
-/** The compiler demands one for each procedure, of its own type. */
+/** The compiler requires a contract of the right type for each procedure. */
 const CONTRACTS = {
   'orders.list': listOrdersContract,
   'orders.get': getOrderContract,
@@ -66,10 +66,10 @@ const CONTRACTS = {
   };
 };
 
-/** The contract of every procedure, by the name that it is called by over tRPC. */
+/** The contract of every procedure, by its name over tRPC. */
 export const procedureContracts: ReadonlyMap<string, ProcedureContract> = new Map(Object.entries(CONTRACTS));
 
-/** The names that the procedures of a router are called by, such as `orders.cancel`. */
+/** The names of a router's procedures, such as `orders.cancel`. */
 type PathOf<Procedures, Prefix extends string = ''> = {
   [Name in keyof Procedures & string]: Procedures[Name] extends AnyTRPCProcedure
     ? `${Prefix}${Name}`

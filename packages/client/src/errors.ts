@@ -1,9 +1,9 @@
 import type { CodesOfStatus } from './error-codes.ts';
 
 /**
- * A code that this release does not know, as a newer service may send one: the class of the error, which follows from the
- * status, says what kind of failure it is. An enumeration without values at run time, because a type that any string
- * literal is comparable with would let misspelt codes compile.
+ * A code that this release does not know, because a newer service sends it. The class of the error, which depends on the
+ * status, shows the kind of failure. The type is an enumeration without values at run time: with a type that is comparable
+ * to any string literal, misspelt codes would compile.
  */
 export declare enum UnknownErrorCode {
   ofNewerService = '',
@@ -13,11 +13,11 @@ export declare enum UnknownErrorCode {
 type AnyClass = 'unexpected_response' | UnknownErrorCode;
 
 type ServiceStatus = 408 | 500 | 503;
-/** Those that have a class of their own. */
+/** The statuses that have a class of their own. */
 type ClassStatus = 401 | 403 | 404 | 409 | 410 | 429 | ServiceStatus;
 type ConnectionCode = 'connection_failed' | 'timed_out';
 
-/** Why a call failed: of the service's codes, over REST and tRPC, and this client's own, those that an error may have. */
+/** Why a call failed: the codes of the service, over REST and tRPC, and of this client. */
 export type PetstoreErrorCode = CodesOfStatus[keyof CodesOfStatus] | ConnectionCode | AnyClass;
 
 export interface PetstoreErrorDetails {
@@ -29,10 +29,10 @@ export interface PetstoreErrorDetails {
   readonly cause?: unknown;
 }
 
-/** What every failed call throws, except for one that the caller aborted: it throws the reason of the signal. */
+/** Thrown by every failed call, except by one that the caller aborted: that call throws the reason of the signal. */
 export class PetstoreError extends Error {
   override readonly name: string = 'PetstoreError';
-  /** Machine-readable; the service's own where it responded. Each class has its own codes. */
+  /** Machine-readable; the service's own code if it responded. Each class has its own codes. */
   readonly code: PetstoreErrorCode;
   /** The HTTP status; `undefined` if there was no response. */
   readonly status: number | undefined;
@@ -49,7 +49,7 @@ export class PetstoreError extends Error {
     this.retryAfterSeconds = retryAfterSeconds;
   }
 
-  /** The same as {@link retryAfterSeconds}, by the name of the header. */
+  /** Equal to {@link retryAfterSeconds}, with the name of the header. */
   get retryAfter(): number | undefined {
     return this.retryAfterSeconds;
   }
@@ -79,7 +79,7 @@ export class NotFoundError extends PetstoreError {
   declare readonly code: CodesOfStatus[404] | AnyClass;
 }
 
-/** 409: the state of the order does not allow it. */
+/** 409: the state of the order does not allow the operation. */
 export class ConflictError extends PetstoreError {
   override readonly name = 'ConflictError';
   declare readonly code: CodesOfStatus[409] | AnyClass;
@@ -91,7 +91,7 @@ export class OperationSunsetError extends PetstoreError {
   declare readonly code: Exclude<CodesOfStatus[410], 'events_expired'> | AnyClass;
 }
 
-/** 410: events behind the position have been deleted. Read the orders anew, and follow events from now on. */
+/** 410: events after the position have been deleted. Read the orders again, and follow events from now on. */
 export class EventsExpiredError extends PetstoreError {
   override readonly name = 'EventsExpiredError';
   declare readonly code: 'events_expired';
@@ -103,22 +103,22 @@ export class RateLimitError extends PetstoreError {
   declare readonly code: CodesOfStatus[429] | AnyClass;
 }
 
-/** 408 and 5xx: the service, or something on the way to it, could not respond; or a response makes no sense. */
+/** 408 and 5xx: the service, or something on the way to it, could not respond; or a response could not be understood. */
 export class ServiceError extends PetstoreError {
   override readonly name = 'ServiceError';
   declare readonly code: CodesOfStatus[ServiceStatus] | AnyClass;
 }
 
 /**
- * There was no response, or only a part of one: then it has a `requestId`. Whether the service executed the call is not
- * known.
+ * There was no response, or only a part of one; the error then has a `requestId`. It is unknown whether the service
+ * executed the call.
  */
 export class ConnectionError extends PetstoreError {
   override readonly name: string = 'ConnectionError';
   declare readonly code: ConnectionCode;
 }
 
-/** Nothing came of the service for `timeoutMs`. */
+/** Nothing arrived from the service for `timeoutMs`. */
 export class TimeoutError extends ConnectionError {
   override readonly name = 'TimeoutError';
   declare readonly code: 'timed_out';
@@ -134,7 +134,7 @@ const CLASS_OF_STATUS: Readonly<Record<number, typeof PetstoreError>> = {
   429: RateLimitError,
 };
 
-/** The error of a response, of the class for its status. */
+/** The error of a response, in the class for its status. */
 export function responseError(
   message: string,
   { code, ...details }: Omit<PetstoreErrorDetails, 'code'> & { readonly code: string; readonly status: number },
@@ -142,5 +142,5 @@ export function responseError(
   const { status } = details;
   const ofStatus = code === 'events_expired' ? EventsExpiredError : CLASS_OF_STATUS[status];
   const ErrorClass = ofStatus ?? (status >= 400 && status < 500 ? InvalidRequestError : ServiceError);
-  return new ErrorClass(message, { ...details, code: code as PetstoreErrorCode }); // what is not known is an UnknownErrorCode
+  return new ErrorClass(message, { ...details, code: code as PetstoreErrorCode }); // an unknown code is an UnknownErrorCode
 }

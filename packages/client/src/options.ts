@@ -1,48 +1,48 @@
 import { type ClientClock, systemClock } from './transport/clock.ts';
 
-/** For one call; what is left out is as the client was made. */
+/** Options of one call, which override those of the client. */
 export interface CallOptions {
   /** Ends the call; it then throws the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /** How long the service may be silent, in milliseconds, at least 1. */
   readonly timeoutMs?: number | undefined;
-  /** How often the call is tried again if that may help, 0 to 10. */
+  /** How often a failed call is retried if a retry may help, 0 to 10. */
   readonly maxRetries?: number | undefined;
 }
 
 export interface PetstoreClientOptions {
-  /** Where the service is: its origin, such as `https://api.petstore.example`, or its REST address, which ends in `/v1`. */
+  /** The service's origin, such as `https://api.petstore.example`, or its REST address, which ends in `/v1`. */
   readonly baseUrl: string | URL;
-  /** Sent as the bearer token. Placing, shipping and completing orders takes an internal key. */
+  /** Sent as the bearer token. Placing, shipping and completing orders requires an internal key. */
   readonly apiKey: string;
-  /** How often a call is tried again if that may help, 0 to 10. @default 2 */
+  /** How often a failed call is retried if a retry may help, 0 to 10. @default 2 */
   readonly maxRetries?: number | undefined;
   /**
-   * How long the service may be silent in an attempt, in milliseconds, at least 1: until its response begins, and then from
-   * one piece of it to the next. @default 30000
+   * How long the service may be silent in an attempt, in milliseconds, at least 1: until its response begins, and then
+   * between two pieces of it. @default 30000
    */
   readonly timeoutMs?: number | undefined;
   /**
-   * The longest wait that is accepted where the service asks for one (`Retry-After`), in seconds. Where it asks for a
-   * longer one, calls fail at once. 0: calls never wait for it. @default 65
+   * The longest wait that a call accepts if the service asks for one (`Retry-After`), in seconds. If the service asks for a
+   * longer wait, calls fail at once. 0: calls never wait for it. @default 65
    */
   readonly maxRetryAfterSeconds?: number | undefined;
-  /** @default the global one */
+  /** @default the global `fetch` */
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** For tests. @default the real time */
   readonly clock?: ClientClock | undefined;
-  /** For tests: from 0 up to, but not including, 1. @default Math.random */
+  /** For tests: returns numbers from 0 up to, but not including, 1. @default Math.random */
   readonly random?: (() => number) | undefined;
 }
 
-/** The same, all of them given and valid. */
+/** The options, all present and valid. */
 export type CheckedOptions = {
   readonly [Name in keyof Omit<PetstoreClientOptions, 'baseUrl'>]-?: NonNullable<PetstoreClientOptions[Name]>;
 };
 
-/** @throws TypeError when an option is not valid */
+/** @throws TypeError if an option is not valid */
 export function checkOptions(options: PetstoreClientOptions): CheckedOptions {
-  // The global one is looked up at each request, so that one that is replaced later takes effect.
+  // The global `fetch` is looked up at each request: one that replaces it later takes effect.
   const { fetch = (url, init) => globalThis.fetch(url, init), clock = systemClock, random = Math.random } = options;
   const { maxRetries = 2, timeoutMs = 30_000, maxRetryAfterSeconds = 65, apiKey } = options;
   checkCallOptions({ maxRetries, timeoutMs });
@@ -55,7 +55,7 @@ export function checkOptions(options: PetstoreClientOptions): CheckedOptions {
   return { apiKey, maxRetries, timeoutMs, maxRetryAfterSeconds, fetch, clock, random };
 }
 
-/** @throws TypeError when one is not valid */
+/** @throws TypeError if an option is not valid */
 export function checkCallOptions({ maxRetries = 0, timeoutMs = 1 }: CallOptions): void {
   if (!Number.isInteger(maxRetries) || maxRetries < 0 || maxRetries > 10) {
     throw new TypeError('maxRetries must be a whole number from 0 to 10');
@@ -67,7 +67,7 @@ function checkNumber(name: string, value: number, min: number): void {
   if (!(typeof value === 'number' && value >= min)) throw new TypeError(`${name} must be a number, at least ${min}`);
 }
 
-/** The service's address, without `/v1` and without a slash at its end. @throws TypeError if it is none */
+/** The service's address, without `/v1` and without a slash at its end. @throws TypeError if the URL is no such address */
 export function serviceUrlOf(baseUrl: string | URL): string {
   const text = String(baseUrl);
   if (!URL.canParse(text) || !/^https?:/i.test(text)) {

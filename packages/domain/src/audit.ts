@@ -2,7 +2,7 @@ import type { ApiKeyId } from './api-key.ts';
 import type { Actor, OrderId } from './ids.ts';
 import type { OrderEventType } from './order-event.ts';
 
-/** What happens to API keys, as it is recorded. */
+/** The changes of API keys that are recorded. */
 export const KEY_EVENT_ACTIONS = [
   'key.created',
   'key.rotated',
@@ -26,11 +26,11 @@ export interface AuditEntry {
   readonly requestId?: string;
 }
 
-/** Which entries are wanted: those that fit all that is given. */
+/** Selects entries: those that match every field given. */
 export interface AuditFilter {
   readonly orderId?: OrderId | undefined;
   readonly keyId?: ApiKeyId | undefined;
   readonly since?: Date | undefined;
-  /** How many at most, the newest. */
+  /** The maximum number of entries; the newest are returned. */
   readonly limit: number;
 }

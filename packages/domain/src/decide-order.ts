@@ -2,25 +2,25 @@ import { isQuantity, isShipDate, type Order, type PendingOrder } from './order.t
 import type { OrderEventType } from './order-event.ts';
 import { err, ok, type Result } from './result.ts';
 
-/** Changes of an order that was placed. */
+/** The changes that can be made to a placed order. */
 export type OrderCommand = 'cancel' | 'ship' | 'complete';
 
-/** The state of an order, in full: `complete` is a fact about a shipped order. */
+/** The full state of an order: `complete` is a fact about a shipped order. */
 type OrderState = Pick<Order, 'status' | 'complete'>;
 
 interface Transition {
   /** The only state to which the command applies. */
   readonly from: OrderState;
   readonly to: OrderState;
-  /** The field that records when it happened. */
+  /** The field that records the time of the transition. */
   readonly stamp: 'cancelledAt' | 'shippedAt' | 'completedAt';
-  /** The field that records what came before: no order's times go back, although the clocks of servers differ. */
+  /** The field with the time of the previous transition. An order's times never go back, even if servers' clocks differ. */
   readonly after: 'placedAt' | 'shippedAt';
-  /** What the log of events calls it. */
+  /** The name of the transition in the event log. */
   readonly event: OrderEventType;
 }
 
-/** Every change of an order there is. Storage derives its statements from this table. */
+/** Every possible change of an order. Storage derives its statements from this table. */
 export const ORDER_TRANSITIONS = {
   cancel: {
     from: { status: 'pending', complete: false },
@@ -54,10 +54,10 @@ export type CommandReason =
   | 'order_already_completed';
 
 /**
- * Decides what becomes of an order: the order after the command, or the reason why it stays as it is.
+ * Applies a command to an order: returns the changed order, or the reason why the command does not apply.
  *
- * @param order `undefined` if there is none with the id that was given
- * @param now the time of the transition, unless what came before is later by another clock
+ * @param order `undefined` if no order has the requested id
+ * @param now the time of the transition, unless the previous transition is later by another server's clock
  */
 export function decideOrder(order: Order | undefined, command: OrderCommand, now: Date): Result<Order, CommandReason> {
   if (order === undefined) return err('order_not_found');
@@ -83,13 +83,13 @@ function reasonAgainst(order: Order, command: OrderCommand): CommandReason {
 /** What a customer orders. */
 export interface OrderRequest extends Pick<PendingOrder, 'petId' | 'quantity' | 'shipDate'> {}
 
-/** A pending order whose id is still to come from the store of orders. */
+/** A pending order that the store has not yet given an id. */
 export type NewOrder = Omit<PendingOrder, 'id'>;
 
 /** Why an order cannot be placed. */
 export type PlacementReason = 'quantity_out_of_range' | 'ship_date_out_of_range';
 
-/** Decides whether an order may be placed, and how it begins. */
+/** Decides whether an order may be placed, and returns its initial state. */
 export function placeOrder(request: OrderRequest, now: Date): Result<NewOrder, PlacementReason> {
   if (!isQuantity(request.quantity)) return err('quantity_out_of_range');
   if (request.shipDate !== undefined && !isShipDate(request.shipDate)) return err('ship_date_out_of_range');

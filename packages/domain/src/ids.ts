@@ -1,6 +1,6 @@
 declare const brand: unique symbol;
 
-/** A value that only the named constructor returns, so that an order's id cannot be passed for a pet's. */
+/** A value that only its constructor function returns. An order's id cannot be passed as a pet's. */
 export type Brand<Value, Name extends string> = Value & { readonly [brand]: Name };
 
 /** Smallest 64-bit signed integer, -2^63. */
@@ -13,7 +13,7 @@ export const isInt64 = (value: bigint): boolean => value >= INT64_MIN && value <
 const CANONICAL_INT64 = /^(?:0|-?[1-9]\d{0,18})$/;
 
 /**
- * Parses a canonical decimal 64-bit integer: an optional minus, no plus, no leading zero, no exponent, no blank.
+ * Parses a canonical decimal 64-bit integer: an optional minus, but no plus, leading zero, exponent or blank.
  *
  * @returns the number, or `undefined` if the text is anything else (`0x1`, `1e3`, `007`, `-0`, the empty text, 2^63)
  */
@@ -41,11 +41,11 @@ export function petId(value: bigint): PetId {
   return value as PetId; // it was checked
 }
 
-/** Who changed something, as it is recorded: `key:ID`, `operator:NAME` or `service`. */
+/** The recorded author of a change: `key:ID`, `operator:NAME` or `service`. */
 export type Actor = Brand<string, 'Actor'>;
 
-/** @param name the id of an API key, or what an operator or a program that calls procedures by itself is called */
+/** @param name the id of an API key, or the name of an operator or of a program that calls procedures in its own process */
 export const actor = (kind: 'key' | 'operator', name: string): Actor => `${kind}:${name}` as Actor; // of the right form
 
-/** What the service does of its own accord. */
+/** The author of changes that nobody asked for. */
 export const SERVICE_ACTOR = 'service' as Actor; // of the right form

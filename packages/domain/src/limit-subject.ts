@@ -1,7 +1,7 @@
 import type { ApiKeyId } from './api-key.ts';
 import { limitsOfPlan, type Plan, type RequestLimits } from './plan.ts';
 
-/** By which requests with an API key are counted, whatever number of secrets it has. */
+/** The subject under which requests with an API key are counted, however many secrets the key has. */
 export interface ApiKeySubject extends RequestLimits {
   readonly name: string;
 }

@@ -1,7 +1,7 @@
 import type { OrderStatus } from './order.ts';
 
 /**
- * An order as text, of which no bigint, number or Date was made: lists of millions are written out as they were read.
+ * An order as text, never converted to a bigint, number or Date: lists of millions are written out as they were read.
  */
 export interface OrderText {
   /** A 64-bit integer in decimal digits. */
@@ -10,16 +10,16 @@ export interface OrderText {
   readonly petId: string;
   /** Units ordered, in decimal digits. */
   readonly quantity: string;
-  /** RFC 3339 in UTC with milliseconds, such as `2026-01-02T03:04:05.678Z`; `undefined` if it is not known. */
+  /** RFC 3339 in UTC with milliseconds, such as `2026-01-02T03:04:05.678Z`; `undefined` if it is unknown. */
   readonly shipDate: string | undefined;
   readonly status: OrderStatus;
   readonly complete: boolean;
 }
 
-/** A part of a list of {@link OrderText}. Only the last part of a list, which may be its only one, can be empty. */
+/** A part of a list of {@link OrderText}. Only the last batch can be empty; it may also be the only one. */
 export interface OrderTextBatch {
-  /** Each is made when it is reached, so that a batch that is written out in parts never holds all of them. */
+  /** Each order is made when the iteration reaches it: a batch that is written in parts never holds all of them. */
   readonly orders: Iterable<OrderText>;
-  /** Whether the list ends with this batch. */
+  /** Whether this is the last batch of the list. */
   readonly isLast: boolean;
 }

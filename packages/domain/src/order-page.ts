@@ -1,9 +1,9 @@
 import type { OrderId, PetId } from './ids.ts';
 import type { Order, OrderStatus } from './order.ts';
 
-/** Which orders are wanted. An order has to meet every part that is given. */
+/** Selects orders: those that meet every condition given. */
 export interface OrderFilter {
-  /** Any of these, one at least. */
+  /** The order has one of these states. At least one must be given. */
   readonly statuses?: readonly OrderStatus[];
   readonly petId?: PetId;
   readonly complete?: boolean;
@@ -13,28 +13,27 @@ export interface OrderFilter {
   readonly shipDateTo?: Date;
 }
 
-/** How many orders a page holds, at least and at most. */
+/** The minimum and maximum number of orders in a page. */
 export const PAGE_LIMIT_MIN = 1;
 export const PAGE_LIMIT_MAX = 1_000;
-/** How many it holds by default. */
+/** The default number of orders in a page. */
 export const PAGE_LIMIT_DEFAULT = 100;
 
 export interface OrderPageRequest {
   readonly filter: OrderFilter;
-  /** Orders with greater ids only; left out: from the first one. */
+  /** Only orders with greater ids are returned. By default the page starts with the first order. */
   readonly afterId?: OrderId;
-  /** Orders at most, {@link PAGE_LIMIT_MIN} to {@link PAGE_LIMIT_MAX}. */
+  /** The maximum number of orders, {@link PAGE_LIMIT_MIN} to {@link PAGE_LIMIT_MAX}. */
   readonly limit: number;
 }
 
-/** Some of the orders that a filter wants, ascending by id. */
+/** Some of the orders that match a filter, ascending by id. */
 export interface OrderPage {
   readonly orders: readonly Order[];
-  /** Where the next page begins; left out on the last page. */
+  /** The position after which the next page begins; left out on the last page. */
   readonly nextAfterId?: OrderId;
 }
 
-/** Whether an order is wanted. */
 export function matchesFilter(order: Order, filter: OrderFilter): boolean {
   const { statuses, petId, complete, shipDateFrom, shipDateTo } = filter;
   if (statuses !== undefined && !statuses.includes(order.status)) return false;
@@ -45,7 +44,7 @@ export function matchesFilter(order: Order, filter: OrderFilter): boolean {
   return shipDateTo === undefined || (shipDate !== undefined && shipDate < shipDateTo);
 }
 
-/** Whether any order could meet a filter: only shipped ones are ever complete, and a range has to have an inside. */
+/** Whether any order could match a filter: only shipped orders are ever complete, and a date range must not be empty. */
 export function canMatch({ statuses, complete, shipDateFrom, shipDateTo }: OrderFilter): boolean {
   if (complete === true && statuses !== undefined && !statuses.includes('shipped')) return false;
   return shipDateFrom === undefined || shipDateTo === undefined || shipDateFrom < shipDateTo;

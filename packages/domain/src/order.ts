@@ -25,25 +25,25 @@ interface OrderFacts {
   readonly petId: PetId;
   /** Units ordered, {@link QUANTITY_MIN} to {@link QUANTITY_MAX}. */
   readonly quantity: number;
-  /** Expected or actual ship date, {@link SHIP_DATE_MIN} to {@link SHIP_DATE_MAX}; left out where it is not known. */
+  /** Expected or actual ship date, {@link SHIP_DATE_MIN} to {@link SHIP_DATE_MAX}; left out if it is unknown. */
   readonly shipDate?: Date;
   readonly placedAt: Date;
 }
 
-/** Placed; may still be shipped or cancelled. */
+/** An order that was placed. It may still be shipped or cancelled. */
 export interface PendingOrder extends OrderFacts {
   readonly status: 'pending';
   readonly complete: false;
 }
 
-/** On its way. Nothing returns from here; it may only become complete. */
+/** An order on its way. It can only become complete. */
 export interface ShippedOrder extends OrderFacts {
   readonly status: 'shipped';
   readonly complete: false;
   readonly shippedAt: Date;
 }
 
-/** Shipped and fulfilled: the last thing that happens to an order. */
+/** An order that was shipped and fulfilled. It does not change any more. */
 export interface CompletedOrder extends OrderFacts {
   readonly status: 'shipped';
   readonly complete: true;
@@ -51,7 +51,7 @@ export interface CompletedOrder extends OrderFacts {
   readonly completedAt: Date;
 }
 
-/** Withdrawn before it was shipped. Stays listed, because it was placed. */
+/** An order that was withdrawn before it was shipped. It stays in lists, because it was placed. */
 export interface CancelledOrder extends OrderFacts {
   readonly status: 'cancelled';
   readonly complete: false;

@@ -10,16 +10,16 @@ export const LIMIT_MIN = 1;
 export const LIMIT_MAX = 1_000_000_000;
 
 interface PlanDefinition {
-  /** Its name in the documentation. */
+  /** The plan's name in the documentation. */
   readonly label: string;
-  /** Whom it is for, in one sentence. */
+  /** Describes in one sentence who the plan is for. */
   readonly purpose: string;
   readonly limits: RequestLimits | 'set for each key';
-  /** Long lists and subscriptions that a key may have in flight in one process. */
+  /** The maximum number of long lists and subscriptions that a key may have in flight in one process. */
   readonly longListsMax: number;
 }
 
-/** Everything that depends on the plan of a key. What documents and the command line say of plans is held against it. */
+/** Everything that depends on the plan of a key. Tests compare the documents and the command line with this table. */
 export const PLANS = {
   free: {
     label: 'Free',
@@ -57,7 +57,7 @@ export const PLAN_NAMES = Object.keys(PLANS) as readonly PlanName[]; // those of
 
 export const hasFixedLimits = (name: PlanName): name is FixedPlanName => PLANS[name].limits !== 'set for each key';
 
-/** A plan as a key holds it: with limits of its own where the plan has none. */
+/** The plan of a key, with the key's own limits if the plan has none. */
 export type Plan =
   | { readonly name: FixedPlanName }
   | { readonly name: Exclude<PlanName, FixedPlanName>; readonly limits: RequestLimits };
@@ -70,17 +70,17 @@ export const longListsOfPlan = ({ name }: Plan): number => PLANS[name].longLists
 export const describeLimits = ({ perMinute, perDay }: RequestLimits): string =>
   `${perMinute.toLocaleString('en')} a minute, ${perDay.toLocaleString('en')} a day`;
 
-/** Requests that a key may have in flight in one process; a batch counts what it holds. */
+/** The maximum number of requests that a key may have in flight in one process; each call of a batch counts. */
 export const KEY_REQUESTS_IN_FLIGHT_MAX = 256;
 
-/** Requests that a client address may have in flight in one process without a key that is known there. */
+/** The maximum number of requests that an address may have in flight in one process without a key that it knows. */
 export const ADDRESS_REQUESTS_IN_FLIGHT_MAX = 64;
 
-/** Calls that take nothing from the limits of a key (`limits.current`), in any minute. */
+/** How many calls of `limits.current` a key may make in any minute; they do not count against its limits. */
 export const FREE_CALLS_PER_MINUTE = 60;
 
-/** Preflights of one client address in any minute. */
+/** The maximum number of preflights from one client address in any minute. */
 export const PREFLIGHTS_PER_MINUTE = 600;
 
-/** What a client address may send without a valid key, in any minute. */
+/** The maximum number of requests from one client address without a valid key, in any minute. */
 export const ADDRESS_REQUESTS_PER_MINUTE = 60;

@@ -6,11 +6,11 @@ export interface ApiKeyPrincipal {
   readonly type: 'api-key';
   readonly keyId: ApiKeyId;
   readonly kind: ApiKeyKind;
-  /** The one that the key had when the call began. */
+  /** The plan that the key had when the call began. */
   readonly plan: Plan;
 }
 
-/** On whose behalf a procedure runs. Callers in the same process name themselves; there is no anonymous principal. */
+/** The caller of a procedure. Callers in the same process name themselves; there is no anonymous principal. */
 export type Principal = ApiKeyPrincipal | { readonly type: 'in-process'; readonly name: string };
 
 /** Who may place, ship and complete orders. */

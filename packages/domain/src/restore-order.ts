@@ -1,7 +1,7 @@
 import { isQuantity, isShipDate, type Order, type OrderStatus } from './order.ts';
 import { err, ok, type Result } from './result.ts';
 
-/** An order as another system exported it: the documented fields and, where known, its status. */
+/** An order as another system exported it: the documented fields and, if known, its status. */
 export interface OrderRecord extends Pick<Order, 'id' | 'petId' | 'quantity' | 'shipDate'> {
   readonly complete: boolean;
   readonly status?: OrderStatus;
@@ -10,9 +10,9 @@ export interface OrderRecord extends Pick<Order, 'id' | 'petId' | 'quantity' | '
 export type RestoreReason = 'quantity_out_of_range' | 'ship_date_out_of_range' | 'complete_but_not_shipped';
 
 /**
- * Decides which state an imported order is in. Without a status `complete` means shipped, else the order is pending.
+ * Decides the state of an imported order. Without a status, it is shipped if it is `complete`, and otherwise pending.
  *
- * @param now the time of all that happened to the order elsewhere, because the record does not hold its own times
+ * @param now the time of all earlier transitions of the order, because the record does not hold them
  */
 export function restoreOrder(record: OrderRecord, now: Date): Result<Order, RestoreReason> {
   if (!isQuantity(record.quantity)) return err('quantity_out_of_range');

@@ -1,4 +1,4 @@
-/** What came of a decision: a value, or the reason why there is none. */
+/** The result of a decision: a value, or the reason why there is none. */
 export type Result<Value, Reason extends string> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly reason: Reason };

@@ -1,9 +1,9 @@
 const RFC_3339 = /^(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 
 /**
- * Reads a date-time as RFC 3339 writes it. What is finer than milliseconds is dropped.
+ * Parses a date-time in the format of RFC 3339. Fractions of a millisecond are dropped.
  *
- * @returns `undefined` if the text is none, or names a day or an hour that does not exist (2026-02-30, 24:00:00)
+ * @returns `undefined` if the text is no date-time, or its day or hour does not exist (2026-02-30, 24:00:00)
  */
 export function parseRfc3339(text: string): Date | undefined {
   return readOwnForm(text) ?? readAnyForm(text);
@@ -11,7 +11,7 @@ export function parseRfc3339(text: string): Date | undefined {
 
 const OWN_FORM = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** What we write ourselves, which is most of what is read, in a fifth of the time. */
+/** Parses the form that we write ourselves in a fifth of the time. Most texts have this form. */
 function readOwnForm(text: string): Date | undefined {
   if (!OWN_FORM.test(text)) return undefined;
   const date = new Date(text);

@@ -12,7 +12,7 @@ export const ADVISORY_LOCKS = {
 
 export type AdvisoryLock = keyof typeof ADVISORY_LOCKS;
 
-/** Waits for a lock, and keeps it until the transaction of this client ends. */
+/** Waits for a lock, and holds it until the transaction of this client ends. */
 export async function holdLock(client: pg.Client, lock: AdvisoryLock): Promise<void> {
   await client.query('select pg_advisory_xact_lock($1::bigint)', [ADVISORY_LOCKS[lock]]);
 }

@@ -11,10 +11,10 @@ interface BanEvent {
   readonly keyId: ApiKeyId;
 }
 
-/** Who changed what: orders, taken from their events, and keys. */
+/** Who changed what: orders, by their events, and keys. */
 export interface AuditTrail {
   recordBan(ban: BanEvent): Promise<void>;
-  /** Newest first. It looks through all that was recorded, and may take seconds. */
+  /** Returns the newest entries first. It searches all records, and may take seconds. */
   read(filter: AuditFilter): Promise<readonly AuditEntry[]>;
 }
 
@@ -65,7 +65,7 @@ const entryOf = ({ at, action, order_id, key_id, actor, request_id }: Row): Audi
   at,
   action,
   actor,
-  ...(order_id !== null && { orderId: BigInt(order_id) as OrderId }), // as the table holds them
+  ...(order_id !== null && { orderId: BigInt(order_id) as OrderId }), // a column of the table
   ...(key_id !== null && { keyId: key_id }),
   ...(request_id !== null && { requestId: request_id }),
 });

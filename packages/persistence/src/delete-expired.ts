@@ -1,10 +1,10 @@
 import { IDEMPOTENCY_KEY_TTL_MS } from '@petstore/domain';
 import { type PreparedStatement, prepareStatement, type QuerySender } from './database/statement.ts';
 
-/** Deletes a thousand rows at most, so that each deletion is short. @returns how many, in one row */
+/** Deletes at most a thousand rows, which keeps each deletion short. @returns the number of rows, in one row */
 type DeletionStep = PreparedStatement<readonly [count: string]>;
 
-/** What remains is the log from a position on. Nothing is deleted while another process deletes. */
+/** The events that remain are consecutive. Nothing is deleted while another process deletes. */
 const DELETE_EVENTS: DeletionStep = prepareStatement(
   'delete-expired-order-events',
   `with turn as materialized (select id from order_events_deleted for update skip locked),
@@ -35,7 +35,7 @@ const DELETE_IDEMPOTENCY_KEYS: DeletionStep = prepareStatement(
 );
 
 export interface ExpiryOptions {
-  /** Events from before this moment have expired. */
+  /** Events before this moment have expired. */
   readonly eventsBefore: Date;
   /** The present time, which determines the idempotency keys that have expired. */
   readonly now: Date;
@@ -43,10 +43,10 @@ export interface ExpiryOptions {
 }
 
 /**
- * Deletes the oldest events, up to the first that has not expired, and the idempotency keys that have expired. Nothing is
- * deleted twice or waited for while another process does the same.
+ * Deletes the oldest events, up to the first that has not expired, and expired idempotency keys. If another process is
+ * deleting, nothing is deleted, and this does not wait for it.
  *
- * @returns how many events were deleted
+ * @returns the number of events that were deleted
  * @throws the signal's reason
  */
 export async function deleteExpired(
@@ -57,7 +57,7 @@ export async function deleteExpired(
   return deleteThrough(sender, DELETE_EVENTS, eventsBefore.toISOString(), signal);
 }
 
-/** The latest time at which idempotency keys were remembered that have expired by now, as a parameter. */
+/** The latest time at which an idempotency key was stored that has now expired, as a parameter. */
 export const expiredThrough = (now: Date): string => new Date(now.getTime() - IDEMPOTENCY_KEY_TTL_MS).toISOString();
 
 async function deleteThrough(

@@ -5,68 +5,68 @@ import { type AdvisoryLock, holdLock } from './advisory-locks.ts';
 import type { DatabaseServers } from './database/servers.ts';
 import { inTransaction, withLongSession } from './long-session.ts';
 
-/** Something to import, and the line of the source on which it begins. */
+/** A value to import, and the line of the source on which it begins. */
 interface ImportRecord<Value> {
-  /** As an editor counts. No two records of a source have the same. */
+  /** The line as an editor counts it. No two records of a source have the same. */
   readonly line: number;
   readonly value: Value;
 }
 
-/** A record that was left out, and why. */
+/** A record that was left out, and the reason. */
 export interface RejectedRecord {
-  /** As an editor counts. */
+  /** The line as an editor counts it. */
   readonly line: number;
   readonly reason: string;
 }
 
-/** How many rejected records are listed, the first ones: memory must not grow with a file in which every line is wrong. */
+/** The number of rejected records that are listed: memory must not grow with a file in which every line is wrong. */
 const REJECTED_LISTED_MAX = 1_000;
 
-/** A record, or why there is none at its line. */
+/** A record, or the reason why its line contains none. */
 export type ImportItem<Value> = ImportRecord<Value> | RejectedRecord;
 
-/** Items in the order of their lines, one at a time or some at once. */
+/** Items in the order of their lines, one or several at a time. */
 export type ImportSource<Value> = AsyncIterable<ImportItem<Value> | Iterable<ImportItem<Value>>>;
 
 export interface ImportOptions {
-  /** Whether the good records stay if others are rejected. @default false, all or nothing */
+  /** Whether valid records are imported if others are rejected. @default false, all or nothing */
   readonly skipBad?: boolean;
-  /** Called before the transaction commits; if it never is, nothing was imported. */
+  /** Called before the transaction commits; if it is never called, nothing was imported. */
   readonly onCommit?: () => void;
 }
 
 export interface ImportResult {
-  /** Items that the source gave, good and bad. */
+  /** The number of items in the source, valid and invalid. */
   readonly readCount: number;
-  /** 0 if something was rejected and nothing was to be skipped. */
+  /** 0 if a record was rejected and `skipBad` is false. */
   readonly insertedCount: number;
-  /** The first ones, {@link REJECTED_LISTED_MAX} at most, in the order of their lines. */
+  /** The first rejected records, at most {@link REJECTED_LISTED_MAX}, in the order of their lines. */
   readonly rejected: readonly RejectedRecord[];
-  /** All of them. */
+  /** The number of all rejected records. */
   readonly rejectedCount: number;
 }
 
 /** How records of one kind get into their table. The statements run in one session, in this order. */
 export interface ImportTarget<Value> {
-  /** What one is called, as in "an order with the id 5 exists already". */
+  /** The name of a record, as in "an order with the id 5 exists already". */
   readonly noun: string;
   /** Creates the temporary table `staged`, whose columns are `line` and those of {@link rowOf}. */
   readonly createStaged: string;
-  /** A record as COPY reads it, without its line and its line end. */
+  /** A record in the format of COPY, without its line number and its line end. */
   readonly rowOf: (value: Value) => string;
-  /** Keeps other imports of this kind waiting until the transaction ends. */
+  /** Makes other imports of this kind wait until the transaction ends. */
   readonly lock: AdvisoryLock;
   /** Deletes staged rows whose id is repeated or in use; returns the first 1,000 and the total. */
   readonly deleteRefused: string;
-  /** Inserts the staged rows into their table. @returns how many there were */
+  /** Inserts the staged rows into their table. @returns the number of rows */
   readonly insertStaged: (client: pg.Client) => Promise<number>;
 }
 
 /**
- * Imports records, all of them or none. They go into a temporary table first, by a statement that touches nothing else, so
- * nobody waits while the source is read; then one transaction refuses and inserts.
+ * Imports records, all of them or none. A first statement copies them into a temporary table and locks nothing else, so
+ * nobody waits while the source is read. Then one transaction refuses and inserts.
  *
- * @throws StorageUnavailableError, and whatever the source throws; nothing is imported then
+ * @throws StorageUnavailableError, and any error of the source; nothing is imported then
  */
 export const importRows = <Value>(
   servers: DatabaseServers,
@@ -88,24 +88,24 @@ export const importRows = <Value>(
     }
   });
 
-/** How often the transaction is tried. Each time the ids that came into use meanwhile are refused. */
+/** The maximum number of attempts at the transaction. Each attempt refuses the ids that have come into use meanwhile. */
 const ATTEMPTS_MAX = 5;
 
-/** A unique violation, or a deadlock: an order that was placed while the transaction ran has an id of the import. */
+/** A unique violation or a deadlock: an order that was placed during the transaction has an id of the import. */
 const isIdConflict = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && (error.code === '23505' || error.code === '40P01');
 
-/** Rows are sent to PostgreSQL in pieces of this length, in UTF-16 code units. */
+/** The length of the pieces in which rows are sent to PostgreSQL, in UTF-16 code units. */
 const CHUNK_LENGTH = 65_536;
 
-/** The records of a source as rows that COPY reads, and those that are none. */
+/** The valid records of a source in the format of COPY, and the invalid ones. */
 class ReadRecords<Value> {
   readonly #target: ImportTarget<Value>;
   readonly #source: ImportSource<Value>;
-  /** The first ones, {@link REJECTED_LISTED_MAX} at most. */
+  /** The first rejected records, at most {@link REJECTED_LISTED_MAX}. */
   readonly rejected: RejectedRecord[] = [];
   rejectedCount = 0;
-  /** Good and bad. */
+  /** The number of valid and invalid records. */
   count = 0;
 
   constructor(target: ImportTarget<Value>, source: ImportSource<Value>) {
@@ -159,7 +159,7 @@ async function deleteRefused(
   return { listed, count: rows[0]?.refused_count ?? 0 };
 }
 
-/** A text as a column of a row; what COPY would take for a border or an escape is escaped. */
+/** A text as a column of a row. Characters that COPY would take for a separator or an escape are escaped. */
 export const copyText = (text: string): string => text.replace(/[\\\t\n\r]/g, (character) => ESCAPES[character] ?? '');
 
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };

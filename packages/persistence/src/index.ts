@@ -1,4 +1,4 @@
-/** The driver of every connection, for what instruments it. */
+/** The driver of every connection, for instrumentation. */
 export { default as pg } from 'pg';
 export { PURPOSES, type Purpose } from './database/server-pool.ts';
 export type { Availability } from './database/server-watch.ts';

@@ -4,7 +4,7 @@ import { LONG_SESSION } from './database/session.ts';
 import { translatingErrors } from './database/storage-error.ts';
 
 interface SessionNeeds {
-  /** Whether a server that is read-only is refused with StorageUnavailableError. */
+  /** Whether a read-only server is refused with StorageUnavailableError. */
   readonly forWrites: boolean;
 }
 
@@ -13,22 +13,22 @@ interface LongSession extends AsyncDisposable {
 }
 
 /**
- * Opens a connection of its own for work whose statements, and the pauses between them, may take any time. Disposing of it
- * closes the connection, and with it ends an open transaction, its cursors and its temporary tables.
+ * Opens a connection for work whose statements, and the pauses between them, may take any time. Disposing of it closes the
+ * connection, which ends an open transaction, its cursors and its temporary tables.
  */
 export async function openLongSession(servers: DatabaseServers, needs: SessionNeeds): Promise<LongSession> {
   const client = await servers.connect(LONG_SESSION, needs);
   return {
     client,
-    // A connection that was lost is closed: what was committed on it stays.
+    // A lost connection is already closed; what was committed on it stays.
     [Symbol.asyncDispose]: () => client.end().catch(() => {}),
   };
 }
 
 /**
- * Runs work on a connection of its own, as {@link openLongSession} opens it.
+ * Runs work on a connection from {@link openLongSession}.
  *
- * @throws StorageUnavailableError, and whatever else the work throws
+ * @throws StorageUnavailableError, and any other error of the work
  */
 export const withLongSession = <Value>(
   servers: DatabaseServers,
@@ -40,7 +40,7 @@ export const withLongSession = <Value>(
     return await work(session.client);
   });
 
-/** Commits what the work has done, or undoes it if the work fails. */
+/** Commits the changes of the work, or rolls them back if it fails. */
 export async function inTransaction<Value>(client: pg.Client, work: () => Promise<Value>): Promise<Value> {
   await client.query('begin');
   try {
@@ -48,7 +48,7 @@ export async function inTransaction<Value>(client: pg.Client, work: () => Promis
     await client.query('commit');
     return value;
   } catch (error) {
-    await client.query('rollback').catch(() => {}); // the failure that led here counts
+    await client.query('rollback').catch(() => {}); // the first failure is the one to report
     throw error;
   }
 }

@@ -13,9 +13,9 @@ import { createPetStore, type PetStore } from './pets/pet-store.ts';
 import { createMigrations, type Migrations } from './schema/migrations.ts';
 
 /**
- * Everything that is kept in PostgreSQL.
+ * Everything that is stored in PostgreSQL.
  *
- * While PostgreSQL cannot be used, whatever asks it throws StorageUnavailableError.
+ * While PostgreSQL cannot be used, every member that needs it throws StorageUnavailableError.
  */
 export interface Persistence extends AsyncDisposable {
   readonly orders: OrderStore;
@@ -25,33 +25,33 @@ export interface Persistence extends AsyncDisposable {
   readonly keyAdministration: ApiKeyAdministration;
   readonly audit: AuditTrail;
   readonly migrations: Migrations;
-  /** The connections for requests, as they are at this moment. */
+  /** The present load of the connections for requests. */
   load(): DatabaseLoad;
-  /** @throws StorageUnavailableError it says why PostgreSQL cannot be used */
+  /** @throws StorageUnavailableError with the reason why PostgreSQL cannot be used */
   ping(): Promise<PingResult>;
-  /** @param observer called each time that PostgreSQL was looked at: about every half second, and after each ping */
+  /** @param observer called after each check of PostgreSQL: about every half second, and at each ping */
   observe(observer: (seen: Availability) => void): void;
   close(): Promise<void>;
 }
 
 export interface DatabaseLoad {
   readonly openConnections: number;
-  /** Statements that wait for a connection or for a response, by what they are for. */
+  /** Statements that wait for a connection or a response, by purpose. */
   readonly statementsInFlight: Readonly<Record<Purpose, number>>;
 }
 
-/** What PostgreSQL says of itself. */
+/** The state of PostgreSQL. */
 export interface PingResult {
-  /** Whether it carries out reads alone: a standby, or a server made read-only. */
+  /** Whether it only carries out reads, because it is a standby or was made read-only. */
   readonly isReadOnly: boolean;
 }
 
 export interface PersistenceOptions {
-  /** Several are the servers of one database, of which at most one takes writes. */
+  /** Several URLs name the servers of one database, of which at most one takes writes. */
   readonly databaseUrl: string | readonly string[];
-  /** Connections for the statements of requests; one more watches the server. Set by tests alone. @default 16 */
+  /** Connections for the statements of requests; one more watches the server. Only tests set it. @default 16 */
   readonly connections?: number;
-  /** Gives what observes how long the statements of a purpose take. */
+  /** Returns the observer of how long the statements of a purpose take. */
   readonly durationsOf?: (purpose: Purpose) => DurationObserver;
 }
 
@@ -59,9 +59,9 @@ export interface PersistenceOptions {
  * Gives access to PostgreSQL. Nothing is connected yet: connections are opened when they are first needed, and again
  * after PostgreSQL was away.
  *
- * What each request runs (list, cancel, ship, complete, place, look-ups of keys and pets) are prepared statements on plain
- * pools of pg. Units of work (the schema, the administration of keys) are MikroORM's, which is loaded when it is first
- * needed, because that takes longer than a server's whole start.
+ * Requests (list, cancel, ship, complete, place, look-ups of keys and pets) run prepared statements on plain pools of pg.
+ * Units of work (the schema, the administration of keys) use MikroORM, which is loaded when it is first needed, because
+ * that takes longer than a server's whole start.
  */
 export function openPersistence({ databaseUrl, connections = 16, durationsOf }: PersistenceOptions): Persistence {
   const servers = new DatabaseServers(databaseUrl);

@@ -1,7 +1,7 @@
 const INSUFFICIENT_PRIVILEGE = '42501';
 
 /**
- * @returns what PostgreSQL denies to the role that is logged in, in one line; `undefined` if the error is no denial
+ * @returns what PostgreSQL does not permit to its role, in one line; `undefined` if the error is not a denial
  */
 export function describeDenial(error: unknown): string | undefined {
   // pg throws it; MikroORM wraps it and keeps the code.

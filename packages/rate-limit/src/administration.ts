@@ -9,44 +9,44 @@ import type { Subject } from './subject.ts';
 
 const CONNECT_MS = 3_000;
 const POLL_MS = 10;
-/** Longer than for a request: a person waits. */
+/** Longer than the timeout of requests: a person waits for the result. */
 const TIMEOUT_MS = 2_000;
 
-/** Redis is not there, or does not do what it was asked to. */
+/** Redis cannot be reached, or has failed to carry out a command. */
 export class RedisUnavailableError extends Error {
   override readonly name = 'RedisUnavailableError';
 }
 
 /** A ban that was in force. */
 export interface LiftedBan extends Ban {
-  /** Whether a running server will log it. */
+  /** Whether a note was left for a running server, which will log it. */
   readonly isNoted: boolean;
 }
 
-/** Limits and bans for operators. Running servers follow within 5 s, for which they remember a ban. */
+/** Limits and bans for operators. Running servers follow within 5 s, the time for which they remember a ban. */
 export class RateLimitAdministration implements AsyncDisposable {
   readonly #redis: Redis | Cluster;
   readonly #limiter: RedisLimiter;
 
-  /** @param redis connected, as {@link connectToAdministrate} does */
+  /** @param redis a ready connection, as made by {@link connectToAdministrate} */
   constructor(redis: Redis | Cluster) {
     this.#redis = redis;
     this.#limiter = new RedisLimiter({ redis });
   }
 
   /**
-   * Reads the status of a subject. Costs it nothing.
+   * Reads the status of a subject, and counts nothing.
    *
-   * @throws RedisUnavailableError when Redis does not respond
+   * @throws RedisUnavailableError if Redis does not respond
    */
   async readStatus(subject: Subject): Promise<RateLimitSnapshot> {
     return snapshotOf(await this.#call('read', subject), subject);
   }
 
   /**
-   * The subjects that are banned, at most 10,000: those whose ban ends last first.
+   * Lists the banned subjects, at most 10,000: those whose bans end last come first.
    *
-   * @throws RedisUnavailableError when Redis does not respond
+   * @throws RedisUnavailableError if Redis does not respond
    */
   async listBans(): Promise<SubjectBan[]> {
     const noted = await this.#attempt(listNotedBans(this.#redis));
@@ -58,14 +58,14 @@ export class RateLimitAdministration implements AsyncDisposable {
   }
 
   /**
-   * Lifts the ban of a subject. Its refusals and its level are dropped, too; what it has used is not.
+   * Lifts the ban of a subject, and drops its refusals and its level. Its used units are kept.
    *
    * @returns the ban that was lifted; `undefined` if the subject was not banned
-   * @throws RedisUnavailableError when Redis does not respond
+   * @throws RedisUnavailableError if Redis does not respond
    */
   async liftBan(name: string): Promise<LiftedBan | undefined> {
     const subject = withAnyLimits(name);
-    // Sent together, and decided in this order.
+    // Sent together, and carried out in this order.
     const [{ ban }] = await Promise.all([this.readStatus(subject), this.#call('lift', subject)]);
     const isNoted = ban !== undefined && (await this.#attempt(noteLift(this.#redis, { subject: name, ...ban })));
     await this.#attempt(forgetBan(this.#redis, name));
@@ -96,7 +96,7 @@ const withAnyLimits = (name: string): Subject => ({ name, perMinute: 1, perDay: 
 /**
  * Connects for an operator.
  *
- * @throws RedisUnavailableError when there is no connection within 3 s, saying why
+ * @throws RedisUnavailableError, with the reason, if there is no connection within 3 s
  */
 export async function connectToAdministrate(
   location: RedisLocation,
@@ -112,7 +112,7 @@ export async function connectToAdministrate(
   throw new RedisUnavailableError(`There is no connection to Redis: ${reasonOf(redis, undefined)}.`);
 }
 
-/** A cluster says that it is ready as soon as it knows its masters; what is sent to one that is being connected to fails. */
+/** A cluster is `ready` when it knows its masters; commands to a node that is still connecting would fail. */
 const isReady = (redis: Redis | Cluster): boolean =>
   redis.status === 'ready' &&
   (!(redis instanceof Cluster) || redis.nodes('master').every(({ status }) => status === 'ready'));

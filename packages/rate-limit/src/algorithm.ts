@@ -1,9 +1,9 @@
 import type { Subject } from './subject.ts';
 
-// The rules, as functions of a state and the time. limiter.lua holds the same functions under the same names, and is changed
-// together with them. All times are milliseconds since the epoch.
+// The rules, as functions of a state and the time. limiter.lua has the same functions with the same names; both must be
+// changed together. All times are milliseconds since the epoch.
 
-/** Units that count until the same time. Its number is the time at which it began, in widths of a bucket. */
+/** Units that count until the same time. A bucket's number is the time at which it began, divided by the bucket width. */
 interface Bucket {
   readonly number: number;
   count: number;
@@ -15,35 +15,35 @@ interface Log {
   buckets: Bucket[];
 }
 
-/** Buckets begin every `width` ms and count until `hold` ms after they began; none begins later than `ahead` ms from now. */
+/** Buckets begin every `width` ms and count until `hold` ms after they began. None begins later than `ahead` ms from now. */
 export interface Kind {
   readonly width: number;
   readonly hold: number;
   readonly ahead: number;
 }
 
-/** A unit counts for the length of the window, and until its bucket is over: never shorter, and at most a width longer. */
+/** A unit counts for the length of the window and until its bucket ends: at most one width longer. */
 export const MINUTE: Kind = { width: 1_000, hold: 61_000, ahead: 0 };
 export const DAY: Kind = { width: 900_000, hold: 87_300_000, ahead: 0 };
-/** A refusal counts until the bucket begins in which its caller was asked to come back. */
+/** A refusal counts until the beginning of the bucket of its retry time. */
 const REFUSALS: Kind = { width: 10_000, hold: 0, ahead: 60_000 };
-/** How long the 1st, 2nd, 3rd and every later ban in a row lasts. */
+/** How long the first, second, third and every later ban in a row lasts. */
 const BANS = [60_000, 300_000, 900_000, 3_600_000];
-/** The next ban is a first one again this long after the last one ended. */
+/** How long after the end of a ban the next ban is a first one again. */
 const BAN_MEMORY = 86_400_000;
 
-/** Everything that is kept of a subject. */
+/** The whole state of a subject. */
 export interface State {
   minute: Log;
   day: Log;
   refusals: Log;
-  /** Of the last ban, 1 to 4; 0 if there was none. */
+  /** The level of the last ban, 1 to 4; 0 if there was none. */
   level: number;
   bannedUntil: number;
 }
 
 export interface Limits extends Pick<Subject, 'perMinute' | 'perDay'> {
-  /** The limit of which `perMinute` is a share: bans go by it. @default `perMinute` */
+  /** The whole limit if `perMinute` is a share of it: bans depend on the whole. @default `perMinute` */
   readonly wholePerMinute?: number;
 }
 
@@ -56,13 +56,13 @@ export interface Use {
 interface Refusal {
   /** The window that releases last; `none` if only a ban refuses. */
   readonly window: 'minute' | 'day' | 'none';
-  /** When the request would fit, if nothing else came. */
+  /** When the request would fit if no others came. */
   readonly release: number;
-  /** When to come back. */
+  /** When the caller should come back. */
   readonly retry: number;
 }
 
-/** What becomes of a request. */
+/** The decision on a request. */
 export type Verdict =
   | { readonly outcome: 'admitted' }
   | ({ readonly outcome: 'refused' } & Refusal)
@@ -90,7 +90,7 @@ function add(log: Log, { width }: Kind, time: number, count: number): void {
   log.total += count;
 }
 
-/** Drops the buckets that are over. Those that lie ahead, because the clock was set back, count from now on. */
+/** Drops expired buckets. If the clock was set back, buckets that lie in the future are moved to the present. */
 function expire(log: Log, kind: Kind, now: number): void {
   const latest = Math.floor((now + kind.ahead) / kind.width);
   const ahead = log.buckets.splice(log.buckets.findLastIndex(({ number }) => number <= latest) + 1);
@@ -103,7 +103,7 @@ function expire(log: Log, kind: Kind, now: number): void {
   for (const { count } of over) log.total -= count;
 }
 
-/** When that many units will be free again, if none are added. */
+/** When this many units will be free again if none are added. */
 function freeAt(log: Log, kind: Kind, units: number, now: number): number {
   let freed = 0;
   for (const bucket of log.buckets) {
@@ -123,7 +123,7 @@ export const resetsOf = ({ minute, day }: State, { perMinute, perDay = 0 }: Limi
   day: resetOf(day, DAY, perDay, now),
 });
 
-/** Brings a state to the present; the functions below expect it there. */
+/** Brings a state to the present, which the functions below require. */
 export function advance(state: State, now: number): void {
   expire(state.minute, MINUTE, now);
   expire(state.day, DAY, now);
@@ -139,9 +139,9 @@ export function debit(state: State, { perDay }: Limits, use: Use, now: number): 
 }
 
 /**
- * Ends a ban and forgets refusals.
+ * Ends a ban and drops the refusals.
  *
- * @internal operators lift bans in Redis alone; here it is compared with the script
+ * @internal operators lift bans only in Redis; this function is compared with the script
  */
 export function lift(state: State): void {
   state.refusals = newLog();
@@ -155,14 +155,14 @@ function ban(state: State, now: number): void {
 }
 
 /**
- * Counts a refusal, and returns when to come back. If the minute refuses, that is when there will be a unit for this caller
- * as well, behind all those who were asked to come before: no more are asked to come at a time than there will be room for,
- * and those who have waited come together, so that none of them takes everything.
+ * Counts a refusal, and returns when to come back. If the minute refuses, this is when a unit will be free for this caller,
+ * behind all those who were asked to come earlier: no more callers are asked to come at a time than there will be room
+ * for. Callers that have waited come together, and therefore none of them takes everything.
  *
- * A refusal counts until then, less 2 s for clients that round down, and for a minute at most. A caller that obeys has at
- * most one that counts. So no pool of up to max(2 x limit, 250) of them is ever banned.
+ * A refusal counts until then, less 2 s for clients that round down, and for at most a minute. A caller that obeys has at
+ * most one refusal that counts. A pool of up to max(2 x limit, 250) such callers is therefore never banned.
  *
- * @param over units by which the request exceeds the minute
+ * @param over the number of units by which the request exceeds the minute's limit
  */
 function refuse(
   state: State,

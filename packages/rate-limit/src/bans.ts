@@ -1,18 +1,18 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { SubjectBan } from './rate-limiter.ts';
 
-/** A sorted set of the subjects that were banned, by the end of the ban. A hint only: the states decide. */
+/** A sorted set of banned subjects by the end of their bans. It is only an index: the states decide. */
 const BANS_KEY = 'limits:bans';
 /** Longer than the longest ban. */
 const BANS_TTL_MS = 7_200_000;
 const BANS_MAX = 10_000;
-/** Bans that were lifted, and that no server has logged yet. */
+/** Lifted bans that no server has logged yet. */
 const LIFTS_KEY = 'limits:lifts';
-/** How long a note waits for a server that takes it. */
+/** How long a note waits for a server to take it. */
 const LIFTS_TTL_MS = 3_600_000;
 const LIFTS_MAX = 1_000;
 
-/** Notes a ban, so that it can be listed and counted. */
+/** Records a ban for lists and counts. */
 export const noteBan = (redis: Redis | Cluster, { subject, untilMs }: SubjectBan) =>
   redis
     .pipeline()
@@ -21,7 +21,7 @@ export const noteBan = (redis: Redis | Cluster, { subject, untilMs }: SubjectBan
     .pexpire(BANS_KEY, BANS_TTL_MS)
     .exec();
 
-/** The names of the subjects that may be banned, those whose ban ends last first; at most 10,000. */
+/** The names of subjects that may be banned, at most 10,000: those whose bans end last come first. */
 export const listNotedBans = (redis: Redis | Cluster): Promise<string[]> => redis.zrevrange(BANS_KEY, 0, -1);
 
 export const forgetBan = (redis: Redis | Cluster, subject: string): Promise<number> => redis.zrem(BANS_KEY, subject);
@@ -29,7 +29,7 @@ export const forgetBan = (redis: Redis | Cluster, subject: string): Promise<numb
 /**
  * Leaves a note that a ban was lifted, which one of the running servers takes.
  *
- * @returns whether Redis has taken it
+ * @returns whether Redis accepted the note
  */
 export async function noteLift(redis: Redis | Cluster, ban: SubjectBan): Promise<boolean> {
   const results = await redis
@@ -42,17 +42,17 @@ export async function noteLift(redis: Redis | Cluster, ban: SubjectBan): Promise
 }
 
 export interface BanWatchOptions {
-  /** Its owner closes it. */
+  /** The connection; its owner closes it. */
   readonly redis: Redis | Cluster;
-  /** Called for each ban that an operator has lifted: in one of the processes that watch the same Redis. */
+  /** Called for each ban that an operator lifted, in one of the processes that watch the same Redis. */
   readonly onLift: (ban: SubjectBan) => void;
-  /** Between two polls, in milliseconds. @default 5,000 */
+  /** The time between two polls, in milliseconds. @default 5,000 */
   readonly intervalMs?: number;
 }
 
-/** Polls how many subjects are banned in Redis, and which bans were lifted. */
+/** Polls the number of banned subjects in Redis, and the bans that were lifted. */
 export class BanWatch implements Disposable {
-  /** As of the last poll that succeeded. */
+  /** The number at the last successful poll. */
   bannedSubjects = 0;
   readonly #options: BanWatchOptions;
   readonly #timer: NodeJS.Timeout;

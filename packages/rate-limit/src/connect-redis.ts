@@ -1,6 +1,6 @@
 import { Cluster, type CommonRedisOptions, Redis } from 'ioredis';
 
-/** One Redis server, here or elsewhere, a cluster, or a master that Sentinels know. */
+/** A Redis server, a cluster, or a master that Sentinels know. */
 export type RedisLocation =
   | { readonly type: 'socket'; readonly path: string }
   | (RedisCredentials & HostAndPort & { readonly type: 'single'; readonly database: number })
@@ -17,7 +17,7 @@ interface HostAndPort {
   readonly port: number;
 }
 
-/** For Redis itself; Sentinels take none. */
+/** The credentials for Redis itself; Sentinels take none. */
 interface RedisCredentials {
   readonly username?: string;
   readonly password?: string;
@@ -25,29 +25,29 @@ interface RedisCredentials {
 }
 
 export interface RedisConnectionOptions {
-  /** Begins the name of every key, so that two deployments can share a Redis. @default '' */
+  /** The prefix of every key, with which two deployments can share a Redis. @default '' */
   readonly keyPrefix?: string;
-  /** How long a command may take, in milliseconds. @default 100 */
+  /** The timeout of a command, in milliseconds. @default 100 */
   readonly timeoutMs?: number;
 }
 
 const TIMEOUT_MS = 100;
 const CONNECT_TIMEOUT_MS = 1_000;
 const RECONNECT_MAX_MS = 1_000;
-/** A connection that stays silent for so long may lead to a machine that is gone. */
+/** A connection that is silent for so long may lead to a machine that is gone. */
 const SILENCE_MAX_MS = 3_000;
-/** How often a cluster is asked for its topology, besides whenever a node redirects. */
+/** How often a cluster is asked for its topology, in addition to each redirection by a node. */
 const TOPOLOGY_INTERVAL_MS = 2_000;
 
-/** After 50 ms, doubled with each attempt, up to 1 s. */
+/** 50 ms, doubled with each attempt, up to 1 s. */
 const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** Math.min(attempt - 1, 5), RECONNECT_MAX_MS);
 
 /** Why the connection was lost or could not be made. */
 const errors = new WeakMap<Redis | Cluster, Error>();
 
 /**
- * Connects to Redis for a limiter, and for nothing else: a command that cannot be sent at once fails, none is sent twice, and
- * a lost connection is made anew for ever. Returns at once; {@link reasonOf} says why there is no connection.
+ * Connects to Redis for a limiter, and for nothing else: a command that cannot be sent at once fails, none is sent twice,
+ * and a lost connection is retried for ever. Returns at once; {@link reasonOf} says why there is no connection.
  */
 export function connectRedis(location: RedisLocation, options: RedisConnectionOptions = {}): Redis | Cluster {
   const note = (error: Error) => {
@@ -96,7 +96,7 @@ function open(
           name: location.masterName,
           db: location.database,
           sentinelRetryStrategy: reconnectDelayMs,
-          // A master that was demoted refuses to write: the Sentinels know the new one.
+          // A demoted master refuses writes; the Sentinels know the new one.
           reconnectOnError: (error) => error.message.startsWith('READONLY'),
           ...(tls && { enableTLSForSentinelMode: true }),
         }),
@@ -107,9 +107,9 @@ function open(
           location.nodes.map(({ host, port }) => ({ host, port })),
           {
             enableOfflineQueue: false,
-            // The check would ask a node that is still being connected to, fail, and begin again.
+            // The check would query a node that is still connecting, fail, and start again.
             enableReadyCheck: false,
-            // A redirected command has not run and goes on; one that met a lost connection may have run and does not.
+            // A redirected command has not run, and is sent on. One on a lost connection may have run, and is not repeated.
             retryDelayOnFailover: 0,
             retryDelayOnClusterDown: 0,
             maxRedirections: 4,
@@ -127,25 +127,25 @@ function open(
   }
 }
 
-/** ioredis goes on if a database cannot be selected, and would count in the database 0. */
+/** If a database cannot be selected, ioredis would go on, and count in database 0. */
 function insistOnDatabase(redis: Redis): Redis {
   return redis.on('error', ({ command }: Error & { readonly command?: { readonly name: string } }) => {
     if (command?.name === 'select') redis.disconnect(true);
   });
 }
 
-/** Connects to each master as soon as it is known, not when it is first needed: what is sent meanwhile would fail. */
+/** Connects to each master as soon as it is known: commands sent during a connection on first use would fail. */
 function connectEarly(cluster: Cluster): Cluster {
   return cluster.on('+node', (node: Redis) => {
     if (node.status === 'wait' && !node.options.readOnly) node.connect().catch(() => {}); // tried again when it is needed
   });
 }
 
-/** Such errors follow from another one, or from our closing the connection. */
+/** These errors follow from another error, or from closing the connection ourselves. */
 const SAYS_NOTHING = /^(?:Connection is closed|Stream isn't writeable|None of startup|Cluster is|Failed to refresh)/;
 const REASON_LENGTH_MAX = 160;
 
-/** Replies that say to a program what to do, in the words of an operator. */
+/** Replies for programs, translated for operators. */
 const MEANINGS: readonly (readonly [reply: RegExp, meaning: string])[] = [
   [
     /^(?:MOVED|ASK|CROSSSLOT|CLUSTERDOWN)\b/,
@@ -155,15 +155,15 @@ const MEANINGS: readonly (readonly [reply: RegExp, meaning: string])[] = [
 ];
 
 /**
- * Why Redis is away: what it replied to a call, else why there is no connection. One short line without a secret.
+ * Why Redis is away: its reply to a call, or why there is no connection. One short line without a secret.
  *
- * @param lastError that of the last call
+ * @param lastError the error of the last call
  */
 export function reasonOf(redis: Redis | Cluster, lastError: Error | undefined): string {
   const error = lastError?.name === 'ReplyError' ? lastError : (errors.get(redis) ?? lastError);
   const meaning = MEANINGS.find(([reply]) => !redis.isCluster && reply.test(error?.message ?? ''));
   if (meaning !== undefined) return meaning[1];
-  // What follows an unknown command are its arguments: AUTH has a password.
+  // An unknown command is quoted with its arguments: those of AUTH include a password.
   const [line = ''] = (error?.message ?? 'no response')
     .replace(/,? with args beginning with.*/s, '')
     .replace(/ Retrying from scratch.*| Last error: Connection is closed\.$/s, '')

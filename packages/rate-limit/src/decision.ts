@@ -12,7 +12,7 @@ import {
 } from './rate-limiter.ts';
 import type { Subject } from './subject.ts';
 
-/** What the algorithm says after an operation, in Redis as in the process. */
+/** The result of an operation, whether in Redis or in the process. */
 export interface Result {
   readonly verdict:
     | Verdict
@@ -53,7 +53,7 @@ export function readRow([outcome, now, minuteUsed, minuteReset, dayUsed, dayRese
   };
 }
 
-/** @param verdict left out: the state was only read */
+/** @param verdict left out if the state was only read */
 export function resultOf(state: State, subject: Subject, now: number, verdict?: Verdict): Result {
   const { minute, day, refusals, level, bannedUntil } = state;
   return {
@@ -64,7 +64,7 @@ export function resultOf(state: State, subject: Subject, now: number, verdict?: 
   };
 }
 
-/** The status of a subject that has used so much. */
+/** The status of a subject after this use. */
 function statusOf(
   { now, used, resets }: Pick<Result, 'now' | 'used' | 'resets'>,
   { perMinute, perDay }: Subject,
@@ -81,7 +81,7 @@ function statusOf(
   };
 }
 
-/** @throws TypeError when the result is not that of a decision */
+/** @throws TypeError if the result is not that of a decision */
 export function decisionOf(result: Result, subject: Subject): RateLimitDecision {
   const { verdict, now } = result;
   const status = statusOf(result, subject);
@@ -99,7 +99,7 @@ export function decisionOf(result: Result, subject: Subject): RateLimitDecision 
   return { outcome: 'banned', ...refusal, bannedUntilMs: bannedUntil, level, isNew: outcome === 'newly banned' };
 }
 
-/** @throws TypeError when the result is that of a decision */
+/** @throws TypeError if the result is that of a decision */
 export function snapshotOf(result: Result, subject: Subject): RateLimitSnapshot {
   const { verdict, now, used } = result;
   if (verdict.outcome !== 'status') throw new TypeError('a decision is no status');
@@ -113,11 +113,11 @@ export function snapshotOf(result: Result, subject: Subject): RateLimitSnapshot 
   };
 }
 
-/** The window with the lowest remaining; of two alike, the longer. */
+/** The window with the lowest remaining; in a tie, the longer one. */
 export const tightestWindow = ({ minute, day }: RateLimitStatus): WindowName =>
   day !== undefined && day.remaining <= minute.remaining ? 'day' : 'minute';
 
-/** The refusal that a ban means for every request; `undefined` if no ban is in force. */
+/** The refusal of every request during a ban; `undefined` if no ban is in force. */
 export function bannedDecisionOf(snapshot: RateLimitSnapshot): BannedDecision | undefined {
   const { atMs, minute, day, ban } = snapshot;
   if (ban === undefined) return undefined;
@@ -140,8 +140,8 @@ export function bannedDecisionOf(snapshot: RateLimitSnapshot): BannedDecision | 
 }
 
 /**
- * The refusal that any request meets by this status: that of a ban, or that of an unknown caller which has used up its minute.
- * The requests of others have to be counted, because their refusals count.
+ * The refusal of any request in this status: by a ban, or because an unknown caller has used up its minute. The requests
+ * of known callers have to be counted, because their refusals count.
  */
 export function refusalInForce(snapshot: RateLimitSnapshot): RateLimitRefusal | undefined {
   const { atMs, minute, day } = snapshot;
@@ -149,7 +149,7 @@ export function refusalInForce(snapshot: RateLimitSnapshot): RateLimitRefusal | 
   return bannedDecisionOf(snapshot);
 }
 
-/** The refusal of a window that is used up, until its next unit is freed. */
+/** The refusal by a window that is used up, until its next unit is freed. */
 export function refusedDecisionOf(status: RateLimitStatus, limitingWindow: WindowName): RefusedDecision {
   const { resetAtMs } = status[limitingWindow] ?? status.minute;
   return {
@@ -162,7 +162,7 @@ export function refusedDecisionOf(status: RateLimitStatus, limitingWindow: Windo
   };
 }
 
-/** The ban that a refusal means. */
+/** The ban in a refusal. */
 export const banOf = ({ name }: Subject, { bannedUntilMs, level }: BannedDecision): SubjectBan => ({
   subject: name,
   untilMs: bannedUntilMs,

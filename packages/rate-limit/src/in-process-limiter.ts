@@ -17,7 +17,7 @@ export interface InProcessLimiterOptions {
   readonly observer?: Pick<LimiterObserver, 'onBan' | 'onDecision'> | undefined;
 }
 
-/** Counts in the memory of the process, exactly as Redis does. Keeps at most 50,000 subjects; an evicted one starts afresh. */
+/** Counts in the memory of the process, exactly as Redis does. Keeps at most 50,000 subjects; evicted ones start afresh. */
 export class InProcessLimiter implements RateLimiter {
   readonly #states = new SubjectCache<State>();
   readonly #nowMs: () => number;
@@ -63,7 +63,7 @@ export class InProcessLimiter implements RateLimiter {
     this.#states.delete(subject);
   }
 
-  /** The number of subjects that are banned. Goes through all of them. */
+  /** The number of banned subjects. Checks all subjects. */
   countBans(): number {
     const now = this.#nowMs();
     return this.#states.values().filter(({ bannedUntil }) => bannedUntil > now).length;

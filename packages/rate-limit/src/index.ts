@@ -1,4 +1,4 @@
-/** The client of every connection, for what instruments it. */
+/** The class of every connection, for instrumentation. */
 export { Redis } from 'ioredis';
 export { connectToAdministrate, RateLimitAdministration, RedisUnavailableError } from './administration.ts';
 export { BanWatch, type BanWatchOptions } from './bans.ts';

@@ -13,14 +13,14 @@ import { SubjectCache } from './subject-cache.ts';
 
 /** How long a process relies on a ban that it remembers: a lifted ban ends everywhere within this time. */
 const BAN_TRUSTED_MS = 5_000;
-/** After so long nothing of a decision is in the window any more. */
+/** After this time no unit of a decision is in the window any more. */
 const HOLD_MS: Readonly<Record<WindowName, number>> = { minute: MINUTE.hold, day: DAY.hold };
 
 interface LastDecision {
   readonly decision: RateLimitDecision;
   readonly used: Use;
   readonly learnedAtMs: number;
-  /** Whether Redis has lost it. Redis is not asked until the release, because it would count what is refused here. */
+  /** Whether Redis has lost it. Redis is then not asked until the release: it would count requests that are refused here. */
   readonly isForgotten?: boolean;
 }
 
@@ -35,8 +35,8 @@ export class LastDecisions {
   }
 
   /**
-   * Remembers a decision and returns it. But a limit that was used up stays so until its release, unless it has changed: if
-   * Redis says that something remains, it has lost its data, and the request is refused.
+   * Remembers a decision and returns it. A limit that was used up stays so until its release, unless the limit has changed:
+   * if Redis says that something remains, Redis has lost its data, and the request is refused.
    */
   remember(subject: Subject, decision: RateLimitDecision, used: Use): RateLimitDecision {
     const usedUp = decision.outcome === 'banned' ? undefined : this.#usedUpWindow(subject, decision.atMs);
@@ -54,9 +54,9 @@ export class LastDecisions {
   }
 
   /**
-   * The refusal that any request of the subject meets now: that of an unknown caller which has used up its limit, or of a limit
-   * of which Redis has lost that it is used up; or a ban, for 5 s, and while Redis is away until it ends. The requests of
-   * others have to be counted.
+   * The refusal that any request of the subject meets now: because an unknown caller has used up its limit, Redis has lost
+   * the data of a used-up limit, or a ban is in force (for 5 s, or until it ends while Redis is away). Other requests have
+   * to be counted.
    */
   refusalOf(subject: Subject, isAway: boolean): RateLimitRefusal | undefined {
     const last = this.#last.get(subject);
@@ -73,7 +73,7 @@ export class LastDecisions {
     return isOld || atMs >= decision.releaseAtMs ? undefined : bringTo(decision, atMs);
   }
 
-  /** Forgets a ban that is no more, but not what was used. */
+  /** Forgets a ban that has ended, but not the used units. */
   forgetBan(subject: Subject): void {
     const last = this.#last.get(subject);
     if (last?.decision.outcome !== 'banned') return;
@@ -81,7 +81,7 @@ export class LastDecisions {
     this.#last.set(subject, { ...last, decision: { outcome: 'admitted', atMs, minute, day } });
   }
 
-  /** The last status: no more remaining than it left, until all of it must have left the window. */
+  /** The last status. Nothing is added to what remained until all used units must have left the window. */
   statusOf(subject: Subject): LastKnownStatus {
     const { decision, used, learnedAtMs } = this.#last.get(subject) ?? {};
     const nowMs = this.#nowMs();
@@ -90,7 +90,7 @@ export class LastDecisions {
     const windowOf = (name: WindowName, limit: number): WindowStatus => {
       const known = decision?.[name];
       if (known === undefined || elapsedMs >= HOLD_MS[name]) return { limit, remaining: limit, resetAtMs: atMs };
-      // By what was used, not by what remained: the plan may have changed since.
+      // Based on the used units, not on the remaining ones: the plan may have changed since.
       const remaining = Math.max(0, limit - (used?.[name] ?? 0));
       return { limit, remaining, resetAtMs: Math.max(atMs, known.resetAtMs) };
     };
@@ -107,7 +107,7 @@ export class LastDecisions {
     const { minute, day } = this.#last.get(subject)?.decision ?? {};
     if (minute?.limit !== subject.perMinute || day?.limit !== subject.perDay) return undefined;
     const isUsedUp = (name: WindowName, { remaining, resetAtMs }: WindowStatus) =>
-      // A release further away was told by a clock that has been set back.
+      // A release further away came from a clock that has been set back.
       remaining === 0 && resetAtMs > nowMs && resetAtMs <= nowMs + HOLD_MS[name];
     if (day !== undefined && isUsedUp('day', day) && day.resetAtMs >= minute.resetAtMs) return 'day';
     if (isUsedUp('minute', minute)) return 'minute';

@@ -1,6 +1,6 @@
--- Decides on requests in one atomic call. algorithm.ts explains the functions from newState to decide, which it has as well.
+-- Decides on requests in one atomic call. algorithm.ts explains the functions newState to decide, which both files share.
 --
--- KEYS  the state of the subject of each call. One may be named several times: its calls are decided in this order.
+-- KEYS  the state of the subject of each call. A key may be repeated: its calls are decided in this order.
 -- ARGV  the time in milliseconds, or '' for the clock of Redis; then for each call its operation, the limits per minute
 --       and per day ('' for none), and two numbers:
 --         decide  the cost, 0
@@ -133,7 +133,7 @@ local function apply(state, operation, perMinute, perDay, a, b, now)
     resetOf(state.day, DAY, perDay or 0, now), unpack(verdict, 2) }
 end
 
--- What cannot be read counts as nothing, for its key alone.
+-- A state that cannot be read counts as empty, without effect on other keys.
 local function load(key, now)
   local stored = redis.pcall('GET', key)
   if type(stored) == 'table' and not stored.err:find('WRONGTYPE') then error(stored.err) end

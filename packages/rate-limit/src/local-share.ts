@@ -12,22 +12,22 @@ import type { Subject } from './subject.ts';
 import { SubjectCache } from './subject-cache.ts';
 
 export interface LocalShareOptions extends InProcessLimiterOptions {
-  /** How many instances share each limit, 1 or more. */
+  /** The number of instances that share each limit, 1 or more. */
   readonly instances: number;
-  /** What was last known of a subject when it begins to be counted here. */
+  /** The last known status of a subject when it begins to be counted here. */
   readonly lastStatusOf: (subject: Subject) => LastKnownStatus;
-  /** Counts in Redis what was admitted here. */
+  /** Counts units in Redis that were admitted here. */
   readonly debit: (subject: Subject, use: Use) => Promise<unknown>;
 }
 
-/** Units of one subject that were admitted here, and that Redis does not know yet. */
+/** Units of one subject that were admitted here and are not yet counted in Redis. */
 interface Admitted {
   readonly subject: Subject;
   units: number;
   isBeingSent: boolean;
 }
 
-/** Counts while Redis is away: this instance's share of what Redis last left of each limit. */
+/** Counts while Redis is away, against this instance's share of what Redis last left of each limit. */
 export class LocalShare {
   readonly #options: LocalShareOptions;
   readonly #limiter: InProcessLimiter;
@@ -55,16 +55,16 @@ export class LocalShare {
     return this.#limiter.lastKnown(this.#shareOf(subject));
   }
 
-  /** Debits in Redis what was admitted of every subject. Called when Redis is back. */
+  /** Debits in Redis the admitted units of every subject. Called when Redis is back. */
   async bringAllBack(): Promise<void> {
     const all = this.#admitted.values();
     while (all.length > 0) {
-      // A call of the script at a time, so that requests need not wait behind all of them.
+      // One call of the script at a time: requests need not wait behind all of them.
       await Promise.all(all.splice(0, CALLS_MAX).map(({ subject }) => this.bringBack(subject)));
     }
   }
 
-  /** Debits in Redis what was admitted of a subject. Called after a call for this very subject has succeeded. Never rejects. */
+  /** Debits in Redis the admitted units of a subject. Called after a call for this subject has succeeded. Never rejects. */
   async bringBack(subject: Subject): Promise<void> {
     const admitted = this.#admitted.get(subject);
     if (admitted === undefined || admitted.isBeingSent) return;
@@ -74,11 +74,11 @@ export class LocalShare {
     try {
       const { used } = await this.#limiter.peek(this.#shareOf(subject));
       if (units > 0) await this.#options.debit(subject, { minute: Math.min(units, used.minute), day: units });
-      if (admitted.units > 0) return; // more was admitted meanwhile
+      if (admitted.units > 0) return; // more units were admitted meanwhile
       this.#admitted.delete(subject);
       this.#limiter.forget(subject);
     } catch (error) {
-      if (hasNotRun(error)) admitted.units += units; // to be sent again after the next call that succeeds
+      if (hasNotRun(error)) admitted.units += units; // sent again after the next call that succeeds
     } finally {
       admitted.isBeingSent = false;
     }
@@ -96,7 +96,7 @@ export class LocalShare {
     return admitted;
   }
 
-  /** One unit is freed when callers were told; when the others are is not known, so they count as if they were of now. */
+  /** Frees one unit at the time that callers were told. The times of the others are unknown, so they count as of now. */
   #takeOver(share: Subject, kind: Kind, status: WindowStatus & { readonly atMs: number }, limitHere: number): void {
     const { limit, remaining, resetAtMs, atMs } = status;
     const used = Math.ceil(((limit - remaining) * limitHere) / limit);
@@ -105,7 +105,7 @@ export class LocalShare {
     this.#limiter.debit(share, useOf(Math.max(used - 1, 0)));
   }
 
-  /** @param atLeast the cost of a batch that fits the whole limit, which must not be refused for ever */
+  /** @param atLeast the cost of a batch that fits the whole limit: the share must not refuse it for ever */
   #shareOf({ name, perMinute, perDay }: Subject, atLeast = 1): Subject & Limits {
     const share = (limit: number): number => Math.max(atLeast, Math.floor(limit / this.#options.instances));
     const shares = { perMinute: share(perMinute), perDay: perDay === undefined ? undefined : share(perDay) };
@@ -113,6 +113,6 @@ export class LocalShare {
   }
 }
 
-/** Whether a call has certainly not run: Redis refused it, or there was no connection. Else units would be counted twice. */
+/** Whether a call has certainly not run: Redis refused it, or there was no connection. Others could be counted twice. */
 const hasNotRun = (error: unknown): boolean =>
   error instanceof Error && (error.name === 'ReplyError' || /isn't (?:writeable|ready)/.test(error.message));

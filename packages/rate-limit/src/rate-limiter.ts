@@ -7,7 +7,7 @@ export type WindowName = 'minute' | 'day';
 export interface WindowStatus {
   /** The limit in force: requests in any span of the window's length. */
   readonly limit: number;
-  /** Exactly this many more fit at this moment; never below 0. */
+  /** Exactly this many more units fit at this moment; never below 0. */
   readonly remaining: number;
   /** When the next unit is freed, in milliseconds since the epoch; the present moment if nothing is used. */
   readonly resetAtMs: number;
@@ -28,13 +28,13 @@ export interface AdmittedDecision extends RateLimitStatus {
 }
 
 interface Refusal extends RateLimitStatus {
-  /** Of the windows that refuse, the one that releases last; if only a ban does, the one with the lowest remaining. */
+  /** Of the windows that refuse, the one that releases last; if only a ban refuses, the one with the lowest remaining. */
   readonly limitingWindow: WindowName;
-  /** When this request would succeed if nothing else came, in milliseconds since the epoch: ban end and windows. */
+  /** When this request would succeed if no others came, after any ban and in all windows; milliseconds since the epoch. */
   readonly releaseAtMs: number;
   /** When to come back, in milliseconds since the epoch: at the release, or later if others were asked to come then. */
   readonly retryAtMs: number;
-  /** Whole seconds until then, rounded up, at least 1. */
+  /** Whole seconds until the retry time, rounded up, at least 1. */
   readonly retryAfterSeconds: number;
 }
 
@@ -56,7 +56,7 @@ export interface BannedDecision extends Refusal {
 
 export type RateLimitRefusal = RefusedDecision | BannedDecision;
 
-/** What becomes of a request. */
+/** The decision on a request. */
 export type RateLimitDecision = AdmittedDecision | RateLimitRefusal;
 
 /** A ban in force. */
@@ -67,7 +67,7 @@ export interface Ban {
   readonly level: number;
 }
 
-/** A ban, and whose it is. */
+/** A ban with its subject. */
 export interface SubjectBan extends Ban {
   /** The name of the subject. */
   readonly subject: string;
@@ -76,7 +76,7 @@ export interface SubjectBan extends Ban {
 /** The result of {@link RateLimiter.peek}. */
 export interface RateLimitSnapshot extends RateLimitStatus {
   readonly outcome: 'snapshot';
-  /** Units in each window; more than its limit if that was lowered since. */
+  /** Used units in each window; more than its limit if the limit was lowered since. */
   readonly used: { readonly minute: number; readonly day: number | undefined };
   /** Refusals that count towards a ban at this moment. */
   readonly refusals: number;
@@ -84,7 +84,7 @@ export interface RateLimitSnapshot extends RateLimitStatus {
   readonly ban: Ban | undefined;
 }
 
-/** The last status that this process was told, brought to the present: units that were freed since may be missing. */
+/** The last status that this process knows, brought to the present. It may lack units that were freed since. */
 export interface LastKnownStatus extends RateLimitStatus {
   readonly outcome: 'last known';
 }
@@ -92,12 +92,12 @@ export interface LastKnownStatus extends RateLimitStatus {
 /** Counts requests against the sliding windows of their subject. Never rejects, and never waits for long. */
 export interface RateLimiter {
   /**
-   * Decides whether a request may go on, and if so counts its cost in all windows at once.
+   * Decides whether to admit a request, and if so counts its cost in all windows at once.
    *
    * Returns the decision itself, not a promise, if it is known without asking Redis.
    *
    * @param cost units: 1, or the number of calls in a batch; must fit the limits at all (see `canEverFit`)
-   * @throws RangeError when `cost` is not a whole number from 1 to the lowest limit of the subject
+   * @throws RangeError if `cost` is not a whole number from 1 to the lowest limit of the subject
    */
   check(subject: Subject, cost: number): RateLimitDecision | Promise<RateLimitDecision>;
 
@@ -105,13 +105,13 @@ export interface RateLimiter {
   peek(subject: Subject): Promise<RateLimitSnapshot>;
 
   /**
-   * What any request of a subject meets, as far as this process knows without asking Redis: the refusal in force (a ban, or an
-   * unknown caller over its limit), else the last status. Counts nothing.
+   * The outcome for any request of a subject, as far as this process knows without asking Redis: the refusal in force (by a
+   * ban, or of an unknown caller over its limit), otherwise the last status. Counts nothing.
    */
   lastKnown(subject: Subject): RateLimitRefusal | LastKnownStatus;
 }
 
-/** Where a check was decided: in Redis, in this process, or by a refusal that was remembered to be in force. */
+/** Where a check was decided: in Redis, in this process, or by a remembered refusal that is still in force. */
 export type DecisionPlace = 'redis' | 'process' | 'memory';
 
 /** Observes a limiter, for metrics and logs. It is called while requests wait, so it must be cheap, and must not throw. */
@@ -124,5 +124,5 @@ export interface LimiterObserver {
   onRedisCall(durationMs: number): void;
 }
 
-/** Whole seconds, rounded up: at least 1 for a moment that lies ahead. */
+/** Whole seconds, rounded up: at least 1 for a moment in the future. */
 export const wholeSecondsUntil = (atMs: number, nowMs: number): number => Math.ceil((atMs - nowMs) / 1_000);

@@ -2,14 +2,14 @@
 export interface LimiterStateChange {
   /** Where requests are counted from now on. */
   readonly countedIn: 'redis' | 'process';
-  /** What Redis or the connection said, for a log: one short line without a secret. */
+  /** The message of Redis or the connection, for a log: one short line without a secret. */
   readonly reason: string;
 }
 
 export interface RedisHealthOptions {
   /**
-   * Calls Redis, in a cluster several masters, and reports each result to {@link RedisHealth.succeeded} or `failed`. Rejects if
-   * none has responded.
+   * Calls Redis (in a cluster, several masters), and reports each result to {@link RedisHealth.succeeded} or `failed`.
+   * Rejects if none has responded.
    */
   readonly probe: () => Promise<unknown>;
   /** Why Redis is away. */
@@ -18,17 +18,17 @@ export interface RedisHealthOptions {
   readonly onChange: (change: LimiterStateChange) => void;
 }
 
-/** Redis is away after so many failed calls in a row, the last of them a probe ... */
+/** Redis counts as away after this many failed calls in a row, the last of them a probe ... */
 const FAILURES_MIN = 5;
-/** ... if none has succeeded for so long: in a cluster of which one master is away, others respond. */
+/** ... if no call has succeeded for this long: in a cluster, other masters respond while one is away. */
 const SILENCE_MIN_MS = 300;
 const PROBE_INTERVAL_MS = 1_000;
-/** How long a start waits for Redis before it counts as away. */
+/** How long a start waits for Redis before Redis counts as away. */
 const START_MS = 1_000;
-/** It is counted in steps of this length, so that time in which this process stood still is not counted against Redis. */
+/** The time is counted in steps of this length: time during which this process did not run is not held against Redis. */
 const START_STEP_MS = 10;
 
-/** Whether Redis responds. It is probed once a second unless a call has succeeded within the last one. */
+/** Whether Redis responds. It is probed once a second unless a call has succeeded within the last second. */
 export class RedisHealth {
   /** Resolves with the first response, or after a second without one. */
   readonly started: Promise<void>;
@@ -56,7 +56,7 @@ export class RedisHealth {
     }, PROBE_INTERVAL_MS).unref();
   }
 
-  /** Also before the first response. */
+  /** Also true before the first response. */
   get isAway(): boolean {
     return this.#isAway;
   }
@@ -66,7 +66,7 @@ export class RedisHealth {
     return this.#isAway ? this.#options.describe(this.#lastError) : undefined;
   }
 
-  /** Finds out whether Redis responds. */
+  /** Checks whether Redis responds. */
   probe(): void {
     if (this.#isProbing) return;
     this.#isProbing = true;

@@ -8,13 +8,13 @@ import type { Subject } from './subject.ts';
 export interface RedisLimiterOptions {
   /** A connection that sends a command at once or fails, and never sends one twice: see `connectRedis`. */
   readonly redis: Redis | Cluster;
-  /** A clock in place of Redis' own, in milliseconds since the epoch: for tests. */
+  /** Replaces the clock of Redis in tests, in milliseconds since the epoch. */
   readonly nowMs?: (() => number) | undefined;
-  /** Called after each call of the script, with how long it took, and why it failed if it did. */
+  /** Called after each call of the script, with its duration and, if it failed, the error. */
   readonly onCall?: (durationMs: number, error?: Error) => void;
 }
 
-/** What limiter.lua does; see there. */
+/** The operations of limiter.lua; see there. */
 export type Operation = 'decide' | 'debit' | 'read' | 'lift';
 
 interface Call {
@@ -29,7 +29,7 @@ type ScriptedRedis = (Redis | Cluster) & {
 
 const SCRIPT = readFileSync(new URL('./limiter.lua', import.meta.url), 'utf8');
 const NO_USE: Use = { minute: 0, day: 0 };
-/** At once: more would keep other users of Redis waiting for some milliseconds. */
+/** The maximum per call of the script: more would keep other users of Redis waiting for some milliseconds. */
 export const CALLS_MAX = 128;
 
 /**
@@ -40,13 +40,13 @@ export const CALLS_MAX = 128;
 export const stateKeyOf = (subjectName: string): string => `limits:of:${subjectName}`;
 
 /**
- * Counts in Redis, by its clock. Calls of one tick share a call of the script; in a Redis Cluster, which refuses a call whose
- * keys lie in several places, those of one subject do.
+ * Counts in Redis, by its clock. Calls of one tick share a call of the script. A Redis Cluster refuses scripts with keys in
+ * several slots; there, only calls for one subject share one.
  */
 export class RedisLimiter {
   readonly #redis: ScriptedRedis;
   readonly #options: RedisLimiterOptions;
-  /** A result is a promise within the batch, so that in a cluster no subject waits for the node of another. */
+  /** The batch returns each result as a promise, so in a cluster no subject waits for the node of another. */
   readonly #batches: DataLoader<Call, { readonly result: Promise<Result> }>;
 
   constructor(options: RedisLimiterOptions) {
@@ -62,8 +62,8 @@ export class RedisLimiter {
   }
 
   /**
-   * @param use what `decide` and `debit` count
-   * @throws Error when Redis fails or does not respond in time: the call may have run all the same
+   * @param use the units that `decide` and `debit` count
+   * @throws Error if Redis fails or does not respond in time; the call may have run nevertheless
    */
   async call(operation: Operation, subject: Subject, use: Use = NO_USE): Promise<Result> {
     const { result } = await this.#batches.load({ operation, subject, use });

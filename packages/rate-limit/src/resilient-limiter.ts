@@ -17,29 +17,29 @@ import { RedisLimiter, type RedisLimiterOptions } from './redis-limiter.ts';
 import { assertCost, type Subject } from './subject.ts';
 
 export interface ResilientLimiterOptions {
-  /** A connection of its own, as `connectRedis` makes it. Its owner closes it. */
+  /** A separate connection, made by `connectRedis`. Its owner closes it. */
   readonly redis: Redis | Cluster;
   /** How many instances share the limits while Redis is away, 1 or more. @default 1 */
   readonly instances?: number;
   /** Called once per change, for one log line and one metric. Must not throw. */
   readonly onStateChange?: (change: LimiterStateChange) => void;
   readonly observer?: LimiterObserver;
-  /** A clock in place of Redis' own and of this process', in milliseconds since the epoch: for tests. */
+  /** Replaces the clocks of Redis and of this process in tests, in milliseconds since the epoch. */
   readonly nowMs?: () => number;
 }
 
-/** So many that in a cluster they lie on several masters: one that is away must not count as all. */
+/** Enough to lie on several masters in a cluster: one that is away must not count as all. */
 const PROBES = Array.from({ length: 8 }, (_, i): Subject => ({ name: `probe:${i}`, perMinute: 1, perDay: undefined }));
 
-/** In milliseconds since the epoch. It is never set back, so that nothing that is remembered lasts for longer than it should. */
+/** The time in milliseconds since the epoch. It is never set back: nothing is remembered for longer than intended. */
 const steadyNowMs = (): number => performance.timeOrigin + performance.now();
 
 /**
- * Counts in Redis, and in the process while that is away. No request fails because of Redis, and none waits for it for longer
- * than a call may take. On its return Redis is told what was admitted here.
+ * Counts in Redis, and in the process while Redis is away. No request fails because of Redis, and none waits for longer
+ * than the timeout of a call. When Redis is back, it is told what was admitted here.
  */
 export class ResilientLimiter implements RateLimiter {
-  /** Resolves when Redis was reached, or was not within a second. Requests may come before. */
+  /** Resolves when Redis was reached, or was not reached within a second. Requests may come earlier. */
   readonly started: Promise<void>;
   readonly #options: ResilientLimiterOptions;
   readonly #redis: RedisLimiter;
@@ -69,7 +69,7 @@ export class ResilientLimiter implements RateLimiter {
     this.#health.probe();
   }
 
-  /** Whether Redis is away, so that requests are counted in the process. */
+  /** Whether Redis is away, and requests are counted in the process. */
   get isDegraded(): boolean {
     return this.#health.isAway;
   }
@@ -99,7 +99,7 @@ export class ResilientLimiter implements RateLimiter {
       else this.#last.remember(subject, ban, result.used);
       return snapshot;
     } catch {
-      return this.#local.peek(subject); // #onCall knows why
+      return this.#local.peek(subject); // #onCall has reported the error
     }
   }
 
@@ -109,7 +109,7 @@ export class ResilientLimiter implements RateLimiter {
     return this.isDegraded ? this.#local.lastKnown(subject) : this.#last.statusOf(subject);
   }
 
-  /** Ends the timers. The connection is left to its owner. */
+  /** Ends the timers. The owner of the connection closes it. */
   close(): void {
     this.#options.redis.off('ready', this.#onReady);
     this.#health.close();
@@ -124,12 +124,12 @@ export class ResilientLimiter implements RateLimiter {
       if (decision.outcome === 'banned' && decision.isNew) {
         const ban = banOf(subject, decision);
         observer?.onBan(ban);
-        noteBan(redis, ban).catch(() => {}); // it is missing from lists then, and holds all the same
+        noteBan(redis, ban).catch(() => {}); // the ban is then missing from lists, but in force
       }
       void this.#local.bringBack(subject); // never rejects
       return this.#last.remember(subject, decision, result.used);
     } catch {
-      // #onCall knows why. Meanwhile a ban may have become known.
+      // #onCall has reported the error. Meanwhile a ban may have become known.
       return this.#last.refusalOf(subject, true) ?? this.#local.check(subject, cost);
     }
   }

@@ -4,13 +4,13 @@ import type { Subject } from './subject.ts';
 const KNOWN_MAX = 40_000;
 const UNKNOWN_MAX = 10_000;
 
-// `max` would allocate for all of them at once.
+// With `max`, the cache would allocate memory for all entries at once.
 const createCache = <Value extends object>(countMax: number) =>
   new LRUCache<string, Value>({ maxSize: countMax, sizeCalculation: () => 1 });
 
 /**
- * Keeps something of each subject that was used last: at most 50,000. Callers that are known have a room of their own, so that
- * a flood of addresses cannot evict them.
+ * Keeps values of the most recently used subjects, at most 50,000. Known callers have a separate room: a flood of addresses
+ * cannot evict them.
  */
 export class SubjectCache<Value extends object> {
   readonly #known = createCache<Value>(KNOWN_MAX);

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Files that pages load, ours and those of libraries. */
+/** Files that pages load: ours and those of libraries. */
 export interface Assets {
-  /** The path that their names are below. It has a hash of their contents, so that browsers may keep them for ever. */
+  /** The path of the files' folder. It contains a hash of their contents: browsers may keep them for ever. */
   readonly path: string;
   readonly files: readonly { readonly name: string; readonly contentType: string; readonly text: string }[];
 }
@@ -21,14 +21,14 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** @param folder the path that the files are to be served below */
+/** @param folder the path below which the files are served */
 export function loadAssets(folder: string): Assets {
   const readOwn = (name: string) => readFileSync(join(import.meta.dirname, 'browser', name), 'utf8');
   const readLibrary = (url: string) => readFileSync(fileURLToPath(url), 'utf8');
   const pico = readLibrary(import.meta.resolve('@picocss/pico/css/pico.classless.jade.min.css'));
   const texts: Readonly<Record<string, string>> = {
     ...Object.fromEntries(['favicon.svg', 'theme.js', ...SCRIPTS].map((name) => [name, readOwn(name)])),
-    // One file is the sooner there. All that is ours goes before what is in a layer.
+    // A single file loads sooner. Our styles override the styles in a layer.
     [STYLES]: `@layer pico{${pico}}${readOwn('styles.css')}${readOwn('reference.css')}`,
     [SEARCH_LIBRARY]: readLibrary(import.meta.resolve('minisearch')),
   };

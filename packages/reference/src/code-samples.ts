@@ -4,8 +4,8 @@ import { type Operation, successOf } from './open-api.ts';
 const SAMPLE_QUERY = ['status', 'limit'];
 
 /**
- * The URL with example values in place of the parameters. A method that changes something gets variables of the
- * environment in their place, as `{ORDER_ID}`, so that no sample that is copied as it is changes anything real.
+ * The URL with example values for its parameters. For a method that changes something, they are variables of the
+ * environment, such as `{ORDER_ID}`: a sample that is copied unchanged must not change anything real.
  */
 function sampleUrl(baseUrl: string, { method, path, parameters = [] }: Operation): string {
   const query = new URLSearchParams();
@@ -23,7 +23,7 @@ function sampleUrl(baseUrl: string, { method, path, parameters = [] }: Operation
 
 const VARIABLE = /\{([A-Z_]+)\}/g;
 
-/** A command that calls an operation. It reads the key from the environment, as it is copied into files and shells. */
+/** A command that calls an operation. The key comes from the environment, because commands are copied into files. */
 export function curlSample(baseUrl: string, operation: Operation): string {
   const { method } = operation;
   const url = sampleUrl(baseUrl, operation);

@@ -2,7 +2,7 @@ import { escapeHtml } from './markdown.ts';
 import { type Operation, type Parameter, typeOf } from './open-api.ts';
 import { REFERENCE_PATH, relativeLink } from './site.ts';
 
-/** The form that sends an operation to this server; console.js shows it, and makes it work. @param path of the page */
+/** The form that sends an operation to this server. console.js shows and handles it. @param path the path of the page */
 export function renderConsole(
   { operationId, method, path: route, summary, parameters = [] }: Operation,
   path: string,
@@ -20,7 +20,7 @@ ${parameters.map((parameter) => renderField(parameter, method === 'GET')).join('
 </form>`;
 }
 
-/** @param isSafe whether an example may be suggested: never for what changes something */
+/** @param isSafe whether an example may be suggested: never for an operation that changes something */
 function renderField({ name, schema, required = false, example }: Parameter, isSafe: boolean): string {
   const attributes = `name="${name}"${required ? ' required' : ''}`;
   const label = `<label><code>${name}</code> <small>${escapeHtml(typeOf(schema))}</small>`;

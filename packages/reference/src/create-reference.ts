@@ -3,46 +3,46 @@ import Negotiator from 'negotiator';
 import type { SiteResources } from './create-site.ts';
 import type { Encoding, Resource } from './resource.ts';
 
-/** What of a GET or HEAD request decides on its response. */
+/** The parts of a GET or HEAD request that determine its response. */
 export interface ReferenceRequest {
   /** Percent-decoded, without the query. */
   readonly path: string;
-  /** The header field as it came. A page is sent as Markdown to clients that prefer it. */
+  /** The header field as received. A page is sent as Markdown to clients that prefer Markdown. */
   readonly accept?: string | undefined;
-  /** The header field as it came. */
+  /** The header field as received. */
   readonly acceptEncoding?: string | undefined;
 }
 
 export interface ReferenceOptions {
   /**
-   * The OpenAPI document of a version, with at least one server; asked for once.
+   * Returns the OpenAPI document of a version, with at least one server. Called once per version.
    *
-   * @default the committed one, for a server at http://127.0.0.1:3000
+   * @default the committed document, for a server at http://127.0.0.1:3000
    */
   readonly documentOf?: (version: ApiVersion) => object;
 }
 
-/** A response to be sent as it is; to HEAD without its body. */
+/** A response to be sent unchanged; for HEAD, without its body. */
 export interface ReferenceResponse {
   readonly status: 200 | 308 | 404;
-  /** By lower-case name, `content-length` aside. */
+  /** By lower-case name, without `content-length`. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Empty for a 308; else one object for all requests of the same path and content coding. */
+  /** Empty for a 308; otherwise the same object for all requests of a path and a content coding. */
   readonly body: Uint8Array;
 }
 
 /** The interactive reference and the guides, under `/docs`. */
 export interface Reference {
   /**
-   * @returns `undefined` if nothing is at the path, unless HTML is preferred to JSON: then a page with status 404
-   * @throws Error (as a rejection) when a file of the installation cannot be read
+   * @returns `undefined` if nothing is at the path; if the client prefers HTML to JSON, a page with status 404 instead
+   * @throws Error (as a rejection) if a file of the installation cannot be read
    */
   respond(request: ReferenceRequest): Promise<ReferenceResponse | undefined>;
 }
 
 /**
- * Creates the site. That costs nothing: the code that makes pages is loaded with the first request, and each file is
- * read, rendered and compressed with the first request for it.
+ * Creates the site. This costs nothing: the first request loads the code that makes pages, and each file is read, rendered
+ * and compressed at its first request.
  */
 export function createReference({ documentOf = committedDocument }: ReferenceOptions = {}): Reference {
   let loading: Promise<SiteResources> | undefined;
@@ -83,7 +83,7 @@ async function respondFrom(site: SiteResources, request: ReferenceRequest): Prom
 const committedDocument = (version: ApiVersion): object =>
   openApiDocument({ version, servers: [{ url: `http://127.0.0.1:3000/${version}` }] });
 
-/** A slash too many at the end. Relative, so that it holds behind a proxy that serves us under a path of its own. */
+/** Removes the final slash. The redirect is relative: it also works behind a proxy that serves us below another path. */
 function redirectToPage(pages: SiteResources['pages'], path: string): ReferenceResponse | undefined {
   const page = path.slice(0, -1);
   if (!path.endsWith('/') || !pages.has(page)) return undefined;
@@ -93,7 +93,7 @@ function redirectToPage(pages: SiteResources['pages'], path: string): ReferenceR
 
 const ENCODINGS: Encoding[] = ['br', 'gzip', 'identity'];
 
-/** The best of ours that the client takes; an order of its own among them would be of no use to it. */
+/** Our preferred encoding among those that the client accepts; the client's own order is ignored. */
 function chooseEncoding(negotiator: Negotiator): Encoding {
   const accepted = negotiator.encodings(ENCODINGS);
   return ENCODINGS.find((encoding) => accepted.includes(encoding)) ?? 'identity';

@@ -9,27 +9,27 @@ import { searchEntries } from './search-entries.ts';
 import { type Page, REFERENCE_PATH, readVersions, SEARCH_ENTRIES_PATH, type Site } from './site.ts';
 import { renderLlmsText, renderRobotsText } from './texts.ts';
 
-/** What the site serves. Each part is rendered when it is first requested. */
+/** The resources of the site. Each is rendered when it is first requested. */
 export interface SiteResources {
-  /** By path. The Markdown of a page is at its path with `.md`. */
+  /** By path. The Markdown of a page has the page's path with `.md`. */
   readonly pages: ReadonlyMap<string, Resource>;
-  /** The page for what is at no path, by the number of segments of that path, from 2 on. */
+  /** The page for a missing path, by the number of segments of that path, from 2. */
   readonly notFound: readonly Resource[];
 }
 
 /**
- * For every page: scripts, styles, images and requests of this origin, and nothing inline. A key that is entered into
- * the console can be sent nowhere else.
+ * For every page: scripts, styles, images and requests of this origin only, and nothing inline. A key that is entered into
+ * the console cannot be sent anywhere else.
  */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** Asked for anew, as its content may have changed. */
+/** Revalidated at each request, because its content may have changed. */
 const text = (type: string, render: () => string): Resource =>
   createResource({ 'content-type': `text/${type}; charset=utf-8`, 'cache-control': 'no-cache' }, render);
 
-/** Deeper paths are mistyped by no person. */
+/** Nobody mistypes a deeper path. */
 const NOT_FOUND_DEPTHS = [2, 3, 4, 5];
 
 const NOT_FOUND = `# Page not found
@@ -38,7 +38,7 @@ There is no page at this address. Paths are exact: case and slashes count.
 
 Search, choose a page from the list, or begin at the [reference](${REFERENCE_PATH}).`;
 
-/** @throws Error when a text of the site cannot be read, or a document names no server */
+/** @throws Error if a text of the site cannot be read, or a document names no server */
 export function createSite(documentOf: (version: ApiVersion) => object): SiteResources {
   const versions = readVersions(documentOf);
   const [current] = versions;
@@ -83,7 +83,7 @@ export function createSite(documentOf: (version: ApiVersion) => object): SiteRes
   }
   const notFound = NOT_FOUND_DEPTHS.map((depth) =>
     renderHtml({
-      path: '/x'.repeat(depth), // only its depth matters: it is not shown
+      path: '/x'.repeat(depth), // only the depth matters, because the path is not shown
       title: 'Page not found',
       summary: 'There is no page at this address.',
       markdown: NOT_FOUND,

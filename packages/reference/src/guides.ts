@@ -6,7 +6,7 @@ import { errorCodesOf } from './open-api.ts';
 import { type DocumentedVersion, ERRORS_PATH, type Page, REFERENCE_PATH } from './site.ts';
 import { fence, table } from './write-markdown.ts';
 
-/** The guides in the order in which they are listed: their files below `docs`, and what they are about. */
+/** The guides in the order of their list: their files below `docs`, and their subjects. */
 const GUIDES: Readonly<Record<string, string>> = {
   'guides/five-minutes-rest.md':
     'From a key to the first order cancelled, with curl, and with the client for JavaScript and TypeScript.',
@@ -33,16 +33,16 @@ const ERROR_CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[]; // the keys are
 
 const FOLDER = join(import.meta.dirname, '../../../docs');
 
-/** The path of each page that is written in Markdown, by its file below `docs`. */
+/** The path of each page written in Markdown, by its file below `docs`. */
 export const PATHS_BY_SOURCE: ReadonlyMap<string, string> = new Map([
   ...Object.keys(GUIDES).map((source): [string, string] => [source, `${REFERENCE_PATH}/${basename(source, '.md')}`]),
   ...ERROR_CODES.map((code): [string, string] => [`guides/errors/${code}.md`, `${ERRORS_PATH}/${code}`]),
 ]);
 
-/** Addresses of the service in the texts, which are those of no installation. */
+/** Example addresses of the service in the texts. */
 const EXAMPLES = /http:\/\/127\.0\.0\.1:3000|https:\/\/api\.petstore\.example/g;
 
-/** @throws Error when the text is missing, or does not begin with a heading */
+/** @throws Error if the text is missing, or does not begin with a heading */
 function loadPage(source: string, summary: string, root: string): Page {
   const markdown = readFileSync(join(FOLDER, source), 'utf8').replaceAll(EXAMPLES, root);
   const title = /^# (.+)\n/.exec(markdown)?.[1];
@@ -51,13 +51,13 @@ function loadPage(source: string, summary: string, root: string): Page {
 }
 
 /**
- * @param root the address of the installation, which takes the place of those in the texts
- * @throws Error when a text is missing, or does not begin with a heading
+ * @param root the address of the installation, which replaces those in the texts
+ * @throws Error if a text is missing, or does not begin with a heading
  */
 export const loadGuides = (root: string): readonly Page[] =>
   Object.entries(GUIDES).map(([source, summary]) => loadPage(source, summary, root));
 
-/** The pages of error codes: facts from the catalogue and the documents, then advice. */
+/** The pages of error codes: facts from the catalogue and the documents, followed by advice. */
 export const loadErrorPages = (root: string, versions: readonly DocumentedVersion[]): readonly Page[] =>
   ERROR_CODES.map((code) => {
     const page = loadPage(`guides/errors/${code}.md`, ERROR_CATALOGUE[code].message, root);

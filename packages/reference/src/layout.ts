@@ -3,7 +3,7 @@ import { escapeHtml, renderMarkdown } from './markdown.ts';
 import { renderMethod } from './reference-page.ts';
 import { ERRORS_PATH, type Page, REFERENCE_PATH, relativeLink, SEARCH_ENTRIES_PATH, type Site } from './site.ts';
 
-/** Renders a page: the header, the list of all pages, the text, and what leads on from it. */
+/** Renders a page: the header, the list of all pages, the text, and links to further pages. */
 export function renderPage(page: Page, site: Site): string {
   const { path, title } = page;
   const { name, assets } = site;
@@ -70,7 +70,7 @@ const SEARCH_ICON =
 const COLOR_MODE_ICON =
   '<svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true"><circle cx="8" cy="8" r="6.25" fill="none" stroke="currentColor" stroke-width="1.5"/><path d="M8 2a6 6 0 0 1 0 12z" fill="currentColor"/></svg>';
 
-/** Links to all pages; to the operations of the version that is shown, else of the current one; to codes on pages of codes. */
+/** Links to all pages, to the operations of the page's (or the current) version and, on pages of codes, to codes. */
 function renderNavigation(path: string, { versions, guides, errors }: Site): string {
   const item = (target: string, text: string, children = '') => {
     const here = target === path ? ' aria-current="page"' : '';

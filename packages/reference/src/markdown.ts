@@ -27,16 +27,16 @@ export interface RenderedPage {
   readonly sections: readonly { readonly id: string; readonly text: string }[];
 }
 
-/** Commands, outputs, headers and JSON, of which every part is wanted, wrap; the lines of programs scroll. */
+/** The languages that wrap, because every part is of interest: commands, outputs, headers and JSON. Programs scroll. */
 const WRAPPING = ['', 'bash', 'console', 'http', 'json', 'sh'];
-/** Short names, options and times with hyphens, at which browsers break lines: `Retry-After`. */
+/** Short names, options and times with hyphens, at which browsers would break lines: `Retry-After`. */
 const BREAKABLE = /^(?=.*-)[\w:+ -]{3,32}$/;
-/** What a heading may end in: an id that links to it have, in place of one from its words. */
+/** An id at the end of a heading, used instead of one made from its words. */
 const GIVEN_ID = / \{#([\w-]+)\}$/;
 
 /**
- * Renders the Markdown of a page: links between files become links between pages, error codes link to their pages,
- * headings to themselves, code is coloured, and what may be wider than a phone can be scrolled.
+ * Renders the Markdown of a page. Links between files become links between pages, error codes link to their pages, headings
+ * link to themselves, code is highlighted, and wide content can be scrolled.
  *
  * @throws Error for a link to a file below `docs` that has no page
  */
@@ -60,7 +60,7 @@ export function renderMarkdown(page: Page, site: Site): RenderedPage {
       },
       code({ text, lang = '' }) {
         const html = hljs.getLanguage(lang) ? hljs.highlight(text, { language: lang }).value : escapeHtml(text);
-        // What has to be scrolled can have the focus.
+        // Content that scrolls must be able to get the focus.
         const attributes = WRAPPING.includes(lang) ? ' class="wraps"' : ' tabindex="0"';
         return `<div class="code"><pre${attributes} data-language="${lang}"><code>${html}</code></pre></div>\n`;
       },
@@ -85,7 +85,7 @@ export function renderMarkdown(page: Page, site: Site): RenderedPage {
 const anchor = (id: string, html: string): string =>
   `&nbsp;<a class="anchor" href="#${id}" aria-label="Link to ${html.replaceAll(/<[^>]*>/g, '')}">#</a>`;
 
-/** @returns `undefined` for a file of the sources, which readers of the site do not have */
+/** @returns `undefined` for a source file, which readers of the site do not have */
 function resolveLink(href: string, { path, folder }: Page, { pathsBySource }: Site): string | undefined {
   if (href.startsWith('/')) return relativeLink(path, href);
   const [file = '', fragment] = href.split('#');
@@ -97,7 +97,7 @@ function resolveLink(href: string, { path, folder }: Page, { pathsBySource }: Si
   return relativeLink(path, target) + (fragment === undefined ? '' : `#${fragment}`);
 }
 
-/** The Markdown of a page for those who read that, with links that lead to Markdown. */
+/** The Markdown of a page for readers of Markdown, whose links lead to Markdown. */
 export const markdownOf = ({ path, folder, markdown }: Page, { pathsBySource }: Site): string =>
   markdown
     .replaceAll(/\]\(([^)#\s]+\.md)(#[^)]*)?\)/g, (written, file: string, fragment = '') => {

@@ -1,6 +1,6 @@
 import { ERROR_CATALOGUE } from '@petstore/api';
 
-/** The parts of our OpenAPI 3.1 documents that pages show, each reference replaced by what it refers to. */
+/** The parts of our OpenAPI 3.1 documents that pages show, with each reference replaced by its target. */
 export interface OpenApiDocument {
   readonly info: { readonly title: string; readonly description: string; readonly version: string };
   readonly servers: readonly { readonly url: string; readonly description?: string }[];
@@ -20,12 +20,12 @@ export interface Operation {
   readonly summary: string;
   readonly description: string;
   readonly deprecated?: boolean;
-  /** A guide that says more. */
+  /** A guide with further information. */
   readonly externalDocs?: { readonly url: string; readonly description: string };
   readonly parameters?: readonly Parameter[];
-  /** By status; `default` is every other. */
+  /** By status; `default` covers every other status. */
   readonly responses: Readonly<Record<string, Response>>;
-  /** How stable it is, and its sunset; what is stable and stays has none. */
+  /** The stability and the sunset; a stable operation without a sunset has no badges. */
   readonly 'x-badges'?: readonly { readonly name: string }[];
 }
 
@@ -59,7 +59,7 @@ export interface Schema {
   readonly required?: readonly string[];
 }
 
-/** @param document one of ours: the tests read every field. Its references form no circle. */
+/** @param document one of our documents, without circular references; tests read every field */
 export function resolveReferences(document: object): OpenApiDocument {
   const resolve = (part: unknown): unknown =>
     JSON.parse(JSON.stringify(part), (_, value) =>
@@ -73,7 +73,7 @@ export function resolveReferences(document: object): OpenApiDocument {
   return resolve(document) as OpenApiDocument; // generated in this form
 }
 
-/** A collection before its members, and what is deprecated last. */
+/** Sorts collections before their members, and deprecated operations last. */
 export function operationsOf({ paths }: OpenApiDocument): readonly Operation[] {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
@@ -89,13 +89,13 @@ const examplesOf = ({ content = {} }: Response) =>
 export const errorCodesOf = (response: Response): readonly string[] =>
   examplesOf(response).flatMap(([name]) => (name in ERROR_CATALOGUE ? [name] : []));
 
-/** The status of success, and the first body that the document shows for it. */
+/** The status of a successful response, and the first body that the document shows for it. */
 export function successOf({ responses }: Operation): { readonly status: string; readonly body?: unknown } {
   const [[status, response] = ['', { description: '' }]] = Object.entries(responses);
   return { status, body: examplesOf(response)[0]?.[1].value };
 }
 
-/** As people read it: `integer (int64)`. */
+/** The type in words: `integer (int64)`. */
 export function typeOf({ type = 'object', format, items, minimum, maximum, default: value }: Schema): string {
   if (items !== undefined) return `${typeOf(items)}, repeatable`;
   const range = minimum !== undefined && maximum !== undefined && `${minimum} to ${maximum}`;

@@ -5,13 +5,13 @@ import { errorCodesOf, type Operation, type Response, type Schema, successOf, ty
 import { type DocumentedVersion, firstSentence, type Page, REFERENCE_PATH } from './site.ts';
 import { fence, table } from './write-markdown.ts';
 
-/** The guides that a caller wants next. */
+/** The guides to read next. */
 const NEXT: Readonly<Record<DocumentedVersion['version'], readonly string[]>> = {
   v1: ['five-minutes-rest', 'errors', 'limits'],
   v2: ['v2-preview', 'versions', 'errors'],
 };
 
-/** The reference of a version: what each operation is, and beside it how it is called. */
+/** The reference of a version: the description of each operation, and beside it samples of calls. */
 export function referencePage(about: DocumentedVersion, guides: readonly Page[]): Page {
   const { path, document, operations } = about;
   const { title, description } = document.info;
@@ -127,13 +127,13 @@ function describeField(name: string, schema: Schema, isRequired: boolean, descri
   return [`\`${name}\`<br><small>${typeOf(schema)}${isRequired ? ', required' : ''}</small>`, description + choice];
 }
 
-/** It depends on the request rather than on the response. */
+/** This header depends on the request, not on the response. */
 const CORS_HEADER = 'Access-Control-Allow-Origin';
 
 const headersOf = ({ headers = {} }: Response): readonly string[] =>
   Object.keys(headers).filter((name) => name !== CORS_HEADER);
 
-/** What no response is without. */
+/** The headers that every response has. */
 const commonHeaders = ([first, ...others]: readonly Response[]): readonly string[] =>
   first === undefined
     ? []

@@ -7,11 +7,11 @@ export type Encoding = 'br' | 'gzip' | 'identity';
 export interface Resource {
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
-  /** @returns its content, rendered and compressed with the first call; the same object from then on */
+  /** @returns the content, rendered and compressed at the first call; the same object from then on */
   encode(encoding: Encoding): Promise<Uint8Array>;
 }
 
-/** Near the best that brotli can do, at a sixth of the time: 0.1 s for the largest file, once in a process's life. */
+/** Close to brotli's best, in a sixth of the time: 0.1 s for the largest file, once per process. */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } };
 const compressWithBrotli = promisify(brotliCompress);
 const compressWithGzip = promisify(gzip);

@@ -4,11 +4,11 @@ import { renderMarkdown } from './markdown.ts';
 import { SEARCH_KEYWORDS } from './search-keywords.ts';
 import type { Page, Site } from './site.ts';
 
-/** The entries of search: each page, and each of its sections that has a link; an error code is one entry. */
+/** The entries of search: each page, and each of its sections that has a link. An error code is one entry. */
 export function searchEntries(site: Site): readonly SearchEntry[] {
   const operationIds = site.versions.flatMap(({ operations }) => operations.map(({ operationId }) => operationId));
   const sections = [...site.references, ...site.guides, ...site.errors].flatMap((page) => describePage(page, site));
-  // Most headers are the same in every version, and are found once.
+  // Most headers are the same in every version, and need only one entry.
   const isRepeated = ({ href, title }: SearchEntry) =>
     href.includes('#header-') && sections.find((other) => other.title === title)?.href !== href;
   const entries = sections.filter((entry) => !isRepeated(entry));
@@ -47,11 +47,11 @@ function describePage(page: Page, site: Site): readonly SearchEntry[] {
 
 const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', amp: '&' };
 
-/** Names that rendered Markdown has, and numbers: highlight.js writes an apostrophe as `&#x27;`, marked as `&#39;`. */
+/** Decodes entities in rendered Markdown: highlight.js writes an apostrophe as `&#x27;`, marked as `&#39;`. */
 const decodeEntity = (entity: string, name: string): string =>
   name.startsWith('#') ? String.fromCodePoint(Number(name.slice(1).replace('x', '0x'))) : (ENTITIES[name] ?? entity);
 
-/** The text of rendered Markdown, headings aside. */
+/** The text of rendered Markdown without headings. */
 const plain = (html: string): string =>
   html
     .replaceAll(/<h(\d).*?<\/h\1>/g, '')

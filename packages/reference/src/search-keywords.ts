@@ -1,4 +1,4 @@
-/** Words that people look for, by the address of the entry that they want and that may not have them. */
+/** Words that people look for, by the address of the entry they want, which may not contain them. */
 export const SEARCH_KEYWORDS: Readonly<Record<string, string>> = {
   docs: 'start overview base URL',
   'docs#cancelOrder': 'delete remove refund',

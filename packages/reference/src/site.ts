@@ -6,7 +6,7 @@ import { type OpenApiDocument, type Operation, operationsOf, resolveReferences }
 export const REFERENCE_PATH = '/docs';
 /** The path of the guide to errors; each code has a page below it. */
 export const ERRORS_PATH = `${REFERENCE_PATH}/errors`;
-/** The path of the entries of search: a module, loaded beside the library. */
+/** The path of the search entries: a module, loaded together with the library. */
 export const SEARCH_ENTRIES_PATH = `${REFERENCE_PATH}/search-entries.js`;
 
 /** A page of the site, written or generated as Markdown. */
@@ -17,13 +17,13 @@ export interface Page {
   readonly summary: string;
   /** Its links name files below `docs`, or pages of the site by paths that begin with a slash. */
   readonly markdown: string;
-  /** The folder that links to files are relative to: `guides`. */
+  /** The folder to which links to files are relative: `guides`. */
   readonly folder: string;
-  /** The error code that the page is about. */
+  /** The error code that the page describes. */
   readonly code?: ErrorCode;
 }
 
-/** A version of the API, with what its document says. */
+/** A version of the API and its document. */
 export interface DocumentedVersion {
   readonly version: ApiVersion;
   /** The path of its reference. */
@@ -36,7 +36,7 @@ export interface DocumentedVersion {
   readonly baseUrl: string;
 }
 
-/** What pages are rendered from. */
+/** The input for rendering pages. */
 export interface Site {
   /** The name of the service. */
   readonly name: string;
@@ -46,7 +46,7 @@ export interface Site {
   /** The current version comes first. */
   readonly versions: readonly DocumentedVersion[];
   readonly references: readonly Page[];
-  /** In the order in which they are listed. */
+  /** In the order of their list. */
   readonly guides: readonly Page[];
   /** One for each code of the catalogue, in its order. */
   readonly errors: readonly Page[];

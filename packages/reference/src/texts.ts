@@ -1,6 +1,6 @@
 import { firstSentence, type Page, REFERENCE_PATH, type Site } from './site.ts';
 
-/** What the site holds, for programs that read texts (https://llmstxt.org). */
+/** A summary of the site for programs that read texts (https://llmstxt.org). */
 export function renderLlmsText({ name, root, versions, guides, errors }: Site): string {
   const link = ({ path, title, summary }: Page) => `- [${title}](${root}${path}.md): ${summary}`;
   const documents = versions.map(
@@ -21,7 +21,7 @@ export function renderLlmsText({ name, root, versions, guides, errors }: Site): 
   return `${[`# ${name}`, `> ${lead}`, ...rest, ...sections].join('\n\n')}\n`;
 }
 
-/** The documentation may be indexed; what needs a key leads to nothing. */
+/** The documentation may be indexed; paths that need a key may not. */
 export const renderRobotsText = ({ versions }: Site): string => `User-agent: *
 Allow: ${REFERENCE_PATH}
 Allow: /llms.txt

@@ -1,4 +1,4 @@
-// What tests and benchmarks run servers of their own with, elsewhere than below a data folder.
+// For tests and benchmarks, which run their own servers outside a data folder.
 
 export { findPostgresPrograms, type PostgresPrograms } from './embedded/postgres-programs.ts';
 export { commandAsUser, findUnprivilegedUser, type UnprivilegedUser } from './process/unprivileged-user.ts';

@@ -1,4 +1,4 @@
-// Apart from `index.ts`, so that a command that needs no settings does not load the validator behind these.
+// Separate from `index.ts`: a command that needs no settings does not load the validator behind these.
 export { readSettings, readStorageSettings, SettingsError } from './settings/read-settings.ts';
 export {
   type SettingText,

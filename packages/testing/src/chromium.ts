@@ -4,14 +4,14 @@ import { findExecutable } from './find-executable.ts';
 
 export type { Browser, BrowserContextOptions, Page };
 
-// The shell, which has no window at all, takes half the processor time of the browser.
+// The headless shell, which has no window at all, takes half the browser's processor time.
 const PROGRAMS = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
 const MACOS_PROGRAMS = [
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ];
 
-/** Nothing but what a test opens: no updates, no sync, no look-ups of the browser's own. */
+/** Limits the browser to the pages of the test: no updates, no sync, no look-ups of its own. */
 const ARGUMENTS = [
   '--no-sandbox', // the sandbox refuses to run as root, as tests often do
   '--disable-gpu',
@@ -25,10 +25,10 @@ const ARGUMENTS = [
 let browser: Promise<Browser> | undefined;
 
 /**
- * This machine's Chromium or Chrome, without a window. All test files of a process share it, as a start takes more than a
- * second of a processor: each opens contexts of its own, and closes them. It ends with the process.
+ * This machine's Chromium or Chrome, without a window. All test files of a process share it, because a start takes more
+ * than a second of processor time. Each file opens contexts of its own, and closes them. The browser ends with the process.
  *
- * @throws Error when there is none; no test is skipped for want of a browser
+ * @throws Error if there is none; no test is skipped because a browser is missing
  */
 export function openChromium(): Promise<Browser> {
   browser ??= launchChromium(() => {
@@ -37,7 +37,7 @@ export function openChromium(): Promise<Browser> {
   return browser;
 }
 
-/** @param onEnd called when it could not be started, or has crashed: the next file starts another */
+/** @param onEnd called if it could not be started or has crashed: the next file starts another */
 async function launchChromium(onEnd: () => void): Promise<Browser> {
   const executablePath = findExecutable(...PROGRAMS) ?? MACOS_PROGRAMS.find((program) => existsSync(program));
   if (executablePath === undefined) {
@@ -57,11 +57,11 @@ async function launchChromium(onEnd: () => void): Promise<Browser> {
 
 export interface WatchedPage extends AsyncDisposable {
   readonly page: Page;
-  /** What no page of ours may do: load from elsewhere, break its policy, write an error into the console, fail. */
+  /** Forbidden actions of a page: loading from elsewhere, violating its policy, logging an error, failing. */
   readonly offences: readonly string[];
 }
 
-/** Opens a page with storage and cookies of its own. @param url absolute; its origin is all that may be asked */
+/** Opens a page with storage and cookies of its own. @param url absolute; requests to other origins are offences */
 export async function openWatchedPage(
   browser: Browser,
   url: string,
@@ -76,7 +76,7 @@ export async function openWatchedPage(
     }
   });
   context.on('requestfailed', (request) => {
-    // Leaving a page aborts what it still loads.
+    // Leaving a page aborts its loading requests.
     if (request.failure()?.errorText !== 'net::ERR_ABORTED') offences.push(`no response from ${request.url()}`);
   });
   context.on('console', (message) => {

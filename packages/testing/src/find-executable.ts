@@ -1,12 +1,12 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 
-/** Which a service's PATH often lacks. */
+/** Folders that the PATH of a service often lacks. */
 const USUAL_FOLDERS = ['/usr/local/bin', '/usr/bin', '/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin'];
 
-/** The first program of a name on PATH or in the usual folders. */
+/** The first program with one of the names on PATH or in the usual folders. */
 export function findExecutable(...names: readonly string[]): string | undefined {
-  // biome-ignore lint/style/noProcessEnv: PATH is the machine's, not a setting of ours
+  // biome-ignore lint/style/noProcessEnv: PATH belongs to the machine, and is no setting of ours
   const folders = [...(process.env['PATH'] ?? '').split(delimiter).filter(Boolean), ...USUAL_FOLDERS];
   return names.flatMap((name) => folders.map((folder) => join(folder, name))).find(isExecutable);
 }

@@ -3,15 +3,15 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * Below the ports that systems choose for connections and listeners, from 32768 on Linux and 49152 on macOS. So is the
- * port 10,000 above, where a Redis of a cluster listens to the others.
+ * Below the ports that systems assign to connections and listeners: from 32768 on Linux and from 49152 on macOS. The same is
+ * true of the port 10,000 above, at which a node of a Redis cluster listens to the others.
  */
 const FIRST_PORT = 12_000;
 const PORT_END = 22_000;
 
 /**
- * A TCP port of the loopback interface that is free, and stays so while its server is stopped: the system assigns it to no
- * listener, and to no client, which could become connected to itself.
+ * A free TCP port of the loopback interface. It stays free while its server is stopped: the system assigns it to no
+ * listener, and to no client, which could otherwise connect to itself.
  */
 export async function findFreePort(): Promise<number> {
   for (;;) {

@@ -1,4 +1,4 @@
-// What tests are made with. To wait for something use vitest's own `expect.poll`, or `vi.waitFor` and `vi.waitUntil` with
+// Tools for tests. To wait for a condition, use vitest's `expect.poll`, or `vi.waitFor` and `vi.waitUntil` with
 // `PATIENTLY`.
 
 export { findExecutable } from './find-executable.ts';

@@ -1,4 +1,4 @@
-// Loaded before a program (`--import`): writes the URL of every module that it loads as a line into the file `LOADED_MODULES`.
+// Preloaded into a program (`--import`): appends the URL of every module that it loads to the file `LOADED_MODULES`.
 import { appendFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 

@@ -1,12 +1,12 @@
-/** A clock that stands still until it is advanced. Call it for the time, as one does the real one. */
+/** A clock that stands still until it is advanced. A call returns the time, as with the real clock. */
 export interface ManualClock {
   (): Date;
-  /** Moves on, or back where negative. */
+  /** Moves the clock forward, or back if the number is negative. */
   advance(milliseconds: number): void;
   set(time: Date | string): void;
 }
 
-/** @param start any time that `Date` reads */
+/** @param start any time that `Date` can parse */
 export function manualClock(start: Date | string = '2026-01-02T03:04:05.678Z'): ManualClock {
   let nowMs = new Date(start).getTime();
   return Object.assign(() => new Date(nowMs), {

@@ -6,9 +6,9 @@ const MEMORY_FOLDER = '/dev/shm';
 const NEEDED_BYTES = 4 * 2 ** 30;
 
 /**
- * A folder for temporary files that is kept in memory: Linux has one, where it is large enough and programs may run from
- * it. Hundreds of databases are made and dropped in a run, and a file system on a disk can spend a third of the run's
- * processor time on their files.
+ * A folder in memory for temporary files, if there is one: Linux has it, but it may be too small or forbid programs.
+ * Hundreds of databases are made and dropped in a run, and a file system on a disk can take a third of the run's
+ * processor time for their files.
  */
 export function findMemoryFolder(): string | undefined {
   try {

@@ -5,12 +5,12 @@ import { runInNewContext } from 'node:vm';
 setFlagsFromString('--expose-gc');
 const collectGarbage: () => void = runInNewContext('gc');
 
-/** Buffers are given back by a thread of its own, which on a busy machine is late: time for it, in milliseconds. */
+/** The pause for the thread that releases buffers, which is late on a busy machine, in milliseconds. */
 const PAUSE_MS = 5;
 const READINGS_MAX = 40;
 const NOISE_BYTES = 100_000;
 
-/** What this process still refers to, in bytes: read again until it no longer falls. */
+/** The memory that this process still refers to, in bytes: measured again until it no longer falls. */
 export async function readMemoryInUse(): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let reading = 0; reading < READINGS_MAX; reading++) {

@@ -1,2 +1,2 @@
-/** For what a busy machine may take many times as long for as an idle one: vitest's own second is too little. */
+/** For waits that take many times longer on a busy machine than on an idle one; vitest's default is one second. */
 export const PATIENTLY = { timeout: 25_000, interval: 20 };

@@ -14,10 +14,10 @@ export interface PgBouncerOptions {
 }
 
 /**
- * Starts a private PgBouncer in front of a PostgreSQL server. It takes about 20 ms. Every client is logged in as the
- * user of the URL. End it before the databases that were used through it, to which it keeps connections.
+ * Starts a private PgBouncer in front of a PostgreSQL server, in about 20 ms. It logs every client in as the user of the
+ * URL. End it before the databases that were used through it, because it keeps connections to them.
  *
- * @param databaseUrl what its own URL leads to
+ * @param databaseUrl the database that the PgBouncer's own URL leads to
  */
 export async function startPgBouncer(databaseUrl: string, options: PgBouncerOptions): Promise<PrivateServer> {
   const program = findExecutable('pgbouncer');
@@ -27,7 +27,7 @@ export async function startPgBouncer(databaseUrl: string, options: PgBouncerOpti
     );
   }
   const folder = createTemporaryFolder();
-  const user = findUnprivilegedUser(); // it does not run as root
+  const user = findUnprivilegedUser(); // PgBouncer does not run as root
   const port = await findFreePort();
   const { hostname, port: targetPort, username, password } = new URL(databaseUrl);
   const settings = {

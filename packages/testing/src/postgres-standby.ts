@@ -11,10 +11,10 @@ import { writePrivately } from './server-process.ts';
 import type { PostgresCluster, PostgresParameters } from './server-programs.ts';
 import { createTemporaryFolder } from './temporary-folder.ts';
 
-/** The SQLSTATE `serialization_failure`: a standby cancels a statement that is in the way of what it replays. */
+/** The SQLSTATE `serialization_failure`: a standby cancels a statement that conflicts with its replay. */
 const CONFLICT_WITH_RECOVERY = '40001';
 
-/** What `startPostgresServer` has to be given for a server that standbys follow. */
+/** The parameters of `startPostgresServer` for a server with standbys. */
 export const REPLICATION_PARAMETERS = {
   wal_level: 'replica',
   max_wal_senders: 10,
@@ -22,25 +22,25 @@ export const REPLICATION_PARAMETERS = {
 } as const satisfies PostgresParameters;
 
 export interface StandbyOptions {
-  /** Whether the primary acknowledges a commit only when the standby has it on its disk, too. @default false */
+  /** Whether the primary acknowledges a commit only after the standby has it on its disk, too. @default false */
   readonly synchronous?: boolean;
   /** Parameters of the standby that differ from the primary's. */
   readonly parameters?: PostgresParameters;
-  /** Where it listens, such as where a former primary did. @default a free one */
+  /** The port, such as that of a former primary. @default a free one */
   readonly port?: number;
 }
 
-/** A server that follows another one, and can be read from. */
+/** A server that follows another one and can be read from. */
 export interface PostgresStandby extends PrivatePostgres {
-  /** Makes it a primary, and is done when it takes writes. The former one should have ended before. */
+  /** Makes it a primary. Resolves when it takes writes. The former primary should have ended before. */
   promote(): Promise<void>;
 }
 
 /**
- * Starts a server that follows a running one by streaming replication, and is done when it does. It has the same
- * databases, users and passwords. It takes one to two seconds.
+ * Starts a server that follows a running one by streaming replication. Resolves when it does, after one to two seconds. It
+ * has the same databases, users and passwords.
  *
- * @param primary was started with {@link REPLICATION_PARAMETERS}, or is a standby that was promoted
+ * @param primary was started with {@link REPLICATION_PARAMETERS}, or is a promoted standby
  */
 export async function startPostgresStandby(
   primary: PrivatePostgres,
@@ -55,7 +55,7 @@ export async function startPostgresStandby(
   const all = {
     ...primary.parameters,
     primary_conninfo: `host=127.0.0.1 port=${primary.port} user=${username} password=${password} application_name=${name}`,
-    wal_retrieve_retry_interval: '100ms', // how soon it is back when the primary is
+    wal_retrieve_retry_interval: '100ms', // how soon it reconnects when the primary is back
     ...parameters,
   };
   const server = await runPrivatePostgres({ cluster, parameters: all, port, folder });
@@ -75,24 +75,24 @@ export async function startPostgresStandby(
   return Object.assign(server, { promote });
 }
 
-/** Copies the files of a running server as `pg_basebackup` does, which the embedded PostgreSQL is without. */
+/** Copies the files of a running server as `pg_basebackup` does, which the embedded PostgreSQL lacks. */
 async function copyDataFolder(primary: PrivatePostgres, { folder, user }: PostgresCluster): Promise<void> {
   mkdirSync(folder, { mode: 0o700 });
   if (user !== undefined) chownSync(folder, user.uid, user.gid);
   await withClient(primary.url, async (client) => {
     await client.query(`select pg_backup_start('standby', fast => true)`);
-    // A file of a running server may go away while it is read; what is there in another attempt is enough.
+    // A running server may delete a file while it is copied; another attempt copies the remaining files.
     const copy = () => promisify(execFile)('cp', ['-a', `${primary.cluster.folder}/.`, folder]);
     await copy().catch(copy).catch(copy);
     const { rows } = await client.query('select labelfile from pg_backup_stop(wait_for_archive => false)');
     writePrivately(join(folder, 'backup_label'), rows[0]?.labelfile, user);
   });
-  // Those of the primary: its lock, and its setting for synchronous standbys.
+  // These files belong to the primary: its lock, and its setting for synchronous standbys.
   for (const file of ['postmaster.pid', 'postmaster.opts']) rmSync(join(folder, file));
   for (const file of ['postgresql.auto.conf', 'standby.signal']) writePrivately(join(folder, file), '', user);
 }
 
-/** Asks until there is a row. */
+/** Repeats a query until it returns a row. */
 const waitForRow = (client: pg.Client, question: string): Promise<boolean> =>
   vi.waitUntil(
     () =>

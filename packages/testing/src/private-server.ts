@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { inject } from 'vitest';
 import { findFreePort } from './free-port.ts';
-import type {} from './global-setup.ts'; // declares what is injected
+import type {} from './global-setup.ts'; // declares the injected values
 import { killServer, type ServerProgram, signalTree, startServer, stopServer } from './server-process.ts';
 import {
   createCluster,
@@ -15,19 +15,19 @@ import {
 } from './server-programs.ts';
 import { createTemporaryFolder, endWithTestRun } from './temporary-folder.ts';
 
-/** A server for one test, which may stop, kill or freeze it. Its port stays the same. Disposing of it ends it and deletes its data. */
+/** A server that a test may stop, kill or freeze. Its port stays the same. Disposing of it ends it and deletes its data. */
 export interface PrivateServer extends AsyncDisposable {
   readonly port: number;
   readonly url: string;
   readonly pid: number;
-  /** Ends it in order, data written. */
+  /** Stops it in order; its data is written. */
   stop(): Promise<void>;
-  /** Ends it as a crash does. */
+  /** Ends it like a crash. */
   kill(): Promise<void>;
-  /** Freezes it with its children (only on Linux with them): connections stay open, and nothing is sent. */
+  /** Freezes it (on Linux with its children): connections stay open, and nothing is sent. */
   pause(): void;
   resume(): void;
-  /** Runs it again, on the same port and with what it kept on its disk. Ends it first where it still runs. */
+  /** Runs it again, with the same port and the data on its disk. Stops it first if it still runs. */
   restart(): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ export async function startRedisServer(options: RedisServerOptions = {}): Promis
   return runPrivateServer(program, { port, url: `redis://127.0.0.1:${port}`, folder });
 }
 
-/** What a standby is made from. */
+/** The source of a standby. */
 export interface PrivatePostgres extends PrivateServer {
   readonly cluster: PostgresCluster;
   readonly parameters: PostgresParameters;
@@ -57,7 +57,7 @@ interface PostgresToRun extends Pick<PrivatePostgres, 'cluster' | 'parameters' |
   readonly folder: Disposable;
 }
 
-/** Runs PostgreSQL on a data folder that exists. @param options its `folder` is deleted in the end */
+/** Runs PostgreSQL on an existing data folder. @param options its `folder` is deleted at the end */
 export async function runPrivatePostgres({
   cluster,
   parameters,
@@ -70,11 +70,11 @@ export async function runPrivatePostgres({
 }
 
 interface Place extends Pick<PrivateServer, 'port' | 'url'> {
-  /** Disposed of when the server has ended. */
+  /** Disposed of after the server has ended. */
   readonly folder: Disposable;
 }
 
-/** Runs any server so that tests can stop, kill and freeze it. It ends with the run at the latest. */
+/** Runs a server that tests can stop, kill and freeze. It ends with the run at the latest. */
 export async function runPrivateServer(program: ServerProgram, { port, url, folder }: Place): Promise<PrivateServer> {
   const start = async () => {
     const server = await startServer(program);

@@ -1,4 +1,4 @@
-/** A certificate that nothing trusts, for a server of a test. Made by `openssl req -x509 -newkey ec`. */
+/** An untrusted certificate for a server of a test. Made by `openssl req -x509 -newkey ec`. */
 export const SELF_SIGNED = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgKMAR6MhCuRKnt0Hq

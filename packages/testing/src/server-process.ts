@@ -10,20 +10,20 @@ export interface ServerProgram {
   /** For messages. */
   readonly name: string;
   readonly command: readonly [program: string, ...args: string[]];
-  /** Whom to run it as. `undefined`: the user of this process. */
+  /** The user that runs it. `undefined`: the user of this process. */
   readonly user?: UnprivilegedUser | undefined;
-  /** Where it writes its log; begun anew at each start. */
+  /** The path of its log, which each start begins again. */
   readonly logFile: string;
-  /** What its log says once it accepts connections. */
+  /** The text in its log that shows that it accepts connections. */
   readonly ready: RegExp;
-  /** Ends it in order, data written. */
+  /** Stops it in order; its data is written. */
   readonly stopSignal: NodeJS.Signals;
 }
 
 const START_TIMEOUT_MS = 60_000;
 const STOP_GRACE_MS = 5_000;
 const POLL_MS = 5;
-/** What passes by itself: a port was taken in between, or the last processes of an earlier server still end. */
+/** Temporary failures: a port was taken in the meantime, or processes of an earlier server are still ending. */
 const PASSING_FAILURES = /could not bind|Address already in use|shared memory block|lock file "postmaster.pid"/;
 const START_ATTEMPTS = 20;
 const ATTEMPT_PAUSE_MS = 250;
@@ -31,7 +31,7 @@ const ATTEMPT_PAUSE_MS = 250;
 /** Nothing is inherited: PGPORT, PGDATA or LC_ALL of the caller must not change how a server runs. */
 export const SURROUNDINGS = { cwd: '/', env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' } };
 
-/** Starts a server. @throws RuntimeError with its own log when it does not come up */
+/** Starts a server. @throws RuntimeError with the server's log if the start fails */
 export async function startServer(program: ServerProgram): Promise<ChildProcess> {
   for (let attempt = 1; ; attempt++) {
     const server = await spawnServer(program);
@@ -44,13 +44,13 @@ export async function startServer(program: ServerProgram): Promise<ChildProcess>
   }
 }
 
-/** In a session of its own: Ctrl-C in a terminal reaches only us, and we stop it, last. */
+/** In a session of its own: Ctrl-C in a terminal reaches only this process, which then stops the server last. */
 async function spawnServer({ command, user, logFile }: ServerProgram): Promise<ChildProcess> {
   const [file, ...args] = commandAsUser(command, user);
   const log = openSync(logFile, 'w', 0o600);
   try {
     const server = spawn(file, args, { ...SURROUNDINGS, stdio: ['ignore', log, log], detached: true });
-    server.unref(); // its last user stops it, so this process need not stay for it
+    server.unref(); // the last user stops the server, so this process need not wait
     await once(server, 'spawn');
     return server.on('error', () => {}); // a signal that cannot be sent
   } finally {
@@ -69,7 +69,7 @@ async function becomesReady(server: ChildProcess, { logFile, ready, stopSignal }
 
 const isRunning = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode === null && signalCode === null;
 
-/** Ends a server in order, frozen or not; by force where that takes longer than 5 s. */
+/** Stops a server in order, frozen or not; by force if that takes longer than 5 s. */
 export async function stopServer(server: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (!isRunning(server)) return;
   signalTree(server, 'SIGCONT'); // a frozen process obeys only SIGKILL
@@ -79,7 +79,7 @@ export async function stopServer(server: ChildProcess, signal: NodeJS.Signals): 
   clearTimeout(timer);
 }
 
-/** Kills a server and its children: a session that outlived it would still respond for a moment. */
+/** Kills a server and its children: a child that outlived the server would still respond for a moment. */
 export async function killServer(server: ChildProcess): Promise<void> {
   if (!isRunning(server)) return;
   const exit = once(server, 'exit');
@@ -88,11 +88,11 @@ export async function killServer(server: ChildProcess): Promise<void> {
   while (children.some((pid) => !'ZX'.includes(stateOf(pid)))) await sleep(2); // dead, and not yet waited for
 }
 
-/** Signals a server and its children, such as PostgreSQL has for each connection. @returns the children's ids */
+/** Signals a server and its children: PostgreSQL has one for each connection. @returns the children's ids */
 export function signalTree(server: ChildProcess, signal: NodeJS.Signals): readonly number[] {
   const { pid = -1 } = server;
   if (signal !== 'SIGCONT') {
-    // Frozen first, or it might have one more child by the time that it is signalled: a matter of microseconds.
+    // The server is frozen first: otherwise it might start another child before the signal.
     server.kill('SIGSTOP');
     while ('RSD'.includes(stateOf(pid) || '-'));
   }
@@ -102,13 +102,13 @@ export function signalTree(server: ChildProcess, signal: NodeJS.Signals): readon
     try {
       process.kill(child, signal);
     } catch {
-      // It has just ended.
+      // The process has just ended.
     }
   }
   return children;
 }
 
-/** One letter, as in proc(5); none if it is gone, or this is no Linux. */
+/** One letter, as in proc(5); none if the process has gone or the system is not Linux. */
 const stateOf = (pid: number): string => /\) (\w)/.exec(readIfThere(`/proc/${pid}/stat`))?.[1] ?? '';
 
 const childrenOf = (pid: number): readonly number[] =>
@@ -122,7 +122,7 @@ function readIfThere(file: string): string {
   }
 }
 
-/** Writes a file that a user, and besides root no other, can read. @param user `undefined`: that of this process */
+/** Writes a file that only a user and root can read. @param user `undefined`: the user of this process */
 export function writePrivately(file: string, text: string, user: UnprivilegedUser | undefined): void {
   writeFileSync(file, text, { mode: 0o600 });
   if (user !== undefined) chownSync(file, user.uid, user.gid);

@@ -21,20 +21,20 @@ export { startServer, stopServer } from './server-process.ts';
 export type PostgresParameters = Readonly<Record<string, string | number>>;
 
 /**
- * Data need not survive a crash of the machine, so nothing waits for a disk. What was committed survives the end of the
- * server all the same, as the system has it by then.
+ * Data need not survive a crash of the machine, so nothing waits for a disk. Commits still survive the end of the server,
+ * because the system has them by then.
  */
 export const TEST_POSTGRES_PARAMETERS: PostgresParameters = {
   fsync: 'off',
   full_page_writes: 'off',
   wal_level: 'minimal',
   max_wal_senders: 0,
-  // Hundreds of databases that live for a second each would be visited in turn.
+  // Autovacuum would visit hundreds of databases that exist for a second each.
   autovacuum: 'off',
   max_connections: 400,
   shared_buffers: '128MB',
   jit: 'off',
-  // In the data folder, where it goes away with it: a server that is killed would leave it in /dev/shm.
+  // In the data folder, with which it is deleted: a server that is killed would leave it in /dev/shm.
   dynamic_shared_memory_type: 'mmap',
   timezone: 'UTC',
 };
@@ -43,7 +43,7 @@ export const TEST_POSTGRES_PARAMETERS: PostgresParameters = {
 // biome-ignore lint/style/noProcessEnv: a run's choice, which reaches this process however it is started
 const POSTGRES_FOLDER = process.env['PETSTORE_TEST_POSTGRES'] || undefined;
 
-/** Byte order, whichever locales the machine has; and how many hashes a login takes, which PostgreSQL 15 cannot choose. */
+/** Sorts by bytes, whatever the machine's locales; and sets the hashes per login, which PostgreSQL 15 cannot. */
 const INITDB_ARGUMENTS = POSTGRES_FOLDER
   ? ['--locale-provider=libc']
   : ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--set=scram_iterations=1'];
@@ -51,20 +51,20 @@ const INITDB_ARGUMENTS = POSTGRES_FOLDER
 /** The superuser of every cluster made here. */
 const SUPERUSER = 'petstore';
 
-/** A PostgreSQL data folder, and what runs it. */
+/** A PostgreSQL data folder, and the programs for it. */
 export interface PostgresCluster {
   readonly programs: Pick<PostgresPrograms, 'initdb' | 'postgres'>;
   /** Absolute path of the data folder. */
   readonly folder: string;
   readonly user: UnprivilegedUser | undefined;
-  /** Of the superuser. */
+  /** The password of the superuser. */
   readonly password: string;
 }
 
 /**
  * Makes an empty PostgreSQL data folder below a folder that does not exist yet.
  *
- * @param seed a cluster to copy, which has never run; that takes a small part of the time. @default it is made anew
+ * @param seed a cluster to copy, which has never run. That takes a small part of the time. @default a new one is made
  */
 export async function createCluster(
   folder: string,
@@ -94,7 +94,7 @@ async function initialise({ programs, folder, user, password }: PostgresCluster,
   await promisify(execFile)(file, args, SURROUNDINGS);
 }
 
-/** The superuser's address of the database `postgres`. */
+/** The superuser's URL of the database `postgres`. */
 export const urlOf = ({ password }: PostgresCluster, port: number): string =>
   `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/postgres`;
 
@@ -112,21 +112,21 @@ export function postgresProgram(
     user,
     logFile: `${folder}.log`,
     ready: /database system is ready to accept/,
-    stopSignal: 'SIGINT', // the fast stop: connections are cut
+    stopSignal: 'SIGINT', // the fast stop, which cuts connections
   };
 }
 
 export interface RedisServerOptions {
-  /** Directives by name, as in redis.conf. Nothing is saved to disk unless they say so. */
+  /** Directives by name, as in redis.conf. By default, nothing is saved to disk. */
   readonly config?: Readonly<Record<string, string | number>>;
   /** Runs it as a Sentinel. @default false */
   readonly sentinel?: boolean;
 }
 
 /**
- * Redis on a port of the loopback interface, with its data in a folder that exists.
+ * Redis on a port of the loopback interface, with its data in an existing folder.
  *
- * @throws RuntimeError when this machine has none
+ * @throws RuntimeError if this machine has no Redis
  */
 export function redisProgram(folder: string, port: number, options: RedisServerOptions = {}): ServerProgram {
   const { config = {}, sentinel = false } = options;

@@ -9,13 +9,13 @@ import type { SharedServers } from './global-setup.ts';
 import { type ServerProgram, startServer, stopServer } from './server-process.ts';
 import { createCluster, postgresProgram, redisProgram, TEST_POSTGRES_PARAMETERS, urlOf } from './server-programs.ts';
 
-// A process of its own, in a session of its own. It runs the servers that the test files of one run share, sends
-// SharedServers to the run, and ends them when it is disconnected, which happens however the run ends: done, failed,
-// interrupted or killed.
+// A process in a session of its own. It runs the servers that the test files of one run share, and sends SharedServers to
+// the run. It ends the servers when it is disconnected, which happens however the run ends: done, failed, interrupted or
+// killed.
 
 const runEnd = once(process, 'disconnect');
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
-// The run may have ended before something is written.
+// The run may have ended before a message is written.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
 
 const temporaryFolder = mkdtempSync(join(tmpdir(), 'petstore-test-'));
@@ -47,7 +47,7 @@ async function runRedis(): Promise<string> {
   return `redis://127.0.0.1:${port}`;
 }
 
-/** Ends processes that test files started and did not end: by SIGTERM first, so that they end what they started. */
+/** Ends processes that test files started and did not end: first by SIGTERM, to let them end their own processes. */
 async function endLeftOvers(): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     for (const pid of findLeftOvers()) send(pid, signal);
@@ -55,7 +55,7 @@ async function endLeftOvers(): Promise<void> {
   }
 }
 
-/** Processes that test files have named, and those that work in the temporary folder, as only Linux shows. */
+/** Processes that test files have named and, on Linux, processes that work in the temporary folder. */
 function findLeftOvers(): readonly number[] {
   const named = readdirSync(processFolder).filter((pid) => send(Number(pid), 0));
   const working = globSync('/proc/[0-9]*/cwd').filter((link) => read(link).startsWith(`${temporaryFolder}/`));
@@ -66,7 +66,7 @@ function read(link: string): string {
   try {
     return readlinkSync(link);
   } catch {
-    return ''; // it has ended, or is another user's
+    return ''; // the process has ended, or belongs to another user
   }
 }
 

@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inject } from 'vitest';
-import type {} from './global-setup.ts'; // declares what is injected
+import type {} from './global-setup.ts'; // declares the injected values
 
 export interface TemporaryFolder extends Disposable {
   readonly path: string;
 }
 
-/** An empty folder that goes away with its scope, and with the test run at the latest. Other users may pass through. */
+/** An empty folder that is deleted with its scope, and with the test run at the latest. Other users may pass through it. */
 export function createTemporaryFolder(): TemporaryFolder {
   const path = join(inject('sharedServers').temporaryFolder, randomUUID());
   mkdirSync(path);
@@ -20,9 +20,9 @@ export function createTemporaryFolder(): TemporaryFolder {
 }
 
 /**
- * Makes sure that a process does not outlive the test run, even when the test file is killed.
+ * Makes sure that a process does not outlive the test run, even if the test file is killed.
  *
- * @returns to be called when the process has ended, since its pid may then become another's
+ * @returns a function to call when the process has ended, because its pid may then be reused
  */
 export function endWithTestRun(pid: number): () => void {
   const file = join(inject('sharedServers').processFolder, String(pid));

@@ -2,31 +2,31 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { inject } from 'vitest';
-import type {} from './global-setup.ts'; // declares what is injected
+import type {} from './global-setup.ts'; // declares the injected values
 
 export interface TestDatabase extends AsyncDisposable {
   readonly url: string;
 }
 
 export interface DatabaseTemplate {
-  /** Names what `prepare` makes; test files that give the same name share one template. */
+  /** The name of the template; test files that give the same name share one template. */
   readonly name: string;
-  /** Fills the template once per test run. Must leave no connection open. */
+  /** Fills the template once per test run. It must close its connections. */
   prepare(url: string): Promise<void>;
 }
 
-/** How long connections that were just closed may take to be gone. */
+/** How long connections that were just closed may remain, in milliseconds. */
 const LEAK_GRACE_MS = 5_000;
 
 /**
- * A database of its own on the test run's PostgreSQL: empty, or a copy of a template. Disposing of it drops it, and
- * throws when a connection to it was left open.
+ * A separate database on the test run's PostgreSQL: empty, or a copy of a template. Disposing of it drops it, and throws
+ * if a connection to it was left open.
  */
 export async function createTestDatabase({ template }: { template?: DatabaseTemplate } = {}): Promise<TestDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   const source = template === undefined ? 'template0' : await findTemplate(template);
   const administrator = getAdministrator();
-  // Copying the files takes a third of the CPU time of logging each page, as nothing is flushed to a disk.
+  // Copying the files takes a third of the processor time of logging each page, because nothing is flushed to a disk.
   await administrator.query(`CREATE DATABASE ${name} TEMPLATE ${pg.escapeIdentifier(source)} STRATEGY file_copy`);
   return {
     url: urlOfDatabase(name),
@@ -34,7 +34,7 @@ export async function createTestDatabase({ template }: { template?: DatabaseTemp
   };
 }
 
-/** One connection for all tests of this process: two for each took half the time that a database takes. */
+/** One connection for all tests of this process: opening two for each took half the time of making a database. */
 let administrator: pg.Pool | undefined;
 
 function getAdministrator(): pg.Pool {
@@ -60,11 +60,11 @@ function findTemplate(template: DatabaseTemplate): Promise<string> {
   if (found !== undefined) return found;
   const made = ensureTemplate(template);
   templates.set(template.name, made);
-  made.catch(() => templates.delete(template.name)); // the next test tries anew
+  made.catch(() => templates.delete(template.name)); // the next test tries again
   return made;
 }
 
-/** Test files run in several processes: the first one prepares, the others wait for it, each on a connection of its own. */
+/** Test files run in several processes. The first one prepares the template; the others wait, each on its own connection. */
 async function ensureTemplate({ name, prepare }: DatabaseTemplate): Promise<string> {
   const template = `template_${name}`;
   const administrator = new pg.Client({ connectionString: inject('sharedServers').postgresUrl });
@@ -80,7 +80,7 @@ async function ensureTemplate({ name, prepare }: DatabaseTemplate): Promise<stri
       await administrator.query(`ALTER DATABASE ${unfinished} RENAME TO ${pg.escapeIdentifier(template)}`);
     }
   } finally {
-    await administrator.end(); // with its lock
+    await administrator.end(); // its end releases the lock
   }
   return template;
 }
@@ -93,7 +93,7 @@ async function dropDatabase(administrator: pg.Pool, name: string): Promise<void>
   }
 }
 
-/** @throws Error that names each connection that is still open */
+/** @throws Error that names each open connection */
 async function waitUntilUnused(administrator: pg.Client | pg.Pool, name: string): Promise<void> {
   for (let waitedMs = 0; ; waitedMs += 20) {
     const { rows } = await administrator.query<{ description: string }>(

@@ -2,12 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Contender, startServer } from './server.ts';
 import { query, type Storage } from './storage.ts';
 
-/** More than a service reads in one batch, and in all states. */
+/** More orders than the service reads in one batch, in all states. */
 const ORDER_COUNT = 9_000;
 const SHIP = `update orders set status = 'shipped', shipped_at = now(), complete = id % 2 = 0,
   completed_at = case when id % 2 = 0 then now() end where id % 3 = 0`;
 
-/** What is sent, with the status of each response, so that two that fail alike do not pass. */
+/** The requests, with the expected status: the check must not pass because both contenders fail alike. */
 const REQUESTS = [
   { what: 'list', key: 'unlimited', status: 200 },
   { what: 'no key', status: 401 },
@@ -20,13 +20,13 @@ const REQUESTS = [
   { what: 'within the limit', key: 'exhausted', status: 200 },
   { what: 'beyond the limit', key: 'exhausted', status: 429 },
 ] as const;
-/** A pending order for each, since what one has cancelled the other cannot. */
+/** A pending order for each contender, because an order can be cancelled only once. */
 const PENDING_IDS = { service: '1', baseline: '2' } satisfies Record<Contender, string>;
 
 /**
  * Sends the same requests to both contenders.
  *
- * @throws Error that names the first response in which they differ: what does not do the same cannot be compared
+ * @throws Error that names the first response in which they differ: the comparison requires equal behaviour
  */
 export async function checkResponses(storage: Storage): Promise<void> {
   const databaseUrl = await storage.createDatabase(ORDER_COUNT);
@@ -58,7 +58,7 @@ async function sendAll(contender: Contender, databaseUrl: string, storage: Stora
   return responses;
 }
 
-/** What must be equal. The messages of errors may differ, and the moment at which a limit resets does. */
+/** The parts that must be equal. Messages of errors and reset times of limits may differ. */
 async function comparable(response: Response) {
   const { status, headers } = response;
   const text = await response.text();

@@ -18,20 +18,20 @@ const USAGE = `pnpm bench [--only a,b] [--rounds N] [--seconds S] [--quick]
 export interface BenchOptions {
   /** Names of scenarios. */
   readonly only: readonly string[];
-  /** How often each is measured. */
+  /** The number of measurements of each scenario. */
   readonly rounds: number;
-  /** How long a server is loaded, each time and before the first. */
+  /** How long a server is loaded in each measurement, and before the first. */
   readonly seconds: number;
-  /** Orders in the long lists. */
+  /** The number of orders in the long lists. */
   readonly longListCount: number;
 }
 
-/** @throws Error that says which argument is wrong */
+/** @throws Error that names the wrong argument */
 function readArguments(args: readonly string[]): BenchOptions | 'help' {
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean', default: false } as const;
   const options = { only: text, rounds: text, seconds: text, quick: flag, help: flag };
-  // Some package managers hand on the dashes that end their own options.
+  // Some package managers pass on the dashes that end their own options.
   const { values } = parseArgs({ args: args.slice(args[0] === '--' ? 1 : 0), options });
   if (values.help) return 'help';
   const readNumber = (name: 'rounds' | 'seconds', max: number): number => {
@@ -50,7 +50,7 @@ function readArguments(args: readonly string[]): BenchOptions | 'help' {
   };
 }
 
-/** Measures both rows of a scenario alternately, so that other load on the machine affects both alike. @returns its table */
+/** Measures the two rows of a scenario in turn: other load on the machine affects both alike. @returns its table */
 async function run(scenario: Scenario, options: BenchOptions, storage: Storage): Promise<string> {
   const databaseUrl = await storage.createDatabase(scenario.orderCount(options));
   let id = 0;
@@ -60,7 +60,7 @@ async function run(scenario: Scenario, options: BenchOptions, storage: Storage):
   for (const [name, contender] of Object.entries(scenario.rows)) {
     rows.push({ name, server: servers.use(await startServer(contender, databaseUrl, storage)), rounds: [] });
   }
-  // The first round warms code and connections up.
+  // The first round warms up code and connections.
   for (let round = 0; round <= options.rounds; round++) {
     for (const { name, server, rounds } of rows) {
       console.error(`  ${round === 0 ? 'warming up' : `round ${round} of ${options.rounds}`}, ${name}`);
@@ -104,7 +104,7 @@ async function bench(options: BenchOptions, storage: Storage): Promise<boolean> 
   return succeeded;
 }
 
-/** @returns the exit code: of success, of a failure, or of a signal, which ends all that was started */
+/** @returns the exit code of a success, a failure, or a signal, which ends everything that was started */
 async function benchUntilSignal(options: BenchOptions): Promise<number> {
   const interrupted = Promise.withResolvers<number>();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

@@ -7,25 +7,25 @@ import type { Storage } from './storage.ts';
 
 export type Figures = Readonly<Record<string, number>>;
 
-/** What one round did to a server. */
+/** The result of one round. */
 interface Round {
   readonly figures: Figures;
-  /** Processor time is shown for each of so many. */
+  /** The number of requests, by which the processor time is divided. */
   readonly requests: number;
 }
 
 export interface Scenario {
   readonly title: string;
-  /** The two rows that are compared, and the server of each. */
+  /** The two rows to compare, and the server of each. */
   readonly rows: Readonly<Record<string, Contender>>;
   readonly orderCount: (options: BenchOptions) => number;
-  /** Whether each request of it has cancelled an order. @default false */
+  /** Whether each request has cancelled an order. @default false */
   readonly cancels?: boolean;
   /** @throws Error if a response was wrong */
   measure(row: string, server: Server, run: Run): Promise<Round>;
 }
 
-/** @param nextId numbers orders from 1 on, over the rounds of a scenario */
+/** @param nextId numbers orders from 1, across all rounds of a scenario */
 interface Run extends Pick<BenchOptions, 'seconds' | 'longListCount'> {
   readonly keys: Storage['keys'];
   nextId(): number;
@@ -33,7 +33,7 @@ interface Run extends Pick<BenchOptions, 'seconds' | 'longListCount'> {
 
 const LIST = '/v1/store/orders';
 const BOTH = { service: 'service', baseline: 'baseline' } as const;
-/** There are orders for so many. Where more are cancelled, the next is unknown, and the scenario fails. */
+/** The database has orders for this many. If more are cancelled, the next order is unknown, and the scenario fails. */
 const CANCELS_PER_SECOND_MAX = 15_000;
 
 interface Load {
@@ -41,7 +41,7 @@ interface Load {
   readonly status: number;
   /** @default 'GET' */
   readonly method?: 'DELETE';
-  /** Of each request. @default the list's */
+  /** The path of each request. @default the path of the list */
   readonly path?: (run: Run) => string;
   /** @default 32 */
   readonly connections?: number;
@@ -52,7 +52,7 @@ interface Load {
   readonly cancels?: boolean;
 }
 
-/** Requests on several connections, on each the next one after a response. */
+/** Sends requests on several connections, on each one after the other. */
 function loadScenario(load: Load): Scenario {
   const { title, status, method = 'GET', path = () => LIST, connections = 32, key = 'unlimited' } = load;
   return {
@@ -73,7 +73,7 @@ function loadScenario(load: Load): Scenario {
           const response = await client.request({ method, path: path(run), headers });
           await response.body.dump({ limit: Number.POSITIVE_INFINITY });
           if (response.statusCode !== status) throw new Error(`${status} expected, response: ${response.statusCode}`);
-          latencies.record(Math.max(1, Math.round((performance.now() - sentMs) * 1e6))); // nanoseconds, from 1 on
+          latencies.record(Math.max(1, Math.round((performance.now() - sentMs) * 1e6))); // nanoseconds, at least 1
         }
       };
       await Promise.all(Array.from({ length: connections }, keepBusy));
@@ -85,7 +85,7 @@ function loadScenario(load: Load): Scenario {
   };
 }
 
-/** All scenarios by the names that `--only` takes, in the order in which they run. */
+/** All scenarios, by their names for `--only`, in the order in which they run. */
 export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'list-20': loadScenario({ title: 'List 20 orders', status: 200 }),
   cancel: loadScenario({

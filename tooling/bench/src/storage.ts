@@ -15,7 +15,7 @@ import {
 } from '@petstore/testing/server-programs';
 import pg from 'pg';
 
-/** As a small production server is set up: commits reach the disk. */
+/** Like a small production server: commits reach the disk. */
 const POSTGRES_PARAMETERS = {
   shared_buffers: '256MB',
   effective_cache_size: '1GB',
@@ -25,28 +25,28 @@ const POSTGRES_PARAMETERS = {
   random_page_cost: 1.1,
   wal_compression: 'on',
   jit: 'off',
-  // It would begin during the measurement of one server and not of the other; tables are vacuumed once they are filled.
+  // Autovacuum could run while one server is measured and not the other. Tables are vacuumed after they are filled.
   autovacuum: 'off',
   timezone: 'UTC',
 };
 const TEMPLATE = 'migrated';
 const UNLIMITED = 1_000_000_000;
 
-/** A PostgreSQL and a Redis of this run alone. Disposing of it ends them and deletes their data. */
+/** PostgreSQL and Redis for this run only. Disposing of it ends them and deletes their data. */
 export interface Storage extends AsyncDisposable {
   readonly folder: string;
-  /** What else is to end with it, before it: servers. */
+  /** Servers that end before it when it is disposed of. */
   readonly users: AsyncDisposableStack;
   readonly postgresPid: number;
   readonly redisPid: number;
   readonly redisUrl: string;
-  /** API keys: one that is never refused, and one whose day allows a single request, its minute any number. */
+  /** API keys: one that is never refused, and one whose day allows a single request, but whose minute any number. */
   readonly keys: { readonly unlimited: string; readonly exhausted: string };
-  /** A database with so many pending orders, ids from 1 on without a gap, ready to be read. @returns its address */
+  /** Makes a database with this many pending orders, with ids from 1 without gaps, ready to be read. @returns its URL */
   createDatabase(orders: number): Promise<string>;
 }
 
-/** @throws Error that says what is missing on this machine */
+/** @throws Error that names a program that this machine lacks */
 export async function openStorage(): Promise<Storage> {
   await using stack = new AsyncDisposableStack();
   const folder = mkdtempSync(join(tmpdir(), 'petstore-bench-'));
@@ -79,7 +79,7 @@ export async function openStorage(): Promise<Storage> {
     await query(administrator, `create database ${name} template ${TEMPLATE}`);
     await using filled = openPersistence({ databaseUrl: addressOf(name) });
     await filled.orders.generateOrders({ count, seed: 42, now: new Date() });
-    // So that nothing is left to write during the measurements.
+    // Nothing is then left to write during the measurements.
     for (const sql of ['vacuum (freeze, analyze)', 'checkpoint']) await query(addressOf(name), sql);
     return addressOf(name);
   }
@@ -99,7 +99,7 @@ async function createKey({ keyAdministration }: Persistence, perDay: number): Pr
   return text;
 }
 
-/** Runs one statement on a connection of its own. */
+/** Runs one statement on a separate connection. */
 export async function query(databaseUrl: string, sql: string): Promise<readonly Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();

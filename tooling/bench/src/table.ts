@@ -2,11 +2,11 @@ import type { Figures } from './scenarios.ts';
 
 interface Row {
   readonly name: string;
-  /** One for each round. */
+  /** The figures of each round. */
   readonly rounds: readonly Figures[];
 }
 
-/** A table in plain text of the medians of two rows, ± half their range in percent, and their ratio. */
+/** A plain-text table with the medians of two rows, ± half their range in percent, and their ratio. */
 export function renderTable(title: string, [subject, base]: readonly [Row, Row]): string {
   const columns = Object.keys(subject.rounds[0] ?? {});
   const lines = [
@@ -18,7 +18,7 @@ export function renderTable(title: string, [subject, base]: readonly [Row, Row])
     ],
   ];
   const widths = ['', ...columns].map((_, i) => Math.max(...lines.map((cells) => cells[i]?.length ?? 0)));
-  // Names are aligned left, figures right.
+  // Names are aligned to the left, figures to the right.
   const pad = (cell: string, i: number) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0));
   return lines.map((cells) => cells.map(pad).join('  ')).join('\n');
 }
@@ -36,7 +36,7 @@ function renderFigure(row: Row, column: string): string {
 
 const renderRatio = (subject: number, base: number): string => (base === 0 ? '–' : `×${(subject / base).toFixed(2)}`);
 
-/** @param values at least one; of an even number the mean of the two in the middle */
+/** @param values at least one; for an even number, the result is the mean of the middle two */
 function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = (sorted.length - 1) / 2;

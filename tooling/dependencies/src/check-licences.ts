@@ -1,4 +1,4 @@
-// Fails if a package that the server, the command line or the client brings along has a licence that is not allowed.
+// Fails if a dependency of the server, the command line or the client has a licence that is not allowed.
 import { ALLOWED_LICENCES, countPackages, findRefused } from './licences.ts';
 import { listLicences } from './list-licences.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Licences under which the service may use and pass on what others wrote, by their SPDX names. A choice of licences
- * ("(MIT OR GPL-3.0)") is none of them: review such a package when it is added, and add the text as it is.
+ * Licences under which the service may use and distribute the work of others, by their SPDX names. A choice of licences
+ * ("(MIT OR GPL-3.0)") is not among them: review such a package when it is added, and add its text unchanged.
  */
 export const ALLOWED_LICENCES: ReadonlySet<string> = new Set([
   '0BSD',
@@ -13,12 +13,12 @@ export const ALLOWED_LICENCES: ReadonlySet<string> = new Set([
   'PostgreSQL',
 ]);
 
-/** What `pnpm licenses list --json` prints: packages by licence. `Unknown` stands for those that name none. */
+/** The output of `pnpm licenses list --json`: packages by licence. Packages without a licence are under `Unknown`. */
 export type LicenceReport = Readonly<
   Record<string, readonly { readonly name: string; readonly versions: readonly string[] }[]>
 >;
 
-/** The packages that may not be used, one a line: `name@version: licence`. */
+/** The packages that may not be used, one per line: `name@version: licence`. */
 export function findRefused(report: LicenceReport): readonly string[] {
   return Object.entries(report)
     .filter(([licence]) => !ALLOWED_LICENCES.has(licence))

@@ -4,14 +4,14 @@ import type { LicenceReport } from './licences.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 
-/** What is run or installed by others. The dots stand for the packages of this repository that these use. */
+/** The packages that others run or install. The dots include the packages of this repository that these use. */
 const PUBLISHED = ['@petstore/server...', '@petstore/cli...', '@petstore/client...'];
 
 /**
- * The licences of all that the server, the command line and the client bring along, by pnpm.
+ * Lists the licences of all dependencies of the server, the command line and the client with pnpm.
  *
- * @param root of the workspace
- * @throws Error if pnpm fails, having printed why on standard error
+ * @param root the root of the workspace
+ * @throws Error if pnpm fails; pnpm has then printed the reason on standard error
  */
 export function listLicences(root: string = ROOT): LicenceReport {
   const filters = PUBLISHED.flatMap((name) => ['--filter-prod', name]);

@@ -7,7 +7,7 @@ import { renderNotices } from './notices.ts';
 
 export const ROOT = resolve(import.meta.dirname, '../../..');
 
-/** Files that sources read beside themselves, by the sources that do. They lie at the same paths below {@link RESOURCES}. */
+/** Files that sources read, by source. They have the same paths below {@link RESOURCES}. */
 const READ: Readonly<Record<string, readonly string[]>> = {
   'packages/rate-limit/src/redis-limiter.ts': ['packages/rate-limit/src/limiter.lua'],
   'packages/reference/src/guides.ts': ['docs/errors.md', 'docs/guides/**/*.md'],
@@ -17,7 +17,7 @@ const RESOURCES = 'resources';
 const CHUNKS = 'chunks';
 
 /**
- * Packages of which files are sent to browsers as they are, so that they cannot become part of a module: these, and what
+ * Packages with files that are sent to browsers unchanged, and therefore cannot be bundled: these files, and those that
  * Node needs to find the package by its name.
  */
 const SERVED: Readonly<Record<string, readonly string[]>> = {
@@ -26,14 +26,14 @@ const SERVED: Readonly<Record<string, readonly string[]>> = {
 };
 const SERVED_BY = join(ROOT, 'packages/reference/node_modules');
 
-/** What libraries do without where it is not there: without this a build would take from the workspace what it happens to have. */
+/** Optional dependencies of libraries. Without this list, a build would include those that the workspace happens to have. */
 const OPTIONAL = ['pg-native', 'tinyglobby'];
 
 /**
- * Builds a folder that needs Node and nothing else: `server.js`, and `petstore.js`, the command line.
+ * Builds a folder that only needs Node: `server.js`, and the command line `petstore.js`.
  *
- * @param folder its former content is removed
- * @throws Error if a source reads files that are not named here
+ * @param folder its existing content is removed
+ * @throws Error if a source reads files that are not listed here
  */
 export async function buildFolder(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
@@ -71,13 +71,13 @@ async function bundle(folder: string): Promise<readonly OutputChunk[]> {
     chunkFileNames: `${CHUNKS}/[name]-[hash].js`,
     sourcemap: true,
     sourcemapExcludeSources: true,
-    // Stack traces name sources as if the workspace were this folder.
+    // Stack traces name sources as if this folder were the workspace.
     sourcemapPathTransform: (source, map) => posix.join('..', relative(ROOT, resolve(dirname(map), source))),
   });
   return output.filter((part) => part.type === 'chunk');
 }
 
-/** A machine that serves brings PostgreSQL and Redis of its own. */
+/** A production machine has its own PostgreSQL and Redis. */
 const withoutEmbeddedServers: Plugin = {
   name: 'without-embedded-postgres',
   load: {
@@ -86,17 +86,17 @@ const withoutEmbeddedServers: Plugin = {
   },
 };
 
-/** There is no repository where the folder is deployed. An image is built without one as well, and is told the commit. */
+/** The deployed folder is not in a repository. Nor is the build of an image, which is given the commit. */
 const namingCommit: Plugin = {
   name: 'naming-commit',
   load: {
     filter: { id: join(ROOT, 'packages/runtime/src/commit.ts') },
-    // biome-ignore lint/style/noProcessEnv: of the build, and no setting of the service
+    // biome-ignore lint/style/noProcessEnv: a setting of the build, not of the service
     handler: () => `export const readCommit = () => ${JSON.stringify(process.env['COMMIT'] || readCommit())};`,
   },
 };
 
-/** Sources find the files beside them from the folder of their chunk. */
+/** Sources find the files that they read relative to the folder of their chunk. */
 const readingResources: Plugin = {
   name: 'reading-resources',
   transform: {
@@ -110,13 +110,13 @@ const readingResources: Plugin = {
         code: code
           .replaceAll(/\bimport\.meta\.url\b/g, `new URL(${JSON.stringify(here)}, import.meta.url).href`)
           .replaceAll(/\bimport\.meta\.dirname\b/g, `(import.meta.dirname + ${JSON.stringify(`/${dirname(here)}`)})`),
-        map: null, // no line moves
+        map: null, // all lines stay in place
       };
     },
   },
 };
 
-/** Source maps lead to our lines alone; those of libraries would be most of their size. */
+/** Source maps cover only our lines; the libraries would make up most of their size. */
 const mappingOwnSources: Plugin = {
   name: 'mapping-own-sources',
   transform: {

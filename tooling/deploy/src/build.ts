@@ -1,4 +1,4 @@
-/** Builds what is deployed, into `dist/petstore` at the root. */
+/** Builds the deployed folder, `dist/petstore` at the root. */
 import { join } from 'node:path';
 import { buildFolder, ROOT } from './build-folder.ts';
 

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 
 const LICENCE_FILE = /^(?:licen[cs]e|copying|notice)/i;
 
-/** The folder of the package that a file is a part of. */
+/** The folder of the package that contains a file. */
 const PACKAGE_FOLDER = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/;
 
 /**
- * The licences of what others wrote.
+ * The licences of the libraries.
  *
- * @param files of packages and of our own sources
+ * @param files files of packages and of our own sources
  */
 export async function renderNotices(files: readonly string[]): Promise<string> {
   const folders = new Set(files.flatMap((file) => PACKAGE_FOLDER.exec(file) ?? []));
@@ -25,7 +25,7 @@ async function renderNotice(folder: string): Promise<string> {
   );
 }
 
-/** The files beside the package's manifest, and those in a folder of licences, such as `LICENSES/`. */
+/** The files beside the package's manifest, and those in a folder of licences such as `LICENSES/`. */
 async function listLicenceFiles(folder: string): Promise<readonly string[]> {
   const entries = (await readdir(folder, { withFileTypes: true })).filter(({ name }) => LICENCE_FILE.test(name));
   const files = entries.filter((entry) => entry.isFile()).map(({ name }) => join(folder, name));

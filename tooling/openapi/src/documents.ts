@@ -10,7 +10,7 @@ const API = new URL('../../../packages/api/', import.meta.url);
 const RELEASED = new URL('released/', API);
 const RELEASE_NAME = /^openapi-((\d+)\.(\d+)\.(\d+))\.json$/;
 
-/** Where a document is committed. @param name of the file, as `DOCUMENTED_VERSIONS` has it */
+/** The path of a committed document. @param name the name of the file, as in `DOCUMENTED_VERSIONS` */
 export const documentFile = (name: string): string => fileURLToPath(new URL(name, API));
 
 /** The committed documents, one for each version of the interface. */
@@ -26,10 +26,10 @@ export function versionOf({ info }: JsonObject): string {
   return String((info as JsonObject)['version']); // required by OpenAPI
 }
 
-/** Where a document of a version is kept once it is released, for ever. */
+/** The permanent path of a released document of a version. */
 export const releaseFile = (version: string): string => fileURLToPath(new URL(`openapi-${version}.json`, RELEASED));
 
-/** The last release of a major version; none before the first. */
+/** The last release of a major version; `undefined` before the first. */
 export function lastRelease(major: string): string | undefined {
   const releases = readdirSync(RELEASED).flatMap((name) => {
     const [, version = '', ...numbers] = RELEASE_NAME.exec(name) ?? [];
@@ -43,7 +43,7 @@ export function lastRelease(major: string): string | undefined {
 export const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** What a reference refers to; anything else as it is. */
+/** The target of a reference; any other value unchanged. */
 export function follow(value: Json, document: JsonObject): Json {
   if (!isObject(value) || typeof value['$ref'] !== 'string') return value;
   const names = value['$ref'].split('/').slice(1);

@@ -1,4 +1,4 @@
-// Lints the committed documents. Needs no network. Exit code 1 if a linter has something against one of them.
+// Lints the committed documents. Needs no network. Exit code 1 if a linter reports a finding.
 import { documentFiles } from './documents.ts';
 import { judge, lintDocument } from './lint.ts';
 import { WAIVERS } from './waivers.ts';

@@ -6,7 +6,7 @@ import owasp from '@stoplight/spectral-owasp-ruleset';
 import { oas } from '@stoplight/spectral-rulesets';
 import type { Waiver } from './waivers.ts';
 
-/** Something that a linter has against a document, be it an error, a warning or a hint. */
+/** A linter's finding in a document: an error, a warning or a hint. */
 export interface Finding {
   readonly rule: string;
   /** The JSON path, joined by slashes. */
@@ -22,7 +22,7 @@ const SPECTRAL_RULES = {
   ],
 } satisfies RulesetDefinition;
 
-/** Everything that Redocly's recommended rules and Spectral's, with those of OWASP, have against a document. */
+/** All findings of Redocly's recommended rules and of Spectral's, including those of OWASP, in a document. */
 export async function lintDocument(file: string): Promise<readonly Finding[]> {
   const spectral = new Spectral();
   spectral.setRuleset(SPECTRAL_RULES);
@@ -40,11 +40,11 @@ export async function lintDocument(file: string): Promise<readonly Finding[]> {
 
 export interface Judgement {
   readonly open: readonly Finding[];
-  /** Nothing was found that these are about. */
+  /** Waivers without a matching finding. */
   readonly needless: readonly Waiver[];
 }
 
-/** Takes away what was waived. */
+/** Removes the waived findings. */
 export function judge(findings: readonly Finding[], waivers: readonly Waiver[]): Judgement {
   const covers = (waiver: Waiver, { rule, at }: Finding) => waiver.rule === rule && waiver.at.test(at);
   return {

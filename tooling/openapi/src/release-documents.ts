@@ -1,4 +1,4 @@
-// Keeps the committed documents as released, each under its `info.version`. What was released is never written anew.
+// Keeps the committed documents as released, each under its `info.version`. A released document is never overwritten.
 import { copyFileSync, existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { documentFiles, readDocument, releaseFile, versionOf } from './documents.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { follow, isObject, type Json, type JsonObject } from './documents.ts';
 
-/** Members that inform readers and bind no caller; so do extensions (`x-...`). */
+/** Members that inform readers and do not bind callers, like extensions (`x-...`). */
 const IGNORED = new Set([
   'description',
   'summary',
@@ -12,16 +12,16 @@ const IGNORED = new Set([
   'tags',
   'deprecated',
 ]);
-/** Members that hold things by their names, to which a later document may add. */
+/** Members that contain named things, to which a later document may add. */
 const MAPS = new Set(['responses', 'headers', 'content', 'properties']);
 
 /**
- * Finds what of a released OpenAPI document the current one no longer keeps: each path, operation, parameter, response,
- * header and property must still be there, and equal. A deprecated operation may go once its `x-sunset` is past, and an
- * enumeration in a response may lose values, which its readers then do not meet; the codes of all errors together may not.
+ * Finds what the current document no longer keeps of a released one: each path, operation, parameter, response, header and
+ * property must still exist, and be equal. A deprecated operation may be removed after its `x-sunset`. An enumeration in a
+ * response may lose values, which readers then no longer meet; the list of all error codes may not.
  *
- * @param now decides which sunsets are past
- * @returns one sentence for each difference, beginning with its JSON pointer, references followed
+ * @param now determines which sunsets are past
+ * @returns one sentence for each difference, beginning with its JSON pointer after following references
  */
 export function findBrokenPromises(released: JsonObject, current: JsonObject, now: Date): readonly string[] {
   const found: string[] = [];
@@ -46,7 +46,7 @@ export function findBrokenPromises(released: JsonObject, current: JsonObject, no
       } else if (name === 'parameters') {
         compare(byName(own, released), byName(others, current), at, true);
       } else {
-        // A path holds operations by their methods.
+        // A path contains operations by their methods.
         compare(own, others, at, pointer === '/paths' || (!isMap && MAPS.has(name)));
       }
     }
@@ -61,7 +61,7 @@ export function findBrokenPromises(released: JsonObject, current: JsonObject, no
 
 const errorOf = (document: JsonObject): Json => follow({ $ref: '#/components/schemas/Error' }, document) ?? {};
 
-/** References followed, and all that `allOf` asks for in one schema. */
+/** Follows references, and merges all parts of `allOf` into one schema. */
 function resolve(value: Json, document: JsonObject): Json {
   const own = follow(value, document);
   if (!isObject(own) || !Array.isArray(own['allOf'])) return own;
@@ -69,7 +69,7 @@ function resolve(value: Json, document: JsonObject): Json {
   return [...allOf, rest].map((part) => resolve(part, document)).reduce(both);
 }
 
-/** What both of two schemas ask for; of other members the later one. */
+/** Combines the requirements of two schemas; of other members, the later one is kept. */
 function both(one: Json, other: Json): Json {
   if (!isObject(one) || !isObject(other)) return other;
   const members = Object.entries(other).map(([name, value]) => {
@@ -82,14 +82,14 @@ function both(one: Json, other: Json): Json {
   return { ...one, ...Object.fromEntries(members) };
 }
 
-/** Whether it is an enumeration of a response that has lost values, and gained none. */
+/** Whether a value is an enumeration in a response that has lost values, and gained none. */
 const isNarrowed = (pointer: string, before: Json, after: Json): boolean =>
   /\/responses\/.*\/enum$/.test(pointer) &&
   Array.isArray(before) &&
   Array.isArray(after) &&
   after.every((value) => before.includes(value));
 
-/** Parameters are a list, in which only their names count. */
+/** Parameters are a list in which the order has no meaning. */
 const byName = (parameters: Json, document: JsonObject): JsonObject =>
   Object.fromEntries(
     (Array.isArray(parameters) ? parameters : []).map((reference) => {
@@ -98,13 +98,13 @@ const byName = (parameters: Json, document: JsonObject): JsonObject =>
     }),
   );
 
-/** The order of an enumeration, or of names that are required, means nothing. */
+/** The order of an enumeration, or of required names, has no meaning. */
 const sorted = (value: Json): Json => (Array.isArray(value) ? [...value].sort() : value);
 
-/** Of a parameter: callers of the release do not send it. */
+/** Whether a parameter is required: callers of the release do not send it. */
 const isRequired = (value: Json): boolean => isObject(value) && 'in' in value && value['required'] === true;
 
-/** Of an operation, or of all those of a path. */
+/** Whether the sunset of an operation, or of all operations of a path, is past. */
 const isPastSunset = (value: Json | undefined, now: Date): boolean =>
   isObject(value) &&
   (typeof value['x-sunset'] === 'string'

@@ -1,7 +1,7 @@
-/** A finding that stays, with the reason why. One that no finding needs any more fails the check. */
+/** A finding that is accepted, with the reason. A waiver without a finding fails the check. */
 export interface Waiver {
   readonly rule: string;
-  /** Where in a document, by its JSON path joined by slashes. */
+  /** The place in a document, by its JSON path joined by slashes. */
   readonly at: RegExp;
   readonly reason: string;
 }

@@ -1,4 +1,4 @@
-// Writes the settings in docs/operations.md from their schema. With --check it changes nothing, and ends with exit code 1
+// Writes the settings in docs/operations.md from their schema. With --check, it changes nothing, and ends with exit code 1
 // if they are out of date.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { renderSettings } from './render-table.ts';

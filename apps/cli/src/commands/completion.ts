@@ -4,14 +4,14 @@ import addCompletions from '@bomb.sh/tab/commander';
 import type { Command } from 'commander';
 import type { CommandContext } from '../context.ts';
 
-/** How the scripts call this program, wherever it lies. */
+/** The command with which the scripts call this program, in whatever folder it is. */
 const EXECUTABLE = [process.execPath, process.argv[1] ?? '']
   .map((path) => `'${path.replaceAll("'", String.raw`'\''`)}'`)
   .join(' ');
 
 /**
- * In place of the library's, which evaluates what was typed: a redirection or a substitution in it would be carried out
- * by the Tab key.
+ * Replaces the library's script, which evaluates what was typed: the Tab key would carry out a redirection or a
+ * substitution.
  */
 const BASH = `_petstore() {
   local out line
@@ -25,7 +25,7 @@ const BASH = `_petstore() {
 complete -F _petstore petstore
 `;
 
-/** `petstore completion`: a script for the shell, which asks `petstore complete` for what may follow. */
+/** `petstore completion`: a script for the shell, which asks `petstore complete` for suggestions. */
 export function addCompletionCommand(program: Command, { output }: Pick<CommandContext, 'output'>): void {
   const completions = addCompletions(program, { completionCommandName: 'completion' });
   const command = program.commands.find((each) => each.name() === 'completion');
@@ -38,13 +38,13 @@ export function addCompletionCommand(program: Command, { output }: Pick<CommandC
   }
 }
 
-/** What the folder of the last word holds; the library drops what does not begin with that word. */
+/** Suggests the files in the folder of the last word; the library drops those that do not begin with that word. */
 function suggestFiles(suggest: (value: string, description: string) => void): void {
   const typed = process.argv.at(-1) ?? '';
   const folder = typed.slice(0, typed.lastIndexOf('/') + 1);
   try {
     for (const name of readdirSync(folder || '.')) suggest(`${folder}${name}`, '');
   } catch {
-    // It is no folder: there is nothing to suggest.
+    // It is not a folder: there is nothing to suggest.
   }
 }

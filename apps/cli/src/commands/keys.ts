@@ -41,7 +41,7 @@ const NAME_LENGTH_MAX = 200;
 
 const parseOverlap = futureParser('--overlap', { now: true });
 
-/** `petstore keys`: who may call, and how much. */
+/** `petstore keys`: who may call the service, and how often. */
 export function addKeysCommands(program: Command, context: CommandContext): void {
   const keys = program.command('keys').description('Create, list, rotate and revoke API keys');
   addPlanOptions(keys.command('create').description('Create an API key'))
@@ -111,10 +111,10 @@ async function createKey({ withSession, output }: CommandContext, flags: CreateF
   await printKeyText(output, key, text, flags);
 }
 
-/** Gives a key another text, and prints it. */
+/** Gives a key a new text, and prints it. */
 async function rotateKey({ withSession, output }: CommandContext, id: ApiKeyId, flags: RotateFlags): Promise<void> {
   const { overlap: overlapEndsAt = parseOverlap('24h') } = flags;
-  const text = generateApiKeyText('live', id, randomBytes); // whether it was live or test is not stored
+  const text = generateApiKeyText('live', id, randomBytes); // whether a key was live or test is not stored
   const now = new Date();
   const key = await withSession(async (session) => {
     const rotation = { secretHash: hashApiKeyText(text), now, overlapEndsAt };
@@ -184,7 +184,7 @@ const keyRow = ({ id, plan, kind, name, createdAt, expiresAt, revokedAt, lastUse
   lastUsedAt: lastUsedAt ?? null,
 });
 
-/** What of a key fits a line of a terminal. */
+/** The columns of a key that fit a line of a terminal. */
 const shortRow = ({ id, name, plan, kind, lastUsedAt, ...times }: ApiKey) => ({
   id,
   name,
@@ -199,7 +199,7 @@ function statusOf({ revokedAt, expiresAt }: Pick<ApiKey, 'revokedAt' | 'expiresA
   return expiresAt <= now ? 'expired' : `expires ${describeTime(expiresAt, now)}`;
 }
 
-/** @throws CommandError if there is none */
+/** @throws CommandError if there is no such key */
 export async function findKey({ persistence }: Session, id: ApiKeyId): Promise<ApiKey> {
   return (await persistence.keyAdministration.findKey(id)) ?? rejectKey('key_not_found', id);
 }
@@ -210,12 +210,12 @@ const REFUSALS: Readonly<Record<ApiKeyReason, string>> = {
   key_expired: 'has expired; create another with "petstore keys create"',
 };
 
-/** @throws CommandError always */
+/** Always throws. @throws CommandError */
 function rejectKey(reason: ApiKeyReason, id: ApiKeyId): never {
   throw new CommandError(`key ${id} ${REFUSALS[reason]}`);
 }
 
-/** Makes all servers drop the key from their caches. Without Redis they see the change within 5 s by themselves. */
+/** Makes all servers drop the key from their caches. Without Redis, they notice the change within 5 s. */
 async function announceKeyChange({ settings }: Session, id: ApiKeyId, output: Output): Promise<void> {
   if (settings.redis === undefined) return;
   const { publishKeyChange } = await import('../publish-key-change.ts');

@@ -11,7 +11,7 @@ import { findKey } from './keys.ts';
 
 const NEEDS = { needsRedis: true } as const;
 
-/** `petstore limits` and `petstore bans`: what keys have used, and which are banned. */
+/** `petstore limits` and `petstore bans`: how much keys have used, and which keys are banned. */
 export function addLimitsCommands(program: Command, context: CommandContext): void {
   const limits = program.command('limits').description('Show what a key has used of its rate limits');
   limits
@@ -32,7 +32,7 @@ export function addLimitsCommands(program: Command, context: CommandContext): vo
     .action((id: ApiKeyId, flags: ActorFlag) => liftBan(context, id, flags));
 }
 
-/** Prints what a key has used of its windows. */
+/** Prints a key's use of its windows. */
 async function showLimits({ withSession, output }: CommandContext, id: ApiKeyId, { json }: JsonFlag): Promise<void> {
   const snapshot = await withSession(async (session) => {
     const { plan } = await findKey(session, id);
@@ -116,7 +116,7 @@ const snapshotJson = ({ minute, day, used, refusals, ban }: RateLimitSnapshot) =
   ban: ban === undefined ? null : { until: formatTime(ban.untilMs), level: ban.level },
 });
 
-/** Of a window in which nothing was used there is nothing to reset. */
+/** A window in which nothing was used has no reset. */
 const rowOf = (window: string, { limit, remaining, resetAtMs }: WindowStatus, used = 0) => ({
   window,
   limit,

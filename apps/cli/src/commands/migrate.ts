@@ -16,12 +16,12 @@ export const addMigrateCommand = (program: Command, context: CommandContext): Co
     .addOption(unrecordedActorOption())
     .action((flags: MigrateFlags) => (flags.status ? showStatus(context, flags) : migrate(context, flags)));
 
-/** Prints which migrations are applied and pending, and where tables differ. */
+/** Prints the applied and the pending migrations, and differences of the tables. */
 async function showStatus({ withSession, output }: CommandContext, { json }: JsonFlag): Promise<void> {
   const { applied, pending, newer, drift } = await withSession(
     async ({ persistence: { migrations } }) => {
       const status = await migrations.status();
-      // Another release's database differs because it is another release's.
+      // The database of another release is expected to differ.
       const isOurs = status.pending.length === 0 && status.newer.length === 0;
       return { ...status, drift: isOurs ? await migrations.drift() : [] };
     },

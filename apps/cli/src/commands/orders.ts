@@ -17,7 +17,7 @@ interface ListFlags extends JsonFlag {
 
 const COUNT_MAX = 1_000_000_000;
 
-/** `petstore orders`: many orders at once. */
+/** `petstore orders`: operations on many orders. */
 export function addOrdersCommands(program: Command, context: CommandContext): void {
   const statusOption = new Option('--status <status>', 'Only orders with this status').choices(ORDER_STATUSES);
   const orders = program.command('orders').description('Import, export, list and generate orders');

@@ -5,22 +5,22 @@ import type { Session } from '../session.ts';
 import type { ExportFlags, FileFormat } from './options.ts';
 import { describeUnfinished, replaceFile } from './replace-file.ts';
 
-/** How records are written, a batch at a time. */
+/** The format of records, which are written in batches. */
 export interface RecordFormat<Value> {
   readonly head?: string;
-  /** Stands between two batches. */
+  /** The text between two batches. */
   readonly separator?: string;
   readonly toText: (batch: readonly Value[]) => string;
   readonly tail?: string;
 }
 
-/** A line for each record. */
+/** One line for each record. */
 export const lines = <Value>(head: string, toText: (value: Value) => string): RecordFormat<Value> => ({
   head,
   toText: (values) => values.map((value) => `${toText(value)}\n`).join(''),
 });
 
-/** One JSON value, a record a line. */
+/** One JSON value, with one record per line. */
 export const jsonArray = <Value>(toJson: (value: Value) => string): RecordFormat<Value> => ({
   head: '[',
   separator: ',\n',
@@ -28,16 +28,16 @@ export const jsonArray = <Value>(toJson: (value: Value) => string): RecordFormat
   tail: ']\n',
 });
 
-/** Where the records of a kind come from, and how they are written. */
+/** The source and the formats of one kind of records. */
 export interface ExportKind<Value> {
   readonly list: (session: Session) => AsyncIterable<readonly Value[]>;
-  /** How many there are. */
+  /** Counts the records. */
   readonly count: (session: Session) => Promise<number>;
-  /** `array` is one JSON value; the others can be imported. */
+  /** `array` is one JSON value; the other formats can be imported. */
   readonly formats: Readonly<Record<FileFormat | 'array', RecordFormat<Value>>>;
 }
 
-/** Exports records to a file, and says how many; or to standard output. */
+/** Exports records to a file and prints their number, or to standard output. */
 export async function runExport<Value>(
   context: CommandContext,
   file: string,
@@ -76,9 +76,9 @@ export function printRecords<Value>(
 }
 
 /**
- * Writes records as text, batch by batch, so that any number of them takes the same memory.
+ * Writes records as text, batch by batch: any number of them takes the same memory.
  *
- * @param onProgress called with how many have been written
+ * @param onProgress called with the number of records written so far
  */
 async function* formatRecords<Value>(
   batches: AsyncIterable<readonly Value[]>,

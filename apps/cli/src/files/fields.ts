@@ -1,14 +1,14 @@
 import { INT64_MAX, INT64_MIN } from '@petstore/domain';
 
-/** What ids must be. */
+/** The required form of ids. */
 export const INT64 = `a whole number from ${INT64_MIN} to ${INT64_MAX}, in digits alone`;
 
-/** Reads the fields of a record, and keeps what is wrong with each. */
+/** Reads the fields of a record, and collects their faults. */
 export class FieldReader {
   readonly #values: Readonly<Record<string, unknown>>;
   readonly #faults: string[] = [];
 
-  /** @param known the names that fields may have */
+  /** @param known the allowed names of fields */
   constructor(values: Readonly<Record<string, unknown>>, known: readonly string[]) {
     this.#values = values;
     const unknown = Object.keys(values).find((name) => !known.includes(name));
@@ -16,13 +16,13 @@ export class FieldReader {
       this.#faults.push(`unknown field ${quote(unknown)} (the fields are ${known.join(', ')})`);
   }
 
-  /** All that is wrong with the record; `undefined` if nothing is. */
+  /** All faults of the record; `undefined` if there are none. */
   get faults(): string | undefined {
     return this.#faults.length === 0 ? undefined : this.#faults.join('; ');
   }
 
   /**
-   * Reads a field by the text of its value, whether or not JSON quotes it; `null` and an empty text count as missing.
+   * Reads a field from the text of its value, whether JSON quotes it or not; `null` and an empty text count as missing.
    *
    * @param parse returns `undefined` if the text is wrong
    */
@@ -34,7 +34,7 @@ export class FieldReader {
     return value;
   }
 
-  /** @returns `undefined` if it is missing or wrong */
+  /** @returns `undefined` if the field is missing or wrong */
   required<Value>(name: string, parse: (text: string) => Value | undefined, expected: string): Value | undefined {
     if (isMissing(this.#values[name])) this.#faults.push(`${name} is missing (${expected})`);
     return this.optional(name, parse, expected);

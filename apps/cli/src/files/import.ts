@@ -9,7 +9,7 @@ import type { ImportFlags } from './options.ts';
 import { readRecords } from './read-records.ts';
 import type { RawRecord, RecordShape } from './record.ts';
 
-/** How one kind of record is read and stored. */
+/** How to read and store one kind of record. */
 export interface ImportKind<Value> {
   readonly shape: RecordShape;
   readonly read: (record: RawRecord) => ImportItem<Value>;
@@ -72,13 +72,13 @@ export async function runImport<Value>(
 const summaryOf = ({ insertedCount, readCount }: ImportResult): string =>
   `${insertedCount.toLocaleString('en')} of ${readCount.toLocaleString('en')} imported.`;
 
-/** `notListed` is how many were rejected beyond those that are listed; it is there only if there are any. */
+/** `notListed` is the number of rejected records beyond those listed; it is left out if there are none. */
 function reportOf({ readCount, insertedCount, rejected, rejectedCount }: ImportResult) {
   const notListed = rejectedCount - rejected.length;
   return { read: readCount, inserted: insertedCount, rejected, ...(notListed > 0 && { notListed }) };
 }
 
-/** Rejected lines that are shown without `--json`, which has more of them. */
+/** The maximum number of rejected lines shown without `--json`, which shows more. */
 const SHOWN_MAX = 20;
 
 function describeRejected({ rejected, rejectedCount }: ImportResult): readonly string[] {

@@ -5,13 +5,13 @@ import { CommandError } from '../errors.ts';
 
 const CHUNK_BYTES = 1 << 18;
 
-/** @returns how much there is to read; `undefined` if that is unknown, as of a pipe */
+/** @returns the number of bytes; `undefined` if it is unknown, as for a pipe */
 export function sizeOf(path: string): number | undefined {
   const stats = findStats(path);
   return stats?.isFile() ? stats.size : undefined;
 }
 
-/** @throws CommandError if it cannot be read */
+/** @throws CommandError if the file cannot be read */
 export async function* readInputFile(path: string): AsyncGenerator<Uint8Array> {
   try {
     yield* findStats(path)?.isFIFO() ? openPipe(path) : createReadStream(path, { highWaterMark: CHUNK_BYTES });
@@ -20,7 +20,7 @@ export async function* readInputFile(path: string): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** As `<(zcat orders.gz)` is one. A process that reads one as a file cannot end before something is written to it. */
+/** For a pipe such as `<(zcat orders.gz)`. If it were read as a file, the process could not end before data arrives. */
 const openPipe = (path: string): Socket =>
   new Socket({ fd: openSync(path, constants.O_RDONLY | constants.O_NONBLOCK), readable: true, writable: false });
 
@@ -28,6 +28,6 @@ function findStats(path: string): Stats | undefined {
   try {
     return statSync(path);
   } catch {
-    return undefined; // reading says what is wrong
+    return undefined; // reading reports the error
   }
 }

@@ -11,7 +11,7 @@ export const addImportOptions = (command: Command): Command =>
     .argument('<FILE>', 'NDJSON, a JSON array, or CSV with a header; - reads standard input')
     .option('--skip-bad', 'Skip invalid records, and import the others');
 
-/** What can be imported again. */
+/** The formats that can be imported again. */
 const FILE_FORMATS = ['ndjson', 'csv'] as const;
 
 export type FileFormat = (typeof FILE_FORMATS)[number];

@@ -24,7 +24,7 @@ import type { RawRecord } from './record.ts';
 /** The fields that an order in a file may have. */
 const FIELDS = ['id', 'petId', 'quantity', 'shipDate', 'complete', 'status'] as const;
 
-/** @param actor who is recorded as having imported them */
+/** @param actor the recorded author of the import */
 export function importOrders(actor: Actor): ImportKind<Order> {
   const now = new Date();
   return {
@@ -44,7 +44,7 @@ const REFUSALS: Readonly<Record<RestoreReason, string>> = {
   complete_but_not_shipped: 'an order that is complete has the status shipped and no other',
 };
 
-/** Makes an order of a record, or says which fields are wrong, and what would be right. */
+/** Makes an order from a record, or says which fields are wrong, and what would be right. */
 function readOrder({ line, values }: RawRecord, now: Date): ImportItem<Order> {
   const fields = new FieldReader(values, FIELDS);
   const id = fields.required('id', parseInt64, INT64);
@@ -74,7 +74,7 @@ function parseBoolean(text: string): boolean | undefined {
 
 const parseStatus = (text: string): OrderStatus | undefined => ORDER_STATUSES.find((status) => status === text);
 
-/** @param status that of the orders; `undefined`: any */
+/** @param status exports only orders with this status; `undefined`: all orders */
 export const exportOrders = (status: OrderStatus | undefined): ExportKind<OrderText> => ({
   async *list({ persistence }) {
     for await (const { orders } of persistence.orders.listOrderTexts()) {
@@ -89,11 +89,11 @@ export const exportOrders = (status: OrderStatus | undefined): ExportKind<OrderT
   },
 });
 
-/** None of an order's values needs quotes. */
+/** No value of an order needs quotes. */
 const orderToCsv = ({ id, petId, quantity, shipDate, complete, status }: OrderText): string =>
   `${id},${petId},${quantity},${shipDate ?? ''},${complete},${status}`;
 
-/** An order as a table shows it. @param isForPerson for whom the ship date is a day most often */
+/** An order as a row of a table. @param isForPerson shortens the ship date to minutes */
 export const orderRow = (order: OrderText, isForPerson: boolean) => ({
   id: BigInt(order.id),
   petId: BigInt(order.petId),

@@ -15,7 +15,7 @@ export const PETS_IMPORT: ImportKind<Pet> = {
   store: ({ persistence }, pets, options) => persistence.pets.importPets(pets, options),
 };
 
-/** Makes a pet of a record, or says which fields are wrong, and what would be right. */
+/** Makes a pet from a record, or says which fields are wrong, and what would be right. */
 function readPet({ line, values }: RawRecord): ImportItem<Pet> {
   const fields = new FieldReader(values, FIELDS);
   const id = fields.required('id', parseInt64, INT64);
@@ -30,7 +30,7 @@ function readPet({ line, values }: RawRecord): ImportItem<Pet> {
 const parseName = (text: string): string | undefined =>
   !text.includes('\0') && text.isWellFormed() ? text : undefined;
 
-/** The mark of an import that bytes are not UTF-8; as an escape it is a character like another. */
+/** An import takes this character for bytes that are not UTF-8; written as an escape, it is an ordinary character. */
 const REPLACEMENT_CHARACTER = /\ufffd/g;
 
 const petToJson = ({ id, name }: Pet): string =>

@@ -11,15 +11,15 @@ import {
 /** Numbers keep their digits, which a double would round. */
 class ExactTokenizer extends Tokenizer {
   protected override parseNumber(digits: string): number {
-    return digits as unknown as number; // the parser of tokens passes on what it is given
+    return digits as unknown as number; // the parser of tokens passes on any value
   }
 }
 
 /**
- * Reads the records of a JSON array, some at a time. All of them may stand in one line, so that a record goes by its place
- * in the array, from 1 on.
+ * Reads the records of a JSON array in batches. All of them may be on one line, so a record is identified by its position
+ * in the array, from 1.
  *
- * @throws UnreadableInputError if it is not valid JSON, or not an array alone
+ * @throws UnreadableInputError if the input is not valid JSON, or more than an array
  */
 export async function* readArray(texts: AsyncIterable<string>): AsyncGenerator<readonly ReadRecord[]> {
   let records: ReadRecord[] = [];
@@ -46,6 +46,6 @@ export async function* readArray(texts: AsyncIterable<string>): AsyncGenerator<r
   }
   parse(() => {
     tokenizer.end();
-    if (!parser.isEnded) parser.end(); // which throws, as the array is not at its end
+    if (!parser.isEnded) parser.end(); // throws, because the array is incomplete
   });
 }

@@ -11,15 +11,15 @@ import {
 
 /**
  * Reads CSV (RFC 4180). A quoted cell may contain line ends. A quote in the wrong place makes the file unreadable, because
- * it is not known which of the rows after it are rows.
+ * the boundaries of later rows are then unknown.
  *
- * Rows without quotes, which are nearly all, are split here in 1.4 µs. csv-parse takes 3.2 µs a row as a stream, and 5 µs
- * with the numbers of the lines, which every rejected record has.
+ * Rows without quotes, which are nearly all, are split here in 1.4 µs. csv-parse takes 3.2 µs per row as a stream, and 5 µs
+ * with line numbers, which rejected records need.
  */
 export class CsvReader {
   readonly #shape: RecordShape;
   #header: readonly string[] | undefined;
-  /** The beginning of a row in which a quote is open. */
+  /** The beginning of a row with an open quote. */
   #begun = '';
   #beginLine = 0;
 
@@ -27,7 +27,7 @@ export class CsvReader {
     this.#shape = shape;
   }
 
-  /** @returns `undefined` for a line that is blank, a header, or goes on in the next one */
+  /** @returns `undefined` for a line that is blank, is a header, or continues in the next one */
   read(line: number, text: string): ReadRecord | undefined {
     if (this.#begun === '') this.#beginLine = line;
     const row = this.#begun === '' ? text : `${this.#begun}\n${text}`;
@@ -37,7 +37,7 @@ export class CsvReader {
     return isOpen ? undefined : this.#readRow(this.#beginLine, row);
   }
 
-  /** @throws UnreadableInputError if the last record is not complete */
+  /** @throws UnreadableInputError if the last record is incomplete */
   end(): void {
     if (this.#begun === '') return;
     throw new UnreadableInputError(`line ${this.#beginLine}: a quote opens on this line and is not closed`);
@@ -45,7 +45,7 @@ export class CsvReader {
 
   #readRow(line: number, row: string): ReadRecord | undefined {
     const cells = row.includes('"') ? parseCells(line, row) : row.split(',').map((cell) => cell.trim());
-    if (cells.every((cell) => cell === '')) return undefined; // a spreadsheet keeps rows that were emptied
+    if (cells.every((cell) => cell === '')) return undefined; // spreadsheets keep rows that were emptied
     if (this.#header === undefined) {
       this.#header = checkHeader(line, cells, this.#shape);
       return undefined;
@@ -79,7 +79,7 @@ function parseCells(line: number, row: string): readonly string[] {
 }
 
 /**
- * @returns the names of the columns, which are empty for those that a spreadsheet has kept and that hold nothing
+ * @returns the names of the columns; empty for columns that a spreadsheet has kept although they hold nothing
  * @throws UnreadableInputError if the header is wrong: no row can be read without it
  */
 function checkHeader(line: number, cells: readonly string[], { fields, required }: RecordShape): readonly string[] {

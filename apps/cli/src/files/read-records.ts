@@ -11,7 +11,7 @@ import {
 } from './record.ts';
 
 /**
- * Reads the records of a file, some at a time. The first character determines the format: a bracket begins a JSON array, a
+ * Reads the records of a file in batches. The first character determines the format: a bracket begins a JSON array, a
  * brace NDJSON, anything else the header of CSV.
  *
  * @throws UnreadableInputError if the file cannot be read at all
@@ -57,11 +57,11 @@ function readJson(line: number, text: string): ReadRecord | undefined {
 }
 
 /**
- * Finds a field whose value a double might not keep digit by digit, or an array or object that may hold one. Looking for
- * it first is worth it: reading with the digits takes several times as long.
+ * Finds a field whose value may lose digits as a double, and an array or object that may contain such a value. The search
+ * is worth its time: parsing with exact digits takes several times as long.
  */
 const NEEDS_DIGITS = /"\s*:(?!\s*(?:["tfn]|(?:0|-?[1-9]\d{0,14})\s*[,}]))/;
 
-/** Makes a text of a number, as the file writes it. */
+/** Converts a number to a text with the digits of the file. */
 const keepDigits = (_key: string, value: unknown, context?: { readonly source?: string }): unknown =>
   typeof value === 'number' ? context?.source : value;

@@ -22,7 +22,7 @@ export async function* readText(bytes: AsyncIterable<Uint8Array>): AsyncGenerato
 const LINE_END = /\r\n|\n|\r(?!$)/;
 
 /**
- * Splits a text into its lines, blank ones included, some at a time. A line ends with LF, CR LF or CR.
+ * Splits a text into its lines, including blank ones, in batches. A line ends with LF, CR LF or CR.
  *
  * @throws UnreadableInputError if a line is too long to be a record
  */

@@ -1,25 +1,25 @@
 import type { RejectedRecord } from '@petstore/persistence';
 
-/** The fields that the records of a file have. */
+/** The fields of a file's records. */
 export interface RecordShape {
   readonly fields: readonly string[];
   readonly required: readonly string[];
 }
 
-/** A record of a file, its values not yet checked: of CSV all are texts. */
+/** A record of a file whose values are not checked yet: from CSV, all are texts. */
 export interface RawRecord {
-  /** As an editor counts; of a JSON array its place there, from 1 on. */
+  /** The line as an editor counts it; for a JSON array, the position in it, from 1. */
   readonly line: number;
   readonly values: Readonly<Record<string, unknown>>;
 }
 
-/** A record, or why there is none. */
+/** A record, or the reason why there is none. */
 export type ReadRecord = RawRecord | RejectedRecord;
 
-/** @param value what JSON describes, numbers as texts */
+/** @param value a parsed JSON value, with numbers as texts */
 export const toRecord = (line: number, value: unknown): ReadRecord =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? { line, values: value as RawRecord['values'] } // an object that JSON describes
+    ? { line, values: value as RawRecord['values'] } // a parsed JSON object
     : { line, reason: 'not a JSON object' };
 
 /** The decoder's replacement for bytes that are not UTF-8. */
@@ -31,13 +31,13 @@ export class UnreadableInputError extends Error {
   override readonly name = 'UnreadableInputError';
 }
 
-/** In UTF-16 code units; far more than any record needs. */
+/** In UTF-16 code units: far more than any record needs. */
 const RECORD_LENGTH_MAX = 1_000_000;
 
 /**
- * Keeps endless input from filling the memory.
+ * Prevents endless input from filling the memory.
  *
- * @param place of the record: `line 3`
+ * @param place the record's place: `line 3`
  * @throws UnreadableInputError if the record is longer than 1,000,000 characters
  */
 export function refuseLongRecord(place: string, length: number): void {

@@ -9,17 +9,17 @@ const REASONS = { EEXIST: 'its unfinished file is there already' };
 
 interface FileOptions {
   /**
-   * Names the file that is written first, `PATH.<runId>.partial`. It is unique to this export, and never written to where it
-   * exists, as a planted link would. @default a random one
+   * Names the temporary file, `PATH.<runId>.partial`. It is unique to this export. If it already exists, perhaps as a
+   * planted link, the export fails. @default a random one
    */
   readonly runId?: string;
 }
 
 /**
- * Writes a file as a stream, and replaces what was there in one step at the end: an export that fails, or is ended by a
- * signal, leaves no partial file. A link, a device or a pipe is written to directly.
+ * Writes a file as a stream, and replaces an existing one in a single step at the end: an export that fails, or is ended
+ * by a signal, leaves no partial file. A link, a device or a pipe is written to directly.
  *
- * @throws CommandError if the file cannot be written, and whatever the texts throw
+ * @throws CommandError if the file cannot be written; also any error of the texts
  */
 export async function replaceFile(
   path: string,
@@ -30,7 +30,7 @@ export async function replaceFile(
   const target = isReplaced ? `${path}.${runId}.partial` : path;
   const explain = (error: unknown) =>
     new CommandError(`${path} cannot be written: ${describeFileError(error, REASONS)}`, { cause: error });
-  // What replaces a file is on the disk before it does.
+  // The new content must be on the disk before it replaces the file.
   const stream = createWriteStream(target, { flags: isReplaced ? 'wx' : 'w', flush: isReplaced });
   await once(stream, 'open').catch((error: unknown) => {
     throw explain(error);
@@ -44,14 +44,14 @@ export async function replaceFile(
     if (isReplaced) replace(path, target, explain);
   } catch (error) {
     remove();
-    // The database's own failures are described already; what names a call of the system is of the file.
+    // Errors of the database are already described; an error that names a system call concerns the file.
     throw error instanceof Error && 'syscall' in error ? explain(error) : error;
   } finally {
     process.off('exit', remove);
   }
 }
 
-/** The new file grants no user more than the file that it replaces. */
+/** The new file grants no user more rights than the file that it replaces. */
 function replace(path: string, target: string, explain: (error: unknown) => CommandError): void {
   try {
     const former = lstatSync(path, { throwIfNoEntry: false });
@@ -62,7 +62,7 @@ function replace(path: string, target: string, explain: (error: unknown) => Comm
   }
 }
 
-/** What {@link replaceFile} leaves where it does not come to its end. */
+/** Describes what {@link replaceFile} leaves if it does not finish. */
 export function describeUnfinished(path: string): string {
   if (!isPlainOrAbsent(path)) return `${path} is incomplete.`;
   return `${path} was not ${existsSync(path) ? 'changed' : 'written'}.`;

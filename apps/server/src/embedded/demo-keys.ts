@@ -17,24 +17,24 @@ export interface DemoKey {
   readonly text: string;
 }
 
-/** A demo key as it was made. Its text is kept, unlike any other key's, in a file that only its owner can read. */
+/** A demo key as it was made. Unlike that of any other key, its text is kept, in a file that only its owner can read. */
 interface StoredDemoKey {
   readonly id: ApiKeyId;
   readonly plan: PlanName;
   readonly text: string;
 }
 
-/** Those of a demo key whose plan has none. */
+/** The limits of a demo key whose plan has none. */
 const DEMO_LIMITS = { perMinute: 5_000, perDay: 1_000_000 };
 
 export const planOfDemoKey = (name: PlanName): Plan =>
   hasFixedLimits(name) ? { name } : { name, limits: DEMO_LIMITS };
 
-/** Holds the whole keys, readable by its owner only. */
+/** The file with the texts of the keys. Only its owner can read it. */
 export const demoKeysFile = (dataFolder: string): string => join(dataFolder, 'demo-keys.json');
 
 /**
- * The demo keys of a data folder as they were made, none if the server may not have them; `undefined` before the first
+ * The demo keys of a data folder as they were made; empty if the server may not have any, `undefined` until the first
  * start has finished.
  */
 export function readDemoKeys(dataFolder: string): readonly StoredDemoKey[] | undefined {
@@ -46,14 +46,14 @@ export function readDemoKeys(dataFolder: string): readonly StoredDemoKey[] | und
   }
 }
 
-/** The last step of a first start, and atomic, so that a start that was cut off is done anew. */
+/** Writes the file as the last, atomic step of a first start. A start that is interrupted earlier is repeated. */
 export function writeDemoKeys(dataFolder: string, keys: readonly StoredDemoKey[]): void {
   const file = demoKeysFile(dataFolder);
   writeFileSync(`${file}.new`, `${JSON.stringify(keys, undefined, 2)}\n`, { mode: 0o600 });
   renameSync(`${file}.new`, file);
 }
 
-/** A new key for each plan. */
+/** Makes a new key for each plan. */
 export function generateDemoKeys(randomBytes: RandomBytes): readonly StoredDemoKey[] {
   return PLAN_NAMES.map((plan) => {
     const id = generateApiKeyId(randomBytes);

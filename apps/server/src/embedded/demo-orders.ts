@@ -8,7 +8,7 @@ import {
   restoreOrder,
 } from '@petstore/domain';
 
-/** What a first start puts into an empty embedded database, so that there is something to list and to cancel. */
+/** The pets of an empty embedded database after its first start. */
 export const DEMO_PETS: readonly Pet[] = [
   'Bella',
   'Charlie',
@@ -22,7 +22,7 @@ export const DEMO_PETS: readonly Pet[] = [
   'Otto',
 ].map((name, index) => ({ id: petId(BigInt(index + 1)), name }));
 
-/** In turn, so that a person who looks for an order of some state finds it near the top. */
+/** The orders take these states in turn: a person finds one in each state near the top of the list. */
 const STATES: readonly { readonly status: OrderStatus; readonly complete: boolean }[] = [
   { status: 'pending', complete: false },
   { status: 'shipped', complete: false },
@@ -34,7 +34,7 @@ const ORDER_COUNT = 20;
 const FIRST_SHIP_DATE_MS = Date.UTC(2026, 0, 5, 9);
 const DAY_MS = 86_400_000;
 
-/** Twenty orders, some in each state. All but the times at which they were placed is the same at every first start. */
+/** Makes twenty orders, some in each state. Except for the times of placing, they are the same at every first start. */
 export function createDemoOrders(now: Date): readonly Order[] {
   return Array.from({ length: ORDER_COUNT }, (_, index) => {
     const { status, complete } = STATES[index % STATES.length] ?? { status: 'pending', complete: false };
@@ -42,7 +42,7 @@ export function createDemoOrders(now: Date): readonly Order[] {
       id: orderId(BigInt(index + 1)),
       petId: petId(BigInt((index % DEMO_PETS.length) + 1)),
       quantity: (index % 3) + 1,
-      // One in seven has no date yet.
+      // Every seventh order has no ship date yet.
       ...(index % 7 !== 6 && { shipDate: new Date(FIRST_SHIP_DATE_MS + index * DAY_MS) }),
       status,
       complete,

@@ -2,20 +2,20 @@ import { type DatabaseUrls, type EmbeddedPostgres, openEmbeddedPostgres, type Re
 import type { Logger } from 'pino';
 import type { Settings } from '../settings.ts';
 
-/** Where the data and the limits are kept. */
+/** The places of the data and the limits. */
 export interface Backends {
   readonly databaseUrls: readonly string[];
-  /** `undefined`: the settings name a database. */
+  /** `undefined` if the settings name a database. */
   readonly embedded: EmbeddedPostgres | undefined;
-  /** Both for a person to read, without a password. */
+  /** Both are for people, and contain no password. */
   readonly description: { readonly database: string; readonly limits: string };
 }
 
 /**
- * Finds PostgreSQL as the settings say, or starts the embedded one, which ends with the resources.
+ * Locates PostgreSQL by the settings, or starts the embedded one, which stops when the resources are disposed of.
  *
- * @param options.signal breaks off a start that is under way
- * @throws RuntimeError, of one line, when it cannot be started
+ * @param options.signal aborts a start in progress
+ * @throws RuntimeError, with a message of one line, if it cannot be started
  */
 export async function openBackends(
   settings: Settings,

@@ -8,17 +8,17 @@ import { createDemoOrders, DEMO_PETS } from './demo-orders.ts';
 
 export interface SeedOptions {
   readonly dataFolder: string;
-  /** Where the server listens. The texts of demo keys lie in a file, so they exist only on a loopback address. */
+  /** The host that the server listens on. Demo keys are kept as text in a file, so they exist only on a loopback address. */
   readonly host: string;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 /**
- * Fills an embedded database at its first start: pets and orders, if there are no orders yet. Makes demo keys, one
- * per plan, if the server may have them, and else revokes them. Only one server may do so at a time.
+ * Fills an embedded database at its first start: adds pets and orders if there are no orders yet. Makes a demo key for
+ * each plan if the server may have them, and otherwise revokes them. Only one server may do so at a time.
  *
- * @returns the demo keys that are valid now, each with the plan that it has now
+ * @returns the demo keys that are valid now, each with its present plan
  */
 export async function seedDemo(
   persistence: Persistence,
@@ -51,7 +51,7 @@ async function createDemoKeys(dataFolder: string, { keyAdministration }: Persist
   return keys.map(({ plan, text }) => ({ plan: planOfDemoKey(plan), text }));
 }
 
-/** Demo keys may be given another plan, rotated and revoked as any other. Looked up without the ORM, as requests are. */
+/** Demo keys may change their plan, be rotated or be revoked like any other. Like requests, this look-up avoids the ORM. */
 async function findValidKeys(
   known: readonly { readonly text: string }[],
   apiKeys: ApiKeyStore,

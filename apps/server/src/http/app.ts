@@ -37,7 +37,7 @@ declare module 'fastify' {
   }
 }
 
-/** Ids of callers that are kept. The beginning of an API key, sent by mistake, must not get into our logs. */
+/** Request ids from callers that are kept. The beginning of an API key, sent by mistake, must not reach the logs. */
 const KEPT_REQUEST_ID = /^(?!.*pso_(?:live|test)_)[A-Za-z0-9_-]{1,64}$/;
 
 interface GuardedOptions extends AppOptions {
@@ -47,7 +47,7 @@ interface GuardedOptions extends AppOptions {
   readonly requestCount: () => number;
 }
 
-/** What needs a key, even to learn that nothing is there. The checks come in the order of the plugins. */
+/** The paths that need a key, even for the response that nothing is there. The plugins check requests in this order. */
 const guarded: FastifyPluginAsync<GuardedOptions> = async (app, options) => {
   const { services, restRoutes, longLists } = options;
   const nowMs = () => services.clock().getTime();
@@ -70,8 +70,8 @@ const guarded: FastifyPluginAsync<GuardedOptions> = async (app, options) => {
 };
 
 /**
- * Builds the public listener: REST below each version's segment, tRPC under /trpc, and the documents. A request passes the
- * plugins from top to bottom, and what needs a key those of the guarded part after them.
+ * Builds the public listener: REST below each version's segment, tRPC under /trpc, and the documents. A request passes
+ * through the plugins from top to bottom, and then, if it needs a key, through those of the guarded part.
  */
 export function createApp(options: AppOptions): FastifyInstance {
   const bounds: HttpBounds = { ...DEFAULT_BOUNDS, ...options.bounds };
@@ -115,13 +115,13 @@ export function createApp(options: AppOptions): FastifyInstance {
 const countConnections = (server: Server): Promise<number> =>
   new Promise((resolve, reject) => server.getConnections((error, count) => (error ? reject(error) : resolve(count))));
 
-/** Fastify with its own options, before anything is registered. */
+/** Fastify with its options, before any plugin is registered. */
 function createFastify(options: AppOptions, bounds: HttpBounds, trustProxy: TrustFunction): FastifyInstance {
   const { accessLogLevel = 'debug', logger, newRequestId } = options;
   const loggerInstance: FastifyBaseLogger = logger;
   const app = fastify({
     loggerInstance,
-    // Requests have lines of our own; see plugins/access-log.ts.
+    // We log requests ourselves; see plugins/access-log.ts.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     childLoggerFactory: (parent, bindings, opts, { headers }) =>
       parent.child({ ...bindings, traceId: traceIdOf(headers) }, opts),
@@ -131,29 +131,29 @@ function createFastify(options: AppOptions, bounds: HttpBounds, trustProxy: Trus
     bodyLimit: bounds.maxBodyBytes,
     requestTimeout: bounds.requestTimeoutMs,
     keepAliveTimeout: bounds.keepAliveTimeoutMs,
-    // Responses are bounded in steps instead; see plugins/stalled-readers.ts.
+    // Responses are limited in steps instead; see plugins/stalled-readers.ts.
     connectionTimeout: 0,
     http: {
       maxHeaderSize: bounds.maxHeaderBytes,
       headersTimeout: bounds.headersTimeoutMs,
-      // How late a 408 may come.
+      // The maximum delay of a 408.
       connectionsCheckingInterval: Math.min(1_000, bounds.headersTimeoutMs),
-      // A missing Host is refused by us, with an Error object.
+      // We refuse a request without Host ourselves, with an Error object.
       requireHostHeader: false,
-      // No handler waits for the end of a body that was not announced.
+      // A request that announces no body goes to its handler without waiting for the end of its stream.
       optimizeEmptyRequests: true,
     },
-    // The header bounds every path, so no parameter needs a bound of its own.
+    // The limit of the header limits every path, so parameters need no limit of their own.
     routerOptions: { maxParamLength: bounds.maxHeaderBytes },
     return503OnClosing: false,
     rewriteUrl: rewriteMalformedUrl,
     clientErrorHandler: createClientErrorHandler({ ...options, accessLogLevel }),
   });
-  // Every method there is can be refused with 405. Bodies are read of POST alone: no other operation has one.
+  // Any existing method can be refused with 405. Only POST bodies are read: no other operation has one.
   for (const method of METHODS) {
     if (method !== 'CONNECT' && method !== 'POST') app.addHttpMethod(method, { overrideExisting: true });
   }
-  // A body of unknown type is passed over, as by a path that is not there: whether it is right is for its route to say.
+  // A body of unknown type is not parsed, as on a path that does not exist: its route decides whether the type is right.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, payload, done) => {
     payload.resume();

@@ -2,12 +2,12 @@ import { isIP } from 'node:net';
 import proxyAddr from '@fastify/proxy-addr';
 
 /**
- * Which proxies' `X-Forwarded-For` to trust: none, all, the nearest so many, or those with these addresses (CIDR
- * ranges too). A trusted proxy can name any client it likes.
+ * The proxies whose `X-Forwarded-For` is trusted: none, all, a number of the nearest ones, or those with these addresses
+ * (or CIDR ranges). A trusted proxy can claim to forward for any client.
  */
 export type TrustedProxies = false | true | number | readonly string[];
 
-/** As Fastify's `trustProxy` takes it. @param hop 0 for the peer, 1 for the proxy before it */
+/** Fastify's type of `trustProxy`. @param hop 0 for the peer, 1 for the proxy before it */
 export type TrustFunction = (address: string, hop: number) => boolean;
 
 /** @returns whether an entry of `X-Forwarded-For`, or the peer itself, is a trusted proxy */
@@ -21,16 +21,16 @@ export function createTrustFunction(trusted: TrustedProxies): TrustFunction {
   };
 }
 
-/** The address within brackets, with a port or without one. */
+/** An address in brackets, with or without a port. */
 const IN_BRACKETS = /^\[([^\]]*)\](?::\d+)?$/;
-/** An IPv4 address with a port. An IPv6 address with one stands in brackets. */
+/** An IPv4 address with a port. An IPv6 address with a port is in brackets. */
 const WITH_PORT = /^([\d.]+):\d+$/;
 
 /**
- * Reads an entry of `X-Forwarded-For` in the spellings that proxies use: `192.0.2.7`, `192.0.2.7:51234`, `2001:db8::1`,
- * `[2001:db8::1]:443`, `fe80::1%eth0`, each of them in quotes too.
+ * Parses an entry of `X-Forwarded-For` in the notations that proxies use: `192.0.2.7`, `192.0.2.7:51234`, `2001:db8::1`,
+ * `[2001:db8::1]:443`, `fe80::1%eth0`, each also in quotes.
  *
- * @returns the address alone; `undefined` if it is none, such as `unknown`
+ * @returns the address without a port; `undefined` if the entry is no address, such as `unknown`
  */
 export function readForwardedAddress(entry: string): string | undefined {
   const text = entry.trim().replace(/^"(.*)"$/, '$1');

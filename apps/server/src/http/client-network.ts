@@ -5,10 +5,10 @@ import type { Subject } from '@petstore/rate-limit';
 const MAPPED_IPV4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 
 /**
- * By which the requests of an address are counted: an IPv4 address itself, or the /64 network of an IPv6 address, because a
- * subscriber usually has all of one. An IPv4 address written as IPv6 (`::ffff:192.0.2.1`) is that IPv4 address.
+ * The name under which the requests of an address are counted: an IPv4 address itself, or the /64 network of an IPv6
+ * address, because a subscriber usually has a whole /64. `::ffff:192.0.2.1` counts as the IPv4 address in it.
  *
- * @param address as the socket or a trusted proxy gives it; anything else is counted as itself
+ * @param address as the socket or a trusted proxy gives it; any other text is returned unchanged
  */
 export function networkOf(address: string): string {
   if (isIPv4(address)) return address;

@@ -3,8 +3,8 @@ export class InFlightCounts {
   readonly #counts = new Map<string, number>();
 
   /**
-   * @returns what gives it back, which may be called again without effect; `undefined`, and nothing is counted, if there
-   *   would be more than `max`
+   * @returns a function that releases the places, and has no effect when called again; `undefined`, with nothing counted,
+   *   if the caller would then have more than `max`
    */
   take(caller: string, count: number, max: number): (() => void) | undefined {
     const before = this.#counts.get(caller) ?? 0;

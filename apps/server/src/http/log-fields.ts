@@ -5,12 +5,12 @@ import type { FastifyRequest } from 'fastify';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What metrics and logs call it: never anything that a caller sent. A function if the route serves several operations. */
+    /** The route's name in metrics and logs, never text from a caller. A function if the route serves several operations. */
     readonly operation?: string | ((request: FastifyRequest) => string);
   }
 }
 
-/** What a line of the log says of its request, besides the ids that Fastify's logger of the request holds. */
+/** The fields of a request in the log, in addition to the ids in Fastify's logger of the request. */
 export interface LogFields {
   readonly keyId: ApiKeyId | undefined;
   readonly operation: string;
@@ -26,12 +26,12 @@ export function operationOf(request: FastifyRequest): string {
   return typeof operation === 'string' ? operation : operation(request);
 }
 
-/** The trace of which the caller says that its request is a part (W3C Trace Context, section 3.2). */
+/** The trace that the caller's header says the request belongs to (W3C Trace Context, section 3.2). */
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/;
 
 /**
- * @returns the trace, 32 hexadecimal digits, of the span that is recorded of the request that is being served, else that of
- *   its caller, if it sent a valid one
+ * @returns the trace id, 32 hexadecimal digits: that of the span which records the present request or, without a span,
+ *   that of a valid header from the caller
  */
 export function traceIdOf({ traceparent }: IncomingHttpHeaders): string | undefined {
   const span = trace.getActiveSpan();

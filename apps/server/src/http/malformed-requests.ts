@@ -9,11 +9,11 @@ const NO_SINGLE_HOST = new ApiError('invalid_request', 'An HTTP/1.1 request must
 const malformed = new WeakSet<IncomingMessage>();
 
 /**
- * For Fastify's `rewriteUrl`. A target has no fragment (RFC 9112 section 3.2): one that is sent is cut off here, before
- * anything reads the URL, so that what counts a request and what serves it cannot read it differently.
+ * For Fastify's `rewriteUrl`. A request target has no fragment (RFC 9112 section 3.2): if one is sent, it is cut off here,
+ * before anything reads the URL. The limits and the routes therefore read the same URL.
  *
- * A URL that cannot be decoded gets the route that it would have if its undecodable segments were plain ones, and is
- * refused there: Fastify's own `frameworkErrors` would run no hooks, so that nobody would be identified or counted.
+ * A URL that cannot be decoded is given the route that it would have if its undecodable segments were plain ones, and is
+ * refused there: Fastify's `frameworkErrors` would run no hooks, and the caller would be neither identified nor counted.
  */
 export function rewriteMalformedUrl(request: RawRequestDefaultExpression): string {
   const [url = ''] = (request.url ?? '').split('#', 1);
@@ -35,7 +35,7 @@ export function malformationOf({ raw }: FastifyRequest): ApiError | undefined {
   return hasSingleHost(raw) ? undefined : NO_SINGLE_HOST;
 }
 
-/** RFC 9112 section 3.2: a request with none, or with more than one, is refused with 400. */
+/** RFC 9112 section 3.2: a request without Host, or with more than one, is refused with 400. */
 function hasSingleHost({ headers, rawHeaders, httpVersionMajor, httpVersionMinor }: IncomingMessage): boolean {
   if (headers.host === undefined) return httpVersionMajor === 1 && httpVersionMinor === 0;
   let hosts = 0;

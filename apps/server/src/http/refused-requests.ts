@@ -19,16 +19,16 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
   [REQUEST_TIMEOUT]: 'request_timeout',
 };
 
-/** How long a connection is read on after its last response, so that the response is not lost to a reset. */
+/** How long reading continues on a connection after its last response: a reset could otherwise destroy the response. */
 const LINGER_MS = 1_000;
 
 /**
- * Makes Fastify's `clientErrorHandler`: responds to what never becomes a request, because the HTTP parser refuses it or it
- * does not come in time, with the Error object, under the headers of the address that the connection comes from.
+ * Makes Fastify's `clientErrorHandler`. It responds to data that never becomes a request, because the HTTP parser refuses
+ * it or it does not arrive in time, with the Error object and the rate-limit headers of the peer's address.
  */
 export function createClientErrorHandler(options: RefusedRequestsOptions) {
   const { limiter, metrics, decisions, newRequestId, accessLogLevel } = options;
-  /** The parser reports again with every chunk. */
+  /** The parser reports an error again with every chunk. */
   const refused = new WeakSet<Socket>();
 
   async function respond(app: FastifyInstance, socket: Socket, code: ErrorCode): Promise<void> {
@@ -57,8 +57,8 @@ export function createClientErrorHandler(options: RefusedRequestsOptions) {
   }
 
   return function onClientError(this: FastifyInstance, error: ConnectionError, socket: Socket): void {
-    // Nothing was requested on a connection without a byte: a browser that kept it ready would take a 408 for the response
-    // to a later request.
+    // On a connection without a byte, nothing was requested. A browser that keeps the connection ready would take a 408 for
+    // the response to a later request.
     if (error.code === 'ECONNRESET' || socket.destroyed || socket.bytesRead === 0) return void socket.destroy();
     if (refused.has(socket)) return;
     refused.add(socket);
@@ -68,7 +68,7 @@ export function createClientErrorHandler(options: RefusedRequestsOptions) {
     if (reply === undefined || (isComplete && reply.raw.closed)) {
       respond(this, socket, code).catch(() => socket.destroy());
     } else {
-      // The request before has its response, or will have it: there is no second one on this connection.
+      // The previous request has or will have its response, and this connection carries no second one.
       reply.whenClosed(() => socket.destroySoon());
       if (!isComplete) reply.refuseBody(code);
     }

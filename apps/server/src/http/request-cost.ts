@@ -2,16 +2,16 @@ import type { FastifyRequest } from 'fastify';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What a request takes from the limits of its key, known before anything of it runs. @default one call */
+    /** The cost of a request, known before any of its calls runs. @default one call */
     readonly costOf?: (request: FastifyRequest) => RequestCost;
   }
 }
 
-/** What a request takes from the limits of its key. Without a key it takes 1 from those of its address. */
+/** What a request takes from the limits of its key. Without a key it takes 1 from the limits of its address. */
 export interface RequestCost {
-  /** The calls it holds, all of which are in flight at once. */
+  /** The number of calls in the request, all of which are in flight at once. */
   readonly calls: number;
-  /** Those that are charged. */
+  /** The number of calls that are charged. */
   readonly charged: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The request headers that this service reads, by itself or in tRPC, and that a script in a browser has to be allowed to
- * send (CORS). What is read besides, browsers set themselves or let every script set: Accept, Host, Origin.
+ * The request headers that this service or tRPC reads and that a script in a browser needs permission to send (CORS). The
+ * other headers that are read need none: browsers set them or let every script set them (Accept, Host, Origin).
  */
 const READ_HEADERS = [
   'Authorization',
@@ -11,7 +11,7 @@ const READ_HEADERS = [
   'traceparent',
 ] as const;
 
-/** What libraries in browsers send besides, unasked: a preflight that did not allow it would fail their requests. */
+/** Headers that libraries in browsers add by themselves: a preflight that forbade them would fail their requests. */
 const LIBRARY_HEADERS = ['tracestate', 'baggage', 'Cache-Control', 'X-Requested-With', 'x-trpc-source'] as const;
 
 export const BROWSER_HEADERS: readonly string[] = [...READ_HEADERS, ...LIBRARY_HEADERS];

@@ -6,7 +6,7 @@ import { listenOn, logFailedAccepts, portOf, reachableHost, urlOf } from './list
 
 export interface AdminListenerOptions {
   readonly host: string;
-  /** 0 takes a free one. */
+  /** 0 selects a free port. */
   readonly port: number;
   readonly health: Pick<Health, 'report'>;
   readonly registry: Registry;
@@ -17,7 +17,7 @@ export interface AdminListenerOptions {
  * Serves health and metrics to operators, without a key, until the resources are disposed of.
  *
  * @returns its URL
- * @throws RuntimeError if the port cannot be had
+ * @throws RuntimeError if the port is not available
  */
 export async function openAdminListener(
   { host, port, health, registry, logger }: AdminListenerOptions,

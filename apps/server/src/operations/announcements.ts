@@ -3,21 +3,21 @@ import { connectRedis } from '@petstore/rate-limit';
 import type { RedisTarget } from '@petstore/runtime';
 
 export interface AnnouncementHandlers {
-  /** Called when a key was changed anywhere. */
+  /** Called when any process has changed a key. */
   readonly onKeyChanged: (id: ApiKeyId) => void;
-  /** Called when events were recorded anywhere. */
+  /** Called when any process has recorded events. */
   readonly onEvents: () => void;
 }
 
-/** How often it is announced at most that events were recorded, in milliseconds. */
+/** The minimum time between two announcements of events, in milliseconds. */
 const INTERVAL_MS = 20;
 
 /**
- * Notifications between processes by Redis. Nothing depends on them: changes missed while Redis is away are found
- * within seconds all the same.
+ * Notifications between processes through Redis. Nothing depends on them: changes that are missed while Redis is away are
+ * still found within seconds.
  *
- * @param target `undefined`: there is no Redis, and only this process is notified
- * @returns announces, a little later, that events were recorded: no response waits for it
+ * @param target `undefined` if there is no Redis: only this process is notified
+ * @returns a function that announces new events a little later: no response waits for it
  */
 export function openAnnouncements(
   target: RedisTarget | undefined,
@@ -36,20 +36,20 @@ export function openAnnouncements(
   };
 }
 
-/** @returns tells other processes that events were recorded */
+/** @returns a function that tells other processes that events were recorded */
 function openChannels(
   target: RedisTarget,
   { onKeyChanged, onEvents }: AnnouncementHandlers,
   resources: AsyncDisposableStack,
 ): () => void {
-  // A connection that has subscribed can do nothing else.
+  // A connection that has subscribed can send no other commands.
   const [subscriber, publisher] = [connectRedis(target), connectRedis(target)];
   resources.defer(() => {
     subscriber.disconnect();
     publisher.disconnect();
   });
   subscriber.on('ready', () => {
-    // Each by itself: a user of Redis may be allowed only one of them. A lost connection subscribes when it is back.
+    // Subscribes separately: a user of Redis may be allowed only one of them. A lost connection subscribes again by itself.
     for (const channel of [API_KEY_CHANGED_CHANNEL, ORDER_EVENTS_CHANNEL])
       subscriber.subscribe(channel).catch(() => {});
   });

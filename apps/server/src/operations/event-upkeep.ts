@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Clock, StorageUnavailableError } from '@petstore/domain';
 import type { OrderEventStore } from '@petstore/persistence';
 
-/** The oldest events are deleted within a tenth of the time that they are kept, and within these bounds, in milliseconds. */
+/** The time between two deletions is a tenth of the retention, within these bounds, in milliseconds. */
 const INTERVAL_MIN_MS = 500;
 const INTERVAL_MAX_MS = 600_000;
 
@@ -14,9 +14,9 @@ export interface EventUpkeepOptions {
 }
 
 /**
- * Deletes events that were kept for long enough, and idempotency keys that have expired, again and again.
+ * Deletes events older than the retention, and expired idempotency keys, again and again.
  *
- * @returns ends it
+ * @returns a function that ends it
  */
 export function keepEventsUp({ events, retentionMs, clock, onError }: EventUpkeepOptions): () => Promise<void> {
   const ending = new AbortController();
@@ -30,7 +30,7 @@ export function keepEventsUp({ events, retentionMs, clock, onError }: EventUpkee
         await events.deleteExpired({ eventsBefore: new Date(now.getTime() - retentionMs), now, signal });
       } catch (error) {
         signal.throwIfAborted();
-        if (!(error instanceof StorageUnavailableError)) onError(error); // else it is logged elsewhere, and tried again
+        if (!(error instanceof StorageUnavailableError)) onError(error); // otherwise the watch logs it, and the next run tries again
       }
     }
   };

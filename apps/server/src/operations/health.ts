@@ -5,7 +5,7 @@ import type { StorageState, StorageWatch } from './storage-watch.ts';
 export type LimitsMode =
   /** In Redis. */
   | 'redis'
-  /** In this process until Redis is back. */
+  /** In this process while Redis is away. */
   | 'degraded'
   /** In this process, because there is no Redis. */
   | 'in-process';
@@ -19,35 +19,35 @@ export interface ReadinessReport {
   readonly limits: LimitsMode | 'unknown';
 }
 
-/** What health is judged by. */
+/** The sources of health. */
 export interface HealthSources {
   readonly storage: Pick<StorageWatch, 'isAvailable' | 'state' | 'check'>;
   readonly limits: {
     mode(): LimitsMode;
     /** Why Redis is away, if it is. */
     awayReason(): string | undefined;
-    /** How often limits have gone from Redis into this process, or back. */
+    /** How often counting has moved from Redis to this process or back. */
     modeChanges(): number;
   };
 }
 
-/** Whether this process should be sent requests. */
+/** Whether this process should receive requests. */
 export class Health {
   #sources: HealthSources | undefined;
   #phase: 'starting' | 'serving' | 'stopping' = 'starting';
 
-  /** Called once, when what health is judged by exists. */
+  /** Called once, when the sources exist. */
   observe(sources: HealthSources): void {
     this.#sources = sources;
   }
 
-  /** @returns whether it serves: not if it is stopping already */
+  /** @returns whether it serves, which it does not if it is already stopping */
   beginServing(): boolean {
     if (this.#phase === 'starting') this.#phase = 'serving';
     return this.#phase === 'serving';
   }
 
-  /** For good: whatever happens later, the process is not ready any more. */
+  /** Final: the process is never ready again. */
   beginStopping(): void {
     this.#phase = 'stopping';
   }
@@ -70,10 +70,10 @@ export class Health {
     return this.#sources?.limits.modeChanges() ?? 0;
   }
 
-  /** Checks PostgreSQL anew. Takes a quarter of a second at most. */
+  /** Checks PostgreSQL again, in a quarter of a second at most. */
   async report(): Promise<ReadinessReport> {
     const storage = this.#sources?.storage;
-    // A server that is stopping is not ready, whatever the database does.
+    // A server that is stopping is not ready, whatever the state of the database.
     const seen = this.#phase === 'stopping' ? undefined : await storage?.check();
     const state = seen?.state ?? storage?.state ?? 'away';
     const limits = this.limitsMode;

@@ -19,36 +19,36 @@ import { addLimitMetrics } from './state-metrics.ts';
 /** The limiter, and how it counts. */
 export interface Limits {
   readonly limiter: RateLimiter;
-  /** Resolves when Redis was reached, or is known to be away. */
+  /** Resolves when Redis was reached or is known to be away. */
   readonly started: Promise<void>;
   mode(): LimitsMode;
   /** Why Redis is away, if it is: one short line without a secret. */
   awayReason(): string | undefined;
-  /** How often requests have gone from Redis into this process, or back. */
+  /** How often counting has moved from Redis to this process or back. */
   modeChanges(): number;
 }
 
 export interface LimitsOptions {
-  /** Begins the name of every key in Redis. */
+  /** The prefix of every key in Redis. */
   readonly redisPrefix: string;
   readonly instances: number;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** By which this process counts if there is no Redis; otherwise Redis has the clock. */
+  /** The clock for counting if there is no Redis; with Redis, its clock is used. */
   readonly clock: Clock;
-  /** Called for each ban of a key, by one of all servers. */
+  /** Called for each ban of a key, on only one of all servers. */
   readonly onBan: (keyId: ApiKeyId) => void;
 }
 
 const ADVICE = 'Set maxmemory-policy volatile-ttl.';
-/** What the eviction policy of a Redis with a bound of its memory costs once that memory is used. */
+/** The effect of an unsuitable eviction policy on a Redis with limited memory, once that memory is full. */
 const FORGETS = `A full Redis will forget keys that have used up their limits, and bans. ${ADVICE}`;
 const EVICTION_RISKS: Readonly<Record<string, string>> = {
   noeviction: `Once Redis is full, all limits are counted in this process. ${ADVICE}`,
 };
 
 /**
- * @param target `undefined` if there is no Redis: this process then counts for itself
+ * @param target `undefined` if there is no Redis: this process then counts by itself
  */
 export function openLimits(
   target: RedisTarget | undefined,
@@ -112,7 +112,7 @@ export function openLimits(
   };
 }
 
-/** For a log: the public id of the key, never the key. */
+/** For the log: the public id of the key, never the key. */
 const describeBan = ({ subject, level, untilMs }: SubjectBan) => ({
   keyId: apiKeyIdOf(subject),
   banLevel: level,

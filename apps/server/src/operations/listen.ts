@@ -7,11 +7,11 @@ import type { Logger } from 'pino';
 
 export interface ListenAddress {
   readonly host: string;
-  /** 0 takes a free one. */
+  /** 0 selects a free port. */
   readonly port: number;
   /** Whether other servers may listen on the same port. @default false */
   readonly reusePort?: boolean;
-  /** The setting to change if the port cannot be had. */
+  /** The setting to change if the port is not available. */
   readonly setting: 'PORT' | 'ADMIN_PORT';
 }
 
@@ -24,12 +24,12 @@ const HOST_SETTINGS = { PORT: 'HOST', ADMIN_PORT: 'ADMIN_HOST' } as const satisf
 /**
  * Makes Fastify listen.
  *
- * @throws RuntimeError (as a rejection) what the operator can fix
+ * @throws RuntimeError (as a rejection) for a fault that the operator can fix
  */
 export async function listenOn(app: Pick<FastifyInstance, 'listen'>, address: ListenAddress): Promise<void> {
   const { host, port, reusePort = false } = address;
   try {
-    // Of a name one address is taken: for `localhost` Fastify would listen on each, with servers that it shows nobody.
+    // Only one address of a name is used: for `localhost`, Fastify would listen on each, with servers that it does not show.
     const options = { host: (await lookup(host)).address, port, reusePort };
     await app.listen(options);
   } catch (error) {
@@ -37,12 +37,12 @@ export async function listenOn(app: Pick<FastifyInstance, 'listen'>, address: Li
   }
 }
 
-/** How often it is logged at most that connections are refused, in milliseconds. */
+/** The minimum time between two log lines about refused connections, in milliseconds. */
 const DROPS_LOGGED_EVERY_MS = 60_000;
 
 /**
- * Logs connections that are not accepted: the system cannot give one, as for lack of memory (without a listener that would
- * end the process), or as many are open as there may be.
+ * Logs connections that are not accepted, because the system cannot provide one (without a listener, that error would end
+ * the process) or the maximum is open.
  */
 export function logFailedAccepts(server: Server, logger: Pick<Logger, 'warn'>): void {
   server.on('error', (err) => logger.warn({ err }, 'a connection could not be accepted'));
@@ -64,7 +64,7 @@ export function logFailedAccepts(server: Server, logger: Pick<Logger, 'warn'>): 
 export const portOf = (server: Server): number => (server.address() as AddressInfo).port; // never a path, as TCP is used
 
 /**
- * Fails early if a port is taken, before anything slow is begun for nothing. Listening for good may still fail.
+ * Fails early if a port is taken, before any slow step of the start. Listening may still fail later.
  *
  * @throws RuntimeError
  */
@@ -80,7 +80,7 @@ export async function assertPortIsFree(address: ListenAddress): Promise<void> {
   await once(probe, 'close');
 }
 
-/** Turns what the operator can fix into one line that says how. */
+/** Turns a fault that the operator can fix into one line that says how. */
 function explainListenError(error: unknown, { host, port, reusePort, setting }: ListenAddress): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   switch (code) {
@@ -113,7 +113,7 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8);
 LOOPBACK.addAddress('::1', 'ipv6');
 
-/** Whether only this machine can call what listens on a host. Of names only `localhost` counts. */
+/** Whether only this machine can reach a listener on this host. The only name that counts is `localhost`. */
 export function isLoopback(host: string): boolean {
   const family = isIP(host);
   return family === 0 ? host.toLowerCase() === 'localhost' : LOOPBACK.check(host, family === 6 ? 'ipv6' : 'ipv4');
@@ -121,5 +121,5 @@ export function isLoopback(host: string): boolean {
 
 const UNSPECIFIED: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
-/** An address at which this machine reaches what listens on a host: the unspecified address cannot be called. */
+/** The address at which this machine reaches a listener on this host: the unspecified address cannot be called. */
 export const reachableHost = (host: string): string => UNSPECIFIED[host] ?? host;

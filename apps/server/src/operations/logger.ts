@@ -8,7 +8,7 @@ export interface LogSettings {
 
 /**
  * Creates the log of the process, one line per event on standard output. Keys and Authorization values never appear in
- * it: they are looked for in the finished text of each line, so that none slips through in a URL, a message or an error.
+ * it: they are masked in the finished text of each line, wherever they occur: in a URL, a message or an error.
  */
 export async function createLogger({ level, format }: LogSettings): Promise<Logger> {
   const options: LoggerOptions = {
@@ -24,7 +24,7 @@ export async function createLogger({ level, format }: LogSettings): Promise<Logg
 
 function jsonOutput(): DestinationStream {
   const output = pino.destination({ dest: 1, sync: true });
-  output.on('error', () => {}); // its reader has gone
+  output.on('error', () => {}); // the reader has gone
   return output;
 }
 
@@ -34,13 +34,13 @@ async function prettyOutput(): Promise<DestinationStream> {
   return pretty({ sync: true, translateTime: 'SYS:HH:MM:ss.l', singleLine: true });
 }
 
-// Each takes time that is linear in the text's length, whatever the text: no part can be matched in many ways.
+// Each pattern takes time linear in the text's length, whatever the text, because no part can match in several ways.
 const KEY = /(pso_(?:live|test)_[0-9A-Za-z]{8})_[0-9A-Za-z]+/g;
 const AUTHORIZATION = /\b(bearer|basic)(?:\s|%20|\+)+[\w.~+/=%-]+/gi;
 const HEADER = /("(?:proxy-)?authorization"\s*:\s*)"(?:[^"\\]|\\.)*"/gi;
 const URL_PASSWORD = /(:\/\/[^\s:/@"\\]*):[^\s/@"\\]+@/g;
 
-/** Replaces credentials by ***; the public id of a key stays, so that one can see which it was. */
+/** Replaces credentials by ***. The public id of a key stays, to show which key it was. */
 export function hideCredentials(line: string): string {
   return line
     .replace(HEADER, '$1"***"')

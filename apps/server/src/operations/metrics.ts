@@ -17,15 +17,15 @@ import {
 
 /** Upper bounds of the buckets, in seconds. */
 const REQUEST_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** A call of Redis is given up after 0.1 s. */
+/** A Redis call is abandoned after 0.1 s. */
 const CALL_BOUNDS = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1];
-/** A statement is given up after 2.4 s. */
+/** A statement is abandoned after 2.4 s. */
 const STATEMENT_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** prom-client's gauges that are named like counters. Each is the sum of another one over its labels. */
+/** prom-client's gauges with names of counters. Each is the sum of another gauge over its labels. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
-// The labels of series that begin as 0, so that the first observation is seen as a rise.
+// The labels of series that begin at 0, so a monitoring system sees the first observation as a rise.
 const FAILURE_STATUSES = [500, 503];
 const CUT_REASONS = ['failed', 'slow_reader'] as const satisfies readonly CutReason[];
 const DECISION_PLACES = ['redis', 'process', 'memory'] as const satisfies readonly DecisionPlace[];
@@ -33,7 +33,7 @@ const DECISIONS_OF_ADDRESSES = [
   { window: 'none', outcome: 'admitted' },
   { window: 'minute', outcome: 'rate_limit_exceeded' },
 ] as const;
-/** An address has no day and is never banned. */
+/** The decisions on keys. Addresses have no daily limit and are never banned. */
 const DECISIONS_OF_KEYS = [
   ...DECISIONS_OF_ADDRESSES,
   { window: 'day', outcome: 'rate_limit_exceeded' },
@@ -41,19 +41,19 @@ const DECISIONS_OF_KEYS = [
 ] as const;
 const BAN_LEVELS = [1, 2, 3, 4];
 
-/** How many keys have a series of their own for each deprecated operation. */
+/** The maximum number of keys with their own series for each deprecated operation. */
 const DEPRECATED_KEYS_MAX = 1_000;
-/** The label of all further keys. No key id is so short. */
+/** The label of all other keys. It is shorter than any key id. */
 const OTHER_KEYS = 'other';
 
 export interface MetricsOptions {
-  /** Requested often enough that the absence of their failures is to be seen. @default none */
+  /** The operations whose series of failures begin at 0. @default none */
   readonly operations?: Iterable<string>;
-  /** When each deprecated operation ends. @default none is deprecated */
+  /** When each deprecated operation ends. @default no operation is deprecated */
   readonly sunsets?: ReadonlyMap<string, Date>;
 }
 
-/** What the server counts and times, with the methods by which its parts do. `state-metrics.ts` adds what is read at a scrape. */
+/** The server's counters and timers, with methods to update them. `state-metrics.ts` adds the values read at a scrape. */
 export class Metrics implements RequestMetrics, DecisionMetrics {
   readonly registry = new Registry();
   readonly #registers = [this.registry];
@@ -125,7 +125,7 @@ export class Metrics implements RequestMetrics, DecisionMetrics {
     registers: this.#registers,
   });
 
-  /** By operation. */
+  /** The keys with a series, by operation. */
   readonly #deprecatedKeys = new Map<string, Set<string>>();
 
   constructor({ operations = [], sunsets = new Map() }: MetricsOptions = {}) {

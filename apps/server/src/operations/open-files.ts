@@ -1,18 +1,18 @@
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 
-/** Files that are not connections of clients: those to PostgreSQL and Redis, probes of the admin listener, the log. */
+/** Files other than connections of clients: connections to PostgreSQL and Redis, probes of the admin listener, the log. */
 const RESERVED_FILES = 100;
 
-/** However few files may be open. */
+/** The minimum number of connections, however few files may be open. */
 const CONNECTIONS_MIN = 10;
 
 /**
- * Bounds the connections of clients by the open files that this process may have, so that the admin listener and the
- * connections to the databases never lack one. Logs if that is less than wanted.
+ * Limits the connections of clients by the number of files that this process may open: the admin listener and the
+ * connections to the databases must always get one. Logs if the result is lower than wanted.
  *
- * @param wanted how many connections there may be if files suffice
- * @param softLimit of open files; `undefined`: there is none, or it is not known
+ * @param wanted the maximum number of connections if there are enough files
+ * @param softLimit the limit of open files; `undefined` if there is none or it is unknown
  */
 export function boundConnections(
   wanted: number,
@@ -29,7 +29,7 @@ export function boundConnections(
   return bound;
 }
 
-/** Node has raised it to the hard limit, if it could. Only Linux says it in a file. */
+/** Node has raised the soft limit to the hard limit, if it could. Only Linux provides it in a file. */
 function readSoftLimit(): number | undefined {
   if (process.platform !== 'linux') return undefined;
   const [, soft] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];

@@ -8,8 +8,8 @@ export interface SchemaPreparation {
 }
 
 /**
- * Makes what prepares the schema whenever PostgreSQL is there (again). A newer release that replaces servers one by one
- * may have migrated meanwhile: a server that has run until then goes on, whatever the migration says of new ones.
+ * Makes a function that prepares the schema whenever PostgreSQL becomes available. In a rolling update, a newer release may
+ * migrate the schema meanwhile. A server that already runs then continues, even if it could not start on that schema.
  */
 export function schemaPreparer({ migrations, mayMigrate, logger }: SchemaPreparation): () => Promise<void> {
   let wasPrepared = false;

@@ -1,10 +1,10 @@
 import type { OrderRepository } from '@petstore/domain';
 
 /**
- * Orders whose changes, each of which has recorded an event, are reported when they are made.
+ * Wraps orders and reports each change of them, for which an event has been recorded.
  *
  * @param orders an object whose methods need no `this`
- * @param onChange called for each order that was placed or changed through what is returned, before its caller learns of it
+ * @param onChange called for each order that is placed or changed through the result, before the caller gets its response
  */
 export const reportingChanges = (orders: OrderRepository, onChange: () => void): OrderRepository => ({
   ...orders,

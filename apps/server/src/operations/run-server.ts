@@ -9,19 +9,19 @@ import { hideCredentials } from './logger.ts';
 /** 0 done, 1 failed, 2 wrong settings. */
 export type ExitCode = 0 | 1 | 2;
 
-/** How long a start may go on after a signal has broken it off, in milliseconds. The process then exits. */
+/** How long an aborted start may continue after a signal, in milliseconds. The process then exits. */
 const BREAK_OFF_MS = 9_000;
 
 /**
- * How long before the end of SHUTDOWN_TIMEOUT the process exits at the latest, in milliseconds. Guards then stop embedded
- * servers that still run.
+ * How long before the end of SHUTDOWN_TIMEOUT the process exits, in milliseconds. Guards then stop embedded servers that
+ * still run.
  */
 const GUARDS_MS = 1_000;
 
-/** Serves until a signal comes or something fails that cannot be fixed. Failures are printed on standard error. */
+/** Serves until a signal or a fatal error. Errors are printed on standard error. */
 export async function runServer(environment: Environment): Promise<ExitCode> {
   const { promise: ended, resolve: end } = Promise.withResolvers<Error | undefined>();
-  // For good: a second signal while shutting down must not end the process half-way.
+  // The handlers stay: a second signal during the shutdown must not end the process half-way.
   const stopping = new AbortController();
   const stop = () => {
     end(undefined);
@@ -31,10 +31,10 @@ export async function runServer(environment: Environment): Promise<ExitCode> {
   watchLaunchers(environment, stop);
   process.on('uncaughtException', end);
   process.on('unhandledRejection', (reason) => end(reason instanceof Error ? reason : new Error(String(reason))));
-  // A closed pipe or terminal is no reason to stop serving.
+  // A closed pipe or terminal must not stop the server.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
   const report = (error: unknown) => reportEnd(error, environment);
-  // Counts from the end, even if the start has not finished.
+  // The time is measured from the signal, even if the start has not finished.
   let deadlineMs = BREAK_OFF_MS;
   void ended.then(() => setTimeout(() => process.exit(1), deadlineMs).unref());
   try {
@@ -44,7 +44,7 @@ export async function runServer(environment: Environment): Promise<ExitCode> {
     });
     const { shutdownTimeoutMs } = settings;
     deadlineMs = Math.max(shutdownTimeoutMs - GUARDS_MS, shutdownTimeoutMs * 0.9);
-    // Loaded here, so that signals are obeyed while it loads.
+    // Imported here: signals are obeyed while it loads.
     const { startServer } = await import('../compose.ts');
     const server = await startServer(settings, {
       recordsSpans: wantsTracing(environment),
@@ -53,7 +53,7 @@ export async function runServer(environment: Environment): Promise<ExitCode> {
     }).catch((error: unknown) => {
       if (!stopping.signal.aborted) throw error;
     });
-    if (server === undefined) return 0; // the start was broken off
+    if (server === undefined) return 0; // the start was aborted
     const error = await ended;
     const exitCode = error === undefined ? 0 : report(error);
     await server.close();
@@ -63,10 +63,10 @@ export async function runServer(environment: Environment): Promise<ExitCode> {
   }
 }
 
-/** What the operator can fix is one line; only unexpected errors come with their stacks. */
+/** Prints one line for a fault that the operator can fix; only unexpected errors are printed with their stacks. */
 function reportEnd(error: unknown, environment: Environment): ExitCode {
   const message = describeEnd(error);
-  // Known before the settings are read, which may be wrong.
+  // Read directly, because the settings may be wrong.
   const isJson = environment['LOG_FORMAT'] === 'json';
   const line = JSON.stringify({ level: 'fatal', time: new Date().toISOString(), msg: message });
   process.stderr.write(`${isJson ? hideCredentials(line) : message}\n`);

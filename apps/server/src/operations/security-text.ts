@@ -1,8 +1,8 @@
 import type { Settings } from '../settings.ts';
 
 /**
- * The content of `/.well-known/security.txt` (RFC 9116), which expires a year after the start; `undefined` if no
- * contact is set. It names its own address if that is known to be on https, as the RFC demands.
+ * The content of `/.well-known/security.txt` (RFC 9116), which expires a year after the start; `undefined` if no contact
+ * is set. It contains its own address only if that is known to use https, as the RFC requires.
  */
 export function renderSecurityText(
   { securityContact, publicBaseUrl }: Pick<Settings, 'securityContact' | 'publicBaseUrl'>,

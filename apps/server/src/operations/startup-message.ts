@@ -7,22 +7,22 @@ import { isLoopback } from './listen.ts';
 
 const PLAN_WIDTH = Math.max(...PLAN_NAMES.map((name) => name.length));
 
-/** What there is to print once requests are served. */
+/** The facts to print once requests are served. */
 export interface ServingFacts {
-  /** Where this machine reaches the service, as in `http://127.0.0.1:3000`. */
+  /** The URL at which this machine reaches the service, such as `http://127.0.0.1:3000`. */
   readonly publicUrl: string;
-  /** As the setting says, as in `http://0.0.0.0:3000`. */
+  /** The URL by the settings, such as `http://0.0.0.0:3000`. */
   readonly listenUrl: string;
   readonly adminUrl: string;
-  /** Where the data is kept, without a password. */
+  /** The place of the data, without a password. */
   readonly database: string;
-  /** Where limits are counted. */
+  /** The place where limits are counted. */
   readonly limits: string;
-  /** Empty if the database is not the embedded one, or none of them is valid any more. */
+  /** Empty if the database is not the embedded one, or no demo key is valid any more. */
   readonly demoKeys: readonly DemoKey[];
 }
 
-/** Prints the banner or, if a program reads the log, a line of the log. Both say `listening on`. */
+/** Prints the banner or, if a program reads the log, a log line. Both contain `listening on`. */
 export function printStartupMessage(facts: ServingFacts, settings: Settings, logger: Logger): void {
   if (settings.showsBanner) {
     process.stdout.write(renderBanner(facts, settings.dataFolder));
@@ -31,15 +31,15 @@ export function printStartupMessage(facts: ServingFacts, settings: Settings, log
   const { listenUrl, demoKeys, ...rest } = facts;
   const keysFile = demoKeys.length === 0 ? undefined : demoKeysFile(settings.dataFolder);
   const { pid } = process;
-  // At every level: whatever started the server waits for this line, and reads the port from it.
+  // Logged at every level: programs that start the server wait for this line, and read the port from it.
   logger
     .child({}, { level: 'info' })
     .info({ ...rest, demoKeysFile: keysFile, version: manifest.version, pid }, `listening on ${listenUrl}`);
 }
 
 /**
- * Where everything is, and a call to copy; what is wanted most comes last, and all of it fits a small terminal. Whole keys
- * are printed on a terminal only; other outputs are often kept.
+ * Addresses, and a call to copy. The most useful lines come last, and all of them fit a small terminal. Whole keys are
+ * printed only on a terminal; other outputs are often kept.
  */
 function renderBanner(
   { publicUrl, listenUrl, adminUrl, database, limits, demoKeys }: ServingFacts,
@@ -71,7 +71,7 @@ function renderBanner(
   ].join('\n');
 }
 
-/** Logs once, at the start, which risks these settings take. */
+/** Logs once, at the start, the risks of these settings. */
 export function logRisks({ host, trustProxy }: Settings, logger: Logger): void {
   if (process.geteuid?.() === 0) logger.warn('the server runs as root; use an ordinary user');
   if (trustProxy === true) {

@@ -3,7 +3,7 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 import type { HttpLoad } from '../http/app-options.ts';
 import type { Health, LimitsMode } from './health.ts';
 
-// Metrics that are read at a scrape, from parts of the server that begin one after the other: each is added once.
+// Metrics that are read at a scrape. The parts of the server that provide them start one by one; each adds its own once.
 
 const LIMITS_MODES = ['redis', 'degraded', 'in-process'] as const satisfies readonly LimitsMode[];
 
@@ -113,7 +113,7 @@ function addGauge(registry: Registry, name: string, help: string, read: () => nu
   });
 }
 
-/** @param readTotal never falls */
+/** @param readTotal returns a value that never decreases */
 function addCounter(registry: Registry, name: string, help: string, readTotal: () => number): void {
   new Counter({
     name,

@@ -2,26 +2,26 @@ import { StorageUnavailableError } from '@petstore/domain';
 import type { Availability, Persistence } from '@petstore/persistence';
 import type { Logger } from 'pino';
 
-/** `read-only`: reads work, and nothing else. */
+/** `read-only`: only reads work. */
 export type StorageState = 'up' | 'read-only' | 'away';
 
 export interface StorageSeen {
   readonly state: StorageState;
-  /** Why it is away, if that is known. */
+  /** Why PostgreSQL is away, if that is known. */
   readonly reason: Error | undefined;
 }
 
 export interface StorageWatchOptions {
-  /** Checks PostgreSQL again and again, and tells what it sees. */
+  /** Checks PostgreSQL periodically, and reports each check. */
   readonly storage: Pick<Persistence, 'observe' | 'ping'>;
   /**
-   * Called whenever PostgreSQL is there (again), before it counts as available: prepares its schema. Any rejection but a
+   * Called whenever PostgreSQL becomes available, before its state is `up`: prepares its schema. Any rejection other than a
    * StorageUnavailableError ends the watch.
    */
   prepare(): Promise<void>;
-  /** Called at each change, the first one included. */
+  /** Called at each change, including the first state. */
   onChange(state: StorageState, reason?: Error): void;
-  /** Called with what waiting cannot fix, such as a schema of a newer program. The watch has then ended. */
+  /** Called with an error that waiting cannot fix, such as a schema of a newer program. The watch has then ended. */
   onFatal(error: Error): void;
 }
 
@@ -43,26 +43,26 @@ export class StorageWatch {
     this.#options = options;
   }
 
-  /** As of the last check. */
+  /** The state at the last check. */
   get state(): StorageState {
     return this.#state ?? 'away';
   }
 
-  /** Whether it could be read at the last check. */
+  /** Whether PostgreSQL could be read at the last check. */
   get isAvailable(): boolean {
     return this.state !== 'away';
   }
 
-  /** Resolves when it is up for the first time: read and written. Never resolves while it is read-only. */
+  /** Resolves when PostgreSQL is first up: both read and written. Never resolves while it is read-only. */
   get firstUp(): Promise<void> {
     return this.#firstUp.promise;
   }
 
-  /** Watches until stopped. Resolves after the first check. @throws what waiting cannot fix */
+  /** Watches until stopped. Resolves after the first check. @throws an error that waiting cannot fix */
   async start(): Promise<void> {
     const { storage } = this.#options;
     storage.observe((seen) => this.#observe(seen));
-    await storage.ping().catch(() => {}); // what it met was observed
+    await storage.ping().catch(() => {}); // the observer has its result
     await this.#preparing;
     if (this.#fatalError !== undefined) throw this.#fatalError;
   }
@@ -71,7 +71,7 @@ export class StorageWatch {
     this.#isStopped = true;
   }
 
-  /** What it is now; what was seen last if to look takes longer than {@link CHECK_TIMEOUT_MS}. */
+  /** Checks now. Returns the last known state if the check takes longer than {@link CHECK_TIMEOUT_MS}. */
   async check(): Promise<StorageSeen> {
     const failure = this.#isStopped ? undefined : await within(CHECK_TIMEOUT_MS, this.#findFailure());
     if (failure !== undefined) return { state: 'away', reason: failure };
@@ -105,7 +105,7 @@ export class StorageWatch {
       await this.#options.prepare();
       if (this.#seen?.failure === undefined) this.#become(this.#seen?.state ?? 'up');
     } catch (error) {
-      // It is tried again when PostgreSQL has been seen the next time.
+      // The schema is prepared again after the next check that reaches PostgreSQL.
       if (error instanceof StorageUnavailableError) return this.#become('away', error);
       const fatal = toError(error);
       this.stop();
@@ -126,7 +126,7 @@ export class StorageWatch {
 
 const toError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
 
-/** @returns `undefined` if the work takes longer */
+/** @returns `undefined` if the work takes longer than the timeout */
 async function within<Value>(timeoutMs: number, work: Promise<Value>): Promise<Value | undefined> {
   const { promise: timeout, resolve } = Promise.withResolvers<undefined>();
   const timer = setTimeout(resolve, timeoutMs, undefined);
@@ -135,7 +135,7 @@ async function within<Value>(timeoutMs: number, work: Promise<Value>): Promise<V
   return first;
 }
 
-/** An `onChange` that logs when PostgreSQL goes and comes back. */
+/** An `onChange` that logs when PostgreSQL goes away and comes back. */
 export function logChanges(logger: Logger): StorageWatchOptions['onChange'] {
   let before: StorageState = 'up';
   return (state, reason) => {

@@ -1,8 +1,8 @@
 import { type Environment, RuntimeError } from '@petstore/runtime';
 
 /**
- * Whether OpenTelemetry's own variables ask for spans: an exporter is named, or an address to send them to. Read here, so
- * that nothing of OpenTelemetry is loaded to find out.
+ * Whether OpenTelemetry's own variables ask for spans: they name an exporter, or an address to send spans to. They are
+ * read here, because finding out must not load OpenTelemetry.
  */
 export function wantsTracing(environment: Environment): boolean {
   const { OTEL_SDK_DISABLED = '', OTEL_TRACES_EXPORTER: exporter } = environment;

@@ -14,15 +14,15 @@ import type { Logger } from 'pino';
 import manifest from '../../package.json' with { type: 'json' };
 import { hideCredentials } from '../operations/logger.ts';
 
-/** How long the end waits for the last spans to be sent, in milliseconds. */
+/** How long a shutdown waits until the last spans are sent, in milliseconds. */
 const FLUSH_MS = 1_000;
 
-/** Probes of the admin listener, which would be most of all spans. */
+/** Probes of the admin listener. They would be the majority of all spans. */
 const UNTRACED_PATHS = new Set(['/livez', '/readyz', '/metrics']);
 
 /**
- * Begins to record a span of each request, and below it one of each statement of PostgreSQL and each command of Redis.
- * OpenTelemetry's SDK reads the variables OTEL_* by itself. What was recorded is sent until the resources are disposed of.
+ * Starts recording a span for each request, and below it one for each PostgreSQL statement and each Redis command.
+ * OpenTelemetry's SDK reads the variables OTEL_* itself. Spans are sent until the resources are disposed of.
  */
 export function startTracing(logger: Logger, resources: AsyncDisposableStack): void {
   const warn = (message: string, ...details: unknown[]) => logger.warn({ details }, `OpenTelemetry: ${message}`);
@@ -31,12 +31,12 @@ export function startTracing(logger: Logger, resources: AsyncDisposableStack): v
     logger.warn(`spans could not be sent: ${describeError(error)}; look at OTEL_EXPORTER_OTLP_*`),
   );
   const sdk = new NodeSDK({
-    // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win.
+    // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence.
     resource: defaultResource().merge(
       resourceFromAttributes({ 'service.name': 'petstore-orders', 'service.version': manifest.version }),
     ),
     instrumentations: createInstrumentations(),
-    // Metrics are scraped, and the log is on standard output.
+    // Metrics are scraped, and the log goes to standard output.
     metricReaders: [],
     logRecordProcessors: [],
   });
@@ -45,14 +45,14 @@ export function startTracing(logger: Logger, resources: AsyncDisposableStack): v
 }
 
 /**
- * OpenTelemetry's instrumentations. The modules are handed to them here, instead of being caught by a loader hook as they
- * are imported: in the folder that is deployed they are parts of a bundle, which no hook sees.
+ * OpenTelemetry's instrumentations. The modules are passed to them here. A loader hook could not intercept their imports
+ * in the deployed folder, in which they are parts of a bundle.
  */
 function createInstrumentations() {
   const ofHttp = new HttpInstrumentation({
     disableOutgoingRequestInstrumentation: true,
     ignoreIncomingRequestHook: ({ url = '' }) => UNTRACED_PATHS.has(url),
-    // Queries hold the inputs of procedures, and a caller may have put its key anywhere.
+    // Queries contain the inputs of procedures, and a caller may have put its key anywhere.
     startIncomingSpanHook: ({ url = '' }) => ({
       'url.path': hideCredentials(url.split('?', 1)[0] ?? ''),
       'url.query': undefined,
@@ -70,7 +70,7 @@ function createInstrumentations() {
   return [ofHttp, ofPg, ofRedis];
 }
 
-/** On one line. If a name has several addresses, each has failed, and the AggregateError itself has no message. */
+/** The error on one line. If a name has several addresses, the AggregateError for all of them has no message itself. */
 function describeError(error: unknown): string {
   const cause = error instanceof AggregateError ? (error.errors[0] ?? error) : error;
   const text = cause instanceof Error ? cause.message : typeof cause === 'string' ? cause : inspect(cause);

@@ -13,33 +13,33 @@ import { LRUCache } from 'lru-cache';
 import { ApiError } from '../api-error.ts';
 import type { Authentication, Authenticator, KeyLookUp } from './authenticator.ts';
 
-/** How long a key is cached: an unpublished revocation takes effect within this time. */
+/** How long a key is cached. A revocation that was not announced takes effect within this time. */
 const KNOWN_KEY_FRESH_MS = 5_000;
-/** How much longer it holds while the key store cannot be reached. */
+/** How much longer a cached key is accepted while the key store cannot be reached. */
 const STORE_AWAY_GRACE_MS = 60_000;
-/** How long a key stays unknown: short, so that a new key which was tried too early is soon accepted. */
+/** How long an unknown key is cached. The time is short: a new key that was tried too early is soon accepted. */
 const UNKNOWN_KEY_FRESH_MS = 1_000;
-/** How often the store is asked again for each known key while it is away. */
+/** How often the store is asked again for each known key while the store is away. */
 const STORE_AWAY_RETRY_MS = 1_000;
 /** `lastUsedAt` is written at most this often. */
 const MARK_USED_EVERY_MS = 60_000;
-/** Well over any number of keys at work in one process; each takes less than a kilobyte. */
+/** Far more keys than are in use in one process; each takes less than a kilobyte. */
 const KNOWN_KEYS_MAX = 20_000;
 const UNKNOWN_KEYS_MAX = 5_000;
-/** Unknown keys looked up concurrently, at most; recently known ones are not counted. */
+/** The maximum number of concurrent look-ups of unknown keys. Recently known keys do not count. */
 const UNKNOWN_LOOK_UPS_MAX = 512;
 
 interface AuthenticatorOptions {
   readonly apiKeys: ApiKeyStore;
   readonly clock: Clock;
-  /** Called with errors that no request reports, other than StorageUnavailableError. */
+  /** Called with errors that no request reports, except StorageUnavailableError. */
   readonly onBackgroundError: (error: unknown) => void;
 }
 
-/** Looks a key up by its hash, once for any number of requests at a time, and then knows it for 5 seconds. */
+/** Looks a key up by its hash and caches the result for 5 seconds. Concurrent requests share one look-up. */
 export const createAuthenticator = (options: AuthenticatorOptions): Authenticator => new CachingAuthenticator(options);
 
-/** RFC 6750 section 2.1, in upper or lower case and with any number of blanks. What follows need not be a key. */
+/** RFC 6750 section 2.1, in upper or lower case and with any number of blanks. The token need not be a key. */
 const BEARER = /^bearer[ \t]+(\S.*)$/i;
 
 /** What is known of a key. */
@@ -48,13 +48,13 @@ interface KnownKey {
   readonly principal: ApiKeyPrincipal;
   readonly validUntilMs: number;
   readonly freshUntilMs: number;
-  /** While the store is away: when to ask it again. */
+  /** When to ask the store again while it is away. */
   retryAtMs: number;
-  /** When the next use is worth noting. */
+  /** When to record the next use. */
   markAtMs: number;
 }
 
-/** Every map goes by the text of the key. */
+/** The keys of all maps are texts of API keys. */
 class CachingAuthenticator implements Authenticator {
   readonly #options: AuthenticatorOptions;
   readonly #known = new LRUCache<string, KnownKey>({ max: KNOWN_KEYS_MAX });
@@ -103,7 +103,7 @@ class CachingAuthenticator implements Authenticator {
 
   readonly #nowMs = (): number => this.#options.clock().getTime();
 
-  /** Expiry is judged at each request, whenever the key was looked up. */
+  /** Checks the expiry at each request, because the key may have been looked up earlier. */
   #judge(known: KnownKey): Authentication {
     const now = this.#options.clock();
     if (now.getTime() >= known.validUntilMs) return { type: 'invalid' };
@@ -128,7 +128,7 @@ class CachingAuthenticator implements Authenticator {
     }
   }
 
-  /** Asks again, while requests go on with what is known. */
+  /** Looks the key up again while requests use the cached result. */
   #refreshInBackground(known: KnownKey, text: string): void {
     known.retryAtMs = this.#nowMs() + STORE_AWAY_RETRY_MS;
     this.#lookUp(text).catch(this.#report);
@@ -160,7 +160,7 @@ class CachingAuthenticator implements Authenticator {
       const nowMs = this.#nowMs();
       const known = secret && createKnownKey(secret, nowMs, this.#known.peek(text));
       if (known === undefined) this.#known.delete(text);
-      // A key that was read before `forget` serves the requests already waiting, and is not cached.
+      // If `forget` was called during the look-up, its result serves the waiting requests but is not cached.
       if (timesBefore !== this.#timesForgotten) return known;
       if (known === undefined) this.#unknownUntilMs.set(text, nowMs + UNKNOWN_KEY_FRESH_MS);
       else this.#known.set(text, known);

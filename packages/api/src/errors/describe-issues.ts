@@ -3,9 +3,9 @@ import type { ZodError } from 'zod';
 const SHOWN_ISSUES = 5;
 
 /**
- * Says what is wrong with an input, and what would be right. Names fields of ours only: zod's own words for unknown
- * fields repeat what the caller sent, which might be a key. A value of several goes by the field's name alone: in a query
- * it has no number that its sender would know.
+ * Says what is wrong with an input, and what would be right. It names only fields of the schema: zod's messages for
+ * unknown fields repeat what the caller sent, which might be a key. An element of a list is named by the field alone,
+ * because elements have no number in a query.
  */
 export function describeIssues(issues: ZodError['issues']): string {
   const complaints = new Set(

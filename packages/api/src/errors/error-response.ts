@@ -6,7 +6,7 @@ export interface ErrorResponse {
   readonly status: number;
   readonly code: ErrorCode;
   readonly message: string;
-  /** Headers that belong to the error itself, names in lower case. Those of the rate limit come from the limiter. */
+  /** Headers of the error itself, with names in lower case. Rate limit headers come from the limiter. */
   readonly headers: Readonly<Record<string, string>>;
   /** The Error object, as JSON text. */
   readonly body: string;
@@ -26,16 +26,16 @@ const ERROR_HEADERS: Partial<Record<ErrorCode, Readonly<Record<string, string>>>
   overloaded: { 'retry-after': '1' },
 };
 
-/** The response to a failure that the HTTP layer itself decides on. @param message more exact than the catalogue's */
+/** The response to a failure in the HTTP layer. @param message more precise than the catalogue's message */
 export function errorResponse(code: ErrorCode, message: string = ERROR_CATALOGUE[code].message): ErrorResponse {
   const { status } = ERROR_CATALOGUE[code];
   return { status, code, message, headers: ERROR_HEADERS[code] ?? {}, body: JSON.stringify({ code, message, status }) };
 }
 
 /**
- * The response to a failure over REST, whichever layer it comes from.
+ * The response to a failure over REST, in whatever layer it occurred.
  *
- * @param error anything thrown; what the caller may not know becomes `internal_error` with a bland message
+ * @param error anything thrown; an error that the caller must not see becomes `internal_error` with a neutral message
  */
 export function toErrorResponse(error: unknown): ErrorResponse {
   const { errorCode, message } = toApiError(error);

@@ -10,7 +10,7 @@ import { ApiError } from '../api-error.ts';
 import type { ErrorCode } from '../error-catalogue.ts';
 import { describeIssues } from './describe-issues.ts';
 
-/** What tRPC itself refuses, before a procedure runs. Procedures throw {@link ApiError}. */
+/** Refusals by tRPC itself, before a procedure runs. Procedures throw {@link ApiError}. */
 const CODE_OF_REFUSAL: Partial<Record<TRPC_ERROR_CODE_KEY, ErrorCode>> = {
   BAD_REQUEST: 'invalid_request',
   PARSE_ERROR: 'malformed_json',
@@ -21,14 +21,14 @@ const CODE_OF_REFUSAL: Partial<Record<TRPC_ERROR_CODE_KEY, ErrorCode>> = {
 };
 
 /**
- * The failure as the caller may see it. tRPC's own messages are left out: they may repeat what the caller sent.
+ * Converts an error to one that the caller may see. tRPC's messages are dropped: they may repeat what the caller sent.
  *
  * @param error anything thrown, by a procedure or by tRPC around it
- * @returns an error of the catalogue; what it does not cover is `internal_error`, with the original as its `cause`
+ * @returns an error of the catalogue; any other error becomes `internal_error`, with the original as its `cause`
  */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
-  // tRPC wraps what it did not throw itself.
+  // tRPC wraps errors that it did not throw itself.
   const cause = error instanceof TRPCError ? (error.cause ?? error) : error;
   if (cause instanceof ApiError) return cause;
   if (cause instanceof StorageUnavailableError) return new ApiError('service_unavailable', undefined, cause);
@@ -49,11 +49,11 @@ const UNKNOWN_POSITION = 'after: no event has been given this id yet. Use the id
 interface Failure {
   /** `warn`: a dependency is away, and recovers by itself. `error`: a fault of the service. */
   readonly severity: 'warn' | 'error';
-  /** What was thrown in the first place. */
+  /** The error that was originally thrown. */
   readonly cause: unknown;
 }
 
-/** The failure behind an error, to be logged once; `undefined` if the error concerns its caller only. */
+/** The failure behind an error, which is logged once; `undefined` if the error concerns only its caller. */
 export function failureOf(error: unknown): Failure | undefined {
   const { errorCode, cause } = toApiError(error);
   if (errorCode === 'internal_error') return { severity: 'error', cause };

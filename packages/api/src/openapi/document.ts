@@ -25,15 +25,15 @@ export interface DocumentOptions {
   /** @default 'v1' */
   readonly version?: ApiVersion;
   readonly servers: readonly DocumentServer[];
-  /** @default what is committed */
+  /** @default the dates of the committed document */
   readonly sunsetOverrides?: SunsetOverrides;
   /** Where callers of this installation find help: a `mailto:` or `https:` URI. */
   readonly supportContact?: string | undefined;
-  /** Where they see whether it works. */
+  /** Where callers see whether the service works. */
   readonly statusPageUrl?: string | undefined;
 }
 
-/** The OpenAPI 3.1 document of one version, as committed, with what differs from one installation to another. */
+/** The committed OpenAPI 3.1 document of one version, adapted to this installation. */
 export function openApiDocument(options: DocumentOptions): OpenAPIObject {
   const { version = 'v1', servers, sunsetOverrides = {} } = options;
   const document = COMMITTED[version] as unknown as OpenAPIObject; // TypeScript widens what it reads of a JSON file
@@ -52,7 +52,7 @@ export function openApiDocument(options: DocumentOptions): OpenAPIObject {
   };
 }
 
-/** With what callers of this installation turn to when something is wrong; the reference shows the description. */
+/** Adds the support contact and the status page. The reference shows them in the description. */
 function withSupport(info: Info, { supportContact, statusPageUrl }: DocumentOptions): Info {
   const [, email] = /^mailto:([^?]*)/.exec(supportContact ?? '') ?? [];
   const help = email === undefined ? `<${supportContact}>` : `[${email}](<${supportContact}>)`;
@@ -77,11 +77,11 @@ function mapOperations(paths: Paths = {}, map: (operation: Operation) => Operati
   return Object.fromEntries(items);
 }
 
-/** @param site what our pages are below */
+/** @param site the base URL of our pages */
 function withGuide(operation: Operation, site: string | undefined): Operation {
   const { externalDocs } = operation;
   if (site === undefined || externalDocs === undefined) return operation;
-  // The generator gives it to deprecated operations, and to no others.
+  // The generator adds `externalDocs` to deprecated operations only.
   return { ...operation, externalDocs: { ...(externalDocs as object), url: site + DEPRECATION_GUIDE_PATH } };
 }
 
@@ -92,7 +92,7 @@ function withSunset(operation: Operation, sunsetOverrides: SunsetOverrides): Ope
   return { ...operation, ...stabilityExtensions(stability, sunsetAt) };
 }
 
-/** With examples of a deprecation as this installation has it. */
+/** Adds examples with this installation's dates of deprecation. */
 function withSunsetExamples(headers: Headers = {}, sunsetAt: Date): Headers {
   const { deprecation, sunset } = deprecationFields(getPetContract.rest.deprecation.deprecatedAt, sunsetAt); // no other is deprecated
   const examples: Readonly<Record<string, string>> = {
@@ -109,7 +109,7 @@ function withSunsetExamples(headers: Headers = {}, sunsetAt: Date): Headers {
   );
 }
 
-/** The servers as the document lists them; `x-internal` says to linters that they are public. */
+/** The servers as the document lists them; `x-internal: false` tells linters that they are public. */
 export const describeServers = (servers: readonly DocumentServer[]): NonNullable<OpenAPIObject['servers']> =>
   servers.map(({ url, description }) => ({
     url,

@@ -1,19 +1,19 @@
 import type { Stability } from '../procedure-contract.ts';
 
-/** How the tools that show documents call what we declare once, in the procedure's metadata. */
+/** The terms that documentation tools use for each stability in the procedures' metadata. */
 const TERMS: Readonly<Record<Exclude<Stability, 'stable'>, { level: string; scalar: string; badge: object }>> = {
   experimental: { level: 'alpha', scalar: 'experimental', badge: { name: 'Experimental', color: 'purple' } },
-  // Scalar knows nothing between experimental and stable.
+  // Scalar has no level between experimental and stable.
   beta: { level: 'beta', scalar: 'experimental', badge: { name: 'Beta', color: 'blue' } },
 };
 
 /**
- * The extension fields of an operation; none if it is stable and stays.
+ * The extension fields of an operation; none if it is stable and not deprecated.
  *
- * - `x-stability`: ours, see the specification
- * - `x-stability-level`, `x-sunset` (a date): what oasdiff reads
- * - `x-scalar-stability`: what Scalar reads
- * - `x-badges`: what Redocly and Scalar read
+ * - `x-stability`: our own field, see the specification
+ * - `x-stability-level`, `x-sunset` (a date): read by oasdiff
+ * - `x-scalar-stability`: read by Scalar
+ * - `x-badges`: read by Redocly and Scalar
  *
  * @param sunsetAt of a deprecated operation
  */

@@ -1,26 +1,26 @@
 import type { ErrorCode } from '../error-catalogue.ts';
 
-/** A version as a whole, and how its document describes it. */
+/** Describes a version of the interface and its document. */
 interface VersionFacts {
-  /** The segment of the path that its operations are served below. */
+  /** The first segment of the paths of its operations. */
   readonly version: string;
   readonly title: string;
   readonly description: string;
-  /** `info.version`: which document this is, as opposed to `version`, which stands in every URL. */
+  /** `info.version`: the version of the document, whereas `version` is part of every URL. */
   readonly documentVersion: string;
-  /** Whether operations take query parameters. v1 has none, and ignores all that come. */
+  /** Whether operations take query parameters. v1 has none, and ignores all that are sent. */
   readonly takesQuery: boolean;
-  /** Whether its document has parameters of 64 bits as strings of digits, as the ids in its responses are. */
+  /** Whether 64-bit parameters are strings of digits in its document, like the ids in its responses. */
   readonly idsAreText: boolean;
-  /** Where the interactive reference is read, below the service's address. */
+  /** The path of the interactive reference, below the service's address. */
   readonly referencePath: string;
-  /** What the operations are grouped by. */
+  /** The groups of operations. */
   readonly tags: readonly { readonly name: string; readonly description: string }[];
   /** Sections of the navigation (read by Redocly and Scalar). If there are any, they hold every tag that has operations. */
   readonly tagGroups?: readonly { readonly name: string; readonly tags: readonly string[] }[];
-  /** Codes that are documented although no operation responds with them: a closed set is listed whole. @default none */
+  /** Codes that are documented although no operation responds with them, because the set is closed. @default none */
   readonly reservedCodes?: readonly ErrorCode[];
-  /** Where the document is committed, in this package. */
+  /** The committed document, in this package. */
   readonly fileName: string;
 }
 
@@ -36,7 +36,7 @@ const V1 = {
       'keeps all digits, because a rounded id may be that of another order.',
   ].join('\n\n'),
   documentVersion: '1.0.0',
-  // `Store` and `Pets` are sections of the specification, without operations of their own: what is in them is in a tag.
+  // `Store` and `Pets` are sections of the specification without operations of their own; their operations have other tags.
   tags: [
     { name: 'orders', description: 'List the orders placed in the store, and cancel one.' },
     { name: 'Store', description: 'The store that orders are placed in. It has no operations of its own.' },
@@ -47,7 +47,7 @@ const V1 = {
     { name: 'Store', tags: ['orders'] },
     { name: 'Pets', tags: ['deprecated'] },
   ],
-  // For operations that read a body, which may yet come within v1; new codes may not.
+  // For operations that read a body, which may be added within v1; new codes may not.
   reservedCodes: ['malformed_json', 'payload_too_large', 'unsupported_media_type'],
   fileName: 'openapi.json',
   takesQuery: false,
@@ -79,8 +79,8 @@ export type ApiVersion = keyof typeof API_VERSIONS;
 
 export type VersionDescription = VersionFacts & { readonly version: ApiVersion };
 
-/** The same as a list: each has a document. */
+/** All versions as a list. */
 export const DOCUMENTED_VERSIONS: readonly VersionDescription[] = Object.values(API_VERSIONS);
 
-/** Where it is explained which operations are deprecated, below the service's address. */
+/** The guide to deprecated operations, below the service's address. */
 export const DEPRECATION_GUIDE_PATH = '/docs/versions#what-is-deprecated-now';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** An input: exactly these fields. What else came is refused by naming what may come, not what did. */
+/** An input with exactly these fields. The message for an unknown field names the allowed ones, not the one sent. */
 export const inputObject = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
   z.strictObject(shape, {
     error: (issue) =>

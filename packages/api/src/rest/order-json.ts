@@ -1,26 +1,26 @@
 import type { Order, OrderText, OrderTextBatch } from '@petstore/domain';
 
-// The JSON of an order. In v1 64-bit integers are bare digits, which v2 writes as strings; an unknown ship date is left out.
+// The JSON of an order. 64-bit integers are bare digits in v1 and strings in v2; an unknown ship date is left out.
 
-/** An order as v1 has it. */
+/** An order in v1. */
 export const orderJson = ({ id, petId, quantity, shipDate, complete }: OrderText): string =>
   `{"id":${id},"petId":${petId},"quantity":${quantity}${shipDateField(shipDate)},"complete":${complete}}`;
 
-/** The same with its status, as exports have it. */
+/** An order as exports write it: as in v1, with its status. */
 export const orderWithStatusJson = ({ id, petId, quantity, shipDate, complete, status }: OrderText): string =>
   `{"id":${id},"petId":${petId},"quantity":${quantity}${shipDateField(shipDate)},"complete":${complete},"status":"${status}"}`;
 
-/** An order as v2 has it: ids are strings, which no JSON parser rounds. */
+/** An order in v2. Its ids are strings, which no JSON parser rounds. */
 export const orderV2Json = ({ id, petId, quantity, shipDate, complete, status }: Order): string =>
   `{"id":"${id}","petId":"${petId}","quantity":${quantity}${shipDateField(shipDate?.toISOString())},"complete":${complete},"status":"${status}"}`;
 
 const shipDateField = (shipDate: string | undefined): string =>
   shipDate === undefined ? '' : `,"shipDate":"${shipDate}"`;
 
-/** Orders in a piece of a list. Larger pieces take longer for each order: they outgrow the caches of the processor. */
+/** Orders in a piece of a list. Larger pieces take longer per order, because they do not fit the processor's caches. */
 const PIECE = 500;
 
-/** The pieces of batches in use: lists that run side by side are given the same batches. */
+/** The pieces of batches in use: concurrent lists share batches. */
 const piecesOfBatches = new WeakMap<OrderTextBatch, readonly string[]>();
 
 /** A list as one JSON array, in pieces: the first begins with `[`, and the last ends with `]`. */

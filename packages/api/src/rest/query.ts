@@ -2,27 +2,27 @@ import { parseInt64, parseRfc3339 } from '@petstore/domain';
 import { z } from 'zod';
 import { ApiError } from '../api-error.ts';
 
-/** What came in a query, by parameter; what cannot be read as its type is left as text, which the schema refuses. */
+/** The parameters of a query by name. A value that does not parse as its type stays a text, which the schema refuses. */
 export type QueryInput = Readonly<Record<string, unknown>>;
 
 interface Parameter {
   readonly read: (text: string) => unknown;
-  /** Whether it may be given several times, which makes an array. */
+  /** Whether the parameter may be repeated; its value is then an array. */
   readonly isList: boolean;
 }
 
-/** A name up to this length may be repeated in the message: a key is longer. */
+/** Only a name this short may be repeated in a message: a key is longer. */
 const SHOWN_NAME = /^\w{1,24}$/;
-/** As axios, PHP and qs write the values of a list. */
+/** The way in which axios, PHP and qs write the values of a list. */
 const BRACKETED_NAME = /^(\w+)\[\d*\]$/;
 
 const INTEGER = /^(?:0|-?[1-9]\d{0,14})$/;
 
 /**
- * Makes the reader of an operation's query parameters. Values are read here, by the type that the schema has for them,
- * not by coercion in the schema: that would loosen what tRPC accepts.
+ * Makes the reader of an operation's query parameters. It parses each value by its type in the schema. If the schema
+ * coerced the values instead, tRPC would accept more than it should.
  *
- * @throws Error if a parameter is of a type that a query does not hold
+ * @throws Error if a parameter has a type that a query cannot hold
  */
 export function createQueryReader(shape: Readonly<Record<string, unknown>>): (query: string) => QueryInput {
   const parameters = new Map(Object.entries(shape).map(([name, schema]) => [name, parameterOf(name, schema)]));
@@ -56,10 +56,10 @@ function readerOf(name: string, schema: unknown): Parameter['read'] {
   throw new Error(`${name} is of a type that a query does not hold.`);
 }
 
-/** A plus is a plus, as in `2026-12-01T00:00:00+01:00`: no parameter holds a blank that it might stand for. */
+/** A plus stays a plus, as in `2026-12-01T00:00:00+01:00`: no parameter contains a blank that it could stand for. */
 function decodeQuery(query: string): URLSearchParams {
   try {
-    decodeURIComponent(query); // what cannot be decoded URLSearchParams would leave as it is
+    decodeURIComponent(query); // throws for an escape that URLSearchParams would leave as it is
   } catch {
     throw new ApiError('invalid_request', 'The query is not percent-encoded correctly.');
   }
@@ -78,7 +78,7 @@ function describeUnknown(name: string, parameters: ReadonlyMap<string, Parameter
   return `${which} no parameter of this operation, which takes ${names}.`;
 }
 
-/** Writes parameters as {@link createQueryReader} reads them, without the question mark. */
+/** Writes a query that {@link createQueryReader} can read, without the question mark. */
 export function writeQuery(input: QueryInput): string {
   return Object.entries(input)
     .flatMap(([name, value]) => [value].flat().map((item: unknown) => [name, item] as const))

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
 import type { ApiVersion } from '../openapi/versions.ts';
 
-/** The response of a success. */
+/** The response to a successful call. */
 export type RestResult =
   | { readonly type: 'empty' }
   | { readonly type: 'json'; readonly text: string; readonly headers?: Readonly<Record<string, string>> }
@@ -12,22 +12,22 @@ export interface RestRoute {
   readonly operationId: string;
   /** The procedure's path in the router, such as `orders.cancel`. */
   readonly procedure: string;
-  /** The version segment that it is served below. */
+  /** The version in the first segment of its URL. */
   readonly apiVersion: ApiVersion;
   readonly method: 'GET' | 'DELETE' | 'POST' | 'PUT' | 'PATCH';
-  /** Below the version segment, with parameters in braces: `/store/orders/{orderId}`. */
+  /** The path after the version segment, with parameters in braces: `/store/orders/{orderId}`. */
   readonly path: `/${string}`;
   readonly successStatus: 200 | 204;
-  /** Whether it reads the query. */
+  /** Whether the operation has query parameters. */
   readonly takesQuery: boolean;
-  /** Present if the operation is deprecated: since when (RFC 9745), and until when unless overridden (RFC 8594). */
+  /** Present if the operation is deprecated: its dates by RFC 9745 and, unless overridden, RFC 8594. */
   readonly deprecation?: { readonly deprecatedAt: Date; readonly sunsetAt: Date };
   /**
    * Runs the procedure.
    *
    * @param params the path parameters, percent-decoded
-   * @param query what follows the question mark, as it was sent; not read unless `takesQuery`
-   * @throws ApiError for what the caller may know; anything else is a fault of ours
+   * @param query the text after the question mark, as it was sent; ignored unless `takesQuery`
+   * @throws ApiError for an error that the caller may see; any other error is a fault of the service
    */
   call(params: Readonly<Record<string, string>>, context: Context, query?: string): Promise<RestResult>;
 }

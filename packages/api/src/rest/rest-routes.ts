@@ -13,14 +13,14 @@ export const restRoutes: readonly RestRoute[] = [...procedureContracts].flatMap(
   return versions.map((apiVersion) => createRestRoute(procedure, contract, apiVersion));
 });
 
-/** The input is made of the path parameters and, if the version has any, of query parameters. No operation has a body. */
+/** The input consists of the path parameters and, if the version has any, the query parameters. No operation has a body. */
 function createRestRoute(procedure: string, { input, openapi, rest }: RestContract, apiVersion: ApiVersion): RestRoute {
   const { operationId, method, path } = openapi;
   const { takesQuery } = API_VERSIONS[apiVersion];
   const pathParameters = Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = '']) => name);
   const inQuery = Object.entries(input?.shape ?? {}).filter(([name]) => !pathParameters.includes(name));
   const readQuery = createQueryReader(Object.fromEntries(inQuery));
-  // What its own procedure returns, and its own input.
+  // The types are those of the procedure's own output and input.
   const serialize = rest.serialize as ((output: unknown, input: unknown) => RestResult) | undefined;
   return {
     operationId,
@@ -42,7 +42,7 @@ function createRestRoute(procedure: string, { input, openapi, rest }: RestContra
   };
 }
 
-/** tRPC's caller as it is for a name that the compiler does not know: routers, and at last a procedure. */
+/** tRPC's caller without the names of procedures: routers, and finally a procedure. */
 type AnyCaller = ((input: unknown) => Promise<unknown>) & { readonly [name: string]: AnyCaller };
 
 function callProcedure(path: string, context: Context, input: unknown): Promise<unknown> {

@@ -1,4 +1,4 @@
-/** When deprecated operations end in this installation, by operationId, if that is not what their contract says. */
+/** When deprecated operations end in this installation, by operationId, if their contracts say otherwise. */
 export type SunsetOverrides = Readonly<Partial<Record<string, Date>>>;
 
 /** When a deprecated operation ends in this installation. */
@@ -8,17 +8,17 @@ export const sunsetOf = (
   overrides: SunsetOverrides = {},
 ): Date => overrides[operationId] ?? deprecation.sunsetAt;
 
-/** The header fields of a deprecation, as they are sent. */
+/** The header fields of a deprecation. */
 interface DeprecationFields {
-  /** RFC 9745: since when, as a Unix timestamp in seconds. */
+  /** RFC 9745: since when the operation is deprecated, as a Unix timestamp in seconds. */
   readonly deprecation: string;
-  /** RFC 8594: until when, as an HTTP-date. */
+  /** RFC 8594: when the operation ends, as an HTTP-date. */
   readonly sunset: string;
 }
 
 /**
- * What every response of a deprecated operation carries. A sunset that was moved to before the deprecation counts as its
- * day too, because it must not lie before it (RFC 9745 section 4).
+ * The headers of every response of a deprecated operation. If the overridden sunset is before the deprecation, both get
+ * the date of the sunset, because RFC 9745 section 4 forbids a sunset before the deprecation.
  */
 export function deprecationFields(deprecatedAt: Date, sunsetAt: Date): DeprecationFields {
   const since = deprecatedAt < sunsetAt ? deprecatedAt : sunsetAt;

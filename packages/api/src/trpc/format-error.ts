@@ -7,15 +7,15 @@ import { errorResponse, toErrorResponse } from '../errors/error-response.ts';
 import { toApiError } from '../errors/to-api-error.ts';
 import { transformer } from './transformer.ts';
 
-/** What a tRPC error holds besides its message. */
+/** The data of a tRPC error. */
 export interface TrpcErrorData {
   readonly code: TRPC_ERROR_CODE_KEY;
   readonly httpStatus: number;
-  /** The same code that REST responds with. */
+  /** The code that REST responds with for the same error. */
   readonly errorCode: ErrorCode;
 }
 
-/** tRPC's own error shape, and our code in its data. It holds no stack, and no path: that is what the caller sent. */
+/** tRPC's error shape with our code in its data. It has no stack, and no path, which is text that the caller sent. */
 export interface TrpcErrorShape extends TRPCErrorShape<TrpcErrorData> {
   readonly message: string;
 }
@@ -29,15 +29,15 @@ function shapeOf(errorCode: ErrorCode, message: string): TrpcErrorShape {
   };
 }
 
-/** Shapes every error that tRPC responds with. */
+/** Shapes every error in tRPC's responses. */
 export const formatTrpcError: TRPCErrorFormatter<Context, TrpcErrorShape> = ({ error }) => {
   const { errorCode, message } = toApiError(error);
   return shapeOf(errorCode, message);
 };
 
 /**
- * The body of a response under /trpc to a failure that concerns the whole request, before tRPC runs: one envelope, for a
- * batch too, as tRPC responds when its context cannot be made. All of tRPC's links read it, the streaming one included.
+ * The body of a response under /trpc if the whole request fails before tRPC runs: one envelope, even for a batch, as tRPC
+ * responds when its context cannot be made. All of tRPC's links can read it, including the streaming one.
  */
 export function toTrpcEnvelope(error: ErrorCode | ApiError): string {
   const { code, message } = typeof error === 'string' ? errorResponse(error) : toErrorResponse(error);

@@ -6,7 +6,7 @@ import type { ProcedureContract } from '../procedure-contract.ts';
 import { formatTrpcError } from './format-error.ts';
 import { transformer } from './transformer.ts';
 
-/** How often a subscription on which nothing happens says that it is there, in milliseconds. */
+/** How often an idle subscription sends a sign of life, in milliseconds. */
 const PING_INTERVAL_MS = 15_000;
 
 const t = initTRPC
@@ -16,17 +16,17 @@ const t = initTRPC
     transformer,
     errorFormatter: formatTrpcError,
     sse: {
-      // Often enough for proxies that close a connection on which nothing comes for a minute.
+      // Often enough for proxies that close a connection after a minute without data.
       ping: { enabled: true, intervalMs: PING_INTERVAL_MS },
       client: { reconnectAfterInactivityMs: 3 * PING_INTERVAL_MS },
     },
-    // No stack ever leaves, whatever NODE_ENV says.
+    // Stacks are never sent, whatever NODE_ENV says.
     isDev: false,
   });
 
 export const { router, createCallerFactory } = t;
 
-/** For every caller: HTTP requests have been authenticated. */
+/** For every caller; HTTP requests are authenticated before. */
 export const procedure = t.procedure;
 
 /** For internal keys and callers in the same process. */

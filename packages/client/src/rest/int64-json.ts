@@ -4,7 +4,7 @@ import type { components as componentsOfV2 } from './document-v2.ts';
 type Schemas = components['schemas'] & componentsOfV2['schemas'];
 type BigIntKeys<Schema> = { [Key in keyof Schema]-?: bigint extends Schema[Key] ? Key : never }[keyof Schema];
 
-/** Every field that the document calls a 64-bit integer; the compiler demands them all. */
+/** Every field that the document declares as a 64-bit integer; the compiler requires all of them. */
 const INT64_FIELDS = { id: true, petId: true } satisfies Record<
   BigIntKeys<Schemas['Order']> | BigIntKeys<Schemas['Pet']> | BigIntKeys<Schemas['OrderV2']>,
   true
@@ -12,18 +12,18 @@ const INT64_FIELDS = { id: true, petId: true } satisfies Record<
 
 const FIELD_NAMES = Object.keys(INT64_FIELDS);
 
-/** Numbers with fewer digits are exact as they are. */
+/** Numbers with fewer digits are exact in JavaScript. */
 const MANY_DIGITS = /\d{16}/;
 
-/** A 64-bit integer in its field. Matches nothing inside a string, where a backslash precedes every quotation mark. */
+/** A 64-bit integer in its field. It cannot match inside a string, in which a backslash precedes every quotation mark. */
 const INT64_VALUES = new RegExp(`("(?:${FIELD_NAMES.join('|')})"\\s*:\\s*)(-?\\d+)(?=\\s*[,}])`, 'g');
 
 /**
- * Parses objects whose 64-bit integers `JSON.parse` would round. None of them contains another object.
+ * Parses objects whose 64-bit integers `JSON.parse` would round. They must not contain other objects.
  *
  * @param text a JSON array of objects
- * @returns the objects, 64-bit integers being `bigint`
- * @throws SyntaxError when the text is no JSON, or no array of objects; RangeError when such a field is no integer
+ * @returns the objects, with 64-bit integers as `bigint`
+ * @throws SyntaxError if the text is not JSON or not an array of objects; RangeError if such a field is not an integer
  */
 export function parseInt64Objects<Value extends object>(text: string): Value[] {
   const values: unknown[] = JSON.parse(MANY_DIGITS.test(text) ? text.replace(INT64_VALUES, '$1"$2"') : text);
@@ -34,7 +34,7 @@ export function parseInt64Objects<Value extends object>(text: string): Value[] {
       if (typeof number === 'number' || typeof number === 'string') value[name] = BigInt(number);
     }
   }
-  return values as Value[]; // as the document says
+  return values as Value[]; // by the document
 }
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>

@@ -5,22 +5,22 @@ import type { components } from './document.ts';
 import type { components as componentsOfV2, operations } from './document-v2.ts';
 import { parseInt64Objects } from './int64-json.ts';
 
-/** An order as the REST interface shows it. The document promises none of its fields. */
+/** An order over REST. The document guarantees none of its fields. */
 export type Order = components['schemas']['Order'];
 
-/** An order as v2 of the REST interface shows it. */
+/** An order over v2 of REST. */
 export type OrderV2 = componentsOfV2['schemas']['OrderV2'];
 
-/** Which orders are listed; `limit` is the number of orders per request, 1,000 at most. @default limit 100 */
+/** Selects orders; `limit` is the number of orders per request, 1,000 at most. @default limit 100 */
 export type OrderFilter = Omit<NonNullable<operations['listOrdersPage']['parameters']['query']>, 'cursor'>;
 
-/** Orders, ascending by id. Nothing is requested before they are read, and each reading begins anew. */
+/** Orders, ascending by id. Nothing is requested before they are read, and each iteration starts again. */
 export interface OrderList<Item = Order> extends AsyncIterable<Item> {
-  /** Reads all of them into memory. Unlike reading one by one, this is tried again when a response breaks off. */
+  /** Reads all of them into memory. Unlike an iteration, this is retried if a response breaks off. */
   toArray(): Promise<Item[]>;
 }
 
-/** @param batches reads them anew; `streams`: whether its reader takes them as they come */
+/** @param batches reads the orders again; `streams`: whether its reader takes them as they arrive */
 export function listOf<Item>(
   batches: (streams: boolean) => AsyncIterable<Item[]>,
   options?: CallOptions,
@@ -30,7 +30,7 @@ export function listOf<Item>(
       for await (const batch of batches(true)) {
         for (const item of batch) {
           yield item;
-          options?.signal?.throwIfAborted(); // what has arrived is not given any more
+          options?.signal?.throwIfAborted(); // orders that have arrived are then dropped
         }
       }
     },
@@ -42,13 +42,13 @@ export function listOf<Item>(
   };
 }
 
-/** An array that has begun: its first element stands for all that has been read. */
+/** An array that has begun: its first element stands for all objects read so far. */
 const BEGUN = '[{}';
 
 /**
- * Reads the objects of a JSON array as they arrive. Of what has arrived it keeps the beginning of one object.
+ * Reads the objects of a JSON array as they arrive. It keeps no more than the beginning of one object.
  *
- * @throws PetstoreError if the response ends before the array does, or is none: what was read before is not the whole
+ * @throws PetstoreError if the response ends before the array, or is no array: the objects read so far are not all
  */
 export async function* readBatches<Item extends object>(
   response: ServiceResponse,
@@ -60,7 +60,7 @@ export async function* readBatches<Item extends object>(
     rest += text;
     const end = rest.lastIndexOf('}') + 1;
     const batch = tryParse<Item>(`${rest.slice(0, end)}]`);
-    // That bracket was one within an object or a text, or there is none: more has to come.
+    // That bracket was inside an object or a text, or there is none: more data is needed.
     if (batch === undefined) continue;
     rest = BEGUN + rest.slice(end);
     yield batch.slice(begun);
@@ -78,7 +78,7 @@ function tryParse<Item extends object>(text: string): Item[] | undefined {
   }
 }
 
-/** @throws PetstoreError if the text is no JSON array of objects */
+/** @throws PetstoreError if the text is not a JSON array of objects */
 export function parseObjects<Item extends object>(text: string, response: ServiceResponse): Item[] {
   try {
     return parseInt64Objects<Item>(text);
@@ -87,7 +87,7 @@ export function parseObjects<Item extends object>(text: string, response: Servic
   }
 }
 
-/** Reads orders page by page, each when it is wanted. */
+/** Reads orders page by page, each when it is needed. */
 export async function* readPages(
   filter: OrderFilter,
   request: (query: string) => Promise<ServiceResponse>,
@@ -95,12 +95,12 @@ export async function* readPages(
   for (let query: string | undefined = queryOf(filter); query !== undefined; ) {
     const page = await request(query);
     yield parseObjects<OrderV2>(page.text, page);
-    // Only the query of the link is used: the key is sent to the service alone.
+    // Only the query of the link is used: the key must be sent to the service only.
     query = /<[^>?]*(\?[^>]*)>; *rel="next"/.exec(page.headers.get('link') ?? '')?.[1];
   }
 }
 
-/** @throws TypeError if an array is empty: its parameter would be missing, which means every order */
+/** @throws TypeError if an array is empty: without its parameter, every order would match */
 export function queryOf(filter: OrderFilter): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(filter)) {

@@ -14,7 +14,7 @@ import {
   readPages,
 } from './order-lists.ts';
 
-/** A pet as the REST interface shows it. */
+/** A pet over REST. */
 export type Pet = components['schemas']['Pet'];
 
 /** The path parameters of an operation. */
@@ -24,11 +24,11 @@ type PathOf<Operations, Name extends keyof Operations> = Operations[Name] extend
   ? Path
   : never;
 
-/** The preview of v2: experimental, it may change or be removed with any release of the service. */
+/** The preview of v2. It is experimental: any release of the service may change or remove it. */
 export interface PetstoreRestClientV2 {
   /**
-   * The orders that meet all of a filter, ascending by id: `for await (const order of v2.listOrders({ petId: 7n }))`. They
-   * are read page by page; no order comes twice, and none is missed that met the filter throughout.
+   * The orders that match a filter, ascending by id: `for await (const order of v2.listOrders({ petId: 7n }))`. They are
+   * read page by page. No order comes twice, and no order that matches throughout is missed.
    *
    * @throws TypeError if `status` is empty; nothing is requested
    */
@@ -37,7 +37,7 @@ export interface PetstoreRestClientV2 {
   /** @throws NotFoundError `order_not_found` */
   getOrder(path: PathOf<operationsV2, 'getOrder'>, options?: CallOptions): Promise<OrderV2>;
 
-  /** As `cancelOrder` of v1. */
+  /** Works like `cancelOrder` of v1. */
   cancelOrder(path: PathOf<operationsV2, 'cancelOrder'>, options?: CallOptions): Promise<void>;
 }
 
@@ -45,13 +45,13 @@ export interface PetstoreRestClientV2 {
 export interface PetstoreRestClient extends Record<keyof operations, unknown> {
   /**
    * All orders placed in the store, ascending by id, whatever their status: `for await (const order of listOrders())`.
-   * They are received as they are read, so that memory stays small however many there are.
+   * They are received as they are read: memory use stays small, however many there are.
    */
   listOrders(options?: CallOptions): OrderList;
 
   /**
-   * Cancels an order that is pending. Where the response of an attempt was lost and the next attempt finds the order
-   * cancelled, that is a success.
+   * Cancels a pending order. If the response of an attempt was lost and the next attempt finds the order cancelled, the
+   * call succeeds.
    *
    * @throws NotFoundError `order_not_found`
    * @throws ConflictError `order_already_shipped`, `order_already_cancelled`
@@ -59,7 +59,7 @@ export interface PetstoreRestClient extends Record<keyof operations, unknown> {
   cancelOrder(path: PathOf<operations, 'cancelOrder'>, options?: CallOptions): Promise<void>;
 
   /**
-   * @deprecated The service ends this operation; its responses say when.
+   * @deprecated The service will end this operation; its responses say when.
    * @throws NotFoundError `pet_not_found`
    * @throws OperationSunsetError once the operation has ended
    */
@@ -68,12 +68,12 @@ export interface PetstoreRestClient extends Record<keyof operations, unknown> {
   readonly v2: PetstoreRestClientV2;
 }
 
-/** @throws TypeError when an option is not valid */
+/** @throws TypeError if an option is not valid */
 export function createPetstoreRestClient(options: PetstoreClientOptions): PetstoreRestClient {
   return restClientOn(createConnection(options));
 }
 
-/** The same, on a connection that it may share with other clients. */
+/** Makes the client on a connection that it may share with other clients. */
 export function restClientOn({ serviceUrl, send }: Connection): PetstoreRestClient {
   const request = (method: 'GET' | 'DELETE', path: string, options: CallOptions = {}, streams = false) => {
     checkCallOptions(options);
@@ -92,7 +92,7 @@ export function restClientOn({ serviceUrl, send }: Connection): PetstoreRestClie
   };
   const cancelOrder = async (path: string, options?: CallOptions) => {
     const response = await request('DELETE', path, options);
-    // Any other success is a page of something between, such as a login page with status 200.
+    // Any other success comes from something in between, such as a login page with status 200.
     if (response.status === 204) return;
     const error = response.toError();
     if (!(response.isAfterLoss && error.code === 'order_already_cancelled')) throw error;

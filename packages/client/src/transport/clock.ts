@@ -1,11 +1,11 @@
-/** Time as a client sees it. Tests pass in their own. */
+/** The time of a client. Tests pass in their own. */
 export interface ClientClock {
-  /** Milliseconds since the epoch. Must never go back: waits are measured by it. */
+  /** Milliseconds since the epoch. It must never go back, because it measures waits. */
   now(): number;
   /**
-   * Calls `callback` once, when at least `delayMs` have passed.
+   * Calls `callback` once, after at least `delayMs`.
    *
-   * @returns cancels the call; has no effect once it was made
+   * @returns a function that cancels the call, if it has not been made
    */
   schedule(callback: () => void, delayMs: number): () => void;
 }
@@ -13,7 +13,7 @@ export interface ClientClock {
 /** The longest delay that timers support, about 24.8 days; longer ones would fire at once. */
 const TIMER_MAX_MS = 2_147_483_647;
 
-/** The real time. Monotonic, so that a correction of the wall clock shortens no wait. */
+/** The real time. It is monotonic: a correction of the wall clock shortens no wait. */
 export const systemClock: ClientClock = {
   now: () => performance.timeOrigin + performance.now(),
   schedule(callback, delayMs) {
@@ -30,7 +30,7 @@ export const systemClock: ClientClock = {
   },
 };
 
-/** Settles as the promise does, or rejects with the signal's reason as soon as that aborts. Leaves no listener. */
+/** Settles as the promise does, or rejects with the signal's reason as soon as it aborts. Leaves no listener. */
 export function untilAborted<Value>(signal: AbortSignal | undefined, promise: Promise<Value>): Promise<Value> {
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {
@@ -41,7 +41,7 @@ export function untilAborted<Value>(signal: AbortSignal | undefined, promise: Pr
   });
 }
 
-/** Waits. @throws the signal's reason, when it aborts */
+/** Waits. @throws the signal's reason if it aborts */
 export async function pause(clock: ClientClock, delayMs: number, signal: AbortSignal | undefined): Promise<void> {
   let cancel = () => {};
   const over = new Promise<void>((resolve) => {

@@ -1,19 +1,19 @@
 import { type PetstoreError, responseError } from '../errors.ts';
 import type { Attempt } from './attempt.ts';
 
-/** A response whose head has arrived. Its body has to be read to the end, or closed. */
+/** A response whose head has arrived. Its body must be read to the end, or closed. */
 export class ServiceResponse {
   readonly status: number;
   /** Whether the status is 2xx. */
   readonly ok: boolean;
   readonly headers: Headers;
-  /** How long the service asks to wait, in whole seconds; `undefined` if it does not. */
+  /** The wait that the service asks for, in whole seconds; `undefined` if it asks for none. */
   readonly retryAfterSeconds: number | undefined;
   /** Identifies the request in the service's logs. */
   readonly requestId: string | undefined;
-  /** The pieces of the body, once all of it was read. */
+  /** The pieces of the body after it was read. */
   readonly texts: string[] = [];
-  /** Whether an attempt before this one may have been carried out, although its response was lost. */
+  /** Whether an earlier attempt may have been carried out, although its response was lost. */
   isAfterLoss = false;
   readonly #body: ReadableStreamDefaultReader<Uint8Array> | undefined;
   readonly #attempt: Pick<Attempt, 'wait' | 'end'>;
@@ -29,7 +29,7 @@ export class ServiceResponse {
     this.#attempt = attempt;
   }
 
-  /** The whole body, once it was read. */
+  /** The whole body, after it was read. */
   get text(): string {
     return this.texts.join('');
   }
@@ -60,22 +60,22 @@ export class ServiceResponse {
   /** Discards the rest of the body. */
   close(): void {
     this.#attempt.end();
-    // The caller is done with it: a failure now matters to no one.
+    // The caller is done with the response: a failure does not matter any more.
     this.#body?.cancel().catch(() => {});
   }
 
-  /** The error that the body describes, which has been read. */
+  /** The error that the body describes. The body must have been read. */
   toError(): PetstoreError {
     try {
       const { code, message } = JSON.parse(this.text);
       if (typeof code === 'string' && typeof message === 'string') return this.createError(message, code);
     } catch {
-      // The status says enough.
+      // The status is enough.
     }
     return this.createError();
   }
 
-  /** The error of a response whose body describes none. */
+  /** The error of a response whose body does not describe one. */
   createError(
     message = `The response, with status ${this.status}, did not come from the service.`,
     code = 'unexpected_response',
@@ -87,16 +87,16 @@ export class ServiceResponse {
 }
 
 /**
- * Reads `Retry-After` (RFC 9110 section 10.2.3): whole seconds, or the date to wait for. A date is compared with the
- * response's own `Date`, so that a client whose clock is wrong waits as long as was meant.
+ * Reads `Retry-After` (RFC 9110 section 10.2.3): whole seconds, or a date. A date is compared with the response's own
+ * `Date`: a client whose clock is wrong still waits for the intended time.
  *
  * @param nowMs the client's time, for a response without a `Date`
- * @returns whole seconds, rounded up; `undefined` if the header is missing or neither
+ * @returns whole seconds, rounded up; `undefined` if the header is missing or invalid
  */
 function readRetryAfterSeconds(headers: Headers, nowMs: number): number | undefined {
   const text = headers.get('retry-after')?.trim() ?? '';
   if (/^\d+$/.test(text)) return Number(text);
-  // Every form of an HTTP date begins with the name of a day; `Date.parse` also accepts much that is no HTTP date.
+  // Every form of an HTTP date begins with the name of a day; `Date.parse` also accepts many other texts.
   const untilMs = /^[A-Z][a-z]{2}/.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(untilMs)) return undefined;
   const sentMs = Date.parse(headers.get('date') ?? '');

@@ -11,7 +11,7 @@ import { createTrpcFetch } from './trpc-fetch.ts';
 
 type Link = TRPCLink<AppRouter>;
 
-/** The last link of calls whose response is streamed: each is a request of its own, so that it delays no other call. */
+/** The last link of streamed calls. Each is a separate request, which delays no other call. */
 export function createListLink(connection: Connection): Link {
   const url = `${connection.serviceUrl}/trpc`;
   const link = httpBatchStreamLink<AppRouter>({ url, transformer, fetch: createTrpcFetch(connection), maxItems: 1 });
@@ -22,7 +22,7 @@ export function createListLink(connection: Connection): Link {
         call({ op, next }).subscribe({
           ...observer,
           next(envelope) {
-            const { data } = envelope.result as { readonly data: AsyncIterable<unknown> }; // of procedures that stream
+            const { data } = envelope.result as { readonly data: AsyncIterable<unknown> }; // the data of a procedure that streams
             const pieces = readPieces(data, responseOf(envelope.context), op.signal);
             observer.next({ ...envelope, result: { type: 'data', data: pieces } });
           },
@@ -31,7 +31,7 @@ export function createListLink(connection: Connection): Link {
   };
 }
 
-/** The same pieces, whose failures are thrown as those of other calls, and whose request ends when they are left. */
+/** The same pieces, with errors like those of other calls. Leaving the iteration ends the request. */
 async function* readPieces(
   pieces: AsyncIterable<unknown>,
   response: ServiceResponse | undefined,
@@ -40,7 +40,7 @@ async function* readPieces(
   try {
     for await (const piece of pieces) {
       yield piece;
-      signal?.throwIfAborted(); // what has arrived is not given any more
+      signal?.throwIfAborted(); // pieces that have arrived are then dropped
     }
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
@@ -52,7 +52,7 @@ async function* readPieces(
   }
 }
 
-/** The last link of subscriptions, for callers that take events by callbacks: `client.orders.events.subscribe`. */
+/** The last link of subscriptions, for callers that receive events by callbacks: `client.orders.events.subscribe`. */
 export function createEventsLink(connection: Connection): Link {
   return () =>
     ({ op }) =>
@@ -60,12 +60,12 @@ export function createEventsLink(connection: Connection): Link {
         const ending = new AbortController();
         const leave = () => ending.abort();
         const follow = async () => {
-          const { after } = (op.input ?? {}) as FollowEventsOptions; // as its type says
+          const { after } = (op.input ?? {}) as FollowEventsOptions; // by its type
           for await (const event of followOrderEvents(connection, { after, signal: ending.signal })) {
             observer.next({ result: { type: 'data', id: event.id, data: { id: event.id, data: event } } });
           }
         };
-        // Not `AbortSignal.any`, which Node has from 20.3 on.
+        // Not `AbortSignal.any`, which Node has only from 20.3.
         if (op.signal?.aborted) leave();
         op.signal?.addEventListener('abort', leave);
         follow().catch((error) => {

@@ -9,30 +9,30 @@ import type { PetstoreOutputs, TrpcErrorShape } from './router.ts';
 import { transformer } from './transformer.ts';
 import { errorOfShape } from './trpc-errors.ts';
 
-/** A change of an order, and the order as it was after it. */
+/** A change of an order, and the order after it. */
 export type OrderEvent =
   PetstoreOutputs['orders']['events'] extends AsyncIterable<{ readonly data: infer Event }> ? Event : never;
 
 export interface FollowEventsOptions {
-  /** The `id` of the event behind which to begin; `'0'`: the beginning of what is kept. @default from now on */
+  /** The `id` of the event after which to begin; `'0'` is the beginning of the kept events. @default from now on */
   readonly after?: string | undefined;
-  /** Called once, before the first event, with the position at which it begins: from then on nothing is missed. */
+  /** Called once, before the first event, with the position at which it begins: later events are never missed. */
   readonly onBegin?: ((position: string) => void) | undefined;
-  /** Ends it: the iteration throws the signal's reason. */
+  /** Ends the iteration, which throws the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The service sends something at least every 15 s, so this says that the connection is gone. */
+/** The service sends something at least every 15 s: after a longer silence, the connection is lost. */
 const SILENCE_MAX_MS = 45_000;
-/** It goes on for ever, and waits for as long as it is asked to. */
+/** Following never ends by itself, and waits for as long as the service asks. */
 const FOR_EVER = { maxRetries: Number.POSITIVE_INFINITY, maxRetryAfterSeconds: Number.POSITIVE_INFINITY };
 
 /**
- * Follows the changes of orders, in order and without a gap, over any number of connections. It goes on until its reader
+ * Follows the changes of orders, in order and without gaps, over any number of connections. It continues until its reader
  * leaves the loop.
  *
- * @throws PetstoreError `events_expired` if events behind the position have been deleted, `invalid_request` where there
- * is no such position, 401 and 403 where the key does not permit it; the signal's reason when it aborts
+ * @throws PetstoreError `events_expired` if events after the position have been deleted, `invalid_request` if there is no
+ * such position, 401 and 403 if the key does not permit it; the signal's reason if it aborts
  */
 export async function* followOrderEvents(
   connection: Connection,
@@ -41,7 +41,7 @@ export async function* followOrderEvents(
   const { options } = connection;
   let position = after;
   let begin = onBegin;
-  /** Connections in a row that brought no event, and did not last until a ping: waits double with each. */
+  /** Consecutive connections without an event or a ping: the wait doubles with each. */
   let failures = 0;
   for (;;) {
     let response: ServiceResponse | undefined;
@@ -50,17 +50,17 @@ export async function* followOrderEvents(
       response = await open(connection, position, signal);
       for await (const { name, data, id } of readMessages(response)) {
         if (name === 'serialized-error') throw errorOf(JSON.parse(data), response);
-        // Those with a name are tRPC's own: `connected`, and `ping`, of which the first one comes at once, with the position.
+        // Named messages are tRPC's own: `connected`, and `ping`. The first `ping` comes at once, with the position.
         if (name === undefined || (name === 'ping' && id === undefined)) failures = 0;
         if (id !== undefined) position = id;
         if (name === undefined)
-          yield transformer.deserialize(JSON.parse(data)) as OrderEvent; // as its type says
+          yield transformer.deserialize(JSON.parse(data)) as OrderEvent; // by its type
         else if (id !== undefined) {
           begin?.(id);
           begin = undefined;
         }
       }
-      failure = connectionError(response); // a service that ends closes the connection: the next one goes to another
+      failure = connectionError(response); // a service that stops closes the connection; the next connection reaches another one
     } catch (error) {
       failure = error;
     } finally {
@@ -94,14 +94,14 @@ async function open({ send, serviceUrl, options }: Connection, after: string | u
   }
 }
 
-/** @param data as the service writes an error */
+/** @param data an error as the service encodes it */
 function errorOf(data: SuperJSONResult, response: ServiceResponse): PetstoreError {
-  return errorOfShape(transformer.deserialize(data) as TrpcErrorShape, response); // what the service formats
+  return errorOfShape(transformer.deserialize(data) as TrpcErrorShape, response); // the service's format
 }
 
 /**
- * Reads the messages of an event stream (HTML standard, section 9.2.6), each when its reader wants the next one. Without
- * `retry` and messages of several lines, which the service does not send.
+ * Reads the messages of an event stream (HTML standard, section 9.2.6), each when its reader asks for it. It does not
+ * support `retry` and data of several lines, which the service does not send.
  */
 async function* readMessages(response: ServiceResponse) {
   let rest = '';

@@ -7,8 +7,8 @@ import type { AppRouter } from './router.ts';
 import { petstoreErrorOf, responseOf } from './trpc-errors.ts';
 
 /**
- * tRPC's client, whose calls are sent again if that may help. Like calls over REST, and unlike tRPC's own, they reject
- * at once where their caller has aborted, with the reason of the signal.
+ * tRPC's client with retries. Like calls over REST, and unlike tRPC's own, aborted calls reject at once with the reason of
+ * the signal.
  */
 export class PatientClient extends TRPCUntypedClient<AppRouter> {
   readonly #options: CheckedOptions;
@@ -30,8 +30,8 @@ export class PatientClient extends TRPCUntypedClient<AppRouter> {
   }
 
   /**
-   * A request that fails as a whole is tried again below; single calls of a batch are, here. Where a transition is found
-   * made, after an attempt whose response was lost, that is a success.
+   * The `fetch` below retries a request that fails as a whole; single calls of a batch are retried here. If a retry after a
+   * lost response finds that the transition was already made, the call succeeds.
    */
   async #repeat(send: () => Promise<unknown>, path: string, input: unknown, options: TRPCRequestOptions) {
     const { transition } = traitsOf(path);
@@ -56,13 +56,13 @@ export class PatientClient extends TRPCUntypedClient<AppRouter> {
   }
 }
 
-/** With an idempotency key, so that the service carries out once what is sent twice; one that the caller made stays. */
+/** Adds an idempotency key, unless the caller gave one: the service executes a repeated call only once. */
 function withKey(input: unknown): unknown {
   if (typeof input !== 'object' || input === null) return input;
   const isKeyed = 'idempotencyKey' in input && input.idempotencyKey !== undefined;
   return isKeyed ? input : { ...input, idempotencyKey: newKey() };
 }
 
-/** 128 random bits. `crypto.randomUUID` is missing on pages that came without TLS. */
+/** 128 random bits. `crypto.randomUUID` is missing on pages without TLS. */
 const newKey = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');

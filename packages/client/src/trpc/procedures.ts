@@ -1,25 +1,25 @@
 import type { PetstoreErrorCode } from '../errors.ts';
 
-/** What the client has to know of a procedure in order to call it. */
+/** The facts about a procedure that the client needs to call it. */
 export interface ProcedureTraits {
-  /** Whether it returns a stream, which takes a response of its own. @default false */
+  /** Whether it returns a stream, which needs a separate response. @default false */
   readonly streams?: true;
-  /** Whether calls count towards no limit, so that they are sent while others have to wait. @default false */
+  /** Whether calls count towards no limit, and need not wait. @default false */
   readonly isFree?: true;
   /**
-   * Of a mutation that takes an idempotency key: by that the service knows a call that is sent again, and carries it out
+   * For a mutation that takes an idempotency key, with which the service recognizes a repeated call, and executes it only
    * once.
    */
   readonly takesKey?: true;
   /**
-   * Of a mutation that can be carried out once only, as it changes a state: the error of a call for what was done before,
-   * which means success of a call that is sent again after a lost response; and the query that, with the same input,
-   * returns what the mutation returns, if it returns anything.
+   * For a mutation that succeeds only once, because it changes a state: the error of a repeated call, which means success
+   * after a lost response, and the query that returns the mutation's result for the same input, if the mutation returns
+   * anything.
    */
   readonly transition?: { readonly doneCode: PetstoreErrorCode; readonly resultOf?: 'orders.get' };
 }
 
-/** The procedures that are not called like all others. A test compares them with the service's. */
+/** The procedures with special traits. A test compares them with the service's. */
 const TRAITS: Readonly<Record<string, ProcedureTraits>> = {
   'orders.list': { streams: true },
   'orders.place': { takesKey: true },

@@ -2,13 +2,13 @@ import type { AppRouter } from '@petstore/api';
 import type { inferRouterInputs, inferRouterOutputs } from '@trpc/server';
 
 /**
- * All that the client knows of the service's procedures: types alone. The published package contains them itself, see
+ * Everything that the client knows of the service's procedures, as types only. The published package includes them, see
  * `scripts/build-package.ts`.
  */
 export type { AppRouter, ErrorCode, TrpcErrorShape } from '@petstore/api';
 
-/** What each procedure takes: `PetstoreInputs['orders']['place']`. */
+/** The inputs of procedures: `PetstoreInputs['orders']['place']`. */
 export type PetstoreInputs = inferRouterInputs<AppRouter>;
 
-/** What each procedure returns: `PetstoreOutputs['orders']['place']` is an order. */
+/** The outputs of procedures: `PetstoreOutputs['orders']['place']` is an order. */
 export type PetstoreOutputs = inferRouterOutputs<AppRouter>;

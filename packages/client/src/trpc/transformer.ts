@@ -2,9 +2,9 @@ import { SuperJSON, type SuperJSONResult, type SuperJSONValue } from 'superjson'
 
 const superjson = new SuperJSON();
 
-/** How values go over the wire, so that ids are `bigint` and times `Date`: superjson. A client of your own may take either. */
+/** The encoding of values, superjson, which preserves ids as `bigint` and times as `Date`. Other clients may use it too. */
 export const transformer = {
-  serialize: (value: unknown): SuperJSONResult => superjson.serialize(value as SuperJSONValue), // what the procedures' types allow
-  // What was parsed for it alone need not be copied.
+  serialize: (value: unknown): SuperJSONResult => superjson.serialize(value as SuperJSONValue), // the procedures' types allow nothing else
+  // The parsed value is used only here, so it need not be copied.
   deserialize: (encoded: SuperJSONResult): unknown => superjson.deserialize(encoded, { inPlace: true }),
 };

@@ -16,20 +16,20 @@ import { createTrpcFetch } from './trpc-fetch.ts';
  */
 export type PetstoreClient = TRPCClient<AppRouter> & {
   readonly rest: PetstoreRestClient;
-  /** Follows the changes of orders: see {@link followOrderEvents}. It takes an internal key. */
+  /** Follows the changes of orders: see {@link followOrderEvents}. It requires an internal key. */
   events(options?: FollowEventsOptions): AsyncGenerator<OrderEvent, void, undefined>;
 };
 
-/** A batch is admitted whole or not at all, so a large one would wait long until the limits have room for it. */
+/** A batch is admitted whole or not at all, so a large one would wait long for enough room in the limits. */
 const BATCH_MAX = 20;
-/** Ids travel in the URL of a query. This is well below what servers and proxies take. */
+/** The URL of a query contains ids. This is well below the limits of servers and proxies. */
 const URL_MAX_LENGTH = 4_000;
 
 /**
- * Makes a client. Calls of the same tick are batched into one request, except for lists: each has a response of its own, so
- * that reading one slowly delays no other call.
+ * Makes a client. Calls of the same tick share one request, except for lists: each list has a separate response, and
+ * reading it slowly delays no other call.
  *
- * @throws TypeError when an option is not valid
+ * @throws TypeError if an option is not valid
  */
 export function createPetstoreClient(options: PetstoreClientOptions): PetstoreClient {
   const connection = createConnection(options);
@@ -57,7 +57,7 @@ export function createPetstoreClient(options: PetstoreClientOptions): PetstoreCl
     rest: restClientOn(connection),
     events: (eventsOptions?: FollowEventsOptions) => followOrderEvents(connection, eventsOptions),
   };
-  // tRPC's client is a proxy that takes every name for a procedure. The type cannot show the names that are added here.
+  // tRPC's client is a proxy that takes every name for a procedure. Its type cannot show the names that are added here.
   return new Proxy(procedures, {
     get: (target, name, receiver) => (Object.hasOwn(added, name) ? added[name] : Reflect.get(target, name, receiver)),
   }) as PetstoreClient;

@@ -5,18 +5,18 @@ import type { AppRouter, TrpcErrorShape } from './router.ts';
 import type { TrpcResponse } from './trpc-fetch.ts';
 
 /**
- * Why a call failed: the same code as over REST, such as `connection_failed` where there was no response.
+ * Why a call failed: the same code as over REST, such as `connection_failed` if there was no response.
  *
- * @param error whatever a call threw
- * @returns `undefined` if the call was aborted, or the error is not one of a call
+ * @param error anything that a call threw
+ * @returns `undefined` if the call was aborted, or the error does not come from a call
  */
 export const errorCodeOf = (error: unknown): PetstoreErrorCode | undefined => petstoreErrorOf(error)?.code;
 
 /**
- * The same failure as the REST client throws it, with `code`, `status`, `requestId` and `retryAfterSeconds`.
+ * The failure as the REST client throws it, with `code`, `status`, `requestId` and `retryAfterSeconds`.
  *
- * @param error whatever a call threw
- * @returns `undefined` if the call was aborted, or the error is not one of a call
+ * @param error anything that a call threw
+ * @returns `undefined` if the call was aborted, or the error does not come from a call
  */
 export function petstoreErrorOf(error: unknown): PetstoreError | undefined {
   if (error instanceof PetstoreError) return error;
@@ -26,7 +26,7 @@ export function petstoreErrorOf(error: unknown): PetstoreError | undefined {
   return data ? errorOfShape({ message, data }, responseOf(meta), error) : undefined;
 }
 
-/** The error that the service describes, over tRPC, in a response. */
+/** The error that the service describes in a tRPC response. */
 export function errorOfShape(
   { message, data }: Pick<TrpcErrorShape, 'message' | 'data'>,
   response: ServiceResponse | undefined,
@@ -36,6 +36,6 @@ export function errorOfShape(
   return responseError(message, { code: data.errorCode, status: data.httpStatus, requestId, retryAfterSeconds, cause });
 }
 
-/** The response of a call, which tRPC hands on: as the `context` of a result, as the `meta` of an error. */
+/** The response of a call, which tRPC passes on as the `context` of a result and as the `meta` of an error. */
 export const responseOf = (meta: Readonly<Record<string, unknown>> | undefined): ServiceResponse | undefined =>
-  (meta?.['response'] as TrpcResponse | undefined)?.source; // as `createTrpcFetch` made it
+  (meta?.['response'] as TrpcResponse | undefined)?.source; // made by `createTrpcFetch`

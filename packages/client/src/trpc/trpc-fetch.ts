@@ -5,29 +5,29 @@ import type { ServiceResponse } from '../transport/service-response.ts';
 /** The type that tRPC's links accept. */
 type TrpcFetch = NonNullable<Parameters<typeof httpBatchLink>[0]['fetch']>;
 
-/** What tRPC responds for each call. */
+/** tRPC's response to one call. */
 interface Envelope {
   readonly result?: unknown;
   readonly error?: unknown;
 }
 
-/** The part of a response that tRPC reads, and what it is made of. tRPC hands it on with results and errors. */
+/** The part of a response that tRPC reads, and its source. tRPC passes it on with results and errors. */
 export interface TrpcResponse {
   readonly ok: boolean;
-  /** Of a streamed response; null if the body has been read already. */
+  /** The body of a streamed response; null if the body has been read already. */
   readonly body: ReadableStream<Uint8Array> | null;
   json(): Promise<unknown>;
   readonly source: ServiceResponse;
 }
 
 /**
- * The `fetch` of tRPC's links: patient, and with failures that are told apart.
+ * The `fetch` of tRPC's links, with retries and with distinct errors.
  *
  * @param isFree whether the service counts none of the calls. @default false
  */
 export function createTrpcFetch({ send }: Connection, isFree = false): TrpcFetch {
   return async (url, init = {}): Promise<TrpcResponse> => {
-    const headers = init.headers as Record<string, string>; // tRPC's links give a plain object
+    const headers = init.headers as Record<string, string>; // tRPC's links pass a plain object
     const streams = headers['trpc-accept'] === 'application/jsonl';
     const source = await send({
       method: init.method ?? 'GET',
@@ -45,7 +45,7 @@ export function createTrpcFetch({ send }: Connection, isFree = false): TrpcFetch
     }
     source.close();
     const envelopes = parseEnvelopes(source.text);
-    // It did not come from the service: the page of a proxy, or the JSON of a gateway.
+    // The response did not come from the service, but from a proxy or a gateway.
     if (envelopes === undefined) throw source.toError();
     return { ok, source, body: null, json: async () => envelopes };
   };
@@ -54,7 +54,7 @@ export function createTrpcFetch({ send }: Connection, isFree = false): TrpcFetch
 /** Each call of a batch counts; their names are joined by commas. */
 const costOf = (url: string): number => new URL(url).pathname.split('/').at(-1)?.split(',').length ?? 1;
 
-/** @returns `undefined` if the text is not what tRPC responds, alone or in a batch */
+/** @returns `undefined` if the text is not a response of tRPC, single or batched */
 function parseEnvelopes(text: string): unknown {
   try {
     const value: Envelope | Envelope[] = JSON.parse(text);

@@ -6,21 +6,21 @@ import type { DurationObserver, Field, PreparedStatement, QuerySender, Statement
 import { READ_ONLY, storageUnavailable, TOO_LATE, toStorageError } from './storage-error.ts';
 import { withTimeout } from './with-timeout.ts';
 
-/** How long a caller waits for a statement, the wait for a connection included, in milliseconds. */
+/** How long a caller waits for a statement, including the wait for a connection, in milliseconds. */
 const PATIENCE_MS = 2_400;
 
 export interface DatabaseOptions {
   readonly servers: DatabaseServers;
-  /** Connections for all statements together. */
+  /** The maximum number of connections for all statements together. */
   readonly connections: number;
   readonly durationsOf?: ((purpose: Purpose) => DurationObserver) | undefined;
 }
 
-/** Runs statements on the server that takes writes. One watch knows which that is, and whether it can be used. */
+/** Runs statements on the server that takes writes. A watch knows which server that is, and whether it can be used. */
 export class Database {
   readonly #options: DatabaseOptions;
   readonly #watch: ServerWatch;
-  /** For each call under way: rejects its caller. */
+  /** For each call in progress, a function that rejects it. */
   readonly #underWay = new Set<(failure: Error) => void>();
   #pool: ServerPool | undefined;
   #isClosed = false;
@@ -38,13 +38,13 @@ export class Database {
     return this.#pool?.openConnections ?? 0;
   }
 
-  /** Statements of a purpose that wait for a connection or for a response. */
+  /** The number of statements of a purpose that wait for a connection or a response. */
   inFlight(purpose: Purpose): number {
     return this.#pool?.inFlight(purpose) ?? 0;
   }
 
   /**
-   * Whether PostgreSQL can be used at this moment, found out by a ping.
+   * Checks by a ping whether PostgreSQL can be used now.
    *
    * @throws StorageUnavailableError
    */
@@ -57,12 +57,12 @@ export class Database {
     return { isReadOnly: this.#watch.state === 'read-only' };
   }
 
-  /** @param observer called each time that PostgreSQL was looked at */
+  /** @param observer called after each check of PostgreSQL */
   observe(observer: (seen: Availability) => void): void {
     this.#watch.observe(observer);
   }
 
-  /** What sends the statements of a purpose. */
+  /** Returns the sender for statements of a purpose. */
   sender(purpose: Purpose): QuerySender {
     const durations = this.#options.durationsOf?.(purpose);
     return {
@@ -103,7 +103,7 @@ export class Database {
   /** @throws StorageUnavailableError at once while PostgreSQL is known to be away, hung or, for writes, read-only */
   async #usablePool(purpose: Purpose): Promise<ServerPool> {
     this.#assertOpen();
-    // What refuses connections does so at once, so the first call after its return need not fail.
+    // A server that refuses connections does so at once, so the first call after it is back can check and succeed.
     if (this.#watch.state === undefined || this.#watch.state === 'away') await this.#watch.check();
     this.#assertOpen();
     if (this.#watch.failure !== undefined) throw this.#watch.failure;
@@ -116,7 +116,7 @@ export class Database {
     if (this.#isClosed) throw storageUnavailable('this process has closed its connections');
   }
 
-  /** Rejects after a time, or when PostgreSQL becomes unusable. What was sent by then ends by itself. */
+  /** Rejects after a time, or when PostgreSQL becomes unusable. A statement that was sent by then ends by itself. */
   async #within<Value>(begin: (call: Call) => Promise<Value>): Promise<Value> {
     if (this.#watch.state === 'hung') throw this.#watch.failure;
     const call = { isGivenUp: false };
@@ -137,8 +137,8 @@ export class Database {
   }
 
   /**
-   * Statements under way on the former pool go on, or have been given up. They take no place of the new one, so that
-   * nobody waits for what another server does not answer.
+   * Statements in progress on the former pool continue, or have been abandoned. They take no place of the new pool: no
+   * caller waits because another server does not answer.
    */
   #usePool(url: string): void {
     const former = this.#pool;

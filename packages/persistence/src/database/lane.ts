@@ -1,9 +1,9 @@
-/** What those who wait in a lane are rejected with when it closes. */
+/** The error for callers that wait in a lane when it closes. */
 export class LaneClosedError extends Error {
   override readonly name = 'LaneClosedError';
 }
 
-/** Admits a limited number at a time; the others wait in turn. */
+/** Admits a limited number of callers at a time; the others wait in turn. */
 export class Lane {
   readonly #max: number;
   readonly #waiting: PromiseWithResolvers<Disposable>[] = [];
@@ -17,7 +17,7 @@ export class Lane {
     this.#max = max;
   }
 
-  /** Those who are in, and those who wait. */
+  /** The number of callers that are in the lane or wait for it. */
   get count(): number {
     return this.#enteredCount + this.#waiting.length;
   }
@@ -37,7 +37,7 @@ export class Lane {
     return waiting.promise;
   }
 
-  /** Admits fewer for a time. */
+  /** Admits fewer callers for a time. */
   narrow(max: number, durationMs: number): void {
     this.#narrowedTo = max;
     clearTimeout(this.#widening);
@@ -47,7 +47,7 @@ export class Lane {
     }, durationMs).unref();
   }
 
-  /** Admits nobody any more. Those who are in may leave. */
+  /** Admits no more callers. Those in the lane may leave. */
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#widening);

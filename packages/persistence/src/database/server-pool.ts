@@ -8,24 +8,24 @@ import { codeOf, HUNG, READ_ONLY_STATE, storageUnavailable, TOO_MANY_CONNECTIONS
 import { withTimeout } from './with-timeout.ts';
 
 /**
- * How long a connection is kept after its caller gave up, in milliseconds. Until then it counts against the pool: what
- * holds up a statement, such as a commit that waits for a standby, would hold up one on a new connection as well.
+ * How long a connection is kept after its caller gave up, in milliseconds. Until then it counts against the pool: if a
+ * statement is held up, such as a commit that waits for a standby, one on a new connection would be held up as well.
  */
 const SILENT_MAX_MS = 30_000;
 
-/** After how long a connection that is not made gives its place back, in milliseconds. */
+/** How long an attempt to connect may keep its place, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 2_000;
 
-/** What pg says then. It goes by the clock, which moves on while this process stands still, so callers try again. */
+/** pg's message after that time. It uses the clock, which advances while this process is suspended, so callers try again. */
 const GAVE_UP_CONNECTING = /^timeout expired|connection timeout$/;
 
-/** After the server had no room for another connection: how soon to try again, and how long to make do with those open. */
+/** If the server has no room for another connection: when to try again, and how long to use only the open ones. */
 const NO_ROOM_PAUSE_MS = 50;
 const MAKE_DO_MS = 5_000;
 
 /**
- * Errors after which a connection is of no more use. The first shows that its server no longer takes writes, so that
- * another one may stand at the same address; the others that its prepared statements are stale, as after a migration.
+ * Errors after which a connection must not be used again. The first shows that its server no longer takes writes, in which
+ * case another server may have its address now; the others show stale prepared statements, as after a migration.
  */
 const ENDING_STATES = new Set([READ_ONLY_STATE, '0A000', '26000', '42P05']);
 
@@ -33,9 +33,9 @@ const ENDING_STATES = new Set([READ_ONLY_STATE, '0A000', '26000', '42P05']);
 const TEXTS: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => text };
 
 /**
- * What statements are for, with how many connections those of a purpose may occupy at a time, and whether they need a
- * server that takes writes. Look-ups of keys and short reads may have all; commits as many as one disk is worth; long
- * lists, searches and followers of events few, so that the others find one.
+ * The purposes of statements: how many connections the statements of each may occupy at a time, and whether they need a
+ * server that takes writes. Look-ups of keys and short reads may use all connections; commits as many as one disk can
+ * serve; long lists, searches and followers of events only a few, which leaves some to the others.
  */
 const NEEDS = {
   keys: { share: 16, forWrites: false },
@@ -52,7 +52,7 @@ export const PURPOSES = Object.keys(NEEDS) as Purpose[]; // its own
 
 export const needsWrites = (purpose: Purpose): boolean => NEEDS[purpose].forWrites;
 
-/** A call of somebody who may have stopped waiting; then nothing more is sent for it. */
+/** A call whose caller may have given up; then nothing more is sent for it. */
 export interface Call {
   readonly isGivenUp: boolean;
 }
@@ -62,12 +62,12 @@ export class ServerPool {
   readonly #pool: pg.Pool;
   readonly #connections: Lane;
   readonly #purposes: Readonly<Record<Purpose, Lane>>;
-  /** For each connection that is lent: ends it. */
+  /** For each connection in use, a function that ends it. */
   readonly #lent = new Set<() => void>();
   #ended: Promise<void> | undefined;
   #hasNoRoom = false;
 
-  /** @param connections at most, for all purposes together */
+  /** @param connections the maximum for all purposes together */
   constructor(url: string, connections: number) {
     this.#connections = new Lane(connections);
     const lanes = PURPOSES.map((purpose) => [purpose, new Lane(NEEDS[purpose].share)]);
@@ -80,7 +80,7 @@ export class ServerPool {
       onConnect: (client) => withTimeout(setSession(client, SHORT_SESSION), SESSION_TIMEOUT_MS, HUNG),
     });
     this.#pool.on('error', () => {}); // the pool has dropped the connection
-    // The pool removes its own listener from a client that it lends; an error without one would end the process.
+    // The pool removes its own listener from a client in use; an error without a listener would end the process.
     this.#pool.on('connect', (client) => client.on('error', () => {}));
   }
 
@@ -88,12 +88,12 @@ export class ServerPool {
     return this.#pool.totalCount;
   }
 
-  /** Whether the server had no room for even one connection when it was last asked for one. */
+  /** Whether the server had no room for a single connection at the last attempt. */
   get hasNoRoom(): boolean {
     return this.#hasNoRoom;
   }
 
-  /** Statements of a purpose that wait for a connection or for a response. */
+  /** The number of statements of a purpose that wait for a connection or a response. */
   inFlight(purpose: Purpose): number {
     return this.#purposes[purpose].count;
   }
@@ -109,18 +109,18 @@ export class ServerPool {
     values: readonly StatementValue[],
   ): Promise<readonly Row[] | undefined> {
     return this.#lend(purpose, call, async (client) => {
-      if (call.isGivenUp) return undefined; // while the connection was opened
+      if (call.isGivenUp) return undefined; // given up while the connection was opened
       const { rows } = await client.query({ name, text, values: [...values], rowMode: 'array', types: TEXTS });
       return rows as readonly Field[][] as unknown as readonly Row[]; // the columns that the author of the statement declared
     });
   }
 
-  /** Makes sure that there is a connection, or that one can be opened. */
+  /** Checks that there is a connection, or that one can be opened. */
   async tryConnection(call: Call): Promise<void> {
     await this.#lend('keys', call, async () => {});
   }
 
-  /** Lends nothing more. Resolves when all connections have ended, each with what runs on it. */
+  /** Stops lending connections. Resolves when all have ended, each after its statement. */
   retire(): Promise<void> {
     for (const lane of [this.#connections, ...Object.values(this.#purposes)]) lane.close();
     this.#ended ??= this.#pool.end();
@@ -151,7 +151,7 @@ export class ServerPool {
     return undefined;
   }
 
-  /** @returns `undefined` if there is no connection yet, and one is to be waited for */
+  /** @returns `undefined` if there is no connection yet, and the caller should wait for one */
   async #connect(): Promise<pg.PoolClient | undefined> {
     try {
       const client = await this.#pool.connect();
@@ -163,7 +163,7 @@ export class ServerPool {
       this.#hasNoRoom = isRefused && totalCount === 0;
       if (this.#ended !== undefined) throw new LaneClosedError();
       if (error instanceof Error && GAVE_UP_CONNECTING.test(error.message)) return undefined;
-      // Whatever the reason, such as a proxy that reaches no server: there is no connection.
+      // There is no connection, whatever the reason, such as a proxy that reaches no server.
       if (!isRefused || totalCount === 0) throw storageUnavailable(error);
       this.#connections.narrow(totalCount, MAKE_DO_MS);
       return undefined;
@@ -187,10 +187,10 @@ export class ServerPool {
   }
 }
 
-/** SQLSTATEs by which the server ends a session: shutdown, crash, a dropped database, one that was idle or took too long. */
+/** SQLSTATEs with which the server ends a session: shutdown, crash, a dropped database, a session idle or busy too long. */
 const ENDED_SESSION = /^(?:57P0|25P0[34])/;
 
-/** Whether a connection goes on after an error: what PostgreSQL itself reports of a statement leaves it intact. */
+/** Whether a connection can be used after an error: an error that PostgreSQL reports for a statement leaves it intact. */
 function isUsableAfter(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError)) return false;
   const { code = '' } = error;

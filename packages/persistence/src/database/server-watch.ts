@@ -4,21 +4,21 @@ import { readIsReadOnly } from './session.ts';
 import { HUNG, isHung, saysNoRoom, storageUnavailable } from './storage-error.ts';
 import { withTimeout } from './with-timeout.ts';
 
-/** Between two checks, in milliseconds. */
+/** The time between two checks, in milliseconds. */
 const INTERVAL_MS = 400;
 
-/** How long a ping on the open connection is waited for, in milliseconds. Then a new connection is tried. */
+/** How long a ping on the open connection may take, in milliseconds. After that, a new connection is tried. */
 const PING_TIMEOUT_MS = 700;
 
-/** `read-only`: reads work, and nothing else. `hung`: connections are accepted, or stay open, and nothing is answered. */
+/** `read-only`: only reads work. `hung`: connections are accepted or stay open, but nothing is answered. */
 export type Availability =
   | { readonly state: 'up' | 'read-only'; readonly failure: undefined }
   | { readonly state: 'hung' | 'away'; readonly failure: StorageUnavailableError };
 
 /**
- * Knows whether PostgreSQL can be used, and which of its servers: pings it again and again on a connection of its own.
+ * Knows whether PostgreSQL can be used, and which of its servers. It pings periodically, on a connection of its own.
  *
- * A server that stops answering is known as hung 2.3 s later at most: after the interval, a ping, and an attempt to connect.
+ * A server that stops answering is recognised as hung after 2.3 s at most: the interval, a ping, and an attempt to connect.
  */
 export class ServerWatch {
   readonly #servers: DatabaseServers;
@@ -32,7 +32,7 @@ export class ServerWatch {
   #isClosed = false;
 
   /**
-   * @param onServer called with the server to use: at first, when it is another one, and when it is usable again
+   * @param onServer called with the server to use: at first, when it changes, and when it is usable again
    * @param onFailure called when no server can be used any more
    */
   constructor(
@@ -45,7 +45,7 @@ export class ServerWatch {
     this.#onFailure = onFailure;
   }
 
-  /** As of the last check; `undefined` before the first. */
+  /** The state at the last check; `undefined` before the first. */
   get state(): Availability['state'] | undefined {
     return this.#seen?.state;
   }
@@ -60,7 +60,7 @@ export class ServerWatch {
     this.#observers.push(observer);
   }
 
-  /** Checks now; calls at the same time share one check. Checks go on by themselves afterwards. */
+  /** Checks now; concurrent calls share one check. Periodic checks continue afterwards. */
   check(): Promise<void> {
     this.#checking ??= this.#check().finally(() => {
       this.#checking = undefined;
@@ -83,14 +83,14 @@ export class ServerWatch {
       const isReadOnly = pinged === 'up' ? false : await this.#find(pinged);
       this.#see({ state: isReadOnly ? 'read-only' : 'up', failure: undefined });
     } catch (error) {
-      // A server without room for another connection is alive, and goes on with those that it has.
+      // A server without room for another connection is alive, and continues with its open ones.
       if (this.#found !== undefined && this.failure === undefined && saysNoRoom(error)) return;
       const failure = storageUnavailable(error);
       this.#see({ state: isHung(failure) ? 'hung' : 'away', failure });
     }
   }
 
-  /** A session that is read-only may stay so when its server no longer is, and its address may lead to another one. */
+  /** A session may stay read-only when its server no longer is, and its address may then lead to another server. */
   async #pingOpen(): Promise<'up' | 'read-only' | 'lost'> {
     if (this.#found === undefined || this.state === 'hung') return 'lost';
     try {

@@ -3,10 +3,10 @@ import { assertSessionStays, readIsReadOnly, type SessionSettings, setSession } 
 import { HUNG, READ_ONLY, storageUnavailable } from './storage-error.ts';
 import { withTimeout } from './with-timeout.ts';
 
-/** How long a server has to accept a connection and to say what it is, in milliseconds. */
+/** How long a server may take to accept a connection and describe itself, in milliseconds. */
 const FIND_TIMEOUT_MS = 1_200;
 
-/** How long the check may take whether a pooler keeps sessions, in milliseconds: it takes some fifteen round trips, once. */
+/** How long the check of a pooler's sessions may take, in milliseconds: it takes some fifteen round trips, once. */
 const CHECK_TIMEOUT_MS = 2_000;
 
 /** How long setting a session may take, in milliseconds. */
@@ -15,15 +15,15 @@ export const SESSION_TIMEOUT_MS = 2_000;
 /** A server of the database, and an open connection to it. */
 export interface FoundServer {
   readonly url: string;
-  /** Whether the server takes no writes: it is a standby, or was made read-only. */
+  /** Whether the server takes no writes, because it is a standby or was made read-only. */
   readonly isReadOnly: boolean;
-  /** Has an `error` listener, so that a lost connection ends nothing but what runs on it. */
+  /** Has an `error` listener: a lost connection only fails the statements on it. */
   readonly client: pg.Client;
 }
 
 /**
- * After how long pg gives up making a connection, in milliseconds. It goes by the clock, which moves on while this process
- * stands still, so this is much longer than callers wait: it ends connections that nobody waits for any more.
+ * When pg gives up connecting, in milliseconds. pg uses the clock, which advances while this process is suspended. The time
+ * is therefore much longer than callers wait: it ends attempts that nobody waits for any more.
  */
 const CONNECT_TIMEOUT_MS = 10_000;
 
@@ -38,18 +38,18 @@ export const connectionConfig = (url: string): pg.ClientConfig => ({
 /** The servers of one database, of which at most one takes writes. */
 export class DatabaseServers {
   readonly #urls: readonly string[];
-  /** Servers whose connections are known to keep their sessions. */
+  /** The servers whose connections are known to keep their sessions. */
   readonly #checked = new Set<string>();
 
-  /** @param urls one for each server */
+  /** @param urls one URL for each server */
   constructor(urls: string | readonly string[]) {
     this.#urls = typeof urls === 'string' ? [urls] : urls;
   }
 
   /**
-   * Asks all servers at once, and takes the first that takes writes; if none does, one that can be read.
+   * Queries all servers at once, and returns the first that takes writes; if none does, one that can be read.
    *
-   * @param preferredUrl the server to read from if several take no writes
+   * @param preferredUrl the server to read from if several servers take no writes
    * @throws StorageUnavailableError if no server can be used
    */
   async find(preferredUrl?: string): Promise<FoundServer> {
@@ -74,7 +74,7 @@ export class DatabaseServers {
   }
 
   /**
-   * Finds where to connect for units of work.
+   * Finds the server for units of work.
    *
    * @throws StorageUnavailableError
    */
@@ -85,9 +85,9 @@ export class DatabaseServers {
   }
 
   /**
-   * Opens a connection for work that takes its time.
+   * Opens a connection for work that takes long.
    *
-   * @param needs whether a server that takes no writes is refused
+   * @param needs whether to refuse a server that takes no writes
    * @throws StorageUnavailableError
    */
   async connect(settings: SessionSettings, needs: { readonly forWrites: boolean }): Promise<pg.Client> {
@@ -102,7 +102,7 @@ export class DatabaseServers {
     }
   }
 
-  /** A pooler may lend a session for one transaction only; then the settings of a session, and what it prepared, are lost. */
+  /** A pooler may lend a session for one transaction only; its settings and prepared statements are then lost. */
   async #checkSessions({ url, client }: FoundServer): Promise<void> {
     if (this.#checked.has(url)) return;
     const other = newClient(url);
@@ -150,5 +150,5 @@ function newClient(url: string): pg.Client {
 
 /** Ends a connection without waiting for its end. */
 export function closeClient(client: pg.Client): void {
-  client.end().catch(() => {}); // it was lost already
+  client.end().catch(() => {}); // the connection was already lost
 }

@@ -5,8 +5,8 @@ import { storageUnavailable } from './storage-error.ts';
 export type SessionSettings = Readonly<Record<string, string>>;
 
 /**
- * What every session is set to, whatever the role's own settings say: the text of times is parsed, and the conditional
- * updates count on READ COMMITTED. `lock_timeout` is off unless the session sets one.
+ * The settings of every session, whatever the role's own settings are: times are parsed from their text, and the
+ * conditional updates rely on READ COMMITTED. `lock_timeout` is off unless the session sets one.
  */
 const EVERY_SESSION = {
   TimeZone: 'UTC',
@@ -15,15 +15,15 @@ const EVERY_SESSION = {
   lock_timeout: '0',
 } as const satisfies SessionSettings;
 
-/** Statements may take any time, and so may the pauses between them. */
+/** Statements, and the pauses between them, may take any time. */
 export const LONG_SESSION = {
   statement_timeout: '0',
   idle_in_transaction_session_timeout: '0',
 } as const satisfies SessionSettings;
 
 /**
- * Sessions of short statements. No plan may depend on how large a table was when the plan was made, so each is the generic
- * one that uses an index. A statement ends before its caller gives up, whatever it waits for.
+ * Sessions of short statements. Plans must not depend on the size of a table when they were made, so each is the generic
+ * plan, which uses an index. A statement ends before its caller gives up, whatever it waits for.
  */
 export const SHORT_SESSION = {
   statement_timeout: '2000',
@@ -35,24 +35,23 @@ export const SHORT_SESSION = {
   max_parallel_workers_per_gather: '0',
 } as const satisfies SessionSettings;
 
-/** The oldest PostgreSQL that the schema and the statements work with, as `server_version_num` has it. */
+/** The oldest PostgreSQL that supports the schema and the statements, as a `server_version_num`. */
 const OLDEST_VERSION = 150_000;
 
 /**
- * The encodings of a database that hold every text. SQL_ASCII converts nothing: what was written as UTF-8 is read as the
- * same bytes.
+ * The encodings of a database that can hold every text. SQL_ASCII converts nothing: UTF-8 is read back as it was written.
  */
 const ENCODINGS = new Set(['UTF8', 'SQL_ASCII']);
 
-/** The pattern `transaction_read_only` lets a proxy that spreads reads send this statement to the primary. */
+/** Because of the text `transaction_read_only`, a proxy that distributes reads sends this statement to the primary. */
 const READ_FACTS = `select current_setting('transaction_read_only'),
   current_setting('server_version_num'), current_setting('server_version'), current_setting('server_encoding')`;
 
 /**
- * Makes sure that the server can be worked with.
+ * Checks that the server is suitable.
  *
  * @returns whether it takes no writes, because it is a standby or for another reason
- * @throws StorageUnavailableError if it is too old, or the database cannot hold every text
+ * @throws StorageUnavailableError if the server is too old, or the database cannot hold every text
  */
 export async function readIsReadOnly(client: pg.ClientBase): Promise<boolean> {
   const { rows } = await client.query<[string, string, string, string]>({ text: READ_FACTS, rowMode: 'array' });
@@ -68,17 +67,17 @@ export async function readIsReadOnly(client: pg.ClientBase): Promise<boolean> {
   return readOnly === 'on';
 }
 
-/** Set together with the others, and read to see where they took effect. */
+/** Set together with the others, and read to find out where they took effect. */
 const MARK = { 'petstore.session': 'set' } as const satisfies SessionSettings;
 
 const READ_MARK = `select current_setting('petstore.session', true)`;
 
 /**
- * Sets a session to what the statements count on. By statements and not by the options of the connection's start: some
- * poolers refuse those, and others drop them silently. All at once, for the sake of servers far away.
+ * Sets the session settings that the statements rely on. It uses statements, not options of the connection's start: some
+ * poolers refuse those, and others drop them silently. All are sent at once, because servers may be far away.
  *
- * A pooler that spreads reads (Pgpool-II) passes several statements at once on to the primary alone, and a `set` that
- * comes by itself to every server. So a session that reads elsewhere is set again, one by one.
+ * A pooler that distributes reads (Pgpool-II) passes several statements at once to the primary only, and a single `set` to
+ * every server. If the session reads elsewhere, the settings are therefore sent again, one by one.
  */
 export async function setSession(client: pg.ClientBase, settings: SessionSettings): Promise<void> {
   const all = Object.entries({ ...EVERY_SESSION, ...settings, ...MARK });
@@ -89,12 +88,12 @@ export async function setSession(client: pg.ClientBase, settings: SessionSetting
   for (const statement of statements) await client.query(statement);
 }
 
-/** How often the check of both connections is repeated. Other callers of a pooler might otherwise hide what it does. */
+/** How often the check of both connections is repeated: other clients of a pooler might hide how it behaves. */
 const ROUNDS = 3;
 
 /**
- * Makes sure that a connection through a pooler keeps its session. If it does not, each statement may get to another
- * process of the server, with other settings and other prepared statements.
+ * Checks that a connection through a pooler keeps its session. If it does not, each statement may reach another process of
+ * the server, with other settings and other prepared statements.
  *
  * @param other a second connection, opened in the same way
  * @throws StorageUnavailableError if the pooler lends a session for a transaction only
@@ -103,7 +102,7 @@ export async function assertSessionStays(client: pg.ClientBase, other: pg.Client
   const own = new Set<number>();
   const others = new Set<number>();
   for (let round = 0; round < ROUNDS; round++) {
-    // Twice each, as a pooler may lend its sessions in turn or the last one first.
+    // Twice each, because a pooler may lend its sessions in turn, or the last one first.
     for (const [pids, each] of [
       [own, client],
       [own, client],

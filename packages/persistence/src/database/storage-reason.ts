@@ -1,7 +1,7 @@
 import { StorageUnavailableError } from '@petstore/domain';
 import { codeOf } from './storage-error.ts';
 
-/** By the code of what was thrown: the system's, TLS', or an SQLSTATE. */
+/** Phrases by the code of the error: of the system, of TLS, or an SQLSTATE. */
 const PHRASES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'PostgreSQL is away (the connection is refused)',
   ENOENT: 'PostgreSQL is away (its socket does not exist)',
@@ -25,7 +25,7 @@ const PHRASES: Readonly<Record<string, string>> = {
   '57P03': 'PostgreSQL is away (it starts or shuts down)',
 };
 
-/** What pg says in words only. */
+/** Phrases for errors that pg reports only in words. */
 const WORDS: readonly (readonly [RegExp, string])[] = [
   [/timeout|did not respond/i, 'PostgreSQL is hung (no response)'],
   [/^Connection terminated|not queryable/, 'PostgreSQL is away (the connection was lost)'],
@@ -34,18 +34,18 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
   [/SSL/, 'PostgreSQL does not offer TLS, which the settings want'],
 ];
 
-/** Codes of OpenSSL and Node for a certificate that is not accepted, which hold no secret. */
+/** Codes of OpenSSL and Node for a certificate that is not accepted. They contain no secret. */
 const CERTIFICATE_CODE = /^[A-Z_]*(?:CERT|SIGNATURE|ISSUER|TLS|SSL)[A-Z_]*$/;
 
 /** A URL may hold a password. */
 const URL_LIKE = /\b[a-z][a-z\d+.-]*:\/\/\S+/gi;
 
 /**
- * Says in one phrase why PostgreSQL cannot be used, for the person who operates it. Of what others have written only
- * codes are repeated: their messages may name users and addresses.
+ * Says in one phrase why PostgreSQL cannot be used, for its operator. Of messages that we have not written, only codes are
+ * repeated: the messages may contain users and addresses.
  */
 export function describeStorageFailure(error: unknown): string {
-  // Of several servers, or several addresses of one.
+  // The errors of several servers, or of several addresses of one.
   if (error instanceof AggregateError) return [...new Set(error.errors.map(describeStorageFailure))].join('; ');
   if (error instanceof StorageUnavailableError && error.cause instanceof Error)
     return describeStorageFailure(error.cause);

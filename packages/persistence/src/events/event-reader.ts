@@ -14,13 +14,13 @@ const WRITERS_POLL_MS = 5;
 /** How long the beginning waits for transactions that write events, in milliseconds. */
 const BEGIN_MS = 2_500;
 
-/** How soon PostgreSQL is asked again after it was unavailable, in milliseconds. */
+/** How long to wait before a retry after PostgreSQL was unavailable, in milliseconds. */
 const RETRY_MS = 500;
 
-/** How many events are kept for followers that are a little behind. */
+/** The number of events kept for followers that are a little behind. */
 const RECENT_MAX = 4_096;
 
-/** The transactions that write events: each takes this lock before it draws an id, and keeps it until it has ended. */
+/** The transactions that write events: each takes this lock before it draws an id, and holds it until it ends. */
 const FIND_WRITERS = prepareStatement<readonly [transaction: string]>(
   'find-order-event-writers',
   `select virtualtransaction from pg_locks
@@ -29,36 +29,36 @@ const FIND_WRITERS = prepareStatement<readonly [transaction: string]>(
 );
 
 /**
- * Reads the log from its end on, once for all followers in this process.
+ * Reads the log from its end, once for all followers in this process.
  *
- * Ids are drawn before they are committed, so an event may appear behind one with a larger id. If an id is missing, the
- * reader waits until the transactions have ended that were writing events when the gap was seen: an id that is missing then
- * was never committed. A snapshot (`pg_snapshot_xmin`) cannot say so, because an id is drawn before its transaction has a
- * number, and would also make readers wait for transactions that write no events.
+ * Ids are drawn before they are committed, so an event may appear after one with a larger id. If an id is missing, the
+ * reader waits for the end of all transactions that were writing events when the gap was seen: an id that is then missing
+ * was never committed. A snapshot (`pg_snapshot_xmin`) would not show this, because an id is drawn before its transaction
+ * has a number. It would also make readers wait for transactions that write no events.
  */
 export class EventReader {
   readonly #sender: QuerySender;
   readonly #ending = new AbortController();
   #position: OrderEventId | undefined;
-  /** All events behind {@link #recentAfter}, up to the position. */
+  /** All events after {@link #recentAfter}, up to the position. */
   #recent: readonly OrderEvent[] = [];
   #recentAfter: OrderEventId | undefined;
   #heldUpSinceMs: number | undefined;
   #lagMs = Number.NaN;
   #wakeUp = Promise.withResolvers<void>();
-  readonly #news = new EventEmitter().setMaxListeners(0); // one for each follower
+  readonly #news = new EventEmitter().setMaxListeners(0); // one listener for each follower
 
   constructor(sender: QuerySender) {
     this.#sender = sender;
     this.#run().catch((error: unknown) => this.end(error));
   }
 
-  /** Each event up to here was read or will never be committed; `undefined` until the reader has begun. */
+  /** Every event up to here was read or will never be committed; `undefined` until the reader has begun. */
   get position(): OrderEventId | undefined {
     return this.#position;
   }
 
-  /** Aborted when the reader has ended, with the error that it failed with. */
+  /** Aborted when the reader has ended, with the error that ended it. */
   get signal(): AbortSignal {
     return this.#ending.signal;
   }
@@ -69,21 +69,21 @@ export class EventReader {
    * @throws the signal's reason
    */
   async untilNews(signal: AbortSignal): Promise<void> {
-    await once(this.#news, 'news', { signal }).catch(() => {}); // it rejects only if the signal is aborted
+    await once(this.#news, 'news', { signal }).catch(() => {}); // rejects only if the signal is aborted
     signal.throwIfAborted();
   }
 
-  /** For how long it has been waiting for a transaction that writes events, in milliseconds; 0 if it does not wait. */
+  /** How long the reader has waited for a transaction that writes events, in milliseconds; 0 if it does not wait. */
   get heldUpMs(): number {
     return this.#heldUpSinceMs === undefined ? 0 : performance.now() - this.#heldUpSinceMs;
   }
 
-  /** How long after its change the latest event was read, in milliseconds; NaN if none was read yet. */
+  /** The time between the latest event's change and its reading, in milliseconds; NaN if no event was read yet. */
   get lagMs(): number {
     return this.#lagMs;
   }
 
-  /** The events between a position and the reader's; `undefined` if not all of them are in memory any more. */
+  /** The events between a position and the reader's; `undefined` if some of them are no longer in memory. */
   recentAfter(position: OrderEventId): readonly OrderEvent[] | undefined {
     if (this.#recentAfter === undefined || position < this.#recentAfter) return undefined;
     return this.#recent.slice(this.#recent.findLastIndex(({ id }) => id <= position) + 1);
@@ -116,7 +116,7 @@ export class EventReader {
     }
   }
 
-  /** The latest event, when none before it can appear any more. */
+  /** The latest event, once no event before it can appear any more. */
   async #findEnd(): Promise<OrderEventId> {
     const { latest } = await findLogBounds(this.#sender);
     const timer = setTimeout(() => this.end(storageUnavailable('a transaction that records events is open')), BEGIN_MS);
@@ -134,7 +134,7 @@ export class EventReader {
     this.#news.emit('news');
   }
 
-  /** Events that follow a position, none of which can be preceded by another one that is yet to be committed. */
+  /** The events after a position, once no other event can appear between them. */
   async #readBehind(position: OrderEventId): Promise<readonly OrderEvent[]> {
     const events = await readEvents(this.#sender, position, INT64_MAX);
     const gap = events.findIndex(({ id }, index) => id !== position + BigInt(index) + 1n);
@@ -143,7 +143,7 @@ export class EventReader {
     return readEvents(this.#sender, position, events.at(-1)?.id ?? position);
   }
 
-  /** Waits for the transactions that write events now, and not for later ones. */
+  /** Waits for the transactions that write events now, but not for later ones. */
   async #untilWritersHaveEnded(): Promise<void> {
     const findWriters = async () => (await this.#sender.run(FIND_WRITERS, [])).map(([writer]) => writer);
     try {
@@ -160,7 +160,7 @@ export class EventReader {
 }
 
 /**
- * Waits before PostgreSQL is asked again.
+ * Waits before a retry.
  *
  * @throws the error, unless it is StorageUnavailableError; AbortError
  */

@@ -21,8 +21,8 @@ interface Follower {
 /**
  * The log of events in PostgreSQL.
  *
- * The first follower starts a reader, and the last one ends it. Followers that keep up are given what the reader has read;
- * others read pages of their own until they have reached it.
+ * The first follower starts a reader, and the last one ends it. Followers that keep up get the events that the reader has
+ * read; others read pages themselves until they have caught up.
  */
 export class OrderEventStore implements OrderEventLog {
   readonly #sender: QuerySender;
@@ -31,40 +31,40 @@ export class OrderEventStore implements OrderEventLog {
   #reader: EventReader | undefined;
   #deliveredCount = 0;
 
-  /** @param sender to the server that takes writes: a standby may lack what was delivered before */
+  /** @param sender sends to the server that takes writes: a standby may lack events that were already delivered */
   constructor(sender: QuerySender) {
     this.#sender = sender;
   }
 
-  /** How many follow it in this process. */
+  /** The number of followers in this process. */
   get followerCount(): number {
     return this.#followers.size;
   }
 
-  /** For how long an open transaction has kept events from being read, in milliseconds; 0 if none does. */
+  /** How long an open transaction has kept events from being read, in milliseconds; 0 if none does. */
   get heldUpMs(): number {
     return this.#reader?.heldUpMs ?? 0;
   }
 
-  /** How many events the followers in this process were given, each counted for each of them. */
+  /** The number of events delivered to followers in this process; an event counts once for each follower. */
   get deliveredCount(): number {
     return this.#deliveredCount;
   }
 
-  /** How long after its change the latest event was read for followers, in milliseconds; NaN if none was read yet. */
+  /** The time between the latest event's change and its reading for followers, in milliseconds; NaN if none was read yet. */
   get lagMs(): number {
     return this.#reader?.lagMs ?? Number.NaN;
   }
 
-  /** Wakes the followers after a commit, so that they need not wait for the next poll. */
+  /** Wakes the followers after a commit: they need not wait for the next poll. */
   readonly wakeFollowers = (): void => this.#reader?.wake();
 
-  /** Ends all followers, with StorageUnavailableError. */
+  /** Ends all followers with StorageUnavailableError. */
   close(): void {
     this.#reader?.end(storageUnavailable('closed'));
   }
 
-  /** Deletes what has expired, events and idempotency keys: see {@link deleteExpired}. */
+  /** Deletes expired events and idempotency keys: see {@link deleteExpired}. */
   deleteExpired(options: ExpiryOptions): Promise<number> {
     return deleteExpired(this.#sender, options);
   }

@@ -9,11 +9,11 @@ import { prepareStatement, type QuerySender } from '../database/statement.ts';
 import { type OrderRow, orderOfRow } from '../orders/order-rows.ts';
 import { parseTime } from '../time-text.ts';
 
-/** Between which events the log is kept; both are 0 while there has been none. */
+/** The bounds of the log; both are 0 while it has had no event. */
 interface LogBounds {
-  /** Events up to here have been deleted. */
+  /** Events up to this id have been deleted. */
   readonly deletedThrough: OrderEventId;
-  /** The largest id of an event that was committed, even if it was deleted since. */
+  /** The largest id of a committed event, even if the event was deleted since. */
   readonly latest: OrderEventId;
 }
 
@@ -24,11 +24,11 @@ const FIND_BOUNDS = prepareStatement<readonly [deletedThrough: string, latest: s
 
 export async function findLogBounds(sender: QuerySender): Promise<LogBounds> {
   const [[deletedThrough, latest] = ['0', '0']] = await sender.run(FIND_BOUNDS, []);
-  return { deletedThrough: BigInt(deletedThrough) as OrderEventId, latest: BigInt(latest) as OrderEventId }; // as stored
+  return { deletedThrough: BigInt(deletedThrough) as OrderEventId, latest: BigInt(latest) as OrderEventId }; // ids of the log
 }
 
 /**
- * Every row repeats the log's bounds, so that both come from one snapshot. A page without events is one row of bounds.
+ * Every row repeats the log's bounds: both come from one snapshot. A page without events is one row of bounds.
  */
 type PageRow = readonly [
   deletedThrough: string,
@@ -48,10 +48,10 @@ const READ_PAGE = prepareStatement<PageRow>(
 );
 
 /**
- * Reads the first 1,000 committed events behind a position, none of them behind `upTo`.
+ * Reads the first 1,000 committed events after a position, up to `upTo`.
  *
- * @throws UnknownPositionError if the position is beyond the latest event: of another database, or lost in a failover
- * @throws OrderEventsExpiredError if events behind the position have been deleted
+ * @throws UnknownPositionError if the position is beyond the latest event: from another database, or lost in a failover
+ * @throws OrderEventsExpiredError if events after the position have been deleted
  */
 export async function readEvents(sender: QuerySender, position: bigint, upTo: bigint): Promise<readonly OrderEvent[]> {
   const rows = await sender.run(READ_PAGE, [position.toString(), upTo.toString()]);

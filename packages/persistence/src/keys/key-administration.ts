@@ -17,27 +17,27 @@ import { columnsOfPlan, keyOfColumns } from './key-columns.ts';
 /** A key as created. */
 export type NewApiKey = Omit<ApiKey, 'revokedAt' | 'lastUsedAt'>;
 
-/** Why a key stays as it is. */
+/** Why a key was not changed. */
 export type ApiKeyReason = 'key_not_found' | 'key_revoked' | 'key_expired';
 
 export interface KeyRotation {
   /** SHA-256 of the new key's text. */
   readonly secretHash: Uint8Array;
   readonly now: Date;
-  /** Until when the secrets from before stay valid; those that end earlier still do. */
+  /** When older secrets end, unless they end earlier anyway. */
   readonly overlapEndsAt: Date;
 }
 
-/** When the server gives a statement of the administration up, in milliseconds. */
+/** The timeout of the administration's statements on the server, in milliseconds. */
 const STATEMENT_TIMEOUT_MS = 10_000;
 
-/** The entities that the administration works on, loaded together with the ORM. */
+/** The entities for the administration, loaded together with the ORM. */
 type Entities = typeof import('../schema/entities.ts');
 
 type ApiKeyRow = InferEntity<Entities['ApiKeyEntity']>;
 
 /**
- * What operators do with keys. The text of a key never comes here, only its hash. Each change is recorded with its actor,
+ * The operations of operators on keys. It receives only the hash of a key's text. Each change is recorded with its actor,
  * by default the service.
  *
  * Each call is a unit of work with an ORM of its own. The first call loads the ORM, which takes longer than a server's
@@ -125,7 +125,7 @@ export class ApiKeyAdministration {
     });
   }
 
-  /** The server that takes writes may be another each time. */
+  /** Each transaction may run on another server, the one that then takes writes. */
   async #transaction<Value>(work: (em: EntityManager, entities: Entities) => Promise<Value>): Promise<Value> {
     const [{ createOrm }, entities] = await Promise.all([import('../schema/orm.ts'), import('../schema/entities.ts')]);
     const orm = await createOrm(this.#servers, { statementTimeoutMs: STATEMENT_TIMEOUT_MS });

@@ -8,7 +8,7 @@ interface PlanColumns {
   readonly perDay: number | null;
 }
 
-/** The columns of a key. For the ORM one that is null may also be undefined. */
+/** The columns of a key. For the ORM, a null column may also be undefined. */
 interface KeyColumns extends Pick<ApiKey, 'id' | 'name' | 'kind' | 'createdAt'> {
   readonly plan: PlanName;
   readonly perMinute?: number | null | undefined;

@@ -3,8 +3,8 @@ import DataLoader from 'dataloader';
 import { prepareStatement, type QuerySender } from '../database/statement.ts';
 
 /**
- * However many processes see a key used, it is written once a minute. A key that is locked is left out: another process
- * marks it, or an administrator changes it, and the next mark is a minute away.
+ * Writes each key's use once a minute, however many processes see it. A locked key is skipped: another process marks it, or
+ * an administrator changes it, and the next mark follows within a minute.
  */
 const MARK_USED = prepareStatement<readonly []>(
   'mark-keys-used',
@@ -23,8 +23,8 @@ interface Mark {
 }
 
 /**
- * Writes when keys were used. Marks that are made while others are under way share the next statement, so that a lock of
- * the whole table keeps one connection waiting, and not those of commands.
+ * Records when keys were used. Marks made while a statement is in progress share the next one: a lock of the whole table
+ * then blocks a single connection, and none that commands need.
  */
 export function createKeyMarks(writes: QuerySender): DataLoader<Mark, undefined> {
   let underWay: Promise<unknown> = Promise.resolve();

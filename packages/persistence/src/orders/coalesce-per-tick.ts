@@ -1,6 +1,6 @@
 /**
- * Makes calls with the same key in the same tick share one run of `work`. It begins once all that the event loop has at
- * hand was read, so after the last of those calls: each sees what was committed before it was made.
+ * Makes calls with the same key in the same tick share one run of `work`. The run begins after the event loop has read all
+ * available input, and thus after the last of those calls: each call sees what was committed before it.
  */
 export function coalescePerTick<Input, Value>(
   keyOf: (input: Input) => string,

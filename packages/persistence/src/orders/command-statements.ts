@@ -2,17 +2,17 @@ import type { OrderCommand } from '@petstore/domain';
 import { type PreparedStatement, prepareStatement } from '../database/statement.ts';
 import type { OrderRow } from './order-rows.ts';
 
-/** Whether the command was applied, and the order as it is then, else as the statement saw it. */
+/** Whether the command was applied, and the order afterwards, or as the statement found it. */
 export type CommandRow = readonly [applied: 't' | 'f', ...OrderRow];
 
-// One statement for each command, for any number of orders: what `decideOrder` decides, as a condition in SQL. A test holds
-// the two against each other.
+// One statement for each command, for any number of orders: the decision of `decideOrder`, as a condition in SQL. A test
+// compares the two.
 //
-// Parameters, as arrays with an element for each order: ids, times, actors, ids of requests.
+// The parameters are arrays with an element for each order: ids, times, actors, ids of requests.
 //
-// `free` locks the orders that the command applies to, and passes over those that another transaction holds locked: nobody
+// `free` locks the orders that the command applies to, and skips those that another transaction has locked. No statement
 // waits for a lock, so nobody waits for somebody else's order, and no two statements can block each other.
-// An order is looked up in the arrays by its place: that is cheaper than a join with them, and leaves the planner no choice.
+// Arrays are read by an order's position, which is cheaper than a join with them, and leaves the planner no choice.
 
 const CANCEL = `
   with free as (

@@ -10,7 +10,7 @@ import { type OrderRow, orderOfRow } from './order-rows.ts';
 /** One SQL condition with its value. Together they implement `matchesFilter`. */
 interface Condition {
   readonly name: string;
-  /** What precedes the parameter. */
+  /** The SQL before the parameter. */
   readonly sql: string;
   readonly value: StatementValue;
 }
@@ -30,8 +30,8 @@ function conditionsOf({ filter, afterId }: OrderPageRequest): readonly Condition
 }
 
 /**
- * The statement for a combination of conditions. It is composed, because one whose parameters may be null has one plan for
- * all: the index of pets would serve none, and looking through a million orders for a status takes a third longer.
+ * The statement for a combination of conditions. Each combination has its own, because a statement with optional parameters
+ * has one plan for all: it could not use the index of pets, and searching a million orders by status takes a third longer.
  */
 function statementFor(conditions: readonly Condition[]): PreparedStatement<OrderRow> {
   const name = ['find-orders', ...conditions.map((condition) => condition.name)].join('-');
@@ -43,20 +43,20 @@ function statementFor(conditions: readonly Condition[]): PreparedStatement<Order
   );
 }
 
-/** Whether no index serves the filter, so the statement scans orders by id. */
+/** Whether no index serves the filter. The statement then scans the orders by id. */
 const needsScan = ({ statuses, complete, shipDateFrom, shipDateTo }: OrderFilter): boolean =>
   statuses !== undefined || complete !== undefined || shipDateFrom !== undefined || shipDateTo !== undefined;
 
 interface PageSources {
   readonly reads: QuerySender;
-  /** For statements that may read the whole table to find few orders. */
+  /** For statements that may read the whole table to find a few orders. */
   readonly scans: QuerySender;
 }
 
 /**
- * Reads one page, and one order more, which shows whether there is another page.
+ * Reads one page and one more order, which shows whether there is another page.
  *
- * @throws StorageUnavailableError also if a search takes longer than a statement may
+ * @throws StorageUnavailableError also if a search takes longer than the timeout of statements
  */
 export async function findOrders({ reads, scans }: PageSources, request: OrderPageRequest): Promise<OrderPage> {
   const { filter, limit } = request;

@@ -6,23 +6,23 @@ import { CREATE_STAGED_ORDERS, insertStagedOrders } from './import-orders.ts';
 import { SKIP_TAKEN_IDS } from './order-ids.ts';
 
 export interface GenerateOptions {
-  /** How many, 1 or more. */
+  /** The number of orders, 1 or more. */
   readonly count: number;
-  /** A whole number from 0 to {@link GENERATION_SEED_MAX}; the same seed gives the same orders, but for their ids. */
+  /** A whole number from 0 to {@link GENERATION_SEED_MAX}; the same seed gives the same orders, except for their ids. */
   readonly seed: number;
-  /** When they are placed. */
+  /** The time at which they are placed. */
   readonly now: Date;
-  /** On whose behalf. @default the service's */
+  /** The recorded author and request. @default the service's */
   readonly origin?: ChangeOrigin;
-  /** Called after each batch with how many have been made; all of them are inserted in the end. */
+  /** Called after each batch with the number of orders made so far. They are inserted together at the end. */
   readonly onProgress?: (madeCount: number) => void;
-  /** Called before the transaction commits; if it never is, nothing was generated. */
+  /** Called before the transaction commits; if it is never called, no order was generated. */
   readonly onCommit?: () => void;
 }
 
 const BATCH = 50_000;
 
-/** Draws $1 ids, and makes an order for each that is free. */
+/** Draws $1 ids, and makes an order for each id that is free. */
 const MAKE_BATCH = `
   with drawn as materialized (select nextval('orders_id_seq') as id from generate_series(1, $1::integer))
   insert into staged (id, pet_id, quantity, ship_date, status, complete, placed_at)
@@ -40,7 +40,7 @@ export const generateOrders = (
 ): Promise<number> =>
   withLongSession(servers, { forWrites: true }, (client) =>
     inTransaction(client, async () => {
-      await holdLock(client, 'orderIds'); // an import at the same time might want the ids that are drawn here
+      await holdLock(client, 'orderIds'); // a concurrent import might use the ids that are drawn here
       await client.query(CREATE_STAGED_ORDERS);
       await client.query('select setseed($1::double precision)', [seed / (GENERATION_SEED_MAX + 1)]);
       for (let made = 0; made < count; ) {

@@ -4,11 +4,11 @@ import type { DatabaseServers } from '../database/servers.ts';
 import { type ImportOptions, type ImportResult, type ImportSource, importRows } from '../import-rows.ts';
 
 export interface ImportOrdersOptions extends ImportOptions {
-  /** On whose behalf. @default the service's */
+  /** The recorded author and request. @default the service's */
   readonly origin?: ChangeOrigin;
 }
 
-/** Creates the temporary table through which orders get into theirs. */
+/** Creates the temporary table from which orders are inserted into their table. */
 export const CREATE_STAGED_ORDERS = `
   create temporary table staged as
   select 0 as line, id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at
@@ -27,8 +27,8 @@ const DELETE_REFUSED = `
   select line, id, is_in_use, (count(*) over ())::integer as refused_count from refused order by line limit 1000`;
 
 /**
- * Gives orders that are placed from now on ids behind those of the import, so that they neither wait for it nor use an id
- * that it is about to insert. It takes effect at once, and stays if the transaction is undone.
+ * Moves the sequence beyond the ids of the import: orders placed from now on neither wait for it nor use an id that it is
+ * about to insert. This takes effect at once, even if the transaction is rolled back.
  */
 const MOVE_SEQUENCE = `
   select setval('orders_id_seq', largest.id + 1, false)
@@ -41,7 +41,7 @@ const INSERT_ORDERS = `
   select id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at
   from staged order by id`;
 
-/** The event's time is the order's latest time; the file holds no other. */
+/** An event gets the latest time of its order; the file contains no other. */
 const INSERT_EVENTS = `
   insert into order_events
     (type, at, actor, request_id,
@@ -74,16 +74,16 @@ export const importOrders = (
   );
 
 /**
- * Inserts the orders of the table `staged`, and records them in the log of events.
+ * Inserts the orders of the table `staged`, and records them in the event log.
  *
- * @param client in a transaction that ends right after it, because readers of the log wait for its end
- * @returns how many orders there were
+ * @param client in a transaction that ends right afterwards, because readers of the log wait for its end
+ * @returns the number of orders
  */
 export async function insertStagedOrders(
   client: pg.Client,
   { actor, requestId }: ChangeOrigin = SERVICE_ORIGIN,
 ): Promise<number> {
-  // Ends the transaction if this process stalls, because log readers wait for it.
+  // Ends the transaction if this process stalls, because readers of the log wait for it.
   await client.query(`set local idle_in_transaction_session_timeout = '5s'`);
   const orders = await client.query(INSERT_ORDERS);
   const events = await client.query(INSERT_EVENTS, [actor, requestId ?? null]);
@@ -104,5 +104,5 @@ function rowOf(order: Order): string {
   return `${facts}\t${order.status}\t${order.complete}\t${times}`;
 }
 
-/** As COPY reads it. */
+/** A time in the format of COPY. */
 const timeText = (time: Date | undefined): string => time?.toISOString() ?? '\\N';

@@ -13,13 +13,13 @@ import { toRfc3339 } from '../time-text.ts';
 import { coalescePerTick } from './coalesce-per-tick.ts';
 import { type OrderRow, orderOfRow } from './order-rows.ts';
 
-/** Orders in the first batch: a short list is one small statement, and a long one begins at once. */
+/** Orders in the first batch: a short list takes one small statement, and a long one begins at once. */
 const FIRST_BATCH = 250;
-/** Orders in every other batch: some 200 kB of text, of which a list holds two at most. */
+/** Orders in every other batch: some 200 kB of text, of which a list holds at most two. */
 const BATCH = 4_000;
 
-// A batch is one row, which holds the values of each column as one text. It costs PostgreSQL no more than a row for each
-// order, and this process a quarter. No value contains a comma.
+// A batch is one row, with one text for all values of a column. For PostgreSQL it costs no more than a row for each order,
+// and for this process a quarter. No value contains a comma.
 
 const selectOrders = (limit: number) =>
   prepareStatement<BatchRow<ColumnsOf<OrderRow>>>(
@@ -51,17 +51,17 @@ const selectTexts = (limit: number) =>
    from (select * from orders where id >= $1 order by id limit ${limit}) batch`,
   );
 
-/** For each column of a row: the values of all rows, separated by commas. Null if there are no rows. */
+/** For each column of a row, the values of all rows, separated by commas; null if there are no rows. */
 type ColumnsOf<Row extends readonly Field[]> = { readonly [Column in keyof Row]: string | null };
 
-/** How many rows there are, the largest id, and the columns. */
+/** The number of rows, the largest id, and the columns. */
 type BatchRow<Columns extends readonly Field[]> = readonly [
   count: string,
   largestId: string | null,
   ...columns: Columns,
 ];
 
-/** The columns, split at the commas: each column has a value for each row. */
+/** The columns, split at the commas: each has one value per row. */
 type ValuesOf<Row extends readonly Field[]> = { readonly [Column in keyof Row]: readonly string[] };
 
 type TextRow = readonly [
@@ -92,11 +92,11 @@ function* textsOf([ids, petIds, quantities, shipDates, statuses, completes]: Val
 }
 
 /**
- * Lists all orders by id in batches, each a statement that begins after the last id of the one before. Orders never
- * change their id and never vanish, so whatever was committed when the list began is met exactly once, although no
- * transaction, and between two batches no connection, is held. One batch is fetched ahead.
+ * Lists all orders by id in batches, each a statement that begins after the last id of the previous one. Orders never
+ * change their id and are never deleted, so every order that was committed when the list began is listed exactly once. The
+ * list holds no transaction, and between two batches no connection. One batch is fetched ahead.
  *
- * Lists of one kind that want the same batch in the same tick share its statement and are given the same batch.
+ * Lists of one kind that need the same batch in the same tick share its statement and the batch.
  */
 export function createOrderLists(database: Database): Pick<OrderRepository, 'listOrders' | 'listOrderTexts'> {
   const orderBatches = createBatches(database, selectOrders, ordersOf);
@@ -115,13 +115,13 @@ export function createOrderLists(database: Database): Pick<OrderRepository, 'lis
 }
 
 interface FetchedBatch<Batch> {
-  /** Made when it is first asked for, of columns that are split only then, so that the next batch can be requested before. */
+  /** Made at the first call, which splits the columns: the next batch can be requested before. */
   readonly batch: () => Batch;
-  /** The lowest id that the next batch may hold; `undefined` if no order follows. */
+  /** The lowest possible id of the next batch; `undefined` if no order follows. */
   readonly nextId: bigint | undefined;
 }
 
-/** @param batchOf makes a batch of the values of the columns */
+/** @param batchOf makes a batch from the values of the columns */
 function createBatches<Columns extends readonly Field[], Batch>(
   database: Database,
   selectBatch: (limit: number) => PreparedStatement<BatchRow<Columns>>,
@@ -148,7 +148,7 @@ function createBatches<Columns extends readonly Field[], Batch>(
       };
     });
   };
-  // A short list does not wait for the batches of long ones.
+  // A short list does not wait for the batches of long lists.
   const firstBatch = fetchFrom(database.sender('reads'), FIRST_BATCH);
   const laterBatch = fetchFrom(database.sender('batches'), BATCH);
   return async function* readBatches() {
@@ -157,9 +157,9 @@ function createBatches<Columns extends readonly Field[], Batch>(
       const { batch, nextId }: FetchedBatch<Batch> = await next;
       next = nextId === undefined ? undefined : laterBatch(nextId);
       if (next !== undefined) {
-        // It may fail while its reader is busy with another batch, or gone: a reader learns of it when it asks.
+        // It may fail while its reader is busy with another batch, or has left. A reader gets the error when it asks.
         next.catch(() => {});
-        // Its statement is sent now, and PostgreSQL works on it while this batch is being read.
+        // The statement is sent now: PostgreSQL works on it while this batch is being read.
         await turn();
       }
       yield batch();

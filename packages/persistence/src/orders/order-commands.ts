@@ -14,16 +14,16 @@ import { isConflict } from '../database/storage-error.ts';
 import { COMMAND_STATEMENTS } from './command-statements.ts';
 import { orderOfRow } from './order-rows.ts';
 
-/** Commands that share a statement, at most. A larger one would keep its rows locked for longer than a millisecond or two. */
+/** The maximum number of commands in a statement. A larger one would lock its rows for more than a millisecond or two. */
 const BATCH_MAX = 64;
 
-/** How long a command waits for an order that another transaction holds locked, in milliseconds. */
+/** How long a command waits for an order that another transaction has locked, in milliseconds. */
 const LOCK_WAIT_MS = 2_000;
 
-/** Between two attempts at a locked order, at most, in milliseconds. Random, so that those who wait do not meet again. */
+/** The maximum pause between attempts at a locked order, in milliseconds. It is random, so waiting commands spread out. */
 const RETRY_PAUSE_MS = 25;
 
-/** How many commands may wait for orders that were found locked more than once. Further ones are refused at once. */
+/** The maximum number of commands that wait for orders found locked more than once. Further ones are refused at once. */
 const WAITING_MAX = 128;
 
 interface Command {
@@ -34,16 +34,16 @@ interface Command {
 
 interface Outcome {
   readonly applied: boolean;
-  /** As it is after the command was applied, else as the statement saw it; `undefined` if there is no such order. */
+  /** The order after the command, or as the statement found it; `undefined` if there is no such order. */
   readonly order: Order | undefined;
 }
 
 /**
- * Cancels, ships and completes orders. Commands of one tick share a statement, which commits once: under load that is a
- * fifth of the work. Each order has an outcome of its own all the same, and of several commands for one order at most one
- * is applied.
+ * Cancels, ships and completes orders. Commands of one tick share a statement, which commits once: under load, that is a
+ * fifth of the work. Each order still has an outcome of its own, and of several commands for one order at most one is
+ * applied.
  *
- * A command whose order another transaction holds locked is tried again, and occupies no connection meanwhile.
+ * A command for an order that another transaction has locked is tried again, and occupies no connection meanwhile.
  */
 export class OrderCommands {
   readonly #writes: QuerySender;
@@ -56,17 +56,17 @@ export class OrderCommands {
       new DataLoader<Command, Outcome>((commands) => this.#send(command, commands), {
         cache: false,
         maxBatchSize: BATCH_MAX,
-        batchScheduleFn: (send) => setImmediate(send), // once all that the event loop has at hand was read
+        batchScheduleFn: (send) => setImmediate(send), // after all available input was read
       });
     this.#loaders = { cancel: loaderOf('cancel'), ship: loaderOf('ship'), complete: loaderOf('complete') };
   }
 
-  /** @throws StorageUnavailableError also if another transaction holds the order locked for {@link LOCK_WAIT_MS} */
+  /** @throws StorageUnavailableError also if another transaction keeps the order locked for {@link LOCK_WAIT_MS} */
   async apply(id: OrderId, command: OrderCommand, now: Date, origin: ChangeOrigin): Promise<OrderTransition> {
     const deadlineMs = performance.now() + LOCK_WAIT_MS;
     const first = await this.#attempt(id, command, now, origin);
     if (first !== 'locked') return first;
-    // Most locks are those of another command, and last for a millisecond or two.
+    // Most locks belong to another command, and last for a millisecond or two.
     await sleep(Math.random() * RETRY_PAUSE_MS);
     const second = await this.#attempt(id, command, now, origin);
     if (second !== 'locked') return second;
@@ -94,7 +94,7 @@ export class OrderCommands {
       const { applied, order } = await this.#loaders[command].load({ id, now, origin });
       if (order === undefined) return { applied: false, order };
       if (applied) return { applied: true, order };
-      // The order is as it was: the rules refuse the command, or another transaction holds the order.
+      // The order is unchanged: the rules refuse the command, or another transaction has locked the order.
       return decideOrder(order, command, now).ok ? 'locked' : { applied: false, order };
     } catch (error) {
       if (isConflict(error)) return 'locked';
@@ -103,7 +103,7 @@ export class OrderCommands {
   }
 
   async #send(command: OrderCommand, commands: readonly Command[]): Promise<(Outcome | Error)[]> {
-    // The first command for an order may be applied; the others see the order as that one leaves it.
+    // The first command for an order may be applied; the others see the order as the first leaves it.
     const firsts = new Map<OrderId, Command>();
     for (const each of commands) if (!firsts.has(each.id)) firsts.set(each.id, each);
     const sent = [...firsts.values()];
@@ -122,7 +122,7 @@ export class OrderCommands {
         return { applied: applied && firsts.get(each.id) === each, order };
       });
     } catch (error) {
-      // What made the statement fail may concern one order; the others must not fail with it.
+      // The statement may have failed because of one order; the others must not fail with it.
       const mayConcernOne = sent.length > 1 && !(error instanceof StorageUnavailableError);
       if (!mayConcernOne) return commands.map(() => error as Error); // senders reject with errors
       return (await Promise.all(commands.map((each) => this.#send(command, [each])))).flat();

@@ -1,10 +1,10 @@
 /**
- * Moves the sequence of the ids behind the largest id that is in use. It is run after drawing ids that are in use, because
- * another program inserted orders with them. Ids from 2^53 on, which are not exact as JavaScript numbers, are left alone; a
- * sequence that stands among them leaves those alone that are twice as large.
+ * Moves the sequence of ids beyond the largest id in use. It runs after ids in use were drawn, because another program has
+ * inserted orders with them. Ids from 2^53 on, which are not exact as JavaScript numbers, are ignored; a sequence that has
+ * already reached such ids ignores those that are twice as large.
  *
- * The parameter is the advisory lock `orderIds`. One row if there is such an id: what the sequence was moved to, or null if
- * an import or a generation under way holds the lock, and moves the sequence itself.
+ * The parameter is the advisory lock `orderIds`. Returns one row if there is such an id: the new value of the sequence, or
+ * null if an import or a generation in progress holds the lock, and moves the sequence itself.
  */
 export const SKIP_TAKEN_IDS = `
   with next as materialized (

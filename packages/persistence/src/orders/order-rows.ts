@@ -1,7 +1,7 @@
 import type { Order, OrderId, OrderStatus, PetId } from '@petstore/domain';
 import { parseTime } from '../time-text.ts';
 
-/** The columns of a whole order, in the order in which each statement here selects them. */
+/** The columns of a whole order, in the order in which every statement here selects them. */
 export type OrderRow = readonly [
   id: string,
   petId: string,
@@ -16,8 +16,8 @@ export type OrderRow = readonly [
 ];
 
 /**
- * Makes an order of a row, whose values are null or empty if the order has no such field. The types and constraints of
- * the table's columns refuse every row that an order's type cannot express.
+ * Makes an order from a row, whose values are null or empty if the order has no such field. The types and constraints of
+ * the table refuse every row that the type of an order cannot express.
  */
 export function orderOfRow(row: OrderRow): Order {
   const [id, petId, quantity, shipDate, status, complete, placedAt, shippedAt, completedAt, cancelledAt] = row;
@@ -33,5 +33,5 @@ export function orderOfRow(row: OrderRow): Order {
     ...(completedAt && { completedAt: parseTime(completedAt) }),
     ...(cancelledAt && { cancelledAt: parseTime(cancelledAt) }),
   };
-  return order as Order; // see above
+  return order as Order; // guaranteed by the table
 }

@@ -15,18 +15,18 @@ import { type OrderRow, orderOfRow } from './order-rows.ts';
 import { placeOrder } from './place-order.ts';
 
 export interface OrderStore extends OrderRepository {
-  /** All of them, or those of a status. It may take seconds. */
+  /** Counts all orders, or those with a status. It may take seconds. */
   countOrders(status?: OrderStatus): Promise<number>;
   /**
-   * Imports orders with the ids that they have.
+   * Imports orders with the ids that they already have.
    *
-   * @throws whatever the source throws; nothing is imported then
+   * @throws any error of the source; nothing is imported then
    */
   importOrders(orders: ImportSource<Order>, options?: ImportOrdersOptions): Promise<ImportResult>;
   /**
    * Makes pending orders within PostgreSQL, all of them or none.
    *
-   * @returns how many there are
+   * @returns the number of orders
    */
   generateOrders(options: GenerateOptions): Promise<number>;
 }
@@ -38,7 +38,7 @@ const FIND = prepareStatement<OrderRow>(
 );
 
 /**
- * Orders on PostgreSQL. Requests run written-out statements and not MikroORM, which takes ten times as long to make an
+ * Orders in PostgreSQL. Requests run hand-written statements instead of MikroORM, which takes ten times as long to make an
  * entity as PostgreSQL takes for the statement.
  */
 export function createOrderStore(database: Database, servers: DatabaseServers): OrderStore {

@@ -14,16 +14,16 @@ import { SKIP_TAKEN_IDS } from './order-ids.ts';
 import { type OrderRow, orderOfRow } from './order-rows.ts';
 
 /**
- * `remembered`: an order was placed before by the same call under this idempotency key. `reused`: by another call.
- * `expired`: by a call that is no longer remembered.
+ * `remembered`: the same call has already placed an order under this idempotency key. `reused`: another call has.
+ * `expired`: a call has that is no longer remembered.
  */
 type PlaceOutcome = 'placed' | 'remembered' | 'reused' | 'expired';
 
 /**
- * Parameters: pet, quantity, ship date, time, actor, id of the request, idempotency key or null, the call in words, and
- * through when remembered keys have expired. No row if the id that was drawn is in use.
+ * Parameters: pet, quantity, ship date, time, actor, id of the request, idempotency key or null, a text of the call, and
+ * the latest time of expired keys. Returns no row if the id that was drawn is in use.
  *
- * Two calls with one key at the same time meet in the primary key of the keys, and the second one is undone as a whole.
+ * Two concurrent calls with one key conflict in the primary key of the keys, and the second one is rolled back as a whole.
  */
 const PLACE = prepareStatement<readonly [outcome: PlaceOutcome, ...OrderRow]>(
   'place-order',
@@ -58,7 +58,7 @@ const PLACE = prepareStatement<readonly [outcome: PlaceOutcome, ...OrderRow]>(
    from used`,
 );
 
-/** Makes room for a key that is used again after it has expired. */
+/** Deletes an expired key before it is used again. */
 const DELETE_EXPIRED_KEY = prepareStatement<readonly never[]>(
   'delete-expired-idempotency-key',
   'delete from idempotency_keys where actor = $1 and idempotency_key = $2 and remembered_at <= $3',
@@ -66,16 +66,16 @@ const DELETE_EXPIRED_KEY = prepareStatement<readonly never[]>(
 
 const SKIP = prepareStatement<readonly [movedTo: string | null]>('skip-taken-ids', SKIP_TAKEN_IDS);
 
-/** Ids drawn in vain before the sequence is moved: most often a single one was in use. */
+/** The number of used ids drawn before the sequence is moved: usually only one is in use. */
 const DRAWS_BEFORE_SKIP = 3;
 
-/** Ids drawn in vain, the sequence having been moved in between, before placing fails. */
+/** The number of used ids drawn, although the sequence was moved, before placing fails. */
 const DRAWS_MAX = 12;
 
-/** How often an order is placed again whose idempotency key another call has used at the same time. */
+/** How often placing is repeated if another call has used the idempotency key at the same time. */
 const CONFLICTS_MAX = 5;
 
-/** An order to be placed, on whose behalf, and by which of the caller's calls. */
+/** An order to be placed, with its author and its idempotency key. */
 export interface Placement {
   readonly order: NewOrder;
   readonly origin: ChangeOrigin;
@@ -83,10 +83,10 @@ export interface Placement {
 }
 
 /**
- * Inserts an order under the next free id. The same call under the same idempotency key gives the order of the first one.
+ * Inserts an order under the next free id. Repeating a call with its idempotency key returns the order of the first call.
  *
  * @throws IdempotencyKeyReusedError
- * @throws StorageUnavailableError also if ids ahead are in use, and an import or a generation of orders is under way
+ * @throws StorageUnavailableError also if the next ids are in use, and an import or a generation is in progress
  */
 export async function placeOrder(writes: QuerySender, placement: Placement): Promise<OrderPlacement> {
   let conflictCount = 0;
@@ -98,7 +98,7 @@ export async function placeOrder(writes: QuerySender, placement: Placement): Pro
     });
     if (row === 'conflict') continue;
     if (row === undefined) {
-      // After a few ids in a row that are in use there may be any number of them ahead.
+      // After a few ids in use, there may be any number of further ones.
       if (draws % DRAWS_BEFORE_SKIP === 0) isSequenceHeld = await skipTakenIds(writes);
       continue;
     }
@@ -122,7 +122,7 @@ export async function placeOrder(writes: QuerySender, placement: Placement): Pro
   throw new Error(`PostgreSQL inserted no order, with ${DRAWS_MAX} ids in turn: does a trigger suppress it?`);
 }
 
-/** @returns whether an import or a generation of orders holds the sequence, which then was not moved */
+/** @returns whether an import or a generation holds the sequence, which then was not moved */
 async function skipTakenIds(writes: QuerySender): Promise<boolean> {
   const [row] = await writes.run(SKIP, [ADVISORY_LOCKS.orderIds]);
   return row !== undefined && row[0] === null;

@@ -15,7 +15,7 @@ const DELETE_REFUSED = `
   )
   select line, id, is_in_use, (count(*) over ())::integer as refused_count from refused order by line limit 1000`;
 
-/** See `PetStore.importPets`. Nothing else inserts pets, so it is enough that imports take turns. */
+/** See `PetStore.importPets`. Nothing else inserts pets, so imports only have to take turns. */
 export const importPets = (
   servers: DatabaseServers,
   pets: ImportSource<Pet>,

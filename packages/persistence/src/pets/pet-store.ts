@@ -9,9 +9,9 @@ import { listPets } from './list-pets.ts';
 export interface PetStore extends PetRepository {
   /** It may take seconds. */
   countPets(): Promise<number>;
-  /** As `OrderStore.importOrders`. */
+  /** Works like `OrderStore.importOrders`. */
   importPets(pets: ImportSource<Pet>, options?: ImportOptions): Promise<ImportResult>;
-  /** All pets of one moment, in batches, ascending by id. */
+  /** All pets at one moment, in batches, ascending by id. */
   listPets(): AsyncIterable<readonly Pet[]>;
 }
 

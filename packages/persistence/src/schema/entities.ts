@@ -17,13 +17,13 @@ import {
   type PlanName,
 } from '@petstore/domain';
 
-// MikroORM's picture of the tables, constraints included: they refuse every row that the domain's types cannot express,
-// from any program. The migrations make the tables; a test holds the two against each other.
+// MikroORM's description of the tables. Their constraints refuse every row that the domain's types cannot express, from any
+// program. The migrations create the tables; a test compares the two.
 
-/** Milliseconds are all that a JavaScript date and the wire format hold, so they are all that is stored. */
+/** Times have milliseconds, the precision of a JavaScript date and of the wire format. */
 const time = () => p.datetime(3);
 
-/** Only the years that RFC 3339 can write, so that every time has one text. True of null too. */
+/** Only the years that RFC 3339 can write: every time has one text. Also true of null. */
 const hasFourDigitYear = (column: string) =>
   `(${column} is null or ${column} >= '0001-01-01 00:00:00+00' and ${column} < '10000-01-01 00:00:00+00')`;
 
@@ -36,7 +36,7 @@ const textList = (texts: readonly string[]) => texts.map((text) => `'${text}'`).
 
 const isLimit = (column: string) => `${column} is not null and ${column} >= ${LIMIT_MIN} and ${column} <= ${LIMIT_MAX}`;
 
-/** A key has limits of its own exactly if its plan has no fixed ones. */
+/** A key has its own limits if and only if its plan has no fixed ones. */
 const KEY_LIMITS = `
   case plan
     ${PLAN_NAMES.filter((name) => !hasFixedLimits(name))
@@ -45,7 +45,7 @@ const KEY_LIMITS = `
     else per_minute is null and per_day is null
   end`;
 
-/** What there is of an order besides its id. */
+/** The columns of an order except for its id. */
 const orderFacts = () => ({
   petId: p.bigint('bigint'),
   quantity: p.integer(),
@@ -120,7 +120,7 @@ export const ApiKeyEntity = defineEntity({
   ],
 });
 
-/** A key that was rotated has two secrets for a while. */
+/** For a while after a rotation, a key has two secrets. */
 export const ApiKeySecretEntity = defineEntity({
   name: 'ApiKeySecret',
   tableName: 'api_key_secrets',
@@ -137,9 +137,9 @@ export const ApiKeySecretEntity = defineEntity({
 });
 
 /**
- * A row for each change of an order, written by the statement that makes the change. It holds what the table `orders`
- * was checked to hold, and no constraint of its own: PostgreSQL reads the text of each anew for every statement, and three
- * of them took more of its processor than the row itself. Nor does it have an index that only the audit would use.
+ * A row for each change of an order, written by the statement that makes the change. Its values were checked by the table
+ * `orders`, and it has no constraints itself: PostgreSQL parses the text of each constraint for every statement, and three
+ * of them took more processor time than the row itself. Nor does it have an index that only the audit would use.
  */
 export const OrderEventEntity = defineEntity({
   name: 'OrderEvent',
@@ -155,7 +155,7 @@ export const OrderEventEntity = defineEntity({
   },
 });
 
-/** One row: the id of the last event that was deleted because it had been kept for long enough. */
+/** A single row: the id of the last event that was deleted after the retention. */
 export const DeletedOrderEventsEntity = defineEntity({
   name: 'DeletedOrderEvents',
   tableName: 'order_events_deleted',
@@ -166,7 +166,7 @@ export const DeletedOrderEventsEntity = defineEntity({
   checks: [{ name: 'order_events_deleted_id_check', expression: 'id' }],
 });
 
-/** A row for each change of a key and for each ban that is set or lifted. */
+/** A row for each change of a key, and for each ban that is set or lifted. */
 export const KeyEventEntity = defineEntity({
   name: 'KeyEvent',
   tableName: 'key_events',
@@ -175,7 +175,7 @@ export const KeyEventEntity = defineEntity({
     action: p.text().$type<KeyEventAction>(),
     at: time(),
     actor: p.text().$type<Actor>(),
-    // No foreign key: a ban may concern a key that this database has never held.
+    // No foreign key: a ban may concern a key that this database never contained.
     keyId: p.text().$type<ApiKeyId>(),
   },
   checks: [
@@ -185,14 +185,14 @@ export const KeyEventEntity = defineEntity({
   ],
 });
 
-/** Orders that were placed with an idempotency key, as each was placed. */
+/** Orders that were placed with an idempotency key, in their state when placed. */
 export const IdempotencyKeyEntity = defineEntity({
   name: 'IdempotencyKey',
   tableName: 'idempotency_keys',
   properties: {
     actor: p.text().$type<Actor>().primary(),
     idempotencyKey: p.text().$type<IdempotencyKey>().primary(),
-    /** The input of the call, so that another one under the same key is found out. */
+    /** The input of the call: shows whether the key is used again for another call. */
     call: p.text(),
     rememberedAt: time(),
     orderId: p.bigint('bigint').$type<OrderId>(),
@@ -202,7 +202,7 @@ export const IdempotencyKeyEntity = defineEntity({
   checks: [timesCheck('idempotency_keys', 'remembered_at')],
 });
 
-/** For each migration that was applied, the last migration of the oldest release that works on the migrated schema. */
+/** For each applied migration, the last migration of the oldest release that works on the migrated schema. */
 export const SchemaReleaseEntity = defineEntity({
   name: 'SchemaRelease',
   tableName: 'schema_releases',

@@ -1,10 +1,9 @@
-// Apart from the migrations themselves, because to see that a database is up to date takes only their names and must
-// not cost the loading of the ORM.
+// Separate from the migrations: checking that a database is up to date only needs their names, and must not load the ORM.
 
-/** Every migration, in order. Names are kept for ever; there is no way back. */
+/** Every migration, in order. Names never change, and no migration can be undone. */
 export const MIGRATION_NAMES = ['0001-initial-schema'] as const;
 
 export type MigrationName = (typeof MIGRATION_NAMES)[number];
 
-/** MikroORM's table of the migrations that were applied. */
+/** MikroORM's table of applied migrations. */
 export const MIGRATIONS_TABLE = 'schema_migrations';

@@ -4,48 +4,48 @@ import { codeOf } from '../database/storage-error.ts';
 import { MIGRATION_NAMES, MIGRATIONS_TABLE } from './migration-names.ts';
 import { NewerDatabaseError, SchemaError, toSchemaError, toUnreadableMigrationsError } from './schema-error.ts';
 
-/** Which migrations a database has seen, in order. */
+/** The migrations of a database, in order. */
 interface MigrationStatus {
   readonly applied: readonly string[];
   readonly pending: readonly string[];
-  /** Of those applied, the ones of a newer program that let this one run. */
+  /** Applied migrations of a newer program that this program can work with. */
   readonly newer: readonly string[];
 }
 
 export interface Migrations {
   /**
-   * Two queries.
+   * Takes two queries.
    *
    * @throws NewerDatabaseError if a newer program has migrated the database so that this one cannot work on it
    * @throws SchemaError if the applied migrations cannot be listed, or there is no schema for the tables
    */
   status(): Promise<MigrationStatus>;
   /**
-   * Compares a database that is up to date with what this program expects of it.
+   * Compares an up-to-date database with what this program expects of it.
    *
-   * @returns the statements of SQL that would make the tables what they should be; empty if they are
+   * @returns the SQL statements that would correct the tables; empty if they are correct
    * @throws SchemaError if there is no schema for the tables
    */
   drift(): Promise<readonly string[]>;
   /**
-   * Brings an empty or older database up to date. Safe when several processes do so at once. Costs two queries if
-   * there is nothing to do.
+   * Brings an empty or older database up to date. Several processes may do so at once. Takes two queries if nothing is
+   * pending.
    *
    * @returns the names of the migrations that were pending
-   * @throws SchemaError likewise, and if the database refuses a migration; those before it remain
+   * @throws SchemaError as {@link status}, and if the database refuses a migration; those before it remain
    */
   migrate(): Promise<readonly string[]>;
   /**
-   * Checks that the database has the schema of this program, and leaves it as it is.
+   * Checks that the database has the schema of this program, and changes nothing.
    *
-   * @throws SchemaError if migrations are pending, and likewise
+   * @throws SchemaError if migrations are pending, and as {@link status}
    */
   assertMigrated(): Promise<void>;
 }
 
 /**
- * In which schema the tables are, or are to be made, and whether something was migrated there: as the session's
- * `search_path` says, which is the role's own. Another program may have a table of the same name in a later schema of it.
+ * Finds the schema in which the tables are or will be made, and whether migrations were applied there. The session's
+ * `search_path`, which is the role's own, decides. A later schema in it may have another program's table of the same name.
  */
 const FIND_SCHEMA = prepareStatement<readonly [schema: string | null, hasMigrations: 't' | 'f']>(
   'find-schema',
@@ -85,7 +85,7 @@ export function createMigrations(servers: DatabaseServers, reads: QuerySender): 
       const { pending } = await status();
       if (pending.length === 0) return pending;
       await applyMigrations(servers, reads);
-      await status(); // a newer program may have been first
+      await status(); // a newer program may have migrated first
       return pending;
     },
     async assertMigrated() {
@@ -121,7 +121,7 @@ async function listApplied(reads: QuerySender) {
   try {
     return await reads.run(LIST_APPLIED, []);
   } catch (error) {
-    // MikroORM makes its table before the first migration, which may have failed.
+    // MikroORM creates its table before the first migration, which may have failed.
     if (codeOf(error) === UNDEFINED_TABLE) return [];
     throw toUnreadableMigrationsError(error);
   }

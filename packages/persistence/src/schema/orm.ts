@@ -19,16 +19,16 @@ import {
 } from './entities.ts';
 import { MIGRATIONS_TABLE } from './migration-names.ts';
 
-/** Connections that the ORM may hold: for the turn of a migration, its transaction, and what must not be in one. */
+/** The ORM's maximum of connections: for a migration's turn, its transaction, and statements outside of a transaction. */
 const POOL_SIZE = 3;
 
-/** The schema generator compares names with the text of PostgreSQL's `regclass`. */
+/** The schema generator compares names with the output of PostgreSQL's `regclass`. */
 const READABLE_NAMES = { quote_all_identifiers: 'off' } as const;
 
 interface OrmOptions {
-  /** When the server gives a statement up, in milliseconds; 0 never. */
+  /** The timeout of statements on the server, in milliseconds; 0 is none. */
   readonly statementTimeoutMs: number;
-  /** The schema of the tables, for what compares or migrates them; otherwise the session's `search_path` finds them. */
+  /** The schema of the tables, if they are compared or migrated; otherwise the session's `search_path` finds them. */
   readonly schema?: string;
   readonly migrations?: MigrationObject[];
 }
@@ -47,11 +47,11 @@ const ENTITIES = [
 
 export const TABLE_NAMES = ENTITIES.map(({ meta }) => meta.tableName);
 
-/** Matches the names of all tables but those of the entities, with or without a schema before them. */
+/** Matches the names of all tables except those of the entities, with or without a schema before them. */
 const TABLES_OF_OTHERS = new RegExp(`^(?!(?:.*\\.)?(?:${TABLE_NAMES.join('|')})$)`);
 
 /**
- * Sets the ORM up, for the server that takes writes.
+ * Sets up the ORM for the server that takes writes.
  *
  * @throws StorageUnavailableError
  */
@@ -66,7 +66,7 @@ export async function createOrm(
     driverOptions: {
       ...connectionConfig(url),
       onConnect: (client: pg.ClientBase) => withTimeout(setSession(client, session), SESSION_TIMEOUT_MS, HUNG),
-      // The server's own limit comes first; this one is for a server that hangs.
+      // The server's own timeout comes first; this one is for a server that hangs.
       ...(statementTimeoutMs > 0 && { query_timeout: statementTimeoutMs + 2_000 }),
     },
     pool: { min: 0, max: POOL_SIZE },

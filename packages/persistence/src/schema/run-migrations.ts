@@ -11,16 +11,16 @@ import { InitialSchema } from './migrations/0001-initial-schema.ts';
 import { createOrm } from './orm.ts';
 
 /**
- * A migration. It takes effect by itself, while servers of the release before go on, so it must leave alone what they use.
+ * A migration. It takes effect while servers of the previous release still run, so it must not change what they use.
  *
- * One that PostgreSQL refuses in a transaction, such as `create index concurrently`, overrides `isTransactional`. It may
- * have failed half-way before, so it begins by removing what is left of that.
+ * A migration that PostgreSQL refuses in a transaction, such as `create index concurrently`, overrides `isTransactional`.
+ * Since it may have failed half-way before, it begins by removing the remains.
  */
 interface PetstoreMigration {
   readonly class: Constructor<Migration>;
   /**
-   * The last migration of the oldest release that works on the migrated schema. It is kept in the database, for releases
-   * that do not know this migration.
+   * The last migration of the oldest release that works on the migrated schema. The database stores it for releases that do
+   * not know this migration.
    */
   readonly oldestCompatibleMigration: MigrationName;
 }
@@ -30,17 +30,17 @@ export const MIGRATIONS: Readonly<Record<MigrationName, PetstoreMigration>> = {
   '0001-initial-schema': { class: InitialSchema, oldestCompatibleMigration: '0001-initial-schema' },
 };
 
-/** How often a process that waits for its turn tries to begin, in milliseconds. */
+/** How often a waiting process tries to get its turn, in milliseconds. */
 const TURN_POLL_MS = 100;
 
 /**
- * How long a migration waits for a lock on a table, in milliseconds. Other statements on the table queue behind it, so it
- * is short, and they have their turn before the migration tries again.
+ * How long a migration waits for a lock on a table, in milliseconds. Other statements on the table queue behind it, so the
+ * time is short, and those statements run before the migration tries again.
  */
 const LOCK_TIMEOUT_MS = 300;
 const LOCK_PAUSE_MS = 1_000;
 
-/** How long a migration tries, in milliseconds. */
+/** How long a migration tries to get its locks, in milliseconds. */
 const LOCK_PATIENCE_MS = 10_000;
 
 /** @internal for tests */
@@ -50,10 +50,10 @@ interface RunOptions {
 }
 
 /**
- * Applies what is pending, one migration after the other, each of them whole or not at all. Of several processes at once
- * the first one works and the others wait; they then find nothing left to do.
+ * Applies pending migrations one by one, each of them whole or not at all. Of several concurrent processes, the first does
+ * the work and the others wait; they then find nothing pending.
  *
- * @param schema in which the tables are
+ * @param schema the schema of the tables
  * @throws StorageUnavailableError also if others keep a table locked
  */
 export async function runMigrations(
@@ -71,8 +71,8 @@ export async function runMigrations(
 }
 
 /**
- * Runs work while no other process does. A process that waits holds no snapshot meanwhile, since an index is built
- * concurrently only when all older snapshots are gone.
+ * Runs work while no other process does. A waiting process holds no snapshot, because an index is built concurrently only
+ * after all older snapshots have ended.
  */
 async function inTurn(orm: MikroORM, work: () => Promise<void>): Promise<void> {
   const attempt = () =>
@@ -115,14 +115,14 @@ async function applyPending(
   }
 }
 
-/** Says in the database which releases may go on, for those that do not know the migration. */
+/** Records which releases may continue, for those that do not know the migration. */
 const recordCompatibility = (em: MikroORM['em'], migration: NamedMigration): Promise<unknown> =>
   em.execute('insert into schema_releases (migration, oldest_release) values (?, ?) on conflict do nothing', [
     migration.name,
     migration.oldestCompatibleMigration,
   ]);
 
-/** @throws StorageUnavailableError if a lock cannot be acquired for so long */
+/** @throws StorageUnavailableError if a lock cannot be acquired within `patienceMs` */
 async function retryingLocks(name: string, patienceMs: number, work: () => Promise<void>): Promise<void> {
   for (const beginMs = performance.now(); ; await sleep(LOCK_PAUSE_MS)) {
     try {

@@ -2,16 +2,16 @@ import type { DatabaseServers } from '../database/servers.ts';
 import { translatingErrors } from '../database/storage-error.ts';
 import { createOrm, TABLE_NAMES } from './orm.ts';
 
-/** Long enough for the system's tables of any database, short enough for a person. */
+/** Long enough for the system tables of any database, and short enough for a person who waits. */
 const STATEMENT_TIMEOUT_MS = 30_000;
 
 /**
- * Compares the tables of a database with the entities. Tables of others are not compared, nor are primary keys, the
- * validity of indexes, and rights.
+ * Compares the tables of a database with the entities. It does not compare other tables, primary keys, the validity of
+ * indexes, or rights.
  *
- * @param schema in which the tables are
- * @returns the statements of SQL that would make the tables what they should be, each of one line; if the role does not own
- *   the tables, a comment that says so
+ * @param schema the schema of the tables
+ * @returns the SQL statements that would correct the tables, each on one line; if the role does not own the tables, a
+ *   comment that says so
  */
 export async function findSchemaDrift(servers: DatabaseServers, schema: string): Promise<readonly string[]> {
   const orm = await createOrm(servers, { statementTimeoutMs: STATEMENT_TIMEOUT_MS, schema });

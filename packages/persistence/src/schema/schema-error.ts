@@ -2,13 +2,13 @@ import { StorageUnavailableError } from '@petstore/domain';
 import { codeOf } from '../database/storage-error.ts';
 
 /**
- * The database lacks the schema this program needs. Waiting does not help. The message is one line for the operator.
+ * The database lacks the schema that this program needs. Waiting does not help. The message is one line for the operator.
  */
 export class SchemaError extends Error {
   override readonly name: string = 'SchemaError';
 }
 
-/** A newer program has migrated the database so that this one cannot work on it. */
+/** A newer program has migrated the database, and this one cannot work on it. */
 export class NewerDatabaseError extends SchemaError {
   override readonly name = 'NewerDatabaseError';
   readonly unknownMigrations: readonly string[];
@@ -21,14 +21,14 @@ export class NewerDatabaseError extends SchemaError {
   }
 }
 
-/** Matches SQLSTATE codes. The system's codes, such as EPERM, have no digit. */
+/** Matches SQLSTATE codes. System codes, such as EPERM, contain no digit. */
 const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/;
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 
 /**
- * Makes a SchemaError, of one line, of an error with which PostgreSQL refused a migration: the role may not create tables,
- * or another program has tables of these names. Any other error, such as a defect of ours, stays as it is.
+ * Converts the error with which PostgreSQL refused a migration to a SchemaError of one line: the role may not create tables,
+ * or another program has tables with these names. Any other error, such as a defect of ours, is returned unchanged.
  */
 export function toSchemaError(error: unknown): unknown {
   const said = refusalOf(error);
@@ -37,7 +37,7 @@ export function toSchemaError(error: unknown): unknown {
     : new SchemaError(`the database cannot be migrated: ${said.message}`, { cause: error });
 }
 
-/** Like `toSchemaError`, for a failure to list the applied migrations. */
+/** Like `toSchemaError`, for a failure to read the applied migrations. */
 export function toUnreadableMigrationsError(error: unknown): unknown {
   const said = refusalOf(error);
   if (said === undefined) return error;
@@ -53,6 +53,6 @@ function refusalOf(error: unknown): Error | undefined {
   return said instanceof Error && SQLSTATE.test(codeOf(said) ?? '') ? said : undefined;
 }
 
-/** PostgreSQL's own error, without those that the ORM wraps around it, which repeat the whole statement. */
+/** PostgreSQL's own error, without the ORM's wrappers, which repeat the whole statement. */
 const innermostOf = (error: unknown): unknown =>
   error instanceof Error && error.cause instanceof Error ? innermostOf(error.cause) : error;

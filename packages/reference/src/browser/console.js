@@ -1,9 +1,9 @@
-// The console: each operation can be sent to the server of the page, and to no other. The key that is entered is in this
-// page's fields alone, and is removed when the page is left.
+// The console sends operations to the page's own server only. The key that is entered exists only in the fields of this
+// page, and is removed when the page is left.
 
 const main = /** @type {HTMLElement} */ (document.getElementById('main'));
 const baseUrl = new URL(main.dataset['base'] ?? '', location.href).href;
-/** A list may be long; this much of it is shown. */
+/** A list may be long; no more than this is shown. */
 const MAX_SHOWN_CHARACTERS = 200_000;
 
 /** @type {NodeListOf<HTMLInputElement>} */
@@ -31,11 +31,11 @@ for (const button of buttons) {
     event.preventDefault();
     void send(form);
   });
-  // What changes something is not copied with a real id.
+  // Samples of operations that change something do not get a real id.
   if (form.dataset['method'] === 'GET') showUrlInSamples(form);
 }
 
-/** Keeps the URL of the samples at what is entered. @param {HTMLFormElement} form */
+/** Updates the URL of the samples with the fields. @param {HTMLFormElement} form */
 function showUrlInSamples(form) {
   const texts = document.createTreeWalker(form.parentElement ?? form, NodeFilter.SHOW_TEXT);
   /** @type {{ node: Node, example: string }[]} */
@@ -50,13 +50,13 @@ function showUrlInSamples(form) {
   });
 }
 
-/** @param {HTMLFormElement} form @returns {string | undefined} undefined while nothing is entered, or a path lacks a part */
+/** @param {HTMLFormElement} form @returns {string | undefined} undefined while all fields or a part of the path are empty */
 function urlOf(form) {
   const entered = Array.from(new FormData(form), ([name, value]) => [name, String(value).trim()]);
   const query = new URLSearchParams();
   let url = baseUrl + form.dataset['path'];
   for (const [name = '', value = ''] of entered.filter(([, text]) => text !== '')) {
-    // For a URL that may be quoted in a shell.
+    // The URL may be quoted in a shell.
     if (url.includes(`{${name}}`)) url = url.replace(`{${name}}`, encodeURIComponent(value).replaceAll("'", '%27'));
     else query.append(name, value);
   }
@@ -68,7 +68,7 @@ function urlOf(form) {
 async function send(form) {
   const button = /** @type {HTMLButtonElement} */ (form.querySelector('[type=submit]'));
   if (button.ariaDisabled === 'true') return;
-  // A button that is disabled would lose the focus.
+  // A disabled button would lose the focus.
   button.ariaDisabled = 'true';
   const outcome = /** @type {HTMLElement} */ (form.querySelector('.outcome'));
   const status = element('p', 'Sending …');
@@ -119,7 +119,7 @@ function showBody(text) {
     text.length > MAX_SHOWN_CHARACTERS ? text.slice(0, MAX_SHOWN_CHARACTERS) + rest : formatJson(text),
   );
   block.tabIndex = 0;
-  block.role = 'group'; // may have a name
+  block.role = 'group'; // a role that may have a name
   block.ariaLabel = 'Body of the response';
   return [block];
 }
@@ -127,8 +127,8 @@ function showBody(text) {
 /** @typedef {(key: string, value: unknown, context: { source: string }) => unknown} ExactReviver */
 
 /**
- * JSON with line breaks, and each number as it was sent: ids have more digits than a number of JavaScript. A browser that
- * cannot do that gets the text as it is.
+ * JSON with line breaks, and with each number as it was sent: ids have more digits than JavaScript's numbers. A browser
+ * without support for this shows the text unchanged.
  *
  * @param {string} text
  */

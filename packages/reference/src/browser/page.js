@@ -1,8 +1,8 @@
-// What pages gain by scripts, the console and search aside: the installation's address, copy buttons, one language for
-// all samples, older links.
+// The functions of all pages, except for the console and search: the installation's address, copy buttons, one language
+// for all samples, other names of anchors.
 
-// The page names the address that the operator has set. Where it is read at another one, that is put in its place, so
-// that commands can be pasted.
+// The page contains the address that the operator has set. If the page is read at another address, that one replaces it:
+// commands can then be pasted.
 const { root = '/', renderedFor = '' } = document.documentElement.dataset;
 const here = new URL(root, location.href).href.replace(/\/$/, '');
 for (const code of here === renderedFor ? [] : document.querySelectorAll('main code')) {
@@ -31,7 +31,7 @@ for (const block of document.querySelectorAll('main .code')) {
   block.append(button);
 }
 
-/** The commands alone, of a block that shows them with their output. @param {string} text */
+/** The commands in a block that also shows their output. @param {string} text */
 function commandsIn(text) {
   if (!text.startsWith('$ ')) return text.trimEnd();
   const commands = text.match(/^\$ (?:.*\\\n)*.*$/gm) ?? [];
@@ -51,14 +51,14 @@ for (const choice of choices) {
     chooseLanguage(choice.value);
     try {
       localStorage.setItem(LANGUAGE_KEY, choice.value);
-    } catch {} // where pages may store nothing
+    } catch {} // storage may be forbidden
   });
 }
 try {
   chooseLanguage(localStorage.getItem(LANGUAGE_KEY));
 } catch {}
 
-/** Anchors had other names in the past: `#tag/orders/cancelOrder`, `#models/Order`. */
+/** Some anchors have other names as well: `#tag/orders/cancelOrder`, `#models/Order`. */
 function followOlderLink() {
   const [, name] = /^#(?:tag\/[^/]+|models)\/(\w+)$/.exec(location.hash) ?? [];
   if (name !== undefined) location.replace(`#${name}`);

@@ -3,12 +3,12 @@ export interface SearchEntry {
   /** Its address, relative to the root of the site. */
   href: string;
   title: string;
-  /** The title of what it belongs to. */
+  /** The title of the page or part that the entry belongs to. */
   section: string;
   /** Plain text. */
   text: string;
-  /** Other words that people use for it. */
+  /** Other words with which people look for the entry. */
   keywords?: string;
-  /** What comes first, and what is offered before anything is typed. */
+  /** Ranks the entry, and offers it before anything is typed. */
   kind?: 'operation' | 'guide';
 }

@@ -10,7 +10,7 @@ const status = /** @type {HTMLElement} */ (dialog.querySelector('[role=status]')
 const MAX_RESULTS = 12;
 const EXCERPT_LENGTH = 110;
 
-/** What finds entries, loaded when search is first opened. @type {Promise<(query: string) => readonly Found[]> | undefined} */
+/** The search, loaded when it is first opened. @type {Promise<(query: string) => readonly Found[]> | undefined} */
 let loading;
 
 async function loadIndex() {
@@ -25,7 +25,7 @@ async function loadIndex() {
     searchOptions: {
       combineWith: 'AND',
       prefix: true,
-      // Two letters that changed places are two mistakes.
+      // Two letters that changed places count as two mistakes.
       fuzzy: (term) => (term.length > 5 ? 2 : term.length > 3 ? 1 : false),
       weights: { fuzzy: 0.2, prefix: 0.5 },
       boost: { title: 4, keywords: 5 },
@@ -34,12 +34,12 @@ async function loadIndex() {
   });
   index.addAll(entries);
   return (/** @type {string} */ query) => {
-    // What most readers want, before they have typed anything.
+    // The entries that most readers want, before anything is typed.
     if (query === '') return entries.filter(({ kind }) => kind !== undefined);
-    const found = /** @type {Found[]} */ (/** @type {unknown} */ (index.search(query))); // with the fields that are stored
+    const found = /** @type {Found[]} */ (/** @type {unknown} */ (index.search(query))); // the results contain the stored fields
     const isWanted = (/** @type {Found} */ { title, kind }) =>
       title.toLowerCase() === query || (kind === 'operation' && title.toLowerCase().includes(query));
-    return found.toSorted((a, b) => Number(isWanted(b)) - Number(isWanted(a))); // stable: else by score
+    return found.toSorted((a, b) => Number(isWanted(b)) - Number(isWanted(a))); // stable: otherwise by score
   };
 }
 
@@ -70,7 +70,7 @@ function renderResult({ title, section, href, text, terms = [] }) {
   return item;
 }
 
-/** An element whose text has the terms marked. @param {string} name @param {string} text @param {readonly string[]} terms */
+/** An element whose text has marked terms. @param {string} name @param {string} text @param {readonly string[]} terms */
 function marked(name, text, terms) {
   const created = document.createElement(name);
   const escaped = terms.map((term) => term.replaceAll(/\W/g, String.raw`\$&`));
@@ -118,12 +118,12 @@ dialog.addEventListener('keydown', (event) => {
   if (event.key === 'ArrowDown') moveFocus(1);
   else if (event.key === 'ArrowUp') moveFocus(-1);
   else if (event.key === 'Escape')
-    dialog.close(); // rather than only empty the field
+    dialog.close(); // by itself, Escape would only empty the field
   else if (event.key === 'Enter' && event.target === input) list.querySelector('a')?.click();
   else return;
   event.preventDefault();
 });
 dialog.addEventListener('click', (event) => {
-  // A click outside closes the dialog, and one on a result, which may be on this page.
+  // Closes the dialog after a click outside it, or on a result, which may be on this page.
   if (event.target === dialog || (event.target instanceof Element && event.target.closest('a'))) dialog.close();
 });

@@ -1,4 +1,4 @@
-// Runs before the page is drawn, so that a dark page never flashes white. Without a choice the page follows the system.
+// Runs before the page is drawn: a dark page must never flash white. Without a choice, the page follows the system.
 
 const KEY = 'colorMode';
 const systemIsDark = matchMedia('(prefers-color-scheme: dark)');
@@ -6,7 +6,7 @@ const page = document.documentElement;
 try {
   const chosen = localStorage.getItem(KEY);
   if (chosen !== null) page.dataset['theme'] = chosen;
-} catch {} // where pages may store nothing, a choice lasts as long as the page
+} catch {} // if storage is forbidden, a choice lasts as long as the page
 
 addEventListener('DOMContentLoaded', () => {
   const button = document.getElementById('color-mode');

@@ -8,55 +8,55 @@ import { commandAsUser, findUnprivilegedUser, type UnprivilegedUser } from '../p
 import { RuntimeError } from '../runtime-error.ts';
 import { findPostgresPrograms } from './postgres-programs.ts';
 
-/** The folder of a PostgreSQL, and how to run it. */
+/** The folder of a PostgreSQL server, and how to run the server. */
 export interface Cluster {
   readonly folder: string;
-  /** Where its socket is: a folder that only its user can enter. */
+  /** The folder of its socket, which only its user can enter. */
   readonly socketFolder: string;
   readonly logFile: string;
-  /** Whom it runs as. `undefined` is the user of this process. */
+  /** The user that runs it; `undefined` is the user of this process. */
   readonly user: UnprivilegedUser | undefined;
 }
 
-/** The superuser, as which nothing is done but making the service's role. */
+/** The superuser. It only creates the service's role. */
 export const SUPERUSER = 'petstore';
 
-/** The name of the socket, after the port. */
+/** The name of the socket, which ends in the port. */
 export const SOCKET = '.s.PGSQL.5432';
 
-/** For a small machine that does other things too. What is committed is on the disk, and there are no replicas. */
+/** For a small machine that does other things too. Commits reach the disk, and there are no replicas. */
 const SETTINGS =
   'listen_addresses= port=5432 shared_buffers=256MB effective_cache_size=1GB work_mem=16MB maintenance_work_mem=128MB ' +
   'max_wal_size=2GB checkpoint_timeout=15min log_checkpoints=off random_page_cost=1.1 jit=off wal_level=minimal ' +
   'max_wal_senders=0 timezone=UTC log_timezone=UTC';
 /**
- * Text is sorted by its bytes, so that no update of the machine's locales can break an index. Who reaches the socket needs no
- * password.
+ * Text is sorted by its bytes: no update of the machine's locales can break an index. The socket needs no password, because
+ * only its user can reach it.
  */
 const INITDB =
   `--username=${SUPERUSER} --auth=trust --encoding=UTF8 --locale=C --locale-provider=builtin --builtin-locale=C.UTF-8 ` +
   '--no-instructions';
 /** Nothing is inherited: PGPORT, PGDATA or LC_ALL of the caller must not change how a server runs. */
 const ENVIRONMENT = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
-/** macOS keeps 104 bytes for a socket's path and the zero at its end; Linux has four more. */
+/** macOS limits a socket's path to 104 bytes with its final zero; Linux allows four more. */
 const SOCKET_FOLDER_BYTES_MAX = 103 - `/${SOCKET}`.length;
 const LOG_BYTES_MAX = 1_000_000;
 const STOP_TIMEOUT_MS = 5_000;
 const POLL_MS = 20;
 
-/** @param dataFolder exists */
+/** @param dataFolder an existing folder */
 export function findCluster(dataFolder: string): Cluster {
   const root = fs.realpathSync(dataFolder);
   const folder = join(root, 'postgres');
   const hash = createHash('sha256').update(folder).digest('hex').slice(0, 16);
-  // The same for every process, which TMPDIR may not be.
+  // The fallback must be the same for every process, which TMPDIR may not be.
   const socketFolder = Buffer.byteLength(folder) > SOCKET_FOLDER_BYTES_MAX ? `/tmp/petstore-${hash}` : folder;
-  const isOthers = process.getuid?.() === 0 && fs.existsSync(folder); // root may go on with what another user began
+  const isOthers = process.getuid?.() === 0 && fs.existsSync(folder); // root may continue to use another user's folder
   const user = isOthers ? fs.statSync(folder) : findUnprivilegedUser();
   return { folder, socketFolder, logFile: join(root, 'postgres.log'), user };
 }
 
-/** @throws RuntimeError with the last words of initdb when it fails */
+/** @throws RuntimeError with the last error of initdb if it fails */
 export async function createCluster({ folder, user }: Cluster): Promise<void> {
   const draft = `${folder}.${process.pid}`;
   fs.rmSync(draft, { recursive: true, force: true });
@@ -75,15 +75,15 @@ export async function createCluster({ folder, user }: Cluster): Promise<void> {
   }
 }
 
-/** A server that was started. Whether it serves is seen by connecting to it. */
+/** A server process. It serves if a connection to it succeeds. */
 export interface StartedServer {
-  /** Why it has ended, `undefined` while it runs; and whether to start it again will help. */
+  /** Why the server has ended, and whether starting it again will help; `undefined` while it runs. */
   failure(): { readonly reason: string; readonly isPassing: boolean } | undefined;
-  /** Ends it, where nobody could connect to it. */
+  /** Ends the server if nobody could connect to it. */
   stop(): void;
 }
 
-/** Another server was first, or has not quite ended. */
+/** Another server started first, or is still stopping. */
 const PASSING_FAILURE = /^$|lock file ".*" (?:already exists|is empty)|shared memory block/;
 
 /** Starts the server in a session of its own: Ctrl-C in a terminal does not reach it, and it may outlive this process. */
@@ -98,7 +98,7 @@ export function startCluster({ folder, socketFolder, logFile, user }: Cluster): 
     const logStart = fs.fstatSync(log).size;
     const env = { ...ENVIRONMENT, PG_GRANDPARENT_PID: findStalePid(folder) };
     const server = spawn(program, args, { cwd: '/', env, detached: true, stdio: ['ignore', log, log] });
-    server.on('error', () => {}); // it has no pid then
+    server.on('error', () => {}); // the process then has no pid
     server.unref();
     if (server.pid === undefined) throw new RuntimeError(`PostgreSQL did not start: ${program} cannot be run.`);
     return {
@@ -115,22 +115,22 @@ export function startCluster({ folder, socketFolder, logFile, user }: Cluster): 
   }
 }
 
-/** Ends the server: connections are cut, and data is written. To be called by its only user, who lets nobody else in. */
+/** Stops the server: cuts connections, and writes the data. Only its last user may call this, after locking out others. */
 export async function stopCluster({ folder, socketFolder }: Cluster): Promise<void> {
   const pid = readPid(folder);
   if (pid === undefined) return;
   if (socketFolder !== folder) fs.rmSync(socketFolder, { recursive: true, force: true });
-  // The fast stop, and the immediate one, after which the next start has to recover.
+  // First the fast stop, then the immediate one, after which the next start has to recover.
   for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
     process.kill(pid, signal);
     const deadlineMs = performance.now() + STOP_TIMEOUT_MS;
-    // The next server may be there at once, with a file of its own.
+    // The next server may start at once, and write its own file.
     while (readPid(folder) === pid && performance.now() < deadlineMs) await sleep(POLL_MS);
     if (readPid(folder) !== pid) return;
   }
 }
 
-/** Makes a folder that nobody but its user can enter, where there is none. @throws RuntimeError if it is another */
+/** Makes a folder that only its user can enter, if there is none. @throws RuntimeError if it belongs to another user */
 export function makePrivate(folder: string, user: UnprivilegedUser | undefined): void {
   fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
   if (user !== undefined && fs.lstatSync(folder).uid === 0) fs.lchownSync(folder, user.uid, user.gid);
@@ -139,7 +139,7 @@ export function makePrivate(folder: string, user: UnprivilegedUser | undefined):
   throw new RuntimeError(`The folder ${folder} is another user's, or open to others. Set DATA_DIR to another.`);
 }
 
-/** The process of the server; PostgreSQL removes the file when it ends. */
+/** The process id of the server; PostgreSQL removes the file when it ends. */
 function readPid(folder: string): number | undefined {
   try {
     return Number.parseInt(fs.readFileSync(join(folder, 'postmaster.pid'), 'utf8'), 10);
@@ -149,9 +149,9 @@ function readPid(folder: string): number | undefined {
 }
 
 /**
- * The pid of a server that ended without a word, where another process has it now. PostgreSQL would not start beside that
- * one, unless this is the pid of its own "grandparent", which pg_ctl names in a variable (miscinit.c). It goes on to see
- * by the shared memory that no process of the former server is left.
+ * The pid of a server that was killed, if another process has that pid now. PostgreSQL would refuse to start because of
+ * that process, unless a variable that pg_ctl also sets names the pid as its "grandparent" (miscinit.c). PostgreSQL then
+ * still checks by its shared memory that no process of the killed server is left.
  */
 function findStalePid(folder: string): string | undefined {
   try {
@@ -163,7 +163,7 @@ function findStalePid(folder: string): string | undefined {
   }
 }
 
-/** The last error that a program of PostgreSQL has written; but what follows from a full disk is not its reason. */
+/** The last error that a PostgreSQL program has logged, except for errors that follow from a full disk. */
 function lastWords(log: string): string {
   const lines = log.trim().split('\n');
   const errors = lines.filter((line) => /\b(?:FATAL|PANIC|ERROR|error):/.test(line));
@@ -173,5 +173,5 @@ function lastWords(log: string): string {
   return textOf(error) + detail;
 }
 
-/** Without the time and the process before it. */
+/** A log line without its time and process. */
 const textOf = (line: string): string => line.replace(/^.*?\b(?:[A-Z]+|error):\s+/, '');

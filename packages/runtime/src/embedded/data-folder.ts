@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { describeFileError } from '../file-errors.ts';
 import { RuntimeError } from '../runtime-error.ts';
 
-/** Makes the data folder if there is none. @throws RuntimeError, of one line, when it cannot be written to */
+/** Makes the data folder if there is none. @throws RuntimeError, of one line, if it is not writable */
 export function prepareDataFolder(path: string): void {
   try {
     makeFolder(path);
@@ -16,14 +16,14 @@ export function prepareDataFolder(path: string): void {
   }
 }
 
-/** Node's own recursive way never ends below /proc, where folders cannot be made. */
+/** Node's recursive mkdir never ends below /proc, in which folders cannot be made. */
 function makeFolder(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
   if (dirname(path) !== path) makeFolder(dirname(path));
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    // Another process may have been first.
+    // Another process may have made it first.
     if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
   }
 }

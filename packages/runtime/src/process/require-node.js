@@ -1,10 +1,10 @@
-// Plain JavaScript that every Node reads: it is imported before anything that an older one could not.
+// Plain JavaScript that every Node can run: it is imported before any module that an older Node could not load.
 const NODE_MIN = 24;
 
 /**
- * Ends the process, in one line, where its Node is too old.
+ * Ends the process with a message of one line if its Node is too old.
  *
- * @param {string} [command] which brings the right Node along, where there is one
+ * @param {string} [command] a command that uses the right Node, if there is one
  */
 export function requireNode(command) {
   const { node } = process.versions;

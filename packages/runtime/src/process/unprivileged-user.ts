@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { RuntimeError } from '../runtime-error.ts';
 
-/** Whom to run a program as, where this process is root and the program refuses that. */
+/** The user for a program that refuses to run as root. */
 export interface UnprivilegedUser {
   readonly uid: number;
   readonly gid: number;
 }
 
-/** The user to run PostgreSQL as, which refuses root; `undefined` if this process is not root. */
+/** The user for PostgreSQL, which refuses to run as root; `undefined` if this process is not root. */
 export function findUnprivilegedUser(): UnprivilegedUser | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const users = readFileSync('/etc/passwd', 'utf8');
-  // Its packaged user is best, because nothing else runs as that.
+  // PostgreSQL's packaged user is best, because no other program runs as that user.
   const [, uid, gid] = /^postgres:[^:]*:(\d+):(\d+)/m.exec(users) ?? /^nobody:[^:]*:(\d+):(\d+)/m.exec(users) ?? [];
   if (uid !== undefined) return { uid: Number(uid), gid: Number(gid) };
   throw new RuntimeError(
@@ -23,17 +23,17 @@ export function findUnprivilegedUser(): UnprivilegedUser | undefined {
 export type Command = readonly [program: string, ...args: string[]];
 
 /**
- * Makes a command run as a user. It keeps the one capability of root that opens, for reading, folders that are closed to
- * that user, such as /root or what `mktemp -d` makes; it can gain no other.
+ * Makes a command run as a user. It keeps one capability of root: to read in folders that are closed to that user, such as
+ * /root or those of `mktemp -d`. It can gain no other.
  *
- * @param user `undefined`: the user of this process
+ * @param user `undefined` for the user of this process
  */
 export function commandAsUser(command: Command, user: UnprivilegedUser | undefined): Command {
   if (user === undefined) return command;
   return [
     'setpriv',
     ...[`--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'],
-    // access(2), by which PostgreSQL's programs look for each other, heeds a capability only with this bit.
+    // PostgreSQL's programs look for each other with access(2), which respects a capability only with this bit.
     '--securebits=+no_setuid_fixup',
     ...['--inh-caps=+dac_read_search', '--ambient-caps=+dac_read_search'],
     ...['--bounding-set=-all,+dac_read_search', '--no-new-privs', '--'],

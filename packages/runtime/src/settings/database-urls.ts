@@ -3,14 +3,14 @@ import { parseIntoClientConfig } from 'pg-connection-string';
 import { describeFileError } from '../file-errors.ts';
 import { findMeantName } from './misspelt-names.ts';
 
-/** Of the same database, one for each of its servers, in the order in which they are tried. */
+/** One URL for each server of the same database, in the order in which they are tried. */
 export type DatabaseUrls = readonly [string, ...string[]];
 
-/** What of the several servers is wanted: one that takes writes, whichever of these is given. */
+/** The values of target_session_attrs that are accepted: with each of them, a server that takes writes is used. */
 const TAKES_WRITES = new Set(['any', 'read-write', 'primary']);
 
 /**
- * Parses where PostgreSQL is, as its own programs do:
+ * Parses the address of PostgreSQL as its own programs do:
  * - `postgres://user:password@host:5432/database`;
  * - `postgres://user:password@one:5432,two:5433/database?target_session_attrs=read-write` for several servers, or with
  *   `?host=one,two&port=5432,5433`;
@@ -24,11 +24,11 @@ export function parseDatabaseUrls(text: string): DatabaseUrls | undefined {
   const [, scheme, user, authority = '', path, query] = match;
   const parameters = new URLSearchParams(query);
   if (!TAKES_WRITES.has(parameters.get('target_session_attrs') ?? 'any')) return undefined;
-  // Parameters win over what stands in front of the path, where the slashes of a folder are escaped.
+  // Parameters override the part before the path, in which the slashes of a folder are escaped.
   const inFront = authority.split(',').map((place) => /^(.*?)(?::(\d*))?$/.exec(place) ?? []);
   const hosts = parameters.get('host')?.split(',') ?? inFront.map(([, host = '']) => host.replace(/%2f/gi, '/'));
   const portsInFront = parameters.has('host') ? [''] : inFront.map(([, , port = '']) => port);
-  const ports = parameters.get('port')?.split(',') ?? portsInFront; // a single one is that of all hosts
+  const ports = parameters.get('port')?.split(',') ?? portsInFront; // a single port applies to all hosts
   if (ports.length !== 1 && ports.length !== hosts.length) return undefined;
   for (const name of ['host', 'port', 'target_session_attrs']) parameters.delete(name);
   const urls = hosts.map((host, i) => {
@@ -42,10 +42,10 @@ export function parseDatabaseUrls(text: string): DatabaseUrls | undefined {
   return urls.every((url) => URL.canParse(url)) ? (urls as readonly string[] as DatabaseUrls) : undefined; // one at least
 }
 
-/** A folder, an address of IPv6 in brackets, a name or another address, or nothing. */
+/** A folder, an IPv6 address in brackets, a name or another address, or nothing. */
 const HOST = /^(?:\/.*|\[[\da-f:.]+\]|[^/%?#@:[\]\s]*)$/i;
 
-/** Without these, or with one that is misspelt, connections are made all the same, but not as was meant. */
+/** Without these, or with a misspelt one, connections would still be made, but not as intended. */
 const PARAMETERS = [
   'sslmode',
   'sslrootcert',
@@ -61,10 +61,10 @@ const SSL_MODES = ['disable', 'verify-full', 'verify-ca', 'require', 'prefer', '
 const WRONG_ESCAPE = 'it holds a wrong escape; a per cent sign in a user, password or database must be written as %25';
 
 /**
- * Finds what is wrong with a URL, before anything connects: escapes, the parameters for TLS, and the files that they name.
+ * Finds errors in a URL before anything connects: in its escapes, its TLS parameters, and the files that these name.
  *
- * @param url with one host
- * @returns a clause for a message, with no part of the URL but the path of a file
+ * @param url a URL with one host
+ * @returns a clause for a message, which contains no part of the URL except the path of a file
  */
 export function findUrlProblem(url: string): string | undefined {
   const { searchParams } = new URL(url);

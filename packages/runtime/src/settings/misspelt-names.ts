@@ -1,12 +1,12 @@
 import { distance } from 'fastest-levenshtein';
 
-/** Letters by which a name may differ and still be meant: of long names two, of short ones none, or HOME would be HOST. */
+/** The number of letters in which a misspelt name may differ: fewer for short names, or HOME would be taken for HOST. */
 const lettersOff = (name: string): number => (name.length < 6 ? 0 : name.length < 8 ? 1 : 2);
 
 /**
- * Finds which name is meant by one that differs from it by a letter or two.
+ * Finds the intended name for one that differs from it by a letter or two.
  *
- * @returns `undefined` if the name is right, or no name is like it
+ * @returns `undefined` if the name is right, or no name is similar
  */
 export const findMeantName = (name: string, names: readonly string[]): string | undefined =>
   names.includes(name) ? undefined : names.find((right) => distance(name, right) <= lettersOff(right));

@@ -7,20 +7,20 @@ import { type SettingText, type SettingValues, type StorageSettings, storageSche
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Settings that are wrong. The message lists them all, none with a password. */
+/** Some settings are wrong. The message lists them all, without passwords. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
 
-  /** @param problems a sentence for each */
+  /** @param problems one sentence for each problem */
   constructor(problems: readonly string[]) {
     super(`These settings are wrong:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
   }
 }
 
 /**
- * Reads what the command line needs.
+ * Reads the settings that the command line needs.
  *
- * @param workingFolder what a relative DATA_DIR is relative to
+ * @param workingFolder the folder to which a relative DATA_DIR is relative
  * @throws SettingsError
  */
 export function readStorageSettings(environment: Environment, workingFolder: string): StorageSettings {
@@ -29,9 +29,9 @@ export function readStorageSettings(environment: Environment, workingFolder: str
 }
 
 /**
- * Reads the settings of a schema, which is `settingsSchema` or a part of it, and no others.
+ * Reads only the settings in a schema, which is `settingsSchema` or a part of it.
  *
- * @throws SettingsError that names every variable whose value is wrong, what it is, and what would be right
+ * @throws SettingsError that names every variable with a wrong value, the value, and the right form
  */
 export function readSettings<Schema extends z.ZodObject>(environment: Environment, schema: Schema): z.output<Schema> {
   const values: Record<string, unknown> = {};
@@ -52,7 +52,7 @@ export function readSettings<Schema extends z.ZodObject>(environment: Environmen
   return values as z.output<Schema>; // each came from the schema of its own field
 }
 
-/** What a variable says, or the file that `NAME_FILE` names; or what is wrong with them. */
+/** The value of a variable, or of the file that `NAME_FILE` names; or the problem with them. */
 function readText(
   environment: Environment,
   { variable, isSecret }: SettingText,
@@ -75,10 +75,10 @@ function readText(
   }
 }
 
-/** What orchestrators set for a service that is called like a part of a setting: `REDIS_PORT_6379_TCP_ADDR`. */
+/** Variables that orchestrators set for a service named like a part of a setting: `REDIS_PORT_6379_TCP_ADDR`. */
 const OF_A_SERVICE = /_(?:PORT|SERVICE_HOST|SERVICE_PORT)(?:_|$)/;
 
-/** A variable with such a name has no effect, and the one that was meant has its default. */
+/** A misspelt variable has no effect, and the intended one has its default. */
 const findMisspeltVariables = (environment: Environment, names: readonly string[]): readonly string[] =>
   Object.keys(environment).flatMap((name) => {
     const isSet = environment[name] !== undefined && !OF_A_SERVICE.test(name);
@@ -88,10 +88,10 @@ const findMisspeltVariables = (environment: Environment, names: readonly string[
       : [`${name} is set, and there is no such setting; it must be ${meant}, or be unset`];
   });
 
-/** NODE_ENV has no list of values to be checked against: what can be meant by it is taken as meant. */
+/** NODE_ENV has no fixed list of values, so every common spelling is accepted. */
 const PRODUCTION = /^\s*prod(?:uction)?\s*$/i;
 
-/** Problems between settings, each of which is right by itself. What is wrong or not read is left out of the values. */
+/** Conflicts between settings that are valid by themselves. `values` lacks settings that are invalid or not read. */
 function findConflicts(environment: Environment, values: Partial<SettingValues>): readonly string[] {
   const { port, adminPort, instances = 1, reusePort = false, shutdownDelayMs = 0, shutdownTimeoutMs } = values;
   const isNamed = (variable: string) =>

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 
-/** Where Redis is. */
+/** The location of Redis. */
 export type RedisTarget =
   | (RedisAccess & HostAndPort & { readonly type: 'single'; readonly database: number })
-  /** Any nodes of a cluster; the others are found through them. */
+  /** Some nodes of a cluster; the others are found through them. */
   | (RedisAccess & { readonly type: 'cluster'; readonly nodes: readonly HostAndPort[] })
   | (RedisAccess & {
       readonly type: 'sentinel';
@@ -28,11 +28,11 @@ const REDIS_PORT = 6379;
 const SENTINEL_PORT = 26379;
 
 /**
- * Parses where Redis is:
+ * Parses the location of Redis:
  * - `redis://[user:password@]host[:port][/database]`, or `rediss://` for TLS;
- * - several of these, separated by commas, for a cluster, which has one user, one password and no databases;
+ * - several of these, separated by commas, for a cluster, which has one user, one password and no database numbers;
  * - `redis+sentinel://[user:password@]host[:port],host[:port]/master-name[/database]`, or `rediss+sentinel://`. The
- *   user and password are those of Redis; the Sentinels themselves are used without.
+ *   user and password are those of Redis; the Sentinels are used without credentials.
  *
  * @returns `undefined` if the text is none of these
  */
@@ -53,7 +53,7 @@ export function parseRedisTarget(text: string): RedisTarget | undefined {
   return database === 0 ? { type: 'cluster', nodes, ...access } : undefined;
 }
 
-/** Parses URLs that differ in nothing but host and port. */
+/** Parses URLs that differ only in host and port. */
 function parseUrls(texts: readonly string[], defaultPort: number) {
   const urls = texts.map((text) => parseUrl(text.trim()));
   const [first] = urls;

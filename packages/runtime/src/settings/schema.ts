@@ -3,19 +3,19 @@ import { findUrlProblem, parseDatabaseUrls } from './database-urls.ts';
 import { parseRedisTarget } from './redis-target.ts';
 import * as values from './values.ts';
 
-/** What messages and docs/operations.md say of a setting. */
+/** The description of a setting in messages and in docs/operations.md. */
 export interface SettingText {
   /** The environment variable. */
   readonly variable: string;
-  /** Completes "it must be ..." when the value is wrong. */
+  /** Completes "it must be ..." if the value is wrong. */
   readonly mustBe: string;
   /** What the setting does, in Markdown. */
   readonly meaning: string;
-  /** What holds while the variable is not set, in Markdown, if the schema has no default. @default 'none' */
+  /** The behaviour if the variable is not set, in Markdown, if the schema has no default. @default 'none' */
   readonly unset?: string;
   /**
-   * Messages do not show the value, a file may hold it (`NAME_FILE`), and it must not be set and empty: nothing may take
-   * the place of a secret that was not delivered. @default false
+   * Messages hide the value, a file may hold it (`NAME_FILE`), and it must not be set but empty: no default may replace a
+   * secret that was not delivered. @default false
    */
   readonly isSecret?: boolean;
 }
@@ -27,7 +27,7 @@ const setting = <Schema extends z.ZodType>(
   text: Omit<SettingText, 'variable'>,
 ): Schema => schema.meta({ variable, ...text });
 
-/** What {@link setting} was told of a schema. */
+/** The description given to {@link setting}. */
 export function textOf(schema: z.core.$ZodType): SettingText {
   return z.globalRegistry.get(schema) as unknown as SettingText; // the registry has no type for what it holds
 }
@@ -39,8 +39,8 @@ const RETENTION_MAX_MS = 36_500 * 24 * HOUR_MS;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 /**
- * All settings. Each takes the trimmed text of its variable, or `undefined` if the variable is unset or empty. After a
- * change `pnpm --filter @petstore/tooling-settings generate` brings docs/operations.md up to date.
+ * All settings. Each schema takes the trimmed text of its variable, or `undefined` if that is unset or empty. After a
+ * change, `pnpm --filter @petstore/tooling-settings generate` updates docs/operations.md.
  */
 export const settingsSchema = z.object({
   port: setting('PORT', values.port.prefault('3000'), {
@@ -188,7 +188,7 @@ export const settingsSchema = z.object({
   ),
 });
 
-/** Where the data and the limits are kept: what the command line reads. */
+/** The settings that the command line reads: where the data and the limits are kept. */
 export const storageSchema = settingsSchema.pick({
   databaseUrls: true,
   redis: true,
@@ -199,5 +199,5 @@ export const storageSchema = settingsSchema.pick({
 
 export type StorageSettings = Readonly<z.output<typeof storageSchema>>;
 
-/** What the environment says. A setting that is left out has no default, or one that follows from other settings. */
+/** The values of the settings. A missing one has no default, or a default that depends on other settings. */
 export type SettingValues = Readonly<z.output<typeof settingsSchema>>;

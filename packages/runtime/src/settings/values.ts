@@ -2,9 +2,9 @@ import { isIPv6 } from 'node:net';
 import { z } from 'zod';
 import { parseDurationMs } from './duration.ts';
 
-// Each of these takes a text, as variables of the environment are.
+// Each of these schemas takes a text, the form of environment variables.
 
-/** What a function parses; it returns `undefined` for a text that it does not understand. */
+/** Parses by a function that returns `undefined` for a text that it does not understand. */
 export const parsedBy = <Value>(parse: (text: string) => Value | undefined) =>
   z.string().transform((text, context) => {
     const value = parse(text);
@@ -21,7 +21,7 @@ export const integer = (min: number, max: number) =>
 
 export const port = integer(0, 65_535);
 
-/** Such as `30s`; in milliseconds. */
+/** A duration such as `30s`, converted to milliseconds. */
 export const duration = (minMs: number, maxMs: number) =>
   z.string().transform(parseDurationMs).pipe(z.number().min(minMs).max(maxMs));
 
@@ -29,18 +29,18 @@ export const dateOrDateTime = z
   .union([z.iso.date(), z.iso.datetime({ offset: true })])
   .transform((text) => new Date(text));
 
-/** A name may exist or not: it is looked up when the server listens. */
+/** A name need not exist: it is looked up when the server listens. */
 export const host = z.string().refine((text) => {
-  const isName = /^\w[\w-]*(\.\w[\w-]*)*\.?$/.test(text) && URL.canParse(`http://${text}`); // not so 127.0.0.300
+  const isName = /^\w[\w-]*(\.\w[\w-]*)*\.?$/.test(text) && URL.canParse(`http://${text}`); // unlike 127.0.0.300
   return isName || isIPv6(text);
 });
 
 export const httpsUrl = z.url({ protocol: /^https$/, normalize: true });
 
-/** A URL ending in /v1, without credentials, query and fragment. */
+/** A URL that ends in /v1 and has no credentials, query or fragment. */
 export const baseUrl = z.url({ protocol: /^https?$/, normalize: true }).regex(/^[^@?#]*\/v1$/);
 
-/** As RFC 9116 wants the field Contact. */
+/** The form that RFC 9116 requires for the field Contact. */
 export const contact = z.union([
   httpsUrl,
   z.url({ protocol: /^mailto$/, normalize: true }).regex(/^mailto:[^@\s]+@[^@\s]+$/),
@@ -54,7 +54,7 @@ const listOf = <Item extends z.ZodType<string, string>>(item: Item) =>
 
 export const origins = listOf(z.string().refine((text) => URL.parse(text)?.origin === text));
 
-/** Which proxies' X-Forwarded-For to trust: none, all, the nearest so many, or those at these addresses. */
+/** The proxies whose X-Forwarded-For is trusted: none, all, a number of the nearest ones, or those at these addresses. */
 export const trustProxy = z.union([
   z.stringbool({ truthy: ['true'], falsy: ['off'], case: 'sensitive' }),
   integer(1, 32),

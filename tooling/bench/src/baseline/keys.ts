@@ -9,7 +9,7 @@ interface Key {
 
 interface Remembered {
   readonly untilMs: number;
-  /** The promise of it while it is looked up. */
+  /** A promise of the key while it is looked up. */
   key: Key | undefined | Promise<Key | undefined>;
 }
 
@@ -24,7 +24,7 @@ const FIND_KEY = {
       and coalesce(s.expires_at, 'infinity') > now() and coalesce(k.expires_at, 'infinity') > now()`,
 };
 
-/** Keys by the header that they come in. What was found, and what was not, is known for 5 s. */
+/** Keys by their header. Every result, found or not, is cached for 5 s. */
 export function createKeys(databaseUrl: string) {
   const connection = openPipelines(databaseUrl, 1);
   const remembered = new Map<string, Remembered>();

@@ -1,11 +1,11 @@
 import { Redis } from 'ioredis';
 
-/** Whether a request is admitted, and of the window with less room: its limit, what remains, and its end in Unix seconds. */
+/** Whether a request is admitted, and for the window with less room: its limit, remaining units, and end in Unix seconds. */
 type Admission = readonly [admitted: 0 | 1, limit: number, remaining: number, reset: number];
 
 /**
- * The usual approximation of a sliding window: what the running minute (or day) has counted, and of the one before as
- * large a share as still lies within the window. Both windows and the decision are one call.
+ * The usual approximation of a sliding window: the count of the present minute (or day), and of the previous one the share
+ * that still lies within the window. One call decides on both windows.
  */
 const ADMIT = `
 local now = tonumber(redis.call('TIME')[1])
@@ -38,7 +38,7 @@ type ScriptedRedis = Redis & { admit(key: string, perMinute: number, perDay: num
 export function createLimiter(redisUrl: string) {
   const redis = new Redis(redisUrl);
   redis.defineCommand('admit', { numberOfKeys: 1, lua: ADMIT });
-  const scripted = redis as ScriptedRedis; // defineCommand has just put it there
+  const scripted = redis as ScriptedRedis; // defineCommand has just added it
   return {
     admit: (subject: string, { perMinute, perDay }: { readonly perMinute: number; readonly perDay: number }) =>
       scripted.admit(`baseline:${subject}`, perMinute, perDay),

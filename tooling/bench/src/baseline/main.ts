@@ -1,7 +1,7 @@
 /*
- * The baseline: the two documented operations as a good engineer writes them by hand for speed, and nothing besides. No
- * layers, no document, no tRPC, no bans, no metrics; a Redis or PostgreSQL that is away is an error like any other.
- * Settings: PORT, DATABASE_URL, REDIS_URL, as the service's.
+ * The baseline: the two documented operations, written by hand for speed by a good engineer, and nothing else. It has no
+ * layers, document, tRPC, bans or metrics; a failure of Redis or PostgreSQL is an error like any other. Its settings are
+ * PORT, DATABASE_URL and REDIS_URL, as in the service.
  */
 import Fastify, { type FastifyReply } from 'fastify';
 import { createKeys } from './keys.ts';
@@ -10,7 +10,7 @@ import { createOrders } from './orders.ts';
 
 const { PORT = '0', DATABASE_URL = '', REDIS_URL = '' } = process.env;
 
-/** Of requests without a valid key: by address, 60 a minute. */
+/** The limit of requests without a valid key: 60 a minute for each address. */
 const ADDRESS_LIMITS = { perMinute: 60, perDay: 1_000_000_000 };
 const JSON_TYPE = 'application/json';
 const ORDER_ID = /^(?:0|-?[1-9]\d{0,17})$/;
@@ -39,7 +39,7 @@ function refuse(reply: FastifyReply, code: keyof typeof ERRORS) {
 app.addHook('onRequest', async (request, reply) => {
   const { authorization } = request.headers;
   const found = authorization === undefined ? undefined : keys.find(authorization);
-  // Awaiting what is there already would cost a turn of the event loop.
+  // Awaiting an available value would cost a turn of the event loop.
   const key = found instanceof Promise ? await found : found;
   const limits = key ?? ADDRESS_LIMITS;
   const [admitted, limit, remaining, reset] = await limiter.admit(key?.id ?? request.ip, limits);

@@ -57,7 +57,7 @@ export function createOrders(databaseUrl: string) {
       return rows[0].status === 'shipped' ? 'was-shipped' : 'was-cancelled';
     },
 
-    /** A short list in one piece, a long one as a stream. */
+    /** Returns a short list in one piece, and a long one as a stream. */
     async list(): Promise<string | Readable> {
       const first = await readPage(LOWEST_ID);
       if (first === undefined || first.count < PAGE_ROWS) return `[${first?.json ?? ''}]`;

@@ -6,9 +6,9 @@ const connectionOptions = (databaseUrl: string) => ({
 });
 
 /**
- * Connections, taken in turn, on which statements are sent without waiting for the results of those before.
+ * Opens connections that are used in turn, and on which statements are sent without waiting for earlier results.
  *
- * @returns gives the next one
+ * @returns a function that returns the next connection
  */
 export function openPipelines(databaseUrl: string, size: number): () => Promise<pg.Client> {
   const clients: (Promise<pg.Client> | undefined)[] = [];

@@ -4,5 +4,5 @@ import { requireNode } from '@petstore/runtime/require-node';
 requireNode();
 
 const { runProcess } = await import('@petstore/cli/run-process');
-// Always production, as there is no embedded database here.
+// Always production, because there is no embedded database here.
 await runProcess({ ...process.env, NODE_ENV: 'production' });

@@ -14,14 +14,14 @@ export const SECURITY_SCHEMES = {
   },
 } satisfies NonNullable<Components['securitySchemes']>;
 
-/** What every operation asks for, unless it says that it needs no key. */
+/** The requirement of every operation, unless the operation says that it needs no key. */
 export const SECURITY = [{ bearerAuth: [] }] satisfies NonNullable<OpenAPIObject['security']>;
 
 /**
  * The Error object of the specification.
  *
- * @param codes all that a response may hold
- * @param reserved those of them that no operation responds with, each of which is shown here
+ * @param codes all codes that a response may have
+ * @param reserved those of the codes that no operation responds with; each is shown here
  */
 export function errorSchema(codes: readonly ErrorCode[], reserved: readonly ErrorCode[]) {
   const description = ['The body of every failure, whichever layer it comes from.'];
@@ -47,7 +47,7 @@ export function errorSchema(codes: readonly ErrorCode[], reserved: readonly Erro
   } satisfies NonNullable<Components['schemas']>[string];
 }
 
-/** The Error object as one response has it: with the codes of this response alone, so that generated clients know them. */
+/** The Error object of one response, with the codes of this response only: generated clients then know them. */
 export const errorSchemaOf = (codes: readonly ErrorCode[]) => ({
   allOf: [
     { $ref: '#/components/schemas/Error' },
@@ -55,7 +55,7 @@ export const errorSchemaOf = (codes: readonly ErrorCode[]) => ({
   ],
 });
 
-/** A failure as it is reported. @param message more exact than the catalogue's */
+/** A failure as it is reported. @param message more precise than the catalogue's message */
 export const errorObject = (code: ErrorCode, message: string = ERROR_CATALOGUE[code].message) => ({
   code,
   message,
@@ -64,7 +64,7 @@ export const errorObject = (code: ErrorCode, message: string = ERROR_CATALOGUE[c
 
 const COUNT = { type: 'integer', format: 'int32', maximum: 1_000_000_000 } as const;
 
-/** On every response. */
+/** The headers of every response. */
 const COMMON_HEADERS = {
   'X-RateLimit-Limit': {
     description: 'The limit in force: requests in the window that is nearest to being used up.',
@@ -83,7 +83,7 @@ const COMMON_HEADERS = {
       'Unix timestamp, in seconds, at which the limit resets: when the next request is freed; on a 429, when this one ' +
       'would fit.',
     required: true,
-    // Until the end of the year 9999, past which no clock of ours counts.
+    // Until the end of the year 9999, the last that our clocks support.
     schema: { type: 'integer', format: 'int64', minimum: 0, maximum: 253_402_300_799 },
     example: 1_796_115_660,
   },
@@ -114,7 +114,7 @@ const COMMON_HEADERS = {
 
 const DEPRECATION_GUIDE = `<../..${DEPRECATION_GUIDE_PATH}>`;
 
-/** On every response of a deprecated operation. */
+/** The headers of every response of a deprecated operation. */
 const DEPRECATION_HEADERS = {
   Deprecation: {
     description: 'Since when the operation is deprecated (RFC 9745).',
@@ -160,7 +160,7 @@ const ALLOW = {
   example: 'GET, HEAD, OPTIONS',
 } as const satisfies Headers[string];
 
-/** By the names that responses carry, except that links of another kind must not be taken for those of a deprecation. */
+/** By the names in responses. Links of other kinds must not be taken for those of a deprecation. */
 export const HEADER_COMPONENTS: Headers = {
   ...COMMON_HEADERS,
   'Retry-After': RETRY_AFTER,
@@ -179,7 +179,7 @@ const refer = (names: readonly string[]): Headers => Object.fromEntries(names.ma
 
 const COMMON_REFS = refer(Object.keys(COMMON_HEADERS));
 const DEPRECATION_REFS: Headers = { ...refer(['Deprecation', 'Sunset']), Link: referTo('DeprecationLink') };
-/** What was refused before its path was known says nothing of a deprecation. */
+/** A request that was refused before its path was known gets no headers of a deprecation. */
 const OPTIONAL_DEPRECATION_REFS: Headers = {
   Deprecation: referTo('OptionalDeprecation'),
   Sunset: referTo('OptionalSunset'),

@@ -22,7 +22,7 @@ type Responses = NonNullable<Operation['responses']>;
 
 const ERROR_CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[]; // the catalogue's own keys
 
-/** Each installation names its own in the document that it serves; these names exist nowhere (RFC 2606). */
+/** Each installation serves the document with its own names; these are reserved and do not exist (RFC 2606). */
 const PRODUCTION = 'https://api.petstore.example';
 const SERVERS = [
   { url: PRODUCTION, description: 'Production' },
@@ -43,13 +43,13 @@ function describeSuccess(generated: Responses, rest: RestBinding): Responses {
   };
 }
 
-/** As the ids in responses: a program with types would else have to make a number of what it was given, and round it. */
+/** Like the ids in responses: otherwise a typed program would have to convert an id to a number, and round it. */
 const { description: _, $schema: __, ...INT64_TEXT } = z.toJSONSchema(int64Text(''));
 
-/** Puts description and example where consoles look for them; the generator leaves them in a schema that is optional. */
+/** Puts description and example where consoles expect them; the generator leaves them in an optional parameter's schema. */
 function describeParameter(parameter: Parameter, idsAreText: boolean): Parameter {
   if (!('schema' in parameter) || parameter.schema === undefined) return parameter;
-  // Of every keyword at once: the types know either a reference's or a schema's.
+  // The parameter may have any of these keywords, but the types know either those of a reference or those of a schema.
   const { description, examples, ...schema } = parameter.schema as Record<string, unknown>;
   const [example] = Array.isArray(examples) ? examples : [];
   const isText = idsAreText && schema['format'] === 'int64';
@@ -78,7 +78,7 @@ function decorateOperation(
       },
     }),
     ...stabilityExtensions(stability, rest.deprecation?.sunsetAt),
-    // The key that all others need is asked for at the top.
+    // The document as a whole requires the key that all other operations need.
     ...(openapi.protect === false && { security: [] }),
     ...(parameters.length > 0 && {
       parameters: parameters.map((parameter) => describeParameter(parameter, about.idsAreText)),
@@ -90,7 +90,7 @@ function decorateOperation(
   };
 }
 
-/** The generator closes every schema of a response; ours stay open, so that a new field breaks no caller. */
+/** The generator closes every schema of a response. Ours stay open: a new field must not break callers. */
 function openSchemas(schemas: Schemas = {}): Schemas {
   const open = Object.entries(schemas).map(([name, schema]) => {
     const { additionalProperties: _, ...rest } = schema as Record<string, unknown>; // as above
@@ -99,17 +99,17 @@ function openSchemas(schemas: Schemas = {}): Schemas {
   return Object.fromEntries(open);
 }
 
-/** A version without a deprecated operation has no headers of deprecations. */
+/** A version without a deprecated operation has no deprecation headers. */
 const usedHeaders = (references: string): Headers =>
   Object.fromEntries(
     Object.entries(HEADER_COMPONENTS).filter(([name]) => references.includes(`"#/components/headers/${name}"`)),
   );
 
 /**
- * Adds what the generator does not know: our errors and their schema, 204, headers, examples, tags with descriptions,
- * servers, stability.
+ * Adds what the generator lacks: our errors and their schema, 204, headers, examples, tags with descriptions, servers,
+ * stability.
  *
- * @param contracts by operationId
+ * @param contracts the contracts by operationId
  */
 export function decorateDocument(
   document: OpenAPIObject,
@@ -118,7 +118,7 @@ export function decorateDocument(
 ): OpenAPIObject {
   const errors = new ErrorResponses();
   const paths = Object.entries(document.paths ?? {}).map(([path, item]) => {
-    // The generator puts nothing but operations into a path.
+    // The generator's paths contain only operations.
     const operations = Object.entries(item as Record<string, Operation>).map(([method, operation]) => {
       const contract = contracts.get(operation.operationId ?? '');
       if (contract === undefined) throw new Error(`${method} ${path} belongs to no procedure.`);

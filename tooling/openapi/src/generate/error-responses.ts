@@ -7,7 +7,7 @@ type Response = Responses[string];
 type ErrorObject = ReturnType<typeof errorObject>;
 type ErrorStatus = number | 'default';
 
-/** What any operation may respond with, its own errors aside. */
+/** The errors of any operation, apart from its own. */
 const COMMON_CODES: readonly ErrorCode[] = [
   'invalid_request',
   'missing_api_key',
@@ -19,7 +19,7 @@ const COMMON_CODES: readonly ErrorCode[] = [
   'overloaded',
 ];
 
-/** What is wrong with a request before it is one for the operation. Codes that need a body cannot come: none is read. */
+/** Errors of a request before it reaches an operation. Codes of bodies cannot occur, because no body is read. */
 const OTHER_CODES: readonly ErrorCode[] = [
   'route_not_found',
   'method_not_allowed',
@@ -28,7 +28,7 @@ const OTHER_CODES: readonly ErrorCode[] = [
   'headers_too_large',
 ];
 
-/** By status: what the component is called, and what the status means. */
+/** By status: the name of the component, and the meaning of the status. */
 const STATUSES: Readonly<Record<ErrorStatus, { readonly name: string; readonly description: string }>> = {
   400: { name: 'BadRequest', description: 'The request is not valid.' },
   401: { name: 'Unauthorized', description: 'Missing or invalid API key.' },
@@ -41,17 +41,17 @@ const STATUSES: Readonly<Record<ErrorStatus, { readonly name: string; readonly d
   default: { name: 'OtherError', description: 'Any other failure, before the request reaches an operation.' },
 };
 
-/** The responses to failures of all operations, those that several have in common as components. */
+/** The error responses of all operations. Those that several operations share are components. */
 export class ErrorResponses {
   readonly components: Responses = {};
-  /** All that were described. */
+  /** All codes described so far. */
   readonly codes = new Set<ErrorCode>();
 
-  /** The failures of one operation, by status. */
+  /** The error responses of one operation, by status. */
   describe({ errors, deprecation, invalidRequest }: RestBinding): Responses {
     const isDeprecated = deprecation !== undefined;
     const byStatus = Map.groupBy([...COMMON_CODES, ...errors], (code) => ERROR_CATALOGUE[code].status);
-    // Where the operation has a response of that status, it is the one that a generated client reads.
+    // If the operation has a response of that status, generated clients read it.
     for (const code of OTHER_CODES) byStatus.get(ERROR_CATALOGUE[code].status)?.push(code);
     const statuses = [...byStatus].sort(([one], [other]) => one - other);
     return {
@@ -87,7 +87,7 @@ export class ErrorResponses {
   }
 }
 
-/** Whether any operation may respond so, in these words. */
+/** Whether any operation may respond with this code and this message. */
 const isCommon = ({ code, message }: ErrorObject): boolean =>
   COMMON_CODES.includes(code) && message === ERROR_CATALOGUE[code].message;
 

@@ -8,8 +8,8 @@ import { decorateDocument } from './decorate-document.ts';
 const t = initTRPC.meta<OpenApiMeta>().create();
 
 /**
- * Generates the OpenAPI document of the operations of one version from their contracts. The server serves the committed
- * document, and never loads this.
+ * Generates the OpenAPI document of one version from the contracts of its operations. The server serves the committed
+ * document, and never loads this module.
  */
 export function generateDocument(
   contracts: ReadonlyMap<string, ProcedureContract>,
@@ -33,7 +33,7 @@ export function generateDocument(
   return decorateDocument(document, new Map(operations.map(([, own]) => [own.openapi.operationId, own])), about);
 }
 
-/** What trpc-to-openapi documents: a procedure whose output is the response over REST. It is never called. */
+/** The procedure that trpc-to-openapi documents: its output is the response over REST. It is never called. */
 const describeProcedure = ({ input = z.object({}), openapi, rest }: RestContract) =>
   t.procedure
     .meta({ openapi: { ...openapi, deprecated: rest.deprecation !== undefined, errorResponses: [] } })

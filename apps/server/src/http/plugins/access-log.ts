@@ -3,19 +3,19 @@ import { logFieldsOf } from '../log-fields.ts';
 import { sentStatusOf } from './metrics.ts';
 
 export interface AccessLogOptions {
-  /** At which level each request is a line. */
+  /** The level at which each request is logged. */
   readonly level: 'info' | 'debug';
 }
 
-/** Of a URL no more is logged; the rest is most often the input of a procedure. */
+/** Longer URLs are cut in the log; the rest is usually the input of a procedure. */
 const URL_MAX_LENGTH = 500;
 const USER_AGENT_MAX_LENGTH = 200;
 
-/** Writes one line for each request when its response has ended. */
+/** Logs each request in one line when its response has ended. */
 export const accessLog = fp<AccessLogOptions>(
   async (app, { level }) => {
     app.addHook('onRequest', (request, reply, done) => {
-      // Read now: once the client has left, its address is no longer known.
+      // Read here, because the address is not known any more after the client has left.
       const { method, originalUrl, headers, clientAddress, socket } = request;
       const bytesBefore = socket.bytesWritten;
       reply.whenClosed(() => {
@@ -26,7 +26,7 @@ export const accessLog = fp<AccessLogOptions>(
           status: sentStatusOf(reply),
           errorCode: request.errorCode,
           durationMs: Math.round(reply.elapsedTime * 1_000) / 1_000,
-          // With its headers. What a client that left has not taken counts as well.
+          // Includes the headers, and bytes that a client which left has not received.
           bytes: socket.bytesWritten - bytesBefore,
           clientAddress,
           userAgent: headers['user-agent']?.slice(0, USER_AGENT_MAX_LENGTH),

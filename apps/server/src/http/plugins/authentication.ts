@@ -4,10 +4,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import { refusalOf } from './errors.ts';
 
-/** Who sends a request. A caller that must not be admitted is refused by the limits, which count it. */
+/** The sender of a request. The limits refuse a caller that must not be admitted, and count the request. */
 export type Caller =
   | Authentication
-  /** Over its limit or banned, as far as this process knows; it is refused without asking Redis. */
+  /** This process knows that the caller is over its limit or banned; it is refused without asking Redis. */
   | { readonly type: 'limited'; readonly refusal: RateLimitRefusal };
 
 declare module 'fastify' {
@@ -22,12 +22,12 @@ export interface AuthenticationOptions {
   readonly isStorageAvailable: () => boolean;
 }
 
-/** Look-ups of unknown keys that an address over its limit may still cause. */
+/** The number of unknown keys that may be looked up for an address that is over its limit. */
 const LOOK_UPS_PER_SECOND = 5;
-/** Addresses that may have such look-ups in the same second. */
+/** The number of addresses that may have such look-ups in the same second. */
 const LOOK_UP_ADDRESSES_MAX = 10_000;
 
-/** Finds out who sends a request, at no more cost than its address may cause: its sender may be an attacker. */
+/** Identifies the sender of a request, at a cost that its address limits, because the sender may be an attacker. */
 export const authentication = fp<AuthenticationOptions>(
   async (app, options) => {
     const { authenticator, limiter, isStorageAvailable } = options;
@@ -74,7 +74,7 @@ export const authentication = fp<AuthenticationOptions>(
       request.caller = found;
       if (found.type !== 'authenticated') return;
       request.principal = found.principal;
-      // From here on it is counted for the key, not for an address which many may share.
+      // From here on the request counts for the key, not for an address that many callers may share.
       if (knownPrincipal === undefined) request.caller = crowded(request, reply) ?? found;
     }
 
@@ -87,8 +87,8 @@ export const authentication = fp<AuthenticationOptions>(
 );
 
 /**
- * Lets a few unknown keys of an address be looked up although it is over its limit: so a good key behind the same address
- * is admitted within a moment, and forged ones cost next to nothing.
+ * Lets a few unknown keys of an address be looked up although the address is over its limit. A valid key behind the same
+ * address is then admitted within a moment, while forged ones cost next to nothing.
  */
 function createLookUpBound(): (address: string) => boolean {
   const lookUps = new Map<string, number>();

@@ -5,8 +5,8 @@ import { refusalOf } from './errors.ts';
 declare module 'fastify' {
   interface FastifyReply {
     /**
-     * Refuses the request, because the rest of its body cannot be understood or does not come, unless its handler was called
-     * or it has a response already: that one is sent, as the last of its connection.
+     * Refuses the request, because the rest of its body is invalid or does not arrive. If its handler was already called or
+     * it already has a response, that response is sent instead, as the last of its connection.
      */
     refuseBody(code: ErrorCode): void;
     bodyRefusal: ApiError | undefined;
@@ -14,7 +14,7 @@ declare module 'fastify' {
   }
 }
 
-/** Refuses requests for what is wrong with their body, as long as nothing was done for them. */
+/** Refuses requests with a broken body, provided that no handler has run. */
 export const brokenBodies = fp(
   async (app) => {
     app.decorateReply('bodyRefusal', undefined);

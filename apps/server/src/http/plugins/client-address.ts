@@ -8,12 +8,12 @@ declare module 'fastify' {
   }
 }
 
-/** How much is logged of what a proxy wrote. */
+/** The maximum length of a proxy's text in the log. */
 const LOGGED_MAX_LENGTH = 100;
 
 /**
- * Reads the address that Fastify's `trustProxy` picks. A request whose address cannot be read counts as its proxy's: if it
- * counted as itself, any text would have limits of its own.
+ * Reads the address that Fastify's `trustProxy` selects. If the address cannot be parsed, the request counts for its proxy:
+ * if it counted for the text itself, a client could get new limits with any text.
  */
 export const clientAddress = fp(
   async (app) => {

@@ -9,11 +9,11 @@ declare module 'fastify' {
 }
 
 export interface ClosingOptions {
-  /** How long requests that clients had already sent are still accepted, in milliseconds. */
+  /** How long requests that clients have already sent are still accepted, in milliseconds. */
   readonly graceMs: number;
 }
 
-/** Makes `app.close()` respond to what clients had already sent, before the port is closed. */
+/** Makes `app.close()` respond to requests that clients have already sent before it closes the port. */
 export const closing = fp<ClosingOptions>(
   async (app, { graceMs }) => {
     let isClosing = false;
@@ -22,7 +22,7 @@ export const closing = fp<ClosingOptions>(
     });
 
     app.addHook('onSend', (request, reply, _payload, done) => {
-      // A client may have sent requests ahead. The last one that has come ends the connection; Fastify would have each do it.
+      // A client may pipeline requests. Only its last request ends the connection; with Fastify alone, each of them would.
       const isLast = app.lastReplyOn(request.raw.socket) === reply;
       if (isClosing) reply.header('connection', isLast ? 'close' : 'keep-alive');
       done();
@@ -31,7 +31,7 @@ export const closing = fp<ClosingOptions>(
     app.addHook('preClose', async () => {
       app.beginClosing();
       await sleep(graceMs);
-      // A connection whose last response had begun earlier, and announced that it stays open, becomes idle only later.
+      // A connection becomes idle only later if its last response began earlier and announced that it stays open.
       const timer = setInterval(() => app.server.closeIdleConnections(), graceMs).unref();
       app.server.once('close', () => clearInterval(timer));
     });

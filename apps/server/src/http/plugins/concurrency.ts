@@ -8,27 +8,27 @@ import { refusalOf } from './errors.ts';
 declare module 'fastify' {
   interface FastifyRequest {
     /**
-     * Counts the calls of the request among those that its caller has in flight: its key, or its address as long as the
-     * key is not known. Called again, it counts them for who the caller is by then. They are given back when the reply is
-     * closed: at once if its client has left already.
+     * Counts the calls of the request as in flight for its caller: its key, or its address while the key is not known. If it
+     * is called again, it counts them for the caller known by then. They are released when the reply is closed: at once if
+     * its client has already left.
      *
-     * @returns false if the caller has as much in flight as it may
+     * @returns false if the caller has the maximum in flight
      * @throws ApiError `overloaded`
      */
     takePlace(reply: FastifyReply): boolean;
-    /** Gives back what {@link takePlace} took. */
+    /** Releases what {@link takePlace} took. */
     leavePlace: (() => void) | undefined;
   }
 }
 
 export interface ConcurrencyOptions {
-  /** How many requests may be in flight at once, of all callers together. */
+  /** The maximum number of requests in flight at once, of all callers together. */
   readonly maxRequests: number;
-  /** How many are. */
+  /** The number of requests in flight. */
   readonly requestCount: () => number;
 }
 
-/** Bounds what each caller, and all of them together, have in flight. */
+/** Limits what each caller, and all callers together, have in flight. */
 export const concurrency = fp<ConcurrencyOptions>(
   async (app, { maxRequests, requestCount }) => {
     const inFlight = new InFlightCounts();
@@ -39,7 +39,7 @@ export const concurrency = fp<ConcurrencyOptions>(
       leavePlace?.();
       const max = principal === undefined ? ADDRESS_REQUESTS_IN_FLIGHT_MAX : KEY_REQUESTS_IN_FLIGHT_MAX;
       const { calls } = costOf(this);
-      // A batch that never fits is refused later, as a mistake.
+      // A batch that could never fit is refused later, as an invalid request.
       const count = principal === undefined || calls > max ? 1 : calls;
       this.leavePlace = inFlight.take(subject.name, count, max);
       if (this.leavePlace === undefined) return false;

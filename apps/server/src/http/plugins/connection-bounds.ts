@@ -4,15 +4,15 @@ import { networkOf } from '../client-network.ts';
 import { InFlightCounts } from '../in-flight-counts.ts';
 
 export interface ConnectionBoundsOptions {
-  /** Open connections at once; more are closed as they come. */
+  /** Open connections at once; further ones are closed immediately. */
   readonly max: number;
-  /** Of these, from one address (IPv6: one /64). */
+  /** Open connections at once from one address (IPv6: one /64). */
   readonly maxPerAddress: number;
-  /** Whether a peer is a trusted proxy: it speaks for many clients, and the bound of one does not hold for it. */
+  /** Whether a peer is a trusted proxy: it serves many clients, so the maximum for one address does not apply to it. */
   readonly isProxy: (peer: string) => boolean;
 }
 
-/** Bounds the connections that are open at once. */
+/** Limits the connections that are open at once. */
 export const connectionBounds = fp<ConnectionBoundsOptions>(
   async (app, { max, maxPerAddress, isProxy }) => {
     const open = new InFlightCounts();

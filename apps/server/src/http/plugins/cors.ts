@@ -7,9 +7,9 @@ import { BROWSER_HEADERS } from '../request-headers.ts';
 import { refusalOf } from './errors.ts';
 import { oneWindow } from './limits.ts';
 
-// By hand, because @fastify/cors would answer `OPTIONS *`, and each OPTIONS of an allowed origin, before anybody is counted.
+// By hand: @fastify/cors would answer `OPTIONS *`, and every OPTIONS of an allowed origin, before the request is counted.
 
-/** What a script in a browser may read besides the safelisted headers: without these it could not wait as a 429 says. */
+/** The headers that a script in a browser may read besides the safelisted ones; without them it could not obey a 429. */
 const EXPOSED_HEADERS = [
   ...RATE_LIMIT_HEADERS,
   'X-Request-Id',
@@ -24,16 +24,16 @@ const EXPOSED_HEADERS = [
 const PREFLIGHT_HEADERS = {
   'access-control-allow-methods': 'GET, HEAD, POST, DELETE',
   'access-control-allow-headers': BROWSER_HEADERS.join(', '),
-  // Two hours: browsers keep no preflight for longer.
+  // Two hours: no browser caches a preflight for longer.
   'access-control-max-age': 7_200,
 };
 
 export interface CorsOptions {
-  /** As browsers write them, such as `https://shop.example`. */
+  /** Origins as browsers write them, such as `https://shop.example`. */
   readonly origins: readonly string[];
 }
 
-/** Lets scripts of some origins, and of no other, read responses. */
+/** Lets scripts of these origins only read responses. */
 export const cors = fp<CorsOptions>(
   async (app, { origins }) => {
     if (origins.length === 0) return;
@@ -56,8 +56,8 @@ export interface PreflightOptions extends CorsOptions {
 }
 
 /**
- * Responds to preflights. They carry no key, and have windows of their own: counted with the requests of their address, they
- * would make that the narrowest limit of all.
+ * Responds to preflights. They carry no key, and have windows of their own: if they counted as requests of their address,
+ * that limit would be the tightest of all.
  */
 export const preflights = fp<PreflightOptions>(
   async (app, { origins, decisions, nowMs }) => {

@@ -1,8 +1,8 @@
 import fp from 'fastify-plugin';
 
 /**
- * The headers that every response begins with: it is not stored, its type is not guessed, it is shown in no frame and
- * may load nothing.
+ * The headers that every response begins with. They forbid storing the response, guessing its type, showing it in a frame
+ * and loading anything from it.
  */
 export const DEFAULT_HEADERS = {
   'cache-control': 'no-store',

@@ -3,7 +3,7 @@ import type { RequestMetrics } from '../app-options.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Present on every route of a path at which a deprecated operation is served. */
+    /** Present on every route of a path that has a deprecated operation. */
     readonly deprecation?: Deprecation;
   }
 }
@@ -11,13 +11,13 @@ declare module 'fastify' {
 export interface Deprecation {
   /** The deprecated operation. */
   readonly operationId: string;
-  /** The methods by which it is used. */
+  /** The methods of the operation. */
   readonly methods: ReadonlySet<string>;
-  /** RFC 9745 and RFC 8594: since when it is deprecated, until when it is served, and a link to the explanation. */
+  /** RFC 9745 and RFC 8594: since when it is deprecated, when it ends, and a link to the explanation. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Announces deprecations in every response of their paths, errors included, and counts who still uses them. */
+/** Announces deprecations in every response of their paths, including errors, and counts who still uses them. */
 export const deprecation = fp<{ readonly metrics: RequestMetrics }>(
   async (app, { metrics }) => {
     app.addHook('onRequest', (request, reply, done) => {

@@ -17,28 +17,28 @@ import { sendJson } from '../send-json.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Why it was refused or failed; in a batch, the first of its failures. */
+    /** Why the request was refused or failed; in a batch, the code of its first failure. */
     errorCode: ErrorCode | undefined;
-    /** Counts a failure that the response reports, and logs what concerns an operator: failures of ours. */
+    /** Counts a failure that the response reports, and logs it if it is a fault of the service. */
     reportError(error: unknown): ApiError;
   }
 }
 
-/** What the HTTP layer refuses by. Made once: what they say is fixed, and to record a stack for each would cost much more. */
+/** The refusals of the HTTP layer. They are made once: their texts are fixed, and recording a stack each time costs much. */
 const REFUSALS = new Map<string, ApiError>();
 for (const code of Object.keys(ERROR_CATALOGUE)) REFUSALS.set(code, new ApiError(code as ErrorCode)); // its own keys
 
-/** The error to throw, or to give to `done`, in a hook that refuses a request. */
+/** The error with which a hook refuses a request: the hook throws it or passes it to `done`. */
 export const refusalOf = (code: ErrorCode): ApiError => REFUSALS.get(code) ?? new ApiError(code);
 
-/** What Fastify itself refuses. */
+/** The codes for Fastify's own refusals. */
 const CODES: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'payload_too_large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'invalid_request',
 };
 
-/** Responds to everything that is thrown with the documented Error object. */
+/** Responds to every error that is thrown with the documented Error object. */
 export const errors = fp<{ readonly metrics: RequestMetrics }>(
   async (app, { metrics }) => {
     app.decorateRequest('errorCode', undefined);
@@ -55,7 +55,7 @@ export const errors = fp<{ readonly metrics: RequestMetrics }>(
   { name: 'errors', dependencies: ['subject'] },
 );
 
-/** @param format makes the body of the response, JSON */
+/** @param format makes the JSON body of the response */
 export function errorHandler(format: (response: ErrorResponse, error: ApiError) => string) {
   const respond = (error: ApiError) => {
     const response = toErrorResponse(error);
@@ -66,7 +66,7 @@ export function errorHandler(format: (response: ErrorResponse, error: ApiError) 
     const apiError = request.reportError(refusalByFastify(error, request) ?? error);
     const { status, headers, body } = refusals.get(apiError) ?? respond(apiError);
     for (const name in headers) if (!reply.hasHeader(name)) reply.header(name, headers[name]);
-    // The limiter announces its waits. Without one the caller has too much in flight, which may change at any moment.
+    // The limiter sets the waits it demands. Without one, the caller has too much in flight, which may change at any moment.
     if (status === 429 && !reply.hasHeader('retry-after')) reply.header('retry-after', 1);
     sendJson(reply.code(status), body);
   };
@@ -78,12 +78,12 @@ export function refuseUnknownPath(request: FastifyRequest): never {
   throw refusalOf('route_not_found');
 }
 
-/** Logs what concerns an operator, if the error does. */
+/** Logs an error if it concerns an operator. */
 export function logFailure(request: FastifyRequest, error: unknown): void {
   const failure = failureOf(error);
   if (failure === undefined) return;
   const { severity, cause } = failure;
-  // While storage is away every request says the same: a reason will do, and a stack would flood the log.
+  // While storage is away, every request fails for the same reason: stacks would only flood the log.
   const what = cause instanceof StorageUnavailableError ? { reason: cause.message } : { err: cause };
   request.log[severity]({ ...what, ...logFieldsOf(request) }, 'request failed');
 }
@@ -91,5 +91,5 @@ export function logFailure(request: FastifyRequest, error: unknown): void {
 function refusalByFastify(error: unknown, { is404 }: FastifyRequest): ApiError | undefined {
   const code = error instanceof Error && 'code' in error ? CODES[String(error.code)] : undefined;
   if (code === undefined) return undefined;
-  return refusalOf(is404 ? 'route_not_found' : code); // the path is judged before the body
+  return refusalOf(is404 ? 'route_not_found' : code); // the path is checked before the body
 }

@@ -1,10 +1,10 @@
 import fp from 'fastify-plugin';
 import { refusalOf } from './errors.ts';
 
-/** RFC 9110 section 10.1.1: the only expectation there is. Node meets it by itself. */
+/** RFC 9110 section 10.1.1: the only expectation that is defined. Node meets it itself. */
 const CONTINUE = /^100-continue$/i;
 
-/** Refuses what a request expects, once its caller is admitted: Node would respond without our headers, to anybody. */
+/** Refuses other expectations after the caller is admitted: Node would respond without our headers, to anybody. */
 export const expectations = fp(
   async (app) => {
     app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));

@@ -4,22 +4,22 @@ import fp from 'fastify-plugin';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** The replies whose responses have not ended yet, subscriptions included. */
+    /** The replies whose responses have not ended yet, including subscriptions. */
     readonly inFlight: ReadonlySet<FastifyReply>;
     /** The reply to the last request of a connection. */
     lastReplyOn(socket: Socket): FastifyReply | undefined;
   }
   interface FastifyReply {
     /**
-     * Calls back once the response has been sent, or its client has left: Fastify's `onResponse` is not called for the
-     * latter. Calls back at once if that has happened already. What a callback throws is logged.
+     * Calls back once the response has been sent or its client has left, for which Fastify does not call `onResponse`. Calls
+     * back at once if either has happened already. Errors that a callback throws are logged.
      */
     whenClosed(callback: () => void): void;
     closeCallbacks: (() => void)[];
   }
 }
 
-/** Keeps account of the replies that are in flight. */
+/** Keeps track of the replies in flight. */
 export const inFlight = fp(
   async (app) => {
     const replies = new Set<FastifyReply>();
@@ -46,7 +46,7 @@ export const inFlight = fp(
   { name: 'in-flight' },
 );
 
-/** Nobody could catch what is thrown here, and the other callbacks must run all the same. */
+/** Nobody could catch an error that is thrown here, and the other callbacks must still run. */
 function run(callback: () => void, { log }: FastifyReply): void {
   try {
     callback();

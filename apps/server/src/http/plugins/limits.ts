@@ -20,7 +20,7 @@ import { malformationOf } from '../malformed-requests.ts';
 import { costOf, type RequestCost } from '../request-cost.ts';
 import { refusalOf } from './errors.ts';
 
-/** What the headers of a response say, and when that was known. */
+/** The source of a response's rate-limit headers, and its time. */
 interface KnownLimits {
   readonly source: HeaderSource;
   /** Milliseconds since the epoch, by the clock of this process. */
@@ -29,9 +29,9 @@ interface KnownLimits {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What was decided of it, or looked up for it. */
+    /** The decision on the request, or the status that was looked up for it. */
     knownLimits: KnownLimits | undefined;
-    /** The status of its caller when it was admitted, if that was looked up. */
+    /** The status of the caller on admission, if it was looked up. */
     rateLimit: RateLimitSnapshot | undefined;
   }
 }
@@ -44,7 +44,7 @@ export interface LimitsOptions {
   readonly nowMs: () => number;
 }
 
-/** Of a call that is charged nothing. */
+/** The decision on a call that is free. */
 const ADMITTED: CountedDecision = { outcome: 'admitted' };
 const BATCH_TOO_LARGE = new ApiError('invalid_request', 'The batch holds more calls than the limits of the key allow.');
 
@@ -57,12 +57,12 @@ export const limits = fp<LimitsOptions>(
     app.decorateRequest('rateLimit', undefined);
 
     app.addHook('onRequest', (request, reply, done) => {
-      // The refusals of a tick are sent together: their clients are woken once, which halves what a refusal costs.
+      // The refusals of a tick are sent together: waking their clients once halves the cost of a refusal.
       const settle = (refusal?: Error) => (refusal === undefined ? done() : setImmediate(done, refusal));
       counting.judge(request, reply).then(settle, settle);
     });
 
-    // Only here, because a response may have taken its time: no header tells a time that has passed.
+    // The headers are set here because a response may take its time: no header may name a time that has passed.
     app.addHook('onSend', (request, reply, _payload, done) => {
       const { knownLimits } = request;
       if (knownLimits !== undefined) {
@@ -78,10 +78,10 @@ export const limits = fp<LimitsOptions>(
   { name: 'limits', dependencies: ['subject', 'authentication'] },
 );
 
-/** Refusals are returned, not thrown: most of them meet callers who send too much, and to throw costs some microseconds. */
+/** Refusals are returned, not thrown: most go to callers who send too much, and throwing takes some microseconds. */
 class Counting {
   readonly #options: LimitsOptions;
-  /** Bounds what takes nothing from the limits of a key, in windows of this process alone. */
+  /** Limits free calls of a key, in windows of this process alone. */
   readonly #freeCalls: InProcessLimiter;
 
   constructor(options: LimitsOptions) {
@@ -89,7 +89,7 @@ class Counting {
     this.#freeCalls = new InProcessLimiter({ nowMs: options.nowMs });
   }
 
-  /** @returns why a request is refused; `undefined` if it goes on */
+  /** @returns the error to refuse a request with; `undefined` if it is admitted */
   judge(request: FastifyRequest, reply: FastifyReply): Promise<ApiError | undefined> {
     const { caller } = request;
     const malformation = malformationOf(request);
@@ -139,7 +139,7 @@ class Counting {
     return refusalOf(REFUSAL_CODES[refusal.outcome]);
   }
 
-  /** Refuses a key that is known to be banned, or has used up its window of free calls. */
+  /** Refuses a key that is known to be banned, or has used up its free calls. */
   #countFreeCalls(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -154,7 +154,7 @@ class Counting {
     return refusalOf('rate_limit_exceeded');
   }
 
-  /** The status of a key is looked up once for its free calls, and charged nothing. */
+  /** Looks the status of a key up once for its free calls, without charging the key. */
   async #peek(request: FastifyRequest): Promise<ApiError | undefined> {
     const snapshot = await this.#options.limiter.peek(request.subject);
     const ban = bannedDecisionOf(snapshot);

@@ -6,18 +6,18 @@ import { operationOf } from '../log-fields.ts';
 declare module 'fastify' {
   interface FastifyReply {
     isCounted: boolean;
-    /** Counts the request as served before its response ends, for one that goes on as long as its reader wants. */
+    /** Counts the request as served before its response ends: the reader decides when a subscription ends. */
     countServed(): void;
   }
 }
 
-/** What metrics and logs say if no status was sent, as is the custom of proxies. */
+/** The status in metrics and logs if none was sent; proxies use the same number. */
 const CLIENT_GONE = 499;
 
-/** The status that the client was sent. */
+/** The status that was sent to the client. */
 export const sentStatusOf = ({ raw }: FastifyReply): number => (raw.headersSent ? raw.statusCode : CLIENT_GONE);
 
-/** Counts each request once its response was sent, or its client has left. */
+/** Counts each request after its response was sent or its client has left. */
 export const metrics = fp<{ readonly metrics: RequestMetrics }>(
   async (app, { metrics }) => {
     function count(reply: FastifyReply, status: number): void {

@@ -4,17 +4,17 @@ import type { RequestMetrics } from '../app-options.ts';
 import { logFieldsOf } from '../log-fields.ts';
 
 export interface StalledReadersOptions {
-  /** How long a client may take nothing, in milliseconds; by one step more at most. */
+  /** How long a client may read nothing, in milliseconds, plus at most one step. */
   readonly timeoutMs: number;
   readonly metrics: RequestMetrics;
 }
 
-/** In how many steps the time is counted. */
+/** The number of steps in which the time is counted. */
 const STEPS = 8;
 
 /**
- * Cuts responses whose reader takes nothing. The time is counted in steps, each of which is seen to pass: Node's own
- * timeouts would also count the time in which this process stood still, as on a machine that was suspended.
+ * Cuts responses whose client reads nothing. The time is counted in steps: Node's own timeouts would include the time
+ * during which this process did not run, as on a machine that was suspended.
  */
 export const stalledReaders = fp<StalledReadersOptions>(
   async (app, { timeoutMs, metrics }) => {

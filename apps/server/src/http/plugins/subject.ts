@@ -5,17 +5,17 @@ import { addressSubject } from '../client-network.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whose key it is, once that is known. Authentication sets it. */
+    /** The owner of the key, once it is known. The authentication sets it. */
     principal: ApiKeyPrincipal | undefined;
-    /** By which it is counted: its key if that is known, else its address. */
+    /** The subject for which the request counts: its key if the key is known, otherwise its address. */
     readonly subject: Subject;
   }
 }
 
-/** Tells by what each request is counted. */
+/** Provides the subject for which each request counts. */
 export const subject = fp(
   async (app) => {
-    /** Made once for each principal that the authenticator keeps: a key whose plan changes becomes another. */
+    /** One subject for each principal that the authenticator caches. A key whose plan changes gets another principal. */
     const subjects = new WeakMap<ApiKeyPrincipal, Subject>();
     app.decorateRequest('principal', undefined);
     app.decorateRequest('subject', {

@@ -3,8 +3,8 @@ import fp from 'fastify-plugin';
 import { operationOf } from '../log-fields.ts';
 
 /**
- * Describes the span that OpenTelemetry records of each request: its route, and the ids of the request and its key. Does
- * nothing while no spans are recorded.
+ * Describes the span that OpenTelemetry records for each request: its route, and the ids of the request and its key. Does
+ * nothing if no spans are recorded.
  */
 export const tracing = fp(
   async (app) => {
@@ -16,7 +16,7 @@ export const tracing = fp(
       if (routeOptions.url !== undefined) {
         span.updateName(`${method} ${routeOptions.url}`).setAttribute('http.route', routeOptions.url);
       }
-      // Before OpenTelemetry's own listener, which ends the span.
+      // This listener must run before OpenTelemetry's own, which ends the span.
       reply.raw.prependOnceListener('close', () => {
         const { id, principal, errorCode } = request;
         span.setAttributes({

@@ -3,19 +3,19 @@ import type { Deprecation } from '../plugins/deprecation.ts';
 import { refusalOf } from '../plugins/errors.ts';
 
 export interface PathOptions {
-  /** What requests by a method without an operation of its own are counted under. */
+  /** The name under which requests are counted whose method has no operation of its own. */
   readonly operation: string;
   readonly deprecation?: Deprecation | undefined;
 }
 
-/** What serves a path by one method. */
+/** Serves a path by one method. */
 export interface Operation {
   readonly method: HTTPMethods;
   readonly operation: string;
   readonly handler: RouteHandlerMethod;
 }
 
-/** Adds a path: HEAD comes with GET, OPTIONS tells the methods, and any method that there is besides is 405. */
+/** Adds a path: GET includes HEAD, OPTIONS lists the methods, and any other existing method gets 405. */
 export function addPath(
   app: FastifyInstance,
   url: string,
@@ -32,13 +32,13 @@ export function addPath(
     url,
     method: app.supportedMethods.filter((method) => !supported.includes(method)) as HTTPMethods[], // of Fastify's own
     config: { ...shared, operation },
-    // In a hook, because a body would be read before the handler.
+    // In a hook, because the body would be read before the handler runs.
     onRequest: refuseMethod,
     handler: refuseMethod,
   });
 
   async function refuseMethod({ method, params }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    // `/orders/` is `/orders/:id` with an empty id to the methods of that path, and to others `/orders` with a slash too many.
+    // For the methods of `/orders/:id`, `/orders/` is that path with an empty id; for others it has a slash too many.
     if (Object.values(params as Record<string, string>).includes('')) throw refusalOf('route_not_found');
     reply.header('allow', allow);
     if (method !== 'OPTIONS') throw refusalOf('method_not_allowed');

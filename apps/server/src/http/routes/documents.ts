@@ -8,12 +8,12 @@ import { assertUrlIsDecodable } from '../malformed-requests.ts';
 import { refusalOf } from '../plugins/errors.ts';
 import { addPath } from './add-path.ts';
 
-/** Where the reference is read. */
+/** The path of the reference. */
 const DOCS_PATH = '/docs';
 
 type DocumentsOptions = Pick<AppOptions, 'renderDocument' | 'securityText'>;
 
-/** What needs no key: the OpenAPI documents, the reference with its guides, and the way there. */
+/** The paths that need no key: the OpenAPI documents, the reference with its guides, and the redirects to it. */
 export const documents = fp<DocumentsOptions>(
   async (app, { renderDocument, securityText }) => {
     const reference = createReference({
@@ -40,7 +40,7 @@ export const documents = fp<DocumentsOptions>(
       );
     }
     for (const path of [DOCS_PATH, `${DOCS_PATH}/*`, '/llms.txt', '/robots.txt']) get(path, 'docs', serveReference);
-    // Relative, so that it holds behind a proxy that serves us below a path of its own.
+    // The redirect is relative: it also works behind a proxy that serves us below a path of its own.
     get('/', 'docs', async (_request, reply) => reply.redirect(DOCS_PATH.slice(1)));
     if (securityText !== undefined) {
       get(
@@ -57,7 +57,7 @@ export const documents = fp<DocumentsOptions>(
       const path = routeOptions.url?.replace('*', () => rest) ?? DOCS_PATH;
       const { accept, 'accept-encoding': acceptEncoding } = headers;
       const found = await reference.respond({ path, accept, acceptEncoding: acceptEncoding?.toString() });
-      // If nothing is found, a browser is sent a page and other clients the Error object, so the response varies by Accept.
+      // If nothing is found, browsers get a page and other clients the Error object, so the response varies by Accept.
       const vary = [reply.getHeader('vary'), found === undefined ? 'accept' : found.headers['vary']];
       if (vary.some(Boolean)) reply.header('vary', vary.filter(Boolean).join(', '));
       if (found === undefined) throw refusalOf('route_not_found');
@@ -71,7 +71,7 @@ export const documents = fp<DocumentsOptions>(
   { name: 'documents', dependencies: ['errors'], encapsulate: true },
 );
 
-/** Serves a text that is made with the first request, and never changes. */
+/** Serves a text that is made at the first request and never changes. */
 function serveText(contentType: string, render: () => string | Promise<string>): RouteHandlerMethod {
   let body: Uint8Array | undefined;
   return async (request, reply) => {
@@ -80,7 +80,7 @@ function serveText(contentType: string, render: () => string | Promise<string>):
   };
 }
 
-/** Responds with a page, or with 304 if the client has it already (RFC 9110 section 13.1.2). */
+/** Responds with a page, or with 304 if the client already has it (RFC 9110 section 13.1.2). */
 function sendPage({ headers }: FastifyRequest, reply: FastifyReply, body: Uint8Array): FastifyReply {
   const etag = etagOf(body);
   reply.header('etag', etag);
@@ -88,10 +88,10 @@ function sendPage({ headers }: FastifyRequest, reply: FastifyReply, body: Uint8A
   return reply.code(304).removeHeader('content-type').removeHeader('content-encoding').send();
 }
 
-// By hand, because @fastify/etag makes a tag of each body anew, and knows neither a list of tags nor `*`.
+// By hand: @fastify/etag computes the tag of each body again, and supports neither a list of tags nor `*`.
 const etags = new WeakMap<Uint8Array, string>();
 
-/** @param body one object for as long as it stays the same. @returns a strong tag, so another for each content coding */
+/** @param body the same object while its content is the same. @returns a strong tag, thus one per content coding */
 function etagOf(body: Uint8Array): string {
   const etag = etags.get(body) ?? `"${hash('sha256', body, 'base64url').slice(0, 22)}"`;
   etags.set(body, etag);

@@ -16,7 +16,7 @@ import type { LongLists } from '../streams/long-lists.ts';
 import { addPath } from './add-path.ts';
 
 export interface RestOptions {
-  /** Those of one version. */
+  /** The routes of one version. */
   readonly restRoutes: readonly RestRoute[];
   readonly services: Services;
   readonly longLists: LongLists;
@@ -69,7 +69,7 @@ export const rest = fp<RestOptions>(
 function deprecationOf(route: RestRoute, sunsetOverrides?: SunsetOverrides): Deprecation | undefined {
   const { operationId, method, path, deprecation } = route;
   if (deprecation === undefined) return undefined;
-  // Relative, so that it holds behind a proxy that puts something before our paths.
+  // The link is relative: it also works behind a proxy that puts something before our paths.
   const page = `<${'../'.repeat(path.split('/').length - 1)}${DEPRECATION_GUIDE_PATH.slice(1)}>`;
   return {
     operationId,
@@ -81,5 +81,5 @@ function deprecationOf(route: RestRoute, sunsetOverrides?: SunsetOverrides): Dep
   };
 }
 
-/** What follows the question mark. */
+/** The text after the question mark. */
 const queryOf = ({ url }: FastifyRequest): string => /\?(.*)/.exec(url)?.[1] ?? '';

@@ -32,8 +32,8 @@ const ANY_METHODS = 'GET, HEAD, POST, OPTIONS';
 const IS_JSON = /^application\/json[ \t]*(?:;|$)/i;
 
 /**
- * The procedures over tRPC's HTTP protocol, to be registered with their prefix. What concerns HTTP is decided in hooks, in
- * the order that REST has too: path, method, media type, body. The rest is tRPC's own.
+ * The procedures over tRPC's HTTP protocol, to be registered with their prefix. Hooks check the HTTP request in the same
+ * order as REST: path, method, media type, body. tRPC does the rest.
  */
 export const trpc = fp<TrpcOptions>(
   async (app, options) => {
@@ -66,7 +66,7 @@ export const trpc = fp<TrpcOptions>(
           subscriptions.begin(request, reply);
         return undefined;
       },
-      // The stream of a body that was not announced has ended before anybody could listen for its end.
+      // If no body was announced, its stream has ended before anybody could listen for the end.
       preParsing: async (_request, _reply, payload) => (payload.readableEnded ? Readable.from([]) : payload),
       handler: (request, reply) =>
         fastifyRequestHandler({
@@ -77,7 +77,7 @@ export const trpc = fp<TrpcOptions>(
           createContext: async ({ info }) => createContext(request, reply, info),
           responseMeta: trpcResponseMeta,
           onError({ error }) {
-            // A subscription that ends before it has begun is no failure.
+            // A subscription that ends before it has begun has not failed.
             if (subscriptions.contextOf(request)?.signal.aborted !== true) request.reportError(error);
           },
         }),
@@ -103,7 +103,7 @@ export const trpc = fp<TrpcOptions>(
   { name: 'trpc', dependencies: ['in-flight', 'subject', 'errors', 'metrics', 'limits'], encapsulate: true },
 );
 
-/** Takes over the status and the headers of a response that tRPC made. */
+/** Copies the status and the headers of a response that tRPC made. */
 function takeHead(reply: FastifyReply, { status, headers }: Response) {
   const isStream = headers.has('transfer-encoding');
   for (const name of ['connection', 'transfer-encoding']) headers.delete(name); // Node decides on these by itself
@@ -122,9 +122,9 @@ function assertMethodAndType({ method, headers }: FastifyRequest, reply: Fastify
   if (method === 'POST' && !(IS_JSON.test(type) && encoding === 'identity')) throw refusalOf('unsupported_media_type');
 }
 
-/** The calls that a URL below the prefix holds. */
+/** The calls in a URL below the prefix. */
 interface TrpcCall {
-  /** Percent-decoded, names joined by commas in a batch. */
+  /** Percent-decoded; in a batch, names joined by commas. */
   readonly path: string;
   readonly names: readonly string[];
   readonly isBatch: boolean;
@@ -134,14 +134,14 @@ interface TrpcCall {
 function callOf({ params, url }: FastifyRequest): TrpcCall {
   const { path } = params as { path: string }; // the route has it
   const query = url.indexOf('?');
-  // By the same means, and so with the same result, as tRPC reads it.
+  // Parsed in the same way as in tRPC, so with the same result.
   const isBatch = query !== -1 && new URLSearchParams(url.slice(query)).get('batch') === '1';
   return { path, names: isBatch ? path.split(',') : [path], isBatch };
 }
 
 /**
- * How many calls there are, and how many are charged: a free one is free once in a batch, so that what it costs us is
- * bounded, too.
+ * Counts the calls, and those that are charged: only the first free call in a batch is free, which limits what batches
+ * cost us.
  */
 function costOf({ names }: TrpcCall): RequestCost {
   const free = new Set(names.filter((name) => procedureContracts.get(name)?.cost === 'free'));
@@ -158,7 +158,7 @@ function allowOf({ names, isBatch }: TrpcCall): string | undefined {
   const methods = new Set<string>();
   for (const name of names) {
     const contract = procedureContracts.get(name);
-    // tRPC responds to each call of a batch for itself.
+    // tRPC responds to each call of a batch separately.
     if (contract === undefined) return isBatch ? ANY_METHODS : undefined;
     methods.add(METHODS_OF[contract.type]);
   }

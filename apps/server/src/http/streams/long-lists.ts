@@ -8,17 +8,17 @@ import { sendJson } from '../send-json.ts';
 
 export interface LongListsOptions {
   readonly metrics: RequestMetrics;
-  /** How many long lists may be sent at once, those of all callers together. */
+  /** The maximum number of long lists being sent at once, of all callers together. */
   readonly maxLongLists: number;
 }
 
-/** By which the long lists of all callers are counted. */
+/** The name under which the long lists of all callers are counted. */
 const ALL_CALLERS = '';
 
-/** Sends lists: a short one whole, a long one in pieces, as fast as its client reads, and only so many at a time. */
+/** Sends lists: a short one whole, and a limited number of long ones in pieces, as fast as their clients read. */
 export class LongLists {
   readonly #options: LongListsOptions;
-  /** Long lists in flight, subscriptions included, by key. */
+  /** Long lists in flight, including subscriptions, by key. */
   readonly #ofKeys = new InFlightCounts();
   readonly #open = new InFlightCounts();
 
@@ -26,15 +26,15 @@ export class LongLists {
     this.#options = options;
   }
 
-  /** How many long lists are being sent, subscriptions not included. */
+  /** The number of long lists being sent, without subscriptions. */
   get openCount(): number {
     return this.#open.of(ALL_CALLERS);
   }
 
   /**
-   * Counts a long list, or a subscription, among those that its key has in flight.
+   * Counts a long list or a subscription as in flight for its key.
    *
-   * @throws ApiError `rate_limit_exceeded` if they are as many as there may be
+   * @throws ApiError `rate_limit_exceeded` if the key has the maximum in flight
    */
   beginOfKey({ principal }: FastifyRequest, reply: FastifyReply): void {
     if (principal === undefined) throw new Error('A list was to be sent without a principal.');
@@ -44,9 +44,9 @@ export class LongLists {
   }
 
   /**
-   * Begins a long list: one that goes beyond its first batch.
+   * Begins a long list: one with more than one batch.
    *
-   * @throws ApiError `rate_limit_exceeded`, and `overloaded` for too many of all callers
+   * @throws ApiError `rate_limit_exceeded`; `overloaded` if all callers together have the maximum in flight
    */
   begin(request: FastifyRequest, reply: FastifyReply): void {
     this.beginOfKey(request, reply);
@@ -55,7 +55,7 @@ export class LongLists {
     reply.whenClosed(release);
   }
 
-  /** Responds with JSON that comes in pieces, at least one. For HEAD none is requested. */
+  /** Responds with JSON in pieces, at least one. For HEAD no piece is requested. */
   async send(request: FastifyRequest, reply: FastifyReply, chunks: AsyncIterable<string>): Promise<FastifyReply> {
     if (request.method === 'HEAD') return reply.header('content-type', 'application/json').send();
     const { first, isWhole, iterator } = await beginReading(chunks);
@@ -64,9 +64,9 @@ export class LongLists {
     if (isWhole) return sendJson(reply, first);
     this.#beginOrReturn(request, reply, iterator);
     const body = Readable.from(iterator, { objectMode: false, highWaterMark: 1 });
-    // Fastify then cuts the connection, so that a part is never taken for the whole.
+    // Fastify then cuts the connection: a client must not take a part for the whole.
     body.once('error', (error) => {
-      // Of a client that has left nothing is left to fail, and what fails before it is sent is an error like any other.
+      // If the client has left, nothing is cut. An error before the headers are sent becomes an ordinary error response.
       if (reply.raw.destroyed || !reply.raw.headersSent) return;
       logFailure(request, error);
       this.#options.metrics.countCut('failed');
@@ -74,7 +74,7 @@ export class LongLists {
     return reply.header('content-type', 'application/json').send(body);
   }
 
-  /** Begins a list over tRPC, as its `Context.delivery` does. */
+  /** Begins a list over tRPC, for `Context.delivery`. */
   async beginOverTrpc<Batch>(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -89,13 +89,13 @@ export class LongLists {
     try {
       this.begin(request, reply);
     } catch (error) {
-      iterator.return?.().catch(() => {}); // what was fetched ahead may still be in flight, and is not waited for
+      iterator.return?.().catch(() => {}); // a batch that was requested ahead may still be in flight
       throw error;
     }
   }
 }
 
-/** Reads so much of a list that it is known whether its first batch is all of it. */
+/** Reads as much of a list as shows whether its first batch is its only one. */
 async function beginReading<Batch>(batches: AsyncIterable<Batch>) {
   const source = batches[Symbol.asyncIterator]();
   const first = await source.next();
@@ -109,16 +109,16 @@ async function beginReading<Batch>(batches: AsyncIterable<Batch>) {
   return { first: first.done === true ? undefined : first.value, isWhole, iterator };
 }
 
-/** Whether a result is the end and there already, so that nothing is waited for. */
+/** Whether a result marks the end and is already settled. Waits for nothing. */
 async function isEnd(result: IteratorResult<unknown> | Promise<IteratorResult<unknown>> | undefined): Promise<boolean> {
   let isDone = false;
   Promise.resolve(result).then(
     (settled) => {
       isDone = settled?.done === true;
     },
-    () => {}, // it rejects for those who await the result itself
+    () => {}, // those who await the result itself get the error
   );
-  // Runs after everything that can be settled without waiting is settled.
+  // Runs after all promises that are already settled have called back.
   await new Promise<void>((resolve) => process.nextTick(resolve));
   return isDone;
 }

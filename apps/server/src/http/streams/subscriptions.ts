@@ -8,30 +8,30 @@ import type { LongLists } from './long-lists.ts';
 export interface SubscriptionOptions {
   readonly longLists: LongLists;
   readonly authenticator: Pick<Authenticator, 'identifyAnew'>;
-  /** How many there may be at once, those of all callers together. */
+  /** The maximum number of subscriptions at once, of all callers together. */
   readonly maxSubscriptions: number;
 }
 
-/** By which the subscriptions of all callers are counted. */
+/** The name under which the subscriptions of all callers are counted. */
 const ALL_CALLERS = '';
 
 interface Begun {
   readonly context: SubscriptionContext;
-  /** The id of the event behind which it begins, once that is known. */
+  /** The id of the event after which the subscription begins, once it is known. */
   after: string | undefined;
 }
 
 /**
- * Responses that go on until their client leaves, its key is no longer valid, or the server ends. The connection is then cut
- * without the message by which tRPC ends a subscription: a client takes that message to mean that no event will ever follow,
- * and a lost connection as a reason to connect again.
+ * Responses that last until their client leaves, its key becomes invalid, or the server stops. The connection is then cut
+ * without the message that ends a subscription in tRPC: after that message a client never connects again, but after a lost
+ * connection it does.
  */
 export class Subscriptions {
   readonly #options: SubscriptionOptions;
   readonly #open = new InFlightCounts();
   readonly #keys: KeyWatch;
   readonly #begun = new WeakMap<FastifyRequest, Begun>();
-  /** Ends each that is open. */
+  /** A function for each open subscription that ends it. */
   readonly #cuts = new Set<() => void>();
   #isClosed = false;
 
@@ -40,7 +40,7 @@ export class Subscriptions {
     this.#keys = new KeyWatch(options.authenticator);
   }
 
-  /** How many there are. They are no requests in flight. */
+  /** The number of open subscriptions. They do not count as requests in flight. */
   get openCount(): number {
     return this.#open.of(ALL_CALLERS);
   }
@@ -73,18 +73,18 @@ export class Subscriptions {
     });
   }
 
-  /** What the procedure is given; `undefined` if the request is for no subscription. */
+  /** The context for the procedure; `undefined` if the request is not for a subscription. */
   contextOf(request: FastifyRequest): SubscriptionContext | undefined {
     return this.#begun.get(request)?.context;
   }
 
-  /** In an `onSend` hook: sends the events of a response. The request is served from here on. */
+  /** For an `onSend` hook: sends the events of a response. From then on the request counts as served. */
   send(request: FastifyRequest, reply: FastifyReply, { body }: Response): ReadableStream<Uint8Array> | null {
     reply.countServed();
     return body?.pipeThrough(wholeMessages(this.#begun.get(request)?.after)) ?? null;
   }
 
-  /** Ends all of them; those that come later are refused. */
+  /** Ends all subscriptions, and refuses later ones. */
   close(): void {
     this.#isClosed = true;
     for (const cut of this.#cuts) cut();
@@ -94,9 +94,9 @@ export class Subscriptions {
 const LINE_FEED = 10;
 
 /**
- * One piece for each message of server-sent events, which tRPC sends in parts, so that a message is written at once.
+ * Joins the parts in which tRPC sends a server-sent event: each message is one piece, and is written at once.
  *
- * @param after written as the id of the second message, so that a client that loses the connection before the first event
+ * @param after written as the id of the second message: a client that loses the connection before the first event
  *   continues from there
  */
 function wholeMessages(after: string | undefined): TransformStream<Uint8Array, Uint8Array> {

@@ -4,8 +4,8 @@ import { procedure } from '../../trpc/trpc.ts';
 import { type CurrentLimits, getCurrentLimitsContract, type WindowUse } from './get-current-limits.contract.ts';
 
 /**
- * Returns to a caller the status of its limits. Costs nothing over HTTP; `null` for callers in the same process, which
- * have no limits.
+ * Returns the status of the caller's limits. The call is free over HTTP. The result is `null` for callers in the same
+ * process, which have no limits.
  */
 export const getCurrentLimits = procedure
   .meta(getCurrentLimitsContract)

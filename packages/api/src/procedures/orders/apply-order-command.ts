@@ -10,7 +10,7 @@ import {
 import { ApiError } from '../../api-error.ts';
 import type { Context } from '../../context.ts';
 
-/** Every reason of the domain, as callers see it. Made once: these are ordinary results, as frequent as success. */
+/** The error for each reason of the domain. They are made once, because they are as frequent as successes. */
 const ERROR_OF_REASON = {
   order_not_found: new ApiError('order_not_found'),
   order_already_shipped: new ApiError('order_already_shipped'),
@@ -19,7 +19,7 @@ const ERROR_OF_REASON = {
   order_already_completed: new ApiError('order_already_completed'),
 } as const satisfies Record<CommandReason, ApiError>;
 
-/** Who changes an order, and by which request. */
+/** The author of a change of an order, and its request. */
 export const originOf = ({ principal, requestId }: Pick<Context, 'principal' | 'requestId'>): ChangeOrigin => ({
   actor: principal.type === 'api-key' ? actor('key', principal.keyId) : actor('operator', principal.name),
   requestId,
@@ -28,8 +28,8 @@ export const originOf = ({ principal, requestId }: Pick<Context, 'principal' | '
 /**
  * Cancels, ships or completes an order.
  *
- * @returns the order as it now is
- * @throws ApiError with the reason, if the order does not allow it
+ * @returns the changed order
+ * @throws ApiError with the reason, if the command does not apply
  */
 export async function applyOrderCommand(
   ctx: Pick<Context, 'services' | 'principal' | 'requestId'>,

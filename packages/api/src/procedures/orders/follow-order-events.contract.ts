@@ -13,9 +13,9 @@ const position = z
 export const followOrderEventsContract = {
   type: 'subscription',
   input: inputObject({
-    /** The event behind which to begin. @default what is committed from now on */
+    /** The event after which to begin. @default the next event that is committed */
     after: position,
-    /** The same, as a subscription that goes on says it; it wins. */
+    /** The same, as sent by a subscription that reconnects; it takes precedence over `after`. */
     lastEventId: position,
   }).optional(),
 } satisfies ProcedureContract;

@@ -5,18 +5,18 @@ import type { TrpcErrorShape } from '../../trpc/format-error.ts';
 import { internalProcedure } from '../../trpc/trpc.ts';
 import { followOrderEventsContract } from './follow-order-events.contract.ts';
 
-/** A change of an order, as subscribers are sent it. */
+/** A change of an order, as it is sent to subscribers. */
 export interface FollowedOrderEvent {
   /** Decimal digits. A later event has a larger number. */
   readonly id: string;
   readonly type: OrderEventType;
   readonly orderId: OrderId;
   readonly at: Date;
-  /** As it was after the change. */
+  /** The order after the change. */
   readonly order: OrderEvent['order'];
 }
 
-/** Follows the changes of orders. It begins when nothing that is committed from then on is missed. */
+/** Follows the changes of orders. Once the subscription has begun, it misses no change. */
 // The type is written out, because the inferred one would name an internal module of tRPC in the client's declarations.
 export const followOrderEvents: TRPCSubscriptionProcedure<{
   input: { after?: string | undefined; lastEventId?: string | undefined } | undefined;
@@ -28,7 +28,7 @@ export const followOrderEvents: TRPCSubscriptionProcedure<{
   .input(followOrderEventsContract.input)
   .subscription(async ({ ctx: { services, subscription }, input, signal = new AbortController().signal }) => {
     const after = parseOrderEventId(input?.lastEventId ?? input?.after ?? '') ?? 'now';
-    // tRPC's own signal is aborted when its response is left, so not before there is one.
+    // tRPC's own signal is aborted when the client leaves the response, so it does nothing before there is a response.
     const events = await services.events.followEvents(after, subscription?.signal ?? signal);
     subscription?.onBegin(events.position.toString());
     return track(events);

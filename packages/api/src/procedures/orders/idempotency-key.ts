@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 const complaint = `must be 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} printable ASCII characters`;
 
-/** Names the placing of an order, so that the same call made again returns the same order and places no second one. */
+/** Names the placing of an order: repeating the call with it returns the same order and does not place a second one. */
 export const idempotencyKey = z
   .string(complaint)
   .refine((text) => parseIdempotencyKey(text) !== undefined, complaint)

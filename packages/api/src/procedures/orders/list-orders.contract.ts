@@ -5,12 +5,12 @@ import { ordersJson } from '../../rest/order-json.ts';
 import { OrderResponse } from './order.contract.ts';
 
 /**
- * Batches of orders, ascending by id, as a streaming link gives them. Over a link that does not stream it is one array of at
- * most 10,000 orders.
+ * Batches of orders, ascending by id, as a streaming link receives them. A link that does not stream receives one array of
+ * at most 10,000 orders.
  */
 export type OrderBatches = AsyncIterable<readonly Order[]>;
 
-/** The list as callers in this process get it. REST reads it as text. */
+/** The list for callers in this process. REST reads it as text. */
 export interface OrderList extends OrderBatches {
   readonly texts: () => AsyncIterable<OrderTextBatch>;
 }

@@ -4,10 +4,10 @@ import { ApiError } from '../../api-error.ts';
 import { procedure } from '../../trpc/trpc.ts';
 import { listOrdersContract, type OrderBatches, type OrderList } from './list-orders.contract.ts';
 
-/** Orders in a batch at most. While one is written as superjson, nothing else is served. */
+/** The maximum number of orders in a batch. While one is written as superjson, nothing else is served. */
 const BATCH_MAX = 100;
 
-/** Orders of a list that is not streamed at most: it is in memory as a whole. */
+/** The maximum number of orders in a list that is not streamed, which is held in memory as a whole. */
 const WHOLE_LIST_MAX = 10_000;
 
 export const listOrders = procedure.meta(listOrdersContract).query(async ({ ctx }): Promise<OrderBatches> => {
@@ -25,7 +25,7 @@ export const listOrders = procedure.meta(listOrdersContract).query(async ({ ctx 
       return delivery.begin(smallBatches(orders.listOrders()));
     case 'array': {
       const batches = await delivery.begin(smallBatches(orders.listOrders()));
-      // The type is what callers with a streaming link get. All others get an array.
+      // The type is that of callers with a streaming link. All others get an array.
       return (await wholeList(batches)) as unknown as OrderBatches;
     }
     default:
@@ -33,7 +33,7 @@ export const listOrders = procedure.meta(listOrdersContract).query(async ({ ctx 
   }
 });
 
-/** Gives others a turn between two batches. The next batch is made when its reader asks for it. */
+/** Lets other requests run between two batches. The next batch is made when its reader asks for it. */
 async function* smallBatches(batches: AsyncIterable<readonly Order[]>): AsyncGenerator<readonly Order[], void, void> {
   for await (const orders of batches) {
     for (let start = 0; start < orders.length; start += BATCH_MAX) {

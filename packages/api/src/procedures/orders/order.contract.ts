@@ -2,7 +2,7 @@ import { ORDER_STATUSES, QUANTITY_MAX } from '@petstore/domain';
 import { z } from 'zod';
 import { int64, int64Text } from '../../int64.ts';
 
-/** An order over REST, as the specification has it: no status, and no field is required. */
+/** An order in v1 over REST, as the specification has it: it has no status, and no field is required. */
 export const OrderResponse = z
   .object({
     id: int64('Unique order identifier.'),
@@ -28,7 +28,7 @@ export const OrderResponse = z
 
 const { quantity, shipDate, complete } = OrderResponse.shape;
 
-/** An order over REST as v2 shows it: what v1 shows, with ids as strings, and its state. */
+/** An order in v2 over REST: the fields of v1, with ids as strings, and the status. */
 export const OrderV2Response = z
   .object({
     id: int64Text('Unique order identifier.'),

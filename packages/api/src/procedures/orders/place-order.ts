@@ -4,7 +4,7 @@ import { internalProcedure } from '../../trpc/trpc.ts';
 import { originOf } from './apply-order-command.ts';
 import { placeOrderContract } from './place-order.contract.ts';
 
-/** The contract refuses these before the domain sees them, so that they are said here once more for safety alone. */
+/** The contract refuses both before the domain is called; the domain checks them again for safety only. */
 const MESSAGE_OF_REASON = {
   quantity_out_of_range: 'quantity: out of range.',
   ship_date_out_of_range: 'shipDate: out of range.',

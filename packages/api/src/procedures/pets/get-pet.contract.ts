@@ -41,5 +41,5 @@ export const getPetContract = {
   },
 } satisfies ProcedureContract;
 
-/** What the setting PETS_SUNSET_AT overrides. */
+/** The overrides that the setting PETS_SUNSET_AT stands for. */
 export const petsSunset = (sunsetAt: Date): SunsetOverrides => ({ [getPetContract.openapi.operationId]: sunsetAt });

@@ -1,8 +1,8 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * The tables as `entities.ts` describes them, which says why they are so. The constraints refuse every row that the
- * domain's types cannot express, from any program.
+ * The tables that `entities.ts` describes, with reasons. The constraints refuse every row that the domain's types cannot
+ * express, from any program.
  */
 export class InitialSchema extends Migration {
   override up(): void {
@@ -141,6 +141,6 @@ const ORDER_FACTS = `
   completed_at timestamptz(3),
   cancelled_at timestamptz(3)`;
 
-/** The years that RFC 3339 can write, so that every time has one text. True of null too. */
+/** The years that RFC 3339 can write: every time has one text. Also true of null. */
 const hasFourDigitYear = (column: string) =>
   `(${column} is null or ${column} >= '0001-01-01 00:00:00+00' and ${column} < '10000-01-01 00:00:00+00')`;

@@ -23,9 +23,9 @@ const statusError =
     .map((status) => `status=${status}`)
     .join('&')})`;
 const statusesError = `must be one or more of ${ORDER_STATUSES.join(', ')}`;
-/** Said of every text that is no cursor, or one of other filters. */
+/** The message for a text that is no cursor, and for a cursor of other filters. */
 export const cursorError = 'must be one that a page of the same filters gave';
-/** Longer than the cursors of today, so that others may come. */
+/** Longer than present cursors, to leave room for other layouts. */
 const CURSOR_MAX_LENGTH = 64;
 const completeError = 'must be true or false';
 const shipDateError =
@@ -37,7 +37,7 @@ const shipDate = (description: string, example: string) =>
     .date(shipDateError)
     .min(SHIP_DATE_MIN, shipDateError)
     .max(SHIP_DATE_MAX, shipDateError)
-    // The longest that can be read: nine decimals and an offset.
+    // The longest time that can be parsed: nine decimals and an offset.
     .meta({ format: 'date-time', maxLength: 35, description, examples: [example] })
     .optional();
 
@@ -94,11 +94,11 @@ export type ListOrdersPageInput = z.output<typeof ListOrdersPageInput>;
 /** One page of orders, ascending by id. */
 export interface OrdersPage {
   readonly orders: readonly Order[];
-  /** What to send as `cursor` for the next page; left out on the last one. */
+  /** The value to send as `cursor` for the next page; left out on the last page. */
   readonly nextCursor?: string;
 }
 
-/** The links are relative to the request URL, so that they hold behind a proxy with paths of its own. */
+/** The links are relative to the request URL: they also work behind a proxy that changes paths. */
 function representPage(
   { orders, nextCursor }: OrdersPage,
   { cursor: _, ...input }: z.input<typeof ListOrdersPageInput>,

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import { type OrderFilter, type OrderId, orderId } from '@petstore/domain';
 
-// A cursor is 18 bytes, 24 characters of base64url: the layout's version, the id that the next page begins behind, and
-// the beginning of a hash over both and the filter. The hash keeps a cursor from being used with another filter, or with
-// a character missed in copying. It is no secret: a forged cursor gives nothing that a filter would not.
+// A cursor is 18 bytes, 24 characters of base64url: the layout's version, the id after which the next page begins, and
+// the beginning of a hash of both and the filter. The hash detects a cursor that is used with another filter or was copied
+// incompletely. It is no secret: a forged cursor gives access to nothing that a filter would not.
 
 const VERSION = 1;
 const ID_START = 1;
@@ -12,7 +12,7 @@ const LENGTH = 18;
 
 const FORMAT = /^[\w-]{24}$/;
 
-/** Makes the cursor of the page behind an order. */
+/** Makes the cursor of the page that begins after an order. */
 export function encodeCursor(afterId: OrderId, filter: OrderFilter): string {
   const bytes = Buffer.alloc(LENGTH);
   bytes[0] = VERSION;
@@ -21,14 +21,14 @@ export function encodeCursor(afterId: OrderId, filter: OrderFilter): string {
   return bytes.toString('base64url');
 }
 
-/** @returns the id that the page begins behind; `undefined` if the text is no cursor, or one of another filter */
+/** @returns the id after which the page begins; `undefined` if the text is no cursor, or one of another filter */
 export function decodeCursor(cursor: string, filter: OrderFilter): OrderId | undefined {
   if (!FORMAT.test(cursor)) return undefined;
   const afterId = orderId(Buffer.from(cursor, 'base64url').readBigInt64BE(ID_START));
   return encodeCursor(afterId, filter) === cursor ? afterId : undefined;
 }
 
-/** The same text for filters that want the same, whatever the order in which their statuses came. */
+/** Equal for filters that select the same orders, in whatever order their statuses are given. */
 const textOf = ({ statuses, petId, complete, shipDateFrom, shipDateTo }: OrderFilter): string =>
   JSON.stringify([
     statuses && [...new Set(statuses)].sort(),
