@@ -13,8 +13,8 @@ const ROOT = resolve(import.meta.dirname, '../../..');
 const SURVIVORS_MAX = 5;
 /** A breakage that makes tests wait for ever is noticed, too. */
 const TESTS_TIMEOUT_MS = 600_000;
-
-type Outcome = 'caught' | 'SURVIVED';
+/** Of vitest: far more than it prints. */
+const OUTPUT_MAX_BYTES = 100_000_000;
 
 /** @throws Error with the program's output if it fails */
 function run(program: string, args: readonly string[], folder: string): void {
@@ -22,80 +22,93 @@ function run(program: string, args: readonly string[], folder: string): void {
   if (status !== 0) throw error ?? new Error(`${program} ${args.join(' ')} failed:\n${stdout}${stderr}`);
 }
 
-/** @returns whether the tests pass: the named files, or all of the package if there are none */
-function testsPass(copy: string, tests: string, files: readonly string[]): boolean {
-  const vitest = join(copy, tests, 'node_modules/vitest/vitest.mjs');
-  const { status } = spawnSync(process.execPath, [vitest, 'run', '--bail', '1', ...files], {
-    cwd: join(copy, tests),
-    stdio: 'ignore',
+/**
+ * Runs test files, or all of a package if none are named.
+ *
+ * @returns the first test that fails, such as `test/ids.test.ts > ids > is canonical`; `undefined` if all of them pass
+ */
+function findFailure(checkout: string, tests: string, files: readonly string[]): string | undefined {
+  const vitest = join(checkout, tests, 'node_modules/vitest/vitest.mjs');
+  const { status, stdout, stderr } = spawnSync(process.execPath, [vitest, 'run', '--bail', '1', ...files], {
+    cwd: join(checkout, tests),
+    encoding: 'utf8',
+    env: { ...process.env, NO_COLOR: '1' },
+    maxBuffer: OUTPUT_MAX_BYTES,
     timeout: TESTS_TIMEOUT_MS,
     killSignal: 'SIGKILL',
   });
-  return status === 0;
+  if (status === 0) return undefined;
+  return /FAIL +(test\/.*)/.exec(stdout + stderr)?.[1] ?? 'no test: the run itself failed, or took too long';
 }
 
-const remaining = (copy: string, { tests, first }: Mutant): readonly string[] =>
-  first.filter((file) => existsSync(join(copy, tests, file)));
+const remaining = (checkout: string, { tests, first }: Mutant): readonly string[] =>
+  first.filter((file) => existsSync(join(checkout, tests, file)));
 
 /** @returns what is wrong with the list, a line each */
-function findMistakes(copy: string, mutants: readonly Mutant[]): readonly string[] {
+function findMistakes(checkout: string, mutants: readonly Mutant[]): readonly string[] {
   return mutants.flatMap(({ name, file, from }) => {
-    const count = existsSync(join(copy, file)) ? readFileSync(join(copy, file), 'utf8').split(from).length - 1 : 0;
+    const count = existsSync(join(checkout, file))
+      ? readFileSync(join(checkout, file), 'utf8').split(from).length - 1
+      : 0;
     return count === 1 ? [] : [`${name}: its text occurs ${count} times in ${file}`];
   });
 }
 
-/** @returns the packages whose tests fail although nothing is broken: they would seem to notice everything */
-function findFailing(copy: string, mutants: readonly Mutant[]): readonly string[] {
+/** @returns what fails although nothing is broken: such tests would seem to notice everything */
+function findFailing(checkout: string, mutants: readonly Mutant[]): readonly string[] {
   const packages = Map.groupBy(mutants, ({ tests }) => tests);
-  return [...packages]
-    .filter(([tests, those]) => {
-      const files = [...new Set(those.flatMap((mutant) => remaining(copy, mutant)))];
-      return files.length > 0 && !testsPass(copy, tests, files);
-    })
-    .map(([tests]) => `${tests}: its tests fail although nothing is broken`);
+  return [...packages].flatMap(([tests, those]) => {
+    const files = [...new Set(those.flatMap((mutant) => remaining(checkout, mutant)))];
+    const failure = files.length === 0 ? undefined : findFailure(checkout, tests, files);
+    return failure === undefined ? [] : [`Fails although nothing is broken: ${tests}, ${failure}`];
+  });
 }
 
-/** Breaks one thing, and repairs it afterwards. */
-function tryMutant(copy: string, mutant: Mutant): Outcome {
-  const path = join(copy, mutant.file);
+/** Breaks one thing, and repairs it afterwards. @returns the test that noticed */
+function tryMutant(checkout: string, mutant: Mutant): string | undefined {
+  const path = join(checkout, mutant.file);
   const text = readFileSync(path, 'utf8');
+  const files = remaining(checkout, mutant);
+  let noticed: string | undefined;
   writeFileSync(
     path,
     text.replace(mutant.from, () => mutant.to),
   );
   try {
-    const files = remaining(copy, mutant);
-    const isCaught = (files.length > 0 && !testsPass(copy, mutant.tests, files)) || !testsPass(copy, mutant.tests, []);
-    return isCaught ? 'caught' : 'SURVIVED';
+    if (files.length > 0) noticed = findFailure(checkout, mutant.tests, files);
+    if (noticed !== undefined) return noticed;
+    noticed = findFailure(checkout, mutant.tests, []);
   } finally {
     writeFileSync(path, text);
   }
+  // Of the other files it is not known yet that they pass without the breakage.
+  const [file] = noticed?.split(' ') ?? [];
+  return file?.startsWith('test/') && findFailure(checkout, mutant.tests, [file]) === undefined ? noticed : undefined;
 }
 
 /** @returns how many were not noticed */
-function tryAll(copy: string, mutants: readonly Mutant[]): number {
+function tryAll(checkout: string, mutants: readonly Mutant[]): number {
   let survived = 0;
   for (const [i, mutant] of mutants.entries()) {
-    const beganMs = performance.now();
-    const outcome = tryMutant(copy, mutant);
-    if (outcome === 'SURVIVED') survived++;
-    const seconds = Math.round((performance.now() - beganMs) / 1_000);
-    console.log(`${i + 1}/${mutants.length} ${outcome}: ${mutant.name} (${mutant.tests}, ${seconds} s)`);
+    const noticed = tryMutant(checkout, mutant);
+    if (noticed === undefined) survived++;
+    const outcome = noticed === undefined ? `SURVIVED: ${mutant.name}` : `caught: ${mutant.name}\n    by ${noticed}`;
+    console.log(`${i + 1}/${mutants.length} ${mutant.tests} ${outcome}`);
   }
   console.log(`${mutants.length - survived} caught, ${survived} survived`);
   return survived;
 }
 
 /** @returns whether enough was noticed */
-function runIn(copy: string, wanted: string): boolean {
-  run('git', ['worktree', 'add', '--detach', copy, 'HEAD'], ROOT);
+function runIn(checkout: string, wanted: string): boolean {
+  run('git', ['worktree', 'add', '--detach', checkout, 'HEAD'], ROOT);
   const mutants = MUTANTS.filter(({ name, file }) => `${name} ${file}`.toLowerCase().includes(wanted.toLowerCase()));
-  const mistakes = mutants.length === 0 ? [`No breakage is called ${wanted}.`] : findMistakes(copy, mutants);
-  if (mistakes.length === 0) run('pnpm', ['install', '--frozen-lockfile', '--prefer-offline'], copy);
-  const reasons = mistakes.length > 0 ? mistakes : findFailing(copy, mutants);
+  const mistakes = mutants.length === 0 ? [`No breakage is called ${wanted}.`] : findMistakes(checkout, mutants);
+  if (mistakes.length === 0) run('pnpm', ['install', '--frozen-lockfile', '--prefer-offline'], checkout);
+  console.log('First the tests that should notice run without a breakage.');
+  const reasons = mistakes.length > 0 ? mistakes : findFailing(checkout, mutants);
   for (const reason of reasons) console.error(reason);
-  return reasons.length === 0 && tryAll(copy, mutants) <= SURVIVORS_MAX;
+  return reasons.length === 0 && tryAll(checkout, mutants) <= SURVIVORS_MAX;
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'petstore-mutants-'));

@@ -297,7 +297,7 @@ const PERSISTENCE: readonly Mutant[] = [
     file: 'packages/persistence/src/orders/order-store.ts',
     from: 'placed_at, shipped_at, completed_at, cancelled_at\n   from orders where id = $1',
     to: 'placed_at, completed_at, shipped_at, cancelled_at\n   from orders where id = $1',
-    ...byPersistence('apply-command'),
+    ...byPersistence('find-orders', 'order-events'),
   },
   {
     name: 'an idempotency key that is used for another order gives the first one',
