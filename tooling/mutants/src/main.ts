@@ -104,11 +104,13 @@ function runIn(checkout: string, wanted: string): boolean {
   run('git', ['worktree', 'add', '--detach', checkout, 'HEAD'], ROOT);
   const mutants = MUTANTS.filter(({ name, file }) => `${name} ${file}`.toLowerCase().includes(wanted.toLowerCase()));
   const mistakes = mutants.length === 0 ? [`No breakage is called ${wanted}.`] : findMistakes(checkout, mutants);
-  if (mistakes.length === 0) run('pnpm', ['install', '--frozen-lockfile', '--prefer-offline'], checkout);
-  console.log('First the tests that should notice run without a breakage.');
-  const reasons = mistakes.length > 0 ? mistakes : findFailing(checkout, mutants);
-  for (const reason of reasons) console.error(reason);
-  return reasons.length === 0 && tryAll(checkout, mutants) <= SURVIVORS_MAX;
+  for (const mistake of mistakes) console.error(mistake);
+  if (mistakes.length > 0) return false;
+  run('pnpm', ['install', '--frozen-lockfile', '--prefer-offline'], checkout);
+  console.log('First the tests that are likely to notice run without a breakage.');
+  const failing = findFailing(checkout, mutants);
+  for (const failure of failing) console.error(failure);
+  return failing.length === 0 && tryAll(checkout, mutants) <= SURVIVORS_MAX;
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'petstore-mutants-'));
