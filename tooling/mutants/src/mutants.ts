@@ -353,7 +353,7 @@ const PERSISTENCE: readonly Mutant[] = [
     file: 'packages/persistence/src/database/database.ts',
     from: 'if (!(error instanceof LaneClosedError)) throw error;',
     to: 'throw error;',
-    ...byPersistence('failover', 'availability'),
+    ...byPersistence('connections'),
   },
 ];
 
