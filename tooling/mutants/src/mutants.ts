@@ -310,7 +310,7 @@ const PERSISTENCE: readonly Mutant[] = [
     name: 'an idempotency key is remembered after it has expired',
     file: PLACE,
     from: `case when remembered_at <= $9 then 'expired' when call`,
-    to: 'case when call',
+    to: `case when remembered_at <= $9 and false then 'expired' when call`,
     ...byPersistence('idempotency-keys'),
   },
   {
