@@ -10,6 +10,7 @@ import {
   petId,
   placeOrder,
   QUANTITY_MAX,
+  SHIP_DATE_MAX,
 } from '../src/index.ts';
 
 const PLACED_AT = new Date('2026-01-01T00:00:00Z');
@@ -64,6 +65,12 @@ describe('decideOrder: every state and command', () => {
       expect(decideOrder(GIVEN[state], command, early)).toMatchObject({ ok: true, value: { [stamp]: PLACED_AT } });
     },
   );
+
+  it('given a clock that is behind, no order is complete before it has shipped', () => {
+    const shippedAt = new Date(NOW.getTime() + 5);
+    const completed = { ok: true, value: { shippedAt, completedAt: shippedAt } };
+    expect(decideOrder({ ...GIVEN.shipped, shippedAt }, 'complete', NOW)).toMatchObject(completed);
+  });
 
   it('names every pair of state and command once', () => {
     const pairs = [...accepted, ...refused].map(([state, command]) => `${state} ${command}`);
@@ -137,6 +144,12 @@ describe('placeOrder', () => {
       expect(placeOrder({ petId: petId(3n), quantity }, NOW)).toEqual({ ok: false, reason: 'quantity_out_of_range' });
     },
   );
+
+  it('refuses a ship date of no year from 1 to 9999', () => {
+    const shipDate = new Date(SHIP_DATE_MAX.getTime() + 1);
+    const refusal = { ok: false, reason: 'ship_date_out_of_range' };
+    expect(placeOrder({ petId: petId(3n), quantity: 1, shipDate }, NOW)).toEqual(refusal);
+  });
 
   it.each([1, QUANTITY_MAX])('takes a quantity of %d', (quantity) => {
     expect(placeOrder({ petId: petId(3n), quantity }, NOW).ok).toBe(true);

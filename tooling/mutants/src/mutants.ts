@@ -1,0 +1,493 @@
+/** A deliberate breakage, which the tests of a package must notice. */
+export interface Mutant {
+  /** What is broken, in plain words. */
+  readonly name: string;
+  /** From the root of the repository. */
+  readonly file: string;
+  /** Text that occurs exactly once in the file. */
+  readonly from: string;
+  /** What stands there instead. */
+  readonly to: string;
+  /** The folder of the package whose tests should notice, from the root of the repository. */
+  readonly tests: string;
+  /** Test files of that package that run before all of its tests do. Those that are gone are passed over. */
+  readonly first: readonly string[];
+}
+
+/** The tests that should notice: the name of their package's folder, and the files that run first. */
+interface Holders {
+  readonly tests: string;
+  readonly first: readonly string[];
+}
+
+const testsOf =
+  (tests: string) =>
+  (...names: readonly string[]): Holders => ({ tests, first: names.map((name) => `test/${name}.test.ts`) });
+
+const byDomain = testsOf('packages/domain');
+const byLimiter = testsOf('packages/rate-limit');
+const byApi = testsOf('packages/api');
+const byPersistence = testsOf('packages/persistence');
+const byServer = testsOf('apps/server');
+const byClient = testsOf('packages/client');
+
+const DECIDE_ORDER = 'packages/domain/src/decide-order.ts';
+const LUA = 'packages/rate-limit/src/limiter.lua';
+const ALGORITHM = 'packages/rate-limit/src/algorithm.ts';
+const AUTHENTICATOR = 'packages/api/src/authentication/create-authenticator.ts';
+const ERRORS = 'packages/api/src/errors/to-api-error.ts';
+const COMMANDS = 'packages/persistence/src/orders/order-commands.ts';
+const STATEMENTS = 'packages/persistence/src/orders/command-statements.ts';
+const PLACE = 'packages/persistence/src/orders/place-order.ts';
+const PLUGINS = 'apps/server/src/http/plugins';
+const COMPOSE = 'apps/server/src/compose.ts';
+const CLIENT_FETCH = 'packages/client/src/transport/patient-fetch.ts';
+
+const DOMAIN: readonly Mutant[] = [
+  {
+    name: 'a shipped order can be cancelled',
+    file: DECIDE_ORDER,
+    from: `cancel: {\n    from: { status: 'pending', complete: false },`,
+    to: `cancel: {\n    from: { status: 'shipped', complete: false },`,
+    ...byDomain('decide-order'),
+  },
+  {
+    name: 'the times of an order go back when clocks differ',
+    file: DECIDE_ORDER,
+    from: '[stamp]: before > now ? before : now',
+    to: '[stamp]: now',
+    ...byDomain('decide-order'),
+  },
+  {
+    name: 'an order can be completed twice',
+    file: DECIDE_ORDER,
+    from: 'if (order.status !== from.status || order.complete !== from.complete) return',
+    to: 'if (order.status !== from.status) return',
+    ...byDomain('decide-order'),
+  },
+  {
+    name: 'an order of no units can be placed',
+    file: 'packages/domain/src/order.ts',
+    from: 'export const QUANTITY_MIN = 1;',
+    to: 'export const QUANTITY_MIN = 0;',
+    ...byDomain('decide-order', 'restore-order'),
+  },
+  {
+    name: 'a revoked key is valid',
+    file: 'packages/domain/src/api-key.ts',
+    from: 'if (key.revokedAt !== undefined) return Number.NEGATIVE_INFINITY;',
+    to: '',
+    ...byDomain('api-key'),
+  },
+  {
+    name: 'an id of 2^63 is accepted',
+    file: 'packages/domain/src/ids.ts',
+    from: 'value >= INT64_MIN && value <= INT64_MAX;',
+    to: 'value >= INT64_MIN && value <= INT64_MAX + 1n;',
+    ...byDomain('ids'),
+  },
+];
+
+const LIMITER: readonly Mutant[] = [
+  {
+    name: 'in Redis a unit of the minute counts for less than a minute',
+    file: LUA,
+    from: 'local MINUTE = { width = 1000, hold = 61000, ahead = 0 }',
+    to: 'local MINUTE = { width = 1000, hold = 60000, ahead = 0 }',
+    ...byLimiter('invariants', 'redis-limiter'),
+  },
+  {
+    name: 'in the process a unit of the day counts for less than a day',
+    file: ALGORITHM,
+    from: 'hold: 87_300_000',
+    to: 'hold: 86_400_000',
+    ...byLimiter('algorithm', 'in-process-limiter'),
+  },
+  {
+    name: 'in Redis the limit of the day does not refuse',
+    file: LUA,
+    from: 'local dayOver = perDay and state.day[1] + cost - perDay or 0',
+    to: 'local dayOver = 0',
+    ...byLimiter('redis-limiter'),
+  },
+  {
+    name: 'in the process the minute admits one request too many',
+    file: ALGORITHM,
+    from: 'const minuteOver = state.minute.total + cost - limits.perMinute;',
+    to: 'const minuteOver = state.minute.total + cost - limits.perMinute - 1;',
+    ...byLimiter('algorithm', 'in-process-limiter'),
+  },
+  {
+    name: 'in Redis no number of refusals leads to a ban',
+    file: LUA,
+    from: 'if perDay and state.refusals[1] > max(2 * perMinute, 250) then ban(state, now) end',
+    to: '',
+    ...byLimiter('bans'),
+  },
+  {
+    name: 'in the process callers that come back when they are told to are banned',
+    file: ALGORITHM,
+    from: 'refusals.total > Math.max(2 * wholePerMinute, 250)',
+    to: 'refusals.total > wholePerMinute / 2',
+    ...byLimiter('pools', 'algorithm'),
+  },
+  {
+    name: 'in Redis the second ban is no longer than the first',
+    file: LUA,
+    from: 'min(state.level + 1, #BANS)',
+    to: '1',
+    ...byLimiter('bans'),
+  },
+  {
+    name: 'in the process addresses are banned',
+    file: ALGORITHM,
+    from: 'if (perDay !== undefined && refusals.total',
+    to: 'if (refusals.total',
+    ...byLimiter('in-process-limiter', 'bans'),
+  },
+  {
+    name: 'an operator cannot lift a ban',
+    file: LUA,
+    from: `if operation == 'lift' then lift(state) end`,
+    to: '',
+    ...byLimiter('administration', 'bans'),
+  },
+  {
+    name: 'of the calls of one tick for one key only the last counts',
+    file: LUA,
+    from: 'local state = states[key] or load(key, now)',
+    to: 'local state = load(key, now)',
+    ...byLimiter('redis-limiter'),
+  },
+  {
+    name: 'what was admitted while Redis was away is not counted when it is back',
+    file: 'packages/rate-limit/src/resilient-limiter.ts',
+    from: 'if (wasAway) void this.#local.bringAllBack();',
+    to: 'if (wasAway) return;',
+    ...byLimiter('faults', 'local-share'),
+  },
+];
+
+const API: readonly Mutant[] = [
+  {
+    name: 'a key is cached for an hour',
+    file: AUTHENTICATOR,
+    from: 'const KNOWN_KEY_FRESH_MS = 5_000;',
+    to: 'const KNOWN_KEY_FRESH_MS = 3_600_000;',
+    ...byApi('authenticator'),
+  },
+  {
+    name: 'a key that has expired is admitted',
+    file: AUTHENTICATOR,
+    from: `if (now.getTime() >= known.validUntilMs) return { type: 'invalid' };`,
+    to: '',
+    ...byApi('authenticator'),
+  },
+  {
+    name: 'a key is not looked up again after it was changed',
+    file: AUTHENTICATOR,
+    from: 'if (secret.key.id === keyId) this.#known.delete(text);',
+    to: '',
+    ...byApi('authenticator'),
+  },
+  {
+    name: 'external keys may call internal procedures',
+    file: 'packages/api/src/trpc/trpc.ts',
+    from: `if (!isInternal(ctx.principal)) throw new ApiError('insufficient_scope');`,
+    to: '',
+    ...byApi('orders', 'trpc-errors'),
+  },
+  {
+    name: 'external keys may ship orders',
+    file: 'packages/api/src/procedures/orders/ship-order.ts',
+    from: 'import { internalProcedure } from',
+    to: 'import { procedure as internalProcedure } from',
+    ...byApi('orders', 'trpc-errors'),
+  },
+  {
+    name: 'callers read the message of an unexpected error',
+    file: ERRORS,
+    from: `new ApiError(code ?? 'internal_error', undefined, cause)`,
+    to: `new ApiError(code ?? 'internal_error', cause instanceof Error ? cause.message : undefined, cause)`,
+    ...byApi('errors', 'trpc-errors'),
+  },
+  {
+    name: 'storage that is away is said to be a fault of the service',
+    file: ERRORS,
+    from: `if (cause instanceof StorageUnavailableError) return new ApiError('service_unavailable', undefined, cause);`,
+    to: '',
+    ...byApi('errors'),
+  },
+  {
+    name: 'superjson builds whatever types a caller names',
+    file: 'packages/api/src/trpc/transformer.ts',
+    from: 'const { data } = EncodedInput.safeParse(encoded);',
+    to: 'const data = encoded as z.infer<typeof EncodedInput>;',
+    ...byApi('transformer'),
+  },
+  {
+    name: '64-bit ids are rounded in JSON',
+    file: 'packages/api/src/int64.ts',
+    from: 'rawJSON(item.toString())',
+    to: 'Number(item)',
+    ...byApi('pets', 'rest-routes'),
+  },
+  {
+    name: 'a cursor can be used with another filter',
+    file: 'packages/api/src/procedures/v2/orders/order-cursor.ts',
+    from: 'return encodeCursor(afterId, filter) === cursor ? afterId : undefined;',
+    to: 'return afterId;',
+    ...byApi('orders-page'),
+  },
+];
+
+const PERSISTENCE: readonly Mutant[] = [
+  {
+    name: 'the statement that cancels takes shipped orders, too',
+    file: STATEMENTS,
+    from: `status = 'pending' and not complete
+    for no key update skip locked
+  ), changed as (
+    update orders set
+      status = 'cancelled'`,
+    to: `status in ('pending', 'shipped') and not complete
+    for no key update skip locked
+  ), changed as (
+    update orders set
+      status = 'cancelled'`,
+    ...byPersistence('apply-command'),
+  },
+  {
+    name: 'the log says of a shipped order that it was placed',
+    file: STATEMENTS,
+    from: `select 'order.shipped', shipped_at`,
+    to: `select 'order.placed', shipped_at`,
+    ...byPersistence('order-events', 'apply-command'),
+  },
+  {
+    name: 'of several commands for one order all are said to be applied',
+    file: COMMANDS,
+    from: 'applied: applied && firsts.get(each.id) === each',
+    to: 'applied',
+    ...byPersistence('apply-command'),
+  },
+  {
+    name: 'a command for a locked order is not tried again',
+    file: COMMANDS,
+    from: `if (first !== 'locked') return first;`,
+    to: `if (first !== 'locked') return first;\n    if (performance.now() < deadlineMs) throw lockedError();`,
+    ...byPersistence('locked-orders'),
+  },
+  {
+    name: 'a search by ship date includes its end',
+    file: 'packages/persistence/src/orders/find-orders.ts',
+    from: `'ship_date <'`,
+    to: `'ship_date <='`,
+    ...byPersistence('find-orders'),
+  },
+  {
+    name: 'a long list leaves an order out between two batches',
+    file: 'packages/persistence/src/orders/list-orders.ts',
+    from: 'lastId + 1n',
+    to: 'lastId + 2n',
+    ...byPersistence('list-orders'),
+  },
+  {
+    name: 'an order that is read has its times exchanged',
+    file: 'packages/persistence/src/orders/order-store.ts',
+    from: 'placed_at, shipped_at, completed_at, cancelled_at\n   from orders where id = $1',
+    to: 'placed_at, completed_at, shipped_at, cancelled_at\n   from orders where id = $1',
+    ...byPersistence('find-orders', 'order-events'),
+  },
+  {
+    name: 'an idempotency key that is used for another order gives the first one',
+    file: PLACE,
+    from: `when call = $8 then 'remembered' else 'reused' end`,
+    to: `else 'remembered' end`,
+    ...byPersistence('idempotency-keys'),
+  },
+  {
+    name: 'an idempotency key is remembered after it has expired',
+    file: PLACE,
+    from: `case when remembered_at <= $9 then 'expired' when call`,
+    to: `case when remembered_at <= $9 and false then 'expired' when call`,
+    ...byPersistence('idempotency-keys'),
+  },
+  {
+    name: 'of two calls at once with one idempotency key the second fails',
+    file: PLACE,
+    from: 'if (!isConflict(error) || ++conflictCount >= CONFLICTS_MAX) throw error;',
+    to: 'if (++conflictCount > 0) throw error;',
+    ...byPersistence('idempotency-keys'),
+  },
+  {
+    name: 'the old secret of a rotated key never ends',
+    file: 'packages/persistence/src/keys/api-key-store.ts',
+    from: '...(secretExpiresAt !== null && { secretExpiresAt: parseTime(secretExpiresAt) })',
+    to: '',
+    ...byPersistence('api-keys'),
+  },
+  {
+    name: 'followers of events miss one that is committed late',
+    file: 'packages/persistence/src/events/event-reader.ts',
+    from: 'if (gap !== 0) return gap === -1 ? events : events.slice(0, gap);',
+    to: 'if (gap < events.length) return events;',
+    ...byPersistence('order-events'),
+  },
+  {
+    name: 'events are deleted before they have expired',
+    file: 'packages/persistence/src/delete-expired.ts',
+    from: 'from oldest where at >= $1)',
+    to: 'from oldest where at >= $1 and false)',
+    ...byPersistence('order-events'),
+  },
+  {
+    name: 'an import with a bad record inserts the others unasked',
+    file: 'packages/persistence/src/import-rows.ts',
+    from: 'if (rejectedCount > 0 && !skipBad) return report;',
+    to: 'if (rejectedCount < 0 && !skipBad) return report;',
+    ...byPersistence('import'),
+  },
+  {
+    name: 'a call that waits for a connection fails when another server takes over',
+    file: 'packages/persistence/src/database/database.ts',
+    from: 'if (!(error instanceof LaneClosedError)) throw error;',
+    to: 'throw error;',
+    ...byPersistence('connections'),
+  },
+];
+
+const SERVER: readonly Mutant[] = [
+  {
+    name: 'a caller may have any number of requests in flight',
+    file: 'apps/server/src/http/in-flight-counts.ts',
+    from: 'if (before + count > max) return undefined;',
+    to: 'if (before + count > max * 1_000) return undefined;',
+    ...byServer('http/in-flight-counts', 'http/under-way'),
+  },
+  {
+    name: 'requests without a valid key are not limited',
+    file: `${PLUGINS}/limits.ts`,
+    from: `return outcome === 'admitted' ? refusalOf(reason) : refusalOf(REFUSAL_CODES[outcome]);`,
+    to: `return outcome === 'admitted' ? refusalOf(reason) : refusalOf(reason);`,
+    ...byServer('http/unauthenticated', 'http/keys'),
+  },
+  {
+    name: 'a batch counts as one request',
+    file: `${PLUGINS}/limits.ts`,
+    from: 'fits ? cost.charged : 1',
+    to: '1',
+    ...byServer('http/trpc'),
+  },
+  {
+    name: 'while storage is away requests without a key get 401',
+    file: `${PLUGINS}/limits.ts`,
+    from: `if (!this.#options.isStorageAvailable()) return refusalOf('service_unavailable');`,
+    to: '',
+    ...byServer('http/unavailable'),
+  },
+  {
+    name: 'scripts of every origin may read responses',
+    file: `${PLUGINS}/cors.ts`,
+    from: 'if (origin !== undefined && origins.includes(origin)) {',
+    to: 'if (origin !== undefined) {',
+    ...byServer('http/cors'),
+  },
+  {
+    name: 'scripts in browsers cannot read the headers of limits',
+    file: `${PLUGINS}/cors.ts`,
+    from: '  ...RATE_LIMIT_HEADERS,\n',
+    to: '',
+    ...byServer('http/cors'),
+  },
+  {
+    name: 'a caller with too much in flight is not told when to come back',
+    file: `${PLUGINS}/errors.ts`,
+    from: `if (status === 429 && !reply.hasHeader('retry-after')) reply.header('retry-after', 1);`,
+    to: '',
+    ...byServer('http/under-way'),
+  },
+  {
+    name: 'a server that is not ready says so with status 200',
+    file: 'apps/server/src/operations/admin-listener.ts',
+    from: `report.status === 'ready' ? 200 : 503`,
+    to: '200',
+    ...byServer('process/operations', 'process/availability'),
+  },
+  {
+    name: 'a server that is stopping says that it is ready',
+    file: COMPOSE,
+    from: 'health.beginStopping();\n',
+    to: '',
+    ...byServer('process/shutdown', 'process/lifecycle'),
+  },
+  {
+    name: 'SHUTDOWN_DELAY has no effect',
+    file: COMPOSE,
+    from: 'await sleep(shutdownDelayMs);',
+    to: 'await sleep(0);',
+    ...byServer('process/shutdown', 'process/lifecycle'),
+  },
+  {
+    name: 'a server that is stopping does not announce that connections end',
+    file: `${PLUGINS}/closing.ts`,
+    from: `isLast ? 'close' : 'keep-alive'`,
+    to: `isLast ? 'keep-alive' : 'keep-alive'`,
+    ...byServer('http/closing'),
+  },
+  {
+    name: 'subscriptions hold up the shutdown',
+    file: 'apps/server/src/http/app.ts',
+    from: `app.addHook('preClose', async () => subscriptions.close());`,
+    to: '',
+    ...byServer('http/events', 'process/events'),
+  },
+  {
+    name: 'EVENTS_RETENTION has no effect',
+    file: 'apps/server/src/operations/event-upkeep.ts',
+    from: 'now.getTime() - retentionMs',
+    to: 'now.getTime() - 30 * 24 * 3_600_000',
+    ...byServer('process/events'),
+  },
+  {
+    name: 'API keys get into the log',
+    file: 'apps/server/src/operations/logger.ts',
+    from: `.replace(KEY, '$1_***')`,
+    to: '',
+    ...byServer('logger'),
+  },
+];
+
+const CLIENT: readonly Mutant[] = [
+  {
+    name: 'the client gives up when the service is unavailable',
+    file: CLIENT_FETCH,
+    from: 'new Set([408, 429, 500, 502, 503, 504])',
+    to: 'new Set([408, 429, 500, 502, 504])',
+    ...byClient('retries'),
+  },
+  {
+    name: 'the client comes back before it was told to',
+    file: CLIENT_FETCH,
+    from: 'return Math.max(backoffMs, retryAfterSeconds * 1_000);',
+    to: 'return backoffMs;',
+    ...byClient('retries'),
+  },
+  {
+    name: 'the client may place an order twice',
+    file: 'packages/client/src/trpc/patient-client.ts',
+    from: 'traitsOf(path).takesKey ? withKey(input) : input;',
+    to: 'input;',
+    ...byClient('trpc-retries', 'lost-responses'),
+  },
+  {
+    name: 'the client goes on with many requests at once after a refusal',
+    file: 'packages/client/src/transport/gate.ts',
+    from: 'nowMs < this.#cautiousUntilMs ? 1 : IN_FLIGHT_MAX',
+    to: 'IN_FLIGHT_MAX',
+    ...byClient('never-banned', 'crowded'),
+  },
+];
+
+/** What the tests have to notice. */
+export const MUTANTS: readonly Mutant[] = [...DOMAIN, ...LIMITER, ...API, ...PERSISTENCE, ...SERVER, ...CLIENT];
