@@ -25,15 +25,9 @@ afterAll(async () => {
   await database[Symbol.asyncDispose]();
 });
 
-const operations = fc.constantFrom<Operation>(
-  'decide',
-  'decide',
-  'decide',
-  'decide',
-  'decide',
-  'debit',
-  'read',
-  'lift',
+const operations = fc.oneof(
+  { weight: 5, arbitrary: fc.constant<Operation>('decide') },
+  { weight: 3, arbitrary: fc.constantFrom<Operation>('debit', 'read', 'lift') },
 );
 const gaps = fc.oneof(
   { weight: 6, arbitrary: fc.integer({ min: 0, max: 60 }) },
@@ -95,6 +89,6 @@ test('the script in Redis, the functions in the process and the plain model deci
       calls += times;
     }
   });
-  await fc.assert(property, { numRuns: Math.ceil(PROPERTY_RUNS / 4) });
-  expect(calls).toBeGreaterThan(PROPERTY_RUNS * 80);
+  await fc.assert(property, { numRuns: Math.ceil(PROPERTY_RUNS / 8) });
+  expect(calls).toBeGreaterThan(PROPERTY_RUNS * 40);
 });

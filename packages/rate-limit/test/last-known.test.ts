@@ -78,16 +78,6 @@ describe('an address over its limit', () => {
     expect(commands()).toBe(before + 5);
     expect(limiter.lastKnown(key)).toMatchObject({ outcome: 'last known', minute: { remaining: 0 } });
   });
-
-  test('is known to the limiter in the process, too, which keeps nothing of it', () => {
-    let nowMs = T0;
-    const limiter = new InProcessLimiter({ nowMs: () => nowMs });
-    const address = newAddress();
-    for (let i = 0; i < 60; i++) limiter.check(address, 1);
-    expect(limiter.lastKnown(address)).toMatchObject({ outcome: 'refused', releaseAtMs: T0 + 61_000 });
-    nowMs += 61_000;
-    expect(limiter.lastKnown(address)).toMatchObject({ outcome: 'last known', minute: { remaining: 60 } });
-  });
 });
 
 describe('a ban', () => {
@@ -189,20 +179,6 @@ test('a clock of this process that is set back makes no refusal last for longer'
   connection.disconnect();
   expect(refused).toMatchObject({ outcome: 'refused' });
   expect(refused.outcome === 'refused' && refused.retryAfterSeconds).toBeLessThanOrEqual(61);
-});
-
-test('an unknown caller is not refused from memory what fits, or by another limit', async () => {
-  const { memory } = openMemory();
-  const address = { ...newAddress(), perMinute: 10 };
-  const { state } = checkState(undefined, address, 8, T0);
-  const { decision } = checkState(state, address, 5, T0);
-  memory.remember(address, decision, { minute: 8, day: 0 });
-  expect(decision.outcome).toBe('refused');
-  expect(memory.refusalOf(address, false)).toBeUndefined(); // 2 remain
-  const full = checkState(checkState(undefined, address, 10, T0).state, address, 1, T0).decision;
-  memory.remember(address, full, { minute: 10, day: 0 });
-  expect(memory.refusalOf(address, false)?.outcome).toBe('refused');
-  expect(memory.refusalOf({ ...address, perMinute: 100 }, false)).toBeUndefined();
 });
 
 test('a limit that was used up by a clock that has been set back is no longer', () => {
