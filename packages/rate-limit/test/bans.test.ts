@@ -132,6 +132,15 @@ describe('a ban', () => {
     expect(second(DAY)).toBe(MINUTE);
   });
 
+  test('that a clock set by an hour too far ahead began ends within its length once the clock is right', () => {
+    const caller = freeKey();
+    caller.wait(60 * MINUTE).earnBan();
+    caller.wait(-60 * MINUTE);
+    expect(caller.outcome).toBe('banned');
+    caller.wait(MINUTE + SECOND);
+    expect(caller.outcome).toBe('admitted');
+  });
+
   test('asks to come back at its end, or when the windows have room again if that is later', () => {
     const early = freeKey();
     early.call(60);

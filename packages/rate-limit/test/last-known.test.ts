@@ -1,6 +1,6 @@
-import { createTestRedis, PATIENTLY } from '@petstore/testing';
+import { createTestRedis, PATIENTLY, type TestRedis } from '@petstore/testing';
 import { describe, expect, test, vi } from 'vitest';
-import { bannedDecisionOf, connectRedis, InProcessLimiter, ResilientLimiter } from '../src/index.ts';
+import { bannedDecisionOf, connectRedis, ResilientLimiter } from '../src/index.ts';
 import { LastDecisions } from '../src/last-decisions.ts';
 import { movableClock, PATIENT } from './support/fault-scenario.ts';
 import { hammer } from './support/hammer.ts';
@@ -9,13 +9,15 @@ import { newAddress, newKey } from './support/traffic.ts';
 
 const T0 = 1_700_000_000_000;
 
+function connect({ url }: TestRedis) {
+  const { hostname: host, port, pathname } = new URL(url);
+  const database = Number(pathname.slice(1));
+  return connectRedis({ type: 'single', host, port: Number(port), database, tls: false }, PATIENT);
+}
+
 async function openLimiter() {
   const redis = await createTestRedis();
-  const { hostname: host, port, pathname } = new URL(redis.url);
-  const connection = connectRedis(
-    { type: 'single', host, port: Number(port), database: Number(pathname.slice(1)), tls: false },
-    PATIENT,
-  );
+  const connection = connect(redis);
   const clock = movableClock();
   const limiter = new ResilientLimiter({ redis: connection, nowMs: clock.nowMs });
   await limiter.started;
@@ -93,28 +95,9 @@ describe('a ban', () => {
     for (let i = 0; i < 100; i++) expect(limiter.lastKnown(key)).toMatchObject({ bannedUntilMs });
     expect(commands()).toBe(before);
   });
-
-  test('holds for every call in the process', async () => {
-    let nowMs = T0;
-    const limiter = new InProcessLimiter({ nowMs: () => nowMs });
-    const key = newKey(2, 1_000);
-    const { bannedUntilMs } = await hammer(limiter, key);
-    expect(limiter.lastKnown(key).outcome).toBe('banned');
-    nowMs = bannedUntilMs;
-    expect(limiter.lastKnown(key).outcome).toBe('last known');
-  });
 });
 
 describe('a status without asking Redis', () => {
-  test('is that of a caller that has sent nothing, where no decision is known', () => {
-    expect(openMemory().memory.statusOf(newKey(60, 1_000))).toEqual({
-      outcome: 'last known',
-      atMs: T0,
-      minute: { limit: 60, remaining: 60, resetAtMs: T0 },
-      day: { limit: 1_000, remaining: 1_000, resetAtMs: T0 },
-    });
-  });
-
   test('shows no more than remained, until all must have left the window', () => {
     const key = newKey(60, 1_000);
     const { memory, time } = openMemory();
@@ -159,15 +142,7 @@ describe('a status without asking Redis', () => {
 
 test('a clock of this process that is set back makes no refusal last for longer', async () => {
   await using redis = await createTestRedis();
-  const { hostname: host, port, pathname } = new URL(redis.url);
-  const location = {
-    type: 'single',
-    host,
-    port: Number(port),
-    database: Number(pathname.slice(1)),
-    tls: false,
-  } as const;
-  const connection = connectRedis(location, PATIENT);
+  const connection = connect(redis);
   const limiter = new ResilientLimiter({ redis: connection });
   await limiter.started;
   const address = newAddress();
