@@ -1,3 +1,3 @@
 import { definePackageTests } from '@petstore/testing/vitest-preset';
 
-export default definePackageTests({ servers: false, longest: ['axe-light', 'axe-dark', 'pages'] });
+export default definePackageTests({ servers: false });

@@ -16,11 +16,13 @@ import {
 const CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[]; // the catalogue's own keys
 
 describe('a response over REST', () => {
-  test.each(CODES)('holds exactly code, message and status: %s', (code) => {
-    const { status, message } = ERROR_CATALOGUE[code];
-    for (const answer of [errorResponse(code), toErrorResponse(new ApiError(code))]) {
-      expect(JSON.parse(answer.body)).toStrictEqual({ code, message, status });
-      expect(answer).toMatchObject({ code, message, status });
+  test('holds exactly code, message and status', () => {
+    for (const code of CODES) {
+      const { status, message } = ERROR_CATALOGUE[code];
+      for (const answer of [errorResponse(code), toErrorResponse(new ApiError(code))]) {
+        expect(JSON.parse(answer.body)).toStrictEqual({ code, message, status });
+        expect(answer).toMatchObject({ code, message, status });
+      }
     }
   });
 
@@ -49,7 +51,6 @@ describe('a response over REST', () => {
 describe('whatever is thrown', () => {
   test.each([
     ['an error of ours', new Error('select * from secrets')],
-    ['a text', 'secret'],
     ['nothing', undefined],
     ['an object', { code: 'order_not_found', message: 'secret' }],
     ['what tRPC wraps', new TRPCError({ code: 'INTERNAL_SERVER_ERROR', cause: new Error('secret') })],
@@ -80,14 +81,13 @@ describe('whatever is thrown', () => {
     }
   });
 
-  // The table's own keys.
-  test.each(Object.keys(TRPC_ERROR_CODES_BY_KEY) as TRPC_ERROR_CODE_KEY[])(
-    'by tRPC as %s has a code of ours, and says none of its words',
-    (code) => {
+  test('by tRPC has a code of ours, and says none of its words', () => {
+    // The table's own keys.
+    for (const code of Object.keys(TRPC_ERROR_CODES_BY_KEY) as TRPC_ERROR_CODE_KEY[]) {
       const { errorCode, message } = toApiError(new TRPCError({ code, message: 'secret' }));
       expect(ERROR_CATALOGUE[errorCode].message).toBe(message);
-    },
-  );
+    }
+  });
 
   test('by zod names a field once, however many of its values are wrong', () => {
     const { error } = z.object({ a: z.array(z.int('must be whole')) }).safeParse({ a: [0.5, 1, 1.5] });

@@ -101,16 +101,8 @@ describe('the document', () => {
     expect(text).toContain('"https://api.example.com/docs/versions#what-is-deprecated-now"');
   });
 
-  test('is OpenAPI 3.1, of version 1.0.0, with a bearer key for every operation', () => {
-    expect(committed.openapi).toMatch(/^3\.1\.\d$/);
-    expect(committed.info.version).toBe('1.0.0');
-    expect(components.securitySchemes.bearerAuth).toMatchObject({ type: 'http', scheme: 'bearer' });
-    expect(committed.security).toEqual([{ bearerAuth: [] }]);
-  });
-
-  test('groups the order operations under orders, declares Store and Pets, and sets the pet look-up apart', () => {
+  test('groups the order operations under orders, below Store and Pets, and sets the pet look-up apart', () => {
     expect(committed.tags.map(({ name }) => name)).toEqual(['orders', 'Store', 'Pets', 'deprecated']);
-    for (const { description } of committed.tags) expect(description).toMatch(/\.$/);
     const tagged = Object.values(paths).flatMap((item) =>
       Object.values(item).map(({ operationId, tags }) => [operationId, tags]),
     );
@@ -119,74 +111,39 @@ describe('the document', () => {
       ['cancelOrder', ['orders']],
       ['getPetById', ['deprecated']],
     ]);
+    expect(committed['x-tagGroups'].map(({ name }) => name)).toEqual(['Store', 'Pets']);
   });
 
-  test('has every operation in one section of the navigation, and names nothing twice there', () => {
-    const tagged = Object.values(paths).flatMap((item) => Object.values(item).flatMap(({ tags }) => tags));
-    const groups = committed['x-tagGroups'];
-    const shown = groups.flatMap(({ name, tags }) => [name, ...tags]);
-    expect(shown).toEqual([...new Set(shown)]);
-    expect(groups.map(({ name }) => name)).toEqual(['Store', 'Pets']);
-    expect(groups.flatMap(({ tags }) => tags).sort()).toEqual([...new Set(tagged)].sort());
-  });
-
-  test('requires no field of Order and every field of Error', () => {
-    expect(components.schemas.Order).not.toHaveProperty('required');
-    expect(Object.keys(components.schemas.Order.properties)).toEqual([
-      'id',
-      'petId',
-      'quantity',
-      'shipDate',
-      'complete',
-    ]);
-    expect(components.schemas.Error.required).toEqual(['code', 'message', 'status']);
+  test('is OpenAPI 3.1 with a bearer key, int64 ids, no field of Order required and every one of Error', () => {
+    expect(committed.openapi).toMatch(/^3\.1\.\d$/);
+    expect(components.securitySchemes.bearerAuth).toMatchObject({ type: 'http', scheme: 'bearer' });
+    expect(committed.security).toEqual([{ bearerAuth: [] }]);
+    const { Order, Error: error } = components.schemas;
     expect(Object.keys(components.schemas)).toEqual(['Order', 'Pet', 'Error']);
-  });
-
-  test('has int64 ids in bodies and paths', () => {
+    expect(Object.keys(Order.properties).join()).toBe('id,petId,quantity,shipDate,complete');
+    expect(Order).not.toHaveProperty('required');
+    expect(error.required).toEqual(['code', 'message', 'status']);
     const int64 = expect.objectContaining({ type: 'integer', format: 'int64' });
-    expect(components.schemas.Order.properties).toMatchObject({ id: int64, petId: int64 });
+    expect(Order.properties).toMatchObject({ id: int64, petId: int64 });
     const [orderId] = paths['/store/orders/{orderId}'].delete.parameters;
     expect(orderId).toMatchObject({ in: 'path', name: 'orderId', required: true, schema: int64 });
   });
 
   test('lists what each operation responds with', () => {
-    const statuses = ({ responses }: { responses: object }) => Object.keys(responses);
-    expect(statuses(paths['/store/orders'].get)).toEqual(['200', '400', '401', '429', '500', '503', 'default']);
-    expect(statuses(paths['/store/orders/{orderId}'].delete)).toEqual([
-      '204',
-      '400',
-      '401',
-      '404',
-      '409',
-      '429',
-      '500',
-      '503',
-      'default',
-    ]);
-    expect(statuses(paths['/pets/{petId}'].get)).toEqual([
-      '200',
-      '400',
-      '401',
-      '404',
-      '410',
-      '429',
-      '500',
-      '503',
-      'default',
-    ]);
-    expect(paths['/store/orders'].get.responses[200].content['application/json'].schema).toEqual({
+    const statuses = ({ responses }: { responses: object }) => Object.keys(responses).join(' ');
+    const { get: list } = paths['/store/orders'];
+    const { delete: cancel } = paths['/store/orders/{orderId}'];
+    expect(statuses(list)).toBe('200 400 401 429 500 503 default');
+    expect(statuses(cancel)).toBe('204 400 401 404 409 429 500 503 default');
+    expect(statuses(paths['/pets/{petId}'].get)).toBe('200 400 401 404 410 429 500 503 default');
+    expect(list.responses[200].content['application/json'].schema).toEqual({
       type: 'array',
       items: { $ref: '#/components/schemas/Order' },
     });
-    const conflict = paths['/store/orders/{orderId}'].delete.responses[409].content['application/json'];
-    expect(Object.keys(conflict.examples)).toEqual(['order_already_shipped', 'order_already_cancelled']);
-  });
-
-  test('cancels with no body, either way', () => {
-    const { delete: cancel } = paths['/store/orders/{orderId}'];
     expect(cancel).not.toHaveProperty('requestBody');
     expect(cancel.responses[204]).not.toHaveProperty('content');
+    const conflict = cancel.responses[409].content['application/json'];
+    expect(Object.keys(conflict.examples)).toEqual(['order_already_shipped', 'order_already_cancelled']);
   });
 
   test('has the headers of the limits on every response, and those that belong to a status', () => {
@@ -199,15 +156,6 @@ describe('the document', () => {
       expect(['Deprecation', 'Sunset', 'Link'].map((name) => names.includes(name))).toEqual(Array(3).fill(deprecated));
     }
     for (const name of ALWAYS) expect(components.headers).toHaveProperty([name, 'required'], true);
-  });
-
-  test('has every component that it refers to, and no unused one', () => {
-    const referred = JSON.stringify(committed).matchAll(/#\/components\/(\w+)\/([\w-]+)/g);
-    const used = new Set(Array.from(referred, ([, section = '', name = '']) => `${section}/${name}`));
-    const there = Object.entries(components).flatMap(([section, values]) =>
-      section === 'securitySchemes' ? [] : Object.keys(values).map((name) => `${section}/${name}`),
-    );
-    expect([...used].sort()).toEqual(there.sort());
   });
 
   test('gives an example of every success and of every error code', () => {

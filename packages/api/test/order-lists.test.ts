@@ -70,11 +70,11 @@ test('JSON and streamed lists hold exactly what is stored, whatever the orders',
       expect((await streamed(fresh)).flat()).toEqual(sorted);
       expect(await listedText(fresh)).toBe(`[${sorted.map((order) => orderJson(textOf(order))).join()}]`);
     }),
-    { numRuns: 8, endOnFailure: true }, // to make hundreds of orders fewer, one by one, would take minutes
+    { numRuns: 3, endOnFailure: true }, // to make hundreds of orders fewer, one by one, would take minutes
   );
 });
 
-test.each([0, 1, 249, 250, 251, 4_249, 4_250, 4_251])('a list of %i orders is one JSON array', async (count) => {
+test.each([0, 250, 4_251])('a list of %i orders is one JSON array', async (count) => {
   await using fresh = await startTestApi();
   if (count > 0) await fresh.persistence.orders.generateOrders({ count, seed: 1, now: new Date() });
   const ids = Array.from({ length: count }, (_, i) => ({ id: i + 1 }));

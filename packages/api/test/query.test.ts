@@ -17,48 +17,24 @@ const read = createQueryReader(SHAPE);
 describe('a query', () => {
   test.each<[string, object]>([
     ['', {}],
-    ['&&', {}],
     ['limit=5', { limit: 5 }],
-    ['limit=5&', { limit: 5 }],
     ['petId=9223372036854775807', { petId: INT64_MAX }],
-    ['petId=-9223372036854775808', { petId: INT64_MIN }],
     ['complete=true', { complete: true }],
-    ['complete=false', { complete: false }],
     ['from=2026-12-01T00:00:00Z', { from: new Date('2026-12-01T00:00:00Z') }],
-    ['from=2026-12-01T01:30:00%2B01:30', { from: new Date('2026-12-01T00:00:00Z') }],
     ['from=2026-12-01T01:30:00+01:30', { from: new Date('2026-12-01T00:00:00Z') }],
-    ['from=2026-12-01t00:00:00.123456789z', { from: new Date('2026-12-01T00:00:00.123Z') }],
-    ['status=pending', { status: ['pending'] }],
     ['status=pending&limit=1&status=shipped', { status: ['pending', 'shipped'], limit: 1 }],
     ['%6Cimit=%35', { limit: 5 }],
     ['text=a=b', { text: 'a=b' }],
-    ['text=%C5%BE', { text: 'ž' }],
     ['text', { text: '' }],
   ])('%s is read by its types', (query, input) => {
     expect(read(query)).toEqual(input);
   });
 
   test.each([
-    ...[
-      'limit=05',
-      'limit=+5',
-      'limit=%2B5',
-      'limit=5.0',
-      'limit=5e0',
-      'limit=0x5',
-      'limit=-0',
-      'limit=%205',
-      'limit=',
-    ],
-    ...['limit=9007199254740993000', 'petId=1.0', 'petId=9223372036854775808', 'petId=', 'petId=1n'],
-    ...['complete=TRUE', 'complete=1', 'complete=', 'complete=constructor', 'complete=yes'],
-    ...[
-      'from=2026-12-01',
-      'from=2026-02-30T00:00:00Z',
-      'from=2026-12-01T00:00:00',
-      'from=2026-12-01 00:00:00Z',
-      'from=0',
-    ],
+    ...['limit=05', 'limit=%2B5', 'limit=5.0', 'limit=', 'limit=9007199254740993000'],
+    ...['petId=1.0', 'petId=9223372036854775808', 'petId='],
+    ...['complete=TRUE', 'complete=1', 'complete=', 'complete=constructor'],
+    ...['from=2026-12-01', 'from=2026-02-30T00:00:00Z'],
   ])('%s is left as the text that it is, which the schema refuses', (query) => {
     const [name = '', text = ''] = query.split('=');
     expect(read(query)).toEqual({ [name]: decodeURIComponent(text) });
@@ -89,14 +65,6 @@ describe('a query', () => {
   test.each([
     [
       'status[]=pending',
-      'status[]: is written without brackets, and once for each of several values: status=A&status=B.',
-    ],
-    [
-      'status%5B%5D=pending',
-      'status[]: is written without brackets, and once for each of several values: status=A&status=B.',
-    ],
-    [
-      'status[0]=pending',
       'status[]: is written without brackets, and once for each of several values: status=A&status=B.',
     ],
     ['limit[]=5', 'limit[]: is written without brackets.'],

@@ -6,7 +6,7 @@ import { createTestDatabase, type DatabaseTemplate, type ManualClock, manualCloc
 import { type Context, createCaller, petsSunset, type RestResult, restRoutes, type Services } from '../src/index.ts';
 
 /** An empty database of the newest schema. */
-export const MIGRATED: DatabaseTemplate = {
+const MIGRATED: DatabaseTemplate = {
   name: 'migrated',
   async prepare(databaseUrl) {
     await using persistence = openPersistence({ databaseUrl });

@@ -1,82 +1,98 @@
 import { randomBytes } from 'node:crypto';
 import {
+  type ApiKey,
   type ApiKeyId,
-  type ApiKeyKind,
+  type ApiKeySecret,
   type ApiKeyStore,
   generateApiKeyId,
   generateApiKeyText,
   hashApiKeyText,
+  StorageUnavailableError,
 } from '@petstore/domain';
-import { openPersistence, type Persistence } from '@petstore/persistence';
-import { createTestDatabase, type ManualClock, manualClock } from '@petstore/testing';
+import { manualClock } from '@petstore/testing';
 import { type Authentication, type Authenticator, createAuthenticator } from '../src/index.ts';
-import { MIGRATED } from './test-api.ts';
-
-/** An authenticator on a real key store, and the calls that it makes of it. */
-export interface TestAuthenticator extends AsyncDisposable {
-  readonly persistence: Persistence;
-  readonly authenticator: AskingAuthenticator;
-  readonly clock: ManualClock;
-  readonly lookUps: Promise<unknown>[];
-  readonly marks: Promise<void>[];
-  readonly backgroundErrors: unknown[];
-  createKey(options?: { kind?: ApiKeyKind; expiresAt?: Date }): Promise<{ id: ApiKeyId; text: string }>;
-}
 
 /** Asks the key store wherever an authenticator would have to: none is refused before. */
-interface AskingAuthenticator {
-  authenticate(authorization: string | undefined): Authentication | Promise<Authentication>;
-  forget: Authenticator['forget'];
-}
-
-const askingAlways = (authenticator: Authenticator): AskingAuthenticator => ({
-  authenticate(authorization) {
+const askingAlways = (authenticator: Authenticator) => ({
+  authenticate(authorization: string | undefined): Authentication | Promise<Authentication> {
     const identity = authenticator.identify(authorization);
     return identity.type === 'look-up' ? identity.lookUp() : identity;
   },
-  forget: (id) => authenticator.forget(id),
+  forget: (id: ApiKeyId) => authenticator.forget(id),
 });
 
-export async function openTestAuthenticator(databaseUrl?: string): Promise<TestAuthenticator> {
-  const database = databaseUrl === undefined ? await createTestDatabase({ template: MIGRATED }) : undefined;
-  const persistence = openPersistence({ databaseUrl: databaseUrl ?? database?.url ?? '' });
+/** An authenticator on a key store in memory, and the calls that it makes of it. */
+export function openTestAuthenticator() {
   const clock = manualClock('2026-11-20T12:00:00.000Z');
+  const keys = new Map<ApiKeyId, ApiKey>();
+  /** By the key's text. */
+  const secrets = new Map<string, { readonly id: ApiKeyId; readonly expiresAt?: Date }>();
   const lookUps: Promise<unknown>[] = [];
   const marks: Promise<void>[] = [];
   const backgroundErrors: unknown[] = [];
-  const watch = <Value>(calls: Promise<unknown>[], call: Promise<Value>): Promise<Value> => {
-    calls.push(call.catch(() => {}));
-    return call;
+  const store = { isAway: false };
+
+  async function findSecret(secretHash: Uint8Array): Promise<ApiKeySecret | undefined> {
+    if (store.isAway) throw new StorageUnavailableError('connection refused');
+    for (const [text, { id, expiresAt }] of secrets) {
+      const key = keys.get(id);
+      if (key === undefined || !Buffer.from(secretHash).equals(hashApiKeyText(text))) continue;
+      return { key, ...(expiresAt && { secretExpiresAt: expiresAt }) };
+    }
+    return undefined;
+  }
+  const changeKey = (id: ApiKeyId, change: Partial<ApiKey>): void => {
+    const key = keys.get(id);
+    if (key === undefined) throw new Error(`There is no key ${id}.`);
+    keys.set(id, { ...key, ...change });
   };
   const apiKeys: ApiKeyStore = {
-    findSecret: (hash) => watch(lookUps, persistence.apiKeys.findSecret(hash)),
-    markKeyUsed: (id, at) => watch(marks, persistence.apiKeys.markKeyUsed(id, at)),
+    findSecret(hash) {
+      const call = findSecret(hash);
+      lookUps.push(call.catch(() => {}));
+      return call;
+    },
+    async markKeyUsed(id, lastUsedAt) {
+      const call = Promise.resolve(changeKey(id, { lastUsedAt }));
+      marks.push(call);
+      return call;
+    },
   };
+  const onBackgroundError = (error: unknown) => void backgroundErrors.push(error);
   return {
-    persistence,
-    authenticator: askingAlways(
-      createAuthenticator({ apiKeys, clock, onBackgroundError: (error) => backgroundErrors.push(error) }),
-    ),
+    ...askingAlways(createAuthenticator({ apiKeys, clock, onBackgroundError })),
+    apiKeys,
+    store,
     clock,
     lookUps,
     marks,
     backgroundErrors,
-    async createKey({ kind = 'external', expiresAt } = {}) {
-      const id = generateApiKeyId(randomBytes);
-      const text = generateApiKeyText('live', id, randomBytes);
-      await persistence.keyAdministration.createKey(
-        { id, name: 'test', kind, plan: { name: 'free' }, createdAt: clock(), ...(expiresAt && { expiresAt }) },
-        hashApiKeyText(text),
-      );
+    changeKey,
+    lastUseOf: (id: ApiKeyId) => keys.get(id)?.lastUsedAt,
+    createKey(options: Partial<ApiKey> = {}, text = newKeyText()): { id: ApiKeyId; text: string } {
+      const id = idOf(text);
+      keys.set(id, {
+        id,
+        name: 'test',
+        kind: 'external',
+        plan: { name: 'free' },
+        createdAt: clock(),
+        ...options,
+      });
+      secrets.set(text, { id });
       return { id, text };
     },
-    async [Symbol.asyncDispose]() {
-      await Promise.all([...lookUps, ...marks]);
-      await persistence.close();
-      await database?.[Symbol.asyncDispose]();
+    /** @returns the new text; the old one is good until then */
+    rotateKey(id: ApiKeyId, oldText: string, overlapEndsAt: Date): string {
+      const text = generateApiKeyText('live', id, randomBytes);
+      secrets.set(oldText, { id, expiresAt: overlapEndsAt });
+      secrets.set(text, { id });
+      return text;
     },
   };
 }
 
-/** A well-formed key that does not exist. */
-export const unknownKeyText = () => generateApiKeyText('live', generateApiKeyId(randomBytes), randomBytes);
+/** A well-formed key, of which no store knows yet. */
+export const newKeyText = () => generateApiKeyText('live', generateApiKeyId(randomBytes), randomBytes);
+
+export const idOf = (keyText: string) => keyText.slice(9, 17) as ApiKeyId; // where its text holds it

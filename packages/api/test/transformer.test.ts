@@ -48,13 +48,10 @@ describe('an input', () => {
     expect(readInput(parsed(JSON.stringify(encoded)))).toStrictEqual(input);
   });
 
-  test.each([{ a: ['b'] }, { b: ['a.0'] }, { a: 'b' }, [['a']], 5])(
-    'is read without the references %j',
-    (references) => {
-      const json = { a: [1], b: 2 };
-      expect(readInput({ json, meta: { referentialEqualities: references, v: 1 } })).toStrictEqual({ a: [1], b: 2 });
-    },
-  );
+  test.each([{ a: ['b'] }, [['a']], 5])('is read without the references %j', (references) => {
+    const json = { a: [1], b: 2 };
+    expect(readInput({ json, meta: { referentialEqualities: references, v: 1 } })).toStrictEqual({ a: [1], b: 2 });
+  });
 
   test('may take 4096 bytes, and no more', () => {
     const ofBytes = (bytes: number) => ({ json: { a: 'x'.repeat(bytes - '{"json":{"a":""}}'.length) } });
@@ -68,13 +65,9 @@ describe('an input', () => {
   test.each([
     ['a typed array of any length', { json: { a: 3e9 }, meta: { values: { a: [['typed-array', 'Uint8Array']] } } }],
     ['a set', { json: { a: [1] }, meta: { values: { a: ['set'] } } }],
-    ['a set of a typed array', { json: { p: { a: 9 } }, meta: { values: { p: { a: ['bigint'] }, 'p.a': ['set'] } } }],
-    ['a regular expression', { json: { a: '/a/' }, meta: { values: { a: ['regexp'] } } }],
-    ['an error', { json: { a: { name: 'E' } }, meta: { values: { a: ['Error'] } } }],
     ['a class', { json: { a: {} }, meta: { values: { a: [['class', 'Buffer']] } } }],
     ['a type within a type', { json: { a: '1' }, meta: { values: { a: ['bigint', {}] } } }],
     ['a type below a field', { json: { a: { b: '1' } }, meta: { values: { 'a.b': ['bigint'] } } }],
-    ['types of a list', { json: ['1'], meta: { values: { 0: ['bigint'] } } }],
     ['the type of a field that is not there', { json: {}, meta: bigint }],
     ['the type of an inherited field', { json: {}, meta: { values: { toString: ['undefined'] } } }],
     ['the type of a constructor', { json: { constructor: '1' }, meta: { values: { constructor: ['bigint'] } } }],
@@ -85,10 +78,8 @@ describe('an input', () => {
     ['undefined of a text', { json: { a: 'x' }, meta: { values: { a: ['undefined'] } } }],
     ['types that are none', { json: { a: 1 }, meta: { values: 5 } }],
     ['a text by itself', { json: 'text' }],
-    ['a list by itself', { json: [1] }],
     ['nothing of superjson', { orderId: 1 }],
     ['null', null],
-    ['a number', 5],
   ])('is refused where it names %s', (_, encoded) => {
     expect(outcomeOf(encoded)).toEqual({ errorCode: 'invalid_request' });
   });
@@ -146,7 +137,7 @@ describe('an input', () => {
         expect(serialize(outcome.value).byteLength).toBeLessThan(20 * text.length + 100);
         expect(text.length).toBeLessThanOrEqual(4_096 * 2);
       }),
-      { numRuns: 500 },
+      { numRuns: 250 },
     );
   });
 });

@@ -78,17 +78,6 @@ describe('client.events()', () => {
     await events.return();
   });
 
-  test('begins behind `after`', async () => {
-    await using fresh = await startTestService();
-    await generate(fresh, 5);
-    const client = clientOf(fresh);
-    const all = client.events({ after: '0' });
-    expect(await takeIds(all, 5)).toEqual(['1', '2', '3', '4', '5']);
-    const rest = client.events({ after: '3' });
-    expect(await takeIds(rest, 2)).toEqual(['4', '5']);
-    await Promise.all([all.return(), rest.return()]);
-  });
-
   test.each<[string, readonly Fault[]]>([
     ['breaks off', ['cut-response', 'cut-response', 'cut-response']],
     ['is refused for a while', ['unavailable', 'overloaded', 'unavailable', 'overloaded']],
@@ -204,28 +193,6 @@ describe('client.events()', () => {
     await expect(next('0', 'external')).rejects.toThrow(PermissionError);
     await expect(next('0', 'nobody')).rejects.toMatchObject({ code: 'invalid_api_key', status: 401 });
     expect(fresh.requests).toHaveLength(5);
-  });
-
-  test('reads only as fast as its reader', async () => {
-    await using fresh = await startTestService();
-    const count = 60_000;
-    await generate(fresh, count);
-    const events = clientOf(fresh).events({ after: '0' });
-    await takeIds(events, 1);
-    let before = -1;
-    // Until all that is on the way between both is full.
-    await vi.waitFor(
-      () => {
-        const { deliveredCount } = fresh.persistence.events;
-        const isStill = deliveredCount === before;
-        before = deliveredCount;
-        expect(isStill).toBe(true);
-      },
-      { interval: 1_000, timeout: 20_000 },
-    );
-    expect(before).toBeLessThan(count / 2);
-    expect((await takeIds(events, 1_000)).at(-1)).toBe('1001');
-    await events.return();
   });
 });
 

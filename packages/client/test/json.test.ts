@@ -75,7 +75,7 @@ describe('a list that comes in pieces', () => {
       fc.asyncProperty(records, sizes, indent, async (values, cut, spaces) => {
         expect(await read(encode(write(values, spaces)), cut)).toEqual({ values });
       }),
-      { numRuns: 500 },
+      { numRuns: 250 },
     );
   });
 
@@ -92,7 +92,7 @@ describe('a list that comes in pieces', () => {
           expect(values.slice(0, some.values.length)).toEqual(some.values);
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 250 },
     );
   });
 

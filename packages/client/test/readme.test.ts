@@ -1,15 +1,13 @@
-import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
-import { type Order, orderId, petId } from '@petstore/domain';
-import { describe, expect, test } from 'vitest';
-import { type Fault, startTestService } from './support/test-service.ts';
+import { formatWithOptions } from 'node:util';
+import { PATIENTLY } from '@petstore/testing';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { startReadmeService } from './support/readme-service.ts';
 
 const PACKAGE = resolve(import.meta.dirname, '..');
 const README = readFileSync(join(PACKAGE, 'README.md'), 'utf8');
 const EXAMPLES = readdirSync(join(PACKAGE, 'examples'));
-const run = promisify(execFile);
 
 /** The block below a comment that names it. */
 const blockOf = (name: string): string | undefined => {
@@ -17,32 +15,18 @@ const blockOf = (name: string): string | undefined => {
   return after && /^```\w*\n(.*?)```$/ms.exec(after)?.[1];
 };
 
-const PLACED_AT = new Date('2026-11-20T12:00:00.000Z');
-const facts = (id: bigint, quantity: number) => ({
-  id: orderId(id),
-  petId: petId(id * 7n),
-  quantity,
-  placedAt: PLACED_AT,
-});
-/** What the examples find. */
-const ORDERS: readonly Order[] = [
-  { ...facts(1n, 2), status: 'pending', complete: false },
-  { ...facts(2n, 1), status: 'shipped', complete: false, shippedAt: PLACED_AT },
-];
-
-/** Runs an example as its reader would. @returns what it prints */
-async function runExample(file: string, nodeOptions: readonly string[] = [], ...faults: Fault[]): Promise<string> {
-  await using service = await startTestService();
-  service.faults.push(...faults);
-  const { rejected } = await service.persistence.orders.importOrders(
-    (async function* () {
-      for (const [index, value] of ORDERS.entries()) yield { line: index + 1, value };
-    })(),
-  );
-  expect(rejected).toEqual([]);
-  const env = { ...process.env, PETSTORE_URL: service.origin, PETSTORE_API_KEY: 'internal', NO_COLOR: '1' };
-  const { stdout } = await run('node', [...nodeOptions, join('examples', file)], { cwd: PACKAGE, env });
-  return stdout;
+/** Runs an example, and waits until it has printed this. */
+async function expectOutput(file: string, printed: string | undefined): Promise<void> {
+  await using service = await startReadmeService();
+  vi.stubEnv('PETSTORE_URL', service.origin);
+  vi.stubEnv('PETSTORE_API_KEY', 'internal');
+  vi.resetModules(); // so that it runs each time
+  const lines: string[] = [];
+  vi.spyOn(console, 'log').mockImplementation((...values) => {
+    lines.push(`${formatWithOptions({ colors: false }, ...values)}\n`);
+  });
+  await import(join(PACKAGE, 'examples', file));
+  await vi.waitFor(() => expect(lines.join('')).toBe(printed), PATIENTLY);
 }
 
 const PRINTS: Readonly<Record<string, string>> = {
@@ -51,34 +35,26 @@ const PRINTS: Readonly<Record<string, string>> = {
   'trpc-own-client.ts': 'order 1 is pending\norder 2 is shipped\norder 3 is cancelled\n',
 };
 
+afterEach(() => {
+  vi.unstubAllEnvs();
+  vi.restoreAllMocks();
+});
+
 describe('the README', () => {
-  test.each(EXAMPLES)('shows examples/%s as it is', (file) => {
+  test.each(EXAMPLES)('shows examples/%s as it is, and what it prints', async (file) => {
     expect(blockOf(`examples/${file}`)).toBe(readFileSync(join(PACKAGE, 'examples', file), 'utf8'));
+    await expectOutput(file, blockOf(`output of examples/${file}`) ?? PRINTS[file]);
   });
 
   test('shows no other program', () => {
     expect(README.match(/```ts/g)).toHaveLength(EXAMPLES.length);
   });
 
-  test.each(EXAMPLES)('shows what examples/%s prints', { timeout: 90_000 }, async (file) => {
-    const printed = blockOf(`output of examples/${file}`) ?? PRINTS[file];
-    expect(await runExample(file)).toBe(printed);
-  });
-
-  test('shows an EventSource that outlasts a 5xx', { timeout: 90_000 }, async () => {
-    // The timer of `eventsource` keeps no program running; this one does, until the last event.
-    const busy = `
-      const timer = setInterval(() => {}, 1_000);
-      const { log } = console;
-      console.log = (text) => { log(text); if (text.startsWith('2 ')) clearInterval(timer); };
-    `;
-    const options = ['--import', `data:text/javascript,${encodeURIComponent(busy)}`];
-    const printed = await runExample('trpc-own-events.ts', options, 'unavailable', 'cut-response', 'unavailable');
-    expect(printed).toBe(PRINTS['trpc-own-events.ts']);
-  });
-
-  test('writes ids as texts where there is no JSON.rawJSON', { timeout: 90_000 }, async () => {
-    const printed = await runExample('rest-json.ts', ['--import', 'data:text/javascript,delete JSON.rawJSON']);
-    expect(printed).toContain('{"id":"1","petId":"7","quantity":2,"complete":false}');
+  test('writes ids as texts where there is no JSON.rawJSON', async () => {
+    vi.spyOn(JSON as { rawJSON?: unknown }, 'rawJSON', 'get').mockReturnValue(undefined);
+    await expectOutput(
+      'rest-json.ts',
+      blockOf('output of examples/rest-json.ts')?.replaceAll(/("(?:id|petId)"):(\d+)/g, '$1:"$2"'),
+    );
   });
 });

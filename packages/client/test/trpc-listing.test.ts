@@ -64,9 +64,7 @@ describe('a list', () => {
   // More than the first batch.
   const orders = fc.uniqueArray(anyOrder, { selector: ({ id }) => id, minLength: 300, maxLength: 900, size: 'max' });
 
-  test('gives every client the same, exactly what is stored, over the whole range of ids and times', {
-    timeout: 120_000,
-  }, async () => {
+  test('gives every client the same, exactly what is stored, over the whole range of ids and times', async () => {
     await fc.assert(
       fc.asyncProperty(orders, async (stored) => {
         await using fresh = await startTestService();
@@ -92,7 +90,7 @@ describe('a list', () => {
           })),
         );
       }),
-      { numRuns: 4, endOnFailure: true }, // hundreds of orders made fewer, one by one, would take minutes
+      { numRuns: 2, endOnFailure: true }, // hundreds of orders made fewer, one by one, would take minutes
     );
   });
 

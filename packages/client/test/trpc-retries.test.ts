@@ -178,20 +178,9 @@ describe('with a server that', () => {
     expect(server.requests).toHaveLength(3);
   });
 
-  test('responds with a page of its own, a call is tried again, and in the end a ServiceError', async () => {
-    await using server = await startServer((response) =>
-      response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad gateway</h1>'),
-    );
-    const failure = petstoreErrorOf(await failureOf(server.client.pets.get.query({ petId: 1n })));
-    expect(failure).toBeInstanceOf(ServiceError);
-    expect(failure).toMatchObject({ status: 502, code: 'unexpected_response' });
-    expect(server.requests).toHaveLength(3);
-  });
-
   test.each([
-    [502, '{"message":"Service Unavailable"}'],
+    [502, '<h1>Bad gateway</h1>'],
     [503, '{"error":"no healthy upstream"}'],
-    [200, '[{"result'],
     [200, 'null'],
   ])('answers %i with what is not its own JSON, a call fails as over REST: %s', async (status, body) => {
     await using server = await startServer((response) =>

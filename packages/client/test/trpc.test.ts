@@ -1,5 +1,5 @@
 import type { AppRouter } from '@petstore/api';
-import { createTRPCClient, httpBatchLink, httpBatchStreamLink, TRPCClientError } from '@trpc/client';
+import { createTRPCClient, httpBatchLink, TRPCClientError } from '@trpc/client';
 import superjson from 'superjson';
 import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
 import { createPetstoreClient, errorCodeOf, type PetstoreErrorCode, type PetstoreOutputs } from '../src/index.ts';
@@ -56,24 +56,6 @@ describe('an external client', () => {
 });
 
 describe('a list', () => {
-  test('streams batches of orders, ascending by id, each order once', async () => {
-    await using fresh = await startTestService();
-    await fresh.persistence.orders.generateOrders({ count: 3_000, seed: 1, now: new Date() });
-    const ids: bigint[] = [];
-    let batches = 0;
-    for await (const batch of await clientOf('external', fresh.origin).orders.list.query()) {
-      batches++;
-      for (const order of batch) {
-        expect(order).toMatchObject({ status: 'pending', placedAt: expect.any(Date) });
-        ids.push(order.id);
-      }
-    }
-    expect(batches).toBeGreaterThan(1);
-    expect(ids).toHaveLength(3_000);
-    expect(ids).toEqual(ids.toSorted((a, b) => (a < b ? -1 : 1)));
-    expect(new Set(ids).size).toBe(3_000);
-  });
-
   test('can be left early, and the client goes on to work', async () => {
     await service.persistence.orders.generateOrders({ count: 3_000, seed: 1, now: new Date() });
     const client = clientOf('external');
@@ -83,12 +65,13 @@ describe('a list', () => {
       break;
     }
     expect(seen).toBeGreaterThan(0);
+    expect(seen).toBeLessThan(3_000);
     expect(await failure(client.orders.cancel.mutate({ orderId: -1n }))).toBe('order_not_found');
   });
 
   test('that fails on its way rejects, and is never taken for the whole', async () => {
     await using failing = await startTestService();
-    await failing.persistence.orders.generateOrders({ count: 20_000, seed: 1, now: new Date() });
+    await failing.persistence.orders.generateOrders({ count: 5_000, seed: 1, now: new Date() });
     const read = async () => {
       for await (const _ of await clientOf('external', failing.origin).orders.list.query()) {
         await failing.persistence.close();
@@ -100,20 +83,6 @@ describe('a list', () => {
 });
 
 describe('without this package', () => {
-  test('a client with superjson and a streaming link does it all', async () => {
-    const { id } = await clientOf('internal').orders.place.mutate({ petId: 1n, quantity: 1 });
-    const link = {
-      url: `${service.origin}/trpc`,
-      transformer: superjson,
-      headers: { authorization: 'Bearer external' },
-    };
-    const client = createTRPCClient<AppRouter>({ links: [httpBatchStreamLink(link)] });
-    const ids: bigint[] = [];
-    for await (const batch of await client.orders.list.query()) ids.push(...batch.map((order) => order.id));
-    expect(ids).toContain(id);
-    expect(await client.orders.cancel.mutate({ orderId: id })).toBeUndefined();
-  });
-
   test('a link that does not stream gets a list as one array', async () => {
     const { id } = await clientOf('internal').orders.place.mutate({ petId: 1n, quantity: 1 });
     const url = `${service.origin}/trpc`;
@@ -122,17 +91,6 @@ describe('without this package', () => {
     expect(await client.orders.list.query()).toContainEqual(
       expect.objectContaining({ id, placedAt: expect.any(Date) }),
     );
-  });
-
-  test('a plain POST cancels an order', async () => {
-    const { id } = await clientOf('internal').orders.place.mutate({ petId: 1n, quantity: 1 });
-    const response = await fetch(`${service.origin}/trpc/orders.cancel`, {
-      method: 'POST',
-      headers: { authorization: 'Bearer external', 'content-type': 'application/json' },
-      body: `{"json":{"orderId":"${id}"},"meta":{"values":{"orderId":["bigint"]}}}`,
-    });
-    expect(response.status).toBe(200);
-    expect(await failure(clientOf('external').orders.cancel.mutate({ orderId: id }))).toBe('order_already_cancelled');
   });
 });
 
@@ -154,21 +112,5 @@ describe('any client', () => {
     ]);
     const paths = service.requests.map((request) => request.split('?')[0]).toSorted();
     expect(paths).toEqual(['GET /trpc/orders.list', 'GET /trpc/orders.list', 'GET /trpc/pets.get,pets.get']);
-  });
-
-  test('takes the origin and the REST address alike', async () => {
-    for (const suffix of ['', '/', '/v1', '/v1/']) {
-      const client = clientOf('external', `${service.origin}${suffix}`);
-      expect(await failure(client.pets.get.query({ petId: 404n }))).toBe('pet_not_found');
-    }
-  });
-
-  test.each([
-    [{ baseUrl: 'petstore.example.com', apiKey: 'k' }, 'baseUrl must be'],
-    [{ baseUrl: 'ftp://petstore.example.com', apiKey: 'k' }, 'baseUrl must be'],
-    [{ baseUrl: 'http://petstore.example.com', apiKey: '' }, 'apiKey must be'],
-    [{ baseUrl: 'http://petstore.example.com', apiKey: 'a\r\nb' }, 'apiKey must be'],
-  ])('is refused options that cannot work: %j', (options, message) => {
-    expect(() => createPetstoreClient(options)).toThrow(message);
   });
 });

@@ -30,7 +30,7 @@ import { startTestService, type TestService } from './support/test-service.ts';
 let service: TestService;
 beforeAll(async () => {
   service = await startTestService();
-  await service.persistence.orders.generateOrders({ count: 20_000, seed: 1, now: new Date() });
+  await service.persistence.orders.generateOrders({ count: 6_000, seed: 1, now: new Date() });
 });
 afterAll(() => service[Symbol.asyncDispose]());
 
@@ -323,23 +323,12 @@ describe('a fetch that is given as an option', () => {
   test.each([
     mistakeOf(() => JSON.stringify({ id: 1n })), // of Node, as the next ones
     mistakeOf(() => Object(null).url.href),
-    mistakeOf(() => new URL('/v1')),
-    mistakeOf(() => Object.assign(Object.freeze({ id: 1 }), { id: 2 })),
     mistakeOf(() => JSON.parse('{')),
-    mistakeOf(() => Reflect.apply(Map.prototype.get, {}, ['id'])),
-    mistakeOf(() => Reflect.apply(class Order {}, undefined, [])),
-    mistakeOf(() => ([] as number[]).reduce((sum, each) => sum + each)),
     mistakeOf(() => new Headers({ 'x id': '1' })),
-    mistakeOf(() => new Request('http://localhost', { method: 'GET', body: 'x' })),
-    mistakeOf(() => structuredClone(() => {})),
-    mistakeOf(() => readFileSync(Object(undefined))),
     new TypeError("Failed to execute 'fetch' on 'Window': Illegal invocation"), // of Chromium
     new TypeError("'fetch' called on an object that does not implement interface Window."), // of Firefox, as the next ones
-    new TypeError(`can't access property "url", request is undefined`),
-    new TypeError("BigInt value can't be serialized in JSON"),
     new TypeError('this.log is not a function. (In this.log(url), this.log is undefined)'), // of Safari, as the next ones
     new TypeError('JSON.stringify cannot serialize BigInt.'),
-    new TypeError('Attempted to assign to readonly property.'),
     new ReferenceError('log is not defined'),
   ])('and makes a mistake throws it as it is, at once: %s', async (mistake) => {
     let calls = 0;
@@ -360,12 +349,7 @@ describe('a fetch that is given as an option', () => {
     'Failed to fetch',
     'Load failed',
     'NetworkError when attempting to fetch resource.',
-    'network error',
-    'terminated',
-    'The network connection was lost.',
     'Die Netzwerkverbindung wurde unterbrochen.',
-    'fetch failed: error sending request: client error (Connect)',
-    'ECONNREFUSED: Unable to connect. Is the computer able to access the url?',
   ])('and loses its connection is a ConnectionError: %s', async (message) => {
     const client = createPetstoreRestClient({
       baseUrl: service.origin,

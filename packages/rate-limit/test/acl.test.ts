@@ -35,7 +35,7 @@ async function useAll(location: RedisLocation, duringUse: (limiter: ResilientLim
   using opened = await openLimiter({ redis });
   const { limiter, changes } = opened;
   const lifted: SubjectBan[] = [];
-  using _watch = new BanWatch({ redis, onLift: (ban) => lifted.push(ban) });
+  using _watch = new BanWatch({ redis, onLift: (ban) => lifted.push(ban), intervalMs: 20 });
   const [banned, used] = [newKey(3, 100), newKey(60, 1_000)];
   await hammer(limiter, banned);
   await limiter.check(newAddress(), 60);

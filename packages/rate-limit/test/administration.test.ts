@@ -116,12 +116,6 @@ describe('an operator', () => {
     await Promise.all(uses);
     expect(await administration.readStatus(subject)).toMatchObject({ used: { minute: 203 }, ban: undefined });
   });
-
-  test('learns why there is no connection', async () => {
-    await expect(connectToAdministrate(locate('redis://127.0.0.1:1'))).rejects.toThrow(
-      /There is no connection to Redis: .*ECONNREFUSED/,
-    );
-  });
 });
 
 describe('a ban', () => {
@@ -131,7 +125,7 @@ describe('a ban', () => {
     const calls = async () => Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
     const [before, beginMs] = [await calls(), performance.now()];
     const first = await limiter.check(subject, 1);
-    for (let i = 0; i < 100_000; i++) {
+    for (let i = 0; i < 10_000; i++) {
       const decision = limiter.check(subject, 1);
       const { outcome } = decision instanceof Promise ? await decision : decision;
       if (outcome !== 'banned') expect.fail(outcome);

@@ -38,7 +38,6 @@ const LOCATIONS = {
   'a wrong password': [{ ...single, port: closed.port, password: WRONG_PASSWORD }, /^WRONGPASS /],
   'no password': [{ ...single, port: closed.port }, /^NOAUTH /],
   'an untrusted certificate': [{ ...single, port: untrustedPort, tls: true }, /^self-signed certificate/],
-  'a port where nothing listens': [{ ...single, ...refused }, /^connect ECONNREFUSED 127\.0\.0\.1:1$/],
   'a name that is not found': [{ ...single, ...unknown }, /^getaddrinfo \w+ redis\.invalid$/],
   'a database that does not exist': [{ ...single, database: 4 }, /DB index is out of range/],
   'a user who may not run scripts': [
@@ -54,11 +53,6 @@ const LOCATIONS = {
     { type: 'cluster', nodes: [{ host: HOST, port: closed.port }], password: WRONG_PASSWORD, tls: false },
     /^WRONGPASS /,
   ],
-  'a cluster with an untrusted certificate': [
-    { type: 'cluster', nodes: [{ host: HOST, port: untrustedPort }], tls: true },
-    /^self-signed certificate/,
-  ],
-  'a cluster whose name is not found': [{ type: 'cluster', nodes: [unknown], tls: false }, /^getaddrinfo /],
   'a server that is no cluster': [
     { type: 'cluster', nodes: [{ host: HOST, port: open.port }], tls: false },
     /cluster support disabled/,

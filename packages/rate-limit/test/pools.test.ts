@@ -8,6 +8,8 @@ import { newKey, PROPERTY_RUNS } from './support/traffic.ts';
 
 const MINUTE = 60_000;
 
+const RUNS = Math.ceil(PROPERTY_RUNS / 2);
+
 /** How many workers may share a key of so many requests a minute. */
 const largestPool = (perMinute: number) => Math.max(2 * perMinute, 250);
 
@@ -65,8 +67,8 @@ describe('workers that wait as announced, for Retry-After or until Reset,', () =
         if (--left === 0) break;
       }
     });
-    fc.assert(property, { numRuns: PROPERTY_RUNS });
-    expect(refusals).toBeGreaterThan(PROPERTY_RUNS * 200);
+    fc.assert(property, { numRuns: RUNS });
+    expect(refusals).toBeGreaterThan(RUNS * 200);
   });
 
   test('may be so many, and not one more: the guarantee is not better than the rule', () => {
@@ -85,20 +87,18 @@ describe('workers that wait as announced, for Retry-After or until Reset,', () =
   });
 
   test.each([
-    { workers: 10, gapMinutesMax: 4 },
     { workers: 30, gapMinutesMax: 9 },
-    { workers: 60, gapMinutesMax: 17 },
     { workers: 120, gapMinutesMax: 27 },
   ])(
     'all get their turn: in two hours at 60 a minute none of $workers waits for more than $gapMinutesMax minutes',
     ({ workers, gapMinutesMax }) => {
-      const gapsMinutes = [1, 2, 3, 4, 5].map((seed) => {
+      const gapsMinutes = [1, 2, 3].map((seed) => {
         const { longestGapMs, admitted } = runForTwoHours(workers, seed);
         expect(admitted).toBeGreaterThanOrEqual(0.97 * 60 * 120);
         return longestGapMs / MINUTE;
       });
-      // Who is first of those who come together is chance: the median of five runs.
-      expect(gapsMinutes.toSorted((one, other) => one - other)[2]).toBeLessThan(gapMinutesMax);
+      // Who is first of those who come together is chance: the median of three runs.
+      expect(gapsMinutes.toSorted((one, other) => one - other)[1]).toBeLessThan(gapMinutesMax);
     },
   );
 
@@ -146,8 +146,6 @@ describe('workers that wait as announced, for Retry-After or until Reset,', () =
 test('a caller that hammers is banned for a constant number of refusals, whatever its rate', () => {
   for (const [perSecond, seconds] of [
     [10, 40],
-    [20, 20],
-    [100, 5],
     [1_000, 2],
   ] as const) {
     const pool = runPool({

@@ -21,38 +21,23 @@ const EVERY = (['v1', 'v2'] as const).flatMap((version) =>
 );
 
 describe('code samples', () => {
-  test.each(EVERY)('of %s %s are in two languages, for the given server, without a key in them', (version, name) => {
+  test.each(EVERY)('of %s %s hold no key, and name no order that a copy would change', (version, name, method) => {
     const samples = samplesOf(`https://petstore.example.com/${version}`, version, name);
     expect(Object.keys(samples)).toEqual(['curl', 'TypeScript']);
     for (const source of Object.values(samples)) {
       expect(source).toMatch(/https:\/\/petstore\.example\.com\/v[12]\/(?:store|pets)/);
       expect(source).toContain('PETSTORE_API_KEY');
       expect(source).not.toMatch(/[{]\w+Id[}]/);
+      if (method === 'GET') continue;
+      expect(source).toContain('ORDER_ID');
+      expect(source).not.toMatch(/orders\/\d/);
     }
   });
-
-  test.each(EVERY.filter(([, , method]) => method !== 'GET'))(
-    'of %s %s name no order, so that none that is copied changes a real one',
-    (version, name) => {
-      for (const source of Object.values(samplesOf(BASE_URL, version, name))) {
-        expect(source).toContain('ORDER_ID');
-        expect(source).not.toMatch(/orders\/\d/);
-      }
-    },
-  );
 
   test('of v2 show a filter and a page size', () => {
     for (const source of Object.values(samplesOf(PREVIEW, 'v2', 'listOrdersPage'))) {
       expect(source).toContain('https://petstore.example.com/v2/store/orders?status=pending&status=shipped&limit=100');
     }
-  });
-
-  test('read exactly so', () => {
-    expect(samplesOf(BASE_URL, 'v1', 'cancelOrder')['curl']).toMatchInlineSnapshot(`
-      "curl --include --request DELETE \\
-        "https://petstore.example.com/v1/store/orders/$ORDER_ID" \\
-        --header "Authorization: Bearer $PETSTORE_API_KEY""
-    `);
   });
 
   test('in TypeScript run, and print the response', async () => {

@@ -8,7 +8,7 @@ const reference = createReference();
 const textOf = async (path: string) => Buffer.from((await reference.respond({ path }))?.body ?? []).toString();
 
 describe('a page', () => {
-  test.each(PAGE_PATHS)('%s is HTML under a policy that names this origin alone', async (path) => {
+  test.each(PAGE_PATHS)('%s is HTML that loads from here alone, and may be served below any path', async (path) => {
     const answer = await reference.respond({ path });
     expect(answer).toMatchObject({
       status: 200,
@@ -18,32 +18,11 @@ describe('a page', () => {
         'content-security-policy': expect.stringContaining("default-src 'none'; script-src 'self'; "),
       },
     });
-    expect(answer?.headers['content-security-policy']).not.toMatch(/https?:|\*|unsafe-eval|script-src[^;]*unsafe/);
-  });
-
-  test.each(PAGE_PATHS)('%s has nothing inline, and may neither have it nor connect to other hosts', async (path) => {
-    const answer = await reference.respond({ path });
-    expect(answer?.headers['content-security-policy']).not.toMatch(/unsafe|data:/);
-    expect(await textOf(path)).not.toMatch(/<style|<script>| style="| on\w+="/);
-  });
-
-  test.each(PAGE_PATHS)(
-    '%s refers to other files by relative links, so that it may be served below any path',
-    async (path) => {
-      const html = await textOf(path);
-      const absolute = referencesOf(html).filter((link) => /^(?:\/|https?:)/.test(link));
-      expect(absolute.filter((link) => !/^https:\/\/(?:datatracker\.ietf\.org|github\.com)\//.test(link))).toEqual([]);
-    },
-  );
-
-  test.each([
-    ['/docs', 'The orders of a pet store: list them all, and cancel one.'],
-    [
-      '/docs/v2',
-      'A preview of what comes after v1: the list of orders by pages, with filters, and single orders with their status.',
-    ],
-  ])('%s is described in one plain sentence', async (path, sentence) => {
-    expect(await textOf(path)).toContain(`<meta name="description" content="${sentence}">`);
+    expect(answer?.headers['content-security-policy']).not.toMatch(/https?:|\*|unsafe|data:/);
+    const html = Buffer.from(answer?.body ?? []).toString();
+    expect(html).not.toMatch(/<style|<script>| style="| on\w+="/);
+    const absolute = referencesOf(html).filter((link) => /^(?:\/|https?:)/.test(link));
+    expect(absolute.filter((link) => !/^https:\/\/(?:datatracker\.ietf\.org|github\.com)\//.test(link))).toEqual([]);
   });
 
   test('with a slash too many leads to the page', async () => {

@@ -57,46 +57,20 @@ export function* runPool(pool: Pool): Generator<PoolEvent> {
   }
 }
 
-/** Items by their time, the earliest first: a binary heap. */
+/** Items by their time, the earliest first. */
 class Schedule<Item> {
+  /** The last is due first. */
   readonly #entries: { readonly atMs: number; readonly item: Item }[] = [];
 
   add(atMs: number, item: Item): void {
-    const entries = this.#entries;
-    let i = entries.push({ atMs, item }) - 1;
-    while (i > 0) {
-      const parent = (i - 1) >> 1;
-      if (this.#timeAt(parent) <= this.#timeAt(i)) return;
-      this.#swap(i, parent);
-      i = parent;
-    }
+    const index = this.#entries.findLastIndex((entry) => entry.atMs > atMs);
+    this.#entries.splice(index + 1, 0, { atMs, item });
   }
 
   takeNext(): { readonly atMs: number; readonly item: Item } {
-    const next = this.#entries[0];
-    const last = this.#entries.pop();
-    if (next === undefined || last === undefined) throw new RangeError('nothing is scheduled');
-    if (this.#entries.length === 0) return next;
-    this.#entries[0] = last;
-    let i = 0;
-    for (;;) {
-      const left = 2 * i + 1;
-      const child = this.#timeAt(left + 1) < this.#timeAt(left) ? left + 1 : left;
-      if (!(this.#timeAt(child) < this.#timeAt(i))) return next;
-      this.#swap(i, child);
-      i = child;
-    }
-  }
-
-  #timeAt(i: number): number {
-    return this.#entries[i]?.atMs ?? Number.POSITIVE_INFINITY;
-  }
-
-  #swap(a: number, b: number): void {
-    const [one, other] = [this.#entries[a], this.#entries[b]];
-    if (one === undefined || other === undefined) return;
-    this.#entries[a] = other;
-    this.#entries[b] = one;
+    const next = this.#entries.pop();
+    if (next === undefined) throw new RangeError('nothing is scheduled');
+    return next;
   }
 }
 

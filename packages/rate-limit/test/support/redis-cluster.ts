@@ -21,8 +21,8 @@ export async function startRedisCluster() {
   const servers = await Promise.all(
     Array.from({ length: 2 * MASTERS }, () => startRedisServer({ config: NODE_CONFIG })),
   );
-  for (const i of servers.keys()) {
-    await ask(servers.slice(i), async (client) => {
+  for (const [i, server] of servers.entries()) {
+    await ask([server], async (client) => {
       await client.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
       if (i < MASTERS) await client.call('CLUSTER', 'ADDSLOTSRANGE', firstSlot(i), firstSlot(i + 1) - 1);
       for (const earlier of servers.slice(0, i)) await client.call('CLUSTER', 'MEET', HOST, earlier.port);
@@ -98,10 +98,15 @@ const waitUntil = (server: Server, condition: (client: Redis) => Promise<boolean
     while (!(await condition(client))) await new Promise((resolve) => setTimeout(resolve, 20));
   });
 
-async function ask<Answer>([first]: readonly Server[], question: (client: Redis) => Promise<Answer>): Promise<Answer> {
+/** Asks the first of the servers that is alive. */
+async function ask<Answer>(servers: readonly Server[], question: (client: Redis) => Promise<Answer>): Promise<Answer> {
+  const [first, ...others] = servers;
   const client = new Redis(first?.port ?? 0, { maxRetriesPerRequest: 1 });
   try {
     return await question(client);
+  } catch (error) {
+    if (others.length === 0) throw error;
+    return await ask(others, question);
   } finally {
     client.disconnect();
   }

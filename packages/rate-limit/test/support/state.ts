@@ -1,4 +1,4 @@
-import { advance, debit, decide, newState, type State, type Use } from '../../src/algorithm.ts';
+import { advance, decide, newState, type State } from '../../src/algorithm.ts';
 import { decisionOf, resultOf, snapshotOf as toSnapshot } from '../../src/decision.ts';
 import type { RateLimitDecision, RateLimitSnapshot, Subject } from '../../src/index.ts';
 
@@ -19,12 +19,6 @@ export function checkState(before: State | undefined, subject: Subject, cost: nu
   const state = stateAt(before, nowMs);
   const verdict = decide(state, subject, cost, nowMs);
   return { state, decision: decisionOf(resultOf(state, subject, nowMs, verdict), subject) };
-}
-
-export function debitState(before: State | undefined, subject: Subject, use: Use, nowMs: number): State {
-  const state = stateAt(before, nowMs);
-  debit(state, subject, use, nowMs);
-  return state;
 }
 
 export const snapshotOf = (state: State | undefined, subject: Subject, nowMs: number): RateLimitSnapshot =>

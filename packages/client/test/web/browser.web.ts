@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import { openChromium } from '@petstore/testing/chromium';
 import { rolldown } from 'rolldown';
 import { expect, test } from 'vitest';
-import { startTestService } from './support/test-service.ts';
+import { startTestService } from '../support/test-service.ts';
 
 /** What the page runs: it lists, cancels, fails and aborts, and shows the outcome in its title. */
 const PROGRAM = `
-  import { createPetstoreRestClient, ConflictError } from '${join(import.meta.dirname, '../src/rest.ts')}';
+  import { createPetstoreRestClient, ConflictError } from '${join(import.meta.dirname, '../../src/rest.ts')}';
   const lines = [];
   const client = createPetstoreRestClient({ baseUrl: location.origin, apiKey: 'external' });
   for await (const { id, petId } of client.listOrders()) lines.push(id + ' ' + petId);

@@ -1,9 +1,9 @@
 import { startRedisServer } from '@petstore/testing';
 import { expect, test } from 'vitest';
-import { connectRedis, type DecisionPlace } from '../src/index.ts';
-import { stateKeyOf } from '../src/redis-limiter.ts';
-import { ask, eventually, openLimiter, PATIENT, runUnderLoad, sleep, WAIT_MAX_MS } from './support/fault-scenario.ts';
-import { newKey } from './support/traffic.ts';
+import { connectRedis, type DecisionPlace } from '../../src/index.ts';
+import { stateKeyOf } from '../../src/redis-limiter.ts';
+import { ask, eventually, openLimiter, PATIENT, runUnderLoad, sleep, WAIT_MAX_MS } from '../support/fault-scenario.ts';
+import { newKey } from '../support/traffic.ts';
 
 const MASTER_NAME = 'petstore';
 const HOST = '127.0.0.1';

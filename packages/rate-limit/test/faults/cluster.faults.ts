@@ -1,7 +1,7 @@
 import { Cluster, type Redis } from 'ioredis';
 import { afterAll, describe, expect, test } from 'vitest';
-import { BanWatch, connectRedis, RateLimitAdministration, type Subject, type SubjectBan } from '../src/index.ts';
-import { stateKeyOf } from '../src/redis-limiter.ts';
+import { BanWatch, connectRedis, RateLimitAdministration, type Subject, type SubjectBan } from '../../src/index.ts';
+import { stateKeyOf } from '../../src/redis-limiter.ts';
 import {
   ask,
   eventually,
@@ -11,10 +11,10 @@ import {
   runUnderLoad,
   sleep,
   WAIT_MAX_MS,
-} from './support/fault-scenario.ts';
-import { hammer } from './support/hammer.ts';
-import { startRedisCluster } from './support/redis-cluster.ts';
-import { newKey } from './support/traffic.ts';
+} from '../support/fault-scenario.ts';
+import { hammer } from '../support/hammer.ts';
+import { startRedisCluster } from '../support/redis-cluster.ts';
+import { newKey } from '../support/traffic.ts';
 
 const cluster = await startRedisCluster();
 afterAll(() => cluster[Symbol.asyncDispose]());
