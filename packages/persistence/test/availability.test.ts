@@ -1,8 +1,8 @@
-import { orderId, StorageUnavailableError } from '@petstore/domain';
-import { type PrivateServer, startPostgresServer } from '@petstore/testing';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { orderId, SERVICE_ORIGIN, StorageUnavailableError } from '@petstore/domain';
+import { PATIENTLY, type PrivateServer, startPostgresServer } from '@petstore/testing';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
-import { NOW } from './support.ts';
+import { collect, NOW, newOrder } from './support.ts';
 import { WAYS, type Way } from './ways.ts';
 
 const ways = Object.entries<Way>(WAYS);
@@ -41,6 +41,18 @@ describe('a PostgreSQL that is killed', () => {
     for (const [name, way] of ways) await expect(way(persistence), name).rejects.toThrow(StorageUnavailableError);
     await server.restart();
     for (const [, way] of ways) await way(persistence);
+  });
+
+  test('is followed on when it is back, and no event is missed', async () => {
+    const { events, orders } = persistence;
+    const stop = new AbortController();
+    const following = collect(await events.followEvents('now', stop.signal));
+    await server.kill();
+    await server.restart();
+    const { order } = await vi.waitFor(() => orders.insertOrder(newOrder(), SERVICE_ORIGIN), PATIENTLY);
+    await vi.waitFor(() => expect(events.deliveredCount).toBeGreaterThan(0), PATIENTLY);
+    stop.abort();
+    expect((await following).flat().map((event) => event.order)).toContainEqual(order);
   });
 
   test('fails a list that is under way, which never looks complete', async () => {
