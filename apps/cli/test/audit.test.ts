@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os';
-import { type Actor, type ApiKeyId, actor, orderId, petId, subjectNameOf } from '@petstore/domain';
+import { type Actor, type ApiKeyId, actor, petId, subjectNameOf } from '@petstore/domain';
 import { connectRedis, ResilientLimiter } from '@petstore/rate-limit';
 import { readStorageSettings } from '@petstore/runtime/settings';
 import { createTestRedis } from '@petstore/testing';
@@ -69,9 +69,7 @@ describe('audit', () => {
     await commandLine.json(['keys', 'revoke', id]);
     await commandLine.json(['keys', 'revoke', id, '--as', 'grace']);
     await commandLine.run(['keys', 'rotate', id]);
-    await commandLine.run(['keys', 'revoke', 'NoSuchId']);
     expect(await actionsOf('--key', id)).toEqual([`key.revoked ${ME}`, `key.created ${ME}`]);
-    expect(await actionsOf('--key', 'NoSuchId')).toEqual([]);
   });
 
   test('lists each transition of an order, with the key and the request', async () => {
@@ -106,16 +104,12 @@ describe('audit', () => {
   });
 
   test('begins at --since', async () => {
-    await commandLine.persistence.orders.importOrders(
-      (async function* () {
-        for (const [index, day] of ['01', '02', '03'].entries()) {
-          const placedAt = new Date(`2026-01-${day}T12:00:00Z`);
-          const id = orderId(BigInt(index + 1));
-          const value = { id, petId: petId(1n), quantity: 1, placedAt, status: 'pending', complete: false } as const;
-          yield { line: index + 1, value };
-        }
-      })(),
-    );
+    const { orders } = commandLine.persistence;
+    for (const day of ['01', '02', '03']) {
+      const placedAt = new Date(`2026-01-${day}T12:00:00Z`);
+      const facts = { petId: petId(1n), quantity: 1, placedAt, status: 'pending', complete: false } as const;
+      await orders.insertOrder(facts, { actor: 'operator:x' as Actor });
+    }
     const ordersSince = async (since: string) =>
       ((await audit('--since', since)) as { orderId: number | null }[]).map((entry) => entry.orderId).filter(Boolean);
     expect(await ordersSince('2026-01-02T12:00:00Z')).toEqual([3, 2]);
@@ -133,15 +127,9 @@ describe('audit', () => {
     expect(await actionsOf('--key', id)).toEqual(['ban.lifted operator:ada', `key.created ${ME}`]);
   });
 
-  test('is a table for people', async () => {
-    const { id } = await createKey('--as', 'ada');
-    const { stdout } = await commandLine.run(['audit', '--key', id]);
-    const [head, row, end] = stdout.split('\n');
-    expect(head?.split('\t')).toEqual(['at', 'action', 'order', 'key', 'actor', 'request']);
-    expect(row?.split('\t').slice(1)).toEqual(['key.created', '-', id, 'operator:ada', '-']);
-    expect(end).toBe('');
+  test('says so if there are no changes', async () => {
     const nothing = await commandLine.run(['audit', '--order', '404']);
-    expect(nothing).toMatchObject({ code: 0, stdout: '', stderr: 'No changes.\n' });
+    expect(nothing).toEqual({ code: 0, stdout: '', stderr: 'No changes.\n' });
     expect(await audit('--order', '404')).toEqual([]);
   });
 });

@@ -77,13 +77,6 @@ describe('a command that is interrupted says in one line what became of it:', ()
     expect(await countOrders()).toBe(0);
   });
 
-  test('an import of pets', async () => {
-    const command = new RunningCommand('pets', 'import', '-', '--json');
-    command.type('{"id":1,"name":"Rex"}\n');
-    await untilDatabase(READING);
-    expect(await command.interrupt()).toEqual(interrupted('Nothing was imported.'));
-  });
-
   test('an import from a pipe without a writer', async () => {
     execFileSync('mkfifo', [pathOf('pipe')]);
     const command = new RunningCommand('orders', 'import', pathOf('pipe'));

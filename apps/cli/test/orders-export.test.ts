@@ -30,22 +30,11 @@ describe('what is exported can be imported', () => {
     await importAll();
     expect(await commandLine.json(args, { workingFolder: commandLine.folder })).toEqual({ exported: 4 });
     await commandLine.clear();
-    expect(await commandLine.json(['orders', 'import', pathOf(name)])).toMatchObject({ inserted: 4 });
+    const importing = commandLine.json(['orders', 'import', name], { workingFolder: commandLine.folder });
+    expect(await importing).toMatchObject({ inserted: 4 });
     const { stdout } = await commandLine.run(['orders', 'export', '-']);
     expect(stdout).toBe(`${NDJSON.join('\n')}\n`);
     expect(partialFiles()).toEqual([]);
-  });
-
-  test.each([
-    ['NDJSON', ['orders', 'export', '-']],
-    ['CSV', ['orders', 'export', '-', '--format', 'csv']],
-  ])('from standard output to standard input as %s', async (_, args) => {
-    await importAll();
-    const { code, stdout, stderr } = await commandLine.run(args);
-    expect([code, stderr]).toEqual([0, '']);
-    await commandLine.clear();
-    expect(await commandLine.json(['orders', 'import', '-'], { stdin: stdout })).toMatchObject({ inserted: 4 });
-    expect((await commandLine.run(['orders', 'export', '-'])).stdout).toBe(`${NDJSON.join('\n')}\n`);
   });
 });
 
@@ -72,19 +61,10 @@ describe('orders list', () => {
       expect([...stdout.matchAll(/"id":(-?\d+)/g)].map(([, id]) => id)).toEqual(ids);
     }
   });
-
-  test('shows a line per order', async () => {
-    await importAll();
-    const { stdout } = await commandLine.run(['orders', 'list']);
-    const lines = stdout.trimEnd().split('\n');
-    expect(lines).toHaveLength(5);
-    expect(lines[0]?.split('\t')).toEqual(['id', 'petId', 'quantity', 'shipDate', 'complete', 'status']);
-    expect(lines[2]?.split('\t')).toEqual(['1', '-1', '1', '2026-01-02T03:04:05.600Z', 'no', 'shipped']);
-  });
 });
 
 describe('orders generate', () => {
-  test('creates the given number, the same for the same seed', async () => {
+  test('creates the given number, the same for the same seed, whatever ids are taken', async () => {
     const exported = async () => (await commandLine.run(['orders', 'export', '-', '--format', 'csv'])).stdout;
     const withoutIds = (csv: string) => csv.replaceAll(/^\d+/gm, '');
     expect(await commandLine.json(['orders', 'generate', '--count', '1000', '--seed', '42'])).toEqual({

@@ -1,7 +1,5 @@
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { type Order, petId, SERVICE_ORIGIN } from '@petstore/domain';
+import type { Order } from '@petstore/domain';
 import { PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
@@ -18,49 +16,11 @@ async function listed(): Promise<Order[]> {
 
 const listedIds = async () => (await listed()).map(({ id }) => id);
 
-function fileOf(name: string, content: string | Uint8Array): string {
-  const path = join(commandLine.folder, name);
-  writeFileSync(path, content);
-  return path;
-}
-
 /** Imports from standard input, and gives the exit code with the report. */
 async function importText(stdin: string | Uint8Array, args: readonly string[] = [], options: CallOptions = {}) {
   const call = await commandLine.run(['orders', 'import', '-', '--json', ...args], { ...options, stdin });
   return { code: call.code, stderr: call.stderr, report: parseExactly(call.stdout || 'null') };
 }
-
-describe('10,000 orders', () => {
-  const COUNT = 10_000;
-  const STATUSES = ['pending', 'shipped', 'cancelled'] as const;
-  const records = Array.from({ length: COUNT }, (_, i) => ({
-    id: BigInt(i * 3 - 15_000),
-    petId: BigInt(i % 77),
-    quantity: (i % 9) + 1,
-    shipDate: i % 5 === 0 ? undefined : new Date(Date.UTC(2026, 0, 1) + i * 12_345_678).toISOString(),
-    status: STATUSES[i % 3],
-    complete: i % 6 === 1,
-  }));
-  const expected = records.map(({ shipDate, ...facts }) =>
-    expect.objectContaining({ ...facts, ...(shipDate !== undefined && { shipDate: new Date(shipDate) }) }),
-  );
-
-  test('are imported from CSV', async () => {
-    const rows = records.map((o) => [o.id, o.petId, o.quantity, o.shipDate ?? '', o.complete, o.status].join(','));
-    const file = fileOf('orders.csv', `id,petId,quantity,shipDate,complete,status\n${rows.join('\n')}\n`);
-    expect(await commandLine.json(['orders', 'import', file])).toEqual({ read: COUNT, inserted: COUNT, rejected: [] });
-    expect(await listed()).toEqual(expected);
-  });
-
-  test('are imported from NDJSON', async () => {
-    const lines = records.map(({ id, petId, ...rest }) =>
-      JSON.stringify(rest).replace('{', `{"id":${id},"petId":${petId},`),
-    );
-    const file = fileOf('orders.ndjson', lines.join('\n'));
-    expect(await commandLine.json(['orders', 'import', file])).toEqual({ read: COUNT, inserted: COUNT, rejected: [] });
-    expect(await listed()).toEqual(expected);
-  });
-});
 
 describe('ids and times are exact', () => {
   const MIN = '-9223372036854775808';
@@ -90,12 +50,8 @@ describe('ids and times are exact', () => {
   });
 
   test.each([
-    ['2026-01-02T03:04:05.678Z', '2026-01-02T03:04:05.678Z'],
-    ['2026-01-02T03:04:05Z', '2026-01-02T03:04:05.000Z'],
     ['2026-01-02t03:04:05.6z', '2026-01-02T03:04:05.600Z'],
     ['2026-01-02T03:04:05.678999999+05:30', '2026-01-01T21:34:05.678Z'],
-    ['2024-02-29T23:59:59.999-01:00', '2024-03-01T00:59:59.999Z'],
-    ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000Z'],
     ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
   ])('%s', async (text, time) => {
     expect(await importText(`id,petId,quantity,shipDate\n1,1,1,${text}`)).toMatchObject({ code: 0 });
@@ -127,43 +83,21 @@ describe('a bad line is reported with its number and the reason', () => {
   const QUANTITY = 'a whole number from 1 to 2147483647, in digits alone';
   const BAD_JSON: readonly (readonly [string, string])[] = [
     ['{"id":2', 'not valid JSON'],
-    ['nothing', 'not valid JSON'],
     ['[1]', 'not a JSON object'],
-    ['null', 'not a JSON object'],
-    ['5', 'not a JSON object'],
     ['{"id":2,"petId":1,"quantity":1,"status":{"id":1}}', 'status must be one of pending, shipped, cancelled, not an object'],
-    ['{"id":2,"petId":1,"quantity":1,"status":"a\\":b:"}', 'status must be one of pending, shipped, cancelled, not "a\\":b:"'],
     ['{"petId":1,"quantity":1}', `id is missing (${INT64})`],
-    ['{"id":null,"petId":1,"quantity":1}', `id is missing (${INT64})`],
     ['{"id":"02","petId":1,"quantity":1}', `id must be ${INT64}, not "02"`],
     ['{"id":2.0,"petId":1,"quantity":1}', `id must be ${INT64}, not "2.0"`],
-    ['{"id":2e0,"petId":1,"quantity":1}', `id must be ${INT64}, not "2e0"`],
-    ['{"id":-0,"petId":1,"quantity":1}', `id must be ${INT64}, not "-0"`],
     ['{"id":9223372036854775808,"petId":1,"quantity":1}', `id must be ${INT64}, not "9223372036854775808"`],
-    ['{"id":7.0,"petId":1,"quantity":1}', `id must be ${INT64}, not "7.0"`],
     ['{"id":9.00719925474099E+15,"petId":1,"quantity":1}', `id must be ${INT64}, not "9.00719925474099E+15"`],
-    ['{"id":[2],"petId":1,"quantity":1}', `id must be ${INT64}, not an array`],
-    ['{"id":2,"quantity":1}', `petId is missing (${INT64})`],
-    ['{"id":2,"petId":{},"quantity":1}', `petId must be ${INT64}, not an object`],
-    ['{"id":2,"petId":1}', `quantity is missing (${QUANTITY})`],
     ['{"id":2,"petId":1,"quantity":0}', `quantity must be ${QUANTITY}, not "0"`],
-    ['{"id":2,"petId":1,"quantity":-1}', `quantity must be ${QUANTITY}, not "-1"`],
-    ['{"id":2,"petId":1,"quantity":1.5}', `quantity must be ${QUANTITY}, not "1.5"`],
     ['{"id":2,"petId":1,"quantity":2147483648}', `quantity must be ${QUANTITY}, not "2147483648"`],
-    ['{"id":2,"petId":1,"quantity":true}', `quantity must be ${QUANTITY}, not "true"`],
     ['{"id":2,"petId":1,"quantity":1,"complete":"yes"}', 'complete must be true or false, not "yes"'],
-    ['{"id":2,"petId":1,"quantity":1,"complete":1}', 'complete must be true or false, not "1"'],
     ['{"id":2,"petId":1,"quantity":1,"status":"placed"}', 'status must be one of pending, shipped, cancelled, not "placed"'],
     ['{"id":2,"petId":1,"quantity":1,"complete":true,"status":"pending"}', 'an order that is complete has the status shipped and no other'],
-    ['{"id":2,"petId":1,"quantity":1,"complete":true,"status":"cancelled"}', 'an order that is complete has the status shipped and no other'],
-    ['{"id":2,"petId":1,"quantity":1,"colour":"red"}', 'unknown field "colour" (the fields are id, petId, quantity, shipDate, complete, status)'],
     ['{"petId":"one","quantity":0,"status":"placed","colour":"red"}', `unknown field "colour" (the fields are id, petId, quantity, shipDate, complete, status); id is missing (${INT64}); petId must be ${INT64}, not "one"; quantity must be ${QUANTITY}, not "0"; status must be one of pending, shipped, cancelled, not "placed"`],
   ]; // biome-ignore format: a table
-  const BAD_TIMES = [
-    'tomorrow', '2026-01-02', '2026-01-02T03:04:05', '2026-02-30T00:00:00Z', '2026-13-01T00:00:00Z',
-    '2026-01-02T24:00:00Z', '2026-01-02T03:60:00Z', '2026-01-02T03:04:60Z', '2026-01-02T03:04:05+24:00',
-    '0000-12-31T00:00:00Z', '10000-01-01T00:00:00Z', '9999-12-31T23:59:59-01:00', 'x'.repeat(50),
-  ]; // biome-ignore format: a table
+  const BAD_TIMES = ['tomorrow', '2026-01-02T03:04:05', '2026-02-30T00:00:00Z', '10000-01-01T00:00:00Z'];
 
   test('in NDJSON', async () => {
     const lines = [
@@ -246,12 +180,16 @@ describe('a bad line is reported with its number and the reason', () => {
 describe('all or nothing', () => {
   const TAKEN = '{"id":5,"petId":1,"quantity":1}';
 
-  test('one bad line among many keeps everything out, and the report comes with exit code 1', async () => {
-    const good = Array.from({ length: 5_000 }, (_, i) => `{"id":${i},"petId":1,"quantity":1}`);
-    const { code, report } = await importText([...good, '{"id":1}'].join('\n'));
+  test.each([
+    ['bad', '{"id":1}'],
+    ['of an id that is taken', TAKEN],
+  ])('one line among many that is %s keeps everything out, and the report comes with exit code 1', async (_, last) => {
+    await importText(TAKEN);
+    const good = Array.from({ length: 5_000 }, (_line, i) => `{"id":${i + 10},"petId":1,"quantity":1}`);
+    const { code, report } = await importText([...good, last].join('\n'));
     expect(code).toBe(1);
     expect(report).toMatchObject({ read: 5_001, inserted: 0, rejected: [{ line: 5_001 }] });
-    expect(await listedIds()).toEqual([]);
+    expect(await listedIds()).toEqual([5n]);
   });
 
   test('--skip-bad keeps the good ones, with exit code 0', async () => {
@@ -268,13 +206,6 @@ describe('all or nothing', () => {
       ],
     });
     expect(await listedIds()).toEqual([4n, 5n, 6n]);
-  });
-
-  test('an id that is taken is refused', async () => {
-    await importText(TAKEN);
-    const { code, report } = await importText(`{"id":4,"petId":1,"quantity":1}\n${TAKEN}`);
-    expect([code, report]).toMatchObject([1, { inserted: 0 }]);
-    expect(await listedIds()).toEqual([5n]);
   });
 });
 
@@ -303,37 +234,19 @@ test('an import that is killed while it inserts leaves no order, and new ones ca
   await closed;
   await client.query('rollback');
   expect(await listedIds()).toEqual([]);
-  const { order } = await commandLine.persistence.orders.insertOrder(
-    {
-      petId: petId(1n),
-      quantity: 1,
-      status: 'pending',
-      complete: false,
-      placedAt: new Date(),
-    },
-    SERVICE_ORIGIN,
-  );
-  expect(await listedIds()).toEqual([order.id]);
+  expect(await commandLine.json(['orders', 'generate', '--count', '1'])).toEqual({ inserted: 1 });
+  expect(await listedIds()).toHaveLength(1);
 });
 
-describe('what a person sees', () => {
-  test('of an import that works: one line', async () => {
-    const { code, stdout, stderr } = await commandLine.run(['orders', 'import', '-'], {
-      stdin: 'id,petId,quantity\n1,1,1\n',
-    });
-    expect([code, stdout, stderr]).toEqual([0, '1 of 1 imported.\n', '']);
-  });
-
-  test('of one that is refused: the lines, on standard error only, the first twenty', async () => {
-    const stdin = Array.from({ length: 25 }, () => '{}').join('\n');
-    const { code, stdout, stderr } = await commandLine.run(['orders', 'import', '-'], { stdin });
-    expect([code, stdout]).toEqual([1, '']);
-    const lines = stderr.trimEnd().split('\n');
-    expect(lines).toHaveLength(22);
-    expect(lines[0]).toMatch(/^line 1: id is missing/);
-    expect(lines[20]).toBe('and 5 more; --json lists them all');
-    expect(lines[21]).toMatch(/^Nothing was imported\. Fix these lines, or pass --skip-bad\.$/);
-  });
+test('a person sees of an import that is refused the lines, on standard error only, the first twenty', async () => {
+  const stdin = Array.from({ length: 25 }, () => '{}').join('\n');
+  const { code, stdout, stderr } = await commandLine.run(['orders', 'import', '-'], { stdin });
+  expect([code, stdout]).toEqual([1, '']);
+  const lines = stderr.trimEnd().split('\n');
+  expect(lines).toHaveLength(22);
+  expect(lines[0]).toMatch(/^line 1: id is missing/);
+  expect(lines[20]).toBe('and 5 more; --json lists them all');
+  expect(lines[21]).toMatch(/^Nothing was imported\. Fix these lines, or pass --skip-bad\.$/);
 });
 
 describe('a file as a whole', () => {
@@ -357,29 +270,16 @@ describe('a file as a whole', () => {
   test.each([
     ['id,petId,quantity,colour\n1,1,1,red', 'line 1: unknown column "colour"'],
     ['id;petId;quantity\n1;1;1', 'line 1: unknown column "id;petId;quantity"'],
-    ['1,1,1\n2,2,2', 'line 1: unknown column "1"'],
     ['id,id,petId,quantity\n', 'line 1: duplicate column id'],
     ['\n\nid,quantity\n1,1', 'line 3: column petId is missing'],
     ['id,petId,quantity\n1,"1,1\n2,1,1\n', 'line 2: a quote opens on this line and is not closed'],
     ['id,petId,quantity\n\n1,5" nail,1\n2,"1,1\n', 'line 3: a quote is in the wrong place'],
-    ['id,petId,quantity\n1,"5" nail,1\n', 'line 2: a quote is in the wrong place'],
-    [Buffer.from('id,petId,quantity\n1,1,1', 'utf16le'), 'unknown column'],
     [Buffer.from('\ufeffid,petId,quantity\n1,1,1', 'utf16le'), 'the file is UTF-16; save it as UTF-8'],
   ])('must be one of the formats: %j', async (text, complaint) => {
     const { code, report, stderr } = await importText(text, ['--skip-bad']);
     expect([code, report]).toEqual([1, null]);
     expect(stderr).toContain(complaint);
     expect(stderr.trimEnd()).not.toContain('\n');
-  });
-
-  test.each([
-    ['NDJSON', '{"id":1,"petId":1,"quantity":1}\n{"id":"', 2],
-    ['CSV', 'id,petId,quantity\n1,1,1\n', 3],
-  ])('is refused where a record is too long to be one: %s', async (_, text, line) => {
-    const { code, report, stderr } = await importText(text + 'x'.repeat(3_000_000), ['--skip-bad']);
-    expect([code, report]).toEqual([1, null]);
-    expect(stderr).toBe(`petstore: line ${line}: more than 1,000,000 characters, too long for a record\n`);
-    expect(await listedIds()).toEqual([]);
   });
 
   test('may be a JSON array in one line, longer than a record may be, whose records go by their place', async () => {
@@ -408,7 +308,6 @@ describe('a file as a whole', () => {
 
   test.each([
     ['[{"id":1,"petId":1,"quantity":1}', 'record 2: not valid JSON'],
-    ['[{"id":1,"petId":1,"quantity":1}}', 'record 2: not valid JSON'],
     [
       '[{"id":1,"petId":1,"quantity":1}]\n{"id":2,"petId":1,"quantity":1}',
       'record 2: not valid JSON, or not of one array',
@@ -420,41 +319,33 @@ describe('a file as a whole', () => {
     expect([code, report, stderr]).toEqual([1, null, expect.stringContaining(`petstore: ${complaint}`)]);
     expect(await listedIds()).toEqual([]);
   });
-
-  test("is relative to the user's folder", async () => {
-    fileOf('here.csv', 'id,petId,quantity\n1,1,1\n');
-    const options = { workingFolder: commandLine.folder };
-    expect(await commandLine.json(['orders', 'import', 'here.csv'], options)).toMatchObject({ inserted: 1 });
-  });
 });
 
-describe('pets', () => {
-  test('are imported, and bad ones reported', async () => {
-    const text = [
-      'id,name', // 1
-      '1,Rex', // 2
-      '2,"a ""big""', // 3
-      'dog"', // 4
-      '-9223372036854775808,🐈', // 5
-      '3,', // 6
-      '1,Bella', // 7
-      'x,Otto', // 8
-    ].join('\n');
-    const call = await commandLine.run(['pets', 'import', '-', '--json', '--skip-bad'], { stdin: text });
-    expect(call.code).toBe(0);
-    expect(JSON.parse(call.stdout)).toEqual({
-      read: 6,
-      inserted: 3,
-      rejected: [
-        { line: 6, reason: 'name is missing (a text of one character or more, none of them NUL)' },
-        { line: 7, reason: 'the id 1 is repeated from an earlier line' },
-        { line: 8, reason: expect.stringMatching(/^id must be a whole number .*, not "x"$/) },
-      ],
-    });
-    const again = await commandLine.run(['pets', 'import', '-', '--json'], {
-      stdin: '{"id":2,"name":"Rex"}\n{"id":4,"name":"\\u0000"}\n{"id":5,"name":"\\ud800"}\n',
-    });
-    expect(again.code).toBe(1);
-    expect(JSON.parse(again.stdout)).toMatchObject({ inserted: 0, rejected: [{ line: 1 }, { line: 2 }, { line: 3 }] });
+test('pets are imported, and bad ones reported', async () => {
+  const text = [
+    'id,name', // 1
+    '1,Rex', // 2
+    '2,"a ""big""', // 3
+    'dog"', // 4
+    '-9223372036854775808,🐈', // 5
+    '3,', // 6
+    '1,Bella', // 7
+    'x,Otto', // 8
+  ].join('\n');
+  const call = await commandLine.run(['pets', 'import', '-', '--json', '--skip-bad'], { stdin: text });
+  expect(call.code).toBe(0);
+  expect(JSON.parse(call.stdout)).toEqual({
+    read: 6,
+    inserted: 3,
+    rejected: [
+      { line: 6, reason: 'name is missing (a text of one character or more, none of them NUL)' },
+      { line: 7, reason: 'the id 1 is repeated from an earlier line' },
+      { line: 8, reason: expect.stringMatching(/^id must be a whole number .*, not "x"$/) },
+    ],
   });
+  const again = await commandLine.run(['pets', 'import', '-', '--json'], {
+    stdin: '{"id":2,"name":"Rex"}\n{"id":4,"name":"\\u0000"}\n{"id":5,"name":"\\ud800"}\n',
+  });
+  expect(again.code).toBe(1);
+  expect(JSON.parse(again.stdout)).toMatchObject({ inserted: 0, rejected: [{ line: 1 }, { line: 2 }, { line: 3 }] });
 });

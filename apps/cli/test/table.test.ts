@@ -26,36 +26,25 @@ test('for a program times and numbers are whole, under the names of the properti
   );
 });
 
-test.each([
-  [
-    80,
-    `                 ID  NAME         LAST USED AT   USED
-                  1  a long name  1h ago        1,234
-9223372036854775807  -            -                 -
-`,
-  ],
-  [
-    51,
+test('a terminal that is too narrow shortens one of the columns', async () => {
+  expect(await written(51, (output) => writeTable(output, ROWS, { flexible: 'name' }))).toBe(
     `                 ID  NAME       LAST USED AT   USED
                   1  a long n…  1h ago        1,234
 9223372036854775807  -          -                 -
 `,
-  ],
-])('a terminal of %i columns shortens one of them', async (columns, table) => {
-  expect(await written(columns, (output) => writeTable(output, ROWS, { flexible: 'name' }))).toBe(table);
+  );
 });
 
 test('a long table is aligned to its end, and a character of two columns is not cut', async () => {
-  const rows = Array.from({ length: 20_000 }, (_, id) => ({ id, name: id < 19_999 ? '猫猫' : 'a cat' }));
+  const rows = Array.from({ length: 11_000 }, (_, id) => ({ id, name: id < 10_999 ? '猫猫' : 'a cat' }));
   const lines = (await written(80, (output) => writeTable(output, rows, { flexible: 'name' }))).split('\n');
-  expect(lines.length).toBe(20_002);
-  expect([lines[0], lines[1], lines.at(-2)]).toEqual(['    ID  NAME', '     0  猫猫', '19,999  a cat']);
+  expect(lines.length).toBe(11_002);
+  expect([lines[0], lines[1], lines.at(-2)]).toEqual(['    ID  NAME', '     0  猫猫', '10,999  a cat']);
 });
 
 test('rows that come later have no head', async () => {
   const write = (output: Output) => writeTable(output, [{ id: 1_000, name: 'b' }], { hasHead: false });
   expect(await written(80, write)).toBe('1,000  b\n');
-  expect(await written(undefined, write)).toBe('1000\tb\n');
 });
 
 test('no text controls the terminal, and none is cut within a character', async () => {

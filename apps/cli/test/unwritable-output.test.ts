@@ -38,17 +38,11 @@ describe.each(OUTPUTS)('an output that cannot be written ($flags) ends a command
 
   test.each([
     ['--help'],
-    ['keys list --help'],
     ['keys create --plan free'],
-    ['keys create --plan free --name lost --json'],
-    ['keys list'],
     ['keys list --json'],
-    ['orders list'],
     ['orders list --json'],
     ['orders export -'],
-    ['pets export - --json'],
     ['orders import - --json'],
-    ['migrate --status'],
   ])('petstore %s', async (line) => {
     const call = await withFile(output.path(), output.flags, (fd) =>
       petstoreInto(createWriteStream('', { fd, autoClose: false }), line.split(' '), commandLine),
@@ -56,9 +50,9 @@ describe.each(OUTPUTS)('an output that cannot be written ($flags) ends a command
     expectFailure(call);
   });
 
-  test.each([['--help'], ['orders list']])('petstore %s as a process', async (line) => {
+  test('petstore orders list as a process', async () => {
     const call = await withFile(output.path(), output.flags, (stdout) =>
-      commandLine.runProcess(line.split(' '), { stdout }),
+      commandLine.runProcess(['orders', 'list'], { stdout }),
     );
     expectFailure(call);
   });

@@ -20,50 +20,30 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
   test.each<[string, string]>([
     ['', 'Usage: petstore'],
     ['dance', "petstore: unknown command 'dance'"],
-    ['help dance', 'Usage: petstore'],
-    ['keys', 'Usage: petstore keys'],
     ['keys dance', "unknown command 'dance'"],
     ['keys create', "petstore: required option '--plan <plan>' not specified"],
     ['keys create --plan free --nmae x', "petstore: unknown option '--nmae'\n(Did you mean --name?)"],
     ['keys create --plan gold', 'Allowed choices are free, pro, business, enterprise'],
-    ['keys create --plan free --colour red', "unknown option '--colour'"],
     ['keys create --plan free extra', 'too many arguments'],
     ['keys create --plan free --per-minute 5 --per-day 5', 'for the enterprise plan only'],
     ['keys create --plan enterprise', 'needs both --per-minute and --per-day'],
-    ['keys create --plan enterprise --per-minute 5', 'needs both'],
     ['keys create --plan enterprise --per-minute 0 --per-day 5', '--per-minute must be a whole number from 1'],
     ['keys create --plan enterprise --per-minute 5 --per-day 1000000001', '--per-day must be a whole number'],
-    ['keys create --plan enterprise --per-minute 1e3 --per-day 5', '--per-minute must be a whole number'],
-    ['keys create --plan free --expires soon', '--expires must be a duration such as'],
-    ['keys create --plan free --expires 90', '--expires must be a duration such as'],
     ['keys create --plan free --expires 0d', '--expires must be in the future'],
-    ['keys create --plan free --expires 2020-01-01T00:00:00Z', '--expires must be in the future'],
     ['keys create --plan free --expires 2099-02-30T00:00:00Z', '--expires must be a duration such as'],
-    ['keys create --plan free --expires 999999999d', '--expires must be'],
     [`keys create --plan free --name ${'n'.repeat(201)}`, '--name must have at most 200 characters'],
-    ['keys show', "missing required argument 'ID'"],
     ['keys show abc', 'ID must be the eight letters and digits'],
     [`keys revoke ${LONG_KEY}`, 'ID must be the eight letters and digits'],
     ['keys rotate abcdEFGH --overlap yesterday', '--overlap must be a duration such as'],
-    ['keys set-plan abcdEFGH', "'--plan <plan>' not specified"],
-    ['keys set-plan abcdEFGH --plan enterprise', 'needs both --per-minute and --per-day'],
     ['keys set-plan abcdEFGH --plan pro --per-day 5', 'for the enterprise plan only'],
-    ['orders generate', "'--count <n>' not specified"],
     ['orders generate --count 0', '--count must be a whole number from 1'],
-    ['orders generate --count many', '--count must be a whole number from 1'],
-    ['orders generate --count 1 --seed -1', '--seed'],
     ['orders generate --count 1 --seed 2147483648', '--seed must be a whole number from 0 to 2147483647'],
     ['orders list --status complete', 'Allowed choices are pending, shipped, cancelled'],
-    ['orders import', "missing required argument 'FILE'"],
-    ['orders export', "missing required argument 'FILE'"],
     ['orders export - --format xml', 'Allowed choices are ndjson, csv'],
-    ['pets import', "missing required argument 'FILE'"],
-    ['audit --order x', '--order must be an order ID'],
     ['audit --order 9223372036854775808', '--order must be an order ID'],
     ['audit --key abc', '--key must be the eight letters and digits'],
     ['audit --since yesterday', '--since must be a duration such as'],
     ['audit --since 2099-01-01T00:00:00Z', '--since must be in the past'],
-    ['audit --since 999999999d', '--since must be'],
     ['audit --limit 0', '--limit must be a whole number from 1'],
     ['orders generate --count 1 --as a\u001bb', '--as must be one line of 1 to 100 printable characters'],
     [`keys revoke abcdEFGH --as ${'n'.repeat(101)}`, '--as must be one line'],
@@ -110,31 +90,12 @@ test('./petstore is the command, from any folder', () => {
   expect(call('dance')).toMatchObject({ status: 2, stdout: '', stderr: expect.stringMatching(/^petstore: unknown/) });
 });
 
-test('the documented form prints what the command prints, and no more, in any folder of the checkout', () => {
-  const call = (folder: string, argument: string) => {
-    const command = ['--yes', 'pnpm@12', '-s', 'petstore', argument];
-    const { status, stdout, stderr } = spawnSync('npx', command, { cwd: join(CHECKOUT, folder), encoding: 'utf8' });
-    return { status, stdout, stderr: stderr.replace(/^npm warn .*\n/gm, '') }; // of the settings of a machine
-  };
-  expect(call('docs', '--version')).toEqual({ status: 0, stdout: VERSION, stderr: '' });
-  expect(call('.', 'dance')).toEqual({ status: 2, stdout: '', stderr: expect.stringMatching(/^petstore: .*\n.*\n$/) });
-}, 120_000); // npx and pnpm take most of it, and on a busy machine 30 s each
-
-test('help ends with 0', async () => {
-  const WAYS = [
-    [['--help'], ['help']],
-    [
-      ['keys', '--help'],
-      ['keys', 'help'],
-      ['help', 'keys'],
-    ],
-    [
-      ['orders', 'import', '--help'],
-      ['orders', 'help', 'import'],
-    ],
-  ];
-  for (const ways of WAYS) {
-    const results = await Promise.all(ways.map((args) => petstore(args)));
+test('help is printed in each of its forms, and ends with 0', async () => {
+  for (const ways of [
+    ['orders --help', 'help orders', 'orders help'],
+    ['--help', 'help'],
+  ]) {
+    const results = await Promise.all(ways.map((line) => petstore(line.split(' '))));
     for (const { code, stdout, stderr } of results) {
       expect([code, stderr]).toEqual([0, '']);
       expect(stdout).toContain('Usage: petstore');
@@ -227,7 +188,6 @@ describe('what cannot be done ends with 1, one line and an empty standard output
       [['orders', 'import', 'nowhere.csv'], 'nowhere.csv cannot be read: there is no such file'],
       [['orders', 'import', '.'], 'cannot be read: it is a folder'],
       [['orders', 'import', '/dev/null/x.csv'], '/dev/null/x.csv cannot be read'],
-      [['pets', 'import', 'nowhere.csv'], 'nowhere.csv cannot be read: there is no such file'],
       [['orders', 'export', '.'], 'cannot be written: it is a folder'],
       [['orders', 'export', 'no/such/folder.csv'], 'cannot be written: there is no such file or folder'],
     ] as const;
@@ -270,20 +230,17 @@ describe('migrate', () => {
     });
   });
 
-  test('--status says where the tables are not as they should be', async () => {
+  test('--status shows where the tables are not as they should be', async () => {
     await withEmptyDatabase(async (environment, client) => {
-      await petstore(['migrate'], { environment });
-      await client.query('alter table orders alter ship_date type timestamptz');
+      // Other commands migrate, too.
+      expect((await petstore(['orders', 'list'], { environment })).code).toBe(0);
       await client.query('drop index orders_pet_id_id_index');
-      const drift = [
-        'alter table "orders" alter column "ship_date" type timestamptz(3) using ("ship_date"::timestamptz(3));',
-        'create index "orders_pet_id_id_index" on "orders" ("pet_id", "id");',
-      ];
-      const call = await petstore(['migrate', '--status'], { environment });
-      expect([call.code, call.stderr]).toEqual([0, '']);
-      expect(call.stdout).toContain(drift.map((line) => `drift    ${line}\n`).join(''));
-      const { stdout } = await petstore(['migrate', '--status', '--json'], { environment });
-      expect(JSON.parse(stdout)).toMatchObject({ pending: [], drift });
+      const drift = 'create index "orders_pet_id_id_index" on "orders" ("pet_id", "id");';
+      const { code, stdout, stderr } = await petstore(['migrate', '--status'], { environment });
+      expect([code, stderr]).toEqual([0, '']);
+      expect(stdout).toContain(`drift    ${drift}\n`);
+      const { stdout: json } = await petstore(['migrate', '--status', '--json'], { environment });
+      expect(JSON.parse(json)).toMatchObject({ pending: [], drift: [drift] });
     });
   });
 
@@ -293,22 +250,14 @@ describe('migrate', () => {
       await client.query(`insert into schema_migrations (name) values ('9999-from-the-future');
         insert into schema_releases values ('9999-from-the-future', '0001-initial-schema')`);
       expect((await petstore(['orders', 'list'], { environment })).code).toBe(0);
-      const { code, stdout } = await petstore(['migrate', '--status'], { environment });
-      expect(code).toBe(0);
+      const { stdout } = await petstore(['migrate', '--status'], { environment });
       expect(stdout).toContain('applied  9999-from-the-future (of a newer, compatible release)\n');
       const { stdout: json } = await petstore(['migrate', '--status', '--json'], { environment });
       expect(JSON.parse(json)).toMatchObject({ pending: [], newer: ['9999-from-the-future'] });
     });
   });
 
-  test('runs with the other commands too', async () => {
-    await withEmptyDatabase(async (environment) => {
-      const { code, stdout } = await petstore(['orders', 'list', '--json'], { environment });
-      expect([code, JSON.parse(stdout)]).toEqual([0, []]);
-    });
-  });
-
-  test('changes nothing with MIGRATE=off', async () => {
+  test('changes nothing with MIGRATE=off, and nothing needs a change if the database is up to date', async () => {
     await withEmptyDatabase(async (environment, client) => {
       for (const args of [['orders', 'list'], ['keys', 'list'], ['migrate']]) {
         const { code, stdout, stderr } = await petstore(args, { environment: { ...environment, MIGRATE: 'off' } });
@@ -322,25 +271,18 @@ describe('migrate', () => {
     expect(code).toBe(0);
   });
 
-  test('refuses a database that another program uses', async () => {
+  const OF_ANOTHER_PROGRAM = 'create table orders (of_another_program text)';
+  const OF_A_NEWER_RELEASE = `insert into schema_migrations (name) values ('9999-from-the-future')`;
+  test.each([
+    [OF_ANOTHER_PROGRAM, /^petstore: the database cannot be migrated: relation "orders" already exists\n$/],
+    [OF_A_NEWER_RELEASE, /^petstore: the database was migrated by a newer version .*9999-from-the-future.*\n$/],
+  ])('refuses a database that is not its own: %s', async (statement, message) => {
     await withEmptyDatabase(async (environment, client) => {
-      await client.query('create table orders (of_another_program text)');
+      if (statement === OF_A_NEWER_RELEASE) await petstore(['migrate'], { environment });
+      await client.query(statement);
       for (const args of [['migrate'], ['orders', 'list', '--json']]) {
         const { code, stdout, stderr } = await petstore(args, { environment });
-        expect([code, stdout]).toEqual([1, '']);
-        expect(stderr).toBe('petstore: the database cannot be migrated: relation "orders" already exists\n');
-      }
-    });
-  });
-
-  test('refuses a database of a newer migration', async () => {
-    await withEmptyDatabase(async (environment, client) => {
-      await petstore(['migrate'], { environment });
-      await client.query(`insert into schema_migrations (name) values ('9999-from-the-future')`);
-      for (const args of [['migrate'], ['migrate', '--status'], ['keys', 'list']]) {
-        const { code, stdout, stderr } = await petstore(args, { environment });
-        expect([code, stdout]).toEqual([1, '']);
-        expect(stderr).toMatch(/^petstore: the database was migrated by a newer version .*9999-from-the-future.*\n$/);
+        expect([code, stdout, stderr]).toEqual([1, '', expect.stringMatching(message)]);
       }
     });
   });

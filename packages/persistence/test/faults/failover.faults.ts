@@ -10,8 +10,8 @@ import {
 } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openPersistence, type Persistence } from '../src/index.ts';
-import { collect, NOW, newOrder, runSql, UNKNOWN_KEY_ID } from './support.ts';
+import { openPersistence, type Persistence } from '../../src/index.ts';
+import { collect, NOW, newOrder, runSql, UNKNOWN_KEY_ID } from '../support.ts';
 
 const WRITE_CONNECTIONS = 2;
 

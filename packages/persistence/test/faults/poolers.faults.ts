@@ -2,7 +2,7 @@ import { type Order, orderId, SERVICE_ORIGIN, StorageUnavailableError } from '@p
 import { createTestDatabase, startPgBouncer } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import { openPersistence, type Persistence } from '../src/index.ts';
+import { openPersistence, type Persistence } from '../../src/index.ts';
 import {
   cancelledOrder,
   collect,
@@ -15,7 +15,7 @@ import {
   shippedOrder,
   textsOf,
   UNKNOWN_KEY_ID,
-} from './support.ts';
+} from '../support.ts';
 
 /** More than the first batch of a list holds, so that another statement gets the rest. */
 const ORDERS: readonly Order[] = Array.from({ length: 400 }, (_, i) => {

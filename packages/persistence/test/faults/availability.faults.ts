@@ -1,0 +1,189 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { orderId, SERVICE_ORIGIN, StorageUnavailableError } from '@petstore/domain';
+import { createTestDatabase } from '@petstore/testing';
+import { describe, expect, test } from 'vitest';
+import { openPersistence, type Persistence } from '../../src/index.ts';
+import { NOW, newOrder } from '../support.ts';
+import { WAYS, type Way } from '../ways.ts';
+
+const ways = Object.entries<Way>(WAYS);
+
+const find = ({ orders }: Persistence) => orders.findOrder(orderId(1n)).then(() => 'not found', String);
+
+/** Opens every connection, so that each of them is lost. */
+const useAllConnections = ({ orders }: Persistence) =>
+  Promise.all(
+    Array.from({ length: 40 }, (_, i) =>
+      i % 2 === 0 ? orders.findOrder(orderId(-1n)) : orders.applyCommand(orderId(-1n), 'cancel', NOW, SERVICE_ORIGIN),
+    ),
+  );
+
+describe('a PostgreSQL that accepts connections and says nothing', () => {
+  test('is given up after two seconds, whatever is asked of it', async () => {
+    await using network = await openOverProxy();
+    network.proxy.silence();
+    const calls = ways.map(async ([name, way]) => {
+      await using persistence = network.open();
+      const begin = performance.now();
+      await expect(way(persistence), name).rejects.toThrow(StorageUnavailableError);
+      expect(performance.now() - begin, name).toBeLessThan(5_500); // a statement is given up after two
+    });
+    await Promise.all(calls);
+  });
+
+  test('is used again when it responds, if it fell silent while connections were opened', async () => {
+    await using network = await openOverProxy();
+    await using persistence = network.open({ connections: 2 });
+    await persistence.ping();
+    network.proxy.silence('set TimeZone');
+    expect(await Promise.all(Array.from({ length: 4 }, () => find(persistence)))).not.toContain('not found');
+    network.proxy.respond();
+    await expect.poll(() => find(persistence), { timeout: 5_000, interval: 20 }).toBe('not found');
+  });
+
+  test('keeps no caller waiting for ever, and is used again when it responds', async () => {
+    await using network = await openOverProxy();
+    await using persistence = network.open();
+    await useAllConnections(persistence);
+    network.proxy.silence();
+    const begin = performance.now();
+    const calls = ways.filter(([name]) => !/import|generate|migrate$/.test(name));
+    await Promise.all(
+      calls.map(([name, way]) => expect(way(persistence), name).rejects.toThrow(StorageUnavailableError)),
+    );
+    expect(performance.now() - begin).toBeLessThan(30_000);
+    network.proxy.respond();
+    await expect.poll(() => persistence.ping().then(() => 'responds', String), { timeout: 20_000 }).toBe('responds');
+    await useAllConnections(persistence);
+  });
+
+  test('is not waited for by a process that ends', async () => {
+    await using network = await openOverProxy();
+    const ending = network.open();
+    await Promise.all([ending.ping(), ending.keyAdministration.listKeys()]);
+    network.proxy.silence();
+    const unanswered = expect(ending.ping()).rejects.toThrow(StorageUnavailableError);
+    const begin = performance.now();
+    await ending.close();
+    expect(performance.now() - begin).toBeLessThan(4_500); // a statement is given up after two seconds
+    await unanswered;
+  });
+});
+
+test('a connection that says nothing more is replaced after half a minute, and the server is not taken for hung', async () => {
+  await using network = await openOverProxy();
+  await using persistence = network.open({ connections: 1 });
+  expect(await find(persistence)).toBe('not found');
+  network.proxy.silence('find-order');
+  expect(await find(persistence)).toContain('did not respond in time');
+  network.proxy.respond();
+  expect((await persistence.ping()).isReadOnly).toBe(false);
+  await expect.poll(() => find(persistence), { timeout: 50_000 }).toBe('not found');
+});
+
+test('a PostgreSQL that is far away can be used, and connections are opened to it in time', async () => {
+  await using network = await openOverProxy();
+  await using persistence = network.open();
+  network.proxy.delay(85); // as to the other side of the world, with some fifteen round trips before the first call
+  await persistence.ping();
+  network.proxy.delay(240); // more than ten times this is more than any caller waits
+  expect(await find(persistence)).toBe('not found');
+});
+
+// The first connection of all takes some seventeen round trips, a further one four or five.
+test.each([
+  [
+    'again and again, while everything was opened',
+    { isFirst: true, delayMs: 40, pauses: [1_300, 1_300, 1_300, 1_300] },
+  ],
+  ['once for long, while a connection was opened', { isFirst: false, delayMs: 60, pauses: [2_500] }],
+])(
+  'a PostgreSQL is not taken for hung because this process stood still %s',
+  async (_, { isFirst, delayMs, pauses }) => {
+    await using network = await openOverProxy();
+    await using persistence = network.open();
+    if (!isFirst) await persistence.ping();
+    network.proxy.delay(delayMs);
+    const first = find(persistence);
+    for (const ms of pauses) {
+      await sleep(30);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+    }
+    expect(await first).toBe('not found');
+  },
+);
+
+test('what was given up while a connection was opened for it is not sent any more', async () => {
+  await using network = await openOverProxy();
+  await using persistence = network.open();
+  await persistence.ping();
+  network.proxy.delay(600); // opening a connection takes 3 s then
+  await expect(persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN)).rejects.toThrow(StorageUnavailableError);
+  await expect.poll(() => persistence.load().statementsInFlight.writes, { timeout: 20_000 }).toBe(0);
+  expect(await network.direct.orders.countOrders()).toBe(0);
+});
+
+/** A database that is reached over a proxy, and directly. */
+async function openOverProxy() {
+  await using resources = new AsyncDisposableStack();
+  const { url } = resources.use(await createTestDatabase());
+  const direct = resources.use(openPersistence({ databaseUrl: url }));
+  await direct.migrations.migrate();
+  const proxy = resources.use(await startProxy(Number(new URL(url).port)));
+  const databaseUrl = Object.assign(new URL(url), { port: String(proxy.port) }).href;
+  const held = resources.move();
+  return {
+    direct,
+    proxy,
+    open: (options: { readonly connections?: number } = {}) => openPersistence({ databaseUrl, ...options }),
+    [Symbol.asyncDispose]: () => held.disposeAsync(),
+  };
+}
+
+/** Passes bytes on to a server of this machine, until it is told to delay or to swallow them. */
+async function startProxy(targetPort: number) {
+  const sockets = new Set<Socket>();
+  let trigger: string | undefined;
+  let delayMs = 0;
+  const server = createServer((client) => {
+    const target = connect(targetPort, '127.0.0.1');
+    let isSilent = false;
+    client.on('data', (data) => {
+      isSilent ||= trigger !== undefined && data.includes(trigger);
+      if (!isSilent) target.write(data);
+    });
+    target.on('data', (data) => setTimeout(() => client.write(data), delayMs));
+    for (const [socket, other] of [
+      [client, target],
+      [target, client],
+    ] as const) {
+      sockets.add(socket);
+      socket.on('error', () => {}).on('close', () => other.destroy());
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo; // what a TCP server that listens has
+  return {
+    port,
+    /** From now on a connection says nothing more once its client has sent this text, or anything at all. */
+    silence: (text = '') => {
+      trigger = text;
+    },
+    /** From now on new connections respond. */
+    respond: () => {
+      trigger = undefined;
+    },
+    /** From now on what the server sends arrives later, by so many milliseconds. */
+    delay: (ms: number) => {
+      delayMs = ms;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
