@@ -1,0 +1,171 @@
+import type { Limits } from '../../src/algorithm.ts';
+import type { Result } from '../../src/decision.ts';
+import type { Operation } from '../../src/redis-limiter.ts';
+
+/** A call of the limiter. */
+export interface Call {
+  readonly operation: Operation;
+  readonly limits: Limits;
+  /** Two numbers, as the script takes them. */
+  readonly use: readonly [number, number];
+}
+
+/** A unit or a refusal, and until when it counts. */
+interface Entry {
+  atMs: number;
+  countsUntilMs: number;
+  readonly units: number;
+}
+
+interface Window {
+  readonly bucketMs: number;
+  readonly lengthMs: number;
+}
+
+const MINUTE: Window = { bucketMs: 1_000, lengthMs: 60_000 };
+const DAY: Window = { bucketMs: 900_000, lengthMs: 86_400_000 };
+const BANS_MS = [60_000, 300_000, 900_000, 3_600_000];
+const DAY_MS = 86_400_000;
+
+const sum = (entries: readonly Entry[]): number => entries.reduce((total, { units }) => total + units, 0);
+const floorTo = (ms: number, stepMs: number): number => Math.floor(ms / stepMs) * stepMs;
+
+/** The limiter in the plainest words: every unit and every refusal by itself, each with the time until which it counts. */
+export class Model {
+  #minute: Entry[] = [];
+  #day: Entry[] = [];
+  #refusals: Entry[] = [];
+  #level = 0;
+  #bannedUntilMs = 0;
+
+  apply(call: Call, nowMs: number): Result {
+    this.#bringTo(nowMs);
+    const verdict = this.#verdictOf(call, nowMs);
+    const { perMinute, perDay = 0 } = call.limits;
+    return {
+      verdict: verdict ?? {
+        outcome: 'status',
+        refusals: this.#refusals.length,
+        level: this.#level,
+        bannedUntil: this.#bannedUntilMs,
+      },
+      now: nowMs,
+      used: { minute: sum(this.#minute), day: sum(this.#day) },
+      resets: {
+        minute: this.#resetOf(this.#minute, perMinute, nowMs),
+        day: this.#resetOf(this.#day, perDay, nowMs),
+      },
+    };
+  }
+
+  copy(): Model {
+    const copy = new Model();
+    const copyOf = (entries: readonly Entry[]) => entries.map((entry) => ({ ...entry }));
+    copy.#minute = copyOf(this.#minute);
+    copy.#day = copyOf(this.#day);
+    copy.#refusals = copyOf(this.#refusals);
+    copy.#level = this.#level;
+    copy.#bannedUntilMs = this.#bannedUntilMs;
+    return copy;
+  }
+
+  #verdictOf({ operation, limits, use: [a, b] }: Call, nowMs: number): Result['verdict'] | undefined {
+    switch (operation) {
+      case 'read':
+        return undefined;
+      case 'debit':
+        this.#count(limits.perDay, a, b, nowMs);
+        return undefined;
+      case 'lift':
+        this.#refusals = [];
+        this.#level = this.#bannedUntilMs = 0;
+        return undefined;
+      case 'decide':
+        return this.#decide(limits, a, nowMs);
+      default:
+        return operation satisfies never;
+    }
+  }
+
+  #decide({ perMinute, perDay }: Limits, cost: number, nowMs: number): Result['verdict'] {
+    const minuteOver = sum(this.#minute) + cost - perMinute;
+    const dayOver = perDay === undefined ? 0 : sum(this.#day) + cost - perDay;
+    const minuteRelease = minuteOver > 0 ? this.#freeAt(this.#minute, minuteOver, nowMs) : nowMs;
+    const dayRelease = dayOver > 0 ? this.#freeAt(this.#day, dayOver, nowMs) : nowMs;
+    let window: 'minute' | 'day' | 'none' = 'none';
+    if (minuteOver > 0) window = 'minute';
+    if (dayOver > 0 && (minuteOver <= 0 || dayRelease >= minuteRelease)) window = 'day';
+    const release = Math.max(minuteRelease, dayRelease);
+    const banned = (outcome: 'banned' | 'newly banned'): Result['verdict'] => {
+      const end = Math.max(release, this.#bannedUntilMs);
+      return { outcome, window, release: end, retry: end, level: this.#level, bannedUntil: this.#bannedUntilMs };
+    };
+    if (this.#bannedUntilMs > nowMs) return banned('banned');
+    if (window === 'none') {
+      this.#count(perDay, cost, cost, nowMs);
+      return { outcome: 'admitted' };
+    }
+    const expected = Math.min(minuteOver + this.#refusals.length, sum(this.#minute));
+    const retry = window === 'day' ? release : this.#freeAt(this.#minute, expected, nowMs);
+    const told = nowMs + Math.ceil((retry - nowMs) / 1_000) * 1_000;
+    const countsUntilMs = floorTo(Math.min(told - 2_000, nowMs + 60_000), 10_000);
+    if (countsUntilMs > nowMs) this.#refusals.push({ atMs: nowMs, countsUntilMs, units: 1 });
+    if (perDay === undefined || this.#refusals.length <= Math.max(2 * perMinute, 250)) {
+      return { outcome: 'refused', window, release, retry };
+    }
+    this.#refusals = [];
+    this.#level = Math.min(this.#level + 1, BANS_MS.length);
+    this.#bannedUntilMs = nowMs + this.#banMs;
+    return banned('newly banned');
+  }
+
+  get #banMs(): number {
+    return BANS_MS[this.#level - 1] ?? 0;
+  }
+
+  #count(perDay: number | undefined, minuteUnits: number, dayUnits: number, nowMs: number): void {
+    const entryOf = ({ bucketMs, lengthMs }: Window, units: number): Entry => ({
+      atMs: nowMs,
+      countsUntilMs: floorTo(nowMs, bucketMs) + bucketMs + lengthMs,
+      units,
+    });
+    if (minuteUnits > 0) this.#minute.push(entryOf(MINUTE, minuteUnits));
+    if (perDay !== undefined && dayUnits > 0) this.#day.push(entryOf(DAY, dayUnits));
+  }
+
+  /** What lies ahead, because the clock was set back, is as if it were of now; what is over goes. */
+  #bringTo(nowMs: number): void {
+    for (const [entries, { bucketMs, lengthMs }] of [
+      [this.#minute, MINUTE],
+      [this.#day, DAY],
+    ] as const) {
+      for (const entry of entries) {
+        if (floorTo(entry.atMs, bucketMs) <= nowMs) continue;
+        entry.atMs = nowMs;
+        entry.countsUntilMs = floorTo(nowMs, bucketMs) + bucketMs + lengthMs;
+      }
+    }
+    for (const refusal of this.#refusals) {
+      if (refusal.countsUntilMs > floorTo(nowMs + 60_000, 10_000)) refusal.countsUntilMs = floorTo(nowMs, 10_000);
+    }
+    const counts = ({ countsUntilMs }: Entry) => countsUntilMs > nowMs;
+    this.#minute = this.#minute.filter(counts);
+    this.#day = this.#day.filter(counts);
+    this.#refusals = this.#refusals.filter(counts);
+    this.#bannedUntilMs = Math.min(this.#bannedUntilMs, nowMs + this.#banMs);
+    if (this.#bannedUntilMs + DAY_MS <= nowMs) this.#level = this.#bannedUntilMs = 0;
+  }
+
+  #freeAt(entries: readonly Entry[], units: number, nowMs: number): number {
+    let freed = 0;
+    for (const entry of entries.toSorted((one, other) => one.countsUntilMs - other.countsUntilMs)) {
+      freed += entry.units;
+      if (freed >= units) return entry.countsUntilMs;
+    }
+    return nowMs;
+  }
+
+  #resetOf(entries: readonly Entry[], limit: number, nowMs: number): number {
+    return this.#freeAt(entries, Math.max(1, sum(entries) - limit + 1), nowMs);
+  }
+}
