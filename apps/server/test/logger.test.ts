@@ -34,25 +34,26 @@ test.each([
 /** Far more than a search takes that is linear in the length. */
 const TIMEOUT_MS = 30_000;
 
-test.each([
-  ['letters', `'a'.repeat(1e6)`],
-  ['blanks behind a scheme', `'bearer' + ' '.repeat(1e6) + '"'`],
-  ['encoded blanks behind a scheme', `'bearer' + '%20'.repeat(3e5) + '"'`],
-  ['schemes', `'bearer basic '.repeat(1e5)`],
-  ['beginnings of URLs', `'a://'.repeat(3e5)`],
-  ['colons in a URL', `'a://a' + ':'.repeat(1e6)`],
-  ['escapes in an open header', `'"authorization":"' + '\\\\'.repeat(5e5)`],
-  ['blanks in a header', `'"authorization"' + ' '.repeat(1e6)`],
-])('is fast for many %s', async (_, line) => {
+test('the search for credentials is fast for long lines of any kind', { timeout: 2 * TIMEOUT_MS }, async () => {
   const logger = new URL('../src/operations/logger.ts', import.meta.url).href;
   const program = `
     const { hideCredentials } = await import(${JSON.stringify(logger)});
-    console.log(hideCredentials(${line}).length);`;
+    const lines = [
+      'a'.repeat(1e6),
+      'bearer' + ' '.repeat(1e6) + '"',
+      'bearer' + '%20'.repeat(3e5) + '"',
+      'bearer basic '.repeat(1e5),
+      'a://'.repeat(3e5),
+      'a://a' + ':'.repeat(1e6),
+      '"authorization":"' + '\\\\'.repeat(5e5),
+      '"authorization"' + ' '.repeat(1e6),
+    ];
+    console.log(lines.filter((line) => hideCredentials(line).length > 0).length);`;
   // In a process of its own, because a search for a match cannot be interrupted.
   const run = promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program], {
     timeout: TIMEOUT_MS,
   });
-  expect(Number((await run).stdout)).toBeGreaterThan(0);
+  expect(Number((await run).stdout)).toBe(8);
 });
 
 test.each(['json', 'pretty'] as const)('everything that is logged in the %s format is cleaned', async (format) => {

@@ -37,7 +37,6 @@ const without = (headers: Exchanged['headers'], name: string) =>
 describe('a response conforms', () => {
   test.each<[string, Exchanged]>([
     ['a list', LIST],
-    ['an empty list', { ...LIST, body: '[]' }],
     ['HEAD', { ...LIST, method: 'HEAD', body: '' }],
     ['a cancellation', CANCEL],
     ['a refusal', REFUSED],
@@ -60,38 +59,21 @@ describe('a response conforms', () => {
 describe('a response does not conform', () => {
   test.each<[string, Exchanged]>([
     ['202 is not documented', { ...LIST, status: 202 }],
-    ['304 is not documented', { ...LIST, status: 304, headers: BODILESS, body: '' }],
     ['the header X-RateLimit-Reset is missing', { ...LIST, headers: without(COMMON, 'x-ratelimit-reset') }],
-    ['the header X-Request-Id is missing', { ...CANCEL, headers: without(BODILESS, 'x-request-id') }],
     ['the header Retry-After is missing', { ...REFUSED, headers: COMMON }],
     [
       'the header X-RateLimit-Remaining must be integer',
       { ...LIST, headers: { ...COMMON, 'x-ratelimit-remaining': '1.5' } },
     ],
-    [
-      'the header X-RateLimit-Remaining must be >= 0',
-      { ...LIST, headers: { ...COMMON, 'x-ratelimit-remaining': '-1' } },
-    ],
     ['the header RateLimit must match pattern', { ...LIST, headers: { ...COMMON, ratelimit: 'limit=60' } }],
     ['the header x-powered-by is not documented', { ...LIST, headers: { ...COMMON, 'x-powered-by': 'x' } }],
-    ['the header ratelimit-limit is not documented', { ...CANCEL, headers: { ...BODILESS, 'ratelimit-limit': '1' } }],
     ['the header deprecation is not documented', { ...LIST, headers: { ...COMMON, deprecation: '@1' } }],
     ['the header Deprecation is missing', { ...LIST, url: '/v1/pets/1', ...failure(404, 'pet_not_found') }],
     ['the media type text/plain is not documented', { ...LIST, headers: { ...COMMON, 'content-type': 'text/plain' } }],
-    ['the body must be array', { ...LIST, body: '{}' }],
     ['the body/0/id must be integer', { ...LIST, body: '[{"id":"1"}]' }],
-    ['the body/0/shipDate must match format "date-time"', { ...LIST, body: '[{"shipDate":"tomorrow"}]' }],
-    ['the body/0/shipDate must be string', { ...LIST, body: '[{"shipDate":null}]' }],
-    ['the body/0/quantity must be >= 1', { ...LIST, body: '[{"quantity":0}]' }],
     ['there is a body, or a type of one, where none is due', { ...CANCEL, body: 'x' }],
-    ['there is a body, or a type of one, where none is due', { ...CANCEL, headers: COMMON }],
     ['an response to HEAD has a body', { ...LIST, method: 'HEAD' }],
-    [
-      "the body must have required property 'message'",
-      { ...LIST, status: 500, body: '{"code":"internal_error","status":500}' },
-    ],
     ['the body/code must be equal to one of the allowed values', { ...LIST, ...failure(500, 'order_not_found') }],
-    ['the body/code must be equal to one of the allowed values', { ...LIST, ...failure(400, 'request_timeout') }],
     [
       'the body says 500',
       {

@@ -20,7 +20,7 @@ const list = (authorization?: string) =>
 const typo = (key: string) => key.slice(0, 20) + (key[20] === 'a' ? 'b' : 'a') + key.slice(21);
 
 describe('the Authorization header', () => {
-  test.each([['Bearer'], ['bearer'], ['BEARER'], ['bEaReR'], ['Bearer   '], ['Bearer\t']])(
+  test.each(['Bearer', 'bEaReR', 'Bearer   ', 'Bearer\t'])(
     'with the scheme "%s" and a key is accepted',
     async (scheme) => {
       expect((await list(`${scheme} ${app.key}`)).status).toBe(200);
@@ -29,17 +29,13 @@ describe('the Authorization header', () => {
 
   test.each<[what: string, header: string | undefined, code: ErrorCode]>([
     ['none', undefined, 'missing_api_key'],
-    ['an empty one', '', 'missing_api_key'],
     ['another scheme', 'Basic dXNlcjpwYXNz', 'missing_api_key'],
     ['a bare key', app.key, 'missing_api_key'],
     ['Bearer alone', 'Bearer', 'missing_api_key'],
-    ['Bearer and blanks', 'Bearer   ', 'missing_api_key'],
     ['a scheme that begins like Bearer', `Bearers ${app.key}`, 'missing_api_key'],
     ['an unknown key', `Bearer ${app.key.replace(/^pso_test/, 'pso_live')}`, 'invalid_api_key'],
     ['a typo', `Bearer ${typo(app.key)}`, 'invalid_api_key'],
     ['a key and more', `Bearer ${app.key} x`, 'invalid_api_key'],
-    ['two keys', `Bearer ${app.key}, Bearer ${app.key}`, 'invalid_api_key'],
-    ['another kind of token', 'Bearer eyJhbGciOiJIUzI1NiJ9.e30.x', 'invalid_api_key'],
     ['a very long token', `Bearer ${'x'.repeat(8_000)}`, 'invalid_api_key'],
   ])('%s', async (_, header, code) => {
     const response = await expectError(await list(header), code);

@@ -22,20 +22,16 @@ async function send(method: string, target: string, key: string | undefined = ap
 
 describe('a path is exact after percent-decoding', () => {
   test.each([
-    ['GET', '/v1/store/orders', 200],
     ['GET', '/v1/store/%6Frders', 200],
     ['GET', '/%76%31/store/orders', 200],
     ['GET', '/v1/store/orders?', 200],
     ['GET', '/v1/store/orders?page=2&status=pending&x[]=%zz', 200],
     ['GET', '/v1/store/orders#part', 200],
     ['GET', 'http://anything.example/v1/store/orders', 200],
-    ['GET', '/v1/pets/1', 200],
     ['GET', '/v1/pets/%31', 200],
     ['DELETE', '/v1/store/orders/%31', 204],
-    ['DELETE', '/v1/store/orders/2?x=1', 204],
     ['DELETE', `/v1/store/orders/${INT64_MAX}`, 204],
     ['DELETE', `/v1/store/orders/${INT64_MIN}`, 204],
-    ['DELETE', '/v1/store/orders/-5', 204],
     ['DELETE', '/v1/store/orders/0', 204],
   ])('%s %s is %i', async (method, target, status) => {
     expect(await send(method, target)).toMatchObject({ status });
@@ -45,17 +41,12 @@ describe('a path is exact after percent-decoding', () => {
     '/v1/Store/orders',
     '/v1/store/orders/',
     '/v1/store//orders',
-    '/v1//store/orders',
     '/v1/store/orders/1/',
-    '/v1/store/orders/1/2',
     '/v1/store%2Forders',
     '/v1/store/orders%2F1',
     '/v1/store/orders%00',
-    '/v1/store/orders;x',
-    '/v1/./store/orders',
     '/v1/store/../store/orders',
     '/v1',
-    '/v1/',
     '/v1/pets',
   ])('%s does not exist, which only callers with a key can see', async (target) => {
     expectRateLimitHeaders(await expectError(await send('GET', target), 'route_not_found'));
@@ -86,23 +77,14 @@ test('a path that ends in a slash in place of an id has an empty id, which is in
 describe('an id that is no 64-bit integer in plain decimal digits is 400, and changes nothing', () => {
   test.each([
     '0x1',
-    '1e3',
-    '1.0',
     '+1',
-    '%2B1',
     '007',
     '-0',
-    '--1',
-    '1%20',
     '%201',
-    '1%00',
-    '1%0A',
     '%00',
     '1%2F2',
-    '%2F',
     '%D9%A1',
     'abc',
-    'null',
     '9223372036854775808',
     '-9223372036854775809',
     '1'.repeat(10_000),

@@ -23,19 +23,13 @@ const typedArray = (type: string, of: unknown) =>
 const ATTACKS = {
   'a typed array as the root': '{"json":3000000000,"meta":{"values":[["typed-array","Uint8Array"]]}}',
   'a set of a typed array': typedArray('Uint8Array', 'set'),
-  'an array of 8-byte numbers of another': typedArray('Uint8Array', ['typed-array', 'Float64Array']),
   'references, within the size of an input': references(300, 400),
   'references, beyond the size of a request': references(69_000, 57_500),
   'a nested integer of many digits': JSON.stringify({
     json: { a: { b: '9'.repeat(3_900) } },
     meta: { values: { a: { b: ['bigint'] } } },
   }),
-  'a nested integer of a million digits': JSON.stringify({
-    json: { a: { b: '9'.repeat(1_000_000) } },
-    meta: { values: { a: { b: ['bigint'] } } },
-  }),
   'nesting, within the size of an input': `{"json":${'['.repeat(1_900)}${']'.repeat(1_900)}}`,
-  'nesting, within the size of a request': `{"json":${'['.repeat(32_000)}${']'.repeat(32_000)}}`,
   'nesting, beyond it': `{"json":${'['.repeat(400_000)}${']'.repeat(400_000)}}`,
 };
 
