@@ -91,7 +91,6 @@ const namingCommit: Plugin = {
   name: 'naming-commit',
   load: {
     filter: { id: join(ROOT, 'packages/runtime/src/commit.ts') },
-    // biome-ignore lint/style/noProcessEnv: a setting of the build, not of the service
     handler: () => `export const readCommit = () => ${JSON.stringify(process.env['COMMIT'] || readCommit())};`,
   },
 };

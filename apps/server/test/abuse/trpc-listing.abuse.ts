@@ -103,34 +103,4 @@ describe('a long list over tRPC', () => {
     await expect(read()).rejects.toThrow();
     await expect.poll(() => endedListings, SOON).toBe(1);
   });
-
-  test('waits for clients that do not read, buffers little for them, and serves others', async () => {
-    const before = await readMemoryInUse();
-    batchesTaken = 0;
-    using sockets = new DisposableStack();
-    const input = encodeURIComponent(JSON.stringify({ 0: transformer.serialize(undefined) }));
-    for (let i = 0; i < 5; i++) {
-      const socket = sockets.adopt(connect(app.port, '127.0.0.1').pause(), (open) => void open.destroy());
-      socket.write(
-        `GET /trpc/orders.list?batch=1&input=${input} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${app.key}\r\n` +
-          'trpc-accept: application/jsonl\r\n\r\n',
-      );
-    }
-    await expect.poll(() => batchesTaken, SOON).toBeGreaterThan(5);
-    expect(await batchesTakenAtRest()).toBeLessThan(5 * 120);
-    expect((await readMemoryInUse()) - before).toBeLessThan(LITTLE_BYTES);
-    // The other readers never read, so a request that waited for them would never end.
-    expect((await app.fetch('/v1/pets/1')).status).toBe(404);
-  });
-});
-
-test('a list is streamed only to whom tRPC streams: to others it is one array', async () => {
-  await using small = await startTestApp({ orders: 3 });
-  for (const path of ['/trpc/orders.list', '/trpc/orders.list?batch=1']) {
-    const response = await small.fetch(path, { headers: { 'trpc-accept': 'application/json, application/jsonl' } });
-    expect(response.status).toBe(200);
-    const body = await response.json();
-    const { result } = Array.isArray(body) ? body[0] : body;
-    expect(transformer.deserialize(result.data)).toHaveLength(3);
-  }
 });
