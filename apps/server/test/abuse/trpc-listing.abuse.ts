@@ -1,6 +1,5 @@
-import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createPetstoreClient, transformer } from '@petstore/client';
+import { createPetstoreClient } from '@petstore/client';
 import type { OrderRepository } from '@petstore/domain';
 import { readMemoryInUse } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -42,15 +41,6 @@ const counted = (orders: OrderRepository) =>
       }
     },
   });
-
-/** Waits until the server takes no more batches. @returns how many it took until then */
-async function batchesTakenAtRest(): Promise<number> {
-  for (;;) {
-    const before = batchesTaken;
-    await sleep(300);
-    if (batchesTaken === before) return before;
-  }
-}
 
 describe('a long list over tRPC', () => {
   test(
