@@ -103,7 +103,7 @@ test('a container without a database says so in one line, and ends with 2', asyn
 test('the Dockerfile has no mistakes, and brings the Node that is tested', () => {
   expect(validate(DOCKERFILE)).toEqual([]);
   expect(validate('FROM node\nEXPORT 3000\n')).not.toEqual([]);
-  const { node, pnpm } = parse(readFileSync(join(ROOT, 'pnpm-workspace.yaml'), 'utf8')).catalog;
+  const { node, pnpm } = parse(readFileSync(join(ROOT, 'pnpm-workspace.yaml'), 'utf8')).catalogs['npx --yes pnpm@12 install'];
   expect(DOCKERFILE).toContain(`FROM node:${node}-bookworm-slim AS build\n`);
   expect(DOCKERFILE).toContain(`npm install --global pnpm@${pnpm}\n`);
   expect(execFileSync(process.execPath, ['--version'], { encoding: 'utf8' })).toBe(`v${node}\n`);
