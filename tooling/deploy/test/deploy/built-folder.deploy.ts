@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { createPetstoreClient } from '@petstore/client';
 import { createTemporaryFolder, createTestDatabase, createTestRedis, type TemporaryFolder } from '@petstore/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { buildFolder, ROOT } from '../src/build-folder.ts';
-import { Program } from './support/program.ts';
+import { buildFolder, ROOT } from '../../src/build-folder.ts';
+import { Program } from '../support/program.ts';
 
 let temporary: TemporaryFolder;
 /** What was built, away from the workspace. */
