@@ -12,11 +12,10 @@ import {
   createTestRedis,
   findFreePort,
   SELF_SIGNED,
-  type TemporaryFolder,
 } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { buildFolder } from '../../src/build-folder.ts';
 import { type BalancedServer, type BalancerName, startBalancer } from '../support/balancers.ts';
+import { useBuiltFolder } from '../support/built-folder.ts';
 import { Program } from '../support/program.ts';
 
 type BalancerUrls = ReadonlyMap<BalancerName, string>;
@@ -30,7 +29,8 @@ interface RunningServer {
 const BALANCERS: readonly BalancerName[] = ['nginx', 'HAProxy'];
 const ORDERS = 100_000;
 
-let temporary: TemporaryFolder;
+const built = useBuiltFolder();
+const temporary = createTemporaryFolder();
 const resources = new AsyncDisposableStack();
 let environment: Record<string, string>;
 const balancers: Program[] = [];
@@ -40,7 +40,6 @@ let nextOrderId = 1n;
 /** Business, and internal. */
 let key: string;
 
-const built = (file: string) => join(temporary.path, 'petstore', file);
 const petstore = (...args: readonly string[]): string =>
   execFileSync(process.execPath, [built('petstore.js'), ...args], { env: environment, cwd: '/', encoding: 'utf8' });
 const createKey = (...args: readonly string[]): string =>
@@ -90,8 +89,7 @@ async function startBalancers(folder: string, behind: readonly RunningServer[]):
 
 beforeAll(async () => {
   setDefaultCACertificates([...getCACertificates('default'), SELF_SIGNED.cert]);
-  temporary = resources.use(createTemporaryFolder());
-  await buildFolder(built(''));
+  resources.use(temporary);
   const database = resources.use(await createTestDatabase());
   const redis = resources.use(await createTestRedis());
   environment = { DATABASE_URL: database.url, REDIS_URL: redis.url };

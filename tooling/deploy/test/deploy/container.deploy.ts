@@ -1,27 +1,20 @@
 import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { createTemporaryFolder, createTestDatabase, createTestRedis, type TemporaryFolder } from '@petstore/testing';
+import { createTestDatabase, createTestRedis } from '@petstore/testing';
 import { validate } from 'dockerfile-utils';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { buildFolder, ROOT } from '../../src/build-folder.ts';
+import { ROOT } from '../../src/build-folder.ts';
+import { useBuiltFolder } from '../support/built-folder.ts';
 import { DOCKERFILE, Image } from '../support/image.ts';
 
-let temporary: TemporaryFolder;
+const built = useBuiltFolder();
 let image: Image;
-let built: string;
-
-beforeAll(async () => {
-  temporary = createTemporaryFolder();
-  built = join(temporary.path, 'petstore');
-  await buildFolder(built);
-  image = new Image(built);
+beforeAll(() => {
+  image = new Image(built());
 });
-afterAll(() => {
-  image?.[Symbol.dispose]();
-  temporary[Symbol.dispose]();
-});
+afterAll(() => image?.[Symbol.dispose]());
 
 /** Of a process: its line in /proc/PID/status. */
 const statusOf = (pid: number, name: string) =>
@@ -103,13 +96,15 @@ test('a container without a database says so in one line, and ends with 2', asyn
 test('the Dockerfile has no mistakes, and brings the Node that is tested', () => {
   expect(validate(DOCKERFILE)).toEqual([]);
   expect(validate('FROM node\nEXPORT 3000\n')).not.toEqual([]);
-  const { node, pnpm } = parse(readFileSync(join(ROOT, 'pnpm-workspace.yaml'), 'utf8')).catalogs['npx --yes pnpm@12 install'];
+  const { catalogs } = parse(readFileSync(join(ROOT, 'pnpm-workspace.yaml'), 'utf8'));
+  // Node and pnpm are in the catalog of the root's tools, whose name is a message.
+  const { node, pnpm } = Object.assign({}, ...Object.values<Record<string, string>>(catalogs));
   expect(DOCKERFILE).toContain(`FROM node:${node}-bookworm-slim AS build\n`);
   expect(DOCKERFILE).toContain(`npm install --global pnpm@${pnpm}\n`);
   expect(execFileSync(process.execPath, ['--version'], { encoding: 'utf8' })).toBe(`v${node}\n`);
 });
 
 test('what the image adds to its base takes less than 150 MB', () => {
-  const folderBytes = globSync(join(built, '**')).reduce((sum, file) => sum + statSync(file).size, 0);
+  const folderBytes = globSync(built('**')).reduce((sum, file) => sum + statSync(file).size, 0);
   expect(statSync(process.execPath).size + folderBytes).toBeLessThan(150_000_000);
 });

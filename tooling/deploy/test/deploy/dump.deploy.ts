@@ -6,7 +6,7 @@ import { createPetstoreClient, type PetstoreClient } from '@petstore/client';
 import { createTemporaryFolder, type PrivatePostgres, startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { buildFolder } from '../../src/build-folder.ts';
+import { useBuiltFolder } from '../support/built-folder.ts';
 import { Program } from '../support/program.ts';
 
 // The statements and commands of the operators' guide, by the programs of the PostgreSQL that the servers are of.
@@ -27,7 +27,7 @@ const WORKERS = 4;
 
 const resources = new AsyncDisposableStack();
 const temporary = resources.use(createTemporaryFolder());
-const built = (file: string) => join(temporary.path, 'petstore', file);
+const built = useBuiltFolder();
 
 /** A database `shop` of its own, with the roles of the guide. */
 class Shop {
@@ -147,7 +147,6 @@ let atTheMoment: Record<string, readonly string[]>;
 let placedBefore: readonly bigint[];
 let placedMeanwhile: number;
 beforeAll(async () => {
-  await buildFolder(built(''));
   [source, target] = await Promise.all([Shop.create(), Shop.create()]);
   source.petstore('petstore_owner', 'migrate', '--json');
   source.grant();

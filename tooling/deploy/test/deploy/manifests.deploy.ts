@@ -1,10 +1,10 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createTemporaryFolder, type TemporaryFolder } from '@petstore/testing';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { buildFolder, ROOT } from '../../src/build-folder.ts';
+import { ROOT } from '../../src/build-folder.ts';
+import { useBuiltFolder } from '../support/built-folder.ts';
 import { Program } from '../support/program.ts';
 
 const DEPLOY = join(ROOT, 'deploy');
@@ -134,13 +134,7 @@ describe('the Compose file', () => {
 });
 
 describe('settings', () => {
-  let temporary: TemporaryFolder;
-  beforeAll(async () => {
-    temporary = createTemporaryFolder();
-    await buildFolder(join(temporary.path, 'petstore'));
-  });
-  afterAll(() => temporary[Symbol.dispose]());
-
+  const built = useBuiltFolder();
   const composed = parse(readFileSync(join(DEPLOY, 'compose.yaml'), 'utf8')).services.petstore.environment;
   const allOfUnits = readFileSync(join(DEPLOY, 'systemd/petstore.env'), 'utf8').replaceAll('\n#', '\n');
   // The example's address is not of this machine.
@@ -159,7 +153,7 @@ describe('settings', () => {
     ]);
     const given = Object.entries(settings).filter(([name]) => !name.endsWith('_FILE'));
     const here = { ...secrets, PORT: '0', ...(settings['ADMIN_PORT'] && { PORT: '0', ADMIN_PORT: '0' }) };
-    await using server = new Program([process.execPath, join(temporary.path, 'petstore/server.js')], {
+    await using server = new Program([process.execPath, built('server.js')], {
       ...Object.fromEntries(given),
       ...here,
     });

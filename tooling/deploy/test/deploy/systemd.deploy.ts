@@ -5,7 +5,7 @@ import { get } from 'node:http';
 import { join } from 'node:path';
 import { createTemporaryFolder, createTestDatabase, createTestRedis, findFreePort } from '@petstore/testing';
 import { describe, expect, test, vi } from 'vitest';
-import { buildFolder } from '../../src/build-folder.ts';
+import { useBuiltFolder } from '../support/built-folder.ts';
 import { Systemd, UNITS } from '../support/systemd.ts';
 
 const SERVICES = ['petstore.service', 'petstore@.service'];
@@ -44,6 +44,8 @@ async function statusOf(port: number, path: string): Promise<number | undefined>
 }
 
 describe('the units for systemd', () => {
+  const built = useBuiltFolder();
+
   test('are understood by it', () => {
     expect(verify()).toBe('');
     expect(verify((text) => text.replace('UMask', 'Umsk'))).toContain("Unknown key 'Umsk'");
@@ -83,15 +85,12 @@ describe('the units for systemd', () => {
   test('run servers that share a port, each with no more rights than it needs, and end them in order', async () => {
     await using database = await createTestDatabase();
     await using redis = await createTestRedis();
-    using temporary = createTemporaryFolder();
-    await buildFolder(join(temporary.path, 'petstore'));
     const port = await findFreePort();
     const adminPorts = [await findFreePort(), await findFreePort()];
     const services = Object.fromEntries(
       adminPorts.map((adminPort, i) => [`petstore@${i + 1}.service`, { PORT: `${port}`, ADMIN_PORT: `${adminPort}` }]),
     );
-    const built = join(temporary.path, 'petstore');
-    await using systemd = new Systemd({ built, services, databaseUrl: database.url, redisUrl: redis.url });
+    await using systemd = new Systemd({ built: built(), services, databaseUrl: database.url, redisUrl: redis.url });
     for (const adminPort of adminPorts) {
       await vi
         .waitUntil(async () => (await statusOf(adminPort, '/readyz')) === 200, { timeout: 30_000 })

@@ -28,15 +28,6 @@ const OF_COMMANDS: Readonly<Record<string, SimulatedService>> = {
       return result;
     }
   },
-  'an acknowledged cancel is lost when the server dies': class extends SimulatedOrders {
-    override command(id: bigint, command: OrderCommand) {
-      const result = super.command(id, command);
-      if (isOrder(result) && command === 'cancel' && this.strikes()) {
-        this.world.later(30, () => this.orders.set(id, asPending(result)));
-      }
-      return result;
-    }
-  },
   'a command is acknowledged before it takes effect': class extends SimulatedOrders {
     override command(id: bigint, command: OrderCommand) {
       const before = this.orders.get(id);
@@ -62,15 +53,6 @@ const OF_COMMANDS: Readonly<Record<string, SimulatedService>> = {
       const shipped = asShipped(order, this.now);
       this.orders.set(id, shipped);
       return shipped;
-    }
-  },
-  'a shipped order is cancelled': class extends SimulatedOrders {
-    override command(id: bigint, command: OrderCommand) {
-      const order = this.orders.get(id);
-      if (command !== 'cancel' || order?.status !== 'shipped' || !this.strikes()) return super.command(id, command);
-      const cancelled = asCancelled(order, this.now);
-      this.orders.set(id, cancelled);
-      return cancelled;
     }
   },
   'an order is completed without being shipped': class extends SimulatedOrders {
@@ -107,17 +89,6 @@ const OF_COMMANDS: Readonly<Record<string, SimulatedService>> = {
       const order = this.orders.get(id);
       if (result === 'order_already_cancelled' && order !== undefined)
         this.orders.set(id, asCancelled(order, this.now));
-      return result;
-    }
-  },
-  'the clock decides which of two acknowledged steps was last': class extends SimulatedOrders {
-    override command(id: bigint, command: OrderCommand) {
-      const before = this.orders.get(id);
-      const result = super.command(id, command);
-      // The replica that has the earlier step writes it again, with the later time of its own clock.
-      if (isOrder(result) && command === 'complete' && before !== undefined && this.strikes()) {
-        this.world.later(25, () => this.orders.set(id, before));
-      }
       return result;
     }
   },
@@ -159,12 +130,6 @@ const OF_READS: Readonly<Record<string, SimulatedService>> = {
       return this.strikes() ? undefined : super.get(id);
     }
   },
-  'a get shows what is rolled back afterwards': class extends SimulatedOrders {
-    override get(id: bigint) {
-      const order = super.get(id);
-      return order?.status === 'pending' && this.strikes() ? asCancelled(order, this.now) : order;
-    }
-  },
   'a get has the response of another caller': class extends SimulatedOrders {
     override get(id: bigint) {
       return super.get(this.strikes() ? id + 1n : id);
@@ -177,13 +142,6 @@ const OF_PLACING: Readonly<Record<string, SimulatedService>> = {
     override place(pet: bigint, quantity: number) {
       if (this.nextId > 1n && this.strikes()) this.nextId--;
       return super.place(pet, quantity);
-    }
-  },
-  'an acknowledged order is lost': class extends SimulatedOrders {
-    override place(pet: bigint, quantity: number) {
-      const order = super.place(pet, quantity);
-      if (this.strikes()) this.world.later(20, () => this.orders.delete(order.id));
-      return order;
     }
   },
   'a call places two orders, because the service itself sent it again': class extends SimulatedOrders {
@@ -210,30 +168,12 @@ const OF_LISTS: Readonly<Record<string, SimulatedService>> = {
       return super.batch(afterId === 0n ? afterId : afterId - 1n);
     }
   },
-  'a list is not sorted': class extends SimulatedOrders {
-    override batch(afterId: bigint): Batch {
-      const { orders, nextAfterId } = super.batch(afterId);
-      return { orders: orders.toReversed(), nextAfterId };
-    }
-  },
   'a list shares a batch that was read before it began': class extends SimulatedOrders {
     #shared: Batch | undefined;
     override batch(afterId: bigint): Batch {
       if (afterId !== 0n) return super.batch(afterId);
       if (this.#shared === undefined || this.strikes()) this.#shared = super.batch(afterId);
       return this.#shared;
-    }
-  },
-  'a list lacks the orders that were placed last': class extends SimulatedOrders {
-    override batch(afterId: bigint): Batch {
-      const { orders, nextAfterId } = super.batch(afterId);
-      return { orders: nextAfterId === undefined ? orders.slice(0, -1) : orders, nextAfterId };
-    }
-  },
-  'a list leaves cancelled orders out': class extends SimulatedOrders {
-    override batch(afterId: bigint): Batch {
-      const { orders, nextAfterId } = super.batch(afterId);
-      return { orders: orders.filter(({ status }) => status !== 'cancelled'), nextAfterId };
     }
   },
   'a list holds an order that was never placed': class extends SimulatedOrders {

@@ -6,27 +6,17 @@ import { SourceMap } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createPetstoreClient } from '@petstore/client';
-import { createTemporaryFolder, createTestDatabase, createTestRedis, type TemporaryFolder } from '@petstore/testing';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { buildFolder, ROOT } from '../src/build-folder.ts';
-import { Program } from './support/program.ts';
+import { createTestDatabase, createTestRedis } from '@petstore/testing';
+import { expect, test } from 'vitest';
+import { ROOT } from '../../src/build-folder.ts';
+import { useBuiltFolder } from '../support/built-folder.ts';
+import { Program } from '../support/program.ts';
 
-let temporary: TemporaryFolder;
-/** What was built, away from the workspace. */
-let folder: string;
-
-beforeAll(async () => {
-  temporary = createTemporaryFolder();
-  folder = join(temporary.path, 'petstore');
-  await buildFolder(folder);
-});
-afterAll(() => temporary[Symbol.dispose]());
-
-const server = () => join(folder, 'server.js');
+const built = useBuiltFolder();
 
 /** Runs the built command line. @returns its standard output */
 const petstore = (environment: Record<string, string>, ...args: readonly string[]): string =>
-  execFileSync(process.execPath, [join(folder, 'petstore.js'), ...args], {
+  execFileSync(process.execPath, [built('petstore.js'), ...args], {
     env: environment,
     cwd: '/',
     encoding: 'utf8',
@@ -71,7 +61,7 @@ test('serves with Node alone, and ends with 0 at SIGTERM', async () => {
   await using redis = await createTestRedis();
   await using spans = await receiveSpans();
   const environment = { DATABASE_URL: database.url, REDIS_URL: redis.url };
-  await using running = new Program([process.execPath, server()], {
+  await using running = new Program([process.execPath, built('server.js')], {
     ...environment,
     PORT: '0',
     OTEL_EXPORTER_OTLP_ENDPOINT: spans.url,
@@ -110,7 +100,7 @@ test('serves with Node alone, and ends with 0 at SIGTERM', async () => {
 test('has every page and file of the reference', async () => {
   await using database = await createTestDatabase();
   const environment = { DATABASE_URL: database.url, PORT: '0', LOG_FORMAT: 'pretty' };
-  await using running = new Program([process.execPath, server()], environment);
+  await using running = new Program([process.execPath, built('server.js')], environment);
   const [, publicUrl = ''] = await running.said(/^listening on (\S+)\n/m);
   const found = await crawl(publicUrl, '/docs');
   expect([...found].filter(([, status]) => status !== 200)).toEqual([]);
@@ -127,7 +117,7 @@ test.each(['server.js', 'petstore.js'])(
   '%s says in one line that it needs a database, and a Node that is new',
   (file) => {
     const run = (...args: readonly string[]) =>
-      spawnSync(process.execPath, [...args, join(folder, file), 'keys', 'list'], {
+      spawnSync(process.execPath, [...args, built(file), 'keys', 'list'], {
         env: {},
         cwd: '/',
         encoding: 'utf8',
@@ -147,7 +137,7 @@ test.each(['server.js', 'petstore.js'])(
 test('stack traces can name the lines that were written', () => {
   const source = 'apps/server/src/compose.ts';
   const lineOf = (text: string) => text.split('\n').findIndex((line) => line.includes('async function startServer('));
-  const [chunk = ''] = globSync(join(folder, 'chunks/compose-*.js'));
+  const [chunk = ''] = globSync(built('chunks/compose-*.js'));
   const map = new SourceMap(JSON.parse(readFileSync(`${chunk}.map`, 'utf8')));
   const origin = map.findOrigin(lineOf(readFileSync(chunk, 'utf8')) + 1, 1);
   expect(origin).toMatchObject({
@@ -157,11 +147,11 @@ test('stack traces can name the lines that were written', () => {
 });
 
 test('comes with its licences, and takes less than 10 MB', () => {
-  const notices = readFileSync(join(folder, 'THIRD-PARTY-NOTICES.txt'), 'utf8');
+  const notices = readFileSync(built('THIRD-PARTY-NOTICES.txt'), 'utf8');
   const named = [...notices.matchAll(/^={80}\n(\S+) \S+: (\S+)$/gm)].map(([, name]) => name);
   expect(named).toEqual(expect.arrayContaining(['pg', 'zod', '@trpc/server', 'minisearch']));
   expect(notices).not.toContain('undefined');
-  expect(readFileSync(join(folder, 'LICENSE'), 'utf8')).toMatch(/^MIT License/);
-  const bytes = globSync(join(folder, '**')).reduce((sum, file) => sum + statSync(file).size, 0);
+  expect(readFileSync(built('LICENSE'), 'utf8')).toMatch(/^MIT License/);
+  const bytes = globSync(built('**')).reduce((sum, file) => sum + statSync(file).size, 0);
   expect(bytes).toBeLessThan(10_000_000);
 });
