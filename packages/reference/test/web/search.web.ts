@@ -85,7 +85,7 @@ describe('on the reference', () => {
 
   test('leads with Enter from the reference to a section of a guide', async () => {
     await reference.page.keyboard.press('Control+k');
-    const { first } = await searchFor(reference.page, 'fairest');
+    const { first } = await searchFor(reference.page, 'queue');
     await eventually(() => first.textContent()).toContain('Bans');
     await reference.page.keyboard.press('Enter');
     await reference.page.waitForURL('**/docs/limits#bans');
