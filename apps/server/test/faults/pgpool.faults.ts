@@ -1,5 +1,6 @@
 import { createPetstoreClient, type PetstoreClient } from '@petstore/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { SpawnedServer } from '../process/support/spawned-server.ts';
 import { startServer } from '../process/support/start-server.ts';
 import { KEYS } from '../support/keys.ts';
 import { query } from './support/query.ts';
@@ -23,6 +24,7 @@ const headers = { authorization: `Bearer ${KEYS.unlimited.text}` };
 
 const resources = new AsyncDisposableStack();
 let storage: StandbyReads;
+let server: SpawnedServer;
 let url: string;
 let client: PetstoreClient;
 beforeAll(async () => {
@@ -32,10 +34,13 @@ beforeAll(async () => {
 afterAll(() => resources.disposeAsync());
 
 async function start(): Promise<void> {
-  const { server } = resources.use(await startServer({ DATABASE_URL: storage.url }));
+  ({ server } = resources.use(await startServer({ DATABASE_URL: storage.url })));
   url = await server.url();
   client = createPetstoreClient({ baseUrl: url, apiKey: KEYS.internal.text });
 }
+
+/** What a failed assertion shows besides: why the server failed last. */
+const lastFailure = () => server.stdout.match(/.*"err":.*/g)?.at(-1);
 
 interface ListedOrder {
   readonly id: number;
@@ -44,7 +49,7 @@ interface ListedOrder {
 
 async function list(): Promise<readonly ListedOrder[]> {
   const response = await fetch(`${url}/v1/store/orders`, { headers });
-  expect(response.status).toBe(200);
+  expect(response.status, lastFailure()).toBe(200);
   return response.json() as Promise<readonly ListedOrder[]>; // as documented
 }
 
@@ -157,7 +162,7 @@ test('a standby that hangs is left out, and commits go on by the spare one', asy
 test('when the primary is back, all goes on', async () => {
   const id = await place();
   await storage.primary.kill();
-  expect(await cancel(id)).toBe(503);
+  expect(await cancel(id), lastFailure()).toBe(503);
   await storage.primary.restart();
   await expect.poll(() => cancel(id), PATIENTLY).toBe(204);
   // The spare standby may be connected again before the one that is read from.
