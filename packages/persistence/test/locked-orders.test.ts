@@ -70,7 +70,7 @@ describe('while another transaction holds orders locked', () => {
     await setTimeout(500);
     const begin = performance.now();
     expect(await outcomeOf(cancel(ids[0] ?? orderId(0n)))).toBe('unavailable');
-    expect(performance.now() - begin).toBeLessThan(1_000);
+    expect(performance.now() - begin).toBeLessThan(1_500); // each of the others waits for 2 s
     await store.query('rollback');
     const outcomes = await Promise.all(waiting);
     // Of the five of an order one is applied; those of some orders were refused, so that no more than 128 waited.

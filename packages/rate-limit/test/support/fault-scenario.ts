@@ -13,7 +13,7 @@ import {
 import { newAddress } from './traffic.ts';
 
 /**
- * The longest that a request may wait because of the limiter: more than the 100 ms of a call by what a busy machine adds,
+ * The longest that a request may wait for a Redis that is silent: more than the 100 ms of a call by what a busy machine adds,
  * and far less than Redis is away for.
  */
 export const WAIT_MAX_MS = 500;

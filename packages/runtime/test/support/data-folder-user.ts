@@ -132,7 +132,9 @@ export function useDataFolders(): DataFolders {
     leftovers = [];
     path = join(mkdtempSync(join(tmpdir(), 'petstore-runtime-')), 'data folder');
   });
-  afterEach(() => {
+  afterEach(async () => {
+    // `pg_ctl` goes by the file of PostgreSQL's pid, which is gone a moment before its process is.
+    await vi.waitUntil(() => !leftovers.some(isAlive), { timeout: 5_000 }).catch(() => {});
     const survivors = leftovers.filter(isAlive);
     for (const pid of survivors) process.kill(pid, 'SIGKILL');
     rmSync(join(path, '..'), { recursive: true, force: true, maxRetries: 5 });
