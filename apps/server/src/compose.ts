@@ -15,6 +15,7 @@ import { Health } from './operations/health.ts';
 import { openLimits } from './operations/limits.ts';
 import { assertPortIsFree, listenOn, logFailedAccepts, portOf, reachableHost, urlOf } from './operations/listen.ts';
 import { createLogger } from './operations/logger.ts';
+import { warnOfMemoryLimit } from './operations/memory-limit.ts';
 import { Metrics } from './operations/metrics.ts';
 import { boundConnections } from './operations/open-files.ts';
 import { OPERATIONS, sunsetsOf } from './operations/operation-names.ts';
@@ -71,6 +72,7 @@ export async function startServer(
   // An occupied port is detected before an embedded database is made in vain.
   if (settings.databaseUrls === undefined && !reusePort) await assertPortIsFree({ host, port, setting: 'PORT' });
   logRisks(settings, logger);
+  warnOfMemoryLimit(logger);
 
   // Health and metrics come first: a server that waits for PostgreSQL is alive but not ready.
   const health = new Health();
