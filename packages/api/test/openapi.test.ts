@@ -115,6 +115,7 @@ describe('the document', () => {
   });
 
   test('is OpenAPI 3.1 with a bearer key, int64 ids, no field of Order required and every one of Error', () => {
+    expect(committed.info.version).toBe('1.0.0');
     expect(committed.openapi).toMatch(/^3\.1\.\d$/);
     expect(components.securitySchemes.bearerAuth).toMatchObject({ type: 'http', scheme: 'bearer' });
     expect(committed.security).toEqual([{ bearerAuth: [] }]);

@@ -109,6 +109,14 @@ describe('a failed attempt', () => {
     expect(script.arrivals).toHaveLength(3);
   });
 
+  test('with a status that no repetition changes is not repeated', async () => {
+    for (const status of [400, 401, 403, 404, 405, 409, 410, 413, 415, 431, 501, 505]) {
+      await using script = await startScript([answering(status)]);
+      expect(await failureOf(script.client.cancelOrder({ orderId: 1n }))).toMatchObject({ status });
+      expect(script.arrivals).toHaveLength(1);
+    }
+  });
+
   test('without a response is repeated', async () => {
     await using script = await startScript([destroying, destroying, answering(204)]);
     await script.client.cancelOrder({ orderId: 1n });

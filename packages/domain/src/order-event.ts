@@ -43,7 +43,7 @@ export type EventPosition = OrderEventId | 'now';
 /** The log of all changes of orders. */
 export interface OrderEventLog {
   /**
-   * Follows events in ascending order of their ids, without gaps. Events of one order come in the order in which they
+   * Follows events in ascending order of their ids, none missing. Events of one order come in the order in which they
    * were committed. Following continues until the signal is aborted.
    *
    * @returns once the position is known: nothing committed after that is missed

@@ -73,7 +73,7 @@ export const describeLimits = ({ perMinute, perDay }: RequestLimits): string =>
 /** The maximum number of requests that a key may have in flight in one process; each call of a batch counts. */
 export const KEY_REQUESTS_IN_FLIGHT_MAX = 256;
 
-/** The maximum number of requests that an address may have in flight in one process without a key that it knows. */
+/** The maximum number of requests that an address may have in flight in one process without a key that the process knows. */
 export const ADDRESS_REQUESTS_IN_FLIGHT_MAX = 64;
 
 /** How many calls of `limits.current` a key may make in any minute; they do not count against its limits. */

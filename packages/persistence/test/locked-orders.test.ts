@@ -53,7 +53,7 @@ describe('while another transaction holds orders locked', () => {
     await lock([id]);
     const begin = performance.now();
     const early = outcomeOf(cancel(id)).then((outcome) => ({ outcome, waitedMs: performance.now() - begin }));
-    await setTimeout(1_200);
+    await setTimeout(1_600);
     const late = outcomeOf(cancel(id));
     const { outcome, waitedMs } = await early;
     expect(outcome).toBe('unavailable');

@@ -154,6 +154,9 @@ const MEANINGS: readonly (readonly [reply: RegExp, meaning: string])[] = [
   [/^READONLY\b/, 'it is a replica, which takes no writes: name the primary'],
 ];
 
+/** Whether one server is named, and no cluster and no Sentinels, which find another one by themselves. */
+const isSingle = (redis: Redis | Cluster) => !(redis instanceof Cluster) && redis.options.sentinels === undefined;
+
 /**
  * Why Redis is away: its reply to a call, or why there is no connection. One short line without a secret.
  *
@@ -161,7 +164,7 @@ const MEANINGS: readonly (readonly [reply: RegExp, meaning: string])[] = [
  */
 export function reasonOf(redis: Redis | Cluster, lastError: Error | undefined): string {
   const error = lastError?.name === 'ReplyError' ? lastError : (errors.get(redis) ?? lastError);
-  const meaning = MEANINGS.find(([reply]) => !redis.isCluster && reply.test(error?.message ?? ''));
+  const meaning = MEANINGS.find(([reply]) => isSingle(redis) && reply.test(error?.message ?? ''));
   if (meaning !== undefined) return meaning[1];
   // An unknown command is quoted with its arguments: those of AUTH include a password.
   const [line = ''] = (error?.message ?? 'no response')

@@ -123,3 +123,12 @@ test.each(['MOVED 13095 127.0.0.1:7103', "CROSSSLOT Keys in request don't hash t
     redis.disconnect();
   },
 );
+
+test('who named Sentinels is not told to name another server', () => {
+  const redis = connectRedis({ type: 'sentinel', sentinels: [refused], masterName: 'orders', database: 0, tls: false });
+  const reply = Object.assign(new Error("READONLY You can't write against a read only replica."), {
+    name: 'ReplyError',
+  });
+  expect(reasonOf(redis, reply)).toMatch(/^READONLY /);
+  redis.disconnect();
+});

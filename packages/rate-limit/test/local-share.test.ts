@@ -33,6 +33,7 @@ test.each([
   ['that Redis refused', Object.assign(new Error('OOM command not allowed'), { name: 'ReplyError' }), [5, 5]],
   ['that was not sent', new Error("Stream isn't writeable and enableOfflineQueue options is false"), [5, 5]],
   ['that timed out', new Error('Command timed out'), [5]],
+  ['whose connection was lost', new Error('Connection is closed.'), [5]],
 ])('a debit %s is sent again only if it cannot have run', async (_, failure, expected) => {
   const sent: number[] = [];
   const share = openShare(1, async (_subject, { day }) => {

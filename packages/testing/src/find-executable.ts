@@ -23,13 +23,14 @@ function isExecutable(file: string): boolean {
 /** The folder in which the test command keeps a Redis server of its own, on a machine that has none: `tooling/test`. */
 export const UNPACKED_REDIS_FOLDER: string = resolve(import.meta.dirname, '../../../node_modules/.cache/redis');
 
-/** Starts the unpacked server with the libraries that were unpacked beside it. */
-export const UNPACKED_REDIS: string = join(UNPACKED_REDIS_FOLDER, 'start-redis-server');
+/** In that folder, starts the server with the libraries that were unpacked with it. */
+export const REDIS_STARTER = 'start-redis-server';
 
-/** The Redis or Valkey server to test with: PETSTORE_TEST_REDIS, else that of the machine, else the unpacked one. */
+/** The server to test with: PETSTORE_TEST_REDIS, else the machine's Redis, else the unpacked one, else the machine's Valkey. */
 export function findRedis(): string | undefined {
   // biome-ignore lint/style/noProcessEnv: a run's choice, which reaches this process however it is started
   const chosen = process.env['PETSTORE_TEST_REDIS'] || undefined;
-  const unpacked = isExecutable(UNPACKED_REDIS) ? UNPACKED_REDIS : undefined;
-  return chosen ?? findExecutable('redis-server', 'valkey-server') ?? unpacked;
+  const starter = join(UNPACKED_REDIS_FOLDER, REDIS_STARTER);
+  const unpacked = isExecutable(starter) ? starter : undefined;
+  return chosen ?? findExecutable('redis-server') ?? unpacked ?? findExecutable('valkey-server');
 }

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, globSync, writeFileSync } from 'node:fs';
-import { findExecutable, findRedis, UNPACKED_REDIS, UNPACKED_REDIS_FOLDER } from '@petstore/testing/find-executable';
+import { globSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { findExecutable, findRedis, REDIS_STARTER, UNPACKED_REDIS_FOLDER } from '@petstore/testing/find-executable';
 import { unpackPackages } from './debian.ts';
 
-/** The server, and of what it needs the part that few machines have. */
+/** The server, and those of the libraries it needs that few machines have. */
 const PACKAGES = ['redis-server', 'redis-tools', 'libjemalloc2', 'liblzf1'];
 
 const INSTRUCTION =
@@ -12,8 +13,8 @@ const INSTRUCTION =
   '"brew install redis" (macOS).';
 
 /**
- * Makes sure that there is a Redis or Valkey server to test with. On a machine that has none Debian's is unpacked below
- * `node_modules/.cache`, if there is apt-get; nothing else on the machine changes.
+ * Makes sure that there is a Redis or Valkey server to test with. On a machine that has none, but has apt-get and a network,
+ * Debian's is unpacked below `node_modules/.cache`; nothing else on the machine changes.
  *
  * @returns a message for the user if there is none
  */
@@ -21,15 +22,21 @@ export function ensureRedis(): string | undefined {
   if (findRedis() !== undefined) return undefined;
   if (findExecutable('apt-get') === undefined) return INSTRUCTION;
   console.error('This machine has no Redis server: unpacking one of Debian into node_modules/.cache/redis.');
-  if (!unpackPackages(PACKAGES, UNPACKED_REDIS_FOLDER)) return INSTRUCTION;
-  const [libraries = 'usr/lib'] = globSync('usr/lib/*-linux-*', { cwd: UNPACKED_REDIS_FOLDER });
-  const start = `LD_LIBRARY_PATH="$here/${libraries}" exec "$here/usr/bin/redis-server" "$@"`;
-  writeFileSync(UNPACKED_REDIS, `#!/bin/sh\nhere=$(dirname "$0")\n${start}\n`);
-  chmodSync(UNPACKED_REDIS, 0o755);
-  try {
-    execFileSync(UNPACKED_REDIS, ['--version'], { stdio: ['ignore', 'ignore', 'inherit'] });
-    return undefined;
-  } catch {
-    return INSTRUCTION; // a library is missing, as the line above says
-  }
+  return unpackRedis(UNPACKED_REDIS_FOLDER) ? undefined : INSTRUCTION;
+}
+
+/** Unpacks a Redis server into a folder that does not exist yet, with a program that starts it. @returns whether it runs */
+export function unpackRedis(folder: string): boolean {
+  return unpackPackages(PACKAGES, folder, (unpacked) => {
+    const [libraries = 'usr/lib'] = globSync('usr/lib/*-linux-*', { cwd: unpacked });
+    const start = `LD_LIBRARY_PATH="$here/${libraries}" exec "$here/usr/bin/redis-server" "$@"`;
+    const starter = join(unpacked, REDIS_STARTER);
+    writeFileSync(starter, `#!/bin/sh\nhere=$(dirname "$0")\n${start}\n`, { mode: 0o755 });
+    try {
+      execFileSync(starter, ['--version'], { stdio: ['ignore', 'ignore', 'inherit'] });
+      return true;
+    } catch {
+      return false; // a library is missing, as the line above says
+    }
+  });
 }

@@ -31,7 +31,7 @@ if (turboArguments.some((argument) => argument === '--watch' || argument === '-w
   refuse(`This command runs the tests once. To run them after each change: ${command}`, 2);
 }
 const { CI, PETSTORE_TEST_POSTGRES: postgresFolder, PETSTORE_TEST_REDIS: redis } = process.env;
-const mayInstall = given.includes(INSTALL) || Boolean(CI);
+const mayInstall = given.includes(INSTALL) || !['', '0', 'false'].includes(CI ?? '');
 const missing = ensureRedis() ?? ensureNeededPrograms(task, { mayInstall, postgresFolder, redis });
 if (missing !== undefined) refuse(missing, 1);
 

@@ -4,7 +4,7 @@ import { prepareStatement, type QuerySender } from '../database/statement.ts';
 
 /**
  * Writes each key's use once a minute, however many processes see it. A locked key is skipped: another process marks it, or
- * an administrator changes it, and the next mark follows within a minute.
+ * an administrator changes it, and its next use is marked again.
  */
 const MARK_USED = prepareStatement<readonly []>(
   'mark-keys-used',

@@ -41,5 +41,5 @@ export const getPetContract = {
   },
 } satisfies ProcedureContract;
 
-/** The overrides that the setting PETS_SUNSET_AT stands for. */
+/** Ends the operation at the time that the setting PETS_SUNSET_AT gives. */
 export const petsSunset = (sunsetAt: Date): SunsetOverrides => ({ [getPetContract.openapi.operationId]: sunsetAt });

@@ -1,0 +1,3 @@
+import { definePackageTests } from '@petstore/testing/vitest-preset';
+
+export default definePackageTests({ task: 'test:deploy', servers: false });
