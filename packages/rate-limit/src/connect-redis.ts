@@ -155,7 +155,8 @@ const MEANINGS: readonly (readonly [reply: RegExp, meaning: string])[] = [
 ];
 
 /** Whether one server is named, and no cluster and no Sentinels, which find another one by themselves. */
-const isSingle = (redis: Redis | Cluster) => !(redis instanceof Cluster) && redis.options.sentinels === undefined;
+const isSingle = (redis: Redis | Cluster) =>
+  !(redis instanceof Cluster) && (redis.options.sentinels ?? []).length === 0;
 
 /**
  * Why Redis is away: its reply to a call, or why there is no connection. One short line without a secret.
