@@ -20,7 +20,7 @@ interface Transition {
   readonly event: OrderEventType;
 }
 
-/** Every possible change of an order. Storage derives its statements from this table. */
+/** Every possible change of an order. Tests compare the statements of storage with this table. */
 export const ORDER_TRANSITIONS = {
   cancel: {
     from: { status: 'pending', complete: false },

@@ -25,7 +25,9 @@ const GIVEN = {
   cancelled: { ...facts, status: 'cancelled', complete: false, cancelledAt: PLACED_AT },
 } as const satisfies Record<string, Order>;
 
-const COMMANDS = ['cancel', 'ship', 'complete'] as const satisfies readonly OrderCommand[];
+/** The compiler asks for each. */
+const IS_COMMAND = { cancel: true, ship: true, complete: true } satisfies Record<OrderCommand, true>;
+const COMMANDS = Object.keys(IS_COMMAND) as OrderCommand[]; // its keys are no others
 
 describe('decideOrder: every state and command', () => {
   const accepted = [

@@ -37,14 +37,8 @@ describe('the first connection reports to the operator', () => {
   const READER = { username: 'reader', password: 'may-read' };
   const reportsOf = async (config: RedisServerOptions['config'], access: Partial<typeof READER> = {}) => {
     await using server = await startRedisServer(config === undefined ? {} : { config });
-    const redis = connectRedis({
-      type: 'single',
-      host: '127.0.0.1',
-      port: server.port,
-      database: 0,
-      tls: false,
-      ...access,
-    });
+    const location = { type: 'single', host: '127.0.0.1', port: server.port, database: 0, tls: false } as const;
+    const redis = connectRedis({ ...location, ...access }, PATIENT);
     const reports: UnfitEviction[] = [];
     watchEviction(redis, (unfit) => reports.push(unfit));
     await expect.poll(() => redis.status).toBe('ready');
