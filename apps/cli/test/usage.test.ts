@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describeLimits, PLANS } from '@petstore/domain';
+import { readCommit } from '@petstore/runtime';
 import { createTemporaryFolder, createTestDatabase } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
@@ -11,7 +12,8 @@ import { petstore, useTestCommandLine } from './support.ts';
 const commandLine = useTestCommandLine();
 
 /** With the commit, unless the files are no checkout. */
-const VERSION = expect.stringMatching(new RegExp(`^${manifest.version}(\\+[0-9a-f]{12})?\n$`));
+const COMMIT = readCommit()?.slice(0, 12);
+const VERSION = COMMIT === undefined ? `${manifest.version}\n` : `${manifest.version}+${COMMIT}\n`;
 
 const CHECKOUT = join(import.meta.dirname, '../../..');
 

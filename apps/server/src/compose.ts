@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { appRouter, createAuthenticator, petsSunset, restRoutes } from '@petstore/api';
 import { type ApiKeyId, type Clock, SERVICE_ACTOR } from '@petstore/domain';
 import { openPersistence } from '@petstore/persistence';
+import { readCommit } from '@petstore/runtime';
 import type { DemoKey } from './embedded/demo-keys.ts';
 import { openBackends } from './embedded/open-backends.ts';
 import { seedDemo } from './embedded/seed-demo.ts';
@@ -77,7 +78,11 @@ export async function startServer(
   // Health and metrics come first: a server that waits for PostgreSQL is alive but not ready.
   const health = new Health();
   const sunsetOverrides = petsSunset(settings.petsSunsetAt);
-  const metrics = new Metrics({ operations: OPERATIONS, sunsets: sunsetsOf(sunsetOverrides) });
+  const metrics = new Metrics({
+    commit: readCommit(),
+    operations: OPERATIONS,
+    sunsets: sunsetsOf(sunsetOverrides),
+  });
   const { registry } = metrics;
   addHealthMetrics(registry, health);
   const { adminHost, adminPort } = settings;

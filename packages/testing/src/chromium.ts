@@ -1,15 +1,7 @@
-import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-import { findExecutable } from './find-executable.ts';
+import { CHROMIUM_PROGRAMS, findExecutable } from './find-executable.ts';
 
 export type { Browser, BrowserContextOptions, Page };
-
-// The headless shell, which has no window at all, takes half the browser's processor time.
-const PROGRAMS = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
-const MACOS_PROGRAMS = [
-  '/Applications/Chromium.app/Contents/MacOS/Chromium',
-  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
-];
 
 /** Limits the browser to the pages of the test: no updates, no sync, no look-ups of its own. */
 const ARGUMENTS = [
@@ -39,7 +31,7 @@ export function openChromium(): Promise<Browser> {
 
 /** @param onEnd called if it could not be started or has crashed: the next file starts another */
 async function launchChromium(onEnd: () => void): Promise<Browser> {
-  const executablePath = findExecutable(...PROGRAMS) ?? MACOS_PROGRAMS.find((program) => existsSync(program));
+  const executablePath = findExecutable(...CHROMIUM_PROGRAMS);
   if (executablePath === undefined) {
     throw new Error(
       'The tests of web pages need Chromium or Chrome, and this machine has neither. ' +

@@ -4,11 +4,12 @@ import { delimiter, join, resolve } from 'node:path';
 /** Folders that the PATH of a service often lacks. */
 const USUAL_FOLDERS = ['/usr/local/bin', '/usr/bin', '/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin'];
 
-/** The first program with one of the names on PATH or in the usual folders. */
+/** The first program with one of the names on PATH or in the usual folders; a name with a slash is a path. */
 export function findExecutable(...names: readonly string[]): string | undefined {
   // biome-ignore lint/style/noProcessEnv: PATH belongs to the machine, and is no setting of ours
   const folders = [...(process.env['PATH'] ?? '').split(delimiter).filter(Boolean), ...USUAL_FOLDERS];
-  return names.flatMap((name) => folders.map((folder) => join(folder, name))).find(isExecutable);
+  const pathsOf = (name: string) => (name.includes('/') ? [name] : folders.map((folder) => join(folder, name)));
+  return names.flatMap(pathsOf).find(isExecutable);
 }
 
 function isExecutable(file: string): boolean {
@@ -19,6 +20,17 @@ function isExecutable(file: string): boolean {
     return false;
   }
 }
+
+/** Chromium or Chrome. The headless shell, which has no window at all, takes half the browser's processor time. */
+export const CHROMIUM_PROGRAMS: readonly string[] = [
+  'chromium-headless-shell',
+  'chromium',
+  'chromium-browser',
+  'google-chrome-stable',
+  'google-chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+];
 
 /** The folder in which the test command keeps a Redis server of its own, on a machine that has none: `tooling/test`. */
 export const UNPACKED_REDIS_FOLDER: string = resolve(import.meta.dirname, '../../../node_modules/.cache/redis');

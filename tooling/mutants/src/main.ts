@@ -41,16 +41,17 @@ function findFailure(checkout: string, tests: string, files: readonly string[]):
   return /FAIL +(test\/.*)/.exec(stdout + stderr)?.[1] ?? 'no test: the run itself failed, or took too long';
 }
 
-const remaining = (checkout: string, { tests, first }: Mutant): readonly string[] =>
-  first.filter((file) => existsSync(join(checkout, tests, file)));
-
 /** @returns what is wrong with the list, a line each */
 function findMistakes(checkout: string, mutants: readonly Mutant[]): readonly string[] {
-  return mutants.flatMap(({ name, file, from }) => {
+  return mutants.flatMap(({ name, file, from, tests, first }) => {
+    const gone = first.filter((test) => !existsSync(join(checkout, tests, test)));
     const count = existsSync(join(checkout, file))
       ? readFileSync(join(checkout, file), 'utf8').split(from).length - 1
       : 0;
-    return count === 1 ? [] : [`${name}: its text occurs ${count} times in ${file}`];
+    return [
+      ...gone.map((test) => `${name}: there is no ${join(tests, test)}`),
+      ...(count === 1 ? [] : [`${name}: its text occurs ${count} times in ${file}`]),
+    ];
   });
 }
 
@@ -58,7 +59,7 @@ function findMistakes(checkout: string, mutants: readonly Mutant[]): readonly st
 function findFailing(checkout: string, mutants: readonly Mutant[]): readonly string[] {
   const packages = Map.groupBy(mutants, ({ tests }) => tests);
   return [...packages].flatMap(([tests, those]) => {
-    const files = [...new Set(those.flatMap((mutant) => remaining(checkout, mutant)))];
+    const files = [...new Set(those.flatMap(({ first }) => first))];
     const failure = files.length === 0 ? undefined : findFailure(checkout, tests, files);
     return failure === undefined ? [] : [`Fails although nothing is broken: ${tests}, ${failure}`];
   });
@@ -68,14 +69,13 @@ function findFailing(checkout: string, mutants: readonly Mutant[]): readonly str
 function tryMutant(checkout: string, mutant: Mutant): string | undefined {
   const path = join(checkout, mutant.file);
   const text = readFileSync(path, 'utf8');
-  const files = remaining(checkout, mutant);
   let noticed: string | undefined;
   writeFileSync(
     path,
     text.replace(mutant.from, () => mutant.to),
   );
   try {
-    if (files.length > 0) noticed = findFailure(checkout, mutant.tests, files);
+    if (mutant.first.length > 0) noticed = findFailure(checkout, mutant.tests, mutant.first);
     if (noticed !== undefined) return noticed;
     noticed = findFailure(checkout, mutant.tests, []);
   } finally {

@@ -10,7 +10,7 @@ export interface Mutant {
   readonly to: string;
   /** The folder of the package whose tests should notice, from the root of the repository. */
   readonly tests: string;
-  /** Test files of that package that run before all of its tests do. Those that are gone are passed over. */
+  /** Test files of that package that run before all of its tests do. */
   readonly first: readonly string[];
 }
 

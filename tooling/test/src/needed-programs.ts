@@ -1,6 +1,5 @@
-import { existsSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { findExecutable } from '@petstore/testing/find-executable';
+import { CHROMIUM_PROGRAMS, findExecutable } from '@petstore/testing/find-executable';
 import { installPackages, unpackPackages } from './debian.ts';
 
 /** A program that some tests run and no npm package contains. */
@@ -16,15 +15,7 @@ interface NeededProgram {
 
 const CHROMIUM: NeededProgram = {
   name: 'Chromium or Chrome',
-  programs: [
-    'chromium-headless-shell',
-    'chromium',
-    'chromium-browser',
-    'google-chrome-stable',
-    'google-chrome',
-    '/Applications/Chromium.app/Contents/MacOS/Chromium',
-    '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
-  ],
+  programs: CHROMIUM_PROGRAMS,
   debianPackage: 'chromium-headless-shell',
   elsewhere: 'https://www.google.com/chrome/',
 };
@@ -119,8 +110,7 @@ export function ensureNeededPrograms(task: string, options: NeededProgramsOption
   return ['These tests need programs that this machine does not have:', ...lines, ...hint].join('\n');
 }
 
-const isMissing = ({ programs }: NeededProgram) =>
-  !programs.some((program) => (program.includes('/') ? existsSync(program) : findExecutable(program) !== undefined));
+const isMissing = ({ programs }: NeededProgram) => findExecutable(...programs) === undefined;
 
 const install = ({ debianPackage, unpackedIn }: NeededProgram) =>
   unpackedIn === undefined ? installPackages([debianPackage]) : unpackPackages([debianPackage], unpackedIn);

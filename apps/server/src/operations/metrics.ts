@@ -3,7 +3,6 @@ import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
 import { PLAN_NAMES } from '@petstore/domain';
 import { PURPOSES, type Purpose } from '@petstore/persistence';
 import type { DecisionPlace, RateLimitRefusal } from '@petstore/rate-limit';
-import { readCommit } from '@petstore/runtime';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import manifest from '../../package.json' with { type: 'json' };
 import {
@@ -47,6 +46,8 @@ const DEPRECATED_KEYS_MAX = 1_000;
 const OTHER_KEYS = 'other';
 
 export interface MetricsOptions {
+  /** The commit that runs. @default unknown */
+  readonly commit?: string | undefined;
   /** The operations whose series of failures begin at 0. @default none */
   readonly operations?: Iterable<string>;
   /** When each deprecated operation ends. @default no operation is deprecated */
@@ -128,15 +129,15 @@ export class Metrics implements RequestMetrics, DecisionMetrics {
   /** The keys with a series, by operation. */
   readonly #deprecatedKeys = new Map<string, Set<string>>();
 
-  constructor({ operations = [], sunsets = new Map() }: MetricsOptions = {}) {
+  constructor({ commit = '', operations = [], sunsets = new Map() }: MetricsOptions = {}) {
     collectDefaultMetrics({ register: this.registry });
     for (const name of MISNAMED) this.registry.removeSingleMetric(name);
     new Gauge({
       name: 'petstore_build_info',
-      help: '1, with the version of the service, its commit where there is one, and the version of Node.',
+      help: '1, with the version of the service, its commit if there is one, and the version of Node.',
       labelNames: ['version', 'commit', 'node'],
       registers: this.#registers,
-    }).set({ version: manifest.version, commit: readCommit() ?? '', node: process.versions.node }, 1);
+    }).set({ version: manifest.version, commit, node: process.versions.node }, 1);
     new Gauge({
       name: 'petstore_heap_limit_bytes',
       help: 'The most that nodejs_heap_size_used_bytes can become; the process ends then.',

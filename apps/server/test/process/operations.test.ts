@@ -1,3 +1,4 @@
+import { readCommit } from '@petstore/runtime';
 import { PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -59,7 +60,7 @@ describe('health and metrics', () => {
     const { node } = process.versions;
     expect([...samples.keys()]).toContainEqual(
       expect.stringMatching(
-        `^petstore_build_info\\{version="\\d+\\.\\d+\\.\\d+",commit="[0-9a-f]*",node="${node}"\\}$`,
+        `^petstore_build_info\\{version="\\d+\\.\\d+\\.\\d+",commit="${readCommit() ?? ''}",node="${node}"\\}$`,
       ),
     );
     expect(samples.get('petstore_http_connections')).toBeGreaterThan(0);

@@ -57,11 +57,3 @@ for (const choice of choices) {
 try {
   chooseLanguage(localStorage.getItem(LANGUAGE_KEY));
 } catch {}
-
-/** Some anchors have other names as well: `#tag/orders/cancelOrder`, `#models/Order`. */
-function followOlderLink() {
-  const [, name] = /^#(?:tag\/[^/]+|models)\/(\w+)$/.exec(location.hash) ?? [];
-  if (name !== undefined) location.replace(`#${name}`);
-}
-addEventListener('hashchange', followOlderLink);
-followOlderLink();
