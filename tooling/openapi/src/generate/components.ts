@@ -169,12 +169,6 @@ const CONDITIONAL_HEADERS = {
     schema: { type: 'string', maxLength: 50, pattern: '^W/"[0-9-]+"$' },
     example: 'W/"181-1796115660480"',
   },
-  'Cache-Control': {
-    description: 'The response may be kept, for its key alone, and used again after the service was asked.',
-    required: true,
-    schema: { type: 'string', maxLength: 50, pattern: '^private, no-cache$' },
-    example: 'private, no-cache',
-  },
 } as const satisfies Headers;
 
 /** The request header that asks whether a response is still the same. */
