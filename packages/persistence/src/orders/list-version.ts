@@ -29,7 +29,7 @@ export function createListVersions(database: Database): Pick<OrderRepository, 'f
         const { server } = database;
         const [row] = await reads.run(FIND_VERSION, []);
         // Otherwise it is not known which of the two servers answered.
-        if (server === database.server) return row && { name: row.map((part) => part ?? '').join('-'), server };
+        if (server === database.server) return row && { name: row.filter((part) => part !== null).join('-'), server };
       }
     },
   );
