@@ -75,6 +75,14 @@ describe('the version of the list', () => {
     expect(after?.name).not.toBe(before?.name);
   });
 
+  test('is unknown while a transaction may still commit an earlier event', async () => {
+    const end = await beginToPlace(store.url);
+    await place(store.persistence);
+    expect(await store.persistence.orders.findListVersion()).toBeUndefined();
+    await end('commit');
+    expect((await store.persistence.orders.findListVersion())?.name).toMatch(/^2-/);
+  });
+
   test('ends a list that another server has taken over', async () => {
     await place(store.persistence);
     const version = { name: '1-0', server: Symbol('former') };
