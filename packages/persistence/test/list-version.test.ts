@@ -46,10 +46,12 @@ async function beginToPlace(url: string) {
      select id from placed`,
   );
   const id = orderId(BigInt(rows[0]?.id ?? 0));
-  return async (end: 'commit' | 'rollback'): Promise<OrderId> => {
-    await client.query(end);
-    await client.end();
-    return id;
+  return {
+    async end(how: 'commit' | 'rollback'): Promise<OrderId> {
+      await client.query(how);
+      return id;
+    },
+    [Symbol.asyncDispose]: () => client.end(),
   };
 }
 
@@ -76,10 +78,10 @@ describe('the version of the list', () => {
   });
 
   test('is unknown while a transaction may still commit an earlier event', async () => {
-    const end = await beginToPlace(store.url);
+    await using writer = await beginToPlace(store.url);
     await place(store.persistence);
     expect(await store.persistence.orders.findListVersion()).toBeUndefined();
-    await end('commit');
+    await writer.end('commit');
     expect((await store.persistence.orders.findListVersion())?.name).toMatch(/^2-/);
   });
 
@@ -104,7 +106,8 @@ const step = fc.oneof(
 /** Two servers, those who write through them or past them, and a client that keeps the list of each version. */
 class Shop {
   readonly #servers = [openPersistence({ databaseUrl: store.url }), openPersistence({ databaseUrl: store.url })];
-  readonly #open: ((end: 'commit' | 'rollback') => Promise<OrderId>)[] = [];
+  readonly #writers = new AsyncDisposableStack();
+  readonly #open: Awaited<ReturnType<typeof beginToPlace>>[] = [];
   /** What was acknowledged. */
   readonly #states = new Map<OrderId, string>();
   readonly #kept = new Map<string, States>();
@@ -137,11 +140,11 @@ class Shop {
         return;
       }
       case 'begin':
-        this.#open.push(await beginToPlace(store.url));
+        this.#open.push(this.#writers.use(await beginToPlace(store.url)));
         return;
       case 'commit':
       case 'rollback': {
-        const id = await this.#open.shift()?.(step.type);
+        const id = await this.#open.shift()?.end(step.type);
         if (id !== undefined && step.type === 'commit') this.#states.set(id, 'pending');
         return;
       }
@@ -178,7 +181,7 @@ class Shop {
   }
 
   async [Symbol.asyncDispose]() {
-    for (const end of this.#open) await end('rollback');
+    await this.#writers.disposeAsync();
     for (const persistence of this.#servers) await persistence.close();
   }
 }
