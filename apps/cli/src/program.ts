@@ -2,6 +2,7 @@ import { readCommit } from '@petstore/runtime';
 import { Command, CommanderError, type OutputConfiguration } from 'commander';
 import manifest from '../package.json' with { type: 'json' };
 import { addAuditCommand } from './commands/audit.ts';
+import { addCheckCommand } from './commands/check.ts';
 import { addCompletionCommand } from './commands/completion.ts';
 import { addKeysCommands } from './commands/keys.ts';
 import { addLimitsCommands } from './commands/limits.ts';
@@ -57,6 +58,7 @@ export function createProgram(context: CommandContext, parserOutput: OutputConfi
   addOrdersCommands(program, context);
   addPetsCommands(program, context);
   addAuditCommand(program, context);
+  addCheckCommand(program, context);
   addMigrateCommand(program, context);
   addJsonFlag(program);
   addCompletionCommand(program, context); // its output is a script, never JSON
