@@ -1,11 +1,12 @@
 import { createPetstoreClient, type Order, petstoreErrorOf } from '@petstore/client';
 import { breaks, NotKeptError, NotSeenError, type Promised } from './findings.ts';
 import { describeFailure, type Installation } from './installation.ts';
-import { expectHeaders, expectOutcome, LIMIT_HEADERS, LIST_PATH, WRONG_KEY } from './requests.ts';
+import { causeOf, expectHeaders, expectOutcome, LIMIT_HEADERS, LIST_PATH, WRONG_KEY } from './requests.ts';
 
 /** The service sends the first event at once. */
 const FIRST_EVENT_MAX_MS = 5_000;
-const EXACT_MAX = 2n ** 53n;
+/** From here on JavaScript's numbers do not hold all integers. */
+const INEXACT_MIN = 2n ** 53n;
 
 /** What a client shows that calls the service with a key. */
 export class ClientCalls {
@@ -58,7 +59,7 @@ export class ClientCalls {
     for await (const order of this.#client.rest.listOrders()) {
       const { id = 0n, petId = 0n } = order;
       if (lastId !== undefined && id <= lastId) throw breaks(`order ${id} comes after order ${lastId}`, 'json');
-      if ([id, petId].some((number) => number > EXACT_MAX || number < -EXACT_MAX)) this.#bigOrder ??= order;
+      if ([id, petId].some((number) => number >= INEXACT_MIN || number <= -INEXACT_MIN)) this.#bigOrder ??= order;
       lastId = id;
       count++;
     }
@@ -91,7 +92,7 @@ export class ClientCalls {
     const headers: Record<string, string> = this.#listTag === null ? {} : { 'if-none-match': this.#listTag };
     for (const key of [undefined, WRONG_KEY]) {
       const answer = await this.#at.ask({ path: LIST_PATH, key, headers });
-      if (!answer.outcome.startsWith('401 ')) throw breaks(`${answer.outcome} for another caller`, 'cache');
+      expectOutcome(answer, ['401 missing_api_key', '401 invalid_api_key'], 'cache');
     }
     return '401';
   }
@@ -120,7 +121,8 @@ function failureOf(error: unknown): unknown {
   const failure = petstoreErrorOf(error);
   if (failure === undefined) return error;
   const { status, code } = failure;
+  const outcome = code === 'unexpected_response' ? `${status}` : `${status} ${code}`;
   if (status === undefined) return new NotKeptError(`no whole answer: ${describeFailure(failure)}`, { cause: error });
-  const ofKey = code === 'invalid_api_key' ? 'key' : 'answers';
-  return breaks(`${status} ${code}`, code === 'missing_api_key' ? 'authorization' : ofKey);
+  if (status === 429) return new NotSeenError(`429 ${code}: repeat the check when the limit is free again`);
+  return breaks(outcome, causeOf(outcome) ?? 'answers');
 }

@@ -40,6 +40,7 @@ const CAUSES = {
   json: 'a proxy parses JSON and writes it again, with integers above 2^53 rounded',
   key: 'the key was revoked, has expired or belongs to another installation',
   paths: 'a proxy rewrites paths (nginx: a path after proxy_pass, rewrite; HAProxy: set-path, normalize-uri)',
+  service: 'the service is not well: /readyz of its servers says why',
   validators: 'a proxy removes If-None-Match or ETag',
 } as const;
 

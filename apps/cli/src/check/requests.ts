@@ -1,5 +1,5 @@
 import { RATE_LIMIT_HEADERS } from '@petstore/rate-limit';
-import { breaks, type Cause, type Promised } from './findings.ts';
+import { breaks, type Cause, NotSeenError, type Promised } from './findings.ts';
 import { type Answer, describe, type Installation, type Question } from './installation.ts';
 
 /** A request, and how the service answers it. */
@@ -10,7 +10,7 @@ interface Expectation extends Question {
   readonly holds?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly answerHeaders?: readonly string[];
-  /** The usual cause of another outcome. @default answers */
+  /** The usual cause of another success. @default answers */
   readonly cause?: Cause;
 }
 
@@ -143,12 +143,27 @@ export const promiseOf = (at: Installation, expectation: Expectation): Promised 
   },
 });
 
-/** @throws NotKeptError */
+/**
+ * @param cause of a success that should be none, or should be another
+ * @throws NotKeptError
+ * @throws NotSeenError if a limit is used up
+ */
 export function expectOutcome(answer: Answer, outcomes: readonly string[], cause: Cause = 'answers'): void {
-  if (outcomes.includes(answer.outcome)) return;
-  // The only requests without a key are those that should be refused for it.
-  const isWithoutKey = answer.outcome === '401 missing_api_key';
-  throw breaks(`${describe(answer)}, not ${outcomes.join(' or ')}`, isWithoutKey ? 'authorization' : cause);
+  const { outcome } = answer;
+  if (outcomes.includes(outcome)) return;
+  if (/^429 /.test(outcome)) throw new NotSeenError(`${outcome}: repeat the check when the limit is free again`);
+  throw breaks(`${describe(answer)}, not ${outcomes.join(' or ')}`, causeOf(outcome) ?? cause);
+}
+
+/** The usual cause of a failure that should be none, or should be another. */
+export function causeOf(outcome: string): Cause | undefined {
+  if (/^(?:2|304)/.test(outcome)) return undefined;
+  // Requests that should not be refused for it had a key.
+  if (outcome === '401 missing_api_key') return 'authorization';
+  if (outcome === '401 invalid_api_key') return 'key';
+  if (!outcome.includes(' ')) return 'answers';
+  // Else the service has answered another request than was sent.
+  return outcome.startsWith('5') ? 'service' : 'paths';
 }
 
 /** @throws NotKeptError */
