@@ -27,6 +27,6 @@ export async function* checkInstallation(at: Installation, key: string | undefin
   const skip = ({ check }: Promised): Finding => ({ check, ok: null, seen: 'it needs a key that is accepted' });
   const finding = key === undefined ? skip(accepted) : await examine(accepted);
   yield finding;
-  const withKey = [...WITH_KEY.map((expectation) => promiseOf(at, { ...expectation, key })), ...others];
+  const withKey = [...WITH_KEY.map((expectation) => promiseOf(at, expectation, key)), ...others];
   for (const promise of withKey) yield finding.ok === true ? await examine(promise) : skip(promise);
 }

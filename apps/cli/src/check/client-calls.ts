@@ -1,7 +1,7 @@
 import { createPetstoreClient, type Order, petstoreErrorOf } from '@petstore/client';
 import { breaks, NotKeptError, NotSeenError, type Promised } from './findings.ts';
 import { describeFailure, type Installation } from './installation.ts';
-import { causeOf, expectHeaders, expectOutcome, LIMIT_HEADERS, LIST_PATH, WRONG_KEY } from './requests.ts';
+import { causeOf, expectHeaders, expectOutcome, GET_LIST, LIMIT_HEADERS, LIST_PATH, WRONG_KEY } from './requests.ts';
 
 /** The service sends the first event at once. */
 const FIRST_EVENT_MAX_MS = 5_000;
@@ -37,7 +37,7 @@ export class ClientCalls {
     check: 'the key is accepted, and its limits are told',
     look: async () => {
       const limits = await through(this.#client.limits.current.query());
-      const { headers } = await this.#at.ask({ path: LIST_PATH, method: 'HEAD', key: this.#key });
+      const { headers } = await this.#at.ask(`HEAD ${LIST_PATH}`, { key: this.#key });
       const told = headers.get('x-ratelimit-limit');
       const [minute, day] = [`${limits?.minute.limit}`, `${limits?.day.limit}`];
       if (told === minute || told === day) return `${minute} requests a minute, ${day} a day`;
@@ -81,7 +81,7 @@ export class ClientCalls {
   async #readListAgain(): Promise<string> {
     const tag = this.#listTag;
     if (tag === null) throw new NotSeenError('the list came without an ETag, as it does while orders change');
-    const answer = await this.#at.ask({ path: LIST_PATH, key: this.#key, headers: { 'if-none-match': tag } });
+    const answer = await this.#at.ask(GET_LIST, { key: this.#key, headers: { 'if-none-match': tag } });
     if (answer.outcome === '200' && answer.headers.get('etag') !== tag) return 'the list has changed since';
     expectOutcome(answer, ['304'], 'validators');
     expectHeaders(answer, LIMIT_HEADERS);
@@ -91,7 +91,7 @@ export class ClientCalls {
   async #readListAsOthers(): Promise<string> {
     const headers: Record<string, string> = this.#listTag === null ? {} : { 'if-none-match': this.#listTag };
     for (const key of [undefined, WRONG_KEY]) {
-      const answer = await this.#at.ask({ path: LIST_PATH, key, headers });
+      const answer = await this.#at.ask(GET_LIST, { key, headers });
       expectOutcome(answer, ['401 missing_api_key', '401 invalid_api_key'], 'cache');
     }
     return '401';

@@ -1,17 +1,17 @@
 import { randomInt } from 'node:crypto';
 import { breaks, NotSeenError, type Promised } from './findings.ts';
 import type { Installation } from './installation.ts';
-import { expectHeaders, expectOutcome, LIST_PATH } from './requests.ts';
+import { expectHeaders, expectOutcome, GET_LIST } from './requests.ts';
 
 /** What several answers show together, without a key. */
 export const comparePromises = (at: Installation): readonly Promised[] => [
   {
     check: 'a document that is known already is 304',
     async look() {
-      const path = '/v1/openapi.json';
-      const document = await at.ask({ path });
+      const document = await at.ask('GET /v1/openapi.json');
       expectHeaders(document, ['ETag']);
-      const again = await at.ask({ path, headers: { 'if-none-match': document.headers.get('etag') ?? '' } });
+      const tag = document.headers.get('etag') ?? '';
+      const again = await at.ask('GET /v1/openapi.json', { headers: { 'if-none-match': tag } });
       expectOutcome(again, ['304'], 'validators');
       return '304';
     },
@@ -19,7 +19,7 @@ export const comparePromises = (at: Installation): readonly Promised[] => [
   {
     check: 'browsers of other origins get no permission to read',
     async look() {
-      const { headers } = await at.ask({ path: LIST_PATH, headers: { origin: 'https://other.invalid' } });
+      const { headers } = await at.ask(GET_LIST, { headers: { origin: 'https://other.invalid' } });
       const allowed = headers.get('access-control-allow-origin');
       if (allowed === null) return 'no Access-Control-Allow-Origin';
       throw breaks(`Access-Control-Allow-Origin: ${allowed}`, 'cors');
@@ -34,7 +34,7 @@ export const comparePromises = (at: Installation): readonly Promised[] => [
  */
 async function lookAtAddresses(at: Installation): Promise<string> {
   const countAs = async (headers: Record<string, string>) => {
-    const answer = await at.ask({ path: LIST_PATH, headers });
+    const answer = await at.ask(GET_LIST, { headers });
     const numberIn = (name: string) => Number(answer.headers.get(name) ?? Number.NaN);
     return { limit: numberIn('x-ratelimit-limit'), remaining: numberIn('x-ratelimit-remaining') };
   };

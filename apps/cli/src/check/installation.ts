@@ -1,11 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { breaks, NotKeptError } from './findings.ts';
 
-/** A request that changes nothing. */
-export interface Question {
-  readonly path: string;
-  /** @default GET */
-  readonly method?: string;
+/** What a request has besides its method and path. */
+export interface Sent {
   /** @default none */
   readonly key?: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;
@@ -24,7 +21,7 @@ const TIMEOUT_MS = 30_000;
 const WAIT_MAX_SECONDS = 65;
 const SHOWN_MAX_LENGTH = 60;
 /** Proxies may keep these for everybody. */
-const DOCUMENTS = /^\/(?:docs|v\d+\/openapi\.)/;
+const DOCUMENTS = / \/(?:docs|v\d+\/openapi\.)/;
 
 /** An address at which the service is expected. */
 export class Installation {
@@ -41,19 +38,20 @@ export class Installation {
   /**
    * Sends a request. If a limit asks to wait, sends it once more.
    *
+   * @param request method and path of a request that changes nothing: `GET /docs`
    * @throws NotKeptError if there is no answer, or it is the answer to an earlier request
    */
-  async ask(question: Question): Promise<Answer> {
-    let response = await this.#send(question);
+  async ask(request: string, sent: Sent = {}): Promise<Answer> {
+    let response = await this.#send(request, sent);
     const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
     if (response.status === 429 && seconds <= WAIT_MAX_SECONDS) {
       this.#onWait(seconds);
       await sleep(seconds * 1_000);
-      response = await this.#send(question);
+      response = await this.#send(request, sent);
     }
     const text = await response.text();
     const id = response.headers.get('x-request-id');
-    if (id !== null && !DOCUMENTS.test(question.path)) {
+    if (id !== null && !DOCUMENTS.test(request)) {
       if (this.#requestIds.has(id)) throw breaks(`an X-Request-Id that an earlier answer had`, 'cache');
       this.#requestIds.add(id);
     }
@@ -61,7 +59,8 @@ export class Installation {
     return { headers: response.headers, text, outcome: [response.status, code].filter(Boolean).join(' ') };
   }
 
-  async #send({ path, method = 'GET', key, headers, body }: Question): Promise<Response> {
+  async #send(request: string, { key, headers, body }: Sent): Promise<Response> {
+    const [method = '', path = ''] = request.split(' ');
     try {
       return await fetch(this.url + path, {
         method,

@@ -1,20 +1,24 @@
 import { RATE_LIMIT_HEADERS } from '@petstore/rate-limit';
 import { breaks, type Cause, NotSeenError, type Promised } from './findings.ts';
-import { type Answer, describe, type Installation, type Question } from './installation.ts';
+import { type Answer, describe, type Installation, type Sent } from './installation.ts';
 
 /** A request, and how the service answers it. */
-interface Expectation extends Question {
+interface Expectation extends Sent {
   readonly check: string;
+  /** See {@link Installation.ask}. */
+  readonly request: string;
   /** See {@link Answer.outcome}. */
   readonly outcomes: readonly string[];
+  /** The headers of the answer. */
+  readonly tells?: readonly string[];
+  /** A part of the answer's text. */
   readonly holds?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly answerHeaders?: readonly string[];
   /** The usual cause of another success. @default answers */
   readonly cause?: Cause;
 }
 
 export const LIST_PATH = '/v1/store/orders';
+export const GET_LIST = `GET ${LIST_PATH}`;
 /** No text of this form is a key: it is refused without a look-up. */
 export const WRONG_KEY = 'not-a-key';
 /** No order can have this id: whatever a proxy does to the request, nothing can be cancelled by it. */
@@ -23,107 +27,78 @@ const NO_ID = 'not-an-id';
 const LARGE_BODY = ' '.repeat(70_000);
 /** Retry-After comes with refusals only. */
 export const LIMIT_HEADERS = RATE_LIMIT_HEADERS.filter((name) => name !== 'Retry-After');
+const TOLD = ['X-Request-Id', 'Cache-Control', 'X-Content-Type-Options', ...LIMIT_HEADERS];
+
+/** A request without a key. */
+const REFUSED = { request: GET_LIST, outcomes: ['401 missing_api_key'] };
+/** Its media type is not supported. */
+const CANCEL_NONE = { request: 'POST /trpc/orders.cancel', body: NO_ID, headers: { 'content-type': 'text/plain' } };
 
 /** What shows that the service answers. */
 export const IDENTIFYING: readonly Expectation[] = [
   {
     check: 'the OpenAPI document needs no key',
-    path: '/v1/openapi.json',
+    request: 'GET /v1/openapi.json',
     outcomes: ['200'],
     holds: '"/store/orders"',
-    cause: 'paths',
   },
-  {
-    check: 'a request without a key is refused, with the Error object',
-    path: LIST_PATH,
-    outcomes: ['401 missing_api_key'],
-    answerHeaders: ['WWW-Authenticate'],
-  },
+  { check: 'the Error object refuses a request without a key', ...REFUSED, tells: ['WWW-Authenticate'] },
 ];
 
 /** What can be seen without a key. */
 export const WITHOUT_KEY: readonly Expectation[] = [
+  { check: 'the document is there as YAML', request: 'GET /v1/openapi.yaml', outcomes: ['200'], holds: 'openapi:' },
   {
-    check: 'the document is there as YAML',
-    path: '/v1/openapi.yaml',
-    outcomes: ['200'],
-    holds: 'openapi:',
-    cause: 'paths',
-  },
-  {
-    check: 'the reference is a page for browsers',
-    path: '/docs',
+    check: 'the reference is a page',
+    request: 'GET /docs',
     headers: { accept: 'text/html' },
     outcomes: ['200'],
     holds: '<html',
-    cause: 'paths',
   },
-  {
-    check: 'the headers of an answer arrive, and tell the limits',
-    path: LIST_PATH,
-    outcomes: ['401 missing_api_key'],
-    answerHeaders: ['X-Request-Id', 'Cache-Control', 'X-Content-Type-Options', ...LIMIT_HEADERS],
-  },
-  {
-    check: 'Authorization reaches the service: a wrong key is refused as such',
-    path: LIST_PATH,
-    key: WRONG_KEY,
-    outcomes: ['401 invalid_api_key'],
-  },
+  { check: 'the headers of an answer arrive, and tell the limits', ...REFUSED, tells: TOLD },
+  { check: 'Authorization reaches the service', request: GET_LIST, key: WRONG_KEY, outcomes: ['401 invalid_api_key'] },
 ];
 
 /** What a key of any kind and plan shows. */
 export const WITH_KEY: readonly Expectation[] = [
   {
-    check: 'HEAD is answered as GET, without a body',
-    path: LIST_PATH,
-    method: 'HEAD',
+    check: 'HEAD is answered',
+    request: `HEAD ${LIST_PATH}`,
     outcomes: ['200'],
-    answerHeaders: ['Content-Type', ...LIMIT_HEADERS],
+    tells: ['Content-Type', ...LIMIT_HEADERS],
   },
-  { check: 'OPTIONS is answered', path: LIST_PATH, method: 'OPTIONS', outcomes: ['204'], answerHeaders: ['Allow'] },
+  { check: 'OPTIONS is answered', request: `OPTIONS ${LIST_PATH}`, outcomes: ['204'], tells: ['Allow'] },
+  // A key that may only read is told so before it is told that there is no such id.
   {
-    check: 'DELETE reaches the service, which refuses what is no id',
-    path: `${LIST_PATH}/${NO_ID}`,
-    method: 'DELETE',
-    // A key that may only read is told so first.
+    check: 'DELETE reaches the service',
+    request: `DELETE ${LIST_PATH}/${NO_ID}`,
     outcomes: ['400 invalid_request', '403 insufficient_scope'],
   },
   {
-    check: 'a method that does not exist is refused, with those that do',
-    path: LIST_PATH,
-    method: 'POST',
+    check: 'an unknown method is refused',
+    request: `POST ${LIST_PATH}`,
     outcomes: ['405 method_not_allowed'],
-    answerHeaders: ['Allow'],
+    tells: ['Allow'],
   },
-  { check: 'an unknown path is refused', path: '/v1/none', outcomes: ['404 route_not_found'] },
+  { check: 'an unknown path is refused', request: 'GET /v1/none', outcomes: ['404 route_not_found'] },
   {
-    check: 'the deprecated look-up of pets is announced as such',
-    path: '/v1/pets/-9223372036854775808',
+    check: 'the look-up of pets is announced as deprecated',
+    request: 'GET /v1/pets/-9223372036854775808',
     outcomes: ['404 pet_not_found', '410 operation_sunset', '200'],
-    answerHeaders: ['Deprecation', 'Sunset', 'Link'],
+    tells: ['Deprecation', 'Sunset', 'Link'],
   },
-  {
-    check: 'tRPC refuses another type of body',
-    path: '/trpc/orders.cancel',
-    method: 'POST',
-    headers: { 'content-type': 'text/plain' },
-    body: NO_ID,
-    outcomes: ['415 unsupported_media_type'],
-  },
+  { check: 'tRPC refuses another type of body', ...CANCEL_NONE, outcomes: ['415 unsupported_media_type'] },
   {
     check: 'tRPC refuses a large body',
-    path: '/trpc/orders.cancel',
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    ...CANCEL_NONE,
     body: LARGE_BODY,
+    headers: { 'content-type': 'application/json' },
     outcomes: ['413 payload_too_large'],
   },
   ...['/v1//store/orders', '/v1/store%2Forders', '/v1/store/orders/'].map(
     (path): Expectation => ({
       check: `${path} is another path`,
-      path,
-      method: 'HEAD',
+      request: `HEAD ${path}`,
       outcomes: ['404'],
       cause: 'paths',
     }),
@@ -131,14 +106,14 @@ export const WITH_KEY: readonly Expectation[] = [
 ];
 
 /** Sends the request when it is looked at. */
-export const promiseOf = (at: Installation, expectation: Expectation): Promised => ({
+export const promiseOf = (at: Installation, expectation: Expectation, key = expectation.key): Promised => ({
   check: expectation.check,
   async look() {
-    const answer = await at.ask(expectation);
-    const { outcomes, holds = '', cause, answerHeaders = [] } = expectation;
+    const { request, outcomes, holds = '', cause, tells = [] } = expectation;
+    const answer = await at.ask(request, { ...expectation, key });
     expectOutcome(answer, outcomes, cause);
     if (!answer.text.includes(holds)) throw breaks(`${describe(answer)}, without ${holds}`, 'answers');
-    expectHeaders(answer, answerHeaders);
+    expectHeaders(answer, tells);
     return answer.outcome;
   },
 });

@@ -104,10 +104,11 @@ const HIDDEN = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'RateLimit-Policy'
 
 test.each<[does: string, lines: NginxLines, cause: string | undefined]>([
   ['does no more than it must', {}, undefined],
+  ['buffers', { version: '1.0', location: 'proxy_ignore_headers X-Accel-Buffering;' }, 'buffers'],
   [
-    'buffers',
+    'compresses what it buffers',
     { location: 'proxy_ignore_headers X-Accel-Buffering; gzip on; gzip_types text/event-stream;' },
-    'buffers',
+    'compresses events',
   ],
   ['removes Authorization', { location: 'proxy_set_header Authorization "";' }, 'removes Authorization'],
   ['removes headers', { location: HIDDEN.map((name) => `proxy_hide_header ${name};`).join(' ') }, 'removes headers'],

@@ -24,12 +24,14 @@ export interface NginxLines {
   readonly location?: string;
   /** What follows the server's address in `proxy_pass`. */
   readonly path?: string;
+  /** Of HTTP, to the server. With 1.1 chunks of a response are passed on as they come, even if it buffers. @default 1.1 */
+  readonly version?: '1.0' | '1.1';
   /** @default the address replaces what the client says of it */
   readonly forwarded?: string;
 }
 
 export function startNginxWith({ folder, port, serverPort, clientAddress }: ProxyPlace, lines: NginxLines): Program {
-  const { http = '', location = '', path = '' } = lines;
+  const { http = '', location = '', path = '', version = '1.1' } = lines;
   const { forwarded = `proxy_set_header X-Forwarded-For ${clientAddress};` } = lines;
   // It starts as root, and its workers then run as another user.
   mkdirSync(folder, { recursive: true, mode: 0o711 });
@@ -47,7 +49,7 @@ http {
   server {
     listen 127.0.0.1:${port};
     location / {
-      proxy_http_version 1.1;
+      proxy_http_version ${version};
       proxy_set_header Connection "";
       ${forwarded}
       ${location}
