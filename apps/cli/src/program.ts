@@ -28,6 +28,7 @@ Examples:
   petstore orders import orders.csv --skip-bad
   petstore orders export - --status shipped | gzip > shipped.ndjson.gz
   petstore audit --order 22
+  petstore check --url https://api.shop.example
   source <(petstore completion bash)
 
 Documentation: docs/operations.md, apps/cli/README.md`;

@@ -68,10 +68,10 @@ export const WITH_KEY: readonly Expectation[] = [
     tells: ['Content-Type', ...LIMIT_HEADERS],
   },
   { check: 'OPTIONS is answered', request: `OPTIONS ${LIST_PATH}`, outcomes: ['204'], tells: ['Allow'] },
-  // A key that may only read is told so before it is told that there is no such id.
   {
     check: 'DELETE reaches the service',
     request: `DELETE ${LIST_PATH}/${NO_ID}`,
+    // A key that may only read is told so before it is told that there is no such id.
     outcomes: ['400 invalid_request', '403 insufficient_scope'],
   },
   {
