@@ -78,6 +78,16 @@ test('a key that is revoked is named, and what needs a key is not seen', async (
   expect(findings.at(-1)).toMatchObject({ ok: null });
 });
 
+test('what a used-up limit hides is not seen, and not broken', async () => {
+  const limits = ['--per-minute', '100', '--per-day', '2'];
+  const created = await petstore(['keys', 'create', '--plan', 'enterprise', ...limits, '--json'], { environment });
+  const { key } = expectKey(JSON.parse(created.stdout));
+  const { code, broken, findings } = await check(['--url', url], withKey(key));
+  expect([code, broken]).toEqual([0, []]);
+  const limited = findings.filter(({ ok, seen }) => ok === null && /^429.*: repeat the check when/.test(seen));
+  expect(limited.length).toBeGreaterThan(10);
+});
+
 test('nothing but GET is sent to what is not the service, and its text cannot command a terminal', async () => {
   const methods: (string | undefined)[] = [];
   await using other = createServer((request, response) => {

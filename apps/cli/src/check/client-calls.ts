@@ -1,7 +1,13 @@
-import { createPetstoreClient, type Order, petstoreErrorOf } from '@petstore/client';
+import {
+  createPetstoreClient,
+  type Order,
+  type PetstoreClient,
+  type PetstoreClientOptions,
+  petstoreErrorOf,
+} from '@petstore/client';
 import { breaks, NotKeptError, NotSeenError, type Promised } from './findings.ts';
 import { describeFailure, type Installation, type Sent } from './installation.ts';
-import { causeOf, expectHeaders, expectOutcome, GET_LIST, LIMIT_HEADERS, LIST_PATH, WRONG_KEY } from './requests.ts';
+import { expectHeaders, expectOutcome, GET_LIST, LIMIT_HEADERS, LIST_PATH, refusalBy, WRONG_KEY } from './requests.ts';
 
 /** The service sends the first event at once. */
 const FIRST_EVENT_MAX_MS = 5_000;
@@ -12,24 +18,28 @@ const INEXACT_MIN = 2n ** 53n;
 export class ClientCalls {
   readonly #at: Installation;
   readonly #key: string;
-  readonly #client: ReturnType<typeof createPetstoreClient>;
+  readonly #options: PetstoreClientOptions;
+  readonly #client: PetstoreClient;
   #listTag: string | null = null;
+  #lastStatus: number | undefined;
   /** A listed order with an id or a petId that JavaScript's numbers do not hold. */
   #bigOrder: Order | undefined;
 
   constructor(at: Installation, key: string) {
     this.#at = at;
     this.#key = key;
-    this.#client = createPetstoreClient({
+    this.#options = {
       baseUrl: at.url,
       apiKey: key,
       maxRetries: 0,
       fetch: async (url, init) => {
         const response = await fetch(url, init);
+        this.#lastStatus = response.status;
         if (String(url).endsWith(LIST_PATH)) this.#listTag = response.headers.get('etag');
         return response;
       },
-    });
+    };
+    this.#client = createPetstoreClient(this.#options);
   }
 
   /** The first to look at: what else needs a key needs one that is accepted. */
@@ -101,12 +111,19 @@ export class ClientCalls {
   async #awaitEvent(): Promise<string> {
     const begun = new AbortController();
     const signal = AbortSignal.any([begun.signal, AbortSignal.timeout(FIRST_EVENT_MAX_MS)]);
+    this.#lastStatus = undefined;
     try {
-      await this.#client.events({ onBegin: () => begun.abort(), signal }).next();
+      // A client that has been refused for a time sends nothing until then.
+      await createPetstoreClient(this.#options)
+        .events({ onBegin: () => begun.abort(), signal })
+        .next();
     } catch (error) {
       if (petstoreErrorOf(error)?.status === 403) throw new NotSeenError('only an internal key may follow events');
       if (petstoreErrorOf(error) !== undefined) throw failureOf(error);
-      if (!begun.signal.aborted) throw breaks(`nothing within ${FIRST_EVENT_MAX_MS / 1_000} s`, 'buffers');
+      if (begun.signal.aborted) return 'at once';
+      // The client repeats requests that were refused for a time, until it is ended.
+      if (this.#lastStatus !== undefined && this.#lastStatus !== 200) throw refusalBy(`${this.#lastStatus}`);
+      throw breaks(`nothing within ${FIRST_EVENT_MAX_MS / 1_000} s`, 'buffers');
     }
     return 'at once';
   }
@@ -122,8 +139,6 @@ function failureOf(error: unknown): unknown {
   const failure = petstoreErrorOf(error);
   if (failure === undefined) return error;
   const { status, code } = failure;
-  const outcome = code === 'unexpected_response' ? `${status}` : `${status} ${code}`;
   if (status === undefined) return new NotKeptError(`no whole answer: ${describeFailure(failure)}`, { cause: error });
-  if (status === 429) return new NotSeenError(`429 ${code}: repeat the check when the limit is free again`);
-  return breaks(outcome, causeOf(outcome) ?? 'answers');
+  return refusalBy(code === 'unexpected_response' ? `${status}` : `${status} ${code}`);
 }

@@ -1,5 +1,5 @@
 import { RATE_LIMIT_HEADERS } from '@petstore/rate-limit';
-import { breaks, type Cause, NotSeenError, type Promised } from './findings.ts';
+import { breaks, type Cause, type NotKeptError, NotSeenError, type Promised } from './findings.ts';
 import { type Answer, describe, type Installation, type Sent } from './installation.ts';
 
 /** A request, and how the service answers it. */
@@ -23,6 +23,8 @@ export const GET_LIST = `GET ${LIST_PATH}`;
 export const WRONG_KEY = 'not-a-key';
 /** No order can have this id: whatever a proxy does to the request, nothing can be cancelled by it. */
 const NO_ID = 'not-an-id';
+/** A key that may only read is told so before anything is said of what it would change. */
+const READ_ONLY = '403 insufficient_scope';
 /** More than tRPC's 64 kB. */
 const LARGE_BODY = ' '.repeat(70_000);
 /** Retry-After comes with refusals only. */
@@ -71,8 +73,7 @@ export const WITH_KEY: readonly Expectation[] = [
   {
     check: 'DELETE reaches the service',
     request: `DELETE ${LIST_PATH}/${NO_ID}`,
-    // A key that may only read is told so before it is told that there is no such id.
-    outcomes: ['400 invalid_request', '403 insufficient_scope'],
+    outcomes: ['400 invalid_request', READ_ONLY],
   },
   {
     check: 'an unknown method is refused',
@@ -87,13 +88,13 @@ export const WITH_KEY: readonly Expectation[] = [
     outcomes: ['404 pet_not_found', '410 operation_sunset', '200'],
     tells: ['Deprecation', 'Sunset', 'Link'],
   },
-  { check: 'tRPC refuses another type of body', ...CANCEL_NONE, outcomes: ['415 unsupported_media_type'] },
+  { check: 'tRPC refuses another type of body', ...CANCEL_NONE, outcomes: ['415 unsupported_media_type', READ_ONLY] },
   {
     check: 'tRPC refuses a large body',
     ...CANCEL_NONE,
     body: LARGE_BODY,
     headers: { 'content-type': 'application/json' },
-    outcomes: ['413 payload_too_large'],
+    outcomes: ['413 payload_too_large', READ_ONLY],
   },
   ...['/v1//store/orders', '/v1/store%2Forders', '/v1/store/orders/'].map(
     (path): Expectation => ({
@@ -123,15 +124,20 @@ export const promiseOf = (at: Installation, expectation: Expectation, key = expe
  * @throws NotKeptError
  * @throws NotSeenError if a limit is used up
  */
-export function expectOutcome(answer: Answer, outcomes: readonly string[], cause: Cause = 'answers'): void {
+export function expectOutcome(answer: Answer, outcomes: readonly string[], cause?: Cause): void {
   const { outcome } = answer;
-  if (outcomes.includes(outcome)) return;
-  if (/^429 /.test(outcome)) throw new NotSeenError(`${outcome}: repeat the check when the limit is free again`);
-  throw breaks(`${describe(answer)}, not ${outcomes.join(' or ')}`, causeOf(outcome) ?? cause);
+  if (!outcomes.includes(outcome)) throw refusalBy(outcome, `${describe(answer)}, not ${outcomes.join(' or ')}`, cause);
+}
+
+/** The error that an outcome is, which should be another. @param cause of a success */
+export function refusalBy(outcome: string, seen = outcome, cause: Cause = 'answers'): NotKeptError | NotSeenError {
+  // Without a body, as in an answer to HEAD, it is the status alone.
+  if (outcome.startsWith('429')) return new NotSeenError(`${outcome}: repeat the check when the limit is free again`);
+  return breaks(seen, causeOf(outcome) ?? cause);
 }
 
 /** The usual cause of a failure that should be none, or should be another. */
-export function causeOf(outcome: string): Cause | undefined {
+function causeOf(outcome: string): Cause | undefined {
   if (/^(?:2|304)/.test(outcome)) return undefined;
   // Requests that should not be refused for it had a key.
   if (outcome === '401 missing_api_key') return 'authorization';
