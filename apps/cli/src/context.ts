@@ -1,9 +1,11 @@
+import type { Environment } from '@petstore/runtime';
 import type { Interruption } from './interruption.ts';
 import type { Output } from './output.ts';
 import type { Session, SessionOptions } from './session.ts';
 
 /** The dependencies of commands. */
 export interface CommandContext {
+  readonly environment: Environment;
   readonly output: Output;
   /** Reports the outcome if a signal ends the command. */
   readonly interruption: Interruption;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Environment } from '@petstore/runtime';
 import { CommanderError } from 'commander';
 import type { CommandContext } from './context.ts';
-import { ImportRejectedError, UsageError } from './errors.ts';
+import { CheckFailedError, ImportRejectedError, UsageError } from './errors.ts';
 import { Interruption } from './interruption.ts';
 import { Output, type OutputStreams, ReaderGoneError } from './output.ts';
 import { createProgram } from './program.ts';
@@ -31,6 +31,7 @@ export async function run(invocation: Invocation): Promise<ExitCode> {
   const interruption = new Interruption(output);
   invocation.onSignal?.(() => interruption.receive());
   const context: CommandContext = {
+    environment,
     output,
     interruption,
     stdin,
@@ -75,7 +76,8 @@ function findHome({ environment, workingFolder, checkout }: Invocation): string 
 async function reportError(error: unknown, { output, interruption }: CommandContext): Promise<ExitCode> {
   if (error instanceof CommanderError) return 2; // commander has printed what is wrong
   if (error instanceof ReaderGoneError) return 0;
-  if (error instanceof ImportRejectedError) return 1; // its report has been printed
+  // Its report has been printed.
+  if (error instanceof ImportRejectedError || error instanceof CheckFailedError) return 1;
   if (error instanceof UsageError) {
     output.message(`petstore: ${error.message}`);
     return 2;

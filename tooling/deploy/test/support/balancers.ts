@@ -26,7 +26,7 @@ function readConfiguration(name: string, replacements: Readonly<Record<string, s
   }, text);
 }
 
-function programOf(name: string): string {
+export function programOf(name: string): string {
   const program = findExecutable(name);
   if (program === undefined) throw new Error(`${name} is not there: "sudo apt-get install ${name}" (Debian).`);
   return program;
