@@ -349,12 +349,3 @@ describe('an attempt', () => {
     expect(ids).toEqual([0n, 1n, 2n]);
   });
 });
-
-describe("a response that is not the service's", () => {
-  test.each(['<html>', '', '[{"id":1.5}]'])('with status 200 is never taken for a list or a pet: %s', async (text) => {
-    const wrong: Answering = (response) => response.writeHead(200).end(text);
-    await using script = await startScript([wrong], { maxRetries: 0 });
-    expect(await failureOf(script.client.listOrders().toArray())).toBeInstanceOf(PetstoreError);
-    expect(await failureOf(script.client.getPetById({ petId: 1n }))).toBeInstanceOf(PetstoreError);
-  });
-});

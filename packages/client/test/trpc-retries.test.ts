@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { toTrpcEnvelope } from '@petstore/api';
+import { TRPCClientError } from '@trpc/client';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
   ConnectionError,
@@ -8,7 +9,6 @@ import {
   errorCodeOf,
   NotFoundError,
   PermissionError,
-  PetstoreError,
   petstoreErrorOf,
   RateLimitError,
   ServiceError,
@@ -203,8 +203,11 @@ describe('with a server that', () => {
 
   test('is not there, a call is a ConnectionError', async () => {
     const client = createPetstoreClient({ ...OPTIONS, baseUrl: 'http://127.0.0.1:1' });
-    const failure = petstoreErrorOf(await failureOf(client.orders.list.query()));
-    expect(failure).toBeInstanceOf(ConnectionError);
-    expect(failure).toBeInstanceOf(PetstoreError);
+    for (const call of [() => client.orders.list.query(), () => client.pets.get.query({ petId: 1n })]) {
+      const failure = await failureOf(call());
+      expect(failure).toBeInstanceOf(TRPCClientError);
+      expect(errorCodeOf(failure)).toBe('connection_failed');
+      expect(petstoreErrorOf(failure)).toBeInstanceOf(ConnectionError);
+    }
   });
 });

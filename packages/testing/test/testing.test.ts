@@ -1,16 +1,7 @@
-import { existsSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import {
-  createTemporaryFolder,
-  createTestDatabase,
-  createTestRedis,
-  type DatabaseTemplate,
-  manualClock,
-  startPostgresServer,
-  startRedisServer,
-} from '../src/index.ts';
+import { createTestDatabase, createTestRedis, type DatabaseTemplate } from '../src/index.ts';
 
 async function query(url: string, sql: string): Promise<unknown[]> {
   const client = new pg.Client({ connectionString: url });
@@ -74,61 +65,4 @@ test('a test Redis is its own, and empty again afterwards', async () => {
   expect(await client.dbsize()).toBe(0);
   client.disconnect();
   other.disconnect();
-});
-
-describe.each([
-  { name: 'Redis', start: startRedisServer, ping: pingRedis },
-  { name: 'PostgreSQL', start: startPostgresServer, ping: (url: string) => query(url, 'SELECT 1').then(() => true) },
-])('a private $name server', ({ start, ping }) => {
-  test('can be killed, stopped and run again on the same port', async () => {
-    await using server = await start();
-    expect(await ping(server.url)).toBe(true);
-    await server.kill();
-    await expect(ping(server.url)).rejects.toThrow();
-    await server.restart();
-    expect(await ping(server.url)).toBe(true);
-    await server.stop();
-    await expect(ping(server.url)).rejects.toThrow();
-  });
-
-  test('can be frozen, and killed while it is', async () => {
-    await using server = await start();
-    server.pause();
-    const answer = ping(server.url);
-    const early = await Promise.race([answer, new Promise((resolve) => setTimeout(resolve, 200, 'nothing'))]);
-    expect(early).toBe('nothing');
-    server.resume();
-    expect(await answer).toBe(true);
-    server.pause();
-  });
-});
-
-async function pingRedis(url: string): Promise<boolean> {
-  const client = new Redis(url, { lazyConnect: true, retryStrategy: null, maxRetriesPerRequest: 0 });
-  client.on('error', () => {}); // connect() rejects with it
-  try {
-    await client.connect();
-    return (await client.ping()) === 'PONG';
-  } finally {
-    client.disconnect();
-  }
-}
-
-test('a temporary folder goes away with its scope', () => {
-  let path: string;
-  {
-    using folder = createTemporaryFolder();
-    path = folder.path;
-    expect(existsSync(path)).toBe(true);
-  }
-  expect(existsSync(path)).toBe(false);
-});
-
-test('a manual clock stands still until it is moved', () => {
-  const clock = manualClock('2026-01-01T00:00:00Z');
-  expect(clock()).toEqual(new Date('2026-01-01T00:00:00Z'));
-  clock.advance(1_500);
-  expect(clock()).toEqual(new Date('2026-01-01T00:00:01.500Z'));
-  clock.set('2027-01-01T00:00:00Z');
-  expect(clock()).toEqual(new Date('2027-01-01T00:00:00Z'));
 });

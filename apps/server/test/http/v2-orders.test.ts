@@ -68,11 +68,6 @@ describe('200: a page of orders', () => {
     expect(await readAll('/v2/store/orders')).toEqual(all);
   });
 
-  test('keeps the filters in its links', async () => {
-    const wanted = [INT64_MIN, ids[0], ids[3], ids[4], ids[5], INT64_MAX].map(String);
-    expect(await readAll('/v2/store/orders?status=pending&status=cancelled&limit=2')).toEqual(wanted);
-  });
-
   test('may be empty', async () => {
     const response = await get('?petId=404');
     expect([response.status, await response.text(), response.headers.get('link')]).toEqual([
@@ -146,24 +141,6 @@ describe('one order', () => {
 describe('400: an invalid parameter', () => {
   test.each([
     ['?limit=0', 'limit: must be a whole number from 1 to 1000.'],
-    ['?limit=1&limit=2', 'limit: may be given once.'],
-    ['?petId=007', 'petId: must be a 64-bit integer'],
-    [
-      '?status=open',
-      'status: must be one of pending, shipped, cancelled (in a query several are written one by one, as in status=pending&status=shipped).',
-    ],
-    [
-      '?status=pending,shipped',
-      'status: must be one of pending, shipped, cancelled (in a query several are written one by one, as in status=pending&status=shipped).',
-    ],
-    [
-      '?status[]=pending&status[]=shipped',
-      'status[]: is written without brackets, and once for each of several values',
-    ],
-    ['?complete=yes', 'complete: must be true or false.'],
-    ['?shipDateFrom=tomorrow', 'shipDateFrom: must be a time'],
-    ['?cursor=AAAA', 'cursor: must be one that a page of the same filters gave.'],
-    [`?cursor=${'x'.repeat(8_000)}`, 'cursor: must be one that a page of the same filters gave.'],
     ['?page=2', 'page: is no parameter of this operation, which takes status, petId, complete'],
     ['?limit=%zz', 'The query is not percent-encoded correctly.'],
   ])('%s', async (search, message) => {

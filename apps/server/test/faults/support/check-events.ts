@@ -1,5 +1,5 @@
 import type { OrderEventType } from '@petstore/domain';
-import { type OrderState, stateOf } from './order-model.ts';
+import { type OrderState, stateOf } from './order-history.ts';
 import type { RecordedEvent, StoredOrder } from './stored-order.ts';
 
 /** What consumers received, and the log and the orders at the end. */

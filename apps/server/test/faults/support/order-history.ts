@@ -1,6 +1,10 @@
 import type { CommandReason, Order, OrderCommand } from '@petstore/domain';
-import type { Operation } from './histories/history.ts';
-import { type OrderState, stateOf } from './order-model.ts';
+
+/** What an order may be at a moment. */
+export type OrderState = 'absent' | 'pending' | 'shipped' | 'complete' | 'cancelled';
+
+export const stateOf = ({ status, complete }: Pick<Order, 'status' | 'complete'>): OrderState =>
+  complete ? 'complete' : status;
 
 /** A call of a client. Each call of `place` has a pet of its own, by which its order is known whatever its response. */
 export type OrderCall =
@@ -18,9 +22,15 @@ export type OrderOutcome =
       readonly isWhole: boolean;
     };
 
-export interface OrderOperation extends Operation<OrderCall, OrderOutcome> {
+/** One call of a client, as the client saw it. */
+export interface OrderOperation {
   /** Who called, and whom. */
   readonly caller: string;
+  readonly call: OrderCall;
+  /** By one clock for all clients of a history. */
+  readonly calledAtMs: number;
+  /** `undefined` if it was lost: the call may take effect at any moment after it was made, or never. */
+  readonly response: { readonly atMs: number; readonly outcome: OrderOutcome } | undefined;
 }
 
 /** An order as a response shows it. */

@@ -8,7 +8,7 @@ import { Consumer } from './consumer.ts';
 import { FAULTS, type FaultName, faultsInTurn } from './faults.ts';
 import { type OrderCall, type OrderHistory, type OrderOperation, sightingsIn } from './order-history.ts';
 import { SeededRandom } from './seeded-random.ts';
-import { readStored } from './stored-order.ts';
+import { readStored, type Stored } from './stored-order.ts';
 import { startTestedService, type TestedService } from './tested-service.ts';
 
 const CALLER_COUNT = 6;
@@ -50,8 +50,9 @@ export async function runRound({ seed, seconds }: RoundOptions): Promise<RoundRe
   const faults = await makeFaults(service, seed, endMs);
   await Promise.all(callers);
   await recorder.readAll();
-  const verdict = checkOrders(recorder.history);
-  const events = await checkEvents(service, consumers);
+  const stored = await readStored(service.postgres.url);
+  const verdict = checkOrders(recorder.history, stored.orders);
+  const events = await checkEvents(stored, consumers);
   const findings = [...recorder.wrong, ...verdict.findings, ...events.findings];
   const lines = [
     `seed ${seed}, ${seconds} s, ${service.servers.length} servers, ${CALLER_COUNT} clients`,
@@ -64,8 +65,7 @@ export async function runRound({ seed, seconds }: RoundOptions): Promise<RoundRe
 }
 
 /** Waits until all consumers have received the last change, and compares their events with the log and the orders. */
-async function checkEvents({ postgres: { url } }: TestedService, consumers: ReadonlyMap<string, Consumer>) {
-  const { log, orders } = await readStored(url);
+async function checkEvents({ log, orders }: Stored, consumers: ReadonlyMap<string, Consumer>) {
   const lastId = log.at(-1)?.id ?? 0n;
   await Promise.all([...consumers.values()].map((consumer) => consumer.finish(lastId)));
   const all = [...consumers];

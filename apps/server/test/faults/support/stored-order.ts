@@ -37,11 +37,13 @@ export const storedOrderOf = (order: Order): StoredOrder => ({
 
 const COLUMNS = 'pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at';
 
-/** What PostgreSQL holds, not by the statements that are tested. */
-export async function readStored(url: string): Promise<{
+export interface Stored {
   readonly log: readonly RecordedEvent[];
   readonly orders: readonly StoredOrder[];
-}> {
+}
+
+/** What PostgreSQL holds, not by the statements that are tested. */
+export async function readStored(url: string): Promise<Stored> {
   const events = await query(url, `select id, type, order_id, ${COLUMNS} from order_events order by id`);
   const orders = await query(url, `select id as order_id, ${COLUMNS} from orders order by id`);
   const log = events.map((row) => ({

@@ -50,7 +50,3 @@ export async function mutate(
   const headers = { 'content-type': 'application/json', ...options.headers };
   return read(await app.fetch(`/trpc/${name}`, { ...options, method: 'POST', headers, body: encode(input) }));
 }
-
-/** The body of a batch as text. */
-export const batchBody = (inputs: readonly unknown[]): string =>
-  JSON.stringify(Object.fromEntries(inputs.map((input, i) => [i, superjson.serialize(input)])));
