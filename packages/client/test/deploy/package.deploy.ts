@@ -7,25 +7,24 @@ import { createTemporaryFolder, type TemporaryFolder } from '@petstore/testing';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
-import { packPackage } from '../support/packed-package.ts';
 import { GUIDE_PROGRAMS, runShownPrograms } from '../support/shown-programs.ts';
 import { startStubRegistry } from '../support/stub-registry.ts';
 import { startTestService } from '../support/test-service.ts';
 
 const PACKAGE = resolve(import.meta.dirname, '../..');
 const { version, publishConfig } = manifest;
+/** Built by the task before this one. */
+const tarball = resolve(PACKAGE, `../../dist/release/petstore-client-${version}.tgz`);
 const REST_MAX_BYTES = 5_000;
 const run = promisify(execFile);
 
 let folder: TemporaryFolder;
-let tarball: string;
 /** Folders of programs that have installed the package: without anything else, and with what tRPC takes. */
 let restProgram: string;
 let trpcProgram: string;
 
 beforeAll(async () => {
   folder = createTemporaryFolder();
-  tarball = await packPackage(join(folder.path, 'package'));
   restProgram = await install([]);
   trpcProgram = await install(['@trpc/client', '@trpc/server', 'superjson']);
 });

@@ -1,13 +1,21 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTemporaryFolder } from '@petstore/testing';
 import { afterAll, beforeAll } from 'vitest';
-import { buildFolder } from '../../src/build-folder.ts';
+import { ROOT } from '../../src/build-folder.ts';
+import { RELEASE_FOLDER } from '../../src/build-release.ts';
 
-/** Builds the folder before the tests of a file, away from the workspace. @returns where a file of it lies, or the folder */
+const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+/** The name of the release's archive, and of the folder in it. */
+export const RELEASE_NAME = `petstore-orders-${version}`;
+
+/** Unpacks the release's folder before the tests of a file. @returns where a file of it lies, or the folder */
 export function useBuiltFolder(): (file?: string) => string {
   const temporary = createTemporaryFolder();
-  const folder = join(temporary.path, 'petstore');
-  beforeAll(() => buildFolder(folder));
+  beforeAll(() => {
+    execFileSync('tar', ['-xzf', join(RELEASE_FOLDER, `${RELEASE_NAME}.tar.gz`), '-C', temporary.path]);
+  });
   afterAll(() => temporary[Symbol.dispose]());
-  return (file = '') => join(folder, file);
+  return (file = '') => join(temporary.path, RELEASE_NAME, file);
 }
