@@ -10,6 +10,7 @@ import {
   NotFoundError,
   type Order,
   type OrderListMemory,
+  type PetstoreClientOptions,
   PetstoreError,
   type PetstoreRestClient,
   ServiceError,
@@ -261,7 +262,23 @@ describe('a client', () => {
   test.each([
     [{ baseUrl: 'petstore.example.com' }, 'baseUrl must be'],
     [{ baseUrl: 'ftp://petstore.example.com' }, 'baseUrl must be'],
+    [{ baseUrl: undefined as unknown as string }, 'baseUrl must be'],
+    [{ baseUrl: '' }, 'baseUrl must be'],
+    [{ baseUrl: 'https:petstore.example.com' }, 'baseUrl must be'],
+    [{ baseUrl: 'http://undefined/v1' }, 'baseUrl must name a host'],
+    [{ baseUrl: 'http://$HOST' }, 'baseUrl must name a host'],
+    [{ baseUrl: 'http://u:p@h.example/x' }, 'not have a user or a password: use http://h.example/x'],
+    [{ baseUrl: 'http://h.example/v1?x=1' }, 'not have a query: use http://h.example/v1'],
+    [{ baseUrl: new URL('http://h.example/#top') }, 'not have a fragment: use http://h.example/'],
+    [{ baseUrl: 'http://h.example/shop/docs/' }, 'not end in /docs: use http://h.example/shop,'],
+    [{ baseUrl: 'http://h.example/v1/openapi.json' }, 'not end in /v1/openapi.json: use http://h.example,'],
     [{ apiKey: '' }, 'apiKey must be'],
+    [{ apiKey: undefined as unknown as string }, 'it is empty or missing'],
+    [{ apiKey: 42 as unknown as string }, 'it is no string'],
+    [{ apiKey: 'Bearer k' }, 'it begins with "Bearer", which the client adds'],
+    [{ apiKey: '"k"' }, 'it is in quotation marks'],
+    [{ apiKey: 'undefined' }, 'it holds a variable that is not set'],
+    [{ apiKey: '$PETSTORE_KEY' }, 'it holds a variable that is not set'],
     [{ apiKey: 'a\r\nb' }, 'the end of a line'],
     [{ apiKey: 'pso\u2013live' }, 'a special character'],
     [{ fetch: 'fetch' as unknown as typeof fetch }, 'fetch must be a function'],
@@ -272,6 +289,24 @@ describe('a client', () => {
     const good = { baseUrl: 'http://petstore.example.com', apiKey: 'k' };
     expect(() => createPetstoreRestClient({ ...good, ...options })).toThrow(message);
   });
+
+  test('is refused no options at all', () => {
+    expect(() => createPetstoreRestClient(undefined as unknown as PetstoreClientOptions)).toThrow(
+      'options must be given',
+    );
+  });
+
+  test.each([null, {}, new AbortController()])(
+    'is refused a signal that is none, before anything is sent: %s',
+    async (signal) => {
+      const client = createPetstoreRestClient({ baseUrl: 'http://petstore.example.com', apiKey: 'k' });
+      const call = client.cancelOrder({ orderId: 1n }, { signal: signal as unknown as AbortSignal });
+      expect(await failureOf(call)).toMatchObject({
+        name: 'TypeError',
+        message: expect.stringContaining('signal must be'),
+      });
+    },
+  );
 
   test.each(['http://trpc', 'http://v2/', 'http://v2.example/petstore/v1'])(
     'may find the service at %s, which is a name of a host',

@@ -167,6 +167,88 @@ test('a page with status 200 is no success, also where the service would send no
   }
 });
 
+type Answer = Parameters<typeof startScriptedServer>[0];
+
+const page =
+  (status: number, type = 'text/html', body = '<html>'): Answer =>
+  (_, response) =>
+    void response.writeHead(status, { 'content-type': type }).end(body);
+
+describe('each way in which a call goes wrong on its way', () => {
+  const REFUSED = 'http://127.0.0.1:9';
+  test.each<[string, Answer | string, typeof PetstoreError, PetstoreErrorCode]>([
+    ['a name that is not found', 'http://nowhere.invalid', ConnectionError, 'connection_failed'],
+    ['a port that refuses', REFUSED, ConnectionError, 'connection_failed'],
+    ['TLS to a port without it', 'https', ConnectionError, 'connection_failed'],
+    ['a reset', (_, response) => response.socket?.resetAndDestroy(), ConnectionError, 'connection_failed'],
+    ['silence', () => {}, TimeoutError, 'timed_out'],
+    [
+      'a redirect to itself',
+      (_, response) => response.writeHead(302, { location: '/' }).end(),
+      ConnectionError,
+      'connection_failed',
+    ],
+    ['a gateway’s 502', page(502), ServiceError, 'unexpected_response'],
+    ['a proxy’s 403', page(403), PermissionError, 'unexpected_response'],
+    [
+      'a proxy’s 401 in JSON',
+      page(401, 'application/json', '{"error":"x"}'),
+      AuthenticationError,
+      'unexpected_response',
+    ],
+    ['another program’s 404', page(404), NotFoundError, 'unexpected_response'],
+    ['a proxy’s 413', page(413), InvalidRequestError, 'unexpected_response'],
+    ['no body', page(200, 'application/json', ''), ServiceError, 'unexpected_response'],
+    ['another program’s list', page(200, 'text/plain', '[]'), ServiceError, 'unexpected_response'],
+    ['JSON cut short', page(200, 'application/json', '{"id":"1"'), ServiceError, 'unexpected_response'],
+  ])('%s', async (_, answer, ErrorClass, code) => {
+    await using server = await startScriptedServer(typeof answer === 'string' ? page(200) : answer);
+    const baseUrl = answer === 'https' ? server.origin.replace('http', answer) : answer;
+    const options = {
+      baseUrl: typeof baseUrl === 'string' ? baseUrl : server.origin,
+      apiKey: 'k',
+      maxRetries: 0,
+      timeoutMs: 500,
+    };
+    const { rest, orders } = createPetstoreClient(options);
+    for (const call of [
+      () => rest.cancelOrder({ orderId: 1n }),
+      () => rest.v2.getOrder({ orderId: 1n }),
+      () => orders.cancel.mutate({ orderId: 1n }),
+    ]) {
+      expect
+        .soft(petstoreErrorOf(await failureOf(call)), String(call))
+        .toMatchObject({ constructor: ErrorClass, code });
+    }
+  });
+});
+
+test('a redirect to another origin, which takes the key away, is named', async () => {
+  const data = { code: 'UNAUTHORIZED', httpStatus: 401, errorCode: 'missing_api_key' };
+  await using other = await startScriptedServer(({ url = '', headers }, response) => {
+    expect(headers.authorization).toBeUndefined();
+    const overTrpc = { error: { json: { message: 'No key.', code: -32_001, data } } };
+    const refusal = url.startsWith('/trpc') ? overTrpc : { code: 'missing_api_key', message: 'No key.', status: 401 };
+    response.writeHead(401, { 'content-type': 'application/json' }).end(JSON.stringify(refusal));
+  });
+  await using redirecting = await startScriptedServer(({ url }, response) => {
+    response.writeHead(308, { location: `${other.origin}${url}` }).end();
+  });
+  const { rest, orders } = createPetstoreClient({ baseUrl: redirecting.origin, apiKey: 'k', maxRetries: 0 });
+  for (const call of [
+    () => rest.cancelOrder({ orderId: 1n }),
+    () => rest.listOrders().toArray(),
+    () => orders.cancel.mutate({ orderId: 1n }),
+  ]) {
+    expect.soft(petstoreErrorOf(await failureOf(call)), String(call)).toMatchObject({
+      constructor: AuthenticationError,
+      code: 'missing_api_key',
+      status: 401,
+      message: `The request was redirected to ${other.origin}, where it came without its key. Use that address as baseUrl.`,
+    });
+  }
+});
+
 /** Ends every long response in its midst as if nothing were wrong, as an HTTP/1.0 proxy would whose own source broke. */
 const endingEarly: typeof fetch = async (url, init) => {
   const response = await fetch(url, init);

@@ -83,7 +83,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   const requestCount = () => app.inFlight.size - subscriptions.openCount;
 
   app.register(inFlight);
-  app.register(clientAddress);
+  app.register(clientAddress, { isTrustedProxy });
   app.register(subject);
   app.register(brokenBodies);
   app.register(closing, { graceMs: bounds.closingGraceMs });

@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { isIP, SocketAddress } from 'node:net';
 import proxyAddr from '@fastify/proxy-addr';
 
 /**
@@ -21,19 +21,27 @@ export function createTrustFunction(trusted: TrustedProxies): TrustFunction {
   };
 }
 
-/** An address in brackets, with or without a port. */
-const IN_BRACKETS = /^\[([^\]]*)\](?::\d+)?$/;
+/** An address in brackets, with or without a port. Some proxies write the colon even if they know no port. */
+const IN_BRACKETS = /^\[([^\]]*)\](?::\d*)?$/;
 /** An IPv4 address with a port. An IPv6 address with a port is in brackets. */
-const WITH_PORT = /^([\d.]+):\d+$/;
+const WITH_PORT = /^([\d.]+):\d*$/;
+const MAPPED_IPV4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/;
 
 /**
  * Parses an entry of `X-Forwarded-For` in the notations that proxies use: `192.0.2.7`, `192.0.2.7:51234`, `2001:db8::1`,
- * `[2001:db8::1]:443`, `fe80::1%eth0`, each also in quotes.
+ * `[2001:db8::1]:443`, `fe80::1%eth0`, each also in quotes or as the `for=` of RFC 7239. Equal addresses have equal results:
+ * IPv6 in its shortest form, and `::ffff:192.0.2.7`, in all its spellings, as the IPv4 address in it.
  *
  * @returns the address without a port; `undefined` if the entry is no address, such as `unknown`
  */
 export function readForwardedAddress(entry: string): string | undefined {
-  const text = entry.trim().replace(/^"(.*)"$/, '$1');
+  const text = entry
+    .trim()
+    .replace(/^for=/i, '')
+    .replace(/^(["'])(.*)\1$/, '$2');
   const [address = ''] = (IN_BRACKETS.exec(text)?.[1] ?? WITH_PORT.exec(text)?.[1] ?? text).split('%', 1);
-  return isIP(address) === 0 ? undefined : address;
+  const family = isIP(address);
+  if (family !== 6) return family === 0 ? undefined : address;
+  const shortest = new SocketAddress({ address, family: 'ipv6' }).address;
+  return MAPPED_IPV4.exec(shortest)?.[1] ?? shortest;
 }

@@ -51,6 +51,19 @@ describe.each<[TrustedProxies, readonly (readonly [forwarded: string, address: s
       ['fe80::1%eth0', 'fe80::1'],
       ['[fe80::1%eth0]:443', 'fe80::1'],
       ['203.0.113.7:51234:1', PEER],
+      ['203.0.113.7:', '203.0.113.7'],
+      ["'203.0.113.7'", '203.0.113.7'],
+      ['for=203.0.113.7', '203.0.113.7'],
+      ['For="[2001:db8::1]:443"', '2001:db8::1'],
+      ['[2001:db8::1]:', '2001:db8::1'],
+      ['2001:0DB8:0:0::1', '2001:db8::1'],
+      ['::ffff:203.0.113.7', '203.0.113.7'],
+      ['[::FFFF:203.0.113.7]:443', '203.0.113.7'],
+      ['::ffff:cb00:7107', '203.0.113.7'],
+      ['0:0:0:0:0:ffff:203.0.113.7', '203.0.113.7'],
+      [' , 203.0.113.7, ', '203.0.113.7'],
+      ['203.0.113.7/32', PEER],
+      ['203.0.113.007', PEER],
       ['203.0.113', PEER],
     ],
   ],
@@ -77,3 +90,20 @@ test('what cannot be read counts as the proxy’s, whatever it is, and is logged
   const warnings = app.logLines.filter(({ msg }) => msg.includes('X-Forwarded-For'));
   expect(warnings).toMatchObject([{ level: 40, entry: 'unknown', peer: PEER }]);
 });
+
+test.each<[TrustedProxies, Record<string, string>, readonly string[] | undefined]>([
+  [1, { forwarded: 'for=203.0.113.7', 'x-real-ip': '203.0.113.7' }, ['forwarded', 'x-real-ip']],
+  [['127.0.0.1'], { 'cf-connecting-ip': '203.0.113.7' }, ['cf-connecting-ip']],
+  [1, { 'x-real-ip': '203.0.113.7', 'x-forwarded-for': '203.0.113.7' }, undefined],
+  [1, {}, undefined],
+  [false, { 'x-real-ip': '203.0.113.7' }, undefined],
+  [['192.0.2.1'], { 'x-real-ip': '203.0.113.7' }, undefined],
+])(
+  'with %j trusted, a proxy that sends only headers that are not read is logged once: %j',
+  async (trustedProxies, headers, named) => {
+    await using app = await startTestApp({ trustedProxies });
+    for (let i = 0; i < 2; i++) await app.fetch('/docs', { key: null, headers });
+    const warnings = app.logLines.filter(({ level }) => level === 40);
+    expect(warnings).toMatchObject(named === undefined ? [] : [{ headers: named, peer: PEER }]);
+  },
+);

@@ -34,6 +34,33 @@ describe('an origin of CORS_ORIGINS', () => {
     });
   });
 
+  test('may send each header that is read, and whatever libraries add', async () => {
+    const allowed = (await preflight('/trpc/orders.events', SHOP, 'GET')).headers.get('access-control-allow-headers');
+    const read = 'Authorization, Content-Type, If-None-Match, Last-Event-ID, trpc-accept, User-Agent, X-Request-Id';
+    expect(allowed).toBe(`${read}, traceparent, *`);
+  });
+
+  test('may read each header that tells it something, whatever the status', async () => {
+    const ofBrowsers = ['cache-control', 'content-length', 'content-type']; // readable without permission
+    const ofTheConnection = ['connection', 'content-encoding', 'date', 'keep-alive', 'transfer-encoding', 'vary'];
+    const ofPages = ['content-security-policy', 'referrer-policy', 'x-content-type-options'];
+    for (const [method, path] of [
+      ['GET', '/v1/store/orders'],
+      ['GET', '/v2/store/orders?limit=1'],
+      ['GET', '/v1/pets/404'],
+      ['PUT', '/v1/pets/1'],
+      ['GET', '/v1/openapi.json'],
+      ['GET', '/docs'],
+      ['GET', '/trpc/orders.list'],
+    ] as const) {
+      const { headers } = await app.fetch(path, { method, headers: { origin: SHOP } });
+      const exposed = headers.get('access-control-expose-headers')?.toLowerCase().split(', ') ?? [];
+      const others = new Set([...ofBrowsers, ...ofTheConnection, ...ofPages, ...exposed]);
+      const hidden = [...headers.keys()].filter((name) => !others.has(name) && !name.startsWith('access-control-'));
+      expect(hidden, path).toEqual([]);
+    }
+  });
+
   test('has preflights that do not count', async () => {
     for (let i = 0; i < 70; i++) expect((await preflight('/v1/store/orders/1', SHOP)).status).toBe(204);
     expect((await preflight('/v1/store/orders/1', SHOP)).headers.get('x-ratelimit-remaining')).toBe('60');

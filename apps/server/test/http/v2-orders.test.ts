@@ -141,6 +141,19 @@ describe('one order', () => {
 describe('400: an invalid parameter', () => {
   test.each([
     ['?limit=0', 'limit: must be a whole number from 1 to 1000.'],
+    [
+      '?status=pending,shipped',
+      'status: must be one of pending, shipped, cancelled (in a query several are written one by one, as in status=pending&status=shipped).',
+    ],
+    [
+      '?status[]=pending&status[]=shipped',
+      'status[]: is written without brackets, and once for each of several values',
+    ],
+    ['?filter[status]=pending', 'filter[status]: is no parameter of this operation, which takes status, petId'],
+    ['?status[0][x]=pending', 'status[0][x]: is no parameter'],
+    ['?_=1700000000000', '_: is no parameter'],
+    ['?complete=True', 'complete: must be true or false.'],
+    ['?shipDateFrom=2026-01-02T03:04Z', 'such as 2026-12-01T09:30:00Z'],
     ['?page=2', 'page: is no parameter of this operation, which takes status, petId, complete'],
     ['?limit=%zz', 'The query is not percent-encoded correctly.'],
   ])('%s', async (search, message) => {

@@ -12,7 +12,7 @@ interface Parameter {
 }
 
 /** Only a name this short may be repeated in a message: a key is longer. */
-const SHOWN_NAME = /^\w{1,24}$/;
+const SHOWN_NAME = /^[\w[\].$-]{1,24}$/;
 /** The way in which axios, PHP and qs write the values of a list. */
 const BRACKETED_NAME = /^(\w+)\[\d*\]$/;
 

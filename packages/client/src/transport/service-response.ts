@@ -15,6 +15,8 @@ export class ServiceResponse {
   readonly texts: string[] = [];
   /** Whether an earlier attempt may have been carried out, although its response was lost. */
   isAfterLoss = false;
+  /** The origin to which the request was redirected; `undefined` if it was not. */
+  readonly #redirectedTo: string | undefined;
   readonly #body: ReadableStreamDefaultReader<Uint8Array> | undefined;
   readonly #attempt: Pick<Attempt, 'wait' | 'end'>;
 
@@ -25,6 +27,7 @@ export class ServiceResponse {
     this.headers = response.headers;
     this.retryAfterSeconds = readRetryAfterSeconds(response.headers, nowMs);
     this.requestId = response.headers.get('x-request-id') ?? undefined;
+    this.#redirectedTo = response.redirected ? new URL(response.url).origin : undefined;
     this.#body = response.body?.getReader();
     this.#attempt = attempt;
   }
@@ -32,6 +35,11 @@ export class ServiceResponse {
   /** The whole body, after it was read. */
   get text(): string {
     return this.texts.join('');
+  }
+
+  /** Whether a redirect took the key away: `fetch` sends no credentials to another origin, such as from http to https. */
+  get hasLostKey(): boolean {
+    return this.#redirectedTo !== undefined && this.status === 401 && this.text.includes('"missing_api_key"');
   }
 
   /** The next piece of the body; `undefined` at its end. @throws ConnectionError if it breaks off */
@@ -66,6 +74,10 @@ export class ServiceResponse {
 
   /** The error that the body describes. The body must have been read. */
   toError(): PetstoreError {
+    if (this.hasLostKey) {
+      const message = `The request was redirected to ${this.#redirectedTo}, where it came without its key. Use that address as baseUrl.`;
+      return this.createError(message, 'missing_api_key');
+    }
     try {
       const { code, message } = JSON.parse(this.text);
       if (typeof code === 'string' && typeof message === 'string') return this.createError(message, code);

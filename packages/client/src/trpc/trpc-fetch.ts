@@ -46,7 +46,7 @@ export function createTrpcFetch({ send }: Connection, isFree = false): TrpcFetch
     source.close();
     const envelopes = parseEnvelopes(source.text);
     // The response did not come from the service, but from a proxy or a gateway.
-    if (envelopes === undefined) throw source.toError();
+    if (envelopes === undefined || source.hasLostKey) throw source.toError();
     return { ok, source, body: null, json: async () => envelopes };
   };
 }
@@ -58,9 +58,9 @@ const costOf = (url: string): number => new URL(url).pathname.split('/').at(-1)?
 function parseEnvelopes(text: string): unknown {
   try {
     const value: Envelope | Envelope[] = JSON.parse(text);
-    return [value].flat().every((envelope) => typeof (envelope.result ?? envelope.error ?? '') === 'object')
-      ? value
-      : undefined;
+    const envelopes = [value].flat();
+    const areAll = envelopes.every(({ result, error }) => typeof (result ?? error ?? '') === 'object');
+    return areAll && envelopes.length > 0 ? value : undefined;
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin';
-import { readForwardedAddress } from '../client-address.ts';
+import { readForwardedAddress, type TrustFunction } from '../client-address.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -8,6 +8,16 @@ declare module 'fastify' {
   }
 }
 
+/** In these, proxies that are not set up for `X-Forwarded-For` name the client. They are not read: a client can send them too. */
+const OTHER_HEADERS = [
+  'forwarded',
+  'x-real-ip',
+  'x-client-ip',
+  'true-client-ip',
+  'cf-connecting-ip',
+  'x-azure-clientip',
+];
+
 /** The maximum length of a proxy's text in the log. */
 const LOGGED_MAX_LENGTH = 100;
 
@@ -15,9 +25,10 @@ const LOGGED_MAX_LENGTH = 100;
  * Reads the address that Fastify's `trustProxy` selects. If the address cannot be parsed, the request counts for its proxy:
  * if it counted for the text itself, a client could get new limits with any text.
  */
-export const clientAddress = fp(
-  async (app) => {
+export const clientAddress = fp<{ readonly isTrustedProxy: TrustFunction }>(
+  async (app, { isTrustedProxy }) => {
     let hasWarned = false;
+    let hasNamedHeaders = false;
     app.decorateRequest('clientAddress', {
       getter() {
         const peer = this.socket.remoteAddress ?? '';
@@ -32,6 +43,20 @@ export const clientAddress = fp(
         }
         return address ?? peer;
       },
+    });
+    app.addHook('onRequest', ({ headers, socket }, _reply, done) => {
+      const { remoteAddress: peer = '' } = socket;
+      if (!hasNamedHeaders && headers['x-forwarded-for'] === undefined && peer !== '' && isTrustedProxy(peer, 0)) {
+        const found = OTHER_HEADERS.filter((name) => headers[name] !== undefined);
+        hasNamedHeaders = found.length > 0;
+        if (hasNamedHeaders) {
+          app.log.warn(
+            { headers: found, peer },
+            'a trusted proxy sent no X-Forwarded-For, the only header that is read for the address of a client: such requests count as those of the proxy',
+          );
+        }
+      }
+      done();
     });
   },
   { name: 'client-address' },

@@ -30,6 +30,7 @@ const METHODS_OF = { query: READ, subscription: READ, mutation: 'POST, OPTIONS' 
 const ANY_METHODS = 'GET, HEAD, POST, OPTIONS';
 
 const IS_JSON = /^application\/json[ \t]*(?:;|$)/i;
+const IS_PLAIN = /^(?:identity)?$/i;
 
 /**
  * The procedures over tRPC's HTTP protocol, to be registered with their prefix. Hooks check the HTTP request in the same
@@ -118,8 +119,8 @@ function assertMethodAndType({ method, headers }: FastifyRequest, reply: Fastify
     reply.header('allow', allow);
     throw refusalOf('method_not_allowed');
   }
-  const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = headers;
-  if (method === 'POST' && !(IS_JSON.test(type) && encoding === 'identity')) throw refusalOf('unsupported_media_type');
+  const { 'content-type': type = '', 'content-encoding': encoding = '' } = headers;
+  if (method === 'POST' && !(IS_JSON.test(type) && IS_PLAIN.test(encoding))) throw refusalOf('unsupported_media_type');
 }
 
 /** The calls in a URL below the prefix. */

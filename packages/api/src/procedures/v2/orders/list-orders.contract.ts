@@ -30,7 +30,7 @@ const CURSOR_MAX_LENGTH = 64;
 const completeError = 'must be true or false';
 const shipDateError =
   `must be a time from ${SHIP_DATE_MIN.toISOString()} to ${SHIP_DATE_MAX.toISOString()} ` +
-  '(over tRPC a Date, in a query RFC 3339 with Z or an offset)';
+  '(over tRPC a Date, in a query RFC 3339 with Z or an offset, such as 2026-12-01T09:30:00Z)';
 
 const shipDate = (description: string, example: string) =>
   z
