@@ -127,7 +127,8 @@ test.each<[does: string, lines: NginxLines, cause: string | undefined]>([
     'caches for everybody',
     {
       http: 'proxy_cache_path FOLDER/cache keys_zone=all:1m use_temp_path=off;',
-      location: 'proxy_cache all; proxy_cache_key $uri; proxy_cache_valid 200 1m; proxy_ignore_headers Cache-Control;',
+      location:
+        'proxy_cache all; proxy_cache_key $uri; proxy_cache_valid 200 1m; proxy_ignore_headers Cache-Control; proxy_cache_lock on;',
     },
     'for everybody',
   ],
@@ -135,7 +136,8 @@ test.each<[does: string, lines: NginxLines, cause: string | undefined]>([
     'caches refusals for everybody',
     {
       http: 'proxy_cache_path FOLDER/cache keys_zone=all:1m use_temp_path=off;',
-      location: 'proxy_cache all; proxy_cache_key $uri; proxy_cache_valid any 1m; proxy_ignore_headers Cache-Control;',
+      location:
+        'proxy_cache all; proxy_cache_key $uri; proxy_cache_valid any 1m; proxy_ignore_headers Cache-Control; proxy_cache_lock on;',
     },
     'for everybody',
   ],
