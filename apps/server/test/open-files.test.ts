@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { boundConnections } from '../src/operations/open-files.ts';
+import { boundConnections, readSoftLimit } from '../src/operations/open-files.ts';
 
 function boundWith(softLimit: number | undefined) {
   const logged: unknown[] = [];
@@ -18,4 +18,8 @@ test.each([
 ])('with %i open files there may be %i connections, and it is logged', (softLimit, bound) => {
   const message = expect.stringMatching(/^too few open files are allowed: .* to 10100 or more$/);
   expect(boundWith(softLimit)).toEqual({ bound, logged: [[{ openFiles: softLimit, connections: bound }, message]] });
+});
+
+test('without /proc the limit is unknown, and the server starts', () => {
+  expect(readSoftLimit('/proc/no/such/file')).toBeUndefined();
 });

@@ -21,7 +21,13 @@ beforeAll(async () => {
     writeFileSync(file, content, { mode: 0o600 });
     chownSync(file, uid, gid);
   }
-  await sql('alter system set ssl = on', 'select pg_reload_conf()', 'create role guest login', 'create database idle');
+  await sql(
+    'alter system set ssl = on',
+    'select pg_reload_conf()',
+    'create role guest login',
+    'create database idle',
+    'create database closed allow_connections false',
+  );
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -48,7 +54,8 @@ async function reasonAt(change: (url: URL) => void): Promise<string> {
   change(url);
   await using persistence = openPersistence({ databaseUrl: url.href });
   const reason = await persistence.ping().then(() => 'none', describeStorageFailure);
-  for (const secret of [url.password, url.username, 'secret']) expect(reason).not.toContain(secret);
+  for (const secret of [url.password, url.username, 'secret'].filter((text) => text !== ''))
+    expect(reason).not.toContain(secret);
   return reason;
 }
 
@@ -57,6 +64,11 @@ test.each<[string, (url: URL) => void]>([
   ['PostgreSQL refuses the login (wrong password)', (url) => Object.assign(url, { password: 'secret' })],
   ['PostgreSQL refuses the login (wrong password)', (url) => Object.assign(url, { username: 'secret-user' })],
   ['PostgreSQL has no such database', (url) => Object.assign(url, { pathname: '/secret' })],
+  [
+    'PostgreSQL refuses the login (no password, or one that cannot be used)',
+    (url) => Object.assign(url, { password: '' }),
+  ],
+  ['PostgreSQL accepts no connections to this database', (url) => Object.assign(url, { pathname: '/closed' })],
   [
     'PostgreSQL is not trusted (its certificate: DEPTH_ZERO_SELF_SIGNED_CERT)',
     (url) => url.searchParams.set('sslmode', 'verify-full'),
@@ -133,4 +145,24 @@ test('knows a server that is read-only, and repeats what was written for people'
     .generateOrders({ count: 1, seed: 1, now: new Date() })
     .catch((error) => error);
   expect(describeStorageFailure(failure)).toMatch(/read-only/);
+});
+
+test.each([
+  ['EACCES', /may not use its socket/],
+  ['EMFILE', /raise ulimit -n/],
+  ['53100', /no room on its disk/],
+  ['53200', /out of memory/],
+  ['57P03', /starts or shuts down/],
+  ['57P04', /was dropped/],
+  ['58030', /read or write its disk/],
+])('has words for %s, so that no bare code is shown', (code, words) => {
+  expect(describeStorageFailure(Object.assign(new Error('secret'), { code }))).toMatch(words);
+});
+
+test('says in words that a password is missing, to callers too', async () => {
+  const url = Object.assign(new URL(server.url), { password: '' });
+  await using persistence = openPersistence({ databaseUrl: url.href });
+  await expect(persistence.ping()).rejects.toThrow(
+    /^PostgreSQL is not available: it asks for a password, and none is given$/,
+  );
 });

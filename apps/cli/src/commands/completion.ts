@@ -32,6 +32,7 @@ export function addCompletionCommand(program: Command, { output }: Pick<CommandC
   command?.description('Print a completion script').action(async (shell: string) => {
     if (shell === 'bash') await output.write(BASH);
     else script(shell, 'petstore', EXECUTABLE);
+    await output.write(''); // fails if the library's script could not be written, which the library ignores
   });
   for (const each of completions.commands.values()) {
     if (each.arguments.has('FILE')) each.argument('FILE', suggestFiles);

@@ -48,5 +48,11 @@ const show = (value: unknown): string =>
 
 const SHOWN_MAX = 40;
 
+/** What cannot be seen, such as a no-break or zero-width space, and what terminals obey. JSON leaves these as they are. */
+const INVISIBLE = /(?! )[\p{C}\p{Z}]/gu;
+
 export const quote = (text: string): string =>
-  JSON.stringify(text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}...` : text);
+  JSON.stringify(text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}...` : text).replace(
+    INVISIBLE,
+    (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
+  );

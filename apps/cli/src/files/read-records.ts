@@ -46,13 +46,16 @@ export async function* readRecords(
   csv?.end();
 }
 
+/** The second half is for `jq '.[]'`, which writes a record on several lines. */
+const NOT_JSON = 'not valid JSON; each line must hold a whole record';
+
 /** A record of NDJSON; `undefined` for a blank line. */
 function readJson(line: number, text: string): ReadRecord | undefined {
   if (text.includes(REPLACEMENT_CHARACTER)) return { line, reason: NOT_UTF8 };
   try {
     return toRecord(line, NEEDS_DIGITS.test(text) ? JSON.parse(text, keepDigits) : JSON.parse(text));
   } catch {
-    return text.trim() === '' ? undefined : { line, reason: 'not valid JSON' };
+    return text.trim() === '' ? undefined : { line, reason: NOT_JSON };
   }
 }
 

@@ -24,7 +24,7 @@ export const toRecord = (line: number, value: unknown): ReadRecord =>
 
 /** The decoder's replacement for bytes that are not UTF-8. */
 export const REPLACEMENT_CHARACTER = '\ufffd';
-export const NOT_UTF8 = 'not valid UTF-8';
+export const NOT_UTF8 = 'not valid UTF-8; save the file as UTF-8';
 
 /** Input that cannot be read at all. The message is shown to the user. */
 export class UnreadableInputError extends Error {

@@ -95,6 +95,8 @@ function explainListenError(error: unknown, { host, port, reusePort, setting }: 
     case 'EACCES':
       return new RuntimeError(`Port ${port} of ${host} may not be used by this user. Set ${setting} to another.`);
     case 'EADDRNOTAVAIL':
+    case 'EAFNOSUPPORT': // an address of IPv6 on a machine without it
+    case 'EINVAL': // a link-local address without its interface
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return new RuntimeError(

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 
 /** Files other than connections of clients: connections to PostgreSQL and Redis, probes of the admin listener, the log. */
@@ -29,9 +29,12 @@ export function boundConnections(
   return bound;
 }
 
-/** Node has raised the soft limit to the hard limit, if it could. Only Linux provides it in a file. */
-function readSoftLimit(): number | undefined {
-  if (process.platform !== 'linux') return undefined;
-  const [, soft] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+/**
+ * Node has raised the soft limit to the hard limit, if it could. Only Linux provides it in a file, and not in a container
+ * without /proc.
+ */
+export function readSoftLimit(file = '/proc/self/limits'): number | undefined {
+  if (!existsSync(file)) return undefined;
+  const [, soft] = /^Max open files +(\d+)/m.exec(readFileSync(file, 'utf8')) ?? [];
   return soft === undefined ? undefined : Number(soft);
 }

@@ -70,6 +70,8 @@ test('a host that is not of this machine is reported in one line', async () => {
   using folder = useDataFolder();
   await using server = new SpawnedServer(folder.path, { HOST: '192.0.2.1' });
   await expectRefusal(server, 1, /^petstore: 192\.0\.2\.1 is not an address of this machine\. Set HOST/);
+  await using linkLocal = new SpawnedServer(folder.path, { HOST: 'fe80::1' });
+  await expectRefusal(linkLocal, 1, /^petstore: fe80::1 is not an address of this machine\. Set HOST/);
   await using admin = new SpawnedServer(folder.path, { ADMIN_HOST: '192.0.2.1' });
   await expectRefusal(admin, 1, /^petstore: 192\.0\.2\.1 is not an address of this machine\. Set ADMIN_HOST/);
 });

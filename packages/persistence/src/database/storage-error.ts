@@ -115,8 +115,12 @@ export function storageUnavailable(cause: unknown): StorageUnavailableError {
 /** Node collects the refusals of all addresses of a host in an AggregateError, whose own message is empty. */
 function reasonOf(cause: unknown): string {
   if (cause instanceof AggregateError && cause.message === '') return cause.errors.map(reasonOf).join('; ');
-  return cause instanceof Error ? cause.message : String(cause);
+  const message = cause instanceof Error ? cause.message : String(cause);
+  return NO_PASSWORD.test(message) ? 'it asks for a password, and none is given' : message;
 }
+
+/** What pg says of a login by SCRAM without a password. */
+const NO_PASSWORD = /^SASL: .*client password must be a/;
 
 /** Runs work that sends its own statements, and converts its errors: see {@link toStorageError}. */
 export async function translatingErrors<Value>(work: () => Promise<Value>): Promise<Value> {

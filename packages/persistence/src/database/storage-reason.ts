@@ -4,6 +4,9 @@ import { codeOf } from './storage-error.ts';
 /** Phrases by the code of the error: of the system, of TLS, or an SQLSTATE. */
 const PHRASES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'PostgreSQL is away (the connection is refused)',
+  EACCES: 'PostgreSQL is away (this user may not use its socket)',
+  EADDRNOTAVAIL: 'PostgreSQL is away (this machine has no free port or no such network)',
+  EMFILE: 'PostgreSQL is away (this process may not open more files: raise ulimit -n)',
   ENOENT: 'PostgreSQL is away (its socket does not exist)',
   ENOTFOUND: 'PostgreSQL is away (the name of its host is not known)',
   EAI_AGAIN: 'PostgreSQL is away (the name of its host cannot be looked up)',
@@ -18,11 +21,15 @@ const PHRASES: Readonly<Record<string, string>> = {
   '42501': 'PostgreSQL denies permission',
   '42P01': 'PostgreSQL lacks the schema (a table is missing)',
   '25006': 'PostgreSQL is read-only',
+  '53200': 'PostgreSQL is out of memory',
   '53300': 'PostgreSQL has no room for another connection',
   '53100': 'PostgreSQL has no room on its disk',
+  '55000': 'PostgreSQL accepts no connections to this database',
   '57P01': 'PostgreSQL is away (it shuts down)',
   '57P02': 'PostgreSQL is away (it crashed)',
   '57P03': 'PostgreSQL is away (it starts or shuts down)',
+  '57P04': 'PostgreSQL is away (the database was dropped)',
+  '58030': 'PostgreSQL cannot read or write its disk',
 };
 
 /** Phrases for errors that pg reports only in words. */
