@@ -36,7 +36,7 @@ describe('error codes', () => {
   );
 
   test('of tRPC only show no REST response', () => {
-    expect(pages.get('/docs/errors/insufficient_scope')).toContain('tRPC only');
+    expect(pages.get('/docs/errors/insufficient_scope')).toContain('read-only');
     expect(pages.get('/docs/errors/insufficient_scope')).not.toContain('&quot;status&quot;');
     expect(pages.get('/docs/errors/order_not_found')).toContain('&quot;status&quot;');
   });

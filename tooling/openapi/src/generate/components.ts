@@ -187,6 +187,7 @@ const OPTIONAL_DEPRECATION_REFS: Headers = {
 };
 const REFS_OF_STATUS: Readonly<Record<string, Headers>> = {
   401: refer(['WWW-Authenticate']),
+  403: refer(['WWW-Authenticate']),
   429: refer(['Retry-After']),
   503: refer(['Retry-After']),
   default: refer(['Allow']),

@@ -4,6 +4,7 @@ import {
   ERROR_CATALOGUE,
   type ErrorCode,
   int64Text,
+  type ProcedureContract,
   type RestBinding,
   type RestContract,
   stabilityExtensions,
@@ -14,6 +15,7 @@ import { z } from 'zod';
 import { errorSchema, HEADER_COMPONENTS, type Headers, headersOf, SECURITY } from './components.ts';
 import { ErrorResponses } from './error-responses.ts';
 
+type DocumentedContract = Pick<ProcedureContract, 'type'> & RestContract;
 type Schemas = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>;
 type PathItem = NonNullable<OpenAPIObject['paths']>[string];
 type Operation = NonNullable<PathItem['get']>;
@@ -63,10 +65,11 @@ function describeParameter(parameter: Parameter, idsAreText: boolean): Parameter
 
 function decorateOperation(
   operation: Operation,
-  { rest, openapi, versions }: RestContract,
+  contract: DocumentedContract,
   about: VersionDescription,
   errors: ErrorResponses,
 ): Operation {
+  const { rest, openapi, versions } = contract;
   const stability = versions[about.version] ?? 'stable';
   const { security: _, parameters = [], responses = {}, ...others } = operation;
   return {
@@ -85,7 +88,7 @@ function decorateOperation(
     }),
     responses: {
       ...describeSuccess(responses, rest),
-      ...errors.describe(rest),
+      ...errors.describe(contract),
     },
   };
 }
@@ -113,7 +116,7 @@ const usedHeaders = (references: string): Headers =>
  */
 export function decorateDocument(
   document: OpenAPIObject,
-  contracts: ReadonlyMap<string, RestContract>,
+  contracts: ReadonlyMap<string, DocumentedContract>,
   about: VersionDescription,
 ): OpenAPIObject {
   const errors = new ErrorResponses();
