@@ -42,13 +42,9 @@ const rowOf = ({ at, action, orderId, keyId, actor, requestId, readOnly }: Audit
   ...(isWhole && { request: requestId ?? null, readOnly: readOnly ?? null }),
 });
 
+/** Only `key.created` has `readOnly`. */
 function jsonOf({ at, action, orderId, keyId, actor, requestId, readOnly }: AuditEntry): string {
-  const rest = JSON.stringify({
-    keyId: keyId ?? null,
-    actor,
-    requestId: requestId ?? null,
-    readOnly: readOnly ?? null,
-  }).slice(1);
+  const rest = JSON.stringify({ keyId: keyId ?? null, actor, requestId: requestId ?? null, readOnly }).slice(1);
   // JSON.stringify has no bigint.
   return `{"at":"${at.toISOString()}","action":"${action}","orderId":${orderId ?? null},${rest}`;
 }
