@@ -13,10 +13,12 @@ const DELETE_EVENTS: DeletionStep = prepareStatement(
      deleted as (
        delete from order_events
        where id in (select oldest.id from oldest, kept, turn where kept.id is null or oldest.id < kept.id)
-       returning id
+       returning id, at
+     ), latest as (
+       select id, at from deleted order by id desc limit 1
      ), noted as (
-       update order_events_deleted set through_id = greatest(through_id, (select max(id) from deleted))
-       where exists (select from deleted)
+       update order_events_deleted set through_id = latest.id, through_at = latest.at from latest
+       where latest.id > through_id
      )
    select count(*) from deleted`,
 );

@@ -48,7 +48,7 @@ async function openTestStore(): Promise<TestStore> {
     query: (text, values) => client.query<string[]>({ text, rowMode: 'array', ...(values && { values }) }),
     async clear() {
       await client.query('truncate orders, pets, order_events, idempotency_keys restart identity');
-      await client.query('update order_events_deleted set through_id = 0');
+      await client.query('update order_events_deleted set through_id = 0, through_at = null');
     },
     async [Symbol.asyncDispose]() {
       await client.end();

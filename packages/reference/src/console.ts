@@ -21,8 +21,8 @@ ${parameters.map((parameter) => renderField(parameter, method === 'GET')).join('
 }
 
 /** @param isSafe whether an example may be suggested: never for an operation that changes something */
-function renderField({ name, schema, required = false, example }: Parameter, isSafe: boolean): string {
-  const attributes = `name="${name}"${required ? ' required' : ''}`;
+function renderField({ name, in: place, schema, required = false, example }: Parameter, isSafe: boolean): string {
+  const attributes = `${place === 'header' ? 'data-header' : 'name'}="${name}"${required ? ' required' : ''}`;
   const label = `<label><code>${name}</code> <small>${escapeHtml(typeOf(schema))}</small>`;
   const values = schema.enum ?? schema.items?.enum;
   if (values !== undefined) {

@@ -13,12 +13,9 @@ function findAfter(edit: (text: string) => string, now = NOW): readonly string[]
   return findBrokenPromises(RELEASED, JSON.parse(after), now);
 }
 
-/** With the codes of a 401 listed for it alone. */
+/** With one code less of those that a 401 may have. */
 const narrowed = (text: string): string =>
-  text.replace(
-    /("Unauthorized":\{.*?"schema":)(\{"\$ref":"#\/components\/schemas\/Error"\})/,
-    '$1{"allOf":[$2,{"type":"object","properties":{"code":{"type":"string","enum":["missing_api_key","invalid_api_key"]}}}]}',
-  );
+  text.replace('"enum":["missing_api_key","invalid_api_key"]', '"enum":["missing_api_key"]');
 
 /** A document of one operation, with what an edit of the real one does not reach. */
 const document = (operation: object): JsonObject => JSON.parse(JSON.stringify({ paths: { '/a': { get: operation } } }));
@@ -58,7 +55,7 @@ describe('a document breaks its release when', () => {
     ],
     [
       'an error code comes to the closed set',
-      (text) => text.replace('"enum":["invalid_request"', '"enum":["new_code","invalid_request"'),
+      (text) => text.replaceAll('"enum":["invalid_request"', '"enum":["new_code","invalid_request"'),
       '/paths/~1store~1orders/get/responses/400/content/application~1json/schema/properties/code/enum went from ',
     ],
     [

@@ -5,6 +5,7 @@
 const READ_HEADERS = [
   'Authorization',
   'Content-Type',
+  'If-None-Match',
   'Last-Event-ID',
   'trpc-accept',
   'X-Request-Id',

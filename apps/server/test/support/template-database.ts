@@ -50,7 +50,7 @@ async function resetDatabase(url: string): Promise<boolean> {
     }
     await client.query(`
       TRUNCATE orders, pets, order_events, idempotency_keys RESTART IDENTITY;
-      UPDATE order_events_deleted SET through_id = 0;
+      UPDATE order_events_deleted SET through_id = 0, through_at = NULL;
       DELETE FROM api_key_secrets WHERE key_id NOT IN (${KEY_IDS});
       DELETE FROM api_keys WHERE id NOT IN (${KEY_IDS});
       UPDATE api_keys SET last_used_at = NULL`);

@@ -82,7 +82,13 @@ export interface operations {
   listOrders: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /**
+         * @description The `ETag` of an earlier response: if nothing has changed since, this one is 304 without a body.
+         * @example W/"181-1796115660480"
+         */
+        'If-None-Match'?: string;
+      };
       path?: never;
       cookie?: never;
     };

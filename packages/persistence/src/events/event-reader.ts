@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { INT64_MAX, type OrderEvent, type OrderEventId, StorageUnavailableError } from '@petstore/domain';
 import { prepareStatement, type QuerySender } from '../database/statement.ts';
 import { storageUnavailable } from '../database/storage-error.ts';
-import { findLogBounds, readEvents } from './read-events.ts';
+import { findLogBounds, LOCKS_OF_WRITERS, readEvents } from './read-events.ts';
 
 /** How often the log is read if no commit is announced, in milliseconds. */
 const POLL_MS = 100;
@@ -20,12 +20,9 @@ const RETRY_MS = 500;
 /** The number of events kept for followers that are a little behind. */
 const RECENT_MAX = 4_096;
 
-/** The transactions that write events: each takes this lock before it draws an id, and holds it until it ends. */
 const FIND_WRITERS = prepareStatement<readonly [transaction: string]>(
   'find-order-event-writers',
-  `select virtualtransaction from pg_locks
-   where relation = 'order_events'::regclass and mode = 'RowExclusiveLock' and granted
-     and database = (select oid from pg_database where datname = current_database())`,
+  `select virtualtransaction from ${LOCKS_OF_WRITERS}`,
 );
 
 /**

@@ -9,6 +9,14 @@ import { prepareStatement, type QuerySender } from '../database/statement.ts';
 import { type OrderRow, orderOfRow } from '../orders/order-rows.ts';
 import { parseTime } from '../time-text.ts';
 
+/**
+ * The locks of the transactions that write events: each takes its lock before it draws an id and changes an order that
+ * others can see, and holds it until it ends.
+ */
+export const LOCKS_OF_WRITERS = `
+  pg_locks where relation = 'order_events'::regclass and mode = 'RowExclusiveLock' and granted
+    and database = (select oid from pg_database where datname = current_database())`;
+
 /** The bounds of the log; both are 0 while it has had no event. */
 interface LogBounds {
   /** Events up to this id have been deleted. */

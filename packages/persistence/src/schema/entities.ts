@@ -156,13 +156,14 @@ export const OrderEventEntity = defineEntity({
   },
 });
 
-/** A single row: the id of the last event that was deleted after the retention. */
+/** A single row: the last event that was deleted after the retention. */
 export const DeletedOrderEventsEntity = defineEntity({
   name: 'DeletedOrderEvents',
   tableName: 'order_events_deleted',
   properties: {
     id: p.boolean().primary(),
     throughId: p.bigint('bigint').$type<OrderEventId>(),
+    throughAt: time().nullable(),
   },
   checks: [{ name: 'order_events_deleted_id_check', expression: 'id' }],
 });

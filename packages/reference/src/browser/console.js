@@ -64,6 +64,14 @@ function urlOf(form) {
   return query.size === 0 ? url : `${url}?${query}`;
 }
 
+/** @param {HTMLFormElement} form @returns {Record<string, string>} the headers that were entered */
+function headersOf(form) {
+  /** @type {NodeListOf<HTMLInputElement>} */
+  const fields = form.querySelectorAll('input[data-header]');
+  const entered = Array.from(fields, (field) => [field.dataset['header'] ?? '', field.value.trim()]);
+  return Object.fromEntries(entered.filter(([, value]) => value !== ''));
+}
+
 /** @param {HTMLFormElement} form */
 async function send(form) {
   const button = /** @type {HTMLButtonElement} */ (form.querySelector('[type=submit]'));
@@ -79,7 +87,7 @@ async function send(form) {
   try {
     const response = await fetch(urlOf(form) ?? baseUrl + form.dataset['path'], {
       method: form.dataset['method'] ?? 'GET',
-      headers: key === '' ? {} : { Authorization: `Bearer ${key}` },
+      headers: { ...headersOf(form), ...(key !== '' && { Authorization: `Bearer ${key}` }) },
       cache: 'no-store',
       credentials: 'omit',
       redirect: 'error',

@@ -4,6 +4,7 @@ import { createReference } from '@petstore/reference';
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import fp from 'fastify-plugin';
 import type { AppOptions, RenderedDocument } from '../app-options.ts';
+import { isKnown } from '../if-none-match.ts';
 import { assertUrlIsDecodable } from '../malformed-requests.ts';
 import { refusalOf } from '../plugins/errors.ts';
 import { addPath } from './add-path.ts';
@@ -96,9 +97,4 @@ function etagOf(body: Uint8Array): string {
   const etag = etags.get(body) ?? `"${hash('sha256', body, 'base64url').slice(0, 22)}"`;
   etags.set(body, etag);
   return etag;
-}
-
-function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
-  if (ifNoneMatch === undefined) return false;
-  return ifNoneMatch === '*' || ifNoneMatch.split(',').some((known) => known.trim().replace(/^W\//, '') === etag);
 }

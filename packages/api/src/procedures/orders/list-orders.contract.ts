@@ -13,6 +13,8 @@ export type OrderBatches = AsyncIterable<readonly Order[]>;
 /** The list for callers in this process. REST reads it as text. */
 export interface OrderList extends OrderBatches {
   readonly texts: () => AsyncIterable<OrderTextBatch>;
+  /** Names what the list contains, if that is known: see `OrderRepository.findListVersion`. */
+  readonly versionName: string | undefined;
 }
 
 export const listOrdersContract = {
@@ -44,6 +46,11 @@ export const listOrdersContract = {
       none: { summary: 'No order has been placed yet.', value: [] },
     },
     errors: [],
-    serialize: ({ texts }: OrderList) => ({ type: 'json-stream', chunks: ordersJson(texts()) }),
+    isConditional: true,
+    serialize: ({ texts, versionName }: OrderList) => ({
+      type: 'json-stream',
+      chunks: ordersJson(texts()),
+      etag: versionName === undefined ? undefined : `W/"${versionName}"`,
+    }),
   },
 } satisfies ProcedureContract;

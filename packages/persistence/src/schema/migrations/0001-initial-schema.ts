@@ -97,6 +97,7 @@ export class InitialSchema extends Migration {
       create table order_events_deleted (
         id boolean primary key,
         through_id bigint not null,
+        through_at timestamptz(3),
         constraint order_events_deleted_id_check check (id)
       )
     `);

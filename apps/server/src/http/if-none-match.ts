@@ -1,0 +1,19 @@
+/** An entity tag (RFC 9110 section 8.8.3), without the mark of a weak one. */
+const OPAQUE_TAG = /"[\x21\x23-\x7e\x80-\xff]*"/g;
+
+/** Tags with a comma between any two (RFC 9110 section 13.1.2). */
+const TAGS = new RegExp(`^(?:W/)?${OPAQUE_TAG.source}(?:\\s*,\\s*(?:W/)?${OPAQUE_TAG.source})*$`);
+
+/**
+ * Whether the client already has the representation, so that the response is 304. Tags are compared weakly (RFC 9110
+ * section 8.8.3.2); a header that is malformed is ignored.
+ *
+ * By hand: `fresh` obeys the `Cache-Control: no-cache` which `fetch` adds to every request that has `If-None-Match`.
+ *
+ * @param etag the representation's tag, if it has one; `*` also stands for a representation without
+ */
+export function isKnown(ifNoneMatch: string | undefined, etag: string | undefined): boolean {
+  if (ifNoneMatch === '*') return true;
+  if (ifNoneMatch === undefined || etag === undefined || !TAGS.test(ifNoneMatch)) return false;
+  return ifNoneMatch.match(OPAQUE_TAG)?.includes(etag.replace(/^W\//, '')) ?? false;
+}
