@@ -3,7 +3,7 @@ import type { Output } from './output.ts';
 import { describeMoment, describeTime } from './relative-time.ts';
 
 /** `null` and an empty text are shown as a dash. Numbers are aligned to the right. */
-type Cell = string | number | bigint | Date | null;
+type Cell = string | number | bigint | boolean | Date | null;
 
 interface TableOptions {
   /** The column that gets the rest of the terminal's width, and is cut there. */

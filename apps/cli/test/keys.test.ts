@@ -22,6 +22,7 @@ describe('keys create', () => {
       perMinute: 300,
       perDay: 10_000,
       kind: 'external',
+      readOnly: false,
       name: '',
       expiresAt: null,
     });
@@ -66,6 +67,7 @@ test('keys list and show print everything but the text of the key', async () => 
     perMinute: 1_000,
     perDay: 100_000,
     kind: 'external',
+    readOnly: false,
     name: 'listed',
     createdAt: expect.any(String),
     expiresAt: null,
@@ -83,6 +85,17 @@ test('keys list and show print everything but the text of the key', async () => 
     expect(stdout).toContain(id);
     expect(stdout + stderr).not.toContain(key.slice(18));
   }
+});
+
+test('a read-only key is told as such, and stays read-only when it is rotated or has another plan', async () => {
+  const created = await create('--plan', 'pro', '--internal', '--read-only');
+  expect(created).toMatchObject({ kind: 'internal', readOnly: true });
+  const rotated = expectKey(await commandLine.json(['keys', 'rotate', created.id]));
+  expect(rotated).toMatchObject({ id: created.id, readOnly: true });
+  await commandLine.json(['keys', 'set-plan', created.id, '--plan', 'free']);
+  for (const { key } of [created, rotated]) expect((await secretOf(key))?.key.readOnly).toBe(true);
+  expect(await show(created.id)).toMatchObject({ plan: 'free', readOnly: true });
+  expect(await commandLine.json(['keys', 'list'])).toHaveProperty('0.readOnly', true);
 });
 
 describe('keys rotate', () => {

@@ -49,13 +49,14 @@ describe('a terminal of 80 columns shows', () => {
       'PER MINUTE    300',
       'PER DAY       10,000',
       'KIND          external',
+      'READ ONLY     false',
       'NAME          till 3',
       expect.stringMatching(/^CREATED AT {4}2\d{3}-\S+Z \(.+\)$/),
       'EXPIRES AT    -',
       'REVOKED AT    -',
       'LAST USED AT  -',
     ]);
-    expect((await linesOf('keys', 'revoke', id))[8]).toMatch(/^REVOKED AT {4}2\d{3}-\S+Z \(.+\)$/);
+    expect((await linesOf('keys', 'revoke', id))[9]).toMatch(/^REVOKED AT {4}2\d{3}-\S+Z \(.+\)$/);
   });
 
   test('the audit', async () => {

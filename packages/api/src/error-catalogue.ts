@@ -19,7 +19,12 @@ export const ERROR_CATALOGUE = {
     message: 'An API key is required. Send it as "Authorization: Bearer <API_KEY>".',
   },
   invalid_api_key: { status: 401, trpcCode: 'UNAUTHORIZED', message: 'The API key is not valid.' },
-  insufficient_scope: { status: 403, trpcCode: 'FORBIDDEN', message: 'This procedure is for internal keys only.' },
+  insufficient_scope: {
+    status: 403,
+    trpcCode: 'FORBIDDEN',
+    message:
+      'This API key may only read. Ask the operator of the service for one that was created without --read-only.',
+  },
   order_not_found: { status: 404, trpcCode: 'NOT_FOUND', message: 'There is no order with this id.' },
   pet_not_found: { status: 404, trpcCode: 'NOT_FOUND', message: 'There is no pet with this id.' },
   route_not_found: { status: 404, trpcCode: 'NOT_FOUND', message: 'There is no resource at this path.' },

@@ -41,13 +41,18 @@ describe('the Authorization header', () => {
 });
 
 describe('a key', () => {
-  test.each(['external', 'internal'] as const)('speaks for a principal of its kind: %s', async (kind) => {
+  test.each([
+    ['external', false],
+    ['external', true],
+    ['internal', false],
+    ['internal', true],
+  ] as const)('speaks for a principal of its kind: %s, read-only %s', async (kind, readOnly) => {
     const fixture = openTestAuthenticator();
-    const { id, text } = fixture.createKey({ kind });
-    expect(await fixture.authenticate(`Bearer ${text}`)).toEqual({
-      type: 'authenticated',
-      principal: { type: 'api-key', keyId: id, kind, plan: { name: 'free' } },
-    });
+    const { id, text } = fixture.createKey({ kind, readOnly });
+    const principal = { type: 'api-key', keyId: id, kind, readOnly, plan: { name: 'free' } };
+    const authenticated = { type: 'authenticated', principal };
+    expect(await fixture.authenticate(`Bearer ${text}`)).toEqual(authenticated);
+    expect(await fixture.authenticate(`Bearer ${text}`), 'from the cache').toEqual(authenticated);
   });
 
   test('that is unknown, revoked or expired is refused alike', async () => {

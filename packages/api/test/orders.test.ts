@@ -1,5 +1,6 @@
 import { INT64_MAX, INT64_MIN, type Order, orderId, petId, QUANTITY_MAX } from '@petstore/domain';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { appRouter, procedureContracts } from '../src/index.ts';
 import {
   cancelledOrder,
   completedOrder,
@@ -7,6 +8,8 @@ import {
   IN_PROCESS,
   INTERNAL,
   pendingOrder,
+  READ_ONLY,
+  READ_ONLY_INTERNAL,
   readText,
   shippedOrder,
   startTestApi,
@@ -199,6 +202,40 @@ describe('orders.ship and orders.complete', () => {
     await api.importOrders(order);
     await expect(api.callAs(INTERNAL).orders[command]({ orderId: order.id })).rejects.toMatchObject({ errorCode });
     expect(await findOrder(order.id)).toEqual(order);
+  });
+});
+
+describe('read-only keys', () => {
+  const refusal = {
+    code: 'FORBIDDEN',
+    errorCode: 'insufficient_scope',
+    message: expect.stringContaining('Ask the operator'),
+  };
+
+  test.each([...procedureContracts].filter(([, { type }]) => type === 'mutation').map(([name]) => name))(
+    'may not call %s, whatever its input is',
+    async (name) => {
+      for (const who of [READ_ONLY, READ_ONLY_INTERNAL]) {
+        const call = appRouter.createCaller(api.contextOf(who));
+        const [group, method] = name.split('.') as ['orders', 'cancel']; // each is called alike
+        await expect(call[group][method]({ orderId: 'no id' } as never)).rejects.toMatchObject(refusal);
+      }
+    },
+  );
+
+  test('are told so over REST before it is told whether the order exists or its id is valid', async () => {
+    const order = pendingOrder(newId());
+    await api.importOrders(order);
+    for (const orderId of [String(order.id), String(newId()), 'x']) {
+      await expect(api.callRest('cancelOrder', { orderId }, '', READ_ONLY)).rejects.toMatchObject(refusal);
+    }
+    expect(await findOrder(order.id)).toEqual(order);
+  });
+
+  test('read as others do', async () => {
+    const order = pendingOrder(newId());
+    await api.importOrders(order);
+    expect(await api.callAs(READ_ONLY).orders.get({ orderId: order.id })).toEqual(order);
   });
 });
 

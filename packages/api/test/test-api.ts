@@ -16,13 +16,16 @@ const MIGRATED: DatabaseTemplate = {
 
 export const EXTERNAL = principal('external');
 export const INTERNAL = principal('internal');
+export const READ_ONLY = principal('external', true);
+export const READ_ONLY_INTERNAL = principal('internal', true);
 export const IN_PROCESS: Principal = { type: 'in-process', name: 'test' };
 
-function principal(kind: ApiKeyKind): Principal {
+function principal(kind: ApiKeyKind, readOnly = false): Principal {
   return {
     type: 'api-key',
     keyId: 'abcd1234' as Extract<Principal, { type: 'api-key' }>['keyId'], // it is not looked up
     kind,
+    readOnly,
     plan: { name: 'free' },
   }; // never looked up
 }
@@ -36,8 +39,13 @@ export interface TestApi extends AsyncDisposable {
   contextOf(principal: Principal): Context;
   /** Calls by name, as callers in the same process do. */
   callAs(principal: Principal): ReturnType<typeof createCaller>;
-  /** Calls through the REST route of an operation, as an external key. */
-  callRest(operationId: string, params?: Record<string, string>, query?: string): Promise<RestResult>;
+  /** Calls through the REST route of an operation, by default as an external key. */
+  callRest(
+    operationId: string,
+    params?: Record<string, string>,
+    query?: string,
+    principal?: Principal,
+  ): Promise<RestResult>;
   importOrders(...orders: Order[]): Promise<void>;
 }
 
@@ -63,10 +71,10 @@ export async function startTestApi(): Promise<TestApi> {
     limiter,
     contextOf,
     callAs: (who) => createCaller(contextOf(who)),
-    async callRest(operationId, params = {}, query) {
+    async callRest(operationId, params = {}, query, who = EXTERNAL) {
       const route = restRoutes.find((candidate) => candidate.operationId === operationId);
       if (route === undefined) throw new Error(`There is no operation ${operationId}.`);
-      return route.call(params, contextOf(EXTERNAL), query);
+      return route.call(params, contextOf(who), query);
     },
     async importOrders(...imported) {
       const { rejected } = await orders.importOrders(records(imported));

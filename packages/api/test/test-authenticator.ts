@@ -75,6 +75,7 @@ export function openTestAuthenticator() {
         id,
         name: 'test',
         kind: 'external',
+        readOnly: false,
         plan: { name: 'free' },
         createdAt: clock(),
         ...options,

@@ -67,7 +67,10 @@ export class AuthenticationError extends PetstoreError {
   declare readonly code: CodesOfStatus[401] | AnyClass;
 }
 
-/** 403: the API key does not permit the operation. */
+/**
+ * 403: the API key does not permit the operation. The message says what to ask the operator of the service for: a key that
+ * was created without `--read-only`, or one created with `--internal`.
+ */
 export class PermissionError extends PetstoreError {
   override readonly name = 'PermissionError';
   declare readonly code: CodesOfStatus[403] | AnyClass;

@@ -2,7 +2,15 @@ import type { AppRouter } from '@petstore/api';
 import { createTRPCClient, httpBatchLink, TRPCClientError } from '@trpc/client';
 import superjson from 'superjson';
 import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
-import { createPetstoreClient, errorCodeOf, type PetstoreErrorCode, type PetstoreOutputs } from '../src/index.ts';
+import {
+  createPetstoreClient,
+  createPetstoreRestClient,
+  errorCodeOf,
+  PermissionError,
+  type PetstoreErrorCode,
+  type PetstoreOutputs,
+  petstoreErrorOf,
+} from '../src/index.ts';
 import { startTestService, type TestService } from './support/test-service.ts';
 
 let service: TestService;
@@ -113,4 +121,16 @@ describe('any client', () => {
     const paths = service.requests.map((request) => request.split('?')[0]).toSorted();
     expect(paths).toEqual(['GET /trpc/orders.list', 'GET /trpc/orders.list', 'GET /trpc/pets.get,pets.get']);
   });
+});
+
+test('a read-only key may read, and is told over tRPC and REST what to ask the operator for', async () => {
+  const { id } = await clientOf('internal').orders.place.mutate({ petId: 1n, quantity: 1 });
+  const { orders } = clientOf('read-only');
+  expect(await orders.get.query({ orderId: id })).toMatchObject({ id, status: 'pending' });
+  const rest = createPetstoreRestClient({ baseUrl: service.origin, apiKey: 'read-only' });
+  for (const cancel of [() => orders.cancel.mutate({ orderId: id }), () => rest.cancelOrder({ orderId: id })]) {
+    const failure = petstoreErrorOf(await cancel().catch((error: unknown) => error));
+    expect(failure).toBeInstanceOf(PermissionError);
+    expect(failure).toMatchObject({ code: 'insufficient_scope', message: expect.stringContaining('Ask the operator') });
+  }
 });

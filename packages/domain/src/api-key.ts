@@ -13,6 +13,8 @@ export interface ApiKey {
   readonly id: ApiKeyId;
   readonly name: string;
   readonly kind: ApiKeyKind;
+  /** Whether it may only read. Such a key never becomes another: it stays read-only when it is rotated. */
+  readonly readOnly: boolean;
   readonly plan: Plan;
   readonly createdAt: Date;
   readonly expiresAt?: Date;

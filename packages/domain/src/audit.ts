@@ -23,6 +23,8 @@ export interface AuditEntry {
   /** The key that changed something, or that was changed itself. */
   readonly keyId?: ApiKeyId;
   readonly actor: Actor;
+  /** Of a key that was created: whether it may only read. */
+  readonly readOnly?: boolean;
   readonly requestId?: string;
 }
 

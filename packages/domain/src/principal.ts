@@ -6,6 +6,7 @@ export interface ApiKeyPrincipal {
   readonly type: 'api-key';
   readonly keyId: ApiKeyId;
   readonly kind: ApiKeyKind;
+  readonly readOnly: boolean;
   /** The plan that the key had when the call began. */
   readonly plan: Plan;
 }
@@ -16,3 +17,6 @@ export type Principal = ApiKeyPrincipal | { readonly type: 'in-process'; readonl
 /** Who may place, ship and complete orders. */
 export const isInternal = (principal: Principal): boolean =>
   principal.type === 'in-process' || principal.kind === 'internal';
+
+/** Who may change anything, within what their kind permits. */
+export const mayChange = (principal: Principal): boolean => principal.type === 'in-process' || !principal.readOnly;

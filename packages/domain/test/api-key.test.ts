@@ -70,6 +70,7 @@ describe('isValidAt', () => {
     id: generateApiKeyId(randomBytes),
     name: 'test',
     kind: 'external',
+    readOnly: false,
     plan: { name: 'free' },
     createdAt: EARLIER,
   };

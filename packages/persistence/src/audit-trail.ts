@@ -24,14 +24,14 @@ const RECORD = prepareStatement<readonly []>(
 );
 
 const READ = `
-  select at, action, order_id, key_id, actor, request_id from (
-    select id, at, type as action, order_id, substring(actor from '^key:(.*)$') as key_id, actor, request_id
+  select at, action, order_id, key_id, actor, request_id, read_only from (
+    select id, at, type as action, order_id, substring(actor from '^key:(.*)$') as key_id, actor, request_id, null::boolean as read_only
     from order_events
     where ($1::bigint is null or order_id = $1)
       and ($2::text is null or actor = 'key:' || $2)
       and ($3::timestamptz is null or at >= $3)
     union all
-    select id, at, action, null, key_id, actor, null
+    select id, at, action, null, key_id, actor, null, read_only
     from key_events
     where $1::bigint is null
       and ($2::text is null or key_id = $2)
@@ -47,6 +47,7 @@ interface Row {
   readonly key_id: ApiKeyId | null;
   readonly actor: Actor;
   readonly request_id: string | null;
+  readonly read_only: boolean | null;
 }
 
 export const createAuditTrail = (servers: DatabaseServers, writes: QuerySender): AuditTrail => ({
@@ -61,11 +62,12 @@ export const createAuditTrail = (servers: DatabaseServers, writes: QuerySender):
     }),
 });
 
-const entryOf = ({ at, action, order_id, key_id, actor, request_id }: Row): AuditEntry => ({
+const entryOf = ({ at, action, order_id, key_id, actor, request_id, read_only }: Row): AuditEntry => ({
   at,
   action,
   actor,
   ...(order_id !== null && { orderId: BigInt(order_id) as OrderId }), // a column of the table
   ...(key_id !== null && { keyId: key_id }),
   ...(request_id !== null && { requestId: request_id }),
+  ...(read_only !== null && { readOnly: read_only }),
 });

@@ -21,7 +21,15 @@ const newSecret = (id: ApiKeyId) => hashApiKeyText(generateApiKeyText('live', id
 async function createKey(facts: Partial<NewApiKey> = {}) {
   const id = generateApiKeyId(randomBytes);
   const secret = newSecret(id);
-  const request: NewApiKey = { id, name: 'a key', kind: 'external', plan: { name: 'free' }, createdAt: NOW, ...facts };
+  const request: NewApiKey = {
+    id,
+    name: 'a key',
+    kind: 'external',
+    readOnly: false,
+    plan: { name: 'free' },
+    createdAt: NOW,
+    ...facts,
+  };
   const key = await store.persistence.keyAdministration.createKey(request, secret);
   return { id, secret, key, request };
 }
@@ -34,7 +42,8 @@ describe('a key', () => {
   test.each<Partial<NewApiKey>>([
     {},
     { name: 'Ünïcode " \' \\ name', kind: 'internal' },
-    { plan: { name: 'pro' } },
+    { plan: { name: 'pro' }, readOnly: true },
+    { kind: 'internal', readOnly: true },
     { plan: ENTERPRISE, kind: 'internal' },
     { expiresAt: after(HOUR_MS) },
   ])('is found by its secret as it was made: %j', async (wanted) => {

@@ -92,7 +92,14 @@ describe('while keys are locked', () => {
     await importOrders(store, ORDERS);
     await using persistence = openPersistence({ databaseUrl: store.url, connections: 4 });
     for (const id of KEYS) {
-      const key = { id, name: 'test', kind: 'external', plan: { name: 'free' }, createdAt: NOW } as const;
+      const key = {
+        id,
+        name: 'test',
+        kind: 'external',
+        readOnly: false,
+        plan: { name: 'free' },
+        createdAt: NOW,
+      } as const;
       await persistence.keyAdministration.createKey(key, randomBytes(32));
     }
     await store.query('begin');

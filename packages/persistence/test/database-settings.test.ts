@@ -44,7 +44,14 @@ test('a lock_timeout of the role does not end a list that waits for a moment', a
 test('what operators only read is read where nothing can be written', async () => {
   const { keyAdministration } = store.persistence;
   const key = await keyAdministration.createKey(
-    { id: generateApiKeyId(randomBytes), name: 'test', kind: 'external', plan: { name: 'free' }, createdAt: NOW },
+    {
+      id: generateApiKeyId(randomBytes),
+      name: 'test',
+      kind: 'external',
+      readOnly: false,
+      plan: { name: 'free' },
+      createdAt: NOW,
+    },
     randomBytes(32),
   );
   const setReadOnly = (value: string) =>

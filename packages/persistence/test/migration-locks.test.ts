@@ -97,7 +97,7 @@ async function readWork(client: pg.Client): Promise<ReadonlyMap<string, Work>> {
 /** Orders and a key, so that there is something to read. */
 const ROWS = `
   insert into orders (pet_id, quantity, status, complete, placed_at) values (1, 1, 'pending', false, now());
-  insert into api_keys (id, name, kind, plan, created_at) values ('abcdefgh', 'a key', 'external', 'free', now())`;
+  insert into api_keys (id, name, kind, read_only, plan, created_at) values ('abcdefgh', 'a key', 'external', false, 'free', now())`;
 
 test('servers of the release before do not notice a migration', async () => {
   for (const [i, name] of MIGRATION_NAMES.entries()) {

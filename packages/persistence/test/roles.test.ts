@@ -72,7 +72,7 @@ test('the role of servers is enough for what is rare: orders placed again, ids t
     await events.deleteExpired({ eventsBefore: later, now: later, signal: AbortSignal.timeout(20_000) }),
   ).toBeGreaterThan(0);
   const id = generateApiKeyId(randomBytes);
-  const key = { id, name: 'a key', kind: 'external', plan: { name: 'free' }, createdAt: NOW } as const;
+  const key = { id, name: 'a key', kind: 'external', readOnly: false, plan: { name: 'free' }, createdAt: NOW } as const;
   await keyAdministration.createKey(key, randomBytes(32));
   for (let i = 0; i < 3; i++) {
     await keyAdministration.rotateKey(id, { secretHash: randomBytes(32), now: NOW, overlapEndsAt: NOW });

@@ -95,7 +95,7 @@ describe('pets', () => {
 });
 
 describe('API keys', () => {
-  const KEY = { id: 'abcdEFGH', name: '', kind: 'external', plan: 'free', created_at: AT };
+  const KEY = { id: 'abcdEFGH', name: '', kind: 'external', read_only: false, plan: 'free', created_at: AT };
   const ENTERPRISE = { ...KEY, id: 'Enterpri', plan: 'enterprise', per_minute: 1, per_day: 1_000_000_000 };
 
   test('take a key of a fixed plan and one of the enterprise plan', async () => {

@@ -49,7 +49,14 @@ export const WAYS = {
   'apiKeys.markKeyUsed': ({ apiKeys }) => apiKeys.markKeyUsed(UNKNOWN_KEY_ID, NOW),
   'keyAdministration.createKey': ({ keyAdministration }) =>
     keyAdministration.createKey(
-      { id: generateApiKeyId(randomBytes), name: 'test', kind: 'external', plan: { name: 'free' }, createdAt: NOW },
+      {
+        id: generateApiKeyId(randomBytes),
+        name: 'test',
+        kind: 'external',
+        readOnly: false,
+        plan: { name: 'free' },
+        createdAt: NOW,
+      },
       randomBytes(32),
     ),
   'keyAdministration.listKeys': ({ keyAdministration }) => keyAdministration.listKeys(),

@@ -36,8 +36,8 @@ describe('error codes', () => {
   );
 
   test('of tRPC only show no REST response', () => {
-    expect(pages.get('/docs/errors/insufficient_scope')).toContain('tRPC only');
-    expect(pages.get('/docs/errors/insufficient_scope')).not.toContain('&quot;status&quot;');
+    expect(pages.get('/docs/errors/order_not_shipped')).toContain('tRPC only');
+    expect(pages.get('/docs/errors/order_not_shipped')).not.toContain('&quot;status&quot;');
     expect(pages.get('/docs/errors/order_not_found')).toContain('&quot;status&quot;');
   });
 

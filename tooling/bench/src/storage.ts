@@ -94,7 +94,7 @@ async function createKey({ keyAdministration }: Persistence, perDay: number): Pr
   const id = generateApiKeyId(randomBytes);
   const text = generateApiKeyText('test', id, randomBytes);
   const plan = { name: 'enterprise', limits: { perMinute: UNLIMITED, perDay } } as const;
-  const key = { id, name: 'benchmark', kind: 'external', plan, createdAt: new Date() } as const;
+  const key = { id, name: 'benchmark', kind: 'external', readOnly: false, plan, createdAt: new Date() } as const;
   await keyAdministration.createKey(key, hashApiKeyText(text));
   return text;
 }

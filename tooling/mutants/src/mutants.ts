@@ -192,10 +192,17 @@ const API: readonly Mutant[] = [
   },
   {
     name: 'external keys may call internal procedures',
-    file: 'packages/api/src/trpc/trpc.ts',
-    from: `if (!isInternal(ctx.principal)) throw new ApiError('insufficient_scope');`,
+    file: 'packages/api/src/trpc/permission.ts',
+    from: `if (!isInternal(principal)) throw new ApiError('insufficient_scope', INTERNAL_ONLY);`,
     to: '',
     ...byApi('orders', 'trpc-errors'),
+  },
+  {
+    name: 'read-only keys can cancel orders',
+    file: 'packages/api/src/trpc/permission.ts',
+    from: `if (type === 'mutation' && !mayChange(principal)) throw new ApiError('insufficient_scope');`,
+    to: '',
+    ...byApi('orders'),
   },
   {
     name: 'external keys may ship orders',

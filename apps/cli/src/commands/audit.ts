@@ -33,17 +33,18 @@ export const addAuditCommand = (program: Command, { withSession, output }: Comma
       );
     });
 
-const rowOf = ({ at, action, orderId, keyId, actor, requestId }: AuditEntry, isWhole: boolean) => ({
+const rowOf = ({ at, action, orderId, keyId, actor, requestId, readOnly }: AuditEntry, isWhole: boolean) => ({
   at,
-  action,
+  action: readOnly && !isWhole ? `${action}, read-only` : action,
   order: orderId ?? null,
   key: keyId ?? null,
   actor,
-  ...(isWhole && { request: requestId ?? null }),
+  ...(isWhole && { request: requestId ?? null, readOnly: readOnly ?? null }),
 });
 
-function jsonOf({ at, action, orderId, keyId, actor, requestId }: AuditEntry): string {
-  const rest = JSON.stringify({ keyId: keyId ?? null, actor, requestId: requestId ?? null }).slice(1);
+/** Only `key.created` has `readOnly`. */
+function jsonOf({ at, action, orderId, keyId, actor, requestId, readOnly }: AuditEntry): string {
+  const rest = JSON.stringify({ keyId: keyId ?? null, actor, requestId: requestId ?? null, readOnly }).slice(1);
   // JSON.stringify has no bigint.
   return `{"at":"${at.toISOString()}","action":"${action}","orderId":${orderId ?? null},${rest}`;
 }

@@ -29,6 +29,7 @@ import { writeFields, writeTable } from '../table.ts';
 interface CreateFlags extends PlanFlags, ActorFlag {
   readonly name?: string;
   readonly internal?: true;
+  readonly readOnly?: true;
   readonly expires?: Date;
 }
 
@@ -47,6 +48,7 @@ export function addKeysCommands(program: Command, context: CommandContext): void
   addPlanOptions(keys.command('create').description('Create an API key'))
     .option('--name <name>', 'What the key is for', parseName)
     .option('--internal', 'Allow it to place, ship and complete orders over tRPC')
+    .option('--read-only', 'Refuse it whatever changes something, such as cancelling orders')
     .option(
       '--expires <when>',
       'When it expires, such as 90d or 2027-01-31T00:00:00Z (default: never)',
@@ -98,12 +100,12 @@ function parseName(text: string): string {
 
 /** Makes a key, and prints its text. */
 async function createKey({ withSession, output }: CommandContext, flags: CreateFlags): Promise<void> {
-  const { name = '', expires: expiresAt } = flags;
+  const { name = '', readOnly = false, expires: expiresAt } = flags;
   const plan = parsePlan(flags);
   const id = generateApiKeyId(randomBytes);
   const text = generateApiKeyText('live', id, randomBytes);
   const kind = flags.internal ? 'internal' : 'external';
-  const newKey = { id, name, kind, plan, createdAt: new Date(), ...(expiresAt && { expiresAt }) } as const;
+  const newKey = { id, name, kind, readOnly, plan, createdAt: new Date(), ...(expiresAt && { expiresAt }) } as const;
   const key = await withSession(
     ({ persistence }) => persistence.keyAdministration.createKey(newKey, hashApiKeyText(text), flags.as),
     { mayCreate: true },
@@ -158,9 +160,10 @@ async function printKey(
 }
 
 async function printKeyText(output: Output, apiKey: ApiKey, text: string, { json }: JsonFlag): Promise<void> {
-  const { id, plan, perMinute, perDay, kind, name, expiresAt } = keyRow(apiKey);
+  const { id, plan, perMinute, perDay, kind, readOnly, name, expiresAt } = keyRow(apiKey);
   try {
-    if (json) return await output.writeJson({ id, key: text, plan, perMinute, perDay, kind, name, expiresAt });
+    if (json)
+      return await output.writeJson({ id, key: text, plan, perMinute, perDay, kind, readOnly, name, expiresAt });
     output.message('Store this key now. It will not be shown again.');
     await output.write(`${text}\n`);
   } catch (error) {
@@ -172,11 +175,12 @@ async function printKeyText(output: Output, apiKey: ApiKey, text: string, { json
 }
 
 /** A key as it is shown, without its text. */
-const keyRow = ({ id, plan, kind, name, createdAt, expiresAt, revokedAt, lastUsedAt }: ApiKey) => ({
+const keyRow = ({ id, plan, kind, readOnly, name, createdAt, expiresAt, revokedAt, lastUsedAt }: ApiKey) => ({
   id,
   plan: plan.name,
   ...limitsOfPlan(plan),
   kind,
+  readOnly,
   name,
   createdAt,
   expiresAt: expiresAt ?? null,
@@ -185,10 +189,10 @@ const keyRow = ({ id, plan, kind, name, createdAt, expiresAt, revokedAt, lastUse
 });
 
 /** The columns of a key that fit a line of a terminal. */
-const shortRow = ({ id, name, plan, kind, lastUsedAt, ...times }: ApiKey) => ({
+const shortRow = ({ id, name, plan, kind, readOnly, lastUsedAt, ...times }: ApiKey) => ({
   id,
   name,
-  plan: kind === 'internal' ? `${plan.name}, internal` : plan.name,
+  plan: [plan.name, kind === 'internal' && 'internal', readOnly && 'read-only'].filter(Boolean).join(', '),
   status: statusOf(times),
   lastUsed: lastUsedAt ?? null,
 });

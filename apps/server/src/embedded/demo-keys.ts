@@ -14,6 +14,7 @@ import {
 /** A key that may be shown to the person who started the server. */
 export interface DemoKey {
   readonly plan: Plan;
+  readonly readOnly: boolean;
   readonly text: string;
 }
 
@@ -21,6 +22,7 @@ export interface DemoKey {
 interface StoredDemoKey {
   readonly id: ApiKeyId;
   readonly plan: PlanName;
+  readonly readOnly: boolean;
   readonly text: string;
 }
 
@@ -53,10 +55,11 @@ export function writeDemoKeys(dataFolder: string, keys: readonly StoredDemoKey[]
   renameSync(`${file}.new`, file);
 }
 
-/** Makes a new key for each plan. */
+/** Makes a new key for each plan, and a read-only one. */
 export function generateDemoKeys(randomBytes: RandomBytes): readonly StoredDemoKey[] {
-  return PLAN_NAMES.map((plan) => {
+  const kinds = [...PLAN_NAMES.map((plan) => ({ plan, readOnly: false })), { plan: 'pro', readOnly: true } as const];
+  return kinds.map(({ plan, readOnly }) => {
     const id = generateApiKeyId(randomBytes);
-    return { id, plan, text: generateApiKeyText('test', id, randomBytes) };
+    return { id, plan, readOnly, text: generateApiKeyText('test', id, randomBytes) };
   });
 }

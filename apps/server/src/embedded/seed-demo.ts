@@ -16,7 +16,7 @@ export interface SeedOptions {
 
 /**
  * Fills an embedded database at its first start: adds pets and orders if there are no orders yet. Makes a demo key for
- * each plan if the server may have them, and otherwise revokes them. Only one server may do so at a time.
+ * each plan, and a read-only one, if the server may have them, and otherwise revokes them. Only one server may do so at a time.
  *
  * @returns the demo keys that are valid now, each with its present plan
  */
@@ -43,12 +43,13 @@ export async function seedDemo(
 
 async function createDemoKeys(dataFolder: string, { keyAdministration }: Persistence, now: Date) {
   const keys = generateDemoKeys(randomBytes);
-  for (const { id, plan, text } of keys) {
-    const key = { id, name: `demo ${plan}`, kind: 'external', plan: planOfDemoKey(plan), createdAt: now } as const;
+  for (const { id, plan, readOnly, text } of keys) {
+    const name = readOnly ? 'demo read-only' : `demo ${plan}`;
+    const key = { id, name, kind: 'external', readOnly, plan: planOfDemoKey(plan), createdAt: now } as const;
     await keyAdministration.createKey(key, hashApiKeyText(text));
   }
   writeDemoKeys(dataFolder, keys);
-  return keys.map(({ plan, text }) => ({ plan: planOfDemoKey(plan), text }));
+  return keys.map(({ plan, readOnly, text }) => ({ plan: planOfDemoKey(plan), readOnly, text }));
 }
 
 /** Demo keys may change their plan, be rotated or be revoked like any other. Like requests, this look-up avoids the ORM. */
@@ -60,7 +61,9 @@ async function findValidKeys(
   const secrets = await Promise.all(known.map(({ text }) => apiKeys.findSecret(hashApiKeyText(text))));
   return known.flatMap(({ text }, index) => {
     const secret = secrets[index];
-    return secret !== undefined && isValidAt(secret, now) ? [{ plan: secret.key.plan, text }] : [];
+    return secret !== undefined && isValidAt(secret, now)
+      ? [{ plan: secret.key.plan, readOnly: secret.key.readOnly, text }]
+      : [];
   });
 }
 

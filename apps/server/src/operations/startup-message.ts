@@ -47,7 +47,7 @@ function renderBanner(
 ): string {
   const isTerminal = process.stdout.isTTY === true;
   const keys = isTerminal
-    ? demoKeys.map(({ plan, text }) => `${plan.name.padEnd(PLAN_WIDTH)} ${text}`)
+    ? demoKeys.map(({ plan, readOnly, text }) => `${(readOnly ? 'read-only' : plan.name).padEnd(PLAN_WIDTH)} ${text}`)
     : [demoKeysFile(dataFolder)];
   const [first] = isTerminal ? demoKeys : [];
   return [

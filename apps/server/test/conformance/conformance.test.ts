@@ -152,7 +152,10 @@ describe.concurrent.each(OPERATIONS)('$name', (operation) => {
 
 describe.concurrent('responses of single operations', () => {
   test.each(['v1', 'v2'])('cancelOrder of %s', async (version) => {
-    const cancel = (id: string) => send({ method: 'DELETE', url: `/${version}/store/orders/${id}` });
+    const cancel = (id: string, key?: string) =>
+      send({ method: 'DELETE', url: `/${version}/store/orders/${id}`, ...(key !== undefined && { key }) });
+    const { text: readOnly } = await createKey(app.persistence, { readOnly: true });
+    expect(await cancel('404', readOnly)).toBe('403 insufficient_scope');
     expect(await cancel('0x1')).toBe('400 invalid_request');
     expect(await cancel('404')).toBe('404 order_not_found');
     expect(await cancel(String((await placeOrder(app.persistence, 'ship')).id))).toBe('409 order_already_shipped');

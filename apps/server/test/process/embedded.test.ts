@@ -16,7 +16,7 @@ const REACHABLE = '127.1';
 
 /** The plans and keys of a banner. */
 const keysOf = (banner: string) =>
-  [...banner.matchAll(/^(?: {2}Demo keys| {11}) (\w+) +(pso_test_\w+)$/gm)].map(([, plan, key]) => [plan, key]);
+  [...banner.matchAll(/^(?: {2}Demo keys| {11}) ([\w-]+) +(pso_test_\w+)$/gm)].map(([, plan, key]) => [plan, key]);
 
 /** Works on the database of a server that runs, as an operator does. */
 async function administer(dataFolder: string, work: (persistence: Persistence) => Promise<void>): Promise<void> {
@@ -41,7 +41,7 @@ describe('a data folder', () => {
 
   test('has a key per plan after its first start, and orders and pets to look at', async () => {
     const url = await first.url();
-    expect([...keys.keys()]).toEqual(['free', 'pro', 'business', 'enterprise']);
+    expect([...keys.keys()]).toEqual(['free', 'pro', 'business', 'enterprise', 'read-only']);
     for (const key of keys.values()) expect(await listOrderIds(url, key)).toHaveLength(20);
     const pet = await fetch(`${url}/v1/pets/1`, { headers: bearer(keys.get('free')) });
     expect(await pet.json()).toEqual({ id: 1, name: 'Bella' });
@@ -59,6 +59,8 @@ describe('a data folder', () => {
       fetch(`${url}/v1/store/orders/1`, { method: 'DELETE', headers: bearer(keys.get('pro')) });
     beforeAll(async () => {
       const url = await first.url();
+      const readOnly = { method: 'DELETE', headers: bearer(keys.get('read-only')) };
+      expect((await fetch(`${url}/v1/store/orders/1`, readOnly)).status).toBe(403);
       expect((await cancelFirst(url)).status).toBe(204);
       await first.stop();
       second = resources.use(await startOnTerminal(folder.path));
@@ -104,6 +106,7 @@ describe('a data folder', () => {
       expect(keysOf(third.banner)).toEqual([
         ['enterprise', keys.get('free')],
         ['business', keys.get('business')],
+        ['read-only', keys.get('read-only')],
       ]);
     });
   });

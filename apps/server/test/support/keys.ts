@@ -18,6 +18,7 @@ export interface TestKey {
 interface KeyFacts {
   readonly plan: Plan;
   readonly kind: ApiKeyKind;
+  readonly readOnly: boolean;
   readonly expiresAt?: Date;
 }
 
@@ -62,10 +63,10 @@ function generateKey(bytes: RandomBytes): TestKey {
 async function storeKey(
   { keyAdministration }: Persistence,
   { id, text }: TestKey,
-  { plan = UNLIMITED, kind = 'external', expiresAt }: Partial<KeyFacts> = {},
+  { plan = UNLIMITED, kind = 'external', readOnly = false, expiresAt }: Partial<KeyFacts> = {},
 ): Promise<void> {
   await keyAdministration.createKey(
-    { id, name: 'test', kind, plan, createdAt: new Date(), ...(expiresAt && { expiresAt }) },
+    { id, name: 'test', kind, readOnly, plan, createdAt: new Date(), ...(expiresAt && { expiresAt }) },
     hashApiKeyText(text),
   );
 }

@@ -176,10 +176,10 @@ const isWithinGrace = ({ freshUntilMs }: KnownKey, nowMs: number): boolean =>
   nowMs < freshUntilMs + STORE_AWAY_GRACE_MS;
 
 function createKnownKey(secret: ApiKeySecret, nowMs: number, before: KnownKey | undefined): KnownKey {
-  const { id, kind, plan, lastUsedAt } = secret.key;
+  const { id, kind, readOnly, plan, lastUsedAt } = secret.key;
   return {
     secret,
-    principal: { type: 'api-key', keyId: id, kind, plan },
+    principal: { type: 'api-key', keyId: id, kind, readOnly, plan },
     validUntilMs: validUntilMs(secret),
     freshUntilMs: nowMs + KNOWN_KEY_FRESH_MS,
     retryAtMs: 0,

@@ -1,8 +1,9 @@
 import type { Context } from '../context.ts';
 import { readInt64 } from '../int64.ts';
 import { API_VERSIONS, type ApiVersion } from '../openapi/versions.ts';
-import type { RestContract } from '../procedure-contract.ts';
+import type { ProcedureContract, RestContract } from '../procedure-contract.ts';
 import { createCaller, procedureContracts } from '../router.ts';
+import { requireChangesAllowed } from '../trpc/permission.ts';
 import { createQueryReader } from './query.ts';
 import type { RestResult, RestRoute } from './rest-route.ts';
 
@@ -14,7 +15,11 @@ export const restRoutes: readonly RestRoute[] = [...procedureContracts].flatMap(
 });
 
 /** The input consists of the path parameters and, if the version has any, the query parameters. No operation has a body. */
-function createRestRoute(procedure: string, { input, openapi, rest }: RestContract, apiVersion: ApiVersion): RestRoute {
+function createRestRoute(
+  procedure: string,
+  { type, input, openapi, rest }: RestContract & Pick<ProcedureContract, 'type'>,
+  apiVersion: ApiVersion,
+): RestRoute {
   const { operationId, method, path } = openapi;
   const { takesQuery } = API_VERSIONS[apiVersion];
   const pathParameters = Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = '']) => name);
@@ -32,6 +37,7 @@ function createRestRoute(procedure: string, { input, openapi, rest }: RestContra
     takesQuery,
     ...(rest.deprecation && { deprecation: rest.deprecation }),
     async call(params, context, query = '') {
+      requireChangesAllowed(context.principal, type); // the procedure does so too, after the parameters have been read
       const values = {
         ...Object.fromEntries(pathParameters.map((name) => [name, readInt64(name, params[name] ?? '')])),
         ...(takesQuery && readQuery(query)),

@@ -1,9 +1,8 @@
-import { isInternal } from '@petstore/domain';
 import { initTRPC } from '@trpc/server';
-import { ApiError } from '../api-error.ts';
 import type { Context } from '../context.ts';
 import type { ProcedureContract } from '../procedure-contract.ts';
 import { formatTrpcError } from './format-error.ts';
+import { requireChangesAllowed, requireInternal } from './permission.ts';
 import { transformer } from './transformer.ts';
 
 /** How often an idle subscription sends a sign of life, in milliseconds. */
@@ -26,11 +25,14 @@ const t = initTRPC
 
 export const { router, createCallerFactory } = t;
 
-/** For every caller; HTTP requests are authenticated before. */
-export const procedure = t.procedure;
+/** For every caller, but for read-only keys if it is a mutation. HTTP requests are authenticated before. */
+export const procedure = t.procedure.use(({ ctx, type, next }) => {
+  requireChangesAllowed(ctx.principal, type);
+  return next();
+});
 
 /** For internal keys and callers in the same process. */
-export const internalProcedure = t.procedure.use(({ ctx, next }) => {
-  if (!isInternal(ctx.principal)) throw new ApiError('insufficient_scope');
+export const internalProcedure = procedure.use(({ ctx, next }) => {
+  requireInternal(ctx.principal);
   return next();
 });

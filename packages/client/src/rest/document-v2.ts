@@ -39,6 +39,7 @@ export interface components {
         | 'invalid_request'
         | 'missing_api_key'
         | 'invalid_api_key'
+        | 'insufficient_scope'
         | 'order_not_found'
         | 'route_not_found'
         | 'method_not_allowed'

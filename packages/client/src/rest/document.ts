@@ -45,6 +45,7 @@ export interface components {
         | 'malformed_json'
         | 'missing_api_key'
         | 'invalid_api_key'
+        | 'insufficient_scope'
         | 'order_not_found'
         | 'pet_not_found'
         | 'route_not_found'

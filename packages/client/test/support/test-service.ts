@@ -14,7 +14,7 @@ import {
   toTrpcEnvelope,
   trpcResponseMeta,
 } from '@petstore/api';
-import { type ApiKeyId, type ApiKeyKind, LIMIT_MAX, type RequestLimits, subjectNameOf } from '@petstore/domain';
+import { type ApiKeyId, type ApiKeyPrincipal, LIMIT_MAX, type RequestLimits, subjectNameOf } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
 import { InProcessLimiter, rateLimitHeaders } from '@petstore/rate-limit';
 import { createTestDatabase } from '@petstore/testing';
@@ -49,7 +49,12 @@ export interface TestServiceOptions {
   readonly nowMs?: () => number;
 }
 
-const KEYS: Readonly<Record<string, ApiKeyKind>> = { 'Bearer internal': 'internal', 'Bearer external': 'external' };
+const EXTERNAL = { kind: 'external', readOnly: false } as const;
+const KEYS: Readonly<Record<string, Pick<ApiKeyPrincipal, 'kind' | 'readOnly'>>> = {
+  'Bearer internal': { kind: 'internal', readOnly: false },
+  'Bearer external': EXTERNAL,
+  'Bearer read-only': { kind: 'external', readOnly: true },
+};
 /** The service goes by the real time, and these tests are to pass in any year. */
 const NEVER = new Date('9999-12-31T00:00:00Z');
 const KEY_ID = 'abcd1234' as ApiKeyId; // never looked up
@@ -111,11 +116,11 @@ function createHandler({ orders, pets, events }: Persistence, limiter: InProcess
   const services = { orders, pets, events, limiter, clock: () => new Date(), sunsetOverrides: petsSunset(NEVER) };
   const plan = { name: 'enterprise', limits } as const;
   const contextOf = ({ headers }: IncomingMessage): Context => {
-    const kind = KEYS[headers.authorization ?? ''] ?? 'external';
+    const permissions = KEYS[headers.authorization ?? ''] ?? EXTERNAL;
     return {
       services,
       requestId: 'test',
-      principal: { type: 'api-key', keyId: KEY_ID, kind, plan },
+      principal: { type: 'api-key', keyId: KEY_ID, ...permissions, plan },
       delivery: { type: 'in-process' },
     };
   };

@@ -8,6 +8,7 @@ type SecretRow = readonly [
   id: ApiKeyId,
   name: string,
   kind: ApiKeyKind,
+  readOnly: 't' | 'f',
   plan: PlanName,
   perMinute: string | null,
   perDay: string | null,
@@ -20,7 +21,7 @@ type SecretRow = readonly [
 
 const FIND_SECRET = prepareStatement<SecretRow>(
   'find-secret',
-  `select k.id, k.name, k.kind, k.plan, k.per_minute, k.per_day, k.created_at,
+  `select k.id, k.name, k.kind, k.read_only, k.plan, k.per_minute, k.per_day, k.created_at,
      k.expires_at, k.revoked_at, k.last_used_at, s.expires_at
    from api_key_secrets s join api_keys k on k.id = s.key_id
    where s.hash = $1`,
@@ -39,11 +40,25 @@ export function createApiKeyStore(keys: QuerySender, writes: QuerySender): ApiKe
 }
 
 function secretOfRow(row: SecretRow): ApiKeySecret {
-  const [id, name, kind, plan, perMinute, perDay, createdAt, expiresAt, revokedAt, lastUsedAt, secretExpiresAt] = row;
+  const [
+    id,
+    name,
+    kind,
+    readOnly,
+    plan,
+    perMinute,
+    perDay,
+    createdAt,
+    expiresAt,
+    revokedAt,
+    lastUsedAt,
+    secretExpiresAt,
+  ] = row;
   const key = keyOfColumns({
     id,
     name,
     kind,
+    readOnly: readOnly === 't',
     plan,
     perMinute: perMinute === null ? null : Number(perMinute),
     perDay: perDay === null ? null : Number(perDay),

@@ -55,7 +55,7 @@ export class ApiKeyAdministration {
       const { plan, expiresAt, ...facts } = key;
       const row = em.create(entities.ApiKeyEntity, { ...facts, expiresAt, ...columnsOfPlan(plan) });
       em.create(entities.ApiKeySecretEntity, { hash: Buffer.from(secretHash), key: row, createdAt: key.createdAt });
-      record(em, entities, row, { action: 'key.created', at: key.createdAt, actor });
+      record(em, entities, row, { action: 'key.created', at: key.createdAt, actor, readOnly: key.readOnly });
       await em.flush();
       return keyOfColumns(row);
     });
@@ -141,6 +141,7 @@ interface KeyEvent {
   readonly action: KeyEventAction;
   readonly at: Date;
   readonly actor: Actor;
+  readonly readOnly?: boolean;
 }
 
 function record(em: EntityManager, { KeyEventEntity }: Entities, { id }: ApiKeyRow, event: KeyEvent): void {

@@ -9,7 +9,7 @@ interface PlanColumns {
 }
 
 /** The columns of a key. For the ORM, a null column may also be undefined. */
-interface KeyColumns extends Pick<ApiKey, 'id' | 'name' | 'kind' | 'createdAt'> {
+interface KeyColumns extends Pick<ApiKey, 'id' | 'name' | 'kind' | 'readOnly' | 'createdAt'> {
   readonly plan: PlanName;
   readonly perMinute?: number | null | undefined;
   readonly perDay?: number | null | undefined;
@@ -22,6 +22,7 @@ export const keyOfColumns = (columns: KeyColumns): ApiKey => ({
   id: columns.id,
   name: columns.name,
   kind: columns.kind,
+  readOnly: columns.readOnly,
   plan: planOfColumns(columns),
   createdAt: columns.createdAt,
   ...(columns.expiresAt && { expiresAt: columns.expiresAt }),

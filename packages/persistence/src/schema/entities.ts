@@ -103,6 +103,7 @@ export const ApiKeyEntity = defineEntity({
     id: p.text().$type<ApiKeyId>().primary(),
     name: p.text(),
     kind: p.text().$type<ApiKeyKind>(),
+    readOnly: p.boolean(),
     plan: p.text().$type<PlanName>(),
     perMinute: p.integer().nullable(),
     perDay: p.integer().nullable(),
@@ -178,10 +179,13 @@ export const KeyEventEntity = defineEntity({
     actor: p.text().$type<Actor>(),
     // No foreign key: a ban may concern a key that this database never contained.
     keyId: p.text().$type<ApiKeyId>(),
+    /** Of the key that was created. */
+    readOnly: p.boolean().nullable(),
   },
   checks: [
     { name: 'key_events_action_check', expression: `action in (${textList(KEY_EVENT_ACTIONS)})` },
     { name: 'key_events_actor_check', expression: `split_part(actor, ':', 1) in ('key', 'operator', 'service')` },
+    { name: 'key_events_read_only_check', expression: `(action = 'key.created') = (read_only is not null)` },
     timesCheck('key_events', 'at'),
   ],
 });

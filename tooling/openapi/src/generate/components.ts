@@ -211,6 +211,7 @@ export const CONDITIONAL_REFS = refer(Object.keys(CONDITIONAL_HEADERS));
 
 const REFS_OF_STATUS: Readonly<Record<string, Headers>> = {
   401: refer(['WWW-Authenticate']),
+  403: refer(['WWW-Authenticate']),
   429: refer(['Retry-After']),
   503: refer(['Retry-After']),
   default: refer(['Allow']),

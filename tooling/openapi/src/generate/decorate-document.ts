@@ -4,6 +4,7 @@ import {
   ERROR_CATALOGUE,
   type ErrorCode,
   int64Text,
+  type ProcedureContract,
   type RestBinding,
   type RestContract,
   stabilityExtensions,
@@ -22,6 +23,7 @@ import {
 } from './components.ts';
 import { ErrorResponses } from './error-responses.ts';
 
+type DocumentedContract = Pick<ProcedureContract, 'type'> & RestContract;
 type Schemas = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>;
 type PathItem = NonNullable<OpenAPIObject['paths']>[string];
 type Operation = NonNullable<PathItem['get']>;
@@ -78,10 +80,11 @@ function describeParameter(parameter: Parameter, idsAreText: boolean): Parameter
 
 function decorateOperation(
   operation: Operation,
-  { rest, openapi, versions }: RestContract,
+  contract: DocumentedContract,
   about: VersionDescription,
   errors: ErrorResponses,
 ): Operation {
+  const { rest, openapi, versions } = contract;
   const stability = versions[about.version] ?? 'stable';
   const { security: _, parameters = [], responses = {}, ...others } = operation;
   const described = [
@@ -102,7 +105,7 @@ function decorateOperation(
     ...(described.length > 0 && { parameters: described }),
     responses: {
       ...describeSuccess(responses, rest),
-      ...errors.describe(rest),
+      ...errors.describe(contract),
     },
   };
 }
@@ -130,7 +133,7 @@ const usedHeaders = (references: string): Headers =>
  */
 export function decorateDocument(
   document: OpenAPIObject,
-  contracts: ReadonlyMap<string, RestContract>,
+  contracts: ReadonlyMap<string, DocumentedContract>,
   about: VersionDescription,
 ): OpenAPIObject {
   const errors = new ErrorResponses();

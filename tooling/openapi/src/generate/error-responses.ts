@@ -1,4 +1,4 @@
-import { ERROR_CATALOGUE, type ErrorCode, type RestBinding } from '@petstore/api';
+import { ERROR_CATALOGUE, type ErrorCode, type ProcedureContract, type RestContract } from '@petstore/api';
 import type { OpenAPIObject } from 'trpc-to-openapi';
 import { errorObject, errorSchemaOf, headersOf } from './components.ts';
 
@@ -32,6 +32,7 @@ const OTHER_CODES: readonly ErrorCode[] = [
 const STATUSES: Readonly<Record<ErrorStatus, { readonly name: string; readonly description: string }>> = {
   400: { name: 'BadRequest', description: 'The request is not valid.' },
   401: { name: 'Unauthorized', description: 'Missing or invalid API key.' },
+  403: { name: 'Forbidden', description: 'The API key may only read.' },
   404: { name: 'NotFound', description: 'The resource could not be found.' },
   409: { name: 'Conflict', description: 'The order is no longer pending.' },
   410: { name: 'Gone', description: 'The operation is past its sunset date.' },
@@ -48,9 +49,11 @@ export class ErrorResponses {
   readonly codes = new Set<ErrorCode>();
 
   /** The error responses of one operation, by status. */
-  describe({ errors, deprecation, invalidRequest }: RestBinding): Responses {
+  describe({ type, rest }: Pick<ProcedureContract, 'type'> & RestContract): Responses {
+    const { errors, deprecation, invalidRequest } = rest;
+    const ofChanges: readonly ErrorCode[] = type === 'mutation' ? ['insufficient_scope'] : [];
     const isDeprecated = deprecation !== undefined;
-    const byStatus = Map.groupBy([...COMMON_CODES, ...errors], (code) => ERROR_CATALOGUE[code].status);
+    const byStatus = Map.groupBy([...COMMON_CODES, ...ofChanges, ...errors], (code) => ERROR_CATALOGUE[code].status);
     // If the operation has a response of that status, generated clients read it.
     for (const code of OTHER_CODES) byStatus.get(ERROR_CATALOGUE[code].status)?.push(code);
     const statuses = [...byStatus].sort(([one], [other]) => one - other);

@@ -125,11 +125,11 @@ export class SpawnedServer implements AsyncDisposable {
   }
 }
 
-/** The demo keys of a data folder as they were created, by plan. */
+/** The demo keys of a data folder as they were created, by plan; the read-only one as `read-only`. */
 export function readDemoKeys(dataFolder: string): ReadonlyMap<string, string> {
   const file = readFileSync(join(dataFolder, 'demo-keys.json'), 'utf8');
-  const keys = JSON.parse(file) as { plan: string; text: string }[]; // as documented
-  return new Map(keys.map(({ plan, text }) => [plan, text]));
+  const keys = JSON.parse(file) as { plan: string; readOnly: boolean; text: string }[]; // as documented
+  return new Map(keys.map(({ plan, readOnly, text }) => [readOnly ? 'read-only' : plan, text]));
 }
 
 export function isRunning(pid: number): boolean {

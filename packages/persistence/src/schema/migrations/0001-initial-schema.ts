@@ -46,6 +46,7 @@ export class InitialSchema extends Migration {
         id text primary key,
         name text not null,
         kind text not null,
+        read_only boolean not null,
         plan text not null,
         per_minute integer,
         per_day integer,
@@ -108,10 +109,12 @@ export class InitialSchema extends Migration {
         at timestamptz(3) not null,
         actor text not null,
         key_id text not null,
+        read_only boolean,
         constraint key_events_action_check check (
           action in ('key.created', 'key.rotated', 'key.revoked', 'key.plan_changed', 'ban.set', 'ban.lifted')
         ),
         constraint key_events_actor_check check (split_part(actor, ':', 1) in ('key', 'operator', 'service')),
+        constraint key_events_read_only_check check ((action = 'key.created') = (read_only is not null)),
         constraint key_events_times_check check (${hasFourDigitYear('at')})
       )
     `);
