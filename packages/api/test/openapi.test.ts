@@ -135,7 +135,7 @@ describe('the document', () => {
     const { get: list } = paths['/store/orders'];
     const { delete: cancel } = paths['/store/orders/{orderId}'];
     expect(statuses(list)).toBe('200 304 400 401 429 500 503 default');
-    expect(statuses(cancel)).toBe('204 400 401 404 409 429 500 503 default');
+    expect(statuses(cancel)).toBe('204 400 401 403 404 409 429 500 503 default');
     expect(statuses(paths['/pets/{petId}'].get)).toBe('200 400 401 404 410 429 500 503 default');
     expect(list.responses[200].content['application/json'].schema).toEqual({
       type: 'array',
@@ -153,7 +153,7 @@ describe('the document', () => {
       const names = Object.keys(response.headers);
       expect(names).toEqual(expect.arrayContaining(ALWAYS));
       expect(names.includes('Retry-After')).toBe(status === '429' || status === '503');
-      expect(names.includes('WWW-Authenticate')).toBe(status === '401');
+      expect(names.includes('WWW-Authenticate')).toBe(status === '401' || status === '403');
       expect(['Deprecation', 'Sunset', 'Link'].map((name) => names.includes(name))).toEqual(Array(3).fill(deprecated));
     }
     for (const name of ALWAYS) expect(components.headers).toHaveProperty([name, 'required'], true);
