@@ -32,6 +32,8 @@ export function boundConnections(
 /**
  * Node has raised the soft limit to the hard limit, if it could. Only Linux provides it in a file, and not in a container
  * without /proc.
+ *
+ * @internal exported for a test
  */
 export function readSoftLimit(file = '/proc/self/limits'): number | undefined {
   if (!existsSync(file)) return undefined;

@@ -21,10 +21,11 @@ test('inject sends a request without a network', async () => {
 });
 
 test('a plugin that is registered before one that it uses fails at the start, by name', async () => {
-  await expect(fastify().register(subject).register(clientAddress)).rejects.toThrow(
+  const isTrustedProxy = () => false;
+  await expect(fastify().register(subject).register(clientAddress, { isTrustedProxy })).rejects.toThrow(
     "The dependency 'client-address' of plugin 'subject' is not registered",
   );
-  await fastify().register(clientAddress).register(subject);
+  await fastify().register(clientAddress, { isTrustedProxy }).register(subject);
 });
 
 test('a hook runs for each request, whatever layer responds, and a header that it sets is sent', async () => {

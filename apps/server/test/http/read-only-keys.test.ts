@@ -1,10 +1,11 @@
 import { orderId } from '@petstore/domain';
+import superjson from 'superjson';
 import { describe, expect, test } from 'vitest';
 import { createKey, planOf } from '../support/keys.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { placeOrder } from './support/orders.ts';
 import { useTestApp } from './support/test-app.ts';
-import { batchBody, mutate, query } from './support/trpc-calls.ts';
+import { mutate, query } from './support/trpc-calls.ts';
 
 const app = await useTestApp();
 const { persistence } = app;
@@ -59,7 +60,11 @@ describe('a read-only key over tRPC', () => {
       method: 'POST',
       key,
       headers: { 'content-type': 'application/json' },
-      body: batchBody([{ orderId: id }, {}, { orderId: 404n }]),
+      body: JSON.stringify({
+        0: superjson.serialize({ orderId: id }),
+        1: {},
+        2: superjson.serialize({ orderId: 404n }),
+      }),
     });
     const refusal = { error: { json: { data: { code: 'FORBIDDEN', errorCode: 'insufficient_scope' } } } };
     const unknown = { error: { json: { data: { errorCode: 'route_not_found' } } } };
