@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { buildFolder, ROOT } from './build-folder.ts';
 
+/** @internal exported for a test */
 export const RELEASE_FOLDER = join(ROOT, 'dist/release');
 const CHECKSUMS = 'SHA256SUMS';
 /** The name that the list of parts gives the commit. */
@@ -89,7 +90,10 @@ function listParts(folder: string, { commit, committedAt }: Release): Sbom {
   return sbom;
 }
 
-/** @returns each package that the notices of the built folder name, as `name version` */
+/**
+ * @internal exported for a test
+ * @returns each package that the notices of the built folder name, as `name version`
+ */
 export const namesOfNotices = (notices: string): ReadonlySet<string> =>
   new Set(Array.from(notices.matchAll(/^={80}\n(\S+ \S+): /gm), ([, name = '']) => name));
 
