@@ -51,7 +51,8 @@ describe('a query', () => {
   test.each([
     ['page=2', 'page: is'],
     ['Limit=2', 'Limit: is'],
-    ['filter[status]=pending', 'The query: holds what is'],
+    ['filter[status]=pending', 'filter[status]: is'],
+    ['pso_live_abcd1234=1', 'The query: holds what is'],
     ['pso_live_abcd1234[]=pending', 'The query: holds what is'],
     ['__proto__=1', '__proto__: is'],
     ['constructor=1', 'constructor: is'],

@@ -77,6 +77,21 @@ describe('nothing is left of a call', () => {
   });
 });
 
+test('one signal may be given to many calls at once: nothing warns, and no listener is left', async () => {
+  const warnings: Error[] = [];
+  const onWarning = (warning: Error) => void warnings.push(warning);
+  process.on('warning', onWarning);
+  const fetchMissing: typeof fetch = async () =>
+    new Response('{"code":"order_not_found","message":"No."}', { status: 404 });
+  const client = createPetstoreRestClient({ baseUrl: 'http://shop.example', apiKey: 'k', fetch: fetchMissing });
+  const { signal } = new AbortController();
+  await Promise.allSettled(Array.from({ length: 50 }, () => client.cancelOrder({ orderId: 1n }, { signal })));
+  await new Promise((resolve) => setImmediate(resolve)); // warnings come after the tick
+  process.off('warning', onWarning);
+  expect(warnings).toEqual([]);
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+});
+
 describe('a call that is aborted while it waits for its turn', () => {
   /** A client that was refused, and waits: its clock stands still. */
   async function startHeld(script: readonly Answering[], options: Partial<PetstoreClientOptions> = {}) {

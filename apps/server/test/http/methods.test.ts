@@ -154,6 +154,58 @@ describe('a body of GET or DELETE is ignored', () => {
   });
 });
 
+test.each([
+  [
+    'an offer of h2c, as of Java’s HttpClient',
+    ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABk'],
+  ],
+  ['a Content-Type on GET', ['Content-Type: application/json']],
+  ['Accept of another type', ['Accept: application/xml']],
+  ['a range', ['Range: bytes=0-10']],
+  ['a method to override', ['X-HTTP-Method-Override: DELETE']],
+  ['an empty Last-Event-ID', ['Last-Event-ID:']],
+])('%s changes nothing, and the connection stays open', async (_, headers) => {
+  using connection = await openRaw({ port: app.port });
+  for (let i = 0; i < 2; i++) {
+    connection.write(authorized('GET /v1/pets/1 HTTP/1.1', ...headers));
+    const { status, body } = await connection.read();
+    expect([status, JSON.parse(body).name]).toEqual([200, 'Ada']);
+  }
+});
+
+test('an offer of h2c loses no body, whether it comes with its head or after it', async () => {
+  using connection = await openRaw({ port: app.port });
+  const offer = ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABk'];
+  const type = ['Content-Type: application/json', 'Content-Length: 1'];
+  for (const pieces of [
+    [`${authorized('POST /trpc/orders.cancel HTTP/1.1', ...offer, ...type)}{`],
+    [authorized('POST /trpc/orders.cancel HTTP/1.1', ...offer, ...type), '{'],
+  ]) {
+    for (const piece of pieces) connection.write(piece);
+    expect((await connection.read()).body).toContain('malformed_json');
+  }
+});
+
+test.each(['', 'identity', 'Identity'])('a body whose Content-Encoding is "%s" is read', async (encoding) => {
+  const headers = { 'content-type': 'Application/JSON; Charset=UTF-8', 'content-encoding': encoding };
+  const response = await app.fetch('/trpc/orders.cancel', { method: 'POST', headers, body: '{' });
+  expect(response.status).toBe(400);
+  expect(await response.text()).toContain('malformed_json');
+});
+
+test.each([
+  ['X-API-Key: KEY', 'missing_api_key'],
+  ['api_key: KEY', 'missing_api_key'],
+  ['Authorization: KEY', 'missing_api_key'],
+  ['Authorization: Token KEY', 'missing_api_key'],
+  ['Authorization: Bearer "KEY"', 'invalid_api_key'],
+] as const)('a key sent as %s is 401, and the response says how it is sent', async (header, code) => {
+  const text = `GET /v1/pets/1 HTTP/1.1\r\nHost: x\r\n${header.replace('KEY', app.key)}\r\n\r\n`;
+  const response = await expectError(await sendOne(text, { port: app.port }), code);
+  expect(response.headers['www-authenticate']).toMatch(/^Bearer/);
+  expect(response.body).not.toContain(app.key);
+});
+
 describe('on one connection', () => {
   test('responses come in the order of their requests, also before garbage', async () => {
     const get = authorized('GET /v1/pets/1 HTTP/1.1');

@@ -11,8 +11,8 @@ interface Parameter {
   readonly isList: boolean;
 }
 
-/** Only a name this short may be repeated in a message: a key is longer. */
-const SHOWN_NAME = /^[\w[\].$-]{1,24}$/;
+/** Only a name this short may be repeated in a message: a key is longer. No part of one is repeated either. */
+const SHOWN_NAME = /^(?!.*pso_)[\w[\].$-]{1,24}$/;
 /** The way in which axios, PHP and qs write the values of a list. */
 const BRACKETED_NAME = /^(\w+)\[\d*\]$/;
 
