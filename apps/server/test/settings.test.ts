@@ -179,8 +179,11 @@ describe('a wrong value is named, with what is expected', () => {
         'redis+sentinel://a',
         'redis://a,',
         'redis://%@a',
+        'redis://hunter2@cache',
+        'redis://:a#b@cache',
       ],
     ],
+    ['DATA_DIR', ['~', '~/data', '$HOME/data']],
     ['REDIS_PREFIX', ['{shop}', 'shop api:', 'shop*', 'x'.repeat(41)]],
     [
       'PUBLIC_BASE_URL',
@@ -212,6 +215,19 @@ describe('a wrong value is named, with what is expected', () => {
       expect(problems, text).toHaveLength(1);
       expect(problems[0], text).toMatch(new RegExp(`^${name} is .+; it must be .{4,}`));
     }
+  });
+
+  test.each([
+    ['"redis://:hunter2@db/x"', 'it must be written without the quotes around it'],
+    ["'redis://:hunter2@db/x'", 'it must be written without the quotes around it'],
+    ['redis://:hunter2\nx@db', 'it must hold no line break and no other control character'],
+    ['redis://:$(HUNTER2)@db', 'it holds a reference to a variable, such as $(NAME), which nothing has replaced'],
+    [['redis://:$', '{HUNTER2}@db'].join(''), 'it holds a reference to a variable, such as $(NAME)'],
+  ])('%s is what a file or a template has left of a value', (text, problem) => {
+    for (const name of ['REDIS_URL', 'DATA_DIR', 'PORT', 'CORS_ORIGINS']) {
+      expect(problemsOf({ [name]: text })).toEqual([expect.stringContaining(`; ${problem}`)]);
+    }
+    expect(problemsOf({ REDIS_URL: text })[0]).not.toMatch(/hunter2/i);
   });
 
   test.each([
@@ -251,6 +267,8 @@ describe('a wrong value is named, with what is expected', () => {
     ['DATABSE_URL', 'DATABASE_URL'],
     ['REDIS_URI', 'REDIS_URL'],
     ['INSTANCE', 'INSTANCES'],
+    ['database_url', 'DATABASE_URL'],
+    ['LOG_LEVEL_FILE', 'LOG_LEVEL'],
   ])('%s is not passed over: %s is meant', (name, meant) => {
     expect(problemsOf({ [name]: 'on' })).toEqual([
       `${name} is set, and there is no such setting; it must be ${meant}, or be unset`,
@@ -261,6 +279,8 @@ describe('a wrong value is named, with what is expected', () => {
     const environment = {
       HOME: '/root',
       HOSTS: 'a',
+      HOST_FILE: '/etc/hosts',
+      port: '1',
       PATH: '/bin',
       SORT: 'x',
       NODE_ENV: 'test',

@@ -1,10 +1,10 @@
-import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import { expect, test } from 'vitest';
 import { readStorageSettings } from '../src/settings.ts';
+import { EXPIRED, VALID } from './client-certificates.ts';
 
 const read = (url: string) => readStorageSettings({ DATABASE_URL: url }, '/').databaseUrls;
 
@@ -43,6 +43,24 @@ test.each([
   ['postgres://u:hunter2@a/x?sslmod=verify-full', /a parameter of it is misspelt; it must be sslmode$/],
   ['postgres://u:hunter2@a/x?sslmode=on', /its sslmode must be one of disable, verify-full, /],
   ['postgres://u:hunter2@a/x?uselibpqcompat=true&sslmode=verify-ca', /for TLS cannot be used: .* with sslrootcert/],
+  ['postgres://u:12/hunter2@a/x', /it holds an @ behind the host; .* must be written as %2F %3F %23$/],
+  ['postgres://u:12?hunter2@a/x', /it holds an @ behind the host; .* must be written as %2F %3F %23$/],
+  ['postgres://u:hunter2@a/x?SSLMODE=verify-full', /a parameter of it is misspelt; it must be sslmode$/],
+  ['postgres://u:hunter2@a/x?sslmode=verify-full&sslmode=disable', /it has the parameter sslmode twice/],
+  [
+    'postgres://u:hunter2@a/x?dbname=y',
+    /its parameter dbname has no effect; name the database before the question mark/,
+  ],
+  [
+    'postgres://u:hunter2@a/x?ssl=false',
+    /its ssl must be true or 0; better is sslmode=verify-full, or sslmode=disable$/,
+  ],
+  [
+    'postgres://u:hunter2@a/x?sslmode=disable&sslrootcert=/ca.pem',
+    /sslmode=disable and sslrootcert; one of them must go/,
+  ],
+  ['postgres://u:hunter2@a/x?sslkey=/key.pem', /sslcert and sslkey must be there together$/],
+  ['postgres://u:hunter2@a/x?sslrootcert=system', /leave out sslrootcert=system/],
   ['postgres://u:hunter2@a,b/x?sslrootcert=/no/ca.pem', /names the file \/no\/ca\.pem, .*: there is no such file/],
 ])('%s is refused before anything connects, with what would be right', (text, problem) => {
   expect(() => read(text)).toThrow(problem);
@@ -57,15 +75,23 @@ test('files of certificates and keys are looked at before anything connects', ()
     return file;
   };
   const certificates = fileOf('certificates.pem', rootCertificates.slice(0, 2).join('\n'));
-  const { privateKey } = generateKeyPairSync('ed25519');
-  const key = fileOf('key.pem', String(privateKey.export({ format: 'pem', type: 'pkcs8' })));
+  const filesOf = (name: string, { cert, key }: typeof VALID) => ({
+    cert: fileOf(`${name}.pem`, cert),
+    key: fileOf(`${name}.key`, key),
+  });
+  const valid = filesOf('valid', VALID);
+  const expired = filesOf('expired', EXPIRED);
   const url = (parameters: string) => `postgres://db/x?sslmode=verify-full&${parameters}`;
-  for (const parameters of [`sslrootcert=${certificates}`, `sslcert=${certificates}&sslkey=${key}`]) {
+  for (const parameters of [`sslrootcert=${certificates}`, `sslcert=${valid.cert}&sslkey=${valid.key}`]) {
     expect(read(url(parameters))).toEqual([url(parameters.replaceAll('/', '%2F'))]);
   }
-  for (const parameter of [`sslcert=${key}`, `sslkey=${certificates}`, `sslrootcert=${key}`]) {
-    expect(() => read(url(parameter)), parameter).toThrow(
-      /\n {2}DATABASE_URL is postgres:\/\/\.\.\. .*; its parameters for TLS cannot be used: ./,
-    );
+  for (const [parameters, problem] of [
+    [`sslcert=${valid.key}&sslkey=${valid.key}`, /its parameters for TLS cannot be used: ./],
+    [`sslcert=${valid.cert}&sslkey=${certificates}`, /its parameters for TLS cannot be used: ./],
+    [`sslrootcert=${valid.key}`, /its parameters for TLS cannot be used: ./],
+    [`sslcert=${valid.cert}&sslkey=${expired.key}`, /its sslkey is not the key of its sslcert$/],
+    [`sslcert=${expired.cert}&sslkey=${expired.key}`, /its sslcert has expired \(.+\)$/],
+  ] as const) {
+    expect(() => read(url(parameters)), parameters).toThrow(problem);
   }
 });

@@ -56,7 +56,24 @@ const PARAMETERS = [
   'uselibpqcompat',
 ];
 
+/** Parameters of other programs that the driver passes over, although they decide which data is used and who is trusted. */
+const PASSED_OVER: Readonly<Record<string, string>> = {
+  currentSchema: 'name the schema by options=-c%20search_path%3Dschema',
+  dbname: 'name the database before the question mark',
+  hostaddr: 'name the address as host',
+  passfile: 'give the password in the URL',
+  require_auth: 'leave it out',
+  search_path: 'name the schema by options=-c%20search_path%3Dschema',
+  service: 'give the host, user and database in the URL',
+  sslcrl: 'leave it out',
+  sslpassword: 'name a key without a passphrase by sslkey',
+};
+
+const SSL_FILES = ['sslrootcert', 'sslcert', 'sslkey'];
+
 const SSL_MODES = ['disable', 'verify-full', 'verify-ca', 'require', 'prefer', 'no-verify'];
+
+const UNESCAPED = 'it holds an @ behind the host; in a user or password / ? # must be written as %2F %3F %23';
 
 const WRONG_ESCAPE = 'it holds a wrong escape; a per cent sign in a user, password or database must be written as %25';
 
@@ -67,18 +84,40 @@ const WRONG_ESCAPE = 'it holds a wrong escape; a per cent sign in a user, passwo
  * @returns a clause for a message, which contains no part of the URL except the path of a file
  */
 export function findUrlProblem(url: string): string | undefined {
-  const { searchParams } = new URL(url);
-  const meant = [...searchParams.keys()].map((name) => findMeantName(name, PARAMETERS)).find(Boolean);
-  if (meant !== undefined) return `a parameter of it is misspelt; it must be ${meant}`;
-  if (!SSL_MODES.includes(searchParams.get('sslmode') ?? 'disable')) {
-    return `its sslmode must be one of ${SSL_MODES.join(', ')}`;
-  }
+  const { pathname, searchParams } = new URL(url);
+  const names = [...searchParams.keys()];
+  // A slash or a question mark in a password ends the part that names the host.
+  if ([pathname, ...names].some((text) => text.includes('@'))) return UNESCAPED;
   if (/%(?![\da-f]{2})/i.test(url)) return WRONG_ESCAPE;
+  const meant = names.map((name) => findMeantName(name, PARAMETERS)).find(Boolean);
+  if (meant !== undefined) return `a parameter of it is misspelt; it must be ${meant}`;
+  const twice = PARAMETERS.find((name) => searchParams.getAll(name).length > 1);
+  if (twice !== undefined) return `it has the parameter ${twice} twice; one of them must go`;
+  const passedOver = names.find((name) => Object.hasOwn(PASSED_OVER, name));
+  if (passedOver !== undefined) return `its parameter ${passedOver} has no effect; ${PASSED_OVER[passedOver]}`;
+  return findTlsProblem(url, searchParams);
+}
+
+function findTlsProblem(url: string, parameters: URLSearchParams): string | undefined {
+  const mode = parameters.get('sslmode');
+  if (!SSL_MODES.includes(mode ?? 'disable')) return `its sslmode must be one of ${SSL_MODES.join(', ')}`;
+  if (!['true', '1', '0'].includes(parameters.get('ssl') ?? '0')) {
+    return 'its ssl must be true or 0; better is sslmode=verify-full, or sslmode=disable';
+  }
+  const files = SSL_FILES.filter((name) => parameters.has(name));
+  if (mode === 'disable' && files.length > 0) return `it has sslmode=disable and ${files[0]}; one of them must go`;
+  if (files.includes('sslcert') !== files.includes('sslkey')) return 'sslcert and sslkey must be there together';
+  if (parameters.get('sslrootcert') === 'system') {
+    return 'leave out sslrootcert=system: without it, the certificates that Node.js brings are trusted';
+  }
   try {
     const { ssl } = parseIntoClientConfig(url); // reads the files
     if (typeof ssl !== 'object') return undefined;
-    for (const certificate of [ssl.ca, ssl.cert]) if (certificate) new X509Certificate(String(certificate));
-    if (ssl.key) createPrivateKey(String(ssl.key));
+    if (ssl.ca) new X509Certificate(String(ssl.ca));
+    if (!ssl.cert || !ssl.key) return undefined;
+    const own = new X509Certificate(String(ssl.cert));
+    if (!own.checkPrivateKey(createPrivateKey(String(ssl.key)))) return 'its sslkey is not the key of its sslcert';
+    if (own.validToDate.getTime() < Date.now()) return `its sslcert has expired (${own.validTo})`;
     return undefined;
   } catch (error) {
     if (error instanceof URIError) return WRONG_ESCAPE;

@@ -4,9 +4,14 @@ import { distance } from 'fastest-levenshtein';
 const lettersOff = (name: string): number => (name.length < 6 ? 0 : name.length < 8 ? 1 : 2);
 
 /**
- * Finds the intended name for one that differs from it by a letter or two.
+ * Finds the intended name for one that differs from it by a letter or two, or is written in lower case.
  *
  * @returns `undefined` if the name is right, or no name is similar
  */
 export const findMeantName = (name: string, names: readonly string[]): string | undefined =>
-  names.includes(name) ? undefined : names.find((right) => distance(name, right) <= lettersOff(right));
+  names.includes(name)
+    ? undefined
+    : names.find((right) => distance(name, right) <= lettersOff(right) || isOtherCase(name, right));
+
+const isOtherCase = (name: string, right: string): boolean =>
+  lettersOff(right) > 0 && name.toUpperCase() === right.toUpperCase();

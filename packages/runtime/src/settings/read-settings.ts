@@ -43,7 +43,9 @@ export function readSettings<Schema extends z.ZodObject>(environment: Environmen
     names.push(variable, ...(isSecret ? [`${variable}_FILE`] : []));
     const { text, source = variable, problem } = readText(environment, setting);
     const result = z.safeParse(fieldSchema, text || undefined, { error: () => `it must be ${mustBe}` });
+    const leftover = findLeftover(text ?? '');
     if (problem !== undefined) problems.push(problem);
+    else if (leftover !== undefined) problems.push(`${source} is ${show(text ?? '', isSecret)}; ${leftover}`);
     else if (result.success) values[field] = result.data;
     else problems.push(`${source} is ${show(text ?? '', isSecret)}; ${result.error.issues[0]?.message}`);
   }
@@ -75,6 +77,17 @@ function readText(
   }
 }
 
+/** Finds what files of settings, shells and templates leave in a value. No value needs any of it. */
+function findLeftover(text: string): string | undefined {
+  if (/^(["']).*\1$/s.test(text)) return 'it must be written without the quotes around it';
+  // URLs are parsed without line breaks, so a password would silently be another one.
+  if (/\p{Cc}/u.test(text)) return 'it must hold no line break and no other control character';
+  if (/\$(?:\(\w+\)|\{\w+\})/.test(text)) {
+    return 'it holds a reference to a variable, such as $(NAME), which nothing has replaced; it must hold the value';
+  }
+  return undefined;
+}
+
 /** Variables that orchestrators set for a service named like a part of a setting: `REDIS_PORT_6379_TCP_ADDR`. */
 const OF_A_SERVICE = /_(?:PORT|SERVICE_HOST|SERVICE_PORT)(?:_|$)/;
 
@@ -82,11 +95,15 @@ const OF_A_SERVICE = /_(?:PORT|SERVICE_HOST|SERVICE_PORT)(?:_|$)/;
 const findMisspeltVariables = (environment: Environment, names: readonly string[]): readonly string[] =>
   Object.keys(environment).flatMap((name) => {
     const isSet = environment[name] !== undefined && !OF_A_SERVICE.test(name);
-    const meant = isSet ? findMeantName(name, names) : undefined;
+    const meant = isSet ? (findMeantName(name, names) ?? withoutFile(name, names)) : undefined;
     return meant === undefined
       ? []
       : [`${name} is set, and there is no such setting; it must be ${meant}, or be unset`];
   });
+
+/** A file may hold a secret only. Short names with this ending belong to others: HOST_FILE. */
+const withoutFile = (name: string, names: readonly string[]): string | undefined =>
+  names.includes(name) ? undefined : names.find((right) => right.length > 5 && name === `${right}_FILE`);
 
 /** NODE_ENV has no fixed list of values, so every common spelling is accepted. */
 const PRODUCTION = /^\s*prod(?:uction)?\s*$/i;

@@ -72,6 +72,8 @@ function parseUrl(text: string) {
   if (!isComplete || !/^(?:\/\d{0,5})?$/.test(url.pathname) || url.search + url.hash !== '') return undefined;
   try {
     const [username, password] = [url.username, url.password].map(decodeURIComponent);
+    // Nobody would log in. Most likely a password without the colon in front of it.
+    if (password === '' && username !== '' && username !== 'default') return undefined;
     return {
       host: url.hostname.replace(/^\[|\]$/g, ''),
       port: url.port === '' ? undefined : Number(url.port),

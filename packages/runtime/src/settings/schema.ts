@@ -36,6 +36,9 @@ const HOUR_MS = 3_600_000;
 /** A hundred years: PostgreSQL has no time that lies much longer ago. */
 const RETENTION_MAX_MS = 36_500 * 24 * HOUR_MS;
 
+/** A shell replaces these at the beginning of a path. Files of settings and orchestrators do not. */
+const HOME_FOLDER_FREE = /^(?!~(?:\/|$)|\$)/;
+
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 /**
@@ -77,8 +80,8 @@ export const settingsSchema = z.object({
       .optional(),
     {
       mustBe:
-        'the address of a PostgreSQL database, postgres://user:password@host:5432/database (several hosts separated by ' +
-        'commas if it has standbys, without target_session_attrs or with read-write)',
+        'the address of a PostgreSQL database, postgres://user:password@host:5432/database (/ ? # in a password as ' +
+        '%2F %3F %23; several hosts separated by commas if it has standbys, without target_session_attrs or with read-write)',
       meaning: 'PostgreSQL 15 or newer; [below](#a-postgresql-of-your-own): failover, poolers, TLS, roles',
       unset: 'embedded, below `DATA_DIR`',
       isSecret: true,
@@ -86,7 +89,8 @@ export const settingsSchema = z.object({
   ),
   redis: setting('REDIS_URL', values.parsedBy(parseRedisTarget).optional(), {
     mustBe:
-      'redis://user:password@host:6379/0 (rediss:// for TLS), several of these separated by commas for a cluster ' +
+      'redis://user:password@host:6379/0 (redis://:password@host without a user, rediss:// for TLS; / ? # in a ' +
+      'password as %2F %3F %23), several of these separated by commas for a cluster ' +
       '(all with the same user and password, and no database), or redis+sentinel://host:26379,host:26379/master-name',
     meaning:
       'Redis, Redis Cluster, or Sentinels (`rediss+sentinel://` if they and the Redis speak TLS). User and password are ' +
@@ -105,8 +109,8 @@ export const settingsSchema = z.object({
       meaning: 'begins the name of every key in Redis, so that two deployments can share one',
     },
   ),
-  dataFolder: setting('DATA_DIR', z.string().default('.data'), {
-    mustBe: 'a folder',
+  dataFolder: setting('DATA_DIR', z.string().regex(HOME_FOLDER_FREE).default('.data'), {
+    mustBe: 'a folder, written out (nothing replaces ~ or $HOME)',
     meaning: 'holds the embedded PostgreSQL and the demo keys',
   }),
   migrate: setting('MIGRATE', values.onOrOff.prefault('on'), {
