@@ -154,6 +154,12 @@ const MEANINGS: readonly (readonly [reply: RegExp, meaning: string])[] = [
   [/^READONLY\b/, 'it is a replica, which takes no writes: name the primary'],
 ];
 
+/** What ioredis says for programmers, translated for operators. */
+const LIBRARY_WORDS: readonly (readonly [message: RegExp, meaning: string])[] = [
+  [/^Stream isn't writeable/, 'the connection is closed without a reply, as by a server that wants TLS (rediss:)'],
+  [/^Unknown RESP type/, 'what answers there is no Redis'],
+];
+
 /** Whether one server is named, and no cluster and no Sentinels, which find another one by themselves. */
 const isSingle = (redis: Redis | Cluster) =>
   !(redis instanceof Cluster) && (redis.options.sentinels ?? []).length === 0;
@@ -167,6 +173,10 @@ export function reasonOf(redis: Redis | Cluster, lastError: Error | undefined): 
   const error = lastError?.name === 'ReplyError' ? lastError : (errors.get(redis) ?? lastError);
   const meaning = MEANINGS.find(([reply]) => isSingle(redis) && reply.test(error?.message ?? ''));
   if (meaning !== undefined) return meaning[1];
+  const words = LIBRARY_WORDS.find(([message]) => message.test(error?.message ?? ''));
+  if (words !== undefined) return words[1];
+  if (error?.message === 'connect ETIMEDOUT' && redis.options.tls)
+    return 'no reply to TLS; a server without it needs redis:';
   // An unknown command is quoted with its arguments: those of AUTH include a password.
   const [line = ''] = (error?.message ?? 'no response')
     .replace(/,? with args beginning with.*/s, '')

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { createServer } from 'node:tls';
 import { SELF_SIGNED, startRedisServer } from '@petstore/testing';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -24,8 +24,12 @@ const closed = await startRedisServer({ config: { requirepass: 'right' } });
 const untrusted = createServer(SELF_SIGNED).on('tlsClientError', () => {});
 untrusted.listen(0, HOST);
 await once(untrusted, 'listening');
+const web = createTcpServer((socket) => void socket.on('error', () => {}).write('HTTP/1.1 400 Bad Request\r\n\r\n'));
+web.listen(0, HOST);
+await once(web, 'listening');
 afterAll(async () => {
   untrusted.close();
+  web.close();
   await Promise.all([open[Symbol.asyncDispose](), closed[Symbol.asyncDispose]()]);
 });
 
@@ -33,11 +37,15 @@ const single = { type: 'single', host: HOST, port: open.port, database: 0, tls: 
 const refused = { host: HOST, port: 1 };
 const unknown = { host: 'redis.invalid', port: 6379 };
 const { port: untrustedPort } = untrusted.address() as AddressInfo; // it listens on TCP
+const { port: webPort } = web.address() as AddressInfo; // likewise
 
 const LOCATIONS = {
   'a wrong password': [{ ...single, port: closed.port, password: WRONG_PASSWORD }, /^WRONGPASS /],
   'no password': [{ ...single, port: closed.port }, /^NOAUTH /],
   'an untrusted certificate': [{ ...single, port: untrustedPort, tls: true }, /^self-signed certificate/],
+  'a server that wants TLS': [{ ...single, port: untrustedPort }, /wants TLS \(rediss:\)$/],
+  'a server without TLS': [{ ...single, tls: true }, /^no reply to TLS; a server without it needs redis:$/],
+  'a server of another kind': [{ ...single, port: webPort }, /^what answers there is no Redis$/],
   'a name that is not found': [{ ...single, ...unknown }, /^getaddrinfo \w+ redis\.invalid$/],
   'a database that does not exist': [{ ...single, database: 4 }, /DB index is out of range/],
   'a user who may not run scripts': [
