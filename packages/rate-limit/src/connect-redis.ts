@@ -175,8 +175,9 @@ export function reasonOf(redis: Redis | Cluster, lastError: Error | undefined): 
   if (meaning !== undefined) return meaning[1];
   const words = LIBRARY_WORDS.find(([message]) => message.test(error?.message ?? ''));
   if (words !== undefined) return words[1];
-  if (error?.message === 'connect ETIMEDOUT' && redis.options.tls)
+  if (error?.message === 'connect ETIMEDOUT' && !(redis instanceof Cluster) && redis.options.tls !== undefined) {
     return 'no reply to TLS; a server without it needs redis:';
+  }
   // An unknown command is quoted with its arguments: those of AUTH include a password.
   const [line = ''] = (error?.message ?? 'no response')
     .replace(/,? with args beginning with.*/s, '')
