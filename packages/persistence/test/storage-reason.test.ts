@@ -152,6 +152,7 @@ test.each([
   ['EMFILE', /raise ulimit -n/],
   ['53100', /no room on its disk/],
   ['53200', /out of memory/],
+  ['53400', /has reached a limit of its configuration/],
   ['57P03', /starts or shuts down/],
   ['57P04', /was dropped/],
   ['58030', /read or write its disk/],

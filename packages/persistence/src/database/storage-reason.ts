@@ -24,6 +24,7 @@ const PHRASES: Readonly<Record<string, string>> = {
   '53200': 'PostgreSQL is out of memory',
   '53300': 'PostgreSQL has no room for another connection',
   '53100': 'PostgreSQL has no room on its disk',
+  '53400': 'PostgreSQL has reached a limit of its configuration, such as temp_file_limit',
   '55000': 'PostgreSQL accepts no connections to this database',
   '57P01': 'PostgreSQL is away (it shuts down)',
   '57P02': 'PostgreSQL is away (it crashed)',

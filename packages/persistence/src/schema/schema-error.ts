@@ -25,6 +25,13 @@ export class NewerDatabaseError extends SchemaError {
 const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/;
 
 const INSUFFICIENT_PRIVILEGE = '42501';
+const DUPLICATE_TABLE = '42P07';
+
+/** What would be right, by the code of PostgreSQL's error. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  [INSUFFICIENT_PRIVILEGE]: '; it takes a role like petstore_owner (docs/operations.md, "Roles")',
+  [DUPLICATE_TABLE]: '; give the service a database, or a schema in search_path, of its own',
+};
 
 /**
  * Converts the error with which PostgreSQL refused a migration to a SchemaError of one line: the role may not create tables,
@@ -32,9 +39,9 @@ const INSUFFICIENT_PRIVILEGE = '42501';
  */
 export function toSchemaError(error: unknown): unknown {
   const said = refusalOf(error);
-  return said === undefined
-    ? error
-    : new SchemaError(`the database cannot be migrated: ${said.message}`, { cause: error });
+  if (said === undefined) return error;
+  const remedy = REMEDIES[codeOf(said) ?? ''] ?? '';
+  return new SchemaError(`the database cannot be migrated: ${said.message}${remedy}`, { cause: error });
 }
 
 /** Like `toSchemaError`, for a failure to read the applied migrations. */
