@@ -119,7 +119,11 @@ describe('a database', () => {
     await using redis = await createTestRedis();
     await query(database.url, 'CREATE TABLE orders (of_another_program text)');
     await using server = new SpawnedServer(folder.path, { DATABASE_URL: database.url, REDIS_URL: redis.url });
-    await expectRefusal(server, 1, /^petstore: the database cannot be migrated: relation "orders" already exists; give the service a database, /m);
+    await expectRefusal(
+      server,
+      1,
+      /^petstore: the database cannot be migrated: relation "orders" already exists; give the service a database, /m,
+    );
   });
 
   test('of an older version is not changed when MIGRATE is off', async () => {
