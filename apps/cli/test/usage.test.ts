@@ -280,7 +280,10 @@ describe('migrate', () => {
   const OF_ANOTHER_PROGRAM = 'create table orders (of_another_program text)';
   const OF_A_NEWER_RELEASE = `insert into schema_migrations (name) values ('9999-from-the-future')`;
   test.each([
-    [OF_ANOTHER_PROGRAM, /^petstore: the database cannot be migrated: relation "orders" already exists; give the service a database, or .* of its own\n$/],
+    [
+      OF_ANOTHER_PROGRAM,
+      /^petstore: the database cannot be migrated: relation "orders" already exists; give the service a database, or .* of its own\n$/,
+    ],
     [OF_A_NEWER_RELEASE, /^petstore: the database was migrated by a newer version .*9999-from-the-future.*\n$/],
   ])('refuses a database that is not its own: %s', async (statement, message) => {
     await withEmptyDatabase(async (environment, client) => {
