@@ -24,6 +24,7 @@ describe('orders.events', () => {
     expect(following.status).toBe(200);
     expect(following.headers['content-type']).toBe('text/event-stream');
     expect(following.headers['cache-control']).toContain('no-cache');
+    expect(following.headers['x-accel-buffering'], 'nginx would hold events back').toBe('no');
     const options = { key: app.internalKey };
     const { data: placed } = await mutate(app, 'orders.place', { petId: 2n ** 62n, quantity: 2 }, options);
     const { id: orderId } = placed as { id: bigint };
