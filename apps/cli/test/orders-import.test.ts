@@ -317,8 +317,8 @@ describe('a file as a whole', () => {
     ['PK\x03\x04\x14\0', 'the file is a spreadsheet (.xlsx, .ods) or a zip archive; save the sheet as CSV in UTF-8'],
     [Buffer.from('d0cf11e0a1b11ae1', 'hex'), 'the file is a spreadsheet (.xls); save the sheet as CSV in UTF-8'],
     [gzipSync('id,petId,quantity\n1,1,1'), 'the file is compressed; unpack it first'],
-    ['<!DOCTYPE html>\n<title>Log in</title>', 'the file is HTML or XML; save the sheet as CSV in UTF-8'],
-    ['\ufeff<?xml version="1.0"?>', 'the file is HTML or XML; save the sheet as CSV in UTF-8'],
+    ['<!DOCTYPE html>\n<title>Log in</title>', 'the file is HTML or XML, perhaps a login page'],
+    ['\ufeff<?xml version="1.0"?>', 'the file is HTML or XML, perhaps a login page'],
     ['%PDF-1.7', 'the file is a PDF; it must be NDJSON'],
   ])('must be one of the formats: %j', async (text, complaint) => {
     const { code, report, stderr } = await importText(text, ['--skip-bad']);

@@ -12,7 +12,10 @@ const OTHER_FILES: readonly (readonly [beginning: RegExp, advice: string])[] = [
   [/^425a68/, COMPRESSED], // bzip2
   [/^28b52ffd/, COMPRESSED], // zstd
   [/^fd377a58/, COMPRESSED], // xz
-  [/^(?:efbbbf)?3c/, `the file is HTML or XML; ${AS_CSV}`],
+  [
+    /^(?:efbbbf)?3c/,
+    'the file is HTML or XML, perhaps a login page in place of the download; it must be NDJSON, a JSON array or CSV',
+  ],
   [/^25504446/, 'the file is a PDF; it must be NDJSON, a JSON array or CSV'],
 ];
 

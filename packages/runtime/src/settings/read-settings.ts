@@ -83,7 +83,7 @@ function findLeftover(text: string): string | undefined {
   // URLs are parsed without line breaks, so a password would silently be another one.
   if (/\p{Cc}/u.test(text)) return 'it must hold no line break and no other control character';
   if (/\$(?:\(\w+\)|\{\w+\})/.test(text)) {
-    return 'it holds a reference to a variable, such as $(NAME), which nothing has replaced; it must hold the value';
+    return 'it holds a reference to a variable, such as $(NAME), which nothing has replaced; it must hold the value (in a URL a $ that is meant is %24)';
   }
   return undefined;
 }
@@ -96,7 +96,9 @@ const findMisspeltVariables = (environment: Environment, names: readonly string[
   Object.keys(environment).flatMap((name) => {
     const isSet = environment[name] !== undefined && !OF_A_SERVICE.test(name);
     const meant = isSet ? (findMeantName(name, names) ?? withoutFile(name, names)) : undefined;
-    return meant === undefined
+    // Beside the right name, one in lower case belongs to another program.
+    const isOfAnother = meant === name.toUpperCase() && environment[meant] !== undefined;
+    return meant === undefined || isOfAnother
       ? []
       : [`${name} is set, and there is no such setting; it must be ${meant}, or be unset`];
   });

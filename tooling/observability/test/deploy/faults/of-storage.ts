@@ -60,7 +60,13 @@ export async function recordFaultsOfStorage(recordings: FaultRecordings): Promis
     await using locker = await connectTo(databaseUrl);
     await locker.query('begin; lock table orders in access exclusive mode');
     recordings.add('table locked', { healthy, faulty: await watched.observe({ ms: 4_000 }) });
-    await recordings.follow('postgres-slow', surroundings);
+    // The page shows requests that wait, which are there only while some are sent.
+    const isWaiting = async () => (await watched.read('petstore_postgres_statements_in_flight{purpose="reads"}')) > 1;
+    const during = async () => {
+      await vi.waitUntil(isWaiting, PATIENTLY);
+      await recordings.follow('postgres-slow', surroundings);
+    };
+    await watched.observe({ during });
   }
   await watched.untilServed('/v1/store/orders');
 
