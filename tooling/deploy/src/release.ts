@@ -50,7 +50,8 @@ if (notes === undefined)
   refuse(`${CHANGELOG} has nothing about ${version}. Add "## ${version}" and say below it what changed.`);
 
 const [commit = '', committedAt = ''] = git('log', '-1', '--format=%H %ct').split(' ');
-const release = { version, commit, committedAt, notes };
+// What is built from a changed tree is of no commit: it must not be taken for what the commit builds.
+const release = { version, commit: changed === '' ? commit : `${commit}-changed`, committedAt, notes };
 if (forTests && changed === '' && isBuiltFrom(release)) {
   console.log(`dist/release is of commit ${commit}.`);
 } else {

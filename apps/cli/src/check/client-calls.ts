@@ -90,7 +90,10 @@ export class ClientCalls {
 
   async #readListAgain(): Promise<string> {
     const tag = this.#listTag;
-    if (tag === null) throw new NotSeenError('the list came without an ETag, as it does while orders change');
+    if (tag === null)
+      throw new NotSeenError(
+        'the list came without an ETag, as it does while orders change; if it never has one, a proxy removes it',
+      );
     const answer = await this.#at.ask(GET_LIST, { key: this.#key, headers: { 'if-none-match': tag } });
     if (answer.outcome === '200' && answer.headers.get('etag') !== tag) return 'the list has changed since';
     expectOutcome(answer, ['304'], 'validators');

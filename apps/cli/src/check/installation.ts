@@ -49,7 +49,9 @@ export class Installation {
       await sleep(seconds * 1_000);
       response = await this.#send(request, sent);
     }
-    const text = await response.text();
+    const text = await response.text().catch((error: unknown) => {
+      throw new NotKeptError(`the answer broke off: ${describeFailure(error)}`, { cause: error });
+    });
     const id = response.headers.get('x-request-id');
     if (id !== null && !DOCUMENTS.test(request)) {
       if (this.#requestIds.has(id)) throw breaks(`an X-Request-Id that an earlier answer had`, 'cache');

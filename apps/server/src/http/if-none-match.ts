@@ -1,8 +1,10 @@
 /** An entity tag (RFC 9110 section 8.8.3), without the mark of a weak one. */
 const OPAQUE_TAG = /"[\x21\x23-\x7e\x80-\xff]*"/g;
 
-/** Tags with a comma between any two (RFC 9110 section 13.1.2). */
-const TAGS = new RegExp(`^(?:W/)?${OPAQUE_TAG.source}(?:\\s*,\\s*(?:W/)?${OPAQUE_TAG.source})*$`);
+const TAG = `(?:W/)?${OPAQUE_TAG.source}`;
+
+/** Tags with commas between any two (RFC 9110 section 13.1.2); elements may be empty (section 5.6.1.2). */
+const TAGS = new RegExp(`^(?:[ \\t]*,)*[ \\t]*${TAG}(?:(?:[ \\t]*,)+[ \\t]*${TAG})*(?:[ \\t]*,)*[ \\t]*$`);
 
 /**
  * Whether the client already has the representation, so that the response is 304. Tags are compared weakly (RFC 9110

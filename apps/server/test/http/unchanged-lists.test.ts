@@ -53,7 +53,16 @@ describe('GET /v1/store/orders', () => {
   test('reads If-None-Match as RFC 9110 says, and ignores one that is malformed', async () => {
     const { etag } = await list();
     const strong = etag.replace('W/', '');
-    for (const known of [etag, strong, '*', `"a,b", ${etag}`, `W/"x",${strong} , "y"`]) {
+    for (const known of [
+      etag,
+      strong,
+      '*',
+      `"a,b", ${etag}`,
+      `W/"x",${strong} , "y"`,
+      `${etag},`,
+      `, ${etag}`,
+      `${etag}, , "x"`,
+    ]) {
       expect([known, (await list(ifNoneMatch(known))).status]).toEqual([known, 304]);
     }
     const bare = strong.replaceAll('"', '');

@@ -85,7 +85,7 @@ export interface operations {
       header?: {
         /**
          * @description The `ETag` of an earlier response: if nothing has changed since, this one is 304 without a body.
-         * @example W/"181-1796115660480"
+         * @example W/"181-6204917731168244013"
          */
         'If-None-Match'?: string;
       };

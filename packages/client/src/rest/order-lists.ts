@@ -16,7 +16,8 @@ export type OrderFilter = Omit<NonNullable<operations['listOrdersPage']['paramet
 
 /**
  * What a client knows of the list of all orders: an empty object at first, which each list that was read to its end fills.
- * With the same object, the next list is loaded only if an order has changed. It holds the whole list in memory.
+ * With the same object, the next list is loaded only if an order has changed. It holds the whole list in memory, and gives
+ * the same orders again: change none of them.
  */
 export interface OrderListMemory {
   /** Names the state of the list (RFC 9110 section 8.8.3); `undefined` if the service named none. */

@@ -164,10 +164,10 @@ const ALLOW = {
 const CONDITIONAL_HEADERS = {
   ETag: {
     description:
-      'Names what the response holds, weakly (RFC 9110 section 8.8.3). Left out while a change is under way that the ' +
+      'Names what the response holds, weakly (RFC 9110 section 8.8.3); opaque. Left out while a change is under way that the ' +
       'response may lack.',
     schema: { type: 'string', maxLength: 50, pattern: '^W/"[0-9-]+"$' },
-    example: 'W/"181-1796115660480"',
+    example: 'W/"181-6204917731168244013"',
   },
 } as const satisfies Headers;
 
