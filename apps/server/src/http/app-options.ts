@@ -74,8 +74,14 @@ export const DEFAULT_BOUNDS = {
   stalledTimeoutMs: 120_000,
   /** How long a connection may wait for its next request: longer than the 60 s of most proxies. */
   keepAliveTimeoutMs: 72_000,
-  /** Requests in flight at once, including responses that are being sent; further ones get 503 `overloaded`. */
+  /** Admitted requests in flight at once, including responses that are being sent; further ones get 503 `overloaded`. */
   maxRequestsInFlight: 5_000,
+  /** How many of them may be of callers without a key that the process knows; further ones get 503 `overloaded`. */
+  maxRequestsInFlightWithoutKey: 2_000,
+  /** Requests that clients have sent ahead on all connections together, beyond which the bound below applies. */
+  maxRequestsAhead: 1_000,
+  /** Requests sent ahead on one connection; it is cut if it has more while all together have more than the bound above. */
+  maxRequestsAheadPerConnection: 100,
   /** Long lists being sent at once, each of which holds up to two batches; further ones get 503 `overloaded`. */
   maxLongLists: 200,
   /** Subscriptions at once, in addition to the requests in flight; further ones get 503 `overloaded`. */

@@ -1,4 +1,4 @@
-import type { Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import { DOCUMENTED_VERSIONS } from '@petstore/api';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyPluginAsync, LogController } from 'fastify';
 import { type AppOptions, DEFAULT_BOUNDS, type HttpBounds, type HttpLoad } from './app-options.ts';
@@ -25,6 +25,7 @@ import { stalledReaders } from './plugins/stalled-readers.ts';
 import { subject } from './plugins/subject.ts';
 import { tracing } from './plugins/tracing.ts';
 import { createClientErrorHandler } from './refused-requests.ts';
+import { RequestsAhead } from './requests-ahead.ts';
 import { documents } from './routes/documents.ts';
 import { rest } from './routes/rest.ts';
 import { trpc } from './routes/trpc.ts';
@@ -44,7 +45,6 @@ interface GuardedOptions extends AppOptions {
   readonly bounds: HttpBounds;
   readonly longLists: LongLists;
   readonly subscriptions: Subscriptions;
-  readonly requestCount: () => number;
 }
 
 /** The paths that need a key, even for the response that nothing is there. The plugins check requests in this order. */
@@ -52,7 +52,6 @@ const guarded: FastifyPluginAsync<GuardedOptions> = async (app, options) => {
   const { services, restRoutes, longLists } = options;
   const nowMs = () => services.clock().getTime();
   app.register(preflights, { origins: options.corsOrigins, decisions: options.decisions, nowMs });
-  app.register(concurrency, { maxRequests: options.bounds.maxRequestsInFlight, requestCount: options.requestCount });
   app.register(authentication, options);
   app.register(limits, { ...options, nowMs });
   app.register(expectations);
@@ -85,6 +84,10 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.register(inFlight);
   app.register(clientAddress, { isTrustedProxy });
   app.register(subject);
+  app.register(concurrency, {
+    maxRequests: bounds.maxRequestsInFlight,
+    maxRequestsWithoutKey: bounds.maxRequestsInFlightWithoutKey,
+  });
   app.register(brokenBodies);
   app.register(closing, { graceMs: bounds.closingGraceMs });
   app.register(connectionBounds, {
@@ -101,7 +104,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.register(cors, { origins });
   app.register(deprecation, { metrics });
   app.register(documents, options);
-  app.register(guarded, { ...options, bounds, longLists, subscriptions, requestCount });
+  app.register(guarded, { ...options, bounds, longLists, subscriptions });
 
   app.addHook('preClose', async () => subscriptions.close());
   app.decorate('load', {
@@ -119,6 +122,10 @@ const countConnections = (server: Server): Promise<number> =>
 function createFastify(options: AppOptions, bounds: HttpBounds, trustProxy: TrustFunction): FastifyInstance {
   const { accessLogLevel = 'debug', logger, newRequestId } = options;
   const loggerInstance: FastifyBaseLogger = logger;
+  const requestsAhead = new RequestsAhead({
+    max: bounds.maxRequestsAhead,
+    maxPerConnection: bounds.maxRequestsAheadPerConnection,
+  });
   const app = fastify({
     loggerInstance,
     // We log requests ourselves; see plugins/access-log.ts.
@@ -129,19 +136,22 @@ function createFastify(options: AppOptions, bounds: HttpBounds, trustProxy: Trus
       typeof id === 'string' && KEPT_REQUEST_ID.test(id) ? id : newRequestId(),
     trustProxy,
     bodyLimit: bounds.maxBodyBytes,
-    requestTimeout: bounds.requestTimeoutMs,
-    keepAliveTimeout: bounds.keepAliveTimeoutMs,
-    // Responses are limited in steps instead; see plugins/stalled-readers.ts.
-    connectionTimeout: 0,
-    http: {
-      maxHeaderSize: bounds.maxHeaderBytes,
-      headersTimeout: bounds.headersTimeoutMs,
-      // The maximum delay of a 408.
-      connectionsCheckingInterval: Math.min(1_000, bounds.headersTimeoutMs),
-      // We refuse a request without Host ourselves, with an Error object.
-      requireHostHeader: false,
-      // A request that announces no body goes to its handler without waiting for the end of its stream.
-      optimizeEmptyRequests: true,
+    serverFactory: (serve) => {
+      const options = {
+        requestTimeout: bounds.requestTimeoutMs,
+        keepAliveTimeout: bounds.keepAliveTimeoutMs,
+        maxHeaderSize: bounds.maxHeaderBytes,
+        headersTimeout: bounds.headersTimeoutMs,
+        // The maximum delay of a 408.
+        connectionsCheckingInterval: Math.min(1_000, bounds.headersTimeoutMs),
+        // We refuse a request without Host ourselves, with an Error object.
+        requireHostHeader: false,
+        // A request that announces no body goes to its handler without waiting for the end of its stream.
+        optimizeEmptyRequests: true,
+      };
+      return createServer(options, (request, response) => {
+        if (requestsAhead.admit(request, response)) serve(request, response);
+      });
     },
     // The limit of the header limits every path, so parameters need no limit of their own.
     routerOptions: { maxParamLength: bounds.maxHeaderBytes },

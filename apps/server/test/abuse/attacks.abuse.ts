@@ -1,70 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { generateApiKeyId, generateApiKeyText } from '@petstore/domain';
-import { openPersistence } from '@petstore/persistence';
-import { createTemporaryFolder, createTestRedis, startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { SpawnedServer } from '../process/support/spawned-server.ts';
 import { createKey } from '../support/keys.ts';
-import { createMemorySocket } from './support/memory-socket.ts';
+import { bearer, createCaller, megabytes, startAttackedServer } from './support/attacked-server.ts';
 
 /** Far more than the buffers between a server and a client that does not read. */
 const ORDERS = 200_000;
 
 const forgedKey = () => generateApiKeyText('live', generateApiKeyId(randomBytes), randomBytes);
-
-/** A server as in production, on a PostgreSQL and a Redis of its own. */
-async function startServer(environment: Record<string, string> = {}) {
-  await using resources = new AsyncDisposableStack();
-  const { path: folder } = resources.use(createTemporaryFolder());
-  const postgres = resources.use(await startPostgresServer());
-  const { url: redisUrl } = resources.use(await createTestRedis());
-  const memory = createMemorySocket(folder);
-  const server = resources.use(
-    new SpawnedServer(join(folder, 'data'), {
-      DATABASE_URL: postgres.url,
-      REDIS_URL: redisUrl,
-      LOG_LEVEL: 'info',
-      LOG_FORMAT: 'json',
-      ...memory.environment,
-      ...environment,
-    }),
-  );
-  const port = Number(new URL(await server.url()).port);
-  const persistence = resources.use(openPersistence({ databaseUrl: postgres.url }));
-  const held = resources.move();
-  return {
-    server,
-    port,
-    postgres,
-    persistence,
-    adminUrl: await server.adminUrl(),
-    readMemory: memory.readMemory,
-    [Symbol.asyncDispose]: () => held.disposeAsync(),
-  };
-}
-
-/** Requests on kept-alive connections. @returns their statuses */
-function createCaller(port: number) {
-  const agent = new Agent({ keepAlive: true });
-  return (path: string, headers: Record<string, string> = {}) =>
-    new Promise<number>((resolve, reject) => {
-      request({ port, path, headers, agent }, (response) => {
-        response.resume().on('end', () => resolve(response.statusCode ?? 0));
-        response.on('error', reject);
-      })
-        .on('error', reject)
-        .end();
-    });
-}
-
-const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1);
-
-const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
 const countOf = (statuses: readonly number[], status: number) => statuses.filter((each) => each === status).length;
 
@@ -80,7 +26,7 @@ async function committed(databaseUrl: string): Promise<number> {
 }
 
 test('forged keys of one address reach PostgreSQL 60 times a minute, and five times a second', async () => {
-  await using target = await startServer();
+  await using target = await startAttackedServer();
   const { port, postgres, persistence } = target;
   const { text: key } = await createKey(persistence);
   const call = createCaller(port);
@@ -104,7 +50,7 @@ test('forged keys of one address reach PostgreSQL 60 times a minute, and five ti
 });
 
 test('60,000 pipelined forged keys cost less than 10 MB while PostgreSQL hangs, and do not affect cached keys', async () => {
-  await using target = await startServer();
+  await using target = await startAttackedServer();
   const { port, postgres, persistence, adminUrl, readMemory } = target;
   const { text: key } = await createKey(persistence);
   const call = createCaller(port);
@@ -153,7 +99,7 @@ function countResponses(socket: Socket) {
 }
 
 test('a key whose clients read nothing keeps no other from listing, and its lists are ended after 120 s', async () => {
-  await using target = await startServer();
+  await using target = await startAttackedServer();
   const { server, port, persistence } = target;
   await persistence.orders.generateOrders({ count: ORDERS, seed: 1, now: new Date() });
   const { text: key } = await createKey(persistence, { plan: { name: 'pro' } });
@@ -189,7 +135,7 @@ function beginList(port: number, key: string): Promise<{ status: number; socket:
 }
 
 test('an attacker with a /48 causes 512 look-ups at a time, from however many addresses', async () => {
-  await using target = await startServer({ TRUST_PROXY: '1' });
+  await using target = await startAttackedServer({ TRUST_PROXY: '1' });
   const { port, postgres, persistence, readMemory } = target;
   const { text: key } = await createKey(persistence);
   const call = createCaller(port);

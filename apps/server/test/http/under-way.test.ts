@@ -2,7 +2,7 @@ import type { Order } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
 import { createKey, planOf } from '../support/keys.ts';
 import { overriding } from '../support/overriding.ts';
-import { request, startCountingApp } from './support/counting-app.ts';
+import { forgedKey, request, startCountingApp } from './support/counting-app.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { LIST_BEGIN, LIST_END, listingOf } from './support/listing-of.ts';
 import { pendingOrder } from './support/orders.ts';
@@ -244,6 +244,37 @@ describe.concurrent('requests in progress', () => {
     const tooLarge = await batchOf(app, 257, app.key);
     expect(tooLarge.status).toBe(400);
     expect(await tooLarge.text()).toContain('more calls than the limits of the key allow');
+  });
+
+  test('for pages and documents count for their address, whose 429 has no headers of a limit', async ({ expect }) => {
+    await using app = await startTestApp();
+    for (const path of ['/docs', '/v1/openapi.json', '/nothing']) {
+      const responses = await sendRaw(request(path).repeat(70), { port: app.port, count: 70 });
+      const refused = responses.filter(({ status }) => status === 429);
+      expect(refused).toHaveLength(70 - 64);
+      for (const { headers } of refused) {
+        expect(headers['retry-after']).toBe('1');
+        expect(Object.keys(headers).filter((name) => name.includes('ratelimit'))).toEqual([]);
+      }
+    }
+    expect((await app.fetch('/docs', { key: null })).status).toBe(200);
+  });
+
+  test('without a key leave room for those with keys', async ({ expect }) => {
+    const { app: counting, hold } = await startCountingApp({
+      bounds: { maxRequestsInFlight: 4, maxRequestsInFlightWithoutKey: 2 },
+    });
+    await using app = counting;
+    for (let i = 0; i < 20; i++) expect((await app.fetch('/v1/pets/1')).status).toBe(404);
+    const letGo = hold();
+    const two = [1, 2].map(() => app.fetch('/v1/pets/1', { key: forgedKey() }));
+    await expect.poll(() => app.app.load.countRequests(), SOON).toBe(2);
+    await expectError(await app.fetch('/v1/pets/1', { key: forgedKey() }), 'overloaded');
+    expect((await app.fetch('/docs', { key: null })).status).toBe(503);
+    expect((await app.fetch('/v1/pets/1')).status).toBe(404);
+    letGo();
+    for (const { status } of await Promise.all(two)) expect(status).toBe(401);
+    expect((await app.fetch('/docs', { key: null })).status).toBe(200);
   });
 
   test('are bounded for all callers together, refused before any look-up, and admitted again when they are fewer', async ({

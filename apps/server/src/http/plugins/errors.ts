@@ -51,7 +51,6 @@ export const errors = fp<{ readonly metrics: RequestMetrics }>(
       return apiError;
     });
     app.setErrorHandler(errorHandler(({ body }) => body));
-    app.setNotFoundHandler(refuseUnknownPath);
   },
   { name: 'errors', dependencies: ['subject'] },
 );

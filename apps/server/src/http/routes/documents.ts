@@ -6,7 +6,7 @@ import fp from 'fastify-plugin';
 import type { AppOptions, RenderedDocument } from '../app-options.ts';
 import { isKnown } from '../if-none-match.ts';
 import { assertUrlIsDecodable } from '../malformed-requests.ts';
-import { refusalOf } from '../plugins/errors.ts';
+import { refusalOf, refuseUnknownPath } from '../plugins/errors.ts';
 import { addPath } from './add-path.ts';
 
 /** The path of the reference. */
@@ -17,6 +17,11 @@ type DocumentsOptions = Pick<AppOptions, 'renderDocument' | 'securityText'>;
 /** The paths that need no key: the OpenAPI documents, the reference with its guides, and the redirects to it. */
 export const documents = fp<DocumentsOptions>(
   async (app, { renderDocument, securityText }) => {
+    app.setNotFoundHandler(refuseUnknownPath);
+    // Nobody's limits change, but what an address has in flight is bounded as for other requests without a key.
+    app.addHook('onRequest', (request, reply, done) => {
+      done(request.takePlace(reply) ? undefined : refusalOf('rate_limit_exceeded'));
+    });
     const reference = createReference({
       documentOf: (version) => JSON.parse(renderDocument(version, 'reference').json),
     });
@@ -69,7 +74,7 @@ export const documents = fp<DocumentsOptions>(
       return reply.send(found.body);
     }
   },
-  { name: 'documents', dependencies: ['errors'], encapsulate: true },
+  { name: 'documents', dependencies: ['errors', 'concurrency'], encapsulate: true },
 );
 
 /** Serves a text that is made at the first request and never changes. */

@@ -51,6 +51,7 @@ export class Subscriptions {
     longLists.beginOfKey(request, reply);
     const release = this.#isClosed ? undefined : this.#open.take(ALL_CALLERS, 1, maxSubscriptions);
     if (release === undefined) throw refusalOf('overloaded');
+    request.leavePlace?.();
     const ending = new AbortController();
     const cut = () => void reply.raw.destroy();
     const unwatch = this.#keys.watch(request.headers.authorization, request.principal, cut);

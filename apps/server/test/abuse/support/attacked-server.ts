@@ -1,0 +1,55 @@
+import { Agent, request } from 'node:http';
+import { join } from 'node:path';
+import { openPersistence } from '@petstore/persistence';
+import { createTemporaryFolder, createTestRedis, startPostgresServer } from '@petstore/testing';
+import { SpawnedServer } from '../../process/support/spawned-server.ts';
+import { createMemorySocket } from './memory-socket.ts';
+
+/** A server as in production, on a PostgreSQL and a Redis of its own. */
+export async function startAttackedServer(environment: Record<string, string> = {}) {
+  await using resources = new AsyncDisposableStack();
+  const { path: folder } = resources.use(createTemporaryFolder());
+  const postgres = resources.use(await startPostgresServer());
+  const { url: redisUrl } = resources.use(await createTestRedis());
+  const memory = createMemorySocket(folder);
+  const server = resources.use(
+    new SpawnedServer(join(folder, 'data'), {
+      DATABASE_URL: postgres.url,
+      REDIS_URL: redisUrl,
+      LOG_LEVEL: 'info',
+      LOG_FORMAT: 'json',
+      ...memory.environment,
+      ...environment,
+    }),
+  );
+  const port = Number(new URL(await server.url()).port);
+  const persistence = resources.use(openPersistence({ databaseUrl: postgres.url }));
+  const held = resources.move();
+  return {
+    server,
+    port,
+    postgres,
+    persistence,
+    adminUrl: await server.adminUrl(),
+    readMemory: memory.readMemory,
+    [Symbol.asyncDispose]: () => held.disposeAsync(),
+  };
+}
+
+/** Requests on kept-alive connections. @returns their statuses */
+export function createCaller(port: number) {
+  const agent = new Agent({ keepAlive: true });
+  return (path: string, headers: Record<string, string> = {}) =>
+    new Promise<number>((resolve, reject) => {
+      request({ port, path, headers, agent }, (response) => {
+        response.resume().on('end', () => resolve(response.statusCode ?? 0));
+        response.on('error', reject);
+      })
+        .on('error', reject)
+        .end();
+    });
+}
+
+export const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1);
+
+export const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
