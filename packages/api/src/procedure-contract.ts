@@ -42,11 +42,6 @@ interface RestFacts {
   readonly errors: readonly ErrorCode[];
   /** The message for a typical wrong input, as the document shows it. @default the catalogue's message */
   readonly invalidRequest?: string;
-  /**
-   * Whether a successful response may have an `ETag`, and a request `If-None-Match`: the response is then 304 without a
-   * body if nothing has changed. @default false
-   */
-  readonly isConditional?: boolean;
   /** Until when a deprecated operation (RFC 9745) works, unless `Services.sunsetOverrides` says otherwise. */
   readonly deprecation?: Deprecation;
 }

@@ -16,10 +16,9 @@ export {
   type UnknownErrorCode,
 } from './errors.ts';
 export type { CallOptions, PetstoreClientOptions } from './options.ts';
-export type { Order, OrderFilter, OrderList, OrderListMemory, OrderV2 } from './rest/order-lists.ts';
+export type { Order, OrderFilter, OrderList, OrderV2 } from './rest/order-lists.ts';
 export {
   createPetstoreRestClient,
-  type ListOptions,
   type Pet,
   type PetstoreRestClient,
   type PetstoreRestClientV2,

@@ -9,7 +9,6 @@ import {
   InvalidRequestError,
   NotFoundError,
   type Order,
-  type OrderListMemory,
   type PetstoreClientOptions,
   PetstoreError,
   type PetstoreRestClient,
@@ -60,39 +59,6 @@ async function failureOf(call: Promise<unknown>): Promise<unknown> {
 }
 
 describe('listOrders', () => {
-  test.each<[string, (client: PetstoreRestClient, memory: OrderListMemory) => Promise<Order[]>]>([
-    ['at once', (client, memory) => client.listOrders({ memory }).toArray()],
-    [
-      'as they arrive',
-      async (client, memory) => {
-        const orders: Order[] = [];
-        for await (const order of client.listOrders({ memory })) orders.push(order);
-        return orders;
-      },
-    ],
-  ])('with a memory loads orders %s only if one has changed', async (_, read) => {
-    await using fresh = await startTestService();
-    const client = clientOf({ baseUrl: fresh.origin });
-    await fresh.persistence.orders.generateOrders({ count: 300, seed: 1, now: NOW });
-    const memory: OrderListMemory = {};
-    const first = await read(client, memory);
-    const { orders: loaded } = memory;
-    expect([first.length, memory]).toEqual([300, { etag: expect.stringMatching(/^W\//), orders: first }]);
-    expect(await read(client, memory)).toEqual(first);
-    expect(memory.orders).toBe(loaded);
-    await client.cancelOrder({ orderId: first[0]?.id ?? 0n });
-    expect(await read(client, memory)).toHaveLength(300);
-    expect(memory.orders).not.toBe(loaded);
-  });
-
-  test('with a memory remembers no list that was not read to its end', async () => {
-    await using fresh = await startTestService();
-    await fresh.persistence.orders.generateOrders({ count: 300, seed: 1, now: NOW });
-    const memory: OrderListMemory = {};
-    for await (const _ of clientOf({ baseUrl: fresh.origin }).listOrders({ memory })) break;
-    expect(memory).toEqual({});
-  });
-
   test('gives every order, ascending by id, ids being exact over all 64 bits', async () => {
     await using fresh = await startTestService();
     const shipDate = new Date('2026-12-01T09:30:00.000Z');

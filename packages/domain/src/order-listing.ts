@@ -16,14 +16,6 @@ export interface OrderText {
   readonly complete: boolean;
 }
 
-/** Which changes a list of all orders contains. */
-export interface OrderListVersion {
-  /** Letters, digits and hyphens, which differ after each change of any order, also after a backup was restored. */
-  readonly name: string;
-  /** The server of the database that named the version. */
-  readonly server: symbol;
-}
-
 /** A part of a list of {@link OrderText}. Only the last batch can be empty; it may also be the only one. */
 export interface OrderTextBatch {
   /** Each order is made when the iteration reaches it: a batch that is written in parts never holds all of them. */

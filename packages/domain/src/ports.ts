@@ -3,7 +3,7 @@ import type { ChangeOrigin, IdempotencyKey } from './change-origin.ts';
 import type { NewOrder, OrderCommand } from './decide-order.ts';
 import type { OrderId, PetId } from './ids.ts';
 import type { Order } from './order.ts';
-import type { OrderListVersion, OrderTextBatch } from './order-listing.ts';
+import type { OrderTextBatch } from './order-listing.ts';
 import type { OrderPage, OrderPageRequest } from './order-page.ts';
 
 /** Returns the present time; tests can pass their own. */
@@ -28,20 +28,8 @@ export interface OrderRepository {
    * Each iteration is a separate list. Nothing is held between two batches.
    */
   listOrders(): AsyncIterable<readonly Order[]>;
-  /**
-   * The same list as text, with at least one batch.
-   *
-   * @param version found before: the list contains every change that the version has. It ends with
-   *   StorageUnavailableError if another server takes over, which may lack some of them
-   */
-  listOrderTexts(version?: OrderListVersion): AsyncIterable<OrderTextBatch>;
-  /**
-   * Runs one statement, which reads no order. As long as the name stays the same, no order has changed since the version
-   * was found. Only a program that writes orders and no events can change one unnoticed.
-   *
-   * @returns `undefined` if a change may be under way, whose event could precede one that is already there
-   */
-  findListVersion(): Promise<OrderListVersion | undefined>;
+  /** The same list as text, with at least one batch. */
+  listOrderTexts(): AsyncIterable<OrderTextBatch>;
   /** Runs one statement, which waits for no lock. */
   findOrder(id: OrderId): Promise<Order | undefined>;
   /** Runs one statement. Ids never change, so consecutive pages hold no order twice. */

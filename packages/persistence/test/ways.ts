@@ -37,7 +37,6 @@ export const WAYS = {
   'orders.findOrders, a search': ({ orders }) => orders.findOrders({ filter: { complete: true }, limit: 1 }),
   'orders.listOrders': ({ orders }) => collect(orders.listOrders()),
   'orders.listOrderTexts': ({ orders }) => collect(orders.listOrderTexts()),
-  'orders.findListVersion': ({ orders }) => orders.findListVersion(),
   'orders.countOrders': ({ orders }) => orders.countOrders('pending'),
   'orders.importOrders': ({ orders }) => orders.importOrders(numbered([pendingOrder(1n)])),
   'orders.generateOrders': ({ orders }) => orders.generateOrders({ count: 1, seed: 1, now: NOW }),

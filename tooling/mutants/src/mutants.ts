@@ -362,13 +362,6 @@ const PERSISTENCE: readonly Mutant[] = [
     to: 'throw error;',
     ...byPersistence('connections'),
   },
-  {
-    name: 'a list is said to be unchanged although an earlier change commits later',
-    file: 'packages/persistence/src/orders/list-version.ts',
-    from: 'not exists (select from',
-    to: 'exists (select true union all select false from',
-    ...byPersistence('list-version'),
-  },
 ];
 
 const SERVER: readonly Mutant[] = [

@@ -32,7 +32,6 @@ const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
   'content-type',
   'content-encoding',
   'cache-control',
-  'etag',
   'vary',
   'content-security-policy',
   'x-content-type-options',

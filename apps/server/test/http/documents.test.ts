@@ -30,6 +30,9 @@ describe.each([
       expect([response.status, await response.text(), response.headers.get('etag')]).toEqual([304, '', etag]);
     }
     expect((await get(path, { 'if-none-match': '"other"' })).status).toBe(200);
+    // As `fetch` adds it to every request that has If-None-Match.
+    const noCache = { 'cache-control': 'no-cache', pragma: 'no-cache' };
+    expect((await get(path, { 'if-none-match': etag, ...noCache })).status).toBe(304);
   });
 });
 
@@ -38,6 +41,19 @@ test('each version has a document of its own, whose server is where the document
     const document = await (await get(`/${version}/openapi.json`)).json();
     expect(document).toMatchObject({ servers: [{ url: `../${version}`, description: 'This server' }] });
     expect(parse(await (await get(`/${version}/openapi.yaml`)).text())).toEqual(document);
+  }
+});
+
+test('If-None-Match is read as RFC 9110 says, and ignored if it is malformed', async () => {
+  const path = '/v1/openapi.json';
+  const etag = (await get(path)).headers.get('etag') ?? '';
+  const statusOf = async (ifNoneMatch: string) => (await get(path, { 'if-none-match': ifNoneMatch })).status;
+  for (const known of [`"a,b", ${etag}`, `W/"x",${etag} , "y"`, `${etag},`, `, ${etag}`, `${etag}, , "x"`]) {
+    expect([known, await statusOf(known)]).toEqual([known, 304]);
+  }
+  const bare = etag.replaceAll('"', '');
+  for (const other of [bare, `"${etag}"`, `${etag} ${etag}`, `${etag}, x`, `w/${etag}`, `*, ${etag}`, '']) {
+    expect([other, await statusOf(other)]).toEqual([other, 200]);
   }
 });
 

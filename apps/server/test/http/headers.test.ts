@@ -40,6 +40,21 @@ describe('X-Request-Id', () => {
   });
 });
 
+describe('what needs a key may be kept by nobody, and has no tag to ask by', () => {
+  test.each([
+    ['a list', 'GET', '/v1/store/orders', 200],
+    ['HEAD', 'HEAD', '/v1/store/orders', 200],
+    ['a page', 'GET', '/v2/store/orders', 200],
+    ['a pet', 'GET', '/v1/pets/1', 200],
+    ['tRPC', 'GET', '/trpc/orders.list', 200],
+    ['an error', 'GET', '/v1/pets/2', 404],
+  ])('%s', async (_, method, path, status) => {
+    const response = await app.fetch(path, { method, headers: { 'if-none-match': '*' } });
+    const { headers } = response;
+    expect([response.status, headers.get('cache-control'), headers.get('etag')]).toEqual([status, 'no-store', null]);
+  });
+});
+
 describe('rate limit headers are on', () => {
   test.each([
     ['a list', 'GET', '/v1/store/orders', 200],

@@ -47,16 +47,12 @@ describe('a caller who pastes a key into the reference', () => {
     await eventually(list.text).toMatch(/x-ratelimit-limit\s*60/);
     await eventually(list.text).toMatch(/x-ratelimit-remaining\s*59/);
 
-    await list.enter('If-None-Match', '*');
-    expect((await list.send()).status()).toBe(304);
-    await eventually(list.text).toMatch(/x-ratelimit-remaining\s*58/);
-
     const cancel = await openConsole(reference.page, 'Cancel an order');
     await cancel.enter('orderId', '1'); // the key is entered once for all operations
     const cancelled = await cancel.send();
     expect([cancelled.status(), new URL(cancelled.url()).pathname]).toEqual([204, '/v1/store/orders/1']);
     await eventually(cancel.text).toContain('204 No Content');
-    await eventually(cancel.text).toMatch(/x-ratelimit-remaining\s*57/);
+    await eventually(cancel.text).toMatch(/x-ratelimit-remaining\s*58/);
     expect(reference.offences).toEqual([]);
   });
 

@@ -5,12 +5,7 @@ import type { ApiVersion } from '../openapi/versions.ts';
 export type RestResult =
   | { readonly type: 'empty' }
   | { readonly type: 'json'; readonly text: string; readonly headers?: Readonly<Record<string, string>> }
-  | {
-      readonly type: 'json-stream';
-      readonly chunks: AsyncIterable<string>;
-      /** The weak entity tag of a list that a client may keep (RFC 9110 section 8.8.3). */
-      readonly etag: string | undefined;
-    };
+  | { readonly type: 'json-stream'; readonly chunks: AsyncIterable<string> };
 
 /** A procedure as a REST route of one version. */
 export interface RestRoute {

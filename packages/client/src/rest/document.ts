@@ -82,13 +82,7 @@ export interface operations {
   listOrders: {
     parameters: {
       query?: never;
-      header?: {
-        /**
-         * @description The `ETag` of an earlier response: if nothing has changed since, this one is 304 without a body.
-         * @example W/"181-6204917731168244013"
-         */
-        'If-None-Match'?: string;
-      };
+      header?: never;
       path?: never;
       cookie?: never;
     };

@@ -14,18 +14,6 @@ export type OrderV2 = componentsOfV2['schemas']['OrderV2'];
 /** Selects orders; `limit` is the number of orders per request, 1,000 at most. @default limit 100 */
 export type OrderFilter = Omit<NonNullable<operations['listOrdersPage']['parameters']['query']>, 'cursor'>;
 
-/**
- * What a client knows of the list of all orders: an empty object at first, which each list that was read to its end fills.
- * With the same object, the next list is loaded only if an order has changed. It holds the whole list in memory, and gives
- * the same orders again: change none of them.
- */
-export interface OrderListMemory {
-  /** Names the state of the list (RFC 9110 section 8.8.3); `undefined` if the service named none. */
-  etag?: string | undefined;
-  /** The orders of that state. */
-  orders?: readonly Order[] | undefined;
-}
-
 /** Orders, ascending by id. Nothing is requested before they are read, and each iteration starts again. */
 export interface OrderList<Item = Order> extends AsyncIterable<Item> {
   /** Reads all of them into memory. Unlike an iteration, this is retried if a response breaks off. */

@@ -7,7 +7,6 @@ import {
   type Order,
   type OrderFilter,
   type OrderList,
-  type OrderListMemory,
   type OrderV2,
   parseObjects,
   queryOf,
@@ -42,21 +41,13 @@ export interface PetstoreRestClientV2 {
   cancelOrder(path: PathOf<operationsV2, 'cancelOrder'>, options?: CallOptions): Promise<void>;
 }
 
-/** Options of a list of all orders. */
-export interface ListOptions extends CallOptions {
-  /** @default each list is loaded */
-  readonly memory?: OrderListMemory | undefined;
-}
-
 /** All documented operations, by their names. Failed calls throw {@link PetstoreError}. */
 export interface PetstoreRestClient extends Record<keyof operations, unknown> {
   /**
    * All orders placed in the store, ascending by id, whatever their status: `for await (const order of listOrders())`.
    * They are received as they are read: memory use stays small, however many there are.
-   *
-   * @param options.memory given again, it saves loading a list in which nothing has changed
    */
-  listOrders(options?: ListOptions): OrderList;
+  listOrders(options?: CallOptions): OrderList;
 
   /**
    * Cancels a pending order. If the response of an attempt was lost and the next attempt finds the order cancelled, the
@@ -82,21 +73,15 @@ export function createPetstoreRestClient(options: PetstoreClientOptions): Petsto
   return restClientOn(createConnection(options));
 }
 
-interface RequestDetails {
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Whether the body is read as it arrives. */
-  readonly streams?: boolean;
-}
-
 /** Makes the client on a connection that it may share with other clients. */
 export function restClientOn({ serviceUrl, send }: Connection): PetstoreRestClient {
-  const request = (method: 'GET' | 'DELETE', path: string, options: CallOptions = {}, more: RequestDetails = {}) => {
+  const request = (method: 'GET' | 'DELETE', path: string, options: CallOptions = {}, streams = false) => {
     checkCallOptions(options);
-    const headers = { accept: 'application/json', ...more.headers };
-    return send({ ...options, method, url: serviceUrl + path, headers, streams: more.streams });
+    return send({ ...options, method, url: serviceUrl + path, headers: { accept: 'application/json' }, streams });
   };
-  const get = async (path: string, options?: CallOptions) => {
-    const response = await request('GET', path, options);
+  /** @param streams whether the body is read as it arrives */
+  const get = async (path: string, options?: CallOptions, streams = false) => {
+    const response = await request('GET', path, options, streams);
     if (!response.ok) throw response.toError();
     return response;
   };
@@ -115,27 +100,9 @@ export function restClientOn({ serviceUrl, send }: Connection): PetstoreRestClie
   };
   return {
     listOrders(options) {
-      const { memory } = options ?? {};
       return listOf<Order>(async function* (streams) {
-        const { etag, orders } = memory ?? {};
-        const isKnown = etag !== undefined && orders !== undefined;
-        const headers = isKnown ? { 'if-none-match': etag } : undefined;
-        const response = await request('GET', '/v1/store/orders', options, { streams, headers });
-        if (isKnown && response.status === 304) {
-          response.close();
-          yield [...orders];
-          return;
-        }
-        if (!response.ok) throw response.toError();
-        const all: Order[] = [];
-        for await (const batch of readBatches<Order>(response, streams ? response.readTexts() : response.texts)) {
-          if (memory !== undefined) for (const order of batch) all.push(order);
-          yield batch;
-        }
-        if (memory !== undefined) {
-          memory.etag = response.headers.get('etag') ?? undefined;
-          memory.orders = all;
-        }
+        const response = await get('/v1/store/orders', options, streams);
+        yield* readBatches<Order>(response, streams ? response.readTexts() : response.texts);
       }, options);
     },
     cancelOrder: ({ orderId }, options) => cancelOrder(`/v1/store/orders/${segmentOf(orderId)}`, options),

@@ -140,7 +140,7 @@ function createHandler({ orders, pets, events }: Persistence, limiter: InProcess
     if (request.url?.startsWith('/trpc/')) handleTrpc(request, response);
     else
       callRest(request, contextOf(request)).then(
-        (result) => answerRest(request, response, result),
+        (result) => answerRest(response, result),
         (error: unknown) => refuse(request, response, toErrorResponse(error)),
       );
   };
@@ -157,7 +157,7 @@ async function callRest({ method, url = '' }: IncomingMessage, context: Context)
   throw new Error(`There is no route for ${method} ${url}.`);
 }
 
-async function answerRest({ headers }: IncomingMessage, response: ServerResponse, result: RestResult): Promise<void> {
+async function answerRest(response: ServerResponse, result: RestResult): Promise<void> {
   switch (result.type) {
     case 'empty':
       response.writeHead(204).end();
@@ -166,11 +166,6 @@ async function answerRest({ headers }: IncomingMessage, response: ServerResponse
       response.writeHead(200, { 'content-type': 'application/json', ...result.headers }).end(result.text);
       return;
     case 'json-stream':
-      if (result.etag !== undefined) response.setHeader('etag', result.etag);
-      if (result.etag !== undefined && result.etag === headers['if-none-match']) {
-        response.writeHead(304).end();
-        return;
-      }
       response.writeHead(200, { 'content-type': 'application/json' });
       // Closed connections are not waited for.
       await pipeline(result.chunks, response).catch(() => response.destroy());

@@ -23,7 +23,6 @@ export class Database {
   /** For each call in progress, a function that rejects it. */
   readonly #underWay = new Set<(failure: Error) => void>();
   #pool: ServerPool | undefined;
-  #server = Symbol('no server yet');
   #isClosed = false;
 
   constructor(options: DatabaseOptions) {
@@ -37,11 +36,6 @@ export class Database {
 
   get openConnections(): number {
     return this.#pool?.openConnections ?? 0;
-  }
-
-  /** Names the server to which statements are sent: another value means another server, or the same one after it was away. */
-  get server(): symbol {
-    return this.#server;
   }
 
   /** The number of statements of a purpose that wait for a connection or a response. */
@@ -148,7 +142,6 @@ export class Database {
    */
   #usePool(url: string): void {
     const former = this.#pool;
-    this.#server = Symbol('server');
     this.#pool = new ServerPool(url, this.#options.connections);
     void former?.retire();
   }

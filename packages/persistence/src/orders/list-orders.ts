@@ -6,11 +6,9 @@ import {
   type OrderRepository,
   type OrderStatus,
   type OrderText,
-  type OrderTextBatch,
 } from '@petstore/domain';
 import type { Database } from '../database/database.ts';
 import { type Field, type PreparedStatement, prepareStatement, type QuerySender } from '../database/statement.ts';
-import { storageUnavailable } from '../database/storage-error.ts';
 import { toRfc3339 } from '../time-text.ts';
 import { coalescePerTick } from './coalesce-per-tick.ts';
 import { type OrderRow, orderOfRow } from './order-rows.ts';
@@ -112,15 +110,7 @@ export function createOrderLists(database: Database): Pick<OrderRepository, 'lis
         for await (const orders of orderBatches()) if (orders.length > 0) yield orders;
       },
     }),
-    listOrderTexts: (version) => ({
-      async *[Symbol.asyncIterator](): AsyncGenerator<OrderTextBatch, void, void> {
-        for await (const batch of textBatches()) {
-          if (version !== undefined && version.server !== database.server)
-            throw storageUnavailable('another server took over');
-          yield batch;
-        }
-      },
-    }),
+    listOrderTexts: () => ({ [Symbol.asyncIterator]: textBatches }),
   };
 }
 

@@ -10,7 +10,6 @@ import { findOrders } from './find-orders.ts';
 import { type GenerateOptions, generateOrders } from './generate-orders.ts';
 import { type ImportOrdersOptions, importOrders } from './import-orders.ts';
 import { createOrderLists } from './list-orders.ts';
-import { createListVersions } from './list-version.ts';
 import { OrderCommands } from './order-commands.ts';
 import { type OrderRow, orderOfRow } from './order-rows.ts';
 import { placeOrder } from './place-order.ts';
@@ -49,7 +48,6 @@ export function createOrderStore(database: Database, servers: DatabaseServers): 
   const commands = new OrderCommands(writes);
   return {
     ...createOrderLists(database),
-    ...createListVersions(database),
     countOrders: (status) => countOrders(servers, status),
     async findOrder(id) {
       const [row] = await reads.run(FIND, [id.toString()]);

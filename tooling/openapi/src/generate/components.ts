@@ -160,33 +160,12 @@ const ALLOW = {
   example: 'GET, HEAD, OPTIONS',
 } as const satisfies Headers[string];
 
-/** The headers of a response that its client may keep, to ask later whether it is still the same. */
-const CONDITIONAL_HEADERS = {
-  ETag: {
-    description:
-      'Names what the response holds, weakly (RFC 9110 section 8.8.3); opaque. Left out while a change is under way that the ' +
-      'response may lack.',
-    schema: { type: 'string', maxLength: 50, pattern: '^W/"[0-9-]+"$' },
-    example: 'W/"181-6204917731168244013"',
-  },
-} as const satisfies Headers;
-
-/** The request header that asks whether a response is still the same. */
-export const IF_NONE_MATCH = {
-  name: 'If-None-Match',
-  in: 'header',
-  description: 'The `ETag` of an earlier response: if nothing has changed since, this one is 304 without a body.',
-  schema: { type: 'string', maxLength: 1000, pattern: '^[ -~]+$' },
-  example: CONDITIONAL_HEADERS.ETag.example,
-} as const satisfies NonNullable<Components['parameters']>[string];
-
 /** By the names in responses. Links of other kinds must not be taken for those of a deprecation. */
 export const HEADER_COMPONENTS: Headers = {
   ...COMMON_HEADERS,
   'Retry-After': RETRY_AFTER,
   'WWW-Authenticate': CHALLENGE,
   Allow: ALLOW,
-  ...CONDITIONAL_HEADERS,
   Deprecation: DEPRECATION_HEADERS.Deprecation,
   Sunset: DEPRECATION_HEADERS.Sunset,
   DeprecationLink: DEPRECATION_HEADERS.Link,
@@ -206,8 +185,6 @@ const OPTIONAL_DEPRECATION_REFS: Headers = {
   Sunset: referTo('OptionalSunset'),
   Link: referTo('OptionalDeprecationLink'),
 };
-/** References to the headers of a response that its client may keep. */
-export const CONDITIONAL_REFS = refer(Object.keys(CONDITIONAL_HEADERS));
 
 const REFS_OF_STATUS: Readonly<Record<string, Headers>> = {
   401: refer(['WWW-Authenticate']),

@@ -12,15 +12,7 @@ import {
 } from '@petstore/api';
 import type { OpenAPIObject } from 'trpc-to-openapi';
 import { z } from 'zod';
-import {
-  CONDITIONAL_REFS,
-  errorSchema,
-  HEADER_COMPONENTS,
-  type Headers,
-  headersOf,
-  IF_NONE_MATCH,
-  SECURITY,
-} from './components.ts';
+import { errorSchema, HEADER_COMPONENTS, type Headers, headersOf, SECURITY } from './components.ts';
 import { ErrorResponses } from './error-responses.ts';
 
 type DocumentedContract = Pick<ProcedureContract, 'type'> & RestContract;
@@ -44,19 +36,12 @@ function describeSuccess(generated: Responses, rest: RestBinding): Responses {
   const isDeprecated = rest.deprecation !== undefined;
   if (rest.response === undefined) return { 204: { description, headers: headersOf(204, isDeprecated) } };
   const body = content['application/json'];
-  const conditional = rest.isConditional ? CONDITIONAL_REFS : {};
   return {
     200: {
       description,
-      headers: { ...headersOf(200, isDeprecated), ...conditional, ...rest.responseHeaders },
+      headers: { ...headersOf(200, isDeprecated), ...rest.responseHeaders },
       content: { 'application/json': rest.examples === undefined ? body : { ...body, examples: rest.examples } },
     },
-    ...(rest.isConditional && {
-      304: {
-        description: 'Nothing has changed since the response that `If-None-Match` names.',
-        headers: { ...headersOf(304, isDeprecated), ...conditional },
-      },
-    }),
   };
 }
 
@@ -87,10 +72,7 @@ function decorateOperation(
   const { rest, openapi, versions } = contract;
   const stability = versions[about.version] ?? 'stable';
   const { security: _, parameters = [], responses = {}, ...others } = operation;
-  const described = [
-    ...parameters.map((parameter) => describeParameter(parameter, about.idsAreText)),
-    ...(rest.isConditional ? [IF_NONE_MATCH] : []),
-  ];
+  const described = parameters.map((parameter) => describeParameter(parameter, about.idsAreText));
   return {
     ...others,
     ...(rest.deprecation && {

@@ -14,7 +14,6 @@ import type { RequestMetrics } from '../app-options.ts';
 import { logFieldsOf } from '../log-fields.ts';
 import { assertUrlIsDecodable } from '../malformed-requests.ts';
 import { sendJson } from '../send-json.ts';
-import { DEFAULT_HEADERS } from './default-headers.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -65,8 +64,6 @@ export function errorHandler(format: (response: ErrorResponse, error: ApiError) 
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const apiError = request.reportError(refusalByFastify(error, request) ?? error);
     const { status, headers, body } = refusals.get(apiError) ?? respond(apiError);
-    // A list may fail after its headers were set: they are for a success.
-    reply.removeHeader('etag').header('cache-control', DEFAULT_HEADERS['cache-control']);
     for (const name in headers) if (!reply.hasHeader(name)) reply.header(name, headers[name]);
     // The limiter sets the waits it demands. Without one, the caller has too much in flight, which may change at any moment.
     if (status === 429 && !reply.hasHeader('retry-after')) reply.header('retry-after', 1);

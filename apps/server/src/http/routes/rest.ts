@@ -9,7 +9,6 @@ import {
 } from '@petstore/api';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
-import { isKnown } from '../if-none-match.ts';
 import type { Deprecation } from '../plugins/deprecation.ts';
 import { refuseUnknownPath } from '../plugins/errors.ts';
 import { sendJson } from '../send-json.ts';
@@ -58,8 +57,6 @@ export const rest = fp<RestOptions>(
         case 'json':
           return sendJson(reply.headers(result.headers ?? {}), result.text);
         case 'json-stream':
-          reply.headers({ 'cache-control': 'private, no-cache', ...(result.etag && { etag: result.etag }) });
-          if (isKnown(request.headers['if-none-match'], result.etag)) return reply.code(304).send();
           return longLists.send(request, reply, result.chunks);
         default:
           return result satisfies never;

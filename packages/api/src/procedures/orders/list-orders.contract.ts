@@ -13,8 +13,6 @@ export type OrderBatches = AsyncIterable<readonly Order[]>;
 /** The list for callers in this process. REST reads it as text. */
 export interface OrderList extends OrderBatches {
   readonly texts: () => AsyncIterable<OrderTextBatch>;
-  /** Names what the list contains, if that is known: see `OrderRepository.findListVersion`. */
-  readonly versionName: string | undefined;
 }
 
 export const listOrdersContract = {
@@ -46,11 +44,6 @@ export const listOrdersContract = {
       none: { summary: 'No order has been placed yet.', value: [] },
     },
     errors: [],
-    isConditional: true,
-    serialize: ({ texts, versionName }: OrderList) => ({
-      type: 'json-stream',
-      chunks: ordersJson(texts()),
-      etag: versionName === undefined ? undefined : `W/"${versionName}"`,
-    }),
+    serialize: ({ texts }: OrderList) => ({ type: 'json-stream', chunks: ordersJson(texts()) }),
   },
 } satisfies ProcedureContract;

@@ -15,11 +15,9 @@ export const listOrders = procedure.meta(listOrdersContract).query(async ({ ctx 
   const { orders } = services;
   switch (delivery.type) {
     case 'in-process': {
-      const version = await orders.findListVersion();
       const list: OrderList = {
         [Symbol.asyncIterator]: () => smallBatches(orders.listOrders()),
-        texts: () => orders.listOrderTexts(version),
-        versionName: version?.name,
+        texts: () => orders.listOrderTexts(),
       };
       return list;
     }
