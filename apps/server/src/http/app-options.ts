@@ -72,8 +72,10 @@ export const DEFAULT_BOUNDS = {
   headersTimeoutMs: 10_000,
   /** The time for the whole request to arrive; after that the response is 408. */
   requestTimeoutMs: 30_000,
-  /** How long a client may take next to nothing of its response before it is cut; see connections.ts. */
-  stalledTimeoutMs: 120_000,
+  /** The least that the reader of a response takes, as an average, while something waits for it. */
+  readerMinBytesPerSecond: 1_000,
+  /** The time over which that average is taken; then a slower reader is cut. */
+  slowReaderTimeoutMs: 120_000,
   /** How long a connection may wait for its next request: longer than the 60 s of most proxies. */
   keepAliveTimeoutMs: 72_000,
   /** Admitted requests in flight at once, including responses that are being sent; further ones get 503 `overloaded`. */

@@ -54,8 +54,6 @@ const LINGER_MS = 1_000;
 
 /** How often readers are looked at within the time after which one that is too slow is cut. */
 const READER_LOOKS = 8;
-/** The least that a reader takes, as an average, while something waits for it. */
-const READER_MIN_BYTES_PER_SECOND = 1_000;
 
 /**
  * The connections of the public listener: how many there are, what each may have in flight, when it is cut, and what is
@@ -186,8 +184,8 @@ export class Connections {
         const timer = setInterval(() => app.server.closeIdleConnections(), closingGraceMs).unref();
         app.server.once('close', () => clearInterval(timer));
       });
-      const { stalledTimeoutMs } = this.#options.bounds;
-      const timer = setInterval(() => this.#cutSlowReaders(), stalledTimeoutMs / READER_LOOKS).unref();
+      const { slowReaderTimeoutMs } = this.#options.bounds;
+      const timer = setInterval(() => this.#cutSlowReaders(), slowReaderTimeoutMs / READER_LOOKS).unref();
       app.addHook('onClose', async () => clearInterval(timer));
     },
     { name: 'connections' },
@@ -205,7 +203,7 @@ export class Connections {
    */
   #cutSlowReaders(): void {
     const { bounds, metrics } = this.#options;
-    const leastBytes = (READER_MIN_BYTES_PER_SECOND * bounds.stalledTimeoutMs) / 1_000;
+    const leastBytes = (bounds.readerMinBytesPerSecond * bounds.slowReaderTimeoutMs) / 1_000;
     for (const [socket, { takenBytes, last }] of this.#open) {
       if (socket.writableLength === 0) {
         takenBytes.length = 0;
