@@ -45,7 +45,7 @@ type Delivery =
 /**
  * Begins a list over tRPC.
  *
- * @throws ApiError (as a rejection) `rate_limit_exceeded` if the list is long and its caller has too many in flight;
+ * @throws ApiError (as a rejection) `too_many_in_flight` if the list is long and its caller has too many in flight;
  *   `overloaded` if all callers together have too many
  */
 export type BeginList = <Batch>(batches: AsyncIterable<Batch>) => Promise<AsyncIterable<Batch>>;

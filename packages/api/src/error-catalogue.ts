@@ -66,6 +66,11 @@ export const ERROR_CATALOGUE = {
     trpcCode: 'TOO_MANY_REQUESTS',
     message: 'Too many requests. Retry after the time in the Retry-After header.',
   },
+  too_many_in_flight: {
+    status: 429,
+    trpcCode: 'TOO_MANY_REQUESTS',
+    message: 'Too many requests are in flight at once. Retry when one of them has ended.',
+  },
   api_key_banned: {
     status: 429,
     trpcCode: 'TOO_MANY_REQUESTS',

@@ -18,7 +18,7 @@ export interface CodesOfStatus {
   413: 'payload_too_large';
   415: 'unsupported_media_type';
   417: 'expectation_failed';
-  429: 'rate_limit_exceeded' | 'api_key_banned';
+  429: 'rate_limit_exceeded' | 'too_many_in_flight' | 'api_key_banned';
   431: 'headers_too_large';
   500: 'internal_error';
   503: 'service_unavailable' | 'overloaded';

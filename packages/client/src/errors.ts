@@ -100,7 +100,7 @@ export class EventsExpiredError extends PetstoreError {
   declare readonly code: 'events_expired';
 }
 
-/** 429: the limits of the key's plan are used up, or the key is banned for a while. */
+/** 429: the limits of the key's plan are used up, the key has too much in flight, or it is banned for a while. */
 export class RateLimitError extends PetstoreError {
   override readonly name = 'RateLimitError';
   declare readonly code: CodesOfStatus[429] | AnyClass;

@@ -4,16 +4,16 @@ import { JumpingClock } from './support/jumping-clock.ts';
 import { startScriptedServer } from './support/scripted-server.ts';
 
 /**
- * A service that refuses the first list, because too much is in flight or because the limits are used up: `remaining` is
- * what they have left. The client has read the refusal, and waits: its clock is held.
+ * A service that refuses the first list, because too much is in flight or because the limits are used up, as its code says.
+ * The client has read the refusal, and waits: its clock is held.
  */
-async function startCrowdedService(remaining: number) {
+async function startCrowdedService(code: 'too_many_in_flight' | 'rate_limit_exceeded') {
   const requests: string[] = [];
   const server = await startScriptedServer(({ method, url }, response) => {
     requests.push(`${method} ${url}`);
     if (requests.length === 1) {
-      const headers = { 'retry-after': '1', 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': String(remaining) };
-      const body = { code: 'rate_limit_exceeded', message: 'Too many requests.', status: 429 };
+      const headers = { 'retry-after': '1', 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '0' };
+      const body = { code, message: 'Too many requests.', status: 429 };
       response.writeHead(429, { ...headers, 'content-type': 'application/json' }).end(JSON.stringify(body));
     } else if (method === 'DELETE') response.writeHead(204).end();
     else response.writeHead(200, { 'content-type': 'application/json' }).end('[]');
@@ -28,7 +28,7 @@ async function startCrowdedService(remaining: number) {
 }
 
 test('a list that was refused because of others in flight is requested again, and holds up no other call', async () => {
-  await using service = await startCrowdedService(59);
+  await using service = await startCrowdedService('too_many_in_flight');
   const { client, clock, list, requests } = service;
   await Promise.all([1n, 2n, 3n].map((orderId) => client.cancelOrder({ orderId })));
   expect(requests).toHaveLength(4);
@@ -38,7 +38,7 @@ test('a list that was refused because of others in flight is requested again, an
 });
 
 test('a refusal because the limits are used up holds up all that follows', async () => {
-  await using service = await startCrowdedService(0);
+  await using service = await startCrowdedService('rate_limit_exceeded');
   const { client, clock, list, requests } = service;
   const cancel = client.cancelOrder({ orderId: 1n });
   await expect.poll(() => clock.waitCount).toBe(2);

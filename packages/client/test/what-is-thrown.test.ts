@@ -62,7 +62,7 @@ const OF_RESPONSES = [
   ),
   documented(OperationSunsetError, 'operation_sunset'),
   documented(EventsExpiredError, 'events_expired'),
-  documented(RateLimitError, 'rate_limit_exceeded', 'api_key_banned'),
+  documented(RateLimitError, 'rate_limit_exceeded', 'too_many_in_flight', 'api_key_banned'),
   documented(ServiceError, 'request_timeout', 'internal_error', 'service_unavailable', 'overloaded'),
 ];
 const OF_THIS_SIDE = [

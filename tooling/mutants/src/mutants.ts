@@ -409,9 +409,9 @@ const SERVER: readonly Mutant[] = [
   },
   {
     name: 'a caller with too much in flight is not told when to come back',
-    file: `${HTTP}/responses.ts`,
-    from: `if (status === 429 && !reply.hasHeader('retry-after')) reply.header('retry-after', 1);`,
-    to: '',
+    file: 'packages/api/src/errors/error-response.ts',
+    from: `too_many_in_flight: { 'retry-after': '1', 'cache-control'`,
+    to: `too_many_in_flight: { 'cache-control'`,
     ...byServer('http/under-way'),
   },
   {

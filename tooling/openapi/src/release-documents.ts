@@ -1,15 +1,22 @@
-// Keeps the committed documents as released, each under its `info.version`. A released document is never overwritten.
-import { copyFileSync, existsSync } from 'node:fs';
+// Keeps the committed documents as released, each under its `info.version`. Until the tag of a version exists, its document
+// is what that version will be, and is written anew; from then on it is never overwritten.
+import { execFileSync } from 'node:child_process';
+import { copyFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { documentFiles, readDocument, releaseFile, versionOf } from './documents.ts';
+
+const isTagged = (version: string): boolean =>
+  execFileSync('git', ['tag', '--list', `v${version}`], { encoding: 'utf8' }).trim() !== '';
 
 for (const file of documentFiles()) {
   const version = versionOf(readDocument(file));
   const target = releaseFile(version);
   if (version.includes('-')) console.log(`${version} is a preview and is not released.`);
-  else if (existsSync(target)) console.log(`${version} was released before. Raise \`documentVersion\` for another.`);
+  else if (isTagged(version)) console.log(`${version} was released before. Raise \`documentVersion\` for another.`);
   else {
     copyFileSync(file, target);
-    console.log(`${version} is released: commit packages/api/released/${basename(target)}.`);
+    console.log(
+      `This is what ${version} will be, until the tag v${version} exists: commit packages/api/released/${basename(target)}.`,
+    );
   }
 }

@@ -142,7 +142,7 @@ class AdmissionControl {
       whenClosed(reply, acquired);
       return undefined;
     }
-    const remembered = needsKey && acquired === 'rate_limit_exceeded' ? this.#rememberedFor(subject) : undefined;
+    const remembered = needsKey && acquired === 'too_many_in_flight' ? this.#rememberedFor(subject) : undefined;
     return remembered === undefined ? refusalOf(acquired) : this.#refuseAgain(request, remembered);
   }
 

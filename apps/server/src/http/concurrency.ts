@@ -57,7 +57,7 @@ export class RequestsInFlight {
     const max = hasKey ? KEY_REQUESTS_IN_FLIGHT_MAX : ADDRESS_REQUESTS_IN_FLIGHT_MAX;
     // A batch that could never fit is refused later, as an invalid request.
     const ofCaller = this.#acquired.tryAcquire(name, hasKey && calls <= max ? calls : 1, max);
-    if (ofCaller === undefined) return 'rate_limit_exceeded';
+    if (ofCaller === undefined) return 'too_many_in_flight';
     const ofAll = this.#acquired.tryAcquire(ALL, 1, this.#max);
     const ofAllWithoutKey = hasKey ? () => {} : this.#acquired.tryAcquire(ALL_WITHOUT_KEY, 1, this.#maxWithoutKey);
     const release = () => {

@@ -68,8 +68,6 @@ export function errorHandler(metrics: RequestMetrics, format: (response: ErrorRe
     const apiError = reportError(request, refusalByFastify(error, request) ?? error, metrics);
     const { status, headers, body } = refusals.get(apiError) ?? respond(apiError);
     for (const name in headers) if (!reply.hasHeader(name)) reply.header(name, headers[name]);
-    // The limiter sets the waits it demands. Without one, the caller has too much in flight, which may change at any moment.
-    if (status === 429 && !reply.hasHeader('retry-after')) reply.header('retry-after', 1);
     sendJson(reply.code(status), body);
   };
 }

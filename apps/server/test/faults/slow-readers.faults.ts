@@ -41,23 +41,26 @@ test('a list is sent in full to a client that reads slowly', async () => {
 test.each([
   [100_000_000, 1],
   [1_000, 0],
-])('a reader who takes some 3 MB/s while %i bytes are the least is cut %i times', async (readerMinBytesPerSecond, times) => {
-  const bounds = { slowReaderTimeoutMs: 2_000, readerMinBytesPerSecond };
-  await using app = await startTestApp({ ...listingOf(longList), bounds });
-  const reader = openReader(app);
-  let received = 0;
-  reader.on('data', ({ byteLength }: Buffer) => {
-    received += byteLength;
-    if (received >= 1_000_000) reader.pause();
-  });
-  for (let pause = 0; pause < 13; pause++) {
-    await sleep(300);
-    received = 0;
-    reader.resume();
-  }
-  expect(cuts(app)).toHaveLength(times);
-  reader.destroy();
-});
+])(
+  'a reader who takes some 3 MB/s while %i bytes are the least is cut %i times',
+  async (readerMinBytesPerSecond, times) => {
+    const bounds = { slowReaderTimeoutMs: 2_000, readerMinBytesPerSecond };
+    await using app = await startTestApp({ ...listingOf(longList), bounds });
+    const reader = openReader(app);
+    let received = 0;
+    reader.on('data', ({ byteLength }: Buffer) => {
+      received += byteLength;
+      if (received >= 1_000_000) reader.pause();
+    });
+    for (let pause = 0; pause < 13; pause++) {
+      await sleep(300);
+      received = 0;
+      reader.resume();
+    }
+    expect(cuts(app)).toHaveLength(times);
+    reader.destroy();
+  },
+);
 
 test('a list whose database is slow is not cut off', async () => {
   async function* slowList() {

@@ -61,7 +61,7 @@ describe('a change of plan', () => {
     const { id, text: key } = await createKey(app.persistence, { plan: { name: 'business' } });
     const list = () => app.fetch('/v1/store/orders', { key });
     const lists = await Promise.all(Array.from({ length: 4 }, list));
-    await expectError(await list(), 'rate_limit_exceeded');
+    await expectError(await list(), 'too_many_in_flight');
     await setPlan(app, id, planOf(1_000));
     app.forgetKey(id);
     lists.push(...(await Promise.all(Array.from({ length: 12 }, list))));

@@ -76,7 +76,7 @@ const businessKey = async ({ persistence }: TestApp) =>
 
 /** Expects a 429 for too many requests in progress, in the form of every 429. */
 async function expectCrowded(response: Response | RawResponse): Promise<void> {
-  const raw = await expectError(response, 'rate_limit_exceeded');
+  const raw = await expectError(response, 'too_many_in_flight');
   expect(raw.headers['retry-after']).toBe('1');
   expectRateLimitHeaders(raw);
 }
@@ -117,7 +117,7 @@ describe.concurrent('long lists in progress', () => {
     expect(crowded.status).toBe(200);
     await expectCrowded(await list(app, key));
     lists.letGo();
-    expect((await crowded.text()).match(/"errorCode":"rate_limit_exceeded"/g)).toHaveLength(1);
+    expect((await crowded.text()).match(/"errorCode":"too_many_in_flight"/g)).toHaveLength(1);
     await Promise.all(two.map((response) => response.text()));
     // All that had begun, the refused ones included: 2, 3 and 1.
     await expect.poll(lists.ended, SOON).toBe(6);

@@ -21,6 +21,7 @@ const ERROR_HEADERS: Partial<Record<ErrorCode, Readonly<Record<string, string>>>
   },
   insufficient_scope: { 'www-authenticate': 'Bearer realm="petstore", error="insufficient_scope"' },
   rate_limit_exceeded: { 'cache-control': 'no-store' },
+  too_many_in_flight: { 'retry-after': '1', 'cache-control': 'no-store' },
   api_key_banned: { 'cache-control': 'no-store' },
   service_unavailable: { 'retry-after': '5' },
   overloaded: { 'retry-after': '1' },

@@ -48,6 +48,7 @@ export interface components {
         | 'order_already_cancelled'
         | 'expectation_failed'
         | 'rate_limit_exceeded'
+        | 'too_many_in_flight'
         | 'api_key_banned'
         | 'headers_too_large'
         | 'internal_error'

@@ -58,6 +58,7 @@ export interface components {
         | 'unsupported_media_type'
         | 'expectation_failed'
         | 'rate_limit_exceeded'
+        | 'too_many_in_flight'
         | 'api_key_banned'
         | 'headers_too_large'
         | 'internal_error'

@@ -2,7 +2,7 @@ import { RateLimitError } from '../errors.ts';
 import { type ClientClock, pause, untilAborted } from './clock.ts';
 import type { ServiceResponse } from './service-response.ts';
 
-/** Call it once: when the head of the response has arrived, or without a response when none will. */
+/** Call it once: when the head of the response has arrived (429: its body, too), or without a response when none will. */
 export type Release = (response?: ServiceResponse) => void;
 
 /** Below the number of concurrent refusals (more than 250) that the service takes for disregard of its limits. */
@@ -37,11 +37,10 @@ export class Gate {
   /**
    * Waits until a request may go.
    *
-   * @param cost the number of requests that it counts as
    * @throws RateLimitError if the wait would be too long; the signal's reason if it aborts
    */
-  acquire(cost: number, signal: AbortSignal | undefined): Promise<Release> {
-    const turn = this.#queue.then(() => this.#passed(cost, signal));
+  acquire(signal: AbortSignal | undefined): Promise<Release> {
+    const turn = this.#queue.then(() => this.#passed(signal));
     this.#queue = turn.catch(() => {});
     return untilAborted(signal, turn).catch((error: unknown) => {
       // Its turn may have come at the same moment: it must be ended here.
@@ -53,7 +52,7 @@ export class Gate {
     });
   }
 
-  async #passed(cost: number, signal: AbortSignal | undefined): Promise<Release> {
+  async #passed(signal: AbortSignal | undefined): Promise<Release> {
     for (;;) {
       signal?.throwIfAborted();
       const nowMs = this.#clock.now();
@@ -64,7 +63,7 @@ export class Gate {
       else if (this.#inFlight < (nowMs < this.#cautiousUntilMs ? 1 : IN_FLIGHT_MAX)) {
         this.#inFlight++;
         this.#lastSentMs = nowMs;
-        return (response) => this.#release(response, cost, isProbe);
+        return (response) => this.#release(response, isProbe);
       } else {
         const released = new Promise<void>((resolve) => {
           this.#wake = resolve;
@@ -74,14 +73,14 @@ export class Gate {
     }
   }
 
-  #release(response: ServiceResponse | undefined, cost: number, isProbe: boolean): void {
+  #release(response: ServiceResponse | undefined, isProbe: boolean): void {
     this.#inFlight--;
-    const { status = 500, retryAfterSeconds = 0, headers } = response ?? {};
+    const { status = 500, retryAfterSeconds = 0, text = '' } = response ?? {};
     const nowMs = this.#clock.now();
     if (status === 429) {
-      // If the limit has room, only this request is too much, such as a fifth long list: that does not count towards a ban.
-      const isRefusal = Number(headers?.get('x-ratelimit-remaining') ?? 0) < cost;
-      if (isRefusal) this.#block(nowMs, retryAfterSeconds * 1_000);
+      // Only this request is too much, such as a fifth long list: that does not count towards a ban.
+      const isTooMuchInFlight = text.includes('"too_many_in_flight"');
+      if (!isTooMuchInFlight) this.#block(nowMs, retryAfterSeconds * 1_000);
     } else if (status < 500 && isProbe) this.#blockedUntilMs = nowMs;
     this.#wake();
   }

@@ -17,8 +17,6 @@ interface PatientRequest extends CallOptions {
   readonly streams?: boolean | undefined;
   /** Whether the service does not count the request, which then need not wait. @default false */
   readonly isFree?: boolean | undefined;
-  /** The number of requests that it counts as: the calls of a batch. @default 1 */
-  readonly cost?: number | undefined;
 }
 
 /**
@@ -62,10 +60,10 @@ export function createPatientFetch(options: CheckedOptions): PatientFetch {
 
 /** Sends the request once, when the gate permits it, and with timeouts. */
 async function sendOnce(request: PatientRequest, options: CheckedOptions, gate: Gate): Promise<ServiceResponse> {
-  const { method, url, headers, body = null, signal, streams = false, isFree = false, cost = 1 } = request;
+  const { method, url, headers, body = null, signal, streams = false, isFree = false } = request;
   const { apiKey, fetch, clock } = options;
   signal?.throwIfAborted();
-  const release = isFree ? () => {} : await gate.acquire(cost, signal);
+  const release = isFree ? () => {} : await gate.acquire(signal);
   const attempt = new Attempt(clock, request.timeoutMs ?? options.timeoutMs, signal);
   let response: ServiceResponse | undefined;
   try {
@@ -79,7 +77,8 @@ async function sendOnce(request: PatientRequest, options: CheckedOptions, gate: 
     response = new ServiceResponse(await attempt.wait(fetch(url, init)), attempt, clock.now());
   } finally {
     if (response === undefined) attempt.end();
-    release(response);
+    // The body of a 429 tells which limit it is.
+    if (response?.status !== 429) release(response);
   }
   if (streams && response.ok) return response;
   try {
@@ -87,6 +86,8 @@ async function sendOnce(request: PatientRequest, options: CheckedOptions, gate: 
   } catch (error) {
     // The status is enough, unless the body itself was wanted.
     if (response.ok || !(error instanceof PetstoreError)) throw error;
+  } finally {
+    if (response.status === 429) release(response);
   }
   return response;
 }

@@ -37,7 +37,6 @@ export function createTrpcFetch({ send }: Connection, isFree = false): TrpcFetch
       signal: init.signal ?? undefined,
       streams,
       isFree,
-      cost: costOf(String(url)),
     });
     const { ok } = source;
     if (streams && ok && source.headers.get('content-type')?.includes('json')) {
@@ -50,9 +49,6 @@ export function createTrpcFetch({ send }: Connection, isFree = false): TrpcFetch
     return { ok, source, body: null, json: async () => envelopes };
   };
 }
-
-/** Each call of a batch counts; their names are joined by commas. */
-const costOf = (url: string): number => new URL(url).pathname.split('/').at(-1)?.split(',').length ?? 1;
 
 /** @returns `undefined` if the text is not a response of tRPC, single or batched */
 function parseEnvelopes(text: string): unknown {

@@ -35,19 +35,19 @@ export class LongLists {
   /**
    * Counts a long list or a subscription as in flight for its key.
    *
-   * @throws ApiError `rate_limit_exceeded` if the key has the maximum in flight
+   * @throws ApiError `too_many_in_flight` if the key has the maximum in flight
    */
   beginOfKey(request: FastifyRequest, reply: FastifyReply): void {
     const principal = principalOf(request);
     const release = this.#ofKeys.tryAcquire(principal.keyId, 1, longListsOfPlan(principal.plan));
-    if (release === undefined) throw refusalOf('rate_limit_exceeded');
+    if (release === undefined) throw refusalOf('too_many_in_flight');
     whenClosed(reply, release);
   }
 
   /**
    * Begins a long list: one with more than one batch.
    *
-   * @throws ApiError `rate_limit_exceeded`; `overloaded` if all callers together have the maximum in flight
+   * @throws ApiError `too_many_in_flight`; `overloaded` if all callers together have the maximum in flight
    */
   begin(request: FastifyRequest, reply: FastifyReply): void {
     this.beginOfKey(request, reply);

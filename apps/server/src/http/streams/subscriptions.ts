@@ -48,7 +48,7 @@ export class Subscriptions {
     return this.#open.acquired(ALL_CALLERS);
   }
 
-  /** @throws ApiError `rate_limit_exceeded`, `overloaded` */
+  /** @throws ApiError `too_many_in_flight`, `overloaded` */
   begin(request: FastifyRequest, reply: FastifyReply): void {
     const { longLists, maxSubscriptions } = this.#options;
     longLists.beginOfKey(request, reply);
