@@ -62,7 +62,7 @@ export const apiKeyIdParser =
   (name: string) =>
   (text: string): ApiKeyId => {
     if (/^[0-9A-Za-z]{8}$/.test(text)) return text as ApiKeyId; // the pattern has checked it
-    const hint = isApiKeyText(text) ? '; this is a whole key: its id follows "pso_live_" or "pso_test_"' : '';
+    const hint = isApiKeyText(text) ? '; this is a whole key: its id follows "pso_live_" or "pso_demo_"' : '';
     throw new UsageError(`${name} must be the eight letters and digits that "petstore keys list" shows${hint}`);
   };
 

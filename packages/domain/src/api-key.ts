@@ -30,15 +30,15 @@ export interface ApiKeySecret {
   readonly secretExpiresAt?: Date;
 }
 
-/** A label only: the service treats keys of both environments alike. */
-export type KeyEnvironment = 'live' | 'test';
+/** A label only: the service treats both alike. Demo keys exist in the embedded database alone. */
+export type KeyEnvironment = 'live' | 'demo';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const ID_LENGTH = 8;
 const SECRET_LENGTH = 32;
 const CHECKSUM_LENGTH = 6;
 const FORMAT = new RegExp(
-  `^pso_(?:live|test)_([0-9A-Za-z]{${ID_LENGTH}})_[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`,
+  `^pso_(?:live|demo)_([0-9A-Za-z]{${ID_LENGTH}})_[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`,
 );
 
 /** Returns unpredictable bytes: `randomBytes` of `node:crypto` in production. */
@@ -68,7 +68,7 @@ function checksum(text: string): string {
 export const generateApiKeyId = (randomBytes: RandomBytes): ApiKeyId =>
   randomBase62(ID_LENGTH, randomBytes) as ApiKeyId; // of the right form
 
-/** Makes the text of a key: `pso_<live|test>_<id>_<32 base62 characters><6-character checksum>`. The text is shown once. */
+/** Makes the text of a key: `pso_<live|demo>_<id>_<32 base62 characters><6-character checksum>`. The text is shown once. */
 export function generateApiKeyText(environment: KeyEnvironment, id: ApiKeyId, randomBytes: RandomBytes): string {
   const body = `pso_${environment}_${id}_${randomBase62(SECRET_LENGTH, randomBytes)}`;
   return body + checksum(body);

@@ -12,7 +12,7 @@ export function renderConsole(
   return `<button class="try" type="button" aria-expanded="false" aria-controls="${id}" aria-label="${name}" hidden>Try it</button>
 <form id="${id}" data-method="${method}" data-path="${escapeHtml(route)}" aria-label="${name}" autocomplete="off" hidden>
 <label>API key
-<input class="secret" data-key type="text" autocomplete="off" autocapitalize="off" spellcheck="false" placeholder="pso_live_… or pso_test_…" aria-describedby="${id}-key"></label>
+<input class="secret" data-key type="text" autocomplete="off" autocapitalize="off" spellcheck="false" placeholder="pso_live_… or pso_demo_…" aria-describedby="${id}-key"></label>
 <p id="${id}-key"><small>Stays in the memory of this page. <a href="${relativeLink(path, REFERENCE_PATH)}/authentication#get-a-key">Where keys come from</a></small></p>
 ${parameters.map((parameter) => renderField(parameter, method === 'GET')).join('\n')}
 <button type="submit">Send ${method}</button>

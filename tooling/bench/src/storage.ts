@@ -92,7 +92,7 @@ export async function openStorage(): Promise<Storage> {
 
 async function createKey({ keyAdministration }: Persistence, perDay: number): Promise<string> {
   const id = generateApiKeyId(randomBytes);
-  const text = generateApiKeyText('test', id, randomBytes);
+  const text = generateApiKeyText('demo', id, randomBytes);
   const plan = { name: 'enterprise', limits: { perMinute: UNLIMITED, perDay } } as const;
   const key = { id, name: 'benchmark', kind: 'external', readOnly: false, plan, createdAt: new Date() } as const;
   await keyAdministration.createKey(key, hashApiKeyText(text));

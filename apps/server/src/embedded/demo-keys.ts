@@ -60,6 +60,6 @@ export function generateDemoKeys(randomBytes: RandomBytes): readonly StoredDemoK
   const kinds = [...PLAN_NAMES.map((plan) => ({ plan, readOnly: false })), { plan: 'pro', readOnly: true } as const];
   return kinds.map(({ plan, readOnly }) => {
     const id = generateApiKeyId(randomBytes);
-    return { id, plan, readOnly, text: generateApiKeyText('test', id, randomBytes) };
+    return { id, plan, readOnly, text: generateApiKeyText('demo', id, randomBytes) };
   });
 }

@@ -23,7 +23,7 @@ declare module 'fastify' {
 }
 
 /** Request ids from callers that are kept. The beginning of an API key, sent by mistake, must not reach the logs. */
-const KEPT_REQUEST_ID = /^(?!.*pso_(?:live|test)_)[A-Za-z0-9_-]{1,64}$/;
+const KEPT_REQUEST_ID = /^(?!.*pso_(?:live|demo)_)[A-Za-z0-9_-]{1,64}$/;
 
 /**
  * Builds the public listener: REST below each version's segment, tRPC under /trpc, and the documents. A request passes

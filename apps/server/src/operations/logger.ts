@@ -35,7 +35,7 @@ async function prettyOutput(): Promise<DestinationStream> {
 }
 
 // Each pattern takes time linear in the text's length, whatever the text, because no part can match in several ways.
-const KEY = /(pso_(?:live|test)_[0-9A-Za-z]{8})_[0-9A-Za-z]+/g;
+const KEY = /(pso_(?:live|demo)_[0-9A-Za-z]{8})_[0-9A-Za-z]+/g;
 const AUTHORIZATION = /\b(bearer|basic)(?:\s|%20|\+)+[\w.~+/=%-]+/gi;
 const HEADER = /("(?:proxy-)?authorization"\s*:\s*)"(?:[^"\\]|\\.)*"/gi;
 const URL_PASSWORD = /(:\/\/[^\s:/@"\\]*):[^\s/@"\\]+@/g;

@@ -33,7 +33,7 @@ afterAll(() => resources.disposeAsync());
 
 const withKey = (path: string, key: string, method = 'GET') =>
   fetch(url + path, { method, headers: { authorization: `Bearer ${key}` } });
-const unknownKey = () => generateApiKeyText('test', generateApiKeyId(randomBytes), randomBytes);
+const unknownKey = () => generateApiKeyText('demo', generateApiKeyId(randomBytes), randomBytes);
 const input = encodeURIComponent(JSON.stringify({ json: { orderId: '1' }, meta: { values: { orderId: ['bigint'] } } }));
 
 /** Requests by every way to PostgreSQL that a request takes. */

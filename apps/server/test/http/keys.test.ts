@@ -33,7 +33,7 @@ describe('the Authorization header', () => {
     ['a bare key', app.key, 'missing_api_key'],
     ['Bearer alone', 'Bearer', 'missing_api_key'],
     ['a scheme that begins like Bearer', `Bearers ${app.key}`, 'missing_api_key'],
-    ['an unknown key', `Bearer ${app.key.replace(/^pso_test/, 'pso_live')}`, 'invalid_api_key'],
+    ['an unknown key', `Bearer ${app.key.replace(/^pso_demo/, 'pso_live')}`, 'invalid_api_key'],
     ['a typo', `Bearer ${typo(app.key)}`, 'invalid_api_key'],
     ['a key and more', `Bearer ${app.key} x`, 'invalid_api_key'],
     ['a very long token', `Bearer ${'x'.repeat(8_000)}`, 'invalid_api_key'],

@@ -32,7 +32,7 @@ describe.each(['/v1/store/orders', '/v2/store/orders'])('a read-only key under %
   test('is told the path, the method and an unknown key first', async () => {
     await expectError(await cancel(`${path}/1/2`), 'route_not_found');
     await expectError(await cancel(path), 'method_not_allowed');
-    await expectError(await cancel(`${path}/1`, key.replace(/^pso_test/, 'pso_live')), 'invalid_api_key');
+    await expectError(await cancel(`${path}/1`, key.replace(/^pso_demo/, 'pso_live')), 'invalid_api_key');
   });
 
   test('has its refused requests counted like any other, and is told its limit first', async () => {

@@ -18,7 +18,7 @@ test('while PostgreSQL is unavailable a cached key stays valid, and other caller
     isStorageAvailable: () => isStorageAvailable,
   });
   expect((await app.fetch('/v1/store/orders')).status).toBe(200);
-  const unknownKey = generateApiKeyText('test', generateApiKeyId(randomBytes), randomBytes);
+  const unknownKey = generateApiKeyText('demo', generateApiKeyId(randomBytes), randomBytes);
 
   await postgres.kill();
   isStorageAvailable = false;

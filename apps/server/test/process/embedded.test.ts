@@ -16,7 +16,7 @@ const REACHABLE = '127.1';
 
 /** The plans and keys of a banner. */
 const keysOf = (banner: string) =>
-  [...banner.matchAll(/^(?: {2}Demo keys| {11}) ([\w-]+) +(pso_test_\w+)$/gm)].map(([, plan, key]) => [plan, key]);
+  [...banner.matchAll(/^(?: {2}Demo keys| {11}) ([\w-]+) +(pso_demo_\w+)$/gm)].map(([, plan, key]) => [plan, key]);
 
 /** Works on the database of a server that runs, as an operator does. */
 async function administer(dataFolder: string, work: (persistence: Persistence) => Promise<void>): Promise<void> {

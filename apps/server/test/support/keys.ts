@@ -57,7 +57,7 @@ export async function createKey(persistence: Persistence, facts?: Partial<KeyFac
 
 function generateKey(bytes: RandomBytes): TestKey {
   const id = generateApiKeyId(bytes);
-  return { id, text: generateApiKeyText('test', id, bytes) };
+  return { id, text: generateApiKeyText('demo', id, bytes) };
 }
 
 async function storeKey(

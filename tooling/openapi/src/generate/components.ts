@@ -10,7 +10,7 @@ export const SECURITY_SCHEMES = {
     scheme: 'bearer',
     description:
       'An API key, sent as the bearer token (RFC 6750): `Authorization: Bearer <API_KEY>`. Keys are opaque, begin with ' +
-      '`pso_live_` or `pso_test_`, and can be rotated and revoked.',
+      '`pso_live_` or `pso_demo_`, and can be rotated and revoked.',
   },
 } satisfies NonNullable<Components['securitySchemes']>;
 

@@ -55,7 +55,7 @@ function readCommands(block: string): (Step & { readonly kind: 'command' })[] {
 /** What differs between two runs of the same command; all else is compared as it is. */
 const DIFFERING: readonly (readonly [RegExp, string])[] = [
   [/\r\n/g, '\n'],
-  [/\bpso_(live|test)_[\dA-Za-z]{8}_[\dA-Za-z]{38}\b/g, 'pso_$1_(id)_(secret)'],
+  [/\bpso_(live|demo)_[\dA-Za-z]{8}_[\dA-Za-z]{38}\b/g, 'pso_$1_(id)_(secret)'],
   [/"id":"[\dA-Za-z]{8}"/g, '"id":"(id)"'],
   [/\b[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\b/g, '(request id)'],
   [/^(x-ratelimit-(?:remaining|reset): )\d+$/gm, '$1(number)'],

@@ -109,7 +109,7 @@ export class Reader implements AsyncDisposable {
   #here(command: string): string {
     return this.#named(command)
       .replace(/^npx --yes pnpm@12 -s petstore /, `node '${join(ROOT, 'apps/cli/src/main.js')}' `)
-      .replace(/\bpso_test_[\w.]+/, this.#surroundings.demoKey)
+      .replace(/\bpso_demo_[\w.]+/, this.#surroundings.demoKey)
       .replace(/\bpso_live_[\w.]+/, this.#issuedKey);
   }
 
