@@ -146,7 +146,6 @@ export async function startServer(
     logger,
     accessLogLevel: settings.accessLogLevel,
     metrics,
-    decisions: metrics,
     bounds: { maxConnections: boundConnections(DEFAULT_BOUNDS.maxConnections, logger) },
     renderDocument: (version, place) =>
       renderDocument(version, { ...settings, ...((hasOneAddress || place === 'reference') && { publicUrl }) }),
@@ -164,7 +163,7 @@ export async function startServer(
     clearTimeout(cutOff);
   });
   await listenOn(app, { host, port, reusePort, setting: 'PORT' });
-  addHttpMetrics(registry, app.load);
+  addHttpMetrics(registry, app.traffic);
   logFailedAccepts(app.server, logger);
   const boundPort = portOf(app.server);
   publicUrl = urlOf(reachableHost(host), boundPort);
@@ -179,7 +178,7 @@ export async function startServer(
     async close() {
       health.beginStopping();
       logger.info('stopping');
-      app.beginClosing();
+      app.traffic.beginClosing();
       await sleep(shutdownDelayMs);
       await running.disposeAsync();
       logger.info('stopped');

@@ -39,7 +39,7 @@ const ERRORS = 'packages/api/src/errors/to-api-error.ts';
 const COMMANDS = 'packages/persistence/src/orders/order-commands.ts';
 const STATEMENTS = 'packages/persistence/src/orders/command-statements.ts';
 const PLACE = 'packages/persistence/src/orders/place-order.ts';
-const PLUGINS = 'apps/server/src/http/plugins';
+const HTTP = 'apps/server/src/http';
 const COMPOSE = 'apps/server/src/compose.ts';
 const CLIENT_FETCH = 'packages/client/src/transport/patient-fetch.ts';
 
@@ -367,49 +367,49 @@ const PERSISTENCE: readonly Mutant[] = [
 const SERVER: readonly Mutant[] = [
   {
     name: 'a caller may have any number of requests in flight',
-    file: 'apps/server/src/http/in-flight-counts.ts',
+    file: 'apps/server/src/http/concurrency.ts',
     from: 'if (before + count > max) return undefined;',
     to: 'if (before + count > max * 1_000) return undefined;',
-    ...byServer('http/in-flight-counts', 'http/under-way'),
+    ...byServer('http/keyed-semaphore', 'http/under-way'),
   },
   {
     name: 'requests without a valid key are not limited',
-    file: `${PLUGINS}/limits.ts`,
-    from: `return outcome === 'admitted' ? refusalOf(reason) : refusalOf(REFUSAL_CODES[outcome]);`,
-    to: `return outcome === 'admitted' ? refusalOf(reason) : refusalOf(reason);`,
+    file: `${HTTP}/admission.ts`,
+    from: `return refusalOf(outcome === 'admitted' ? reason : REFUSAL_CODES[outcome]);`,
+    to: `return refusalOf(outcome === 'admitted' ? reason : reason);`,
     ...byServer('http/unauthenticated', 'http/keys'),
   },
   {
     name: 'a batch counts as one request',
-    file: `${PLUGINS}/limits.ts`,
+    file: `${HTTP}/admission.ts`,
     from: 'fits ? cost.charged : 1',
     to: '1',
     ...byServer('http/trpc'),
   },
   {
     name: 'while storage is away requests without a key get 401',
-    file: `${PLUGINS}/limits.ts`,
-    from: `if (!this.#options.isStorageAvailable()) return refusalOf('service_unavailable');`,
-    to: '',
+    file: `${HTTP}/admission.ts`,
+    from: `if (!this.#options.isStorageAvailable()) return refusalOf('service_unavailable');\n    const { outcome }`,
+    to: `const { outcome }`,
     ...byServer('http/unavailable'),
   },
   {
     name: 'scripts of every origin may read responses',
-    file: `${PLUGINS}/cors.ts`,
-    from: 'if (origin !== undefined && origins.includes(origin)) {',
-    to: 'if (origin !== undefined) {',
+    file: `${HTTP}/cors.ts`,
+    from: 'if (origin === undefined || !origins.includes(origin)) return done();',
+    to: 'if (origin === undefined) return done();',
     ...byServer('http/cors'),
   },
   {
     name: 'scripts in browsers cannot read the headers of limits',
-    file: `${PLUGINS}/cors.ts`,
+    file: `${HTTP}/cors.ts`,
     from: '  ...RATE_LIMIT_HEADERS,\n',
     to: '',
     ...byServer('http/cors'),
   },
   {
     name: 'a caller with too much in flight is not told when to come back',
-    file: `${PLUGINS}/errors.ts`,
+    file: `${HTTP}/responses.ts`,
     from: `if (status === 429 && !reply.hasHeader('retry-after')) reply.header('retry-after', 1);`,
     to: '',
     ...byServer('http/under-way'),
@@ -437,9 +437,9 @@ const SERVER: readonly Mutant[] = [
   },
   {
     name: 'a server that is stopping does not announce that connections end',
-    file: `${PLUGINS}/closing.ts`,
-    from: `isLast ? 'close' : 'keep-alive'`,
-    to: `isLast ? 'keep-alive' : 'keep-alive'`,
+    file: `${HTTP}/connections.ts`,
+    from: `connection === undefined ? 'keep-alive' : 'close'`,
+    to: `connection === undefined ? 'keep-alive' : 'keep-alive'`,
     ...byServer('http/closing'),
   },
   {

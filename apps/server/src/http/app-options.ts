@@ -2,7 +2,7 @@ import type { ApiVersion, AppRouter, Authenticator, ErrorCode, RestRoute, Servic
 import type { ApiKeyId, PlanName } from '@petstore/domain';
 import type { RateLimitDecision, RateLimiter, RateLimitRefusal } from '@petstore/rate-limit';
 import type { Logger } from 'pino';
-import type { TrustedProxies } from './client-address.ts';
+import type { TrustedProxies } from './address.ts';
 
 /** Counts each request after its response was sent. It runs for every request, so it must be cheap and never throw. */
 export interface RequestMetrics {
@@ -27,10 +27,12 @@ export interface RequestMetrics {
 /** Why a response was cut: its source failed, or its reader read nothing. */
 export type CutReason = 'failed' | 'slow_reader';
 
-/** What is in flight on the public listener at present. */
-export interface HttpLoad {
-  countConnections(): Promise<number>;
-  /** Includes responses that are being sent, but not subscriptions. */
+/** What is in flight on the public listener. */
+export interface Traffic {
+  /** From now on each response is the last of its connection. */
+  beginClosing(): void;
+  countConnections(): number;
+  /** Those that were admitted, responses that are being sent included, but not subscriptions. */
   countRequests(): number;
   countLongLists(): number;
 }
@@ -70,8 +72,10 @@ export const DEFAULT_BOUNDS = {
   headersTimeoutMs: 10_000,
   /** The time for the whole request to arrive; after that the response is 408. */
   requestTimeoutMs: 30_000,
-  /** How long a client may read nothing of its response before it is cut; see plugins/stalled-readers.ts. */
-  stalledTimeoutMs: 120_000,
+  /** The least that the reader of a response takes, as an average, while something waits for it. */
+  readerMinBytesPerSecond: 1_000,
+  /** The time over which that average is taken; then a slower reader is cut. */
+  slowReaderTimeoutMs: 120_000,
   /** How long a connection may wait for its next request: longer than the 60 s of most proxies. */
   keepAliveTimeoutMs: 72_000,
   /** Admitted requests in flight at once, including responses that are being sent; further ones get 503 `overloaded`. */
@@ -104,10 +108,9 @@ export interface AppOptions {
   readonly authenticator: Authenticator;
   readonly limiter: RateLimiter;
   readonly logger: Logger;
-  /** The level at which each request is logged. @default debug */
-  readonly accessLogLevel?: 'info' | 'debug';
-  readonly metrics: RequestMetrics;
-  readonly decisions: DecisionMetrics;
+  /** The level at which each request is logged. */
+  readonly accessLogLevel: 'info' | 'debug';
+  readonly metrics: RequestMetrics & DecisionMetrics;
   /**
    * Called once for each place, at the first request, because the port is known only after listening has begun.
    *

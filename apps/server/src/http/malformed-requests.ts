@@ -5,18 +5,30 @@ import type { FastifyRequest, RawRequestDefaultExpression } from 'fastify';
 const MALFORMED_URL = new ApiError('invalid_request', 'The URL is malformed.');
 const NO_SINGLE_HOST = new ApiError('invalid_request', 'An HTTP/1.1 request must have exactly one Host header.');
 
-/** The requests whose URL cannot be decoded. */
+/** The requests whose target is no URL, or cannot be decoded. */
 const malformed = new WeakSet<IncomingMessage>();
 
+/** A path that nothing serves, and below which each request is counted. */
+const COUNTED_PATH = '/v1/-';
+
+/** A target in absolute form (RFC 9112 section 3.2.2): the authority, and the rest. */
+const ABSOLUTE_FORM = /^https?:\/\/([^/?]*)(.*)$/i;
+
 /**
- * For Fastify's `rewriteUrl`. A request target has no fragment (RFC 9112 section 3.2): if one is sent, it is cut off here,
- * before anything reads the URL. The limits and the routes therefore read the same URL.
+ * For Fastify's `rewriteUrl`: makes a path of each request target, so that the limits and the routes read the same URL. A
+ * request target has no fragment (RFC 9112 section 3.2): if one is sent, it is cut off.
  *
- * A URL that cannot be decoded is given the route that it would have if its undecodable segments were plain ones, and is
- * refused there: Fastify's `frameworkErrors` would run no hooks, and the caller would be neither identified nor counted.
+ * A target that is malformed is given a path all the same, and is refused on admission: Fastify would respond by itself,
+ * and the caller would be neither identified nor counted. If its path cannot be decoded, it has the route that it would have
+ * if its undecodable segments were plain ones.
  */
-export function rewriteMalformedUrl(request: RawRequestDefaultExpression): string {
-  const [url = ''] = (request.url ?? '').split('#', 1);
+export function rewriteTarget(request: RawRequestDefaultExpression): string {
+  const [target = ''] = (request.url ?? '').split('#', 1);
+  const url = originFormOf(target, request.method);
+  if (url === undefined) {
+    malformed.add(request);
+    return COUNTED_PATH;
+  }
   const [path = ''] = url.split('?', 1);
   if (!path.includes('%') || isDecodable(path)) return url;
   malformed.add(request);
@@ -24,9 +36,13 @@ export function rewriteMalformedUrl(request: RawRequestDefaultExpression): strin
   return segments.join('/') + url.slice(path.length);
 }
 
-/** @throws ApiError */
-export function assertUrlIsDecodable({ raw }: FastifyRequest): void {
-  if (malformed.has(raw)) throw MALFORMED_URL;
+/** @returns the path and query of a target; `undefined` if it is no URL (RFC 9112 section 3.2) */
+function originFormOf(target: string, method: string | undefined): string | undefined {
+  if (target.startsWith('/')) return target;
+  if (target === '*') return method === 'OPTIONS' ? '/' : undefined;
+  const [, authority = '', rest = ''] = ABSOLUTE_FORM.exec(target) ?? [];
+  if (!URL.canParse(`http://${authority}`)) return undefined;
+  return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
 /** @returns why a request cannot be understood; `undefined` if it can */

@@ -1,6 +1,6 @@
 import type { DatabaseLoad, OrderEventStore } from '@petstore/persistence';
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { HttpLoad } from '../http/app-options.ts';
+import type { Traffic } from '../http/app-options.ts';
 import type { Health, LimitsMode } from './health.ts';
 
 // Metrics that are read at a scrape. The parts of the server that provide them start one by one; each adds its own once.
@@ -91,7 +91,7 @@ export function addDatabaseMetrics(registry: Registry, readLoad: () => DatabaseL
   });
 }
 
-export function addHttpMetrics(registry: Registry, load: HttpLoad): void {
+export function addHttpMetrics(registry: Registry, load: Traffic): void {
   addGauge(
     registry,
     'petstore_http_requests_in_flight',

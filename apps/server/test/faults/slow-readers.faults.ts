@@ -25,7 +25,7 @@ function openReader(app: TestApp): Socket {
 const cuts = ({ logLines }: TestApp) => logLines.filter(({ msg }) => msg.includes('reader was too slow'));
 
 test('a list is sent in full to a client that reads slowly', async () => {
-  await using app = await startTestApp({ ...listingOf(longList), bounds: { stalledTimeoutMs: 2_000 } });
+  await using app = await startTestApp({ ...listingOf(longList), bounds: { slowReaderTimeoutMs: 2_000 } });
   const response = await app.fetch('/v1/store/orders');
   let received = 0;
   // In sum the pauses are longer than a client may take nothing.
@@ -38,6 +38,27 @@ test('a list is sent in full to a client that reads slowly', async () => {
   expect(cuts(app)).toEqual([]);
 });
 
+test.each([
+  [100_000_000, 1],
+  [1_000, 0],
+])('a reader who takes some 3 MB/s while %i bytes are the least is cut %i times', async (readerMinBytesPerSecond, times) => {
+  const bounds = { slowReaderTimeoutMs: 2_000, readerMinBytesPerSecond };
+  await using app = await startTestApp({ ...listingOf(longList), bounds });
+  const reader = openReader(app);
+  let received = 0;
+  reader.on('data', ({ byteLength }: Buffer) => {
+    received += byteLength;
+    if (received >= 1_000_000) reader.pause();
+  });
+  for (let pause = 0; pause < 13; pause++) {
+    await sleep(300);
+    received = 0;
+    reader.resume();
+  }
+  expect(cuts(app)).toHaveLength(times);
+  reader.destroy();
+});
+
 test('a list whose database is slow is not cut off', async () => {
   async function* slowList() {
     for (let i = 0; i < 3; i++) {
@@ -46,12 +67,12 @@ test('a list whose database is slow is not cut off', async () => {
     }
     yield LIST_END;
   }
-  await using app = await startTestApp({ ...listingOf(slowList), bounds: { stalledTimeoutMs: 1_000 } });
+  await using app = await startTestApp({ ...listingOf(slowList), bounds: { slowReaderTimeoutMs: 1_000 } });
   expect(await (await app.fetch('/v1/store/orders')).text()).toBe(`[${Array(3).fill(ORDER_JSON)}]`);
 });
 
 test('a process that stood still cuts nobody for that time', async () => {
-  await using app = await startTestApp({ ...listingOf(longList), bounds: { stalledTimeoutMs: 2_000 } });
+  await using app = await startTestApp({ ...listingOf(longList), bounds: { slowReaderTimeoutMs: 2_000 } });
   const reader = openReader(app);
   await sleep(500); // until the buffers are full
   // As a suspended machine: nothing runs for longer than a client may take nothing, and then every timer is due.

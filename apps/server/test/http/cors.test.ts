@@ -34,6 +34,13 @@ describe('an origin of CORS_ORIGINS', () => {
     });
   });
 
+  test.each(['/v1/openapi.json', '/docs'])('may send preflights for what needs no key: %s', async (path) => {
+    const response = await preflight(path, SHOP, 'GET');
+    expect(response.status).toBe(204);
+    expect(response.headers.get('access-control-allow-headers')).toContain('If-None-Match');
+    expect(response.headers.has('x-ratelimit-limit')).toBe(false);
+  });
+
   test('may send each header that is read, and whatever libraries add', async () => {
     const allowed = (await preflight('/trpc/orders.events', SHOP, 'GET')).headers.get('access-control-allow-headers');
     const read = 'Authorization, Content-Type, If-None-Match, Last-Event-ID, trpc-accept, User-Agent, X-Request-Id';

@@ -225,7 +225,7 @@ describe('a subscription', () => {
   });
 
   test('whose client does not read is cut, and goes on later where it was', async () => {
-    await using app = await startTestApp({ bounds: { stalledTimeoutMs: 1_000 } });
+    await using app = await startTestApp({ bounds: { slowReaderTimeoutMs: 1_000 } });
     await app.persistence.orders.generateOrders({ count: 60_000, seed: 1, now: new Date() });
     const idle = await subscribe(app, { after: '0' });
     await vi.waitFor(() => expect(app.persistence.events.followerCount).toBe(0), { timeout: 20_000, interval: 100 });
@@ -241,7 +241,7 @@ test('a fragment, which no request may have, hides no subscription from its boun
   using connection = await openRaw({ port: app.port });
   connection.write(request('/trpc/orders.events?x=1#&batch=1', app.internalKey));
   await once(connection.socket, 'data');
-  expect(app.app.load.countRequests()).toBe(0);
+  expect(app.app.traffic.countRequests()).toBe(0);
   await using second = await subscribe(app);
   expect(second.status).toBe(503);
 });

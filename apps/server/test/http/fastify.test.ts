@@ -1,7 +1,7 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import { expect, test } from 'vitest';
-import { clientAddress } from '../../src/http/plugins/client-address.ts';
-import { subject } from '../../src/http/plugins/subject.ts';
+import { cors } from '../../src/http/cors.ts';
+import { whenClosed } from '../../src/http/observe.ts';
 import { startTestApp } from './support/test-app.ts';
 
 // What somebody who knows Fastify tries first, on the app as it is.
@@ -21,11 +21,10 @@ test('inject sends a request without a network', async () => {
 });
 
 test('a plugin that is registered before one that it uses fails at the start, by name', async () => {
-  const isTrustedProxy = () => false;
-  await expect(fastify().register(subject).register(clientAddress, { isTrustedProxy })).rejects.toThrow(
-    "The dependency 'client-address' of plugin 'subject' is not registered",
+  const metrics = { countDecision() {}, countRemembered() {} };
+  await expect(fastify().register(cors, { origins: [], metrics, nowMs: Date.now })).rejects.toThrow(
+    "The dependency 'responses' of plugin 'cors' is not registered",
   );
-  await fastify().register(clientAddress, { isTrustedProxy }).register(subject);
 });
 
 test('a hook runs for each request, whatever layer responds, and a header that it sets is sent', async () => {
@@ -77,10 +76,10 @@ test('what is called back at the end of a response may fail: the rest is called,
   await using app = await startTestApp({
     extend: (fastify) =>
       fastify.addHook('preHandler', (_request, reply, done) => {
-        reply.whenClosed(() => {
+        whenClosed(reply, () => {
           throw new Error('a callback fails');
         });
-        reply.whenClosed(() => calls++);
+        whenClosed(reply, () => calls++);
         done();
       }),
   });

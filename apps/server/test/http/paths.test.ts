@@ -28,6 +28,9 @@ describe('a path is exact after percent-decoding', () => {
     ['GET', '/v1/store/orders?page=2&status=pending&x[]=%zz', 200],
     ['GET', '/v1/store/orders#part', 200],
     ['GET', 'http://anything.example/v1/store/orders', 200],
+    ['GET', 'HTTPS://[2001:db8::1]:443/v1/store/orders?x=1', 200],
+    ['GET', 'http://anything.example', 302],
+    ['GET', 'http://anything.example?x=1', 302],
     ['GET', '/v1/pets/%31', 200],
     ['DELETE', '/v1/store/orders/%31', 204],
     ['DELETE', `/v1/store/orders/${INT64_MAX}`, 204],
@@ -109,8 +112,15 @@ describe('a malformed URL is 400 before anything else', () => {
     ['/trpc/%', undefined, true],
     ['/%', undefined, false],
     ['/docs/%', undefined, false],
+    ['http://', undefined, true],
+    ['http://[', '', true],
+    ['http://x:y:z', 'unknown', true],
+    ['http://x:y:z/v1/store/orders', undefined, true],
+    ['https://%zz/', undefined, true],
+    ['*', undefined, true],
   ])('%s with the key %s', async (target, key, isCounted) => {
     const response = await send('GET', target, key);
+    expect(response.headers['x-request-id']).toBeTruthy();
     const code: ErrorCode = 'invalid_request';
     if (target.startsWith('/trpc'))
       expect(response).toMatchObject({ status: 400, body: expect.stringContaining(code) });

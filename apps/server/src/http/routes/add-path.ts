@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods, RouteHandlerMethod } from 'fastify';
-import type { Deprecation } from '../plugins/deprecation.ts';
-import { refusalOf } from '../plugins/errors.ts';
+import type { Deprecation } from '../observe.ts';
+import { refusalOf } from '../responses.ts';
 
 export interface PathOptions {
   /** The name under which requests are counted whose method has no operation of its own. */

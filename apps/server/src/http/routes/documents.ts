@@ -4,24 +4,18 @@ import { createReference } from '@petstore/reference';
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import fp from 'fastify-plugin';
 import type { AppOptions, RenderedDocument } from '../app-options.ts';
-import { isKnown } from '../if-none-match.ts';
-import { assertUrlIsDecodable } from '../malformed-requests.ts';
-import { refusalOf, refuseUnknownPath } from '../plugins/errors.ts';
+import { isKnown, refusalOf, refuseUnknownPath, reportError } from '../responses.ts';
 import { addPath } from './add-path.ts';
 
 /** The path of the reference. */
 const DOCS_PATH = '/docs';
 
-type DocumentsOptions = Pick<AppOptions, 'renderDocument' | 'securityText'>;
+type DocumentsOptions = Pick<AppOptions, 'renderDocument' | 'securityText' | 'metrics'>;
 
 /** The paths that need no key: the OpenAPI documents, the reference with its guides, and the redirects to it. */
 export const documents = fp<DocumentsOptions>(
-  async (app, { renderDocument, securityText }) => {
+  async (app, { renderDocument, securityText, metrics }) => {
     app.setNotFoundHandler(refuseUnknownPath);
-    // Nobody's limits change, but what an address has in flight is bounded as for other requests without a key.
-    app.addHook('onRequest', (request, reply, done) => {
-      done(request.takePlace(reply) ? undefined : refusalOf('rate_limit_exceeded'));
-    });
     const reference = createReference({
       documentOf: (version) => JSON.parse(renderDocument(version, 'reference').json),
     });
@@ -58,7 +52,6 @@ export const documents = fp<DocumentsOptions>(
 
     async function serveReference(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
       const { params, routeOptions, headers } = request;
-      assertUrlIsDecodable(request);
       const { '*': rest = '' } = params as { '*'?: string }; // percent-decoded
       const path = routeOptions.url?.replace('*', () => rest) ?? DOCS_PATH;
       const { accept, 'accept-encoding': acceptEncoding } = headers;
@@ -70,11 +63,11 @@ export const documents = fp<DocumentsOptions>(
       reply.code(found.status).headers({ ...found.headers, vary: reply.getHeader('vary') });
       if (found.status === 308) return reply.send();
       if (found.status === 200) return sendPage(request, reply, found.body);
-      request.reportError(refusalOf('route_not_found'));
+      reportError(request, refusalOf('route_not_found'), metrics);
       return reply.send(found.body);
     }
   },
-  { name: 'documents', dependencies: ['errors', 'concurrency'], encapsulate: true },
+  { name: 'documents', dependencies: ['admission'], encapsulate: true },
 );
 
 /** Serves a text that is made at the first request and never changes. */

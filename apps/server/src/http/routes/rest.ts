@@ -9,9 +9,9 @@ import {
 } from '@petstore/api';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
-import type { Deprecation } from '../plugins/deprecation.ts';
-import { refuseUnknownPath } from '../plugins/errors.ts';
-import { sendJson } from '../send-json.ts';
+import { principalOf } from '../admission.ts';
+import type { Deprecation } from '../observe.ts';
+import { refuseUnknownPath, sendJson } from '../responses.ts';
 import type { LongLists } from '../streams/long-lists.ts';
 import { addPath } from './add-path.ts';
 
@@ -45,8 +45,8 @@ export const rest = fp<RestOptions>(
     }
 
     async function serve(route: RestRoute, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-      const { principal, params, id: requestId } = request;
-      if (principal === undefined) throw new Error('An operation was called without a principal.');
+      const { params, id: requestId } = request;
+      const principal = principalOf(request);
       const query = route.takesQuery ? queryOf(request) : '';
       const context: Context = { services, principal, requestId, delivery: { type: 'in-process' } };
       const result = await route.call(params as Record<string, string>, context, query);
@@ -63,7 +63,7 @@ export const rest = fp<RestOptions>(
       }
     }
   },
-  { name: 'rest', dependencies: ['in-flight', 'subject', 'limits'], encapsulate: true },
+  { name: 'rest', dependencies: ['admission'], encapsulate: true },
 );
 
 function deprecationOf(route: RestRoute, sunsetOverrides?: SunsetOverrides): Deprecation | undefined {

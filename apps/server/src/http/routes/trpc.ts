@@ -12,14 +12,17 @@ import { fastifyRequestHandler } from '@trpc/server/adapters/fastify';
 import type { TRPCRequestInfo } from '@trpc/server/http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
-import { errorHandler, refusalOf, refuseUnknownPath } from '../plugins/errors.ts';
+import { principalOf } from '../admission.ts';
+import type { RequestMetrics } from '../app-options.ts';
 import type { RequestCost } from '../request-cost.ts';
+import { errorHandler, refusalOf, refuseUnknownPath, reportError } from '../responses.ts';
 import type { LongLists } from '../streams/long-lists.ts';
 import type { Subscriptions } from '../streams/subscriptions.ts';
 
 export interface TrpcOptions {
   readonly router: AppRouter;
   readonly services: Services;
+  readonly metrics: RequestMetrics;
   readonly longLists: LongLists;
   readonly subscriptions: Subscriptions;
 }
@@ -38,8 +41,8 @@ const IS_PLAIN = /^(?:identity)?$/i;
  */
 export const trpc = fp<TrpcOptions>(
   async (app, options) => {
-    const { router, services, longLists, subscriptions } = options;
-    app.setErrorHandler(errorHandler((_response, error) => toTrpcEnvelope(error)));
+    const { router, services, metrics, longLists, subscriptions } = options;
+    app.setErrorHandler(errorHandler(metrics, (_response, error) => toTrpcEnvelope(error)));
     app.setNotFoundHandler(refuseUnknownPath);
     app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
 
@@ -79,29 +82,28 @@ export const trpc = fp<TrpcOptions>(
           responseMeta: trpcResponseMeta,
           onError({ error }) {
             // A subscription that ends before it has begun has not failed.
-            if (subscriptions.contextOf(request)?.signal.aborted !== true) request.reportError(error);
+            if (subscriptions.contextOf(request)?.signal.aborted !== true) reportError(request, error, metrics);
           },
         }),
     });
 
     function createContext(request: FastifyRequest, reply: FastifyReply, info: TRPCRequestInfo): Context {
-      const { principal, id: requestId, rateLimit } = request;
-      if (principal === undefined) throw new Error('A procedure was called without a principal.');
+      const { id: requestId, admission } = request;
       const subscription = subscriptions.contextOf(request);
       if (info.type === 'subscription' && !info.isBatchCall && subscription === undefined)
         throw new Error('A subscription was called that is not counted.');
       const begin: BeginList = (batches) => longLists.beginOverTrpc(request, reply, batches);
       return {
         services,
-        principal,
+        principal: principalOf(request),
         requestId,
         delivery: { type: info.isBatchCall && info.accept === 'application/jsonl' ? 'batches' : 'array', begin },
-        ...(rateLimit && { rateLimit }),
+        ...(admission?.status && { rateLimit: admission.status }),
         ...(subscription && { subscription }),
       };
     }
   },
-  { name: 'trpc', dependencies: ['in-flight', 'subject', 'errors', 'metrics', 'limits'], encapsulate: true },
+  { name: 'trpc', dependencies: ['admission'], encapsulate: true },
 );
 
 /** Copies the status and the headers of a response that tRPC made. */

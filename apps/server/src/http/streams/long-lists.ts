@@ -1,10 +1,11 @@
 import { Readable } from 'node:stream';
 import { longListsOfPlan } from '@petstore/domain';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { principalOf } from '../admission.ts';
 import type { RequestMetrics } from '../app-options.ts';
-import { InFlightCounts } from '../in-flight-counts.ts';
-import { logFailure, refusalOf } from '../plugins/errors.ts';
-import { sendJson } from '../send-json.ts';
+import { KeyedSemaphore } from '../concurrency.ts';
+import { whenClosed } from '../observe.ts';
+import { logFailure, refusalOf, sendJson } from '../responses.ts';
 
 export interface LongListsOptions {
   readonly metrics: RequestMetrics;
@@ -19,8 +20,8 @@ const ALL_CALLERS = '';
 export class LongLists {
   readonly #options: LongListsOptions;
   /** Long lists in flight, including subscriptions, by key. */
-  readonly #ofKeys = new InFlightCounts();
-  readonly #open = new InFlightCounts();
+  readonly #ofKeys = new KeyedSemaphore();
+  readonly #open = new KeyedSemaphore();
 
   constructor(options: LongListsOptions) {
     this.#options = options;
@@ -28,7 +29,7 @@ export class LongLists {
 
   /** The number of long lists being sent, without subscriptions. */
   get openCount(): number {
-    return this.#open.of(ALL_CALLERS);
+    return this.#open.acquired(ALL_CALLERS);
   }
 
   /**
@@ -36,11 +37,11 @@ export class LongLists {
    *
    * @throws ApiError `rate_limit_exceeded` if the key has the maximum in flight
    */
-  beginOfKey({ principal }: FastifyRequest, reply: FastifyReply): void {
-    if (principal === undefined) throw new Error('A list was to be sent without a principal.');
-    const release = this.#ofKeys.take(principal.keyId, 1, longListsOfPlan(principal.plan));
+  beginOfKey(request: FastifyRequest, reply: FastifyReply): void {
+    const principal = principalOf(request);
+    const release = this.#ofKeys.tryAcquire(principal.keyId, 1, longListsOfPlan(principal.plan));
     if (release === undefined) throw refusalOf('rate_limit_exceeded');
-    reply.whenClosed(release);
+    whenClosed(reply, release);
   }
 
   /**
@@ -50,9 +51,9 @@ export class LongLists {
    */
   begin(request: FastifyRequest, reply: FastifyReply): void {
     this.beginOfKey(request, reply);
-    const release = this.#open.take(ALL_CALLERS, 1, this.#options.maxLongLists);
+    const release = this.#open.tryAcquire(ALL_CALLERS, 1, this.#options.maxLongLists);
     if (release === undefined) throw refusalOf('overloaded');
-    reply.whenClosed(release);
+    whenClosed(reply, release);
   }
 
   /** Responds with JSON in pieces, at least one. For HEAD no piece is requested. */

@@ -1,13 +1,16 @@
 import type { Authenticator, SubscriptionContext } from '@petstore/api';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { InFlightCounts } from '../in-flight-counts.ts';
-import { refusalOf } from '../plugins/errors.ts';
+import type { RequestMetrics } from '../app-options.ts';
+import { KeyedSemaphore } from '../concurrency.ts';
+import { observeServed, whenClosed } from '../observe.ts';
+import { refusalOf } from '../responses.ts';
 import { KeyWatch } from './key-watch.ts';
 import type { LongLists } from './long-lists.ts';
 
 export interface SubscriptionOptions {
   readonly longLists: LongLists;
   readonly authenticator: Pick<Authenticator, 'identifyAnew'>;
+  readonly metrics: RequestMetrics;
   /** The maximum number of subscriptions at once, of all callers together. */
   readonly maxSubscriptions: number;
 }
@@ -28,7 +31,7 @@ interface Begun {
  */
 export class Subscriptions {
   readonly #options: SubscriptionOptions;
-  readonly #open = new InFlightCounts();
+  readonly #open = new KeyedSemaphore();
   readonly #keys: KeyWatch;
   readonly #begun = new WeakMap<FastifyRequest, Begun>();
   /** A function for each open subscription that ends it. */
@@ -42,19 +45,20 @@ export class Subscriptions {
 
   /** The number of open subscriptions. They do not count as requests in flight. */
   get openCount(): number {
-    return this.#open.of(ALL_CALLERS);
+    return this.#open.acquired(ALL_CALLERS);
   }
 
   /** @throws ApiError `rate_limit_exceeded`, `overloaded` */
   begin(request: FastifyRequest, reply: FastifyReply): void {
     const { longLists, maxSubscriptions } = this.#options;
     longLists.beginOfKey(request, reply);
-    const release = this.#isClosed ? undefined : this.#open.take(ALL_CALLERS, 1, maxSubscriptions);
+    const release = this.#isClosed ? undefined : this.#open.tryAcquire(ALL_CALLERS, 1, maxSubscriptions);
     if (release === undefined) throw refusalOf('overloaded');
-    request.leavePlace?.();
+    // It is counted here from now on, and no longer among the requests in flight.
+    request.admission?.release();
     const ending = new AbortController();
     const cut = () => void reply.raw.destroy();
-    const unwatch = this.#keys.watch(request.headers.authorization, request.principal, cut);
+    const unwatch = this.#keys.watch(request.headers.authorization, request.admission?.principal, cut);
     const begun: Begun = {
       after: undefined,
       context: {
@@ -66,7 +70,7 @@ export class Subscriptions {
     };
     this.#begun.set(request, begun);
     this.#cuts.add(cut);
-    reply.whenClosed(() => {
+    whenClosed(reply, () => {
       release();
       unwatch();
       this.#cuts.delete(cut);
@@ -81,7 +85,7 @@ export class Subscriptions {
 
   /** For an `onSend` hook: sends the events of a response. From then on the request counts as served. */
   send(request: FastifyRequest, reply: FastifyReply, { body }: Response): ReadableStream<Uint8Array> | null {
-    reply.countServed();
+    observeServed(reply, this.#options.metrics);
     return body?.pipeThrough(wholeMessages(this.#begun.get(request)?.after)) ?? null;
   }
 

@@ -16,7 +16,7 @@ import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
 import { afterAll } from 'vitest';
 import { createApp } from '../../../src/http/app.ts';
-import type { AppOptions, CutReason } from '../../../src/http/app-options.ts';
+import type { AppOptions, CutReason, DecisionMetrics } from '../../../src/http/app-options.ts';
 import { renderDocument } from '../../../src/http/render-document.ts';
 import { hideCredentials } from '../../../src/operations/logger.ts';
 import { watchResponses } from '../../conformance/watch-responses.ts';
@@ -29,7 +29,8 @@ import { openTestLimiter } from './test-limiter.ts';
 export const PETS_SUNSET_AT = new Date('2999-06-30T00:00:00.000Z');
 
 export interface TestAppOptions
-  extends Partial<Pick<AppOptions, 'bounds' | 'decisions' | 'corsOrigins' | 'trustedProxies' | 'isStorageAvailable'>> {
+  extends Partial<Pick<AppOptions, 'bounds' | 'corsOrigins' | 'trustedProxies' | 'isStorageAvailable'>> {
+  readonly decisions?: DecisionMetrics;
   readonly clock?: Clock;
   readonly petsSunsetAt?: Date;
   /** How many generated orders there are. @default 0 */
@@ -127,8 +128,9 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       observeDeprecatedUse: (operation, keyId) => void deprecatedUse.push({ operation, keyId }),
       countError: (code) => void errorCodes.push(code),
       countCut: (reason) => void cuts.push(reason),
+      ...(options.decisions ?? { countDecision() {}, countRemembered() {} }),
     },
-    decisions: options.decisions ?? { countDecision() {}, countRemembered() {} },
+    accessLogLevel: 'debug',
     renderDocument: (version, place) =>
       renderDocument(version, { ...(place === 'reference' && { publicUrl: origin }), petsSunsetAt }),
     isStorageAvailable: options.isStorageAvailable ?? (() => true),

@@ -1,5 +1,9 @@
-import { isIP, SocketAddress } from 'node:net';
+import { isIP, isIPv4 } from 'node:net';
 import proxyAddr from '@fastify/proxy-addr';
+import { ADDRESS_REQUESTS_PER_MINUTE } from '@petstore/domain';
+import type { Subject } from '@petstore/rate-limit';
+import type { FastifyRequest } from 'fastify';
+import ipaddr from 'ipaddr.js';
 
 /**
  * The proxies whose `X-Forwarded-For` is trusted: none, all, a number of the nearest ones, or those with these addresses
@@ -21,11 +25,19 @@ export function createTrustFunction(trusted: TrustedProxies): TrustFunction {
   };
 }
 
+/**
+ * The address of the client that Fastify's `trustProxy` selects. If a proxy wrote no address there, such as `unknown`, the
+ * request counts for its proxy: if it counted for the text itself, a client could get new limits with any text.
+ *
+ * @returns the address without a port; an empty text if the client has left
+ */
+export const clientAddressOf = ({ ip, socket }: FastifyRequest): string =>
+  readForwardedAddress(ip ?? '') ?? socket.remoteAddress ?? '';
+
 /** An address in brackets, with or without a port. Some proxies write the colon even if they know no port. */
 const IN_BRACKETS = /^\[([^\]]*)\](?::\d*)?$/;
 /** An IPv4 address with a port. An IPv6 address with a port is in brackets. */
 const WITH_PORT = /^([\d.]+):\d*$/;
-const MAPPED_IPV4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/;
 
 /**
  * Parses an entry of `X-Forwarded-For` in the notations that proxies use: `192.0.2.7`, `192.0.2.7:51234`, `2001:db8::1`,
@@ -35,13 +47,32 @@ const MAPPED_IPV4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/;
  * @returns the address without a port; `undefined` if the entry is no address, such as `unknown`
  */
 export function readForwardedAddress(entry: string): string | undefined {
+  if (isIPv4(entry)) return entry;
   const text = entry
     .trim()
     .replace(/^for=/i, '')
     .replace(/^(["'])(.*)\1$/, '$2');
   const [address = ''] = (IN_BRACKETS.exec(text)?.[1] ?? WITH_PORT.exec(text)?.[1] ?? text).split('%', 1);
-  const family = isIP(address);
-  if (family !== 6) return family === 0 ? undefined : address;
-  const shortest = new SocketAddress({ address, family: 'ipv6' }).address;
-  return MAPPED_IPV4.exec(shortest)?.[1] ?? shortest;
+  return isIP(address) === 0 ? undefined : ipaddr.process(address).toString();
 }
+
+/**
+ * The name under which the requests of an address are counted: an IPv4 address itself, or the /64 network of an IPv6
+ * address, because a subscriber usually has a whole /64. `::ffff:192.0.2.1` counts as the IPv4 address in it.
+ *
+ * @param address as the socket or {@link readForwardedAddress} gives it; any other text is returned unchanged
+ */
+export function networkOf(address: string): string {
+  if (isIP(address) !== 6) return address;
+  const parsed = ipaddr.process(address);
+  if (!(parsed instanceof ipaddr.IPv6)) return parsed.toString();
+  const network = parsed.parts.slice(0, 4).map((group) => group.toString(16));
+  return `${network.join(':')}::/64`;
+}
+
+/** Counts the requests of an address that have no valid key. */
+export const addressSubject = (address: string): Subject =>
+  oneWindow(`address:${networkOf(address)}`, ADDRESS_REQUESTS_PER_MINUTE);
+
+/** A subject with a limit per minute alone. */
+export const oneWindow = (name: string, perMinute: number): Subject => ({ name, perMinute, perDay: undefined });

@@ -1,0 +1,82 @@
+import { PREFLIGHTS_PER_MINUTE } from '@petstore/domain';
+import { InProcessLimiter, RATE_LIMIT_HEADERS } from '@petstore/rate-limit';
+import type { FastifyRequest } from 'fastify';
+import fp from 'fastify-plugin';
+import { addressSubject, clientAddressOf, oneWindow } from './address.ts';
+import type { DecisionMetrics } from './app-options.ts';
+import { refusalOf } from './responses.ts';
+
+// By hand: @fastify/cors would answer `OPTIONS *`, and every OPTIONS of an allowed origin, before the request is counted.
+
+/** The headers that a script in a browser may read besides the safelisted ones; without them it could not obey a 429. */
+const EXPOSED_HEADERS = [
+  ...RATE_LIMIT_HEADERS,
+  'X-Request-Id',
+  'WWW-Authenticate',
+  'Allow',
+  'Deprecation',
+  'Sunset',
+  'Link',
+  'ETag',
+].join(', ');
+
+/**
+ * The request headers that this service or tRPC reads and that a script in a browser needs permission to send. The other
+ * headers that are read need none: browsers set them or let every script set them (Accept, Host, Origin).
+ */
+const READ_HEADERS = [
+  'Authorization',
+  'Content-Type',
+  'If-None-Match',
+  'Last-Event-ID',
+  'trpc-accept',
+  'User-Agent',
+  'X-Request-Id',
+  'traceparent',
+];
+
+const PREFLIGHT_HEADERS = {
+  'access-control-allow-methods': 'GET, HEAD, POST, DELETE',
+  // Libraries add headers of their own, such as Cache-Control, X-Requested-With or those of each tracing product: a preflight
+  // that forbade one would fail the request, and none of them is read. The wildcard stands for all but Authorization. It is
+  // valid because no origin is allowed to send cookies.
+  'access-control-allow-headers': [...READ_HEADERS, '*'].join(', '),
+  // Two hours: no browser caches a preflight for longer.
+  'access-control-max-age': 7_200,
+};
+
+export interface CorsOptions {
+  /** Origins as browsers write them, such as `https://shop.example`. */
+  readonly origins: readonly string[];
+  readonly metrics: DecisionMetrics;
+  /** The clock, in milliseconds since the epoch. */
+  readonly nowMs: () => number;
+}
+
+/**
+ * Lets scripts of these origins only read responses, and responds to their preflights. Preflights carry no key, and have
+ * windows of their own: if they counted as requests of their address, that limit would be the tightest of all.
+ */
+export const cors = fp<CorsOptions>(
+  async (app, { origins, metrics, nowMs }) => {
+    if (origins.length === 0) return;
+    const preflights = new InProcessLimiter({ nowMs });
+    app.addHook('onRequest', (request, reply, done) => {
+      const { origin } = request.headers;
+      reply.header('vary', 'Origin');
+      if (origin === undefined || !origins.includes(origin)) return done();
+      reply.headers({ 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED_HEADERS });
+      if (!isPreflight(request)) return done();
+      const { name } = addressSubject(clientAddressOf(request));
+      const decision = preflights.check(oneWindow(name, PREFLIGHTS_PER_MINUTE), 1);
+      metrics.countDecision('address', decision);
+      if (decision.outcome === 'admitted') return void reply.code(204).headers(PREFLIGHT_HEADERS).send();
+      reply.header('retry-after', decision.retryAfterSeconds);
+      done(refusalOf('rate_limit_exceeded'));
+    });
+  },
+  { name: 'cors', dependencies: ['responses'] },
+);
+
+const isPreflight = ({ method, headers }: FastifyRequest): boolean =>
+  method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;

@@ -1,0 +1,133 @@
+import {
+  ApiError,
+  ERROR_CATALOGUE,
+  type ErrorCode,
+  type ErrorResponse,
+  failureOf,
+  toApiError,
+  toErrorResponse,
+} from '@petstore/api';
+import { StorageUnavailableError } from '@petstore/domain';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import fp from 'fastify-plugin';
+import type { RequestMetrics } from './app-options.ts';
+import { logFieldsOf } from './observe.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Why the request was refused or failed; in a batch, the code of its first failure. */
+    errorCode: ErrorCode | undefined;
+  }
+}
+
+/**
+ * The headers that every response begins with. They forbid storing the response, guessing its type, showing it in a frame
+ * and loading anything from it.
+ */
+export const DEFAULT_HEADERS = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+} as const;
+
+/** The refusals of the HTTP layer. They are made once: their texts are fixed, and recording a stack each time costs much. */
+const REFUSALS = new Map<string, ApiError>();
+for (const code of Object.keys(ERROR_CATALOGUE)) REFUSALS.set(code, new ApiError(code as ErrorCode)); // its own keys
+
+/** The error with which a hook refuses a request: the hook throws it or passes it to `done`. */
+export const refusalOf = (code: ErrorCode): ApiError => REFUSALS.get(code) ?? new ApiError(code);
+
+/** The codes for Fastify's own refusals. */
+const CODES: Readonly<Record<string, ErrorCode>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: 'payload_too_large',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'invalid_request',
+};
+
+/** Begins every response with its headers, and responds to every error that is thrown with the documented Error object. */
+export const responses = fp<{ readonly metrics: RequestMetrics }>(
+  async (app, { metrics }) => {
+    app.decorateRequest('errorCode', undefined);
+    app.addHook('onRequest', (request, reply, done) => {
+      reply.header('x-request-id', request.id).headers(DEFAULT_HEADERS);
+      done();
+    });
+    app.setErrorHandler(errorHandler(metrics, ({ body }) => body));
+  },
+  { name: 'responses' },
+);
+
+/** @param format makes the JSON body of the response */
+export function errorHandler(metrics: RequestMetrics, format: (response: ErrorResponse, error: ApiError) => string) {
+  const respond = (error: ApiError) => {
+    const response = toErrorResponse(error);
+    return { ...response, body: format(response, error) };
+  };
+  const refusals = new Map(Array.from(REFUSALS.values(), (error) => [error, respond(error)]));
+  return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+    const apiError = reportError(request, refusalByFastify(error, request) ?? error, metrics);
+    const { status, headers, body } = refusals.get(apiError) ?? respond(apiError);
+    for (const name in headers) if (!reply.hasHeader(name)) reply.header(name, headers[name]);
+    // The limiter sets the waits it demands. Without one, the caller has too much in flight, which may change at any moment.
+    if (status === 429 && !reply.hasHeader('retry-after')) reply.header('retry-after', 1);
+    sendJson(reply.code(status), body);
+  };
+}
+
+/** Counts a failure that a response reports, and logs it if it is a fault of the service. */
+export function reportError(request: FastifyRequest, error: unknown, metrics: RequestMetrics): ApiError {
+  const apiError = toApiError(error);
+  request.errorCode ??= apiError.errorCode;
+  metrics.countError(apiError.errorCode);
+  logFailure(request, apiError);
+  return apiError;
+}
+
+/** Logs an error if it concerns an operator. */
+export function logFailure(request: FastifyRequest, error: unknown): void {
+  const failure = failureOf(error);
+  if (failure === undefined) return;
+  const { severity, cause } = failure;
+  // While storage is away, every request fails for the same reason: stacks would only flood the log.
+  const what = cause instanceof StorageUnavailableError ? { reason: cause.message } : { err: cause };
+  request.log[severity]({ ...what, ...logFieldsOf(request) }, 'request failed');
+}
+
+function refusalByFastify(error: unknown, { is404 }: FastifyRequest): ApiError | undefined {
+  const code = error instanceof Error && 'code' in error ? CODES[String(error.code)] : undefined;
+  if (code === undefined) return undefined;
+  return refusalOf(is404 ? 'route_not_found' : code); // the path is checked before the body
+}
+
+/** For `setNotFoundHandler`. */
+export function refuseUnknownPath(): never {
+  throw refusalOf('route_not_found');
+}
+
+const unchanged = (payload: unknown) => payload as string; // see below
+
+/** Responds with JSON that is already a text. Fastify would add a charset to its type, which JSON does not have. */
+export const sendJson = (reply: FastifyReply, text: string): FastifyReply =>
+  reply.header('content-type', 'application/json').serializer(unchanged).send(text);
+
+/** An entity tag (RFC 9110 section 8.8.3), without the mark of a weak one. */
+const OPAQUE_TAG = /"[\x21\x23-\x7e\x80-\xff]*"/g;
+
+const TAG = `(?:W/)?${OPAQUE_TAG.source}`;
+
+/** Tags with commas between any two (RFC 9110 section 13.1.2); elements may be empty (section 5.6.1.2). */
+const TAGS = new RegExp(`^(?:[ \\t]*,)*[ \\t]*${TAG}(?:(?:[ \\t]*,)+[ \\t]*${TAG})*(?:[ \\t]*,)*[ \\t]*$`);
+
+/**
+ * Whether the client already has the representation, so that the response is 304. Tags are compared weakly (RFC 9110
+ * section 8.8.3.2); a header that is malformed is ignored.
+ *
+ * By hand: `fresh` obeys the `Cache-Control: no-cache` which `fetch` adds to every request that has `If-None-Match`.
+ *
+ * @param etag the representation's tag, if it has one; `*` also stands for a representation without
+ */
+export function isKnown(ifNoneMatch: string | undefined, etag: string | undefined): boolean {
+  if (ifNoneMatch === '*') return true;
+  if (ifNoneMatch === undefined || etag === undefined || !TAGS.test(ifNoneMatch)) return false;
+  return ifNoneMatch.match(OPAQUE_TAG)?.includes(etag.replace(/^W\//, '')) ?? false;
+}
