@@ -45,18 +45,6 @@ describe('a connection is used by nobody any more', () => {
     await expect(place(persistence)).resolves.toMatchObject({ placed: true });
   });
 
-  test('when a pooler has lost the server behind it, as Pgpool-II says', async () => {
-    await using persistence = openNarrow();
-    await place(persistence);
-    const before = (await listSessions()).map(({ pid }) => pid);
-    await runOnFirstInsert(`raise exception using errcode = 'XX000', message = 'unable to read data from DB node 0';`);
-    await expect(place(persistence)).rejects.toThrow(StorageUnavailableError);
-    await expect(place(persistence)).resolves.toMatchObject({ placed: true });
-    const inserting = (await listSessions()).filter(({ query }) => query.includes('insert into'));
-    expect(inserting).toHaveLength(1);
-    expect(before).not.toContain(inserting[0]?.pid);
-  });
-
   test('when the server has ended its session, not even by a caller who waits for it', async () => {
     await using persistence = openNarrow();
     await runOnFirstInsert('perform pg_terminate_backend(pg_backend_pid());');

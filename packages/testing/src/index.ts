@@ -16,12 +16,10 @@ export {
 export {
   type PrivatePostgres,
   type PrivateServer,
-  runPrivateServer,
   startPostgresServer,
   startRedisServer,
 } from './private-server.ts';
 export { SELF_SIGNED } from './self-signed.ts';
-export { writePrivately } from './server-process.ts';
 export type { RedisServerOptions } from './server-programs.ts';
 export { createTemporaryFolder, endWithTestRun, type TemporaryFolder } from './temporary-folder.ts';
 export { createTestDatabase, type DatabaseTemplate, type TestDatabase } from './test-database.ts';

@@ -32,7 +32,6 @@ const NEEDED: Readonly<Record<string, readonly NeededProgram[]>> = {
       debianPackage: 'pgbouncer',
       elsewhere: '"brew install pgbouncer" (macOS)',
     },
-    { name: 'Pgpool-II', programs: ['pgpool'], debianPackage: 'pgpool2', elsewhere: 'https://www.pgpool.net/' },
   ],
   'test:deploy': [
     { name: 'curl', programs: ['curl'], debianPackage: 'curl', elsewhere: 'https://curl.se/download.html' },

@@ -28,7 +28,7 @@ const READ_ONLY = '403 insufficient_scope';
 /** More than tRPC's 64 kB. */
 const LARGE_BODY = ' '.repeat(70_000);
 /** Retry-After comes with refusals only. */
-export const LIMIT_HEADERS = RATE_LIMIT_HEADERS.filter((name) => name !== 'Retry-After');
+const LIMIT_HEADERS = RATE_LIMIT_HEADERS.filter((name) => name !== 'Retry-After');
 const TOLD = ['X-Request-Id', 'Cache-Control', 'X-Content-Type-Options', ...LIMIT_HEADERS];
 
 /** A request without a key. */

@@ -122,10 +122,10 @@ const TAGS = new RegExp(`^(?:[ \\t]*,)*[ \\t]*${TAG}(?:(?:[ \\t]*,)+[ \\t]*${TAG
  *
  * By hand: `fresh` obeys the `Cache-Control: no-cache` which `fetch` adds to every request that has `If-None-Match`.
  *
- * @param etag the representation's tag, if it has one; `*` also stands for a representation without
+ * @param etag the representation's tag, which is strong; `*` stands for any
  */
-export function isKnown(ifNoneMatch: string | undefined, etag: string | undefined): boolean {
+export function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === '*') return true;
-  if (ifNoneMatch === undefined || etag === undefined || !TAGS.test(ifNoneMatch)) return false;
-  return ifNoneMatch.match(OPAQUE_TAG)?.includes(etag.replace(/^W\//, '')) ?? false;
+  if (ifNoneMatch === undefined || !TAGS.test(ifNoneMatch)) return false;
+  return ifNoneMatch.match(OPAQUE_TAG)?.includes(etag) ?? false;
 }

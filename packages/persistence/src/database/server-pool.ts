@@ -4,14 +4,7 @@ import { Lane, LaneClosedError } from './lane.ts';
 import { connectionConfig, SESSION_TIMEOUT_MS } from './servers.ts';
 import { SHORT_SESSION, setSession } from './session.ts';
 import type { Field, PreparedStatement, StatementValue } from './statement.ts';
-import {
-  codeOf,
-  HUNG,
-  INTERNAL_ERROR_STATE,
-  READ_ONLY_STATE,
-  storageUnavailable,
-  TOO_MANY_CONNECTIONS,
-} from './storage-error.ts';
+import { codeOf, HUNG, READ_ONLY_STATE, storageUnavailable, TOO_MANY_CONNECTIONS } from './storage-error.ts';
 import { withTimeout } from './with-timeout.ts';
 
 /**
@@ -32,10 +25,9 @@ const MAKE_DO_MS = 5_000;
 
 /**
  * Errors after which a connection must not be used again. The first shows that its server no longer takes writes, in which
- * case another server may have its address now; the second, that a pooler has lost its server. The others show stale prepared
- * statements, as after a migration.
+ * case another server may have its address now. The others show stale prepared statements, as after a migration.
  */
-const ENDING_STATES = new Set([READ_ONLY_STATE, INTERNAL_ERROR_STATE, '0A000', '26000', '42P05']);
+const ENDING_STATES = new Set([READ_ONLY_STATE, '0A000', '26000', '42P05']);
 
 /** Disables pg's parsers: each store parses its own columns. */
 const TEXTS: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => text };

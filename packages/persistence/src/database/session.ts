@@ -43,7 +43,6 @@ const OLDEST_VERSION = 150_000;
  */
 const ENCODINGS = new Set(['UTF8', 'SQL_ASCII']);
 
-/** Because of the text `transaction_read_only`, a proxy that distributes reads sends this statement to the primary. */
 const READ_FACTS = `select current_setting('transaction_read_only'),
   current_setting('server_version_num'), current_setting('server_version'), current_setting('server_encoding')`;
 
@@ -67,25 +66,13 @@ export async function readIsReadOnly(client: pg.ClientBase): Promise<boolean> {
   return readOnly === 'on';
 }
 
-/** Set together with the others, and read to find out where they took effect. */
-const MARK = { 'petstore.session': 'set' } as const satisfies SessionSettings;
-
-const READ_MARK = `select current_setting('petstore.session', true)`;
-
 /**
  * Sets the session settings that the statements rely on. It uses statements, not options of the connection's start: some
  * poolers refuse those, and others drop them silently. All are sent at once, because servers may be far away.
- *
- * A pooler that distributes reads (Pgpool-II) passes several statements at once to the primary only, and a single `set` to
- * every server. If the session reads elsewhere, the settings are therefore sent again, one by one.
  */
 export async function setSession(client: pg.ClientBase, settings: SessionSettings): Promise<void> {
-  const all = Object.entries({ ...EVERY_SESSION, ...settings, ...MARK });
-  const statements = all.map(([name, value]) => `set ${name} = ${pg.escapeLiteral(value)}`);
-  await client.query(statements.join('; '));
-  const { rows } = await client.query<[string | null]>({ text: READ_MARK, rowMode: 'array' });
-  if (rows[0]?.[0] === MARK['petstore.session']) return;
-  for (const statement of statements) await client.query(statement);
+  const all = Object.entries({ ...EVERY_SESSION, ...settings });
+  await client.query(all.map(([name, value]) => `set ${name} = ${pg.escapeLiteral(value)}`).join('; '));
 }
 
 /** How often the check of both connections is repeated: other clients of a pooler might hide how it behaves. */

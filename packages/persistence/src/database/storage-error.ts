@@ -29,14 +29,7 @@ export const READ_ONLY_STATE = '25006';
 /** SQLSTATE `too_many_connections`. */
 export const TOO_MANY_CONNECTIONS = '53300';
 
-/**
- * SQLSTATE `internal_error`: PostgreSQL is damaged, or a server behind Pgpool-II is gone, which gives all errors of its own
- * this state and goes on using the connection.
- */
-export const INTERNAL_ERROR_STATE = 'XX000';
-
 const UNAVAILABLE_STATES = new Set([
-  INTERNAL_ERROR_STATE,
   ...CONFLICTS,
   READ_ONLY_STATE, // read-only: a standby, or a failover in progress
   '55P03', // another session holds the lock
