@@ -24,8 +24,8 @@ const slowBodies = (perMinute: number) =>
 test.each([
   `${number(BOUNDS.maxBodyBytes)} a request`,
   `${longLists} long lists of a key (Enterprise ${longListsOfEnterprise}), ${BOUNDS.maxLongLists} in all`,
-  `takes nothing for ${seconds(BOUNDS.slowReaderTimeoutMs)}, as far`,
-  `takes nothing for ${seconds(BOUNDS.slowReaderTimeoutMs)}, and within 5 s`,
+  `takes less than ${BOUNDS.readerMinBytesPerSecond / 1_000} kB/s for ${seconds(BOUNDS.slowReaderTimeoutMs)}, as far`,
+  `takes less than ${BOUNDS.readerMinBytesPerSecond / 1_000} kB/s for ${seconds(BOUNDS.slowReaderTimeoutMs)}, and within 5 s`,
   `${KEY_REQUESTS_IN_FLIGHT_MAX} of a key, a batch counting`,
   `${ADDRESS_REQUESTS_IN_FLIGHT_MAX} of an address without a key`,
   `${number(BOUNDS.maxRequestsInFlight)} in all, of which ${number(BOUNDS.maxRequestsInFlightWithoutKey)} without such a key`,

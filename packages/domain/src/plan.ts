@@ -83,4 +83,4 @@ export const FREE_CALLS_PER_MINUTE = 60;
 export const PREFLIGHTS_PER_MINUTE = 600;
 
 /** The maximum number of requests from one client address without a valid key, in any minute. */
-export const ADDRESS_REQUESTS_PER_MINUTE = 60;
+export const ADDRESS_REQUESTS_PER_MINUTE = 600;

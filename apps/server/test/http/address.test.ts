@@ -82,15 +82,15 @@ test('what cannot be read counts as the proxy’s, whatever it is', async () => 
     const response = await app.fetch('/v1/pets/1', { key: null, headers: { 'x-forwarded-for': forwarded } });
     return response.headers.get('x-ratelimit-remaining');
   };
-  expect(await remainingOf('unknown')).toBe('59');
-  expect(await remainingOf('x-1')).toBe('58');
-  expect(await remainingOf('x-2')).toBe('57');
-  expect(await remainingOf('203.0.113.7:1')).toBe('59');
-  expect(await remainingOf('203.0.113.7:2')).toBe('58');
+  expect(await remainingOf('unknown')).toBe('599');
+  expect(await remainingOf('x-1')).toBe('598');
+  expect(await remainingOf('x-2')).toBe('597');
+  expect(await remainingOf('203.0.113.7:1')).toBe('599');
+  expect(await remainingOf('203.0.113.7:2')).toBe('598');
 });
 
-test('an address may send 60 requests a minute, and has no day', () => {
-  expect(addressSubject('192.0.2.1')).toEqual({ name: 'address:192.0.2.1', perMinute: 60, perDay: undefined });
+test('an address may send 600 requests a minute, and has no day', () => {
+  expect(addressSubject('192.0.2.1')).toEqual({ name: 'address:192.0.2.1', perMinute: 600, perDay: undefined });
 });
 
 test.each([

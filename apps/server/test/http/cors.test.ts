@@ -30,7 +30,7 @@ describe('an origin of CORS_ORIGINS', () => {
       'access-control-allow-headers': expect.stringContaining('Authorization'),
       'access-control-max-age': '7200',
       vary: expect.stringContaining('Origin'),
-      'x-ratelimit-limit': '60',
+      'x-ratelimit-limit': '600',
     });
   });
 
@@ -70,7 +70,7 @@ describe('an origin of CORS_ORIGINS', () => {
 
   test('has preflights that do not count', async () => {
     for (let i = 0; i < 70; i++) expect((await preflight('/v1/store/orders/1', SHOP)).status).toBe(204);
-    expect((await preflight('/v1/store/orders/1', SHOP)).headers.get('x-ratelimit-remaining')).toBe('60');
+    expect((await preflight('/v1/store/orders/1', SHOP)).headers.get('x-ratelimit-remaining')).toBe('600');
   });
 
   test.each([

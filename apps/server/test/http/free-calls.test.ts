@@ -121,6 +121,6 @@ describe('preflights', () => {
     expect(calls).toEqual({ check: 0, peek: 0 });
     // They did not count towards the limit of the address.
     const keyless = await app.fetch('/v1/store/orders', { key: null });
-    expect(keyless.headers.get('x-ratelimit-remaining')).toBe('59');
+    expect(keyless.headers.get('x-ratelimit-remaining')).toBe('599');
   });
 });

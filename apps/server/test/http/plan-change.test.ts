@@ -69,7 +69,7 @@ describe('a change of plan', () => {
     const refused = await list();
     gate.resolve();
     expect(statuses).toEqual(Array(16).fill(200));
-    await expectError(refused, 'rate_limit_exceeded');
+    await expectError(refused, 'too_many_in_flight');
     for (const response of lists) expect(await response.text()).toBe('[]');
   });
 });

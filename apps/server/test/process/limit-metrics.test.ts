@@ -62,7 +62,7 @@ async function send(count: number, key?: string): Promise<Map<string, number>> {
 
 describe('two servers on one Redis', () => {
   test('count each request once, by plan, window and outcome', async () => {
-    const sent = await send(70);
+    const sent = await send(610);
     expect([...sent.keys()].toSorted()).toEqual(['missing_api_key', 'rate_limit_exceeded']);
     expect(await total(decisions('address', 'none', 'admitted'))).toBe(sent.get('missing_api_key'));
     expect(await total(decisions('address', 'minute', 'rate_limit_exceeded'))).toBe(sent.get('rate_limit_exceeded'));
