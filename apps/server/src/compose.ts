@@ -7,23 +7,31 @@ import { readCommit } from '@petstore/runtime';
 import type { DemoKey } from './embedded/demo-keys.ts';
 import { openBackends } from './embedded/open-backends.ts';
 import { seedDemo } from './embedded/seed-demo.ts';
+import { createApp } from './http/app.ts';
 import { DEFAULT_BOUNDS } from './http/app-options.ts';
 import { renderDocument } from './http/render-document.ts';
+import { KeyWatch } from './http/streams/key-watch.ts';
 import { openAdminListener } from './operations/admin-listener.ts';
 import { openAnnouncements } from './operations/announcements.ts';
-import { keepEventsUp } from './operations/event-upkeep.ts';
+import { startEventCleanup } from './operations/event-cleanup.ts';
 import { Health } from './operations/health.ts';
-import { openLimits } from './operations/limits.ts';
-import { assertPortIsFree, listenOn, logFailedAccepts, portOf, reachableHost, urlOf } from './operations/listen.ts';
-import { createLogger } from './operations/logger.ts';
-import { warnOfMemoryLimit } from './operations/memory-limit.ts';
+import {
+  assertPortIsFree,
+  connectionsMax,
+  listenOn,
+  logFailedAccepts,
+  portOf,
+  reachableHost,
+  urlOf,
+} from './operations/listen.ts';
+import { createLogger, logLibraryOutput } from './operations/logger.ts';
 import { Metrics } from './operations/metrics.ts';
-import { boundConnections } from './operations/open-files.ts';
+import { openLimiter } from './operations/open-limiter.ts';
 import { OPERATIONS, sunsetsOf } from './operations/operation-names.ts';
 import { schemaPreparer } from './operations/prepare-schema.ts';
 import { reportingChanges } from './operations/reporting-changes.ts';
 import { renderSecurityText } from './operations/security-text.ts';
-import { logRisks, printStartupMessage } from './operations/startup-message.ts';
+import { printStartupMessage } from './operations/startup-message.ts';
 import { addDatabaseMetrics, addEventMetrics, addHealthMetrics, addHttpMetrics } from './operations/state-metrics.ts';
 import { logChanges, StorageWatch } from './operations/storage-watch.ts';
 import type { Settings } from './settings.ts';
@@ -68,12 +76,11 @@ export async function startServer(
   // Disposes of what has been started, in reverse order: when a later step fails, or when the server is closed.
   await using resources = new AsyncDisposableStack();
   const logger = await createLogger({ level: settings.logLevel, format: settings.logFormat });
+  logLibraryOutput(logger);
   // Tracing is loaded only if spans are recorded; otherwise no request passes through it.
   if (recordsSpans) (await loadTracing()).startTracing(logger, resources);
   // An occupied port is detected before an embedded database is made in vain.
   if (settings.databaseUrls === undefined && !reusePort) await assertPortIsFree({ host, port, setting: 'PORT' });
-  logRisks(settings, logger);
-  warnOfMemoryLimit(logger);
 
   // Health and metrics come first: a server that waits for PostgreSQL is alive but not ready.
   const health = new Health();
@@ -102,8 +109,12 @@ export async function startServer(
     audit.recordBan({ action: 'ban.set', at: clock(), actor: SERVICE_ACTOR, keyId }).catch(onBackgroundError);
   };
   const limitsOptions = { redisPrefix, instances, logger, metrics, clock, onBan };
-  const limits = openLimits(settings.redis, limitsOptions, resources);
-  const onKeyChanged = (id: ApiKeyId) => authenticator.forget(id);
+  const limits = openLimiter(settings.redis, limitsOptions, resources);
+  const keyWatch = new KeyWatch(authenticator);
+  const onKeyChanged = (id: ApiKeyId) => {
+    authenticator.forget(id);
+    keyWatch.recheck(id);
+  };
   const announcementHandlers = { onKeyChanged, onEvents: events.wakeFollowers };
   const announceEvents = openAnnouncements(settings.redis, announcementHandlers, resources);
   const orders = reportingChanges(persistence.orders, () => {
@@ -113,7 +124,7 @@ export async function startServer(
   addEventMetrics(registry, events);
   addDatabaseMetrics(registry, persistence.load);
   const { eventsRetentionMs: retentionMs } = settings;
-  resources.defer(keepEventsUp({ events, retentionMs, clock, onError: onBackgroundError }));
+  resources.defer(startEventCleanup({ events, retentionMs, clock, onError: onBackgroundError }));
   let demoKeys: readonly DemoKey[] = []; // set before the storage is first up
   const prepareSchema = schemaPreparer({ migrations, mayMigrate: settings.migrate, logger });
   const storage = new StorageWatch({
@@ -131,8 +142,8 @@ export async function startServer(
   resources.defer(() => storage.stop());
   health.observe({ storage, limits });
 
-  // The public listener. Its code is loaded while the server connects to PostgreSQL and Redis.
-  const [{ createApp }] = await Promise.all([import('./http/app.ts'), storage.start(), limits.started]);
+  // The public listener.
+  await Promise.all([storage.start(), limits.started]);
   let publicUrl = ''; // set when the port is known, before the first request for a document
   // If there are several addresses, one of them would be wrong for a caller that uses another, such as another machine.
   const hasOneAddress = reachableHost(host) === host;
@@ -142,15 +153,16 @@ export async function startServer(
     restRoutes,
     services: { orders, pets, events, limiter, clock, sunsetOverrides },
     authenticator,
+    keyWatch,
     limiter,
     logger,
     accessLogLevel: settings.accessLogLevel,
     metrics,
-    bounds: { maxConnections: boundConnections(DEFAULT_BOUNDS.maxConnections, logger) },
     renderDocument: (version, place) =>
       renderDocument(version, { ...settings, ...((hasOneAddress || place === 'reference') && { publicUrl }) }),
-    securityText: renderSecurityText(settings, clock()),
+    renderSecurityText: () => renderSecurityText(settings, clock()),
     isStorageAvailable: () => storage.isAvailable,
+    bounds: { maxConnections: connectionsMax(DEFAULT_BOUNDS.maxConnections) },
     newRequestId: randomUUID,
     corsOrigins: settings.corsOrigins,
     trustedProxies: settings.trustProxy,

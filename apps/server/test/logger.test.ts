@@ -12,6 +12,18 @@ test.each([
     `"url":"/v1/store/orders?key=${KEY}&x=1"`,
     '"url":"/v1/store/orders?key=pso_live_AbCdEf12_***&x=1"',
   ],
+  [
+    'a percent-encoded key in a URL',
+    '?k=pso%5Flive%5FAbCdEf12%5F0123456789ABCDEFGHIJKLMNOPQRSTUVabcdef&x',
+    '?k=pso_live_AbCdEf12_***&x',
+  ],
+  [
+    'a key of which all is encoded',
+    [...KEY].map((c) => `%${c.charCodeAt(0).toString(16)}`).join(''),
+    'pso_live_AbCdEf12_***',
+  ],
+  ['a key that is encoded twice', KEY.replaceAll('_', '%255f'), 'pso_live_AbCdEf12_***'],
+  ['an encoded text that is no key', `"${'%22%5F'.repeat(20)}"`, `"${'%22%5F'.repeat(20)}"`],
   ['two keys', `${KEY} ${KEY}`, 'pso_live_AbCdEf12_*** pso_live_AbCdEf12_***'],
   ['a bearer token', '"authorization":"Bearer abc.def-_~+/=="', '"authorization":"***"'],
   ['a bearer token in words', 'got bearer  abc.def, refused', 'got bearer ***, refused'],
@@ -43,6 +55,8 @@ test('the search for credentials is fast for long lines of any kind', { timeout:
       'bearer' + ' '.repeat(1e6) + '"',
       'bearer' + '%20'.repeat(3e5) + '"',
       'bearer basic '.repeat(1e5),
+      '%25'.repeat(3e5),
+      '%' + '25'.repeat(5e5),
       'a://'.repeat(3e5),
       'a://a' + ':'.repeat(1e6),
       '"authorization":"' + '\\\\'.repeat(5e5),
@@ -53,7 +67,7 @@ test('the search for credentials is fast for long lines of any kind', { timeout:
   const run = promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program], {
     timeout: TIMEOUT_MS,
   });
-  expect(Number((await run).stdout)).toBe(8);
+  expect(Number((await run).stdout)).toBe(10);
 });
 
 test.each(['json', 'pretty'] as const)('everything that is logged in the %s format is cleaned', async (format) => {
@@ -67,4 +81,28 @@ test.each(['json', 'pretty'] as const)('everything that is logged in the %s form
   expect(stdout.match(/pso_live_AbCdEf12_\*\*\*/g)?.length).toBeGreaterThanOrEqual(3);
   expect(stdout).not.toContain(KEY);
   expect(stdout).not.toContain('hunter2');
+});
+
+test('what libraries write to the console, and warnings of the process, are lines of the log', async () => {
+  const logger = new URL('../src/operations/logger.ts', import.meta.url).href;
+  const program = `
+    const { createLogger, logLibraryOutput } = await import(${JSON.stringify(logger)});
+    logLibraryOutput(await createLogger({ level: 'info', format: 'json' }));
+    console.warn('Skipping the %s check', 'ready', '${KEY}');
+    console.error(new Error('failed'));
+    console.log('for information');
+    process.emitWarning('SECURITY WARNING: about sslmode', 'SecurityWarning');`;
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program]);
+  expect(stderr).toBe('');
+  expect(
+    stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+  ).toMatchObject([
+    { level: 'warn', msg: 'Skipping the ready check pso_live_AbCdEf12_***' },
+    { level: 'warn', msg: expect.stringContaining('Error: failed') },
+    { level: 'info', msg: 'for information' },
+    { level: 'warn', warning: 'SecurityWarning', msg: 'SECURITY WARNING: about sslmode' },
+  ]);
 });

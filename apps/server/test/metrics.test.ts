@@ -1,10 +1,13 @@
+import type { ApiKeyId } from '@petstore/domain';
 import { expect, test } from 'vitest';
-import { Metrics } from '../src/operations/metrics.ts';
+import { createTestMetrics } from './support/test-metrics.ts';
+
+const idOf = (key: number) => String(key).padStart(8, '0') as ApiKeyId; // as generated ones
 
 test('the use of a deprecated operation makes no more series than 1,000 keys, one without a key, and one for all others', async () => {
-  const metrics = new Metrics();
-  for (let key = 0; key < 1_500; key++) metrics.observeDeprecatedUse('getPetById', String(key).padStart(8, '0'));
-  metrics.observeDeprecatedUse('getPetById', '00000000');
+  const metrics = createTestMetrics();
+  for (let key = 0; key < 1_500; key++) metrics.observeDeprecatedUse('getPetById', idOf(key));
+  metrics.observeDeprecatedUse('getPetById', idOf(0));
   metrics.observeDeprecatedUse('getPetById');
   const text = await metrics.registry.metrics();
   const lines = text.split('\n').filter((line) => line.startsWith('petstore_deprecated_requests_total'));

@@ -27,8 +27,8 @@ export const MINUTE: Kind = { width: 1_000, hold: 61_000, ahead: 0 };
 export const DAY: Kind = { width: 900_000, hold: 87_300_000, ahead: 0 };
 /** A refusal counts until the beginning of the bucket of its retry time. */
 const REFUSALS: Kind = { width: 10_000, hold: 0, ahead: 60_000 };
-/** How long the first, second, third and every later ban in a row lasts. */
-const BANS = [60_000, 300_000, 900_000, 3_600_000];
+/** How long the first, second, third and every later ban in a row lasts: bans of levels 1 to 4. */
+export const BAN_DURATIONS_MS = [60_000, 300_000, 900_000, 3_600_000];
 /** How long after the end of a ban the next ban is a first one again. */
 const BAN_MEMORY = 86_400_000;
 
@@ -128,7 +128,7 @@ export function advance(state: State, now: number): void {
   expire(state.minute, MINUTE, now);
   expire(state.day, DAY, now);
   expire(state.refusals, REFUSALS, now);
-  state.bannedUntil = Math.min(state.bannedUntil, now + (BANS[state.level - 1] ?? 0));
+  state.bannedUntil = Math.min(state.bannedUntil, now + (BAN_DURATIONS_MS[state.level - 1] ?? 0));
   if (state.bannedUntil + BAN_MEMORY <= now) state.level = state.bannedUntil = 0;
 }
 
@@ -150,8 +150,8 @@ export function lift(state: State): void {
 
 function ban(state: State, now: number): void {
   state.refusals = newLog();
-  state.level = Math.min(state.level + 1, BANS.length);
-  state.bannedUntil = now + (BANS[state.level - 1] ?? 0);
+  state.level = Math.min(state.level + 1, BAN_DURATIONS_MS.length);
+  state.bannedUntil = now + (BAN_DURATIONS_MS[state.level - 1] ?? 0);
 }
 
 /**

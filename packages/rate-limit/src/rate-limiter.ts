@@ -1,7 +1,8 @@
 import type { Subject } from './subject.ts';
 
 /** The two sliding windows that are enforced. */
-export type WindowName = 'minute' | 'day';
+export type WindowName = (typeof WINDOW_NAMES)[number];
+export const WINDOW_NAMES = ['minute', 'day'] as const;
 
 /** The status of one window. */
 export interface WindowStatus {
@@ -112,7 +113,8 @@ export interface RateLimiter {
 }
 
 /** Where a check was decided: in Redis, in this process, or by a remembered refusal that is still in force. */
-export type DecisionPlace = 'redis' | 'process' | 'memory';
+export type DecisionPlace = (typeof DECISION_PLACES)[number];
+export const DECISION_PLACES = ['redis', 'process', 'memory'] as const;
 
 /** Observes a limiter, for metrics and logs. It is called while requests wait, so it must be cheap, and must not throw. */
 export interface LimiterObserver {

@@ -19,8 +19,8 @@ import {
 } from '@petstore/rate-limit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
+import { type CountedDecision, type HttpMetrics, type LimitedCaller, REFUSAL_CODES } from '../operations/metrics.ts';
 import { addressSubject, clientAddressOf, oneWindow } from './address.ts';
-import { type CountedDecision, type DecisionMetrics, type LimitedCaller, REFUSAL_CODES } from './app-options.ts';
 import type { Release, RequestsInFlight } from './concurrency.ts';
 import { createLookUpBound } from './look-up-bound.ts';
 import { malformationOf } from './malformed-requests.ts';
@@ -54,7 +54,7 @@ export interface AdmissionOptions {
   readonly authenticator: Pick<Authenticator, 'identify'>;
   readonly limiter: RateLimiter;
   readonly requestsInFlight: RequestsInFlight;
-  readonly metrics: DecisionMetrics;
+  readonly metrics: HttpMetrics;
   /** Whether PostgreSQL was reached at the last check. */
   readonly isStorageAvailable: () => boolean;
   /** The clock, in milliseconds since the epoch. */

@@ -1,31 +1,9 @@
-import type { ApiVersion, AppRouter, Authenticator, ErrorCode, RestRoute, Services } from '@petstore/api';
-import type { ApiKeyId, PlanName } from '@petstore/domain';
-import type { RateLimitDecision, RateLimiter, RateLimitRefusal } from '@petstore/rate-limit';
+import type { ApiVersion, AppRouter, Authenticator, RestRoute, Services } from '@petstore/api';
+import type { RateLimiter } from '@petstore/rate-limit';
 import type { Logger } from 'pino';
+import type { HttpMetrics } from '../operations/metrics.ts';
 import type { TrustedProxies } from './address.ts';
-
-/** Counts each request after its response was sent. It runs for every request, so it must be cheap and never throw. */
-export interface RequestMetrics {
-  /**
-   * @param operation an operation id, a procedure's name, or one of a few fixed names; never a URL
-   * @param status the HTTP status of the response
-   */
-  observeRequest(operation: string, status: number, durationSeconds: number): void;
-  /**
-   * Also called for every request of a deprecated operation, whatever the response.
-   *
-   * @param operation an operation id
-   * @param keyId the key of the request; left out if it had no valid key
-   */
-  observeDeprecatedUse(operation: string, keyId?: ApiKeyId): void;
-  /** Called once for each failure that is reported to a caller. A batch may report several. */
-  countError(code: ErrorCode): void;
-  /** Called for a response that began and was not completed, unless its client left. */
-  countCut(reason: CutReason): void;
-}
-
-/** Why a response was cut: its source failed, or its reader read nothing. */
-export type CutReason = 'failed' | 'slow_reader';
+import type { KeyWatch } from './streams/key-watch.ts';
 
 /** What is in flight on the public listener. */
 export interface Traffic {
@@ -35,25 +13,6 @@ export interface Traffic {
   /** Those that were admitted, responses that are being sent included, but not subscriptions. */
   countRequests(): number;
   countLongLists(): number;
-}
-
-/** Whose limit decided: a key's, named by its plan, or an address's for requests without a valid key. */
-export type LimitedCaller = PlanName | 'address';
-
-/** The parts of a decision that are counted. */
-export type CountedDecision = { readonly outcome: 'admitted' } | RateLimitDecision;
-
-/** The error code of each refusal by the limits. */
-export const REFUSAL_CODES = {
-  refused: 'rate_limit_exceeded',
-  banned: 'api_key_banned',
-} as const satisfies Record<RateLimitRefusal['outcome'], ErrorCode>;
-
-/** Counts each decision of the limits once. It runs for every request, so it must be cheap and never throw. */
-export interface DecisionMetrics {
-  countDecision(caller: LimitedCaller, decision: CountedDecision): void;
-  /** Called instead of {@link countDecision} if this process remembers a refusal that makes a check unnecessary. */
-  countRemembered(caller: LimitedCaller, refusal: RateLimitRefusal): void;
 }
 
 /** The OpenAPI document as text. */
@@ -76,8 +35,8 @@ export const DEFAULT_BOUNDS = {
   readerMinBytesPerSecond: 1_000,
   /** The time over which that average is taken; then a slower reader is cut. */
   slowReaderTimeoutMs: 120_000,
-  /** How long a connection may wait for its next request: longer than the 60 s of most proxies. */
-  keepAliveTimeoutMs: 72_000,
+  /** How long a connection may wait for its next request: longer than common proxies keep it, such as Caddy for 120 s. */
+  keepAliveTimeoutMs: 125_000,
   /** Admitted requests in flight at once, including responses that are being sent; further ones get 503 `overloaded`. */
   maxRequestsInFlight: 5_000,
   /** How many of them may be of callers without a key that the process knows; further ones get 503 `overloaded`. */
@@ -106,19 +65,20 @@ export interface AppOptions {
   readonly restRoutes: readonly RestRoute[];
   readonly services: Services;
   readonly authenticator: Authenticator;
+  readonly keyWatch: KeyWatch;
   readonly limiter: RateLimiter;
   readonly logger: Logger;
   /** The level at which each request is logged. */
   readonly accessLogLevel: 'info' | 'debug';
-  readonly metrics: RequestMetrics & DecisionMetrics;
+  readonly metrics: HttpMetrics;
   /**
    * Called once for each place, at the first request, because the port is known only after listening has begun.
    *
    * @param place `alone` for the document itself, `reference` for the reference, whose examples need absolute URLs
    */
   readonly renderDocument: (version: ApiVersion, place: 'alone' | 'reference') => RenderedDocument;
-  /** The text of `/.well-known/security.txt`; without it, that path does not exist. */
-  readonly securityText?: string | undefined;
+  /** Renders `/.well-known/security.txt` of the present day; `undefined` if that path does not exist. */
+  readonly renderSecurityText: () => string | undefined;
   /** Whether PostgreSQL was reached at the last check. If it was not, requests without a known key get 503. */
   readonly isStorageAvailable: () => boolean;
   /** Makes a unique id; `randomUUID` in production. */

@@ -39,7 +39,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   const longLists = new LongLists({ metrics, maxLongLists: bounds.maxLongLists });
   const subscriptions = new Subscriptions({
     longLists,
-    authenticator,
+    keyWatch: options.keyWatch,
     metrics,
     maxSubscriptions: bounds.maxSubscriptions,
   });

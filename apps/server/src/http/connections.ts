@@ -6,8 +6,9 @@ import { type RateLimiter, rateLimitHeaders } from '@petstore/rate-limit';
 import type { ConnectionError, FastifyReply } from 'fastify';
 import fp from 'fastify-plugin';
 import type { Logger } from 'pino';
+import type { HttpMetrics } from '../operations/metrics.ts';
 import { addressSubject, networkOf, type TrustFunction } from './address.ts';
-import type { DecisionMetrics, HttpBounds, RequestMetrics } from './app-options.ts';
+import type { HttpBounds } from './app-options.ts';
 import { KeyedSemaphore } from './concurrency.ts';
 import { logFieldsOf, whenClosed } from './observe.ts';
 import { DEFAULT_HEADERS, refusalOf } from './responses.ts';
@@ -17,7 +18,7 @@ export interface ConnectionsOptions {
   /** A trusted proxy serves many clients, so the maximum of connections from one address does not apply to it. */
   readonly isTrustedProxy: TrustFunction;
   readonly limiter: RateLimiter;
-  readonly metrics: RequestMetrics & DecisionMetrics;
+  readonly metrics: HttpMetrics;
   readonly logger: Logger;
   readonly accessLogLevel: 'info' | 'debug';
   /** Makes a unique id for a request that the parser refuses. */

@@ -2,8 +2,8 @@ import { PREFLIGHTS_PER_MINUTE } from '@petstore/domain';
 import { InProcessLimiter, RATE_LIMIT_HEADERS } from '@petstore/rate-limit';
 import type { FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
+import type { HttpMetrics } from '../operations/metrics.ts';
 import { addressSubject, clientAddressOf, oneWindow } from './address.ts';
-import type { DecisionMetrics } from './app-options.ts';
 import { refusalOf } from './responses.ts';
 
 // By hand: @fastify/cors would answer `OPTIONS *`, and every OPTIONS of an allowed origin, before the request is counted.
@@ -48,7 +48,7 @@ const PREFLIGHT_HEADERS = {
 export interface CorsOptions {
   /** Origins as browsers write them, such as `https://shop.example`. */
   readonly origins: readonly string[];
-  readonly metrics: DecisionMetrics;
+  readonly metrics: Pick<HttpMetrics, 'countDecision'>;
   /** The clock, in milliseconds since the epoch. */
   readonly nowMs: () => number;
 }

@@ -4,8 +4,8 @@ import type { ApiKeyId } from '@petstore/domain';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import type { Logger } from 'pino';
+import type { HttpMetrics } from '../operations/metrics.ts';
 import { clientAddressOf } from './address.ts';
-import type { RequestMetrics } from './app-options.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -71,7 +71,7 @@ export function whenClosed({ raw, log }: FastifyReply, callback: () => void): vo
 }
 
 export interface ObserveOptions {
-  readonly metrics: RequestMetrics;
+  readonly metrics: HttpMetrics;
   readonly logger: Logger;
   /** The level at which each request is logged. */
   readonly accessLogLevel: 'info' | 'debug';
@@ -98,12 +98,12 @@ export const observe = fp<ObserveOptions>(
 const servedEarly = new WeakSet<FastifyReply>();
 
 /** Counts a request as served although its response goes on: the reader decides when a subscription ends. */
-export function observeServed(reply: FastifyReply, metrics: RequestMetrics): void {
+export function observeServed(reply: FastifyReply, metrics: HttpMetrics): void {
   servedEarly.add(reply);
   observeRequest(reply, reply.statusCode, metrics);
 }
 
-function observeRequest({ request, elapsedTime }: FastifyReply, status: number, metrics: RequestMetrics): void {
+function observeRequest({ request, elapsedTime }: FastifyReply, status: number, metrics: HttpMetrics): void {
   metrics.observeRequest(operationOf(request), status, elapsedTime / 1_000);
 }
 
@@ -114,7 +114,7 @@ const CLIENT_GONE = 499;
 const sentStatusOf = ({ raw }: FastifyReply): number => (raw.headersSent ? raw.statusCode : CLIENT_GONE);
 
 /** Announces deprecations in every response of their paths, including errors, and counts who still uses them. */
-function announceDeprecation(request: FastifyRequest, reply: FastifyReply, metrics: RequestMetrics): void {
+function announceDeprecation(request: FastifyRequest, reply: FastifyReply, metrics: HttpMetrics): void {
   const { deprecation } = request.routeOptions.config;
   if (deprecation === undefined) return;
   const { operationId, methods, headers } = deprecation;

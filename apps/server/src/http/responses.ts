@@ -10,7 +10,7 @@ import {
 import { StorageUnavailableError } from '@petstore/domain';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
-import type { RequestMetrics } from './app-options.ts';
+import type { HttpMetrics } from '../operations/metrics.ts';
 import { logFieldsOf } from './observe.ts';
 
 declare module 'fastify' {
@@ -45,7 +45,7 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
 };
 
 /** Begins every response with its headers, and responds to every error that is thrown with the documented Error object. */
-export const responses = fp<{ readonly metrics: RequestMetrics }>(
+export const responses = fp<{ readonly metrics: HttpMetrics }>(
   async (app, { metrics }) => {
     app.decorateRequest('errorCode', undefined);
     app.addHook('onRequest', (request, reply, done) => {
@@ -58,7 +58,7 @@ export const responses = fp<{ readonly metrics: RequestMetrics }>(
 );
 
 /** @param format makes the JSON body of the response */
-export function errorHandler(metrics: RequestMetrics, format: (response: ErrorResponse, error: ApiError) => string) {
+export function errorHandler(metrics: HttpMetrics, format: (response: ErrorResponse, error: ApiError) => string) {
   const respond = (error: ApiError) => {
     const response = toErrorResponse(error);
     return { ...response, body: format(response, error) };
@@ -73,7 +73,7 @@ export function errorHandler(metrics: RequestMetrics, format: (response: ErrorRe
 }
 
 /** Counts a failure that a response reports, and logs it if it is a fault of the service. */
-export function reportError(request: FastifyRequest, error: unknown, metrics: RequestMetrics): ApiError {
+export function reportError(request: FastifyRequest, error: unknown, metrics: HttpMetrics): ApiError {
   const apiError = toApiError(error);
   request.errorCode ??= apiError.errorCode;
   metrics.countError(apiError.errorCode);

@@ -1,14 +1,6 @@
 import { describeStorageFailure } from '@petstore/persistence';
+import type { Limits, LimitsMode } from './open-limiter.ts';
 import type { StorageState, StorageWatch } from './storage-watch.ts';
-
-/** How limits are counted. */
-export type LimitsMode =
-  /** In Redis. */
-  | 'redis'
-  /** In this process while Redis is away. */
-  | 'degraded'
-  /** In this process, because there is no Redis. */
-  | 'in-process';
 
 /** The body of /readyz. */
 export interface ReadinessReport {
@@ -19,16 +11,10 @@ export interface ReadinessReport {
   readonly limits: LimitsMode | 'unknown';
 }
 
-/** The sources of health. */
-export interface HealthSources {
+/** What health is read from. */
+interface HealthSources {
   readonly storage: Pick<StorageWatch, 'isAvailable' | 'state' | 'check'>;
-  readonly limits: {
-    mode(): LimitsMode;
-    /** Why Redis is away, if it is. */
-    awayReason(): string | undefined;
-    /** How often counting has moved from Redis to this process or back. */
-    modeChanges(): number;
-  };
+  readonly limits: Pick<Limits, 'mode' | 'awayReason' | 'modeChanges'>;
 }
 
 /** Whether this process should receive requests. */

@@ -38,23 +38,35 @@ export async function listenOn(app: Pick<FastifyInstance, 'listen'>, address: Li
 }
 
 /** The minimum time between two log lines about refused connections, in milliseconds. */
-const DROPS_LOGGED_EVERY_MS = 60_000;
+const REFUSED_LOGGED_EVERY_MS = 60_000;
+
+/** Files other than connections of clients: connections to PostgreSQL and Redis, probes of the admin listener, the log. */
+const RESERVED_FILES = 100;
 
 /**
- * Logs connections that are not accepted, because the system cannot provide one (without a listener, that error would end
- * the process) or the maximum is open.
+ * The connections of clients that this process has files for: without a file for a connection, the system closes it, and
+ * nobody is told. Node has raised the soft limit to the hard limit, if it could.
+ *
+ * @param wanted the maximum if there are enough files
  */
+export function connectionsMax(wanted: number): number {
+  Object.assign(process.report, { excludeNetwork: true }); // which looks names up; not yet in the types
+  const report = process.report.getReport() as { userLimits?: { open_files?: { soft: number | 'unlimited' } } }; // as Node documents it
+  const files = Number(report.userLimits?.open_files?.soft);
+  return Number.isNaN(files) ? wanted : Math.min(wanted, Math.max(files - RESERVED_FILES, 10));
+}
+
+/** Logs connections that are not accepted, because the maximum is open. */
 export function logFailedAccepts(server: Server, logger: Pick<Logger, 'warn'>): void {
-  server.on('error', (err) => logger.warn({ err }, 'a connection could not be accepted'));
+  server.on('error', (err) => logger.warn({ err }, 'a connection could not be accepted')); // it would end the process
   let loggedAtMs = Number.NEGATIVE_INFINITY;
   let dropped = 0;
   server.on('drop', () => {
     dropped++;
-    if (performance.now() - loggedAtMs < DROPS_LOGGED_EVERY_MS) return;
-    logger.warn(
-      { dropped, open: server.maxConnections },
-      'connections could not be accepted: as many are open as there may be',
-    );
+    if (performance.now() - loggedAtMs < REFUSED_LOGGED_EVERY_MS) return;
+    const advice =
+      'as many are open as there may be. 10,000 need a limit of 10,100 open files (ulimit -n, LimitNOFILE)';
+    logger.warn({ dropped, open: server.maxConnections }, `connections could not be accepted: ${advice}`);
     loggedAtMs = performance.now();
     dropped = 0;
   });

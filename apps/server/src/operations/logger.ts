@@ -1,3 +1,5 @@
+import { Console } from 'node:console';
+import { Writable } from 'node:stream';
 import { type DestinationStream, type Logger, type LoggerOptions, pino, stdSerializers } from 'pino';
 import type { LogFormat, LogLevel } from '../settings.ts';
 
@@ -40,11 +42,43 @@ const AUTHORIZATION = /\b(bearer|basic)(?:\s|%20|\+)+[\w.~+/=%-]+/gi;
 const HEADER = /("(?:proxy-)?authorization"\s*:\s*)"(?:[^"\\]|\\.)*"/gi;
 const URL_PASSWORD = /(:\/\/[^\s:/@"\\]*):[^\s/@"\\]+@/g;
 
+/** Texts that may be a key with some of its characters percent-encoded, once or several times. */
+const ENCODED = /[\w%]{40,}/g;
+/** More often nobody encodes by mistake. */
+const ENCODED_TIMES_MAX = 3;
+/** A percent-encoded character of a key, or a percent sign. */
+const ESCAPE = /%(25|3\d|[46][1-9a-f]|[57][\da]|5f)/gi;
+
 /** Replaces credentials by ***. The public id of a key stays, to show which key it was. */
 export function hideCredentials(line: string): string {
   return line
+    .replace(ENCODED, hideEncodedKey)
     .replace(HEADER, '$1"***"')
     .replace(KEY, '$1_***')
     .replace(AUTHORIZATION, '$1 ***')
     .replace(URL_PASSWORD, '$1:***@');
+}
+
+function hideEncodedKey(text: string): string {
+  let decoded = text;
+  for (let times = 0; times < ENCODED_TIMES_MAX; times++) decoded = decoded.replace(ESCAPE, decodeURIComponent);
+  return decoded.search(KEY) === -1 ? text : decoded;
+}
+
+/**
+ * Makes lines of the log of what libraries write to the console, and of the warnings of the process, so that all output is
+ * in one form.
+ */
+export function logLibraryOutput(logger: Logger): void {
+  process.removeAllListeners('warning'); // Node's own, which prints them
+  process.on('warning', ({ name, message }) => logger.warn({ warning: name }, message));
+  const linesAt = (level: 'info' | 'warn') =>
+    new Writable({
+      decodeStrings: false,
+      write(text, _encoding, done) {
+        logger[level](String(text).trimEnd());
+        done();
+      },
+    });
+  globalThis.console = new Console({ stdout: linesAt('info'), stderr: linesAt('warn') });
 }

@@ -1,18 +1,17 @@
 import { getHeapStatistics } from 'node:v8';
 import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
-import { PLAN_NAMES } from '@petstore/domain';
+import { type ApiKeyId, PLAN_NAMES, type PlanName } from '@petstore/domain';
 import { PURPOSES, type Purpose } from '@petstore/persistence';
-import type { DecisionPlace, RateLimitRefusal } from '@petstore/rate-limit';
+import {
+  BAN_DURATIONS_MS,
+  DECISION_PLACES,
+  type DecisionPlace,
+  type RateLimitDecision,
+  type RateLimitRefusal,
+  WINDOW_NAMES,
+} from '@petstore/rate-limit';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import manifest from '../../package.json' with { type: 'json' };
-import {
-  type CountedDecision,
-  type CutReason,
-  type DecisionMetrics,
-  type LimitedCaller,
-  REFUSAL_CODES,
-  type RequestMetrics,
-} from '../http/app-options.ts';
 
 /** Upper bounds of the buckets, in seconds. */
 const REQUEST_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -24,21 +23,21 @@ const STATEMENT_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 
 /** prom-client's gauges with names of counters. Each is the sum of another gauge over its labels. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
-// The labels of series that begin at 0, so a monitoring system sees the first observation as a rise.
-const FAILURE_STATUSES = [500, 503];
-const CUT_REASONS = ['failed', 'slow_reader'] as const satisfies readonly CutReason[];
-const DECISION_PLACES = ['redis', 'process', 'memory'] as const satisfies readonly DecisionPlace[];
-const DECISIONS_OF_ADDRESSES = [
-  { window: 'none', outcome: 'admitted' },
-  { window: 'minute', outcome: 'rate_limit_exceeded' },
-] as const;
-/** The decisions on keys. Addresses have no daily limit and are never banned. */
-const DECISIONS_OF_KEYS = [
-  ...DECISIONS_OF_ADDRESSES,
-  { window: 'day', outcome: 'rate_limit_exceeded' },
-  { window: 'none', outcome: 'api_key_banned' },
-] as const;
-const BAN_LEVELS = [1, 2, 3, 4];
+/** Why a response was cut: its source failed, or its reader was too slow. */
+export type CutReason = (typeof CUT_REASONS)[number];
+const CUT_REASONS = ['failed', 'slow_reader'] as const;
+
+/** Whose limit decided: a key's, named by its plan, or an address's for requests without a valid key. */
+export type LimitedCaller = PlanName | 'address';
+
+/** The parts of a decision that are counted. */
+export type CountedDecision = { readonly outcome: 'admitted' } | RateLimitDecision;
+
+/** The error code of each refusal by the limits. */
+export const REFUSAL_CODES = {
+  refused: 'rate_limit_exceeded',
+  banned: 'api_key_banned',
+} as const satisfies Record<RateLimitRefusal['outcome'], ErrorCode>;
 
 /** The maximum number of keys with their own series for each deprecated operation. */
 const DEPRECATED_KEYS_MAX = 1_000;
@@ -46,16 +45,22 @@ const DEPRECATED_KEYS_MAX = 1_000;
 const OTHER_KEYS = 'other';
 
 export interface MetricsOptions {
-  /** The commit that runs. @default unknown */
-  readonly commit?: string | undefined;
-  /** The operations whose series of failures begin at 0. @default none */
-  readonly operations?: Iterable<string>;
-  /** When each deprecated operation ends. @default no operation is deprecated */
-  readonly sunsets?: ReadonlyMap<string, Date>;
+  /** The commit that runs; `undefined` if it is not known. */
+  readonly commit: string | undefined;
+  /** The operations whose series of failures begin at 0. */
+  readonly operations: Iterable<string>;
+  /** When each deprecated operation ends. */
+  readonly sunsets: ReadonlyMap<string, Date>;
 }
 
+/** What the public listener counts. The methods run for every request, so they are cheap and never throw. */
+export type HttpMetrics = Pick<
+  Metrics,
+  'observeRequest' | 'observeDeprecatedUse' | 'countError' | 'countCut' | 'countDecision' | 'countRemembered'
+>;
+
 /** The server's counters and timers, with methods to update them. `state-metrics.ts` adds the values read at a scrape. */
-export class Metrics implements RequestMetrics, DecisionMetrics {
+export class Metrics {
   readonly registry = new Registry();
   readonly #registers = [this.registry];
 
@@ -129,7 +134,7 @@ export class Metrics implements RequestMetrics, DecisionMetrics {
   /** The keys with a series, by operation. */
   readonly #deprecatedKeys = new Map<string, Set<string>>();
 
-  constructor({ commit = '', operations = [], sunsets = new Map() }: MetricsOptions = {}) {
+  constructor({ commit = '', operations, sunsets }: MetricsOptions) {
     collectDefaultMetrics({ register: this.registry });
     for (const name of MISNAMED) this.registry.removeSingleMetric(name);
     new Gauge({
@@ -153,44 +158,62 @@ export class Metrics implements RequestMetrics, DecisionMetrics {
     this.#beginWithZeros(operations);
   }
 
+  /** Series begin at 0, so that a monitoring system sees the first observation as a rise. */
   #beginWithZeros(operations: Iterable<string>): void {
-    for (const operation of operations) {
-      for (const status of FAILURE_STATUSES) this.#requests.zero({ operation, status });
-    }
+    const failures = new Set(Object.values(ERROR_CATALOGUE).flatMap(({ status }) => (status < 500 ? [] : [status])));
+    for (const operation of operations) for (const status of failures) this.#requests.zero({ operation, status });
     for (const code of Object.keys(ERROR_CATALOGUE)) this.#errors.inc({ code }, 0);
     for (const reason of CUT_REASONS) this.#cuts.inc({ reason }, 0);
-    for (const plan of PLAN_NAMES) for (const labels of DECISIONS_OF_KEYS) this.#decisions.inc({ plan, ...labels }, 0);
-    for (const labels of DECISIONS_OF_ADDRESSES) this.#decisions.inc({ plan: 'address', ...labels }, 0);
+    for (const plan of [...PLAN_NAMES, 'address']) {
+      this.#decisions.inc({ plan, window: 'none', outcome: 'admitted' }, 0);
+      for (const window of WINDOW_NAMES) this.#decisions.inc({ plan, window, outcome: REFUSAL_CODES.refused }, 0);
+      this.#decisions.inc({ plan, window: 'none', outcome: REFUSAL_CODES.banned }, 0);
+    }
     for (const decided of DECISION_PLACES) this.#checks.inc({ decided }, 0);
-    for (const level of BAN_LEVELS) this.#bansSet.inc({ level }, 0);
+    for (const level of BAN_DURATIONS_MS.keys()) this.#bansSet.inc({ level: level + 1 }, 0);
     for (const purpose of PURPOSES) this.#statements.zero({ purpose });
   }
 
+  /**
+   * @param operation an operation id, a procedure's name, or one of a few fixed names; never a URL
+   * @param status the HTTP status of the response
+   */
   observeRequest(operation: string, status: number, durationSeconds: number): void {
     this.#requests.observe({ operation, status }, durationSeconds);
   }
 
-  observeDeprecatedUse(operation: string, keyId = ''): void {
+  /**
+   * Also called for every request of a deprecated operation, whatever the response.
+   *
+   * @param operation an operation id
+   * @param key the key of the request; left out if it had no valid key
+   */
+  observeDeprecatedUse(operation: string, key?: ApiKeyId): void {
+    const keyId = key ?? '';
     const keys = this.#deprecatedKeys.get(operation) ?? new Set();
     this.#deprecatedKeys.set(operation, keys);
     if (keyId !== '' && keys.size < DEPRECATED_KEYS_MAX) keys.add(keyId);
     this.#deprecatedUse.inc({ operation, key: keyId === '' || keys.has(keyId) ? keyId : OTHER_KEYS });
   }
 
+  /** Called once for each failure that is reported to a caller. A batch may report several. */
   countError(code: ErrorCode): void {
     this.#errors.inc({ code });
   }
 
+  /** Called for a response that began and was not completed, unless its client left. */
   countCut(reason: CutReason): void {
     this.#cuts.inc({ reason });
   }
 
+  /** Called once for each decision of the limits. */
   countDecision(plan: LimitedCaller, decision: CountedDecision): void {
     const window = decision.outcome === 'refused' ? decision.limitingWindow : 'none';
     const outcome = decision.outcome === 'admitted' ? 'admitted' : REFUSAL_CODES[decision.outcome];
     this.#decisions.inc({ plan, window, outcome });
   }
 
+  /** Called instead of {@link countDecision} if this process remembers a refusal that makes a check unnecessary. */
   countRemembered(plan: LimitedCaller, refusal: RateLimitRefusal): void {
     this.countCheck('memory');
     this.countDecision(plan, refusal);

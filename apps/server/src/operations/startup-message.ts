@@ -3,7 +3,6 @@ import type { Logger } from 'pino';
 import manifest from '../../package.json' with { type: 'json' };
 import { type DemoKey, demoKeysFile } from '../embedded/demo-keys.ts';
 import type { Settings } from '../settings.ts';
-import { isLoopback } from './listen.ts';
 
 const PLAN_WIDTH = Math.max(...PLAN_NAMES.map((name) => name.length));
 
@@ -69,17 +68,4 @@ function renderBanner(
     `listening on ${listenUrl}`,
     '',
   ].join('\n');
-}
-
-/** Logs once, at the start, the risks of these settings. */
-export function logRisks({ host, trustProxy }: Settings, logger: Logger): void {
-  if (process.geteuid?.() === 0) logger.warn('the server runs as root; use an ordinary user');
-  if (trustProxy === true) {
-    logger.warn(
-      'TRUST_PROXY is true: callers can claim any address as their own, and escape the limits of addresses; ' +
-        'set it to the addresses of the proxies, such as 10.0.0.0/8, or to how many are in front',
-    );
-  }
-  if (!isLoopback(host))
-    logger.info({ host }, 'others can reach HOST, and this is plain HTTP: TLS has to end in front');
 }

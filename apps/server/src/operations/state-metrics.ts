@@ -1,7 +1,8 @@
 import type { DatabaseLoad, OrderEventStore } from '@petstore/persistence';
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Traffic } from '../http/app-options.ts';
-import type { Health, LimitsMode } from './health.ts';
+import type { Health } from './health.ts';
+import type { LimitsMode } from './open-limiter.ts';
 
 // Metrics that are read at a scrape. The parts of the server that provide them start one by one; each adds its own once.
 

@@ -17,6 +17,10 @@ import { hideCredentials } from '../operations/logger.ts';
 /** How long a shutdown waits until the last spans are sent, in milliseconds. */
 const FLUSH_MS = 1_000;
 
+const ANOTHER_SDK =
+  'OpenTelemetry: another SDK was loaded into this process before, such as by NODE_OPTIONS: the spans of this server are ' +
+  'not recorded. Leave the other out, or unset OTEL_*.';
+
 /** Probes of the admin listener. They would be the majority of all spans. */
 const UNTRACED_PATHS = new Set(['/livez', '/readyz', '/metrics']);
 
@@ -26,7 +30,9 @@ const UNTRACED_PATHS = new Set(['/livez', '/readyz', '/metrics']);
  */
 export function startTracing(logger: Logger, resources: AsyncDisposableStack): void {
   const warn = (message: string, ...details: unknown[]) => logger.warn({ details }, `OpenTelemetry: ${message}`);
-  diag.setLogger({ error: warn, warn, info() {}, debug() {}, verbose() {} }, DiagLogLevel.WARN);
+  // If another copy of the API was there first, it refuses all that is registered below, and says nothing of it here.
+  const isFirst = diag.setLogger({ error: warn, warn, info() {}, debug() {}, verbose() {} }, DiagLogLevel.WARN);
+  if (!isFirst) logger.warn(ANOTHER_SDK);
   setGlobalErrorHandler((error) =>
     logger.warn(`spans could not be sent: ${describeError(error)}; look at OTEL_EXPORTER_OTLP_*`),
   );

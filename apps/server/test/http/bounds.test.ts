@@ -9,7 +9,7 @@ test('every connection has time limits by default', async () => {
   expect({ headersTimeout, requestTimeout, keepAliveTimeout }).toEqual({
     headersTimeout: 10_000,
     requestTimeout: 30_000,
-    keepAliveTimeout: 72_000,
+    keepAliveTimeout: 125_000,
   });
 });
 

@@ -1,10 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import {
-  type CountedDecision,
-  type DecisionMetrics,
-  type LimitedCaller,
-  REFUSAL_CODES,
-} from '../../src/http/app-options.ts';
+import { type CountedDecision, type LimitedCaller, REFUSAL_CODES } from '../../src/operations/metrics.ts';
 import { createKey, planOf } from '../support/keys.ts';
 import { sendRaw } from './support/raw-http.ts';
 import { createKeyBeforeBan, useTestApp } from './support/test-app.ts';
@@ -21,7 +16,7 @@ function count(caller: LimitedCaller, decision: CountedDecision): void {
   counted.push(`${caller} ${window}${outcome}`);
 }
 
-const decisions: DecisionMetrics = { countDecision: count, countRemembered: count };
+const decisions = { countDecision: count, countRemembered: count };
 const app = await useTestApp({ decisions, corsOrigins: [ORIGIN] });
 
 /** What was counted since last asked. */

@@ -21,7 +21,7 @@ test('inject sends a request without a network', async () => {
 });
 
 test('a plugin that is registered before one that it uses fails at the start, by name', async () => {
-  const metrics = { countDecision() {}, countRemembered() {} };
+  const metrics = { countDecision() {} };
   await expect(fastify().register(cors, { origins: [], metrics, nowMs: Date.now })).rejects.toThrow(
     "The dependency 'responses' of plugin 'cors' is not registered",
   );

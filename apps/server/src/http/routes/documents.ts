@@ -10,11 +10,11 @@ import { addPath } from './add-path.ts';
 /** The path of the reference. */
 const DOCS_PATH = '/docs';
 
-type DocumentsOptions = Pick<AppOptions, 'renderDocument' | 'securityText' | 'metrics'>;
+type DocumentsOptions = Pick<AppOptions, 'renderDocument' | 'renderSecurityText' | 'metrics'>;
 
 /** The paths that need no key: the OpenAPI documents, the reference with its guides, and the redirects to it. */
 export const documents = fp<DocumentsOptions>(
-  async (app, { renderDocument, securityText, metrics }) => {
+  async (app, { renderDocument, renderSecurityText, metrics }) => {
     app.setNotFoundHandler(refuseUnknownPath);
     const reference = createReference({
       documentOf: (version) => JSON.parse(renderDocument(version, 'reference').json),
@@ -42,12 +42,11 @@ export const documents = fp<DocumentsOptions>(
     for (const path of [DOCS_PATH, `${DOCS_PATH}/*`, '/llms.txt', '/robots.txt']) get(path, 'docs', serveReference);
     // The redirect is relative: it also works behind a proxy that serves us below a path of its own.
     get('/', 'docs', async (_request, reply) => reply.redirect(DOCS_PATH.slice(1)));
-    if (securityText !== undefined) {
-      get(
-        '/.well-known/security.txt',
-        'security',
-        serveText('text/plain; charset=utf-8', () => securityText),
-      );
+    if (renderSecurityText() !== undefined) {
+      get('/.well-known/security.txt', 'security', async (request, reply) => {
+        const headers = { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-cache' };
+        return sendPage(request, reply.headers(headers), Buffer.from(renderSecurityText() ?? ''));
+      });
     }
 
     async function serveReference(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

@@ -12,8 +12,8 @@ import { fastifyRequestHandler } from '@trpc/server/adapters/fastify';
 import type { TRPCRequestInfo } from '@trpc/server/http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
+import type { HttpMetrics } from '../../operations/metrics.ts';
 import { principalOf } from '../admission.ts';
-import type { RequestMetrics } from '../app-options.ts';
 import type { RequestCost } from '../request-cost.ts';
 import { errorHandler, refusalOf, refuseUnknownPath, reportError } from '../responses.ts';
 import type { LongLists } from '../streams/long-lists.ts';
@@ -22,7 +22,7 @@ import type { Subscriptions } from '../streams/subscriptions.ts';
 export interface TrpcOptions {
   readonly router: AppRouter;
   readonly services: Services;
-  readonly metrics: RequestMetrics;
+  readonly metrics: HttpMetrics;
   readonly longLists: LongLists;
   readonly subscriptions: Subscriptions;
 }

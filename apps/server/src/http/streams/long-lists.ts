@@ -1,14 +1,14 @@
 import { Readable } from 'node:stream';
 import { longListsOfPlan } from '@petstore/domain';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { HttpMetrics } from '../../operations/metrics.ts';
 import { principalOf } from '../admission.ts';
-import type { RequestMetrics } from '../app-options.ts';
 import { KeyedSemaphore } from '../concurrency.ts';
 import { whenClosed } from '../observe.ts';
 import { logFailure, refusalOf, sendJson } from '../responses.ts';
 
 export interface LongListsOptions {
-  readonly metrics: RequestMetrics;
+  readonly metrics: HttpMetrics;
   /** The maximum number of long lists being sent at once, of all callers together. */
   readonly maxLongLists: number;
 }

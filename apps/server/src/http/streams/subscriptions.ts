@@ -1,16 +1,16 @@
-import type { Authenticator, SubscriptionContext } from '@petstore/api';
+import type { SubscriptionContext } from '@petstore/api';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { RequestMetrics } from '../app-options.ts';
+import type { HttpMetrics } from '../../operations/metrics.ts';
 import { KeyedSemaphore } from '../concurrency.ts';
 import { observeServed, whenClosed } from '../observe.ts';
 import { refusalOf } from '../responses.ts';
-import { KeyWatch } from './key-watch.ts';
+import type { KeyWatch } from './key-watch.ts';
 import type { LongLists } from './long-lists.ts';
 
 export interface SubscriptionOptions {
   readonly longLists: LongLists;
-  readonly authenticator: Pick<Authenticator, 'identifyAnew'>;
-  readonly metrics: RequestMetrics;
+  readonly keyWatch: KeyWatch;
+  readonly metrics: HttpMetrics;
   /** The maximum number of subscriptions at once, of all callers together. */
   readonly maxSubscriptions: number;
 }
@@ -32,7 +32,6 @@ interface Begun {
 export class Subscriptions {
   readonly #options: SubscriptionOptions;
   readonly #open = new KeyedSemaphore();
-  readonly #keys: KeyWatch;
   readonly #begun = new WeakMap<FastifyRequest, Begun>();
   /** A function for each open subscription that ends it. */
   readonly #cuts = new Set<() => void>();
@@ -40,7 +39,6 @@ export class Subscriptions {
 
   constructor(options: SubscriptionOptions) {
     this.#options = options;
-    this.#keys = new KeyWatch(options.authenticator);
   }
 
   /** The number of open subscriptions. They do not count as requests in flight. */
@@ -58,7 +56,7 @@ export class Subscriptions {
     request.admission?.release();
     const ending = new AbortController();
     const cut = () => void reply.raw.destroy();
-    const unwatch = this.#keys.watch(request.headers.authorization, request.admission?.principal, cut);
+    const unwatch = this.#options.keyWatch.watch(request.headers.authorization, request.admission?.principal, cut);
     const begun: Begun = {
       after: undefined,
       context: {

@@ -16,9 +16,11 @@ import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
 import { afterAll } from 'vitest';
 import { createApp } from '../../../src/http/app.ts';
-import type { AppOptions, CutReason, DecisionMetrics } from '../../../src/http/app-options.ts';
+import type { AppOptions } from '../../../src/http/app-options.ts';
 import { renderDocument } from '../../../src/http/render-document.ts';
+import { KeyWatch } from '../../../src/http/streams/key-watch.ts';
 import { hideCredentials } from '../../../src/operations/logger.ts';
+import type { CutReason, HttpMetrics } from '../../../src/operations/metrics.ts';
 import { watchResponses } from '../../conformance/watch-responses.ts';
 import { createKey, KEYS } from '../../support/keys.ts';
 import { overriding } from '../../support/overriding.ts';
@@ -30,7 +32,7 @@ export const PETS_SUNSET_AT = new Date('2999-06-30T00:00:00.000Z');
 
 export interface TestAppOptions
   extends Partial<Pick<AppOptions, 'bounds' | 'corsOrigins' | 'trustedProxies' | 'isStorageAvailable'>> {
-  readonly decisions?: DecisionMetrics;
+  readonly decisions?: Pick<HttpMetrics, 'countDecision' | 'countRemembered'>;
   readonly clock?: Clock;
   readonly petsSunsetAt?: Date;
   /** How many generated orders there are. @default 0 */
@@ -102,6 +104,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const cuts: CutReason[] = [];
   const apiKeys = options.wrap?.apiKeys?.(persistence.apiKeys) ?? persistence.apiKeys;
   const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError() {} });
+  const keyWatch = new KeyWatch(authenticator);
   const counting = options.wrap?.limiter?.(limiter.limiter) ?? limiter.limiter;
   let origin = '';
   const app = createApp({
@@ -116,6 +119,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       sunsetOverrides: petsSunset(petsSunsetAt),
     },
     authenticator,
+    keyWatch,
     limiter: counting,
     // As in production, where this is done to each line.
     logger: pino(
@@ -133,6 +137,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     accessLogLevel: 'debug',
     renderDocument: (version, place) =>
       renderDocument(version, { ...(place === 'reference' && { publicUrl: origin }), petsSunsetAt }),
+    renderSecurityText: () => undefined,
     isStorageAvailable: options.isStorageAvailable ?? (() => true),
     newRequestId: randomUUID,
     corsOrigins: options.corsOrigins ?? [],
@@ -165,7 +170,10 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     cuts,
     limiter: limiter.limiter,
     advanceLimiterClock: limiter.advanceClock,
-    forgetKey: (id) => authenticator.forget(id),
+    forgetKey(id) {
+      authenticator.forget(id);
+      keyWatch.recheck(id);
+    },
     fetch(path, { key: ownKey = KEYS.unlimited.text, headers, ...init } = {}) {
       const all = new Headers(headers);
       if (ownKey !== null && !all.has('authorization')) all.set('authorization', `Bearer ${ownKey}`);

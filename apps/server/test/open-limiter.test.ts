@@ -2,14 +2,14 @@ import { type ApiKeyId, subjectNameOf } from '@petstore/domain';
 import { manualClock, startRedisServer } from '@petstore/testing';
 import pino from 'pino';
 import { expect, test, vi } from 'vitest';
-import { type LimitsOptions, openLimits } from '../src/operations/limits.ts';
-import { Metrics } from '../src/operations/metrics.ts';
+import { type LimitsOptions, openLimiter } from '../src/operations/open-limiter.ts';
+import { createTestMetrics } from './support/test-metrics.ts';
 
 const optionsWith = (options: Partial<LimitsOptions>): LimitsOptions => ({
   redisPrefix: '',
   instances: 1,
   logger: pino({ level: 'silent' }),
-  metrics: new Metrics(),
+  metrics: createTestMetrics(),
   clock: () => new Date(),
   onBan() {},
   ...options,
@@ -17,14 +17,14 @@ const optionsWith = (options: Partial<LimitsOptions>): LimitsOptions => ({
 
 test('without a Redis a server counts in its own process', async () => {
   await using resources = new AsyncDisposableStack();
-  expect(openLimits(undefined, optionsWith({}), resources).mode()).toBe('in-process');
+  expect(openLimiter(undefined, optionsWith({}), resources).mode()).toBe('in-process');
 });
 
 test('without a Redis a ban is counted once, by level, and one of the keys that are banned', async () => {
   await using resources = new AsyncDisposableStack();
-  const metrics = new Metrics();
+  const metrics = createTestMetrics();
   const onBan = vi.fn<(keyId: ApiKeyId) => void>();
-  const { limiter } = openLimits(undefined, optionsWith({ metrics, onBan }), resources);
+  const { limiter } = openLimiter(undefined, optionsWith({ metrics, onBan }), resources);
   const keyId = 'aaaaaaaa' as ApiKeyId; // as a generated one
   const subject = { name: subjectNameOf(keyId), perMinute: 1, perDay: 1_000 };
   for (let i = 0; i < 300; i++) await limiter.check(subject, 1);
@@ -39,7 +39,7 @@ test('without a Redis a ban is counted once, by level, and one of the keys that 
 test('without a Redis windows go by the clock that is passed in', async () => {
   await using resources = new AsyncDisposableStack();
   const clock = manualClock('2026-11-20T12:00:00.000Z');
-  const { limiter } = openLimits(undefined, optionsWith({ clock }), resources);
+  const { limiter } = openLimiter(undefined, optionsWith({ clock }), resources);
   const subject = { name: 'key:aaaaaaaa', perMinute: 1, perDay: 1_000 };
   expect(await limiter.check(subject, 1)).toMatchObject({ outcome: 'admitted' });
   expect(await limiter.check(subject, 1)).toMatchObject({ outcome: 'refused', retryAfterSeconds: 61 });
@@ -55,7 +55,7 @@ test('a Redis that forgets the wrong keys once it is full is a line of the log a
   const lines: string[] = [];
   const logger = pino({ base: null }, { write: (line: string) => void lines.push(line) });
   const target = { type: 'single', host: '127.0.0.1', port: server.port, database: 0, tls: false } as const;
-  await openLimits(target, optionsWith({ logger }), resources).started;
+  await openLimiter(target, optionsWith({ logger }), resources).started;
   await expect
     .poll(() => lines.map((line) => JSON.parse(line)))
     .toEqual([

@@ -6,7 +6,7 @@ import type { OrderEventStore } from '@petstore/persistence';
 const INTERVAL_MIN_MS = 500;
 const INTERVAL_MAX_MS = 600_000;
 
-export interface EventUpkeepOptions {
+export interface EventCleanupOptions {
   readonly events: OrderEventStore;
   readonly retentionMs: number;
   readonly clock: Clock;
@@ -18,7 +18,7 @@ export interface EventUpkeepOptions {
  *
  * @returns a function that ends it
  */
-export function keepEventsUp({ events, retentionMs, clock, onError }: EventUpkeepOptions): () => Promise<void> {
+export function startEventCleanup({ events, retentionMs, clock, onError }: EventCleanupOptions): () => Promise<void> {
   const ending = new AbortController();
   const { signal } = ending;
   const intervalMs = Math.min(Math.max(retentionMs / 10, INTERVAL_MIN_MS), INTERVAL_MAX_MS);

@@ -12,9 +12,17 @@ import {
 } from '@petstore/rate-limit';
 import type { RedisTarget } from '@petstore/runtime';
 import type { Logger } from 'pino';
-import type { LimitsMode } from './health.ts';
 import type { Metrics } from './metrics.ts';
 import { addLimitMetrics } from './state-metrics.ts';
+
+/** How limits are counted. */
+export type LimitsMode =
+  /** In Redis. */
+  | 'redis'
+  /** In this process while Redis is away. */
+  | 'degraded'
+  /** In this process, because there is no Redis. */
+  | 'in-process';
 
 /** The limiter, and how it counts. */
 export interface Limits {
@@ -50,7 +58,7 @@ const EVICTION_RISKS: Readonly<Record<string, string>> = {
 /**
  * @param target `undefined` if there is no Redis: this process then counts by itself
  */
-export function openLimits(
+export function openLimiter(
   target: RedisTarget | undefined,
   { redisPrefix, instances, logger, metrics, clock, onBan }: LimitsOptions,
   resources: AsyncDisposableStack,
