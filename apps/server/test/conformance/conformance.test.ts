@@ -1,5 +1,5 @@
 import { openApiDocument } from '@petstore/api';
-import { StorageUnavailableError } from '@petstore/domain';
+import { KEY_REQUESTS_IN_FLIGHT_MAX, StorageUnavailableError } from '@petstore/domain';
 import { manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
 import { readSettings } from '../../src/settings.ts';
@@ -16,6 +16,7 @@ import {
   useTestApp,
 } from '../http/support/test-app.ts';
 import { createKey, planOf } from '../support/keys.ts';
+import { overriding } from '../support/overriding.ts';
 import { type DescribedOperation, describeApi } from './described-api.ts';
 import { ResponseValidator } from './response-validator.ts';
 
@@ -127,6 +128,30 @@ describe.concurrent.each(OPERATIONS)('$name', (operation) => {
     await sendFor({ key });
     expect(await sendFor({ key })).toBe('429 rate_limit_exceeded');
     expect(await sendFor({ key: await createKeyBeforeBan(app) })).toBe('429 api_key_banned');
+  });
+
+  test('too many requests at once', async () => {
+    const gate = Promise.withResolvers<void>();
+    let isHeld = false;
+    await using other = await startTestApp({
+      wrap: {
+        limiter: (limiter) =>
+          overriding(limiter, {
+            async check(subject, cost) {
+              if (isHeld) await gate.promise;
+              return limiter.check(subject, cost);
+            },
+          }),
+      },
+    });
+    const fetchOne = () => other.fetch('/v1/pets/1');
+    await fetchOne(); // from here on the process knows the key
+    isHeld = true;
+    const most = Array.from({ length: KEY_REQUESTS_IN_FLIGHT_MAX }, fetchOne);
+    await expect.poll(() => other.app.traffic.countRequests(), { timeout: 20_000 }).toBe(KEY_REQUESTS_IN_FLIGHT_MAX);
+    expect(await sendFor({}, other)).toBe('429 too_many_in_flight');
+    gate.resolve();
+    await Promise.all(most);
   });
 
   test('failures of the service', async () => {
