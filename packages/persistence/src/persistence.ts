@@ -1,9 +1,8 @@
 import type { ApiKeyStore } from '@petstore/domain';
 import { type AuditTrail, createAuditTrail } from './audit-trail.ts';
 import { Database } from './database/database.ts';
-import { PURPOSES, type Purpose } from './database/server-pool.ts';
+import type { Purpose } from './database/pool.ts';
 import type { Availability } from './database/server-watch.ts';
-import { DatabaseServers } from './database/servers.ts';
 import type { DurationObserver } from './database/statement.ts';
 import { OrderEventStore } from './events/order-events.ts';
 import { createApiKeyStore } from './keys/api-key-store.ts';
@@ -63,28 +62,22 @@ export interface PersistenceOptions {
  * Units of work (the schema, the administration of keys) use MikroORM, which is loaded when it is first needed, because
  * that takes longer than a server's whole start.
  */
-export function openPersistence({ databaseUrl, connections = 16, durationsOf }: PersistenceOptions): Persistence {
-  const servers = new DatabaseServers(databaseUrl);
-  const database = new Database({ servers, connections, durationsOf });
-  const events = new OrderEventStore(database.sender('events'));
+export function openPersistence(options: PersistenceOptions): Persistence {
+  const database = new Database(options);
+  const events = new OrderEventStore(database);
   const close = async () => {
     events.close();
     await database.close();
   };
   return {
-    orders: createOrderStore(database, servers),
-    pets: createPetStore(servers, database.sender('reads')),
+    orders: createOrderStore(database),
+    pets: createPetStore(database),
     events,
-    apiKeys: createApiKeyStore(database.sender('keys'), database.sender('writes')),
-    keyAdministration: new ApiKeyAdministration(servers),
-    audit: createAuditTrail(servers, database.sender('writes')),
-    migrations: createMigrations(servers, database.sender('reads')),
-    load: () => ({
-      openConnections: database.openConnections,
-      statementsInFlight: Object.fromEntries(
-        PURPOSES.map((purpose) => [purpose, database.inFlight(purpose)]),
-      ) as Record<Purpose, number>, // each purpose has one
-    }),
+    apiKeys: createApiKeyStore(database),
+    keyAdministration: new ApiKeyAdministration(database),
+    audit: createAuditTrail(database),
+    migrations: createMigrations(database),
+    load: () => ({ openConnections: database.openConnections, statementsInFlight: database.inFlight }),
     ping: () => database.ping(),
     observe: (observer) => database.observe(observer),
     close,

@@ -13,13 +13,13 @@ import { coalescePerTick } from './coalesce-per-tick.ts';
  * looked at after the events, so whoever changed orders before has committed by then, or holds a lock. A standby knows no
  * locks.
  */
-const FIND_VERSION = prepareStatement<readonly [id: string, hash: string]>(
+const FIND_VERSION = prepareStatement<{ readonly id: bigint; readonly hash: bigint }>(
   'find-order-list-version',
-  `select coalesce(latest.id, through_id),
+  `select coalesce(latest.id, through_id) as id,
      hashtextextended(
        concat_ws(' ', extract(epoch from coalesce(latest.at, through_at)), 'order_events'::regclass::oid,
          pg_relation_filenode('order_events'), extract(epoch from pg_postmaster_start_time())),
-       0) & 9223372036854775807
+       0) & 9223372036854775807 as hash
    from order_events_deleted
      left join lateral (select id, at from order_events order by id desc limit 1) latest on true
    where not pg_is_in_recovery() and not exists (select from ${LOCKS_OF_WRITERS})`,
@@ -27,15 +27,14 @@ const FIND_VERSION = prepareStatement<readonly [id: string, hash: string]>(
 
 /** Calls in the same tick share a statement. */
 export function createListVersions(database: Database): Pick<OrderRepository, 'findListVersion'> {
-  const reads = database.sender('reads');
   const findVersion = coalescePerTick(
     () => 'version',
     async (): Promise<OrderListVersion | undefined> => {
       for (;;) {
         const { server } = database;
-        const [row] = await reads.run(FIND_VERSION, []);
+        const [row] = await database.run('reads', FIND_VERSION, []);
         // Otherwise it is not known which of the two servers answered.
-        if (server === database.server) return row && { name: row.join('-'), server };
+        if (server === database.server) return row && { name: `${row.id}-${row.hash}`, server };
       }
     },
   );
