@@ -1,9 +1,8 @@
 import type { ApiKeyStore } from '@petstore/domain';
 import { type AuditTrail, createAuditTrail } from './audit-trail.ts';
-import { Database } from './database/database.ts';
+import { Database, type DatabaseOptions } from './database/database.ts';
 import type { Purpose } from './database/pool.ts';
 import type { Availability } from './database/server-watch.ts';
-import type { DurationObserver } from './database/statement.ts';
 import { OrderEventStore } from './events/order-events.ts';
 import { createApiKeyStore } from './keys/api-key-store.ts';
 import { ApiKeyAdministration } from './keys/key-administration.ts';
@@ -45,24 +44,15 @@ export interface PingResult {
   readonly isReadOnly: boolean;
 }
 
-export interface PersistenceOptions {
-  /** Several URLs name the servers of one database, of which at most one takes writes. */
-  readonly databaseUrl: string | readonly string[];
-  /** Connections for the statements of requests; one more watches the server. Only tests set it. @default 16 */
-  readonly connections?: number;
-  /** Returns the observer of how long the statements of a purpose take. */
-  readonly durationsOf?: (purpose: Purpose) => DurationObserver;
-}
-
 /**
  * Gives access to PostgreSQL. Nothing is connected yet: connections are opened when they are first needed, and again
  * after PostgreSQL was away.
  *
- * Requests (list, cancel, ship, complete, place, look-ups of keys and pets) run prepared statements on plain pools of pg.
+ * Requests (list, cancel, ship, complete, place, look-ups of keys and pets) run prepared statements on a pool of pg.
  * Units of work (the schema, the administration of keys) use MikroORM, which is loaded when it is first needed, because
  * that takes longer than a server's whole start.
  */
-export function openPersistence(options: PersistenceOptions): Persistence {
+export function openPersistence(options: DatabaseOptions): Persistence {
   const database = new Database(options);
   const events = new OrderEventStore(database);
   const close = async () => {

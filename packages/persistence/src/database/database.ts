@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { READ_ONLY, storageUnavailable, TOO_LATE, toStorageError } from './errors.ts';
-import { type Caller, Pool, PURPOSES, type Purpose } from './pool.ts';
+import { type Caller, needsWrites, Pool, PURPOSES, type Purpose } from './pool.ts';
 import { type Availability, ServerWatch } from './server-watch.ts';
 import { DatabaseServers } from './servers.ts';
 import { LONG_SESSION } from './session.ts';
@@ -8,10 +8,14 @@ import { type DurationObserver, type PreparedStatement, prepareStatement, type S
 import { TIMEOUTS_MS, withDeadline } from './timeouts.ts';
 
 export interface DatabaseOptions {
+  /** Several URLs name the servers of one database, of which at most one takes writes. */
   readonly databaseUrl: string | readonly string[];
-  /** The most connections for all statements together, if fewer than usual. */
-  readonly connections?: number | undefined;
-  readonly durationsOf?: ((purpose: Purpose) => DurationObserver) | undefined;
+  /** The most connections for the statements of requests; one more watches the server. @default 16 */
+  readonly connections?: number;
+  /** Called once for each server that has no room for as many connections, with the number of those that are open. */
+  readonly onFewConnections?: (openConnections: number) => void;
+  /** Returns the observer of how long the statements of a purpose take. */
+  readonly durationsOf?: (purpose: Purpose) => DurationObserver;
 }
 
 interface SessionNeeds {
@@ -19,14 +23,9 @@ interface SessionNeeds {
   readonly forWrites: boolean;
 }
 
-const CONNECTIONS = 16;
-
 const CLOSED = storageUnavailable('this process has closed its connections');
 
 const PING = prepareStatement<never>('ping', 'select');
-
-/** Those that a standby must not serve. Followers of events are among them: it may lack what was already delivered. */
-const FOR_WRITES: ReadonlySet<Purpose> = new Set(['writes', 'events']);
 
 /** Runs statements on the server that takes writes. A watch knows which server that is, and whether it can be used. */
 export class Database {
@@ -171,7 +170,7 @@ export class Database {
     if (this.#watch.state === undefined || this.#watch.state === 'away') await this.#watch.check();
     this.#assertOpen();
     if (this.#watch.failure !== undefined) throw this.#watch.failure;
-    if (this.#watch.state === 'read-only' && FOR_WRITES.has(purpose)) throw READ_ONLY;
+    if (this.#watch.state === 'read-only' && needsWrites(purpose)) throw READ_ONLY;
     if (this.#pool === undefined) throw new Error('the watch names a server before it says that one can be used');
     return this.#pool;
   }
@@ -192,7 +191,8 @@ export class Database {
     const former = this.#pool;
     const pool = new Pool({
       url,
-      size: this.#options.connections ?? CONNECTIONS,
+      size: this.#options.connections ?? 16,
+      onFewConnections: this.#options.onFewConnections,
       onUnreachable: () => void this.#watch.check(),
     });
     this.#server = Symbol('server');

@@ -1,17 +1,19 @@
 import { StorageUnavailableError } from '@petstore/domain';
 import pg from 'pg';
 
-/** What an SQLSTATE means here. */
+/** What an SQLSTATE means to the caller, for the connection, and in the words of the operator. */
 interface Meaning {
   /** Whether PostgreSQL cannot work at the moment, rather than that the statement is wrong: the caller gets 503. */
   readonly isUnavailable?: true;
-  /** Whether the connection must not be used again: the server has ended it, or it has lost its place. */
+  /** Whether the connection must not be used again. */
   readonly endsConnection?: true;
   /** For the operator: why PostgreSQL cannot be used. */
   readonly phrase?: string;
 }
 
+/** The caller gets 503. */
 const UNAVAILABLE = { isUnavailable: true } as const;
+/** The same, and the server has ended the connection, or the connection has lost its prepared statements. */
 const LOST = { isUnavailable: true, endsConnection: true } as const;
 
 /** The SQLSTATEs that the package knows. */
@@ -27,11 +29,11 @@ export const SQLSTATE = {
   tooManyConnections: '53300',
 } as const;
 
-/** By SQLSTATE, or by its class: the first two characters. */
+/** By SQLSTATE, or by its class, which is its first two characters. Any other one is a defect of ours. */
 const MEANINGS: Readonly<Record<string, Meaning>> = {
   '08': UNAVAILABLE, // connections
-  '0A000': { endsConnection: true }, // a prepared statement is stale, as after a migration
-  // A standby, or one from now on: another server may have its address.
+  '0A000': { endsConnection: true }, // a prepared statement is out of date, as after a migration
+  // The server is a standby, perhaps since a moment ago: another server may have its address now.
   [SQLSTATE.readOnly]: { ...LOST, phrase: 'PostgreSQL is read-only' },
   '25P03': LOST, // an idle transaction was ended
   '25P04': LOST, // a transaction took too long
@@ -67,11 +69,11 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
 
 const meaningOf = (code: string): Meaning => MEANINGS[code] ?? MEANINGS[code.slice(0, 2)] ?? {};
 
-/** Whether a connection must not be used after an error: whatever PostgreSQL did not say of a statement has broken it. */
+/** Whether a connection must not be used again after an error. Only an error that PostgreSQL reports can leave it intact. */
 export const endsConnection = (error: unknown): boolean =>
   !(error instanceof pg.DatabaseError) || meaningOf(error.code ?? '').endsConnection === true;
 
-/** PostgreSQL accepts or has accepted connections, but does not answer. */
+/** PostgreSQL accepts or has accepted connections, but sends no response. */
 export const HUNG = new StorageUnavailableError('PostgreSQL is hung (no response)');
 
 /** A caller has waited for the maximum time. */

@@ -9,15 +9,25 @@ import type { PreparedStatement, StatementValue } from './statement.ts';
 import { TIMEOUTS_MS, withDeadline } from './timeouts.ts';
 
 /**
- * The purposes of statements, and the share of the connections that the statements of each may use at a time. Look-ups of
- * keys and short reads may use all; commits as many as one disk can serve; long lists, searches and followers of events only
- * a few, which leaves some to the others.
+ * The purposes of statements: the share of the connections that the statements of each may use at a time, and whether they
+ * need a server that takes writes. Look-ups of keys and short reads may use all connections; commits as many as one disk can
+ * serve; long lists, searches and followers of events only a few, which leaves some to the others. A standby may lack events
+ * that were already delivered.
  */
-const SHARES = { keys: 1, reads: 1, writes: 1 / 2, batches: 1 / 4, scans: 1 / 8, events: 1 / 8 } as const;
+const NEEDS = {
+  keys: { share: 1, forWrites: false },
+  reads: { share: 1, forWrites: false },
+  writes: { share: 1 / 2, forWrites: true },
+  batches: { share: 1 / 4, forWrites: false },
+  scans: { share: 1 / 8, forWrites: false },
+  events: { share: 1 / 8, forWrites: true },
+} as const;
 
-export type Purpose = keyof typeof SHARES;
+export type Purpose = keyof typeof NEEDS;
 
-export const PURPOSES = Object.keys(SHARES) as Purpose[]; // its own
+export const PURPOSES = Object.keys(NEEDS) as Purpose[]; // its own
+
+export const needsWrites = (purpose: Purpose): boolean => NEEDS[purpose].forWrites;
 
 /** pg reads an `int8` as a text, and a time in another style than ISO as null, without an error. */
 const PARSERS: ReadonlyMap<number, (text: string) => unknown> = new Map<number, (text: string) => unknown>([
@@ -38,6 +48,8 @@ export interface PoolOptions {
   readonly url: string;
   /** The maximum number of connections. */
   readonly size: number;
+  /** Called once if the server has no room for as many connections. */
+  readonly onFewConnections: ((openConnections: number) => void) | undefined;
   /** Called if no connection can be opened. */
   readonly onUnreachable: () => void;
 }
@@ -52,6 +64,7 @@ export class Pool {
   /** Admits as many callers as there may be connections: fewer while the server has no room for another one. */
   readonly #connections: LimitFunction;
   #hasNoConnection = false;
+  #hasFewConnections = false;
   #widening: NodeJS.Timeout | undefined;
   #ended: Promise<void> | undefined;
 
@@ -60,7 +73,10 @@ export class Pool {
     this.#options = options;
     const semaphore = (concurrency: number) => pLimit({ concurrency, rejectOnClear: true });
     this.#connections = semaphore(size);
-    const purposes = PURPOSES.map((purpose) => [purpose, semaphore(Math.max(1, Math.floor(size * SHARES[purpose])))]);
+    const purposes = PURPOSES.map((purpose) => [
+      purpose,
+      semaphore(Math.max(1, Math.floor(size * NEEDS[purpose].share))),
+    ]);
     this.#purposes = Object.fromEntries(purposes) as Record<Purpose, LimitFunction>; // each purpose has one
     this.#pool = new pg.Pool({
       ...connectionConfig(url),
@@ -187,11 +203,13 @@ export class Pool {
 
   /** Lets callers wait for the open connections: the server has no room for another one. */
   #useOnly(openConnections: number): void {
+    const { size, onFewConnections } = this.#options;
     this.#connections.concurrency = openConnections;
     clearTimeout(this.#widening);
     this.#widening = setTimeout(() => {
-      this.#widening = undefined;
-      this.#connections.concurrency = this.#options.size;
+      this.#connections.concurrency = size;
     }, TIMEOUTS_MS.noRoom).unref();
+    if (!this.#hasFewConnections) onFewConnections?.(openConnections);
+    this.#hasFewConnections = true;
   }
 }

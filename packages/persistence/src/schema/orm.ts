@@ -5,7 +5,7 @@ import type pg from 'pg';
 import type { Database } from '../database/database.ts';
 import { HUNG, isReported, toStorageError } from '../database/errors.ts';
 import { connectionConfig } from '../database/servers.ts';
-import { LONG_SESSION, setSession } from '../database/session.ts';
+import { LONG_SESSION, type SessionSettings, setSession } from '../database/session.ts';
 import { TIMEOUTS_MS, withDeadline } from '../database/timeouts.ts';
 import {
   ApiKeyEntity,
@@ -54,33 +54,44 @@ const TABLES_OF_OTHERS = new RegExp(`^(?!(?:.*\\.)?(?:${TABLE_NAMES.join('|')})$
 /**
  * Runs work with an ORM of its own, for the server that takes writes.
  *
- * @throws StorageUnavailableError also for an error that PostgreSQL did not report, if it cannot be used afterwards: the ORM
- *   tells the loss of a connection by a message only. Any other error of the work
+ * @throws StorageUnavailableError, and any other error of the work
  */
 export async function withOrm<Value>(
   database: Database,
   options: OrmOptions,
   work: (orm: MikroORM) => Promise<Value>,
 ): Promise<Value> {
-  const orm = createOrm(await database.locate(), options);
+  let isConnectionLost = false;
+  const orm = createOrm(await database.locate(), options, async (client, session) => {
+    client.on('error', () => {
+      isConnectionLost = true;
+    });
+    await withDeadline(setSession(client, session), TIMEOUTS_MS.session, HUNG);
+  });
   try {
     return await work(orm);
   } catch (error) {
-    if (isReported(error)) throw toStorageError(error, false);
-    await database.locate();
-    throw error;
+    // If no connection could be opened, the ORM throws a plain error, as our own code might.
+    if (!isReported(error) && !isConnectionLost) await database.locate();
+    throw toStorageError(error, isConnectionLost);
   } finally {
-    await orm.close();
+    // The ORM waits for ever for a transaction whose connection was lost.
+    if (isConnectionLost) orm.close().catch(() => {});
+    else await orm.close();
   }
 }
 
-function createOrm(url: string, { statementTimeoutMs, schema, migrations = [] }: OrmOptions): MikroORM {
+function createOrm(
+  url: string,
+  { statementTimeoutMs, schema, migrations = [] }: OrmOptions,
+  prepare: (client: pg.ClientBase, session: SessionSettings) => Promise<void>,
+): MikroORM {
   const session = { ...LONG_SESSION, statement_timeout: String(statementTimeoutMs), ...READABLE_NAMES };
   return new MikroORM({
     clientUrl: url,
     driverOptions: {
       ...connectionConfig(url),
-      onConnect: (client: pg.ClientBase) => withDeadline(setSession(client, session), TIMEOUTS_MS.session, HUNG),
+      onConnect: (client: pg.ClientBase) => prepare(client, session),
       // The server's own timeout comes first; this one is for a server that hangs.
       ...(statementTimeoutMs > 0 && { query_timeout: statementTimeoutMs + 2_000 }),
     },
