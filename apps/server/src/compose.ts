@@ -29,7 +29,6 @@ import { Metrics } from './operations/metrics.ts';
 import { openLimiter } from './operations/open-limiter.ts';
 import { OPERATIONS, sunsetsOf } from './operations/operation-names.ts';
 import { schemaPreparer } from './operations/prepare-schema.ts';
-import { reportingChanges } from './operations/reporting-changes.ts';
 import { renderSecurityText } from './operations/security-text.ts';
 import { printStartupMessage } from './operations/startup-message.ts';
 import { addDatabaseMetrics, addEventMetrics, addHealthMetrics, addHttpMetrics } from './operations/state-metrics.ts';
@@ -121,11 +120,11 @@ export async function startServer(
     keyWatch.recheck(id);
   };
   const announcementHandlers = { onKeyChanged, onEvents: events.wakeFollowers };
-  const announceEvents = openAnnouncements(settings.redis, announcementHandlers, resources);
-  const orders = reportingChanges(persistence.orders, () => {
+  const announce = openAnnouncements(settings.redis, announcementHandlers, resources);
+  const announceEvents = () => {
     metrics.countRecordedEvent();
-    announceEvents();
-  });
+    announce();
+  };
   addEventMetrics(registry, events);
   addDatabaseMetrics(registry, persistence.load);
   const { eventsRetentionMs: retentionMs } = settings;
@@ -156,7 +155,7 @@ export async function startServer(
   const app = createApp({
     router: appRouter,
     restRoutes,
-    services: { orders, pets, events, limiter, clock, sunsetOverrides },
+    services: { orders: persistence.orders, announceEvents, pets, events, limiter, clock, sunsetOverrides },
     authenticator,
     keyWatch,
     limiter,

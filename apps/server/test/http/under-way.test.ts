@@ -1,4 +1,4 @@
-import type { Order } from '@petstore/domain';
+import type { OrderBatch } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
 import { createKey, planOf } from '../support/keys.ts';
 import { overriding } from '../support/overriding.ts';
@@ -24,11 +24,11 @@ function heldLists() {
       ended++;
     }
   }
-  async function* batches(): AsyncGenerator<readonly Order[]> {
+  async function* batches(): AsyncGenerator<OrderBatch> {
     try {
-      yield [pendingOrder(1n)];
+      yield { orders: [pendingOrder(1n)], isLast: false };
       await gate.promise;
-      yield [pendingOrder(2n)];
+      yield { orders: [pendingOrder(2n)], isLast: true };
     } finally {
       ended++;
     }
