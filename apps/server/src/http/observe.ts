@@ -62,9 +62,15 @@ const closeCallbacks = new WeakMap<FastifyReply, (() => void)[]>();
  * back at once if either has happened already. Errors that the callback throws are logged: nobody could catch them.
  */
 export function whenClosed(reply: FastifyReply, callback: () => void): void {
-  if (reply.raw.closed) return runCallback(reply, callback);
+  if (reply.raw.closed) {
+    runCallback(reply, callback);
+    return;
+  }
   const known = closeCallbacks.get(reply);
-  if (known !== undefined) return void known.push(callback);
+  if (known !== undefined) {
+    known.push(callback);
+    return;
+  }
   const callbacks = [callback];
   closeCallbacks.set(reply, callbacks);
   reply.raw.once('close', () => {
