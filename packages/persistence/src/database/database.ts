@@ -98,15 +98,12 @@ export class Database {
   ): Promise<readonly Row[]> {
     if (this.#watch.state === 'hung') throw this.#watch.failure;
     const beganMs = performance.now();
-    const { promise: unusable, reject } = Promise.withResolvers<never>();
     const caller: { isWaiting: boolean } = { isWaiting: true };
-    this.#waiting.add(reject);
     try {
       const sent = this.#send(purpose, caller, statement, values);
-      return await withDeadline(Promise.race([sent, unusable]), TIMEOUTS_MS.call, TOO_LATE);
+      return await withDeadline(sent, TIMEOUTS_MS.call, TOO_LATE, this.#waiting);
     } finally {
       caller.isWaiting = false;
-      this.#waiting.delete(reject);
       this.#durations[purpose]?.observe((performance.now() - beganMs) / 1_000);
     }
   }

@@ -129,7 +129,7 @@ function reasonsOf(error: unknown): readonly unknown[] {
 }
 
 const causeOf = (error: unknown): unknown =>
-  error instanceof StorageUnavailableError ? (error.cause ?? error) : error;
+  error instanceof StorageUnavailableError && error.cause instanceof Error ? error.cause : error;
 
 /** Node collects the refusals of all addresses of a host in an AggregateError, whose own message is empty. */
 function messageOf(cause: unknown): string {
