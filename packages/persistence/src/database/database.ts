@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { READ_ONLY, storageUnavailable, TOO_LATE, toStorageError } from './errors.ts';
-import { type Caller, needsWrites, Pool, PURPOSES, type Purpose } from './pool.ts';
+import { type Call, needsWrites, Pool, PURPOSES, type Purpose } from './pool.ts';
 import { type Availability, ServerWatch } from './server-watch.ts';
 import { DatabaseServers } from './servers.ts';
 import { LONG_SESSION } from './session.ts';
@@ -98,12 +98,11 @@ export class Database {
   ): Promise<readonly Row[]> {
     if (this.#watch.state === 'hung') throw this.#watch.failure;
     const beganMs = performance.now();
-    const caller: { isWaiting: boolean } = { isWaiting: true };
+    const call = { purpose, statement, values, isWaiting: true };
     try {
-      const sent = this.#send(purpose, caller, statement, values);
-      return await withDeadline(sent, TIMEOUTS_MS.call, TOO_LATE, this.#waiting);
+      return await withDeadline(this.#send(call), TIMEOUTS_MS.call, TOO_LATE, this.#waiting);
     } finally {
-      caller.isWaiting = false;
+      call.isWaiting = false;
       this.#durations[purpose]?.observe((performance.now() - beganMs) / 1_000);
     }
   }
@@ -146,15 +145,10 @@ export class Database {
   }
 
   /** Sends a statement on the present pool, or on the one that replaces it while the caller waits for a connection. */
-  async #send<Row extends object>(
-    purpose: Purpose,
-    caller: Caller,
-    statement: PreparedStatement<Row>,
-    values: readonly StatementValue[],
-  ): Promise<readonly Row[]> {
-    while (caller.isWaiting) {
-      const pool = await this.#usablePool(purpose);
-      const rows = await pool.run(purpose, caller, statement, values);
+  async #send<Row extends object>(call: Call<Row>): Promise<readonly Row[]> {
+    while (call.isWaiting) {
+      const pool = await this.#usablePool(call.purpose);
+      const rows = await pool.run(call);
       if (rows !== undefined) return rows;
     }
     throw TOO_LATE;

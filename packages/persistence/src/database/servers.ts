@@ -38,15 +38,15 @@ export class DatabaseServers {
    * @throws StorageUnavailableError if no server can be used
    */
   async find(preferredUrl?: string): Promise<FoundServer> {
-    const asked = this.#urls.map(askServer);
-    const writable = asked.map(async (answer) => {
-      const found = await answer;
+    const queried = this.#urls.map(queryServer);
+    const writable = queried.map(async (server) => {
+      const found = await server;
       if (found.isReadOnly) throw READ_ONLY;
       return found;
     });
-    const found = await Promise.any(writable).catch(() => readOnlyAmong(asked, preferredUrl));
-    for (const answer of asked) {
-      answer.then(
+    const found = await Promise.any(writable).catch(() => readOnlyAmong(queried, preferredUrl));
+    for (const server of queried) {
+      server.then(
         (other) => other !== found && closeClient(other.client),
         () => {}, // reported only if no server was found
       );
@@ -104,23 +104,23 @@ export class DatabaseServers {
   }
 }
 
-async function readOnlyAmong(asked: readonly Promise<FoundServer>[], preferredUrl?: string): Promise<FoundServer> {
-  const answers = await Promise.allSettled(asked);
-  const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+async function readOnlyAmong(queried: readonly Promise<FoundServer>[], preferredUrl?: string): Promise<FoundServer> {
+  const results = await Promise.allSettled(queried);
+  const found = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
   const server = found.find(({ url }) => url === preferredUrl) ?? found[0];
   if (server !== undefined) return server;
-  const reasons: unknown[] = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
+  const reasons: unknown[] = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
   throw reasons.length === 1 ? storageUnavailable(reasons[0]) : storageUnavailable(new AggregateError(reasons));
 }
 
-async function askServer(url: string): Promise<FoundServer> {
+async function queryServer(url: string): Promise<FoundServer> {
   const client = newClient(url);
-  const ask = async (): Promise<FoundServer> => {
+  const query = async (): Promise<FoundServer> => {
     await client.connect();
     return { url, isReadOnly: await readIsReadOnly(client), client };
   };
   try {
-    return await withDeadline(ask(), TIMEOUTS_MS.find, HUNG);
+    return await withDeadline(query(), TIMEOUTS_MS.find, HUNG);
   } catch (error) {
     closeClient(client);
     throw error;
@@ -129,7 +129,7 @@ async function askServer(url: string): Promise<FoundServer> {
 
 function newClient(url: string): pg.Client {
   const client = new pg.Client(connectionConfig(url));
-  client.on('error', () => {}); // the statement under way fails as well
+  client.on('error', () => {}); // the statement in progress fails as well
   return client;
 }
 
