@@ -1,9 +1,9 @@
 import type pg from 'pg';
-import { READ_ONLY, storageUnavailable, TOO_LATE, toStorageError } from './errors.ts';
+import { HUNG, READ_ONLY, storageUnavailable, TOO_LATE, toStorageError } from './errors.ts';
 import { type Call, needsWrites, Pool, PURPOSES, type Purpose } from './pool.ts';
 import { type Availability, ServerWatch } from './server-watch.ts';
-import { DatabaseServers } from './servers.ts';
-import { LONG_SESSION } from './session.ts';
+import { closeClient, DatabaseServers } from './servers.ts';
+import { LONG_SESSION, setSession } from './session.ts';
 import { type DurationObserver, type PreparedStatement, prepareStatement, type StatementValue } from './statement.ts';
 import { TIMEOUTS_MS, withDeadline } from './timeouts.ts';
 
@@ -114,12 +114,14 @@ export class Database {
    * @throws StorageUnavailableError, and any other error of the work
    */
   async withLongSession<Value>(needs: SessionNeeds, work: (client: pg.Client) => Promise<Value>): Promise<Value> {
-    const client = await this.#servers.connect(LONG_SESSION, needs);
+    const { client, isReadOnly } = await this.#servers.find();
     let isLost = false;
     client.on('error', () => {
       isLost = true;
     });
     try {
+      if (isReadOnly && needs.forWrites) throw READ_ONLY;
+      await withDeadline(setSession(client, LONG_SESSION), TIMEOUTS_MS.session, HUNG);
       return await work(client);
     } catch (error) {
       throw toStorageError(error, isLost);
@@ -133,8 +135,10 @@ export class Database {
    *
    * @throws StorageUnavailableError
    */
-  locate(): Promise<string> {
-    return this.#servers.locate();
+  async locate(): Promise<string> {
+    const { url, client } = await this.#servers.find();
+    closeClient(client);
+    return url;
   }
 
   async close(): Promise<void> {

@@ -64,8 +64,8 @@ export interface PoolOptions {
 export class Pool {
   readonly #options: PoolOptions;
   readonly #pool: pg.Pool;
+  /** The clients whose connection is not lost. */
   readonly #clients = new Set<pg.ClientBase>();
-  readonly #lostClients = new WeakSet<pg.ClientBase>();
   readonly #purposes: Readonly<Record<Purpose, LimitFunction>>;
   /** Admits as many callers as there may be connections: fewer while the server has no room for another one. */
   readonly #connections: LimitFunction;
@@ -151,8 +151,7 @@ export class Pool {
   /** The pool removes its own listener from a client in use; an error without a listener would end the process. */
   async #prepare(client: pg.ClientBase): Promise<void> {
     this.#clients.add(client);
-    client.once('end', () => this.#clients.delete(client));
-    client.on('error', () => this.#lostClients.add(client));
+    client.on('error', () => this.#clients.delete(client)).on('end', () => this.#clients.delete(client));
     await withDeadline(setSession(client, SHORT_SESSION), TIMEOUTS_MS.session, HUNG);
   }
 
@@ -171,7 +170,7 @@ export class Pool {
       return rows;
     } catch (error) {
       client.release(endsConnection(error));
-      throw toStorageError(error, this.#lostClients.has(client));
+      throw toStorageError(error, !this.#clients.has(client));
     }
   }
 

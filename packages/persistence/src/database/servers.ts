@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { HUNG, READ_ONLY, storageUnavailable } from './errors.ts';
-import { assertSessionStays, readIsReadOnly, type SessionSettings, setSession } from './session.ts';
+import { assertSessionStays, readIsReadOnly } from './session.ts';
 import { TIMEOUTS_MS, withDeadline } from './timeouts.ts';
 
 /** A server of the database, and an open connection to it. */
@@ -56,35 +56,6 @@ export class DatabaseServers {
       throw error;
     });
     return found;
-  }
-
-  /**
-   * Finds the server for units of work.
-   *
-   * @throws StorageUnavailableError
-   */
-  async locate(): Promise<string> {
-    const { url, client } = await this.find();
-    closeClient(client);
-    return url;
-  }
-
-  /**
-   * Opens a connection for work that takes long.
-   *
-   * @param needs whether to refuse a server that takes no writes
-   * @throws StorageUnavailableError
-   */
-  async connect(settings: SessionSettings, needs: { readonly forWrites: boolean }): Promise<pg.Client> {
-    const { client, isReadOnly } = await this.find();
-    try {
-      if (isReadOnly && needs.forWrites) throw READ_ONLY;
-      await withDeadline(setSession(client, settings), TIMEOUTS_MS.session, HUNG);
-      return client;
-    } catch (error) {
-      closeClient(client);
-      throw error;
-    }
   }
 
   /** A pooler may lend a session for one transaction only; its settings and prepared statements are then lost. */
