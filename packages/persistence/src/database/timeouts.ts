@@ -3,6 +3,8 @@
  * the time that is nearest to the cause, and no request waits longer than 3 s.
  */
 export const TIMEOUTS_MS = {
+  /** The longest pause before a command tries a locked order again. It is random, so waiting commands spread out. */
+  lockedOrderPause: 25,
   /** Until a caller tries again to get a connection, after the server had no room for another. */
   noRoomPause: 50,
   /** While PostgreSQL is away, nobody connects more often: a server that starts is not kept busy with logins. */
@@ -29,6 +31,8 @@ export const TIMEOUTS_MS = {
   call: 2_400,
   /** For a change that may take several statements: likewise. */
   change: 2_500,
+  /** For this process between two statements that insert an import. The session sets it: readers of events wait for the end. */
+  importIdle: 5_000,
   /** While the server has no room for another connection, only open ones are used for this time. */
   noRoom: 5_000,
   /** For a statement of key administration, for an operator who waits. */
@@ -73,18 +77,27 @@ let lastCpu = process.cpuUsage();
  * of the server. The time in which this process was busy counts, because its callers wait.
  *
  * @param late the error with which the promise is rejected
+ * @param rejecters contains the function that rejects the promise early, while it is pending
  */
-export async function withDeadline<Value>(work: Promise<Value>, timeoutMs: number, late: Error): Promise<Value> {
-  const { promise: expired, reject } = Promise.withResolvers<never>();
-  // After a pause, timers run first, then sockets are read, then immediates run: a response that is there is used.
-  const wait = { deadlineMs: performance.now() + timeoutMs, expire: () => void setImmediate(reject, late) };
+export function withDeadline<Value>(
+  work: Promise<Value>,
+  timeoutMs: number,
+  late: Error,
+  rejecters?: Set<(error: Error) => void>,
+): Promise<Value> {
   startTicker();
-  waits.add(wait);
-  try {
-    return await Promise.race([work, expired]);
-  } finally {
-    waits.delete(wait);
-  }
+  return new Promise((resolve, reject) => {
+    // After a pause, timers run first, then sockets are read, then immediates run: a response that is there is used.
+    const wait = { deadlineMs: performance.now() + timeoutMs, expire: () => void setImmediate(reject, late) };
+    const end = () => {
+      waits.delete(wait);
+      rejecters?.delete(reject);
+    };
+    waits.add(wait);
+    rejecters?.add(reject);
+    work.then(end, end);
+    work.then(resolve, reject);
+  });
 }
 
 function startTicker(): void {

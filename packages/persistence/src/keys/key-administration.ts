@@ -131,6 +131,8 @@ export class ApiKeyAdministration {
   }
 }
 
+export const createKeyAdministration = (database: Database): ApiKeyAdministration => new ApiKeyAdministration(database);
+
 interface KeyEvent {
   readonly action: KeyEventAction;
   readonly at: Date;
