@@ -9,6 +9,7 @@ import { openBackends } from './embedded/open-backends.ts';
 import { seedDemo } from './embedded/seed-demo.ts';
 import { createApp } from './http/app.ts';
 import { DEFAULT_BOUNDS } from './http/app-options.ts';
+import { createSearchBound } from './http/concurrency.ts';
 import { renderDocument } from './http/render-document.ts';
 import { KeyWatch } from './http/streams/key-watch.ts';
 import { openAdminListener } from './operations/admin-listener.ts';
@@ -162,7 +163,16 @@ export async function startServer(
   const app = createApp({
     router: appRouter,
     restRoutes,
-    services: { orders: persistence.orders, announceEvents, pets, events, limiter, clock, sunsetOverrides },
+    services: {
+      orders: persistence.orders,
+      announceEvents,
+      beginSearch: createSearchBound(),
+      pets,
+      events,
+      limiter,
+      clock,
+      sunsetOverrides,
+    },
     authenticator,
     keyWatch,
     limiter,

@@ -63,6 +63,7 @@ export async function startTestApi(): Promise<TestApi> {
   const services: Services = {
     orders,
     announceEvents: () => void announced++,
+    beginSearch: () => () => {},
     pets,
     events,
     limiter,

@@ -34,6 +34,13 @@ export interface OrderPage {
   readonly nextAfterId?: OrderId;
 }
 
+/**
+ * Whether a filter needs a search: the orders are read one by one until a page is full, because no index serves it. Only pets
+ * have one.
+ */
+export const isSearch = ({ statuses, complete, shipDateFrom, shipDateTo }: OrderFilter): boolean =>
+  statuses !== undefined || complete !== undefined || shipDateFrom !== undefined || shipDateTo !== undefined;
+
 export function matchesFilter(order: Order, filter: OrderFilter): boolean {
   const { statuses, petId, complete, shipDateFrom, shipDateTo } = filter;
   if (statuses !== undefined && !statuses.includes(order.status)) return false;

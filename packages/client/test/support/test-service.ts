@@ -116,6 +116,7 @@ function createHandler({ orders, pets, events }: Persistence, limiter: InProcess
   const services = {
     orders,
     announceEvents() {},
+    beginSearch: () => () => {},
     pets,
     events,
     limiter,

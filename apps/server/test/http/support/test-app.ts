@@ -17,6 +17,7 @@ import pino from 'pino';
 import { afterAll } from 'vitest';
 import { createApp } from '../../../src/http/app.ts';
 import type { AppOptions } from '../../../src/http/app-options.ts';
+import { createSearchBound } from '../../../src/http/concurrency.ts';
 import { renderDocument } from '../../../src/http/render-document.ts';
 import { KeyWatch } from '../../../src/http/streams/key-watch.ts';
 import { hideCredentials } from '../../../src/operations/logger.ts';
@@ -113,6 +114,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     services: {
       orders: options.wrap?.orders?.(persistence.orders) ?? persistence.orders,
       announceEvents() {},
+      beginSearch: createSearchBound(),
       pets: options.wrap?.pets?.(persistence.pets) ?? persistence.pets,
       events: persistence.events,
       limiter: counting,

@@ -1,4 +1,4 @@
-import { canMatch, type OrderFilter, petId } from '@petstore/domain';
+import { canMatch, isSearch, type OrderFilter, petId } from '@petstore/domain';
 import { ApiError } from '../../../api-error.ts';
 import { procedure } from '../../../trpc/trpc.ts';
 import {
@@ -21,8 +21,13 @@ export const listOrdersPage = procedure
     }
     if (!canMatch(filter)) return { orders: [] };
     const request = afterId === undefined ? { filter, limit } : { filter, limit, afterId };
-    const { orders, nextAfterId } = await ctx.services.orders.findOrders(request);
-    return nextAfterId === undefined ? { orders } : { orders, nextCursor: encodeCursor(nextAfterId, filter) };
+    const release = isSearch(filter) ? ctx.services.beginSearch(ctx.principal) : undefined;
+    try {
+      const { orders, nextAfterId } = await ctx.services.orders.findOrders(request);
+      return nextAfterId === undefined ? { orders } : { orders, nextCursor: encodeCursor(nextAfterId, filter) };
+    } finally {
+      release?.();
+    }
   });
 
 type FilterInput = Omit<ListOrdersPageInput, 'cursor' | 'limit'>;
