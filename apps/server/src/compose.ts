@@ -33,7 +33,7 @@ import { reportingChanges } from './operations/reporting-changes.ts';
 import { renderSecurityText } from './operations/security-text.ts';
 import { printStartupMessage } from './operations/startup-message.ts';
 import { addDatabaseMetrics, addEventMetrics, addHealthMetrics, addHttpMetrics } from './operations/state-metrics.ts';
-import { logChanges, StorageWatch } from './operations/storage-watch.ts';
+import { logChanges, logFewConnections, StorageWatch } from './operations/storage-watch.ts';
 import type { Settings } from './settings.ts';
 import { loadTracing } from './tracing/load-tracing.ts';
 
@@ -99,7 +99,12 @@ export async function startServer(
   const backends = await openBackends(settings, { logger, signal }, resources);
   signal.throwIfAborted();
   const persistence = resources.use(
-    openPersistence({ databaseUrl: backends.databaseUrls, durationsOf: metrics.statementDurationsOf }),
+    openPersistence({
+      databaseUrl: backends.databaseUrls,
+      connections: settings.databaseConnections,
+      onFewConnections: logFewConnections(logger),
+      durationsOf: metrics.statementDurationsOf,
+    }),
   );
   const { apiKeys, pets, events, audit, migrations } = persistence;
   const onBackgroundError = (err: unknown) => logger.error({ err }, 'a task in the background failed');

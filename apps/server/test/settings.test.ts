@@ -25,6 +25,7 @@ const DEFAULTS: Settings = {
   reusePort: false,
   adminPort: 3001,
   adminHost: '127.0.0.1',
+  databaseConnections: 16,
   redisPrefix: '',
   dataFolder: '/srv/shop/.data',
   corsOrigins: [],
@@ -164,6 +165,7 @@ describe('a wrong value is named, with what is expected', () => {
     ['PORT', ['65536', '-1', 'http', '3000.5', '0x50', '1e3']],
     ['ADMIN_PORT', ['65536', 'x', '3000']],
     ['HOST', ['local host', 'http://localhost', ':::::', '127.0.0.300', 'localhost:3000', '.', '-a', '[::1]']],
+    ['DATABASE_CONNECTIONS', ['0', '-1', '1.5', '1001', 'many']],
     ['DATABASE_URL', ['mysql://db/x', 'host=db', 'postgres://[', 'db']],
     [
       'REDIS_URL',

@@ -1,7 +1,6 @@
 import type { Actor, ApiKeyId, AuditEntry, AuditFilter, KeyEventAction, OrderId } from '@petstore/domain';
-import type { DatabaseServers } from './database/servers.ts';
-import { prepareStatement, type QuerySender } from './database/statement.ts';
-import { withLongSession } from './long-session.ts';
+import type { Database } from './database/database.ts';
+import { prepareStatement } from './database/statement.ts';
 
 /** A ban that was set or lifted. */
 interface BanEvent {
@@ -18,7 +17,7 @@ export interface AuditTrail {
   read(filter: AuditFilter): Promise<readonly AuditEntry[]>;
 }
 
-const RECORD = prepareStatement<readonly []>(
+const RECORD = prepareStatement<never>(
   'record-ban',
   'insert into key_events (action, at, actor, key_id) values ($1, $2, $3, $4)',
 );
@@ -50,12 +49,12 @@ interface Row {
   readonly read_only: boolean | null;
 }
 
-export const createAuditTrail = (servers: DatabaseServers, writes: QuerySender): AuditTrail => ({
+export const createAuditTrail = (database: Database): AuditTrail => ({
   async recordBan({ action, at, actor, keyId }) {
-    await writes.run(RECORD, [action, at.toISOString(), actor, keyId]);
+    await database.run('writes', RECORD, [action, at.toISOString(), actor, keyId]);
   },
   read: ({ orderId, keyId, since, limit }) =>
-    withLongSession(servers, { forWrites: false }, async (client) => {
+    database.withLongSession({ forWrites: false }, async (client) => {
       const values = [orderId?.toString() ?? null, keyId ?? null, since?.toISOString() ?? null, limit];
       const { rows } = await client.query<Row>(READ, values);
       return rows.map(entryOf);

@@ -1,8 +1,9 @@
 import { IDEMPOTENCY_KEY_TTL_MS } from '@petstore/domain';
-import { type PreparedStatement, prepareStatement, type QuerySender } from './database/statement.ts';
+import type { Database } from './database/database.ts';
+import { type PreparedStatement, prepareStatement } from './database/statement.ts';
 
 /** Deletes at most a thousand rows, which keeps each deletion short. @returns the number of rows, in one row */
-type DeletionStep = PreparedStatement<readonly [count: string]>;
+type DeletionStep = PreparedStatement<{ readonly count: bigint }>;
 
 /** The events that remain are consecutive. Nothing is deleted while another process deletes. */
 const DELETE_EVENTS: DeletionStep = prepareStatement(
@@ -51,19 +52,16 @@ export interface ExpiryOptions {
  * @returns the number of events that were deleted
  * @throws the signal's reason
  */
-export async function deleteExpired(
-  sender: QuerySender,
-  { eventsBefore, now, signal }: ExpiryOptions,
-): Promise<number> {
-  await deleteThrough(sender, DELETE_IDEMPOTENCY_KEYS, expiredThrough(now), signal);
-  return deleteThrough(sender, DELETE_EVENTS, eventsBefore.toISOString(), signal);
+export async function deleteExpired(database: Database, { eventsBefore, now, signal }: ExpiryOptions): Promise<number> {
+  await deleteThrough(database, DELETE_IDEMPOTENCY_KEYS, expiredThrough(now), signal);
+  return deleteThrough(database, DELETE_EVENTS, eventsBefore.toISOString(), signal);
 }
 
 /** The latest time at which an idempotency key was stored that has now expired, as a parameter. */
 export const expiredThrough = (now: Date): string => new Date(now.getTime() - IDEMPOTENCY_KEY_TTL_MS).toISOString();
 
 async function deleteThrough(
-  sender: QuerySender,
+  database: Database,
   step: DeletionStep,
   time: string,
   signal: AbortSignal,
@@ -71,8 +69,9 @@ async function deleteThrough(
   let total = 0;
   for (;;) {
     signal.throwIfAborted();
-    const [[count] = ['0']] = await sender.run(step, [time]);
-    if (count === '0') return total;
-    total += Number(count);
+    const [row] = await database.run('events', step, [time]);
+    const count = Number(row?.count ?? 0);
+    if (count === 0) return total;
+    total += count;
   }
 }

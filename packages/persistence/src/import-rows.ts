@@ -2,8 +2,8 @@ import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from } from 'pg-copy-streams';
 import { type AdvisoryLock, holdLock } from './advisory-locks.ts';
-import type { DatabaseServers } from './database/servers.ts';
-import { inTransaction, withLongSession } from './long-session.ts';
+import type { Database } from './database/database.ts';
+import { SQLSTATE } from './database/errors.ts';
 
 /** A value to import, and the line of the source on which it begins. */
 interface ImportRecord<Value> {
@@ -56,7 +56,7 @@ export interface ImportTarget<Value> {
   readonly rowOf: (value: Value) => string;
   /** Makes other imports of this kind wait until the transaction ends. */
   readonly lock: AdvisoryLock;
-  /** Deletes staged rows whose id is repeated or in use; returns the first 1,000 and the total. */
+  /** From {@link deleteRefusedFrom}. */
   readonly deleteRefused: string;
   /** Inserts the staged rows into their table. @returns the number of rows */
   readonly insertStaged: (client: pg.Client) => Promise<number>;
@@ -69,12 +69,12 @@ export interface ImportTarget<Value> {
  * @throws StorageUnavailableError, and any error of the source; nothing is imported then
  */
 export const importRows = <Value>(
-  servers: DatabaseServers,
+  database: Database,
   target: ImportTarget<Value>,
   source: ImportSource<Value>,
   options: ImportOptions = {},
 ): Promise<ImportResult> =>
-  withLongSession(servers, { forWrites: true }, async (client) => {
+  database.withLongSession({ forWrites: true }, async (client) => {
     const read = new ReadRecords(target, source);
     await client.query(target.createStaged);
     await pipeline(read.rows(), client.query(from('copy staged from stdin')));
@@ -93,7 +93,20 @@ const ATTEMPTS_MAX = 5;
 
 /** A unique violation or a deadlock: an order that was placed during the transaction has an id of the import. */
 const isIdConflict = (error: unknown): boolean =>
-  error instanceof pg.DatabaseError && (error.code === '23505' || error.code === '40P01');
+  error instanceof pg.DatabaseError && (error.code === SQLSTATE.uniqueViolation || error.code === SQLSTATE.deadlock);
+
+/** Commits the changes of the work, or rolls them back if it fails. */
+export async function inTransaction<Value>(client: pg.Client, work: () => Promise<Value>): Promise<Value> {
+  await client.query('begin');
+  try {
+    const value = await work();
+    await client.query('commit');
+    return value;
+  } catch (error) {
+    await client.query('rollback').catch(() => {}); // the first failure is the one to report
+    throw error;
+  }
+}
 
 /** The length of the pieces in which rows are sent to PostgreSQL, in UTF-16 code units. */
 const CHUNK_LENGTH = 65_536;
@@ -145,6 +158,19 @@ async function insertStaged<Value>(
   onCommit?.();
   return { ...report, insertedCount };
 }
+
+/** The statement that deletes staged rows whose id is repeated, or in use in a table. */
+export const deleteRefusedFrom = (table: 'orders' | 'pets'): string => `
+  with refused as (
+    select line, numbered.id, ${table}.id is not null as is_in_use
+    from (select line, id, row_number() over (partition by id order by line) as occurrence from staged) as numbered
+      left join ${table} on ${table}.id = numbered.id
+    where occurrence > 1 or ${table}.id is not null
+  ), deleted as (
+    delete from staged using refused where staged.line = refused.line
+  )
+  select line, id, is_in_use, (count(*) over ())::integer as refused_count
+  from refused order by line limit ${REJECTED_LISTED_MAX}`;
 
 async function deleteRefused(
   client: pg.Client,

@@ -1,10 +1,8 @@
 import type { ApiKeyStore } from '@petstore/domain';
 import { type AuditTrail, createAuditTrail } from './audit-trail.ts';
-import { Database } from './database/database.ts';
-import { PURPOSES, type Purpose } from './database/server-pool.ts';
+import { Database, type DatabaseOptions } from './database/database.ts';
+import type { Purpose } from './database/pool.ts';
 import type { Availability } from './database/server-watch.ts';
-import { DatabaseServers } from './database/servers.ts';
-import type { DurationObserver } from './database/statement.ts';
 import { OrderEventStore } from './events/order-events.ts';
 import { createApiKeyStore } from './keys/api-key-store.ts';
 import { ApiKeyAdministration } from './keys/key-administration.ts';
@@ -46,45 +44,30 @@ export interface PingResult {
   readonly isReadOnly: boolean;
 }
 
-export interface PersistenceOptions {
-  /** Several URLs name the servers of one database, of which at most one takes writes. */
-  readonly databaseUrl: string | readonly string[];
-  /** Connections for the statements of requests; one more watches the server. Only tests set it. @default 16 */
-  readonly connections?: number;
-  /** Returns the observer of how long the statements of a purpose take. */
-  readonly durationsOf?: (purpose: Purpose) => DurationObserver;
-}
-
 /**
  * Gives access to PostgreSQL. Nothing is connected yet: connections are opened when they are first needed, and again
  * after PostgreSQL was away.
  *
- * Requests (list, cancel, ship, complete, place, look-ups of keys and pets) run prepared statements on plain pools of pg.
+ * Requests (list, cancel, ship, complete, place, look-ups of keys and pets) run prepared statements on a pool of pg.
  * Units of work (the schema, the administration of keys) use MikroORM, which is loaded when it is first needed, because
  * that takes longer than a server's whole start.
  */
-export function openPersistence({ databaseUrl, connections = 16, durationsOf }: PersistenceOptions): Persistence {
-  const servers = new DatabaseServers(databaseUrl);
-  const database = new Database({ servers, connections, durationsOf });
-  const events = new OrderEventStore(database.sender('events'));
+export function openPersistence(options: DatabaseOptions): Persistence {
+  const database = new Database(options);
+  const events = new OrderEventStore(database);
   const close = async () => {
     events.close();
     await database.close();
   };
   return {
-    orders: createOrderStore(database, servers),
-    pets: createPetStore(servers, database.sender('reads')),
+    orders: createOrderStore(database),
+    pets: createPetStore(database),
     events,
-    apiKeys: createApiKeyStore(database.sender('keys'), database.sender('writes')),
-    keyAdministration: new ApiKeyAdministration(servers),
-    audit: createAuditTrail(servers, database.sender('writes')),
-    migrations: createMigrations(servers, database.sender('reads')),
-    load: () => ({
-      openConnections: database.openConnections,
-      statementsInFlight: Object.fromEntries(
-        PURPOSES.map((purpose) => [purpose, database.inFlight(purpose)]),
-      ) as Record<Purpose, number>, // each purpose has one
-    }),
+    apiKeys: createApiKeyStore(database),
+    keyAdministration: new ApiKeyAdministration(database),
+    audit: createAuditTrail(database),
+    migrations: createMigrations(database),
+    load: () => ({ openConnections: database.openConnections, statementsInFlight: database.inFlight }),
     ping: () => database.ping(),
     observe: (observer) => database.observe(observer),
     close,

@@ -1,6 +1,3 @@
-/** Reads a `timestamptz(3)`: see {@link toRfc3339}. */
-export const parseTime = (text: string): Date => new Date(toRfc3339(text));
-
 /** The length of a time without decimals, and of one with three decimals. */
 const TIME_MIN_LENGTH = '2026-01-02 03:04:05+00'.length;
 const TIME_MAX_LENGTH = '2026-01-02 03:04:05.678+00'.length;

@@ -1,5 +1,8 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { orderId, petId, SERVICE_ORIGIN, StorageUnavailableError } from '@petstore/domain';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
 import { newOrder, runSql, useTestStore } from './support.ts';
 
@@ -123,6 +126,71 @@ test('callers who wait for a connection are given a new one when the server take
   await expect(place(persistence)).resolves.toMatchObject({ placed: true });
   await holding;
   await store.query('rollback');
+});
+
+test('callers who wait for a connection are served by the server that takes over', async () => {
+  const former = await createRole('former');
+  const next = await createRole('next', 'default_transaction_read_only = on');
+  await using persistence = openPersistence({ databaseUrl: [former.url, next.url], connections: 1 });
+  expect(await persistence.ping()).toEqual({ isReadOnly: false });
+  await store.query('begin; lock table pets in access exclusive mode');
+  const holding = persistence.pets.findPet(petId(1n)).catch(() => {}); // has the only connection for a second
+  const placing = Array.from({ length: 4 }, () => place(persistence));
+  await expect.poll(() => persistence.load().statementsInFlight.writes).toBe(4);
+  await runSql(store.url, `alter role ${former.name} set default_transaction_read_only = on`);
+  await runSql(store.url, `alter role ${next.name} reset default_transaction_read_only`);
+  // The session of the watch keeps its setting: only a new one shows that the server takes no writes any more.
+  await persistence.ping();
+  await runSql(
+    store.url,
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where usename = '${former.name}' and query like '%transaction_read_only%'`,
+  );
+  for (const { placed } of await Promise.all(placing)) expect(placed).toBe(true);
+  await holding;
+  await store.query('rollback');
+  const { rows } = await store.query(
+    `select distinct usename from pg_stat_activity where query like 'with used%' and usename in ('former', 'next')`,
+  );
+  expect(rows).toEqual([[next.name]]);
+});
+
+test('while PostgreSQL is away, nobody connects more often than every tenth of a second', async () => {
+  let connectCount = 0;
+  const server = createServer((socket) => {
+    connectCount++;
+    socket.destroy();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo; // what a TCP server that listens has
+  await using persistence = openPersistence({ databaseUrl: `postgres://petstore@127.0.0.1:${port}/petstore` });
+  const beganMs = performance.now();
+  let refusedCount = 0;
+  for (; performance.now() - beganMs < 1_000; await sleep(1)) {
+    await expect(persistence.orders.findOrder(SOME_ID)).rejects.toThrow(StorageUnavailableError);
+    refusedCount++;
+  }
+  server.close();
+  expect(refusedCount).toBeGreaterThan(50);
+  expect(connectCount).toBeGreaterThan(1);
+  expect(connectCount).toBeLessThanOrEqual(1 + (performance.now() - beganMs) / 100);
+});
+
+test('an observer that throws is a defect, and no outage', async () => {
+  const warnings: string[] = [];
+  const onWarning = ({ message }: Error) => warnings.push(message);
+  process.on('warning', onWarning);
+  await using persistence = openNarrow();
+  const states: string[] = [];
+  persistence.observe(() => {
+    throw new Error('a defect of an observer');
+  });
+  persistence.observe(({ state }) => states.push(state));
+  expect(await persistence.ping()).toEqual({ isReadOnly: false });
+  expect(await persistence.orders.findOrder(SOME_ID)).toBeUndefined();
+  await vi.waitFor(() => expect(warnings).toContain('a defect of an observer'));
+  process.off('warning', onWarning);
+  expect(new Set(states)).toEqual(new Set(['up']));
 });
 
 /** Creates a role that may do what a server does, with a setting of its own. */

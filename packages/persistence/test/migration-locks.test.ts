@@ -1,9 +1,9 @@
 import { createTestDatabase } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DatabaseServers } from '../src/database/servers.ts';
+import { Database } from '../src/database/database.ts';
 import { MIGRATION_NAMES } from '../src/schema/migration-names.ts';
-import { createOrm } from '../src/schema/orm.ts';
+import { withOrm } from '../src/schema/orm.ts';
 import { MIGRATIONS, runMigrations } from '../src/schema/run-migrations.ts';
 import { useTestStore } from './support.ts';
 
@@ -103,14 +103,14 @@ test('servers of the release before do not notice a migration', async () => {
   for (const [i, name] of MIGRATION_NAMES.entries()) {
     if (i === 0) continue; // there is no release before it
     await using database = await createTestDatabase();
-    const servers = new DatabaseServers(database.url);
-    await runMigrations(servers, 'public', { migrations: Object.fromEntries(Object.entries(MIGRATIONS).slice(0, i)) });
-    const orm = await createOrm(servers, { statementTimeoutMs: 10_000 });
-    const migration = new MIGRATIONS[name].class(orm.em.getDriver(), orm.config);
-    await migration.up();
-    const statements = migration.getQueries().map(String);
-    await orm.close();
-    if (!migration.isTransactional()) {
+    const migrated = new Database({ databaseUrl: database.url });
+    await runMigrations(migrated, 'public', { migrations: Object.fromEntries(Object.entries(MIGRATIONS).slice(0, i)) });
+    const { statements, isTransactional } = await withOrm(migrated, { statementTimeoutMs: 10_000 }, async (orm) => {
+      const migration = new MIGRATIONS[name].class(orm.em.getDriver(), orm.config);
+      await migration.up();
+      return { statements: migration.getQueries().map(String), isTransactional: migration.isTransactional() };
+    });
+    if (!isTransactional) {
       expect([name, statements.filter((statement) => !/\bconcurrently\b/.test(statement))]).toEqual([name, []]);
       continue;
     }

@@ -5,7 +5,7 @@ import { orderId, SERVICE_ORIGIN } from '@petstore/domain';
 import { createTestDatabase, PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { DatabaseServers } from '../src/database/servers.ts';
+import { Database } from '../src/database/database.ts';
 import { openPersistence, SchemaError } from '../src/index.ts';
 import { MIGRATION_NAMES } from '../src/schema/migration-names.ts';
 import { MIGRATIONS, runMigrations } from '../src/schema/run-migrations.ts';
@@ -213,7 +213,7 @@ describe('the next migration', () => {
   beforeEach(() => store.clear());
   const cancel = (id: bigint) => store.persistence.orders.applyCommand(orderId(id), 'cancel', NOW, SERVICE_ORIGIN);
   const run = (name: string, migration: Constructor<Migration>, options = {}) =>
-    runMigrations(new DatabaseServers(store.url), 'public', {
+    runMigrations(new Database({ databaseUrl: store.url }), 'public', {
       migrations: { ...MIGRATIONS, [name]: { class: migration, oldestCompatibleMigration: '0001-initial-schema' } },
       ...options,
     });

@@ -36,8 +36,7 @@ const LUA = 'packages/rate-limit/src/limiter.lua';
 const ALGORITHM = 'packages/rate-limit/src/algorithm.ts';
 const AUTHENTICATOR = 'packages/api/src/authentication/create-authenticator.ts';
 const ERRORS = 'packages/api/src/errors/to-api-error.ts';
-const COMMANDS = 'packages/persistence/src/orders/order-commands.ts';
-const STATEMENTS = 'packages/persistence/src/orders/command-statements.ts';
+const COMMANDS = 'packages/persistence/src/orders/apply-commands.ts';
 const PLACE = 'packages/persistence/src/orders/place-order.ts';
 const HTTP = 'apps/server/src/http';
 const COMPOSE = 'apps/server/src/compose.ts';
@@ -250,25 +249,17 @@ const API: readonly Mutant[] = [
 
 const PERSISTENCE: readonly Mutant[] = [
   {
-    name: 'the statement that cancels takes shipped orders, too',
-    file: STATEMENTS,
-    from: `status = 'pending' and not complete
-    for no key update skip locked
-  ), changed as (
-    update orders set
-      status = 'cancelled'`,
-    to: `status in ('pending', 'shipped') and not complete
-    for no key update skip locked
-  ), changed as (
-    update orders set
-      status = 'cancelled'`,
+    name: 'the statement of commands takes shipped orders, too',
+    file: COMMANDS,
+    from: `and status = \${own('fromStatus')} and complete`,
+    to: 'and complete',
     ...byPersistence('apply-command'),
   },
   {
     name: 'the log says of a shipped order that it was placed',
-    file: STATEMENTS,
-    from: `select 'order.shipped', shipped_at`,
-    to: `select 'order.placed', shipped_at`,
+    file: COMMANDS,
+    from: `select \${own('event')}, greatest(`,
+    to: `select 'order.placed', greatest(`,
     ...byPersistence('order-events', 'apply-command'),
   },
   {
@@ -301,9 +292,9 @@ const PERSISTENCE: readonly Mutant[] = [
   },
   {
     name: 'an order that is read has its times exchanged',
-    file: 'packages/persistence/src/orders/order-store.ts',
-    from: 'placed_at, shipped_at, completed_at, cancelled_at\n   from orders where id = $1',
-    to: 'placed_at, completed_at, shipped_at, cancelled_at\n   from orders where id = $1',
+    file: 'packages/persistence/src/orders/order-rows.ts',
+    from: 'shippedAt: row.shipped_at',
+    to: 'shippedAt: row.placed_at',
     ...byPersistence('find-orders', 'order-events'),
   },
   {
@@ -330,7 +321,7 @@ const PERSISTENCE: readonly Mutant[] = [
   {
     name: 'the old secret of a rotated key never ends',
     file: 'packages/persistence/src/keys/api-key-store.ts',
-    from: '...(secretExpiresAt !== null && { secretExpiresAt: parseTime(secretExpiresAt) })',
+    from: '...(row.secretExpiresAt && { secretExpiresAt: row.secretExpiresAt })',
     to: '',
     ...byPersistence('api-keys'),
   },
@@ -357,9 +348,9 @@ const PERSISTENCE: readonly Mutant[] = [
   },
   {
     name: 'a call that waits for a connection fails when another server takes over',
-    file: 'packages/persistence/src/database/database.ts',
-    from: 'if (!(error instanceof LaneClosedError)) throw error;',
-    to: 'throw error;',
+    file: 'packages/persistence/src/database/pool.ts',
+    from: 'if (wasCleared) return undefined;',
+    to: '',
     ...byPersistence('connections'),
   },
 ];

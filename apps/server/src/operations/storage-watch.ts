@@ -145,3 +145,12 @@ export function logChanges(logger: Logger): StorageWatchOptions['onChange'] {
     before = state;
   };
 }
+
+/** Logs that requests wait for fewer connections than the settings allow. */
+export const logFewConnections =
+  (logger: Logger) =>
+  (connections: number): void =>
+    logger.warn(
+      { connections },
+      'PostgreSQL has no room for DATABASE_CONNECTIONS connections; requests wait for those that are open',
+    );

@@ -121,11 +121,11 @@ describe('with a collector', () => {
     });
     expect(response.status).toBe(404);
     const root = 'DELETE /v1/store/orders/:orderId';
-    const spans = await collector.trace(traceId, root, 'mark-keys-used', 'find-secret', 'cancel-orders', 'evalsha');
+    const spans = await collector.trace(traceId, root, 'mark-keys-used', 'find-secret', 'apply-commands', 'evalsha');
     const byName = new Map(spans.map((span) => [span.name, span]));
     const rootSpan = byName.get(root);
     expect(rootSpan).toMatchObject({ parentSpanId: '00f067aa0ba902b7', kind: 2, status: { code: 0 } });
-    for (const name of ['mark-keys-used', 'find-secret', 'cancel-orders', 'evalsha']) {
+    for (const name of ['mark-keys-used', 'find-secret', 'apply-commands', 'evalsha']) {
       expect(byName.get(name), name).toMatchObject({ parentSpanId: rootSpan?.spanId, kind: 3, status: { code: 0 } });
     }
     expect(attributesOf(byName.get(root))).toMatchObject({
@@ -140,7 +140,7 @@ describe('with a collector', () => {
       'petstore.operation': 'cancelOrder',
       'petstore.error_code': 'order_not_found',
     });
-    expect(attributesOf(byName.get('cancel-orders'))).toMatchObject({
+    expect(attributesOf(byName.get('apply-commands'))).toMatchObject({
       'db.system.name': 'postgresql',
       'db.namespace': expect.any(String),
       'server.address': expect.any(String),

@@ -1,36 +1,54 @@
-import { LaneClosedError } from './lane.ts';
-import { type Call, needsWrites, type Purpose, ServerPool } from './server-pool.ts';
+import type pg from 'pg';
+import { READ_ONLY, storageUnavailable, TOO_LATE, toStorageError } from './errors.ts';
+import { type Caller, needsWrites, Pool, PURPOSES, type Purpose } from './pool.ts';
 import { type Availability, ServerWatch } from './server-watch.ts';
-import type { DatabaseServers } from './servers.ts';
-import type { DurationObserver, Field, PreparedStatement, QuerySender, StatementValue } from './statement.ts';
-import { READ_ONLY, storageUnavailable, TOO_LATE, toStorageError } from './storage-error.ts';
-import { withTimeout } from './with-timeout.ts';
-
-/** How long a caller waits for a statement, including the wait for a connection, in milliseconds. */
-const PATIENCE_MS = 2_400;
+import { DatabaseServers } from './servers.ts';
+import { LONG_SESSION } from './session.ts';
+import { type DurationObserver, type PreparedStatement, prepareStatement, type StatementValue } from './statement.ts';
+import { TIMEOUTS_MS, withDeadline } from './timeouts.ts';
 
 export interface DatabaseOptions {
-  readonly servers: DatabaseServers;
-  /** The maximum number of connections for all statements together. */
-  readonly connections: number;
-  readonly durationsOf?: ((purpose: Purpose) => DurationObserver) | undefined;
+  /** Several URLs name the servers of one database, of which at most one takes writes. */
+  readonly databaseUrl: string | readonly string[];
+  /** The most connections for the statements of requests; one more watches the server. @default 16 */
+  readonly connections?: number;
+  /** Called once for each server that has no room for as many connections, with the number of those that are open. */
+  readonly onFewConnections?: (openConnections: number) => void;
+  /** Returns the observer of how long the statements of a purpose take. */
+  readonly durationsOf?: (purpose: Purpose) => DurationObserver;
 }
+
+interface SessionNeeds {
+  /** Whether a read-only server is refused with StorageUnavailableError. */
+  readonly forWrites: boolean;
+}
+
+const CLOSED = storageUnavailable('this process has closed its connections');
+
+const PING = prepareStatement<never>('ping', 'select');
 
 /** Runs statements on the server that takes writes. A watch knows which server that is, and whether it can be used. */
 export class Database {
   readonly #options: DatabaseOptions;
+  readonly #servers: DatabaseServers;
   readonly #watch: ServerWatch;
-  /** For each call in progress, a function that rejects it. */
-  readonly #underWay = new Set<(failure: Error) => void>();
-  #pool: ServerPool | undefined;
+  /** For each caller that waits, a function that rejects it. */
+  readonly #waiting = new Set<(failure: Error) => void>();
+  readonly #durations: Partial<Record<Purpose, DurationObserver>>;
+  #pool: Pool | undefined;
+  /** The present pool, and those of other servers, or of this one before it was away, until they have ended. */
+  readonly #pools = new Set<Pool>();
   #isClosed = false;
 
   constructor(options: DatabaseOptions) {
+    const { databaseUrl, durationsOf } = options;
     this.#options = options;
+    this.#servers = new DatabaseServers(databaseUrl);
+    this.#durations = durationsOf ? Object.fromEntries(PURPOSES.map((each) => [each, durationsOf(each)])) : {};
     this.#watch = new ServerWatch(
-      options.servers,
+      this.#servers,
       (url) => this.#usePool(url),
-      (failure) => this.#giveUpAll(failure),
+      (failure) => this.#rejectAll(failure),
     );
   }
 
@@ -38,9 +56,10 @@ export class Database {
     return this.#pool?.openConnections ?? 0;
   }
 
-  /** The number of statements of a purpose that wait for a connection or a response. */
-  inFlight(purpose: Purpose): number {
-    return this.#pool?.inFlight(purpose) ?? 0;
+  /** The number of statements, by purpose, that wait for a connection or a response. */
+  get inFlight(): Readonly<Record<Purpose, number>> {
+    const counts = PURPOSES.map((purpose) => [purpose, this.#pool?.inFlight(purpose) ?? 0]);
+    return Object.fromEntries(counts) as Record<Purpose, number>; // each has one
   }
 
   /**
@@ -52,8 +71,7 @@ export class Database {
     this.#assertOpen();
     await this.#watch.check();
     if (this.#watch.failure !== undefined) throw this.#watch.failure;
-    const pool = this.#pool;
-    if (pool?.hasNoRoom) await this.#within((call) => pool.tryConnection(call));
+    if (this.#pool?.hasNoConnection) await this.run('reads', PING, []);
     return { isReadOnly: this.#watch.state === 'read-only' };
   }
 
@@ -62,87 +80,117 @@ export class Database {
     this.#watch.observe(observer);
   }
 
-  /** Returns the sender for statements of a purpose. */
-  sender(purpose: Purpose): QuerySender {
-    const durations = this.#options.durationsOf?.(purpose);
-    return {
-      run: (statement, values) => {
-        const beganMs = performance.now();
-        const rows = this.#within((call) => this.#run(purpose, call, statement, values));
-        if (durations === undefined) return rows;
-        return rows.finally(() => durations.observe((performance.now() - beganMs) / 1_000));
-      },
-    };
+  /**
+   * Runs a statement in a transaction of its own.
+   *
+   * @throws StorageUnavailableError (as a rejection) within three seconds, or PostgreSQL's error for the statement
+   */
+  async run<Row extends object>(
+    purpose: Purpose,
+    statement: PreparedStatement<Row>,
+    values: readonly StatementValue[],
+  ): Promise<readonly Row[]> {
+    if (this.#watch.state === 'hung') throw this.#watch.failure;
+    const beganMs = performance.now();
+    const { promise: unusable, reject } = Promise.withResolvers<never>();
+    const caller: { isWaiting: boolean } = { isWaiting: true };
+    this.#waiting.add(reject);
+    try {
+      const sent = this.#send(purpose, caller, statement, values);
+      return await withDeadline(Promise.race([sent, unusable]), TIMEOUTS_MS.call, TOO_LATE);
+    } finally {
+      caller.isWaiting = false;
+      this.#waiting.delete(reject);
+      this.#durations[purpose]?.observe((performance.now() - beganMs) / 1_000);
+    }
+  }
+
+  /**
+   * Runs work on a connection of its own, whose statements, and the pauses between them, may take any time. It is closed
+   * afterwards, which ends an open transaction, its cursors and its temporary tables.
+   *
+   * @throws StorageUnavailableError, and any other error of the work
+   */
+  async withLongSession<Value>(needs: SessionNeeds, work: (client: pg.Client) => Promise<Value>): Promise<Value> {
+    const client = await this.#servers.connect(LONG_SESSION, needs);
+    let isLost = false;
+    client.on('error', () => {
+      isLost = true;
+    });
+    try {
+      return await work(client);
+    } catch (error) {
+      throw toStorageError(error, isLost);
+    } finally {
+      await client.end().catch(() => {}); // a lost connection is already closed; what was committed on it stays
+    }
+  }
+
+  /**
+   * Finds the server for units of work.
+   *
+   * @throws StorageUnavailableError
+   */
+  locate(): Promise<string> {
+    return this.#servers.locate();
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#rejectAll(CLOSED);
     await this.#watch.close();
-    await this.#pool?.close();
+    await Promise.all([...this.#pools].map((pool) => pool.cut()));
   }
 
-  async #run<Row extends readonly Field[]>(
+  /** Sends a statement on the present pool, or on the one that replaces it while the caller waits for a connection. */
+  async #send<Row extends object>(
     purpose: Purpose,
-    call: Call,
+    caller: Caller,
     statement: PreparedStatement<Row>,
     values: readonly StatementValue[],
   ): Promise<readonly Row[]> {
-    while (!call.isGivenUp) {
+    while (caller.isWaiting) {
       const pool = await this.#usablePool(purpose);
-      try {
-        const rows = await pool.run(purpose, call, statement, values);
-        if (rows !== undefined) return rows;
-      } catch (error) {
-        // Another server took over while the call was waiting for a connection.
-        if (!(error instanceof LaneClosedError)) throw error;
-      }
+      const rows = await pool.run(purpose, caller, statement, values);
+      if (rows !== undefined) return rows;
     }
     throw TOO_LATE;
   }
 
   /** @throws StorageUnavailableError at once while PostgreSQL is known to be away, hung or, for writes, read-only */
-  async #usablePool(purpose: Purpose): Promise<ServerPool> {
+  async #usablePool(purpose: Purpose): Promise<Pool> {
     this.#assertOpen();
     // A server that refuses connections does so at once, so the first call after it is back can check and succeed.
     if (this.#watch.state === undefined || this.#watch.state === 'away') await this.#watch.check();
     this.#assertOpen();
     if (this.#watch.failure !== undefined) throw this.#watch.failure;
-    if (needsWrites(purpose) && this.#watch.state === 'read-only') throw READ_ONLY;
+    if (this.#watch.state === 'read-only' && needsWrites(purpose)) throw READ_ONLY;
     if (this.#pool === undefined) throw new Error('the watch names a server before it says that one can be used');
     return this.#pool;
   }
 
   #assertOpen(): void {
-    if (this.#isClosed) throw storageUnavailable('this process has closed its connections');
+    if (this.#isClosed) throw CLOSED;
   }
 
-  /** Rejects after a time, or when PostgreSQL becomes unusable. A statement that was sent by then ends by itself. */
-  async #within<Value>(begin: (call: Call) => Promise<Value>): Promise<Value> {
-    if (this.#watch.state === 'hung') throw this.#watch.failure;
-    const call = { isGivenUp: false };
-    const { promise: unusable, reject: giveUp } = Promise.withResolvers<never>();
-    this.#underWay.add(giveUp);
-    try {
-      return await withTimeout(Promise.race([begin(call), unusable]), PATIENCE_MS, TOO_LATE);
-    } catch (error) {
-      throw toStorageError(error);
-    } finally {
-      call.isGivenUp = true;
-      this.#underWay.delete(giveUp);
-    }
-  }
-
-  #giveUpAll(failure: Error): void {
-    for (const giveUp of this.#underWay) giveUp(failure);
+  #rejectAll(failure: Error): void {
+    for (const reject of this.#waiting) reject(failure);
   }
 
   /**
-   * Statements in progress on the former pool continue, or have been abandoned. They take no place of the new pool: no
-   * caller waits because another server does not answer.
+   * Statements in progress on the former pool continue, or nobody waits for them. They use no connection of the new pool: if
+   * they hang, no other statement does.
    */
   #usePool(url: string): void {
     const former = this.#pool;
-    this.#pool = new ServerPool(url, this.#options.connections);
-    void former?.retire();
+    const pool = new Pool({
+      url,
+      size: this.#options.connections ?? 16,
+      onFewConnections: this.#options.onFewConnections,
+      onUnreachable: () => void this.#watch.check(),
+    });
+    this.#pool = pool;
+    this.#pools.add(pool);
+    if (former !== undefined) void former.end().finally(() => this.#pools.delete(former));
   }
 }

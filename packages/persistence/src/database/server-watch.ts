@@ -1,14 +1,9 @@
 import type { StorageUnavailableError } from '@petstore/domain';
-import { closeClient, type DatabaseServers, type FoundServer } from './servers.ts';
+import type pg from 'pg';
+import { HUNG, isHung, saysNoRoom, storageUnavailable } from './errors.ts';
+import { closeClient, type DatabaseServers } from './servers.ts';
 import { readIsReadOnly } from './session.ts';
-import { HUNG, isHung, saysNoRoom, storageUnavailable } from './storage-error.ts';
-import { withTimeout } from './with-timeout.ts';
-
-/** The time between two checks, in milliseconds. */
-const INTERVAL_MS = 400;
-
-/** How long a ping on the open connection may take, in milliseconds. After that, a new connection is tried. */
-const PING_TIMEOUT_MS = 700;
+import { TIMEOUTS_MS, withDeadline } from './timeouts.ts';
 
 /** `read-only`: only reads work. `hung`: connections are accepted or stay open, but nothing is answered. */
 export type Availability =
@@ -18,7 +13,7 @@ export type Availability =
 /**
  * Knows whether PostgreSQL can be used, and which of its servers. It pings periodically, on a connection of its own.
  *
- * A server that stops answering is recognised as hung after 2.3 s at most: the interval, a ping, and an attempt to connect.
+ * A server that stops answering is recognised as hung after 2.5 s at most: the interval, a ping, and an attempt to connect.
  */
 export class ServerWatch {
   readonly #servers: DatabaseServers;
@@ -26,9 +21,13 @@ export class ServerWatch {
   readonly #onFailure: (failure: StorageUnavailableError) => void;
   readonly #observers: ((seen: Availability) => void)[] = [];
   #seen: Availability | undefined;
-  #found: FoundServer | undefined;
+  /** The server that was found last. */
+  #url: string | undefined;
+  /** An idle connection to it; `undefined` after it was lost. */
+  #client: pg.Client | undefined;
   #checking: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #checkedAtMs = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
   /**
@@ -60,14 +59,19 @@ export class ServerWatch {
     this.#observers.push(observer);
   }
 
-  /** Checks now; concurrent calls share one check. Periodic checks continue afterwards. */
-  check(): Promise<void> {
+  /**
+   * Checks now; concurrent calls share one check. While PostgreSQL is away, a check that has just ended is not repeated.
+   * Periodic checks continue afterwards.
+   */
+  async check(): Promise<void> {
+    if (this.state === 'away' && performance.now() - this.#checkedAtMs < TIMEOUTS_MS.awayPause) return;
     this.#checking ??= this.#check().finally(() => {
       this.#checking = undefined;
+      this.#checkedAtMs = performance.now();
       clearTimeout(this.#timer);
-      if (!this.#isClosed) this.#timer = setTimeout(() => void this.check(), INTERVAL_MS).unref();
+      if (!this.#isClosed) this.#timer = setTimeout(() => void this.check(), TIMEOUTS_MS.watchInterval).unref();
     });
-    return this.#checking;
+    await this.#checking;
   }
 
   async close(): Promise<void> {
@@ -84,7 +88,7 @@ export class ServerWatch {
       this.#see({ state: isReadOnly ? 'read-only' : 'up', failure: undefined });
     } catch (error) {
       // A server without room for another connection is alive, and continues with its open ones.
-      if (this.#found !== undefined && this.failure === undefined && saysNoRoom(error)) return;
+      if (this.#url !== undefined && this.failure === undefined && saysNoRoom(error)) return;
       const failure = storageUnavailable(error);
       this.#see({ state: isHung(failure) ? 'hung' : 'away', failure });
     }
@@ -92,35 +96,43 @@ export class ServerWatch {
 
   /** A session may stay read-only when its server no longer is, and its address may then lead to another server. */
   async #pingOpen(): Promise<'up' | 'read-only' | 'lost'> {
-    if (this.#found === undefined || this.state === 'hung') return 'lost';
+    if (this.#client === undefined) return 'lost';
     try {
-      const isReadOnly = await withTimeout(readIsReadOnly(this.#found.client), PING_TIMEOUT_MS, HUNG);
+      const isReadOnly = await withDeadline(readIsReadOnly(this.#client), TIMEOUTS_MS.ping, HUNG);
       return isReadOnly ? 'read-only' : 'up';
     } catch {
+      this.#forget(); // a second ping must not be sent before the first has its response
       return 'lost';
     }
   }
 
   /** @returns whether the server that was found takes no writes */
   async #find(pinged: 'read-only' | 'lost'): Promise<boolean> {
-    const before = this.#found;
-    const found = await this.#servers.find(before?.url);
-    const takesWritesAgain = pinged === 'read-only' && !found.isReadOnly;
-    const isUsableAgain = this.failure !== undefined || found.url !== before?.url || takesWritesAgain;
+    const before = this.#url;
+    const { url, client, isReadOnly } = await this.#servers.find(before);
+    const takesWritesAgain = pinged === 'read-only' && !isReadOnly;
+    const isUsableAgain = this.failure !== undefined || url !== before || takesWritesAgain;
     this.#forget();
-    this.#found = found;
-    if (isUsableAgain) this.#onServer(found.url);
-    return found.isReadOnly;
+    this.#url = url;
+    this.#client = client;
+    if (isUsableAgain) this.#onServer(url);
+    return isReadOnly;
   }
 
   #see(seen: Availability): void {
     this.#seen = seen;
     if (seen.failure !== undefined) this.#onFailure(seen.failure);
-    for (const observer of this.#observers) observer(seen);
+    for (const observer of this.#observers) {
+      try {
+        observer(seen);
+      } catch (error) {
+        process.emitWarning(error instanceof Error ? error : String(error)); // a defect of ours, and no outage
+      }
+    }
   }
 
   #forget(): void {
-    if (this.#found !== undefined) closeClient(this.#found.client);
-    this.#found = undefined;
+    if (this.#client !== undefined) closeClient(this.#client);
+    this.#client = undefined;
   }
 }

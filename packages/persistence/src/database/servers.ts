@@ -1,16 +1,7 @@
 import pg from 'pg';
+import { HUNG, READ_ONLY, storageUnavailable } from './errors.ts';
 import { assertSessionStays, readIsReadOnly, type SessionSettings, setSession } from './session.ts';
-import { HUNG, READ_ONLY, storageUnavailable } from './storage-error.ts';
-import { withTimeout } from './with-timeout.ts';
-
-/** How long a server may take to accept a connection and describe itself, in milliseconds. */
-const FIND_TIMEOUT_MS = 1_200;
-
-/** How long the check of a pooler's sessions may take, in milliseconds: it takes some fifteen round trips, once. */
-const CHECK_TIMEOUT_MS = 2_000;
-
-/** How long setting a session may take, in milliseconds. */
-export const SESSION_TIMEOUT_MS = 2_000;
+import { TIMEOUTS_MS, withDeadline } from './timeouts.ts';
 
 /** A server of the database, and an open connection to it. */
 export interface FoundServer {
@@ -21,18 +12,12 @@ export interface FoundServer {
   readonly client: pg.Client;
 }
 
-/**
- * When pg gives up connecting, in milliseconds. pg uses the clock, which advances while this process is suspended. The time
- * is therefore much longer than callers wait: it ends attempts that nobody waits for any more.
- */
-const CONNECT_TIMEOUT_MS = 10_000;
-
 /** The configuration of a connection to one server. */
 export const connectionConfig = (url: string): pg.ClientConfig => ({
   connectionString: url,
   fallback_application_name: 'petstore',
   keepAlive: true,
-  connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+  connectionTimeoutMillis: TIMEOUTS_MS.abandonedConnect,
 });
 
 /** The servers of one database, of which at most one takes writes. */
@@ -94,7 +79,7 @@ export class DatabaseServers {
     const { client, isReadOnly } = await this.find();
     try {
       if (isReadOnly && needs.forWrites) throw READ_ONLY;
-      await withTimeout(setSession(client, settings), SESSION_TIMEOUT_MS, HUNG);
+      await withDeadline(setSession(client, settings), TIMEOUTS_MS.session, HUNG);
       return client;
     } catch (error) {
       closeClient(client);
@@ -111,7 +96,7 @@ export class DatabaseServers {
       await assertSessionStays(client, other);
     };
     try {
-      await withTimeout(check(), CHECK_TIMEOUT_MS, HUNG);
+      await withDeadline(check(), TIMEOUTS_MS.sessionCheck, HUNG);
       this.#checked.add(url);
     } finally {
       closeClient(other);
@@ -135,7 +120,7 @@ async function askServer(url: string): Promise<FoundServer> {
     return { url, isReadOnly: await readIsReadOnly(client), client };
   };
   try {
-    return await withTimeout(ask(), FIND_TIMEOUT_MS, HUNG);
+    return await withDeadline(ask(), TIMEOUTS_MS.find, HUNG);
   } catch (error) {
     closeClient(client);
     throw error;

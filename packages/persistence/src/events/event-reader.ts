@@ -1,8 +1,9 @@
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { INT64_MAX, type OrderEvent, type OrderEventId, StorageUnavailableError } from '@petstore/domain';
-import { prepareStatement, type QuerySender } from '../database/statement.ts';
-import { storageUnavailable } from '../database/storage-error.ts';
+import type { Database } from '../database/database.ts';
+import { storageUnavailable } from '../database/errors.ts';
+import { prepareStatement } from '../database/statement.ts';
 import { findLogBounds, LOCKS_OF_WRITERS, readEvents } from './read-events.ts';
 
 /** How often the log is read if no commit is announced, in milliseconds. */
@@ -20,7 +21,7 @@ const RETRY_MS = 500;
 /** The number of events kept for followers that are a little behind. */
 const RECENT_MAX = 4_096;
 
-const FIND_WRITERS = prepareStatement<readonly [transaction: string]>(
+const FIND_WRITERS = prepareStatement<{ readonly virtualtransaction: string }>(
   'find-order-event-writers',
   `select virtualtransaction from ${LOCKS_OF_WRITERS}`,
 );
@@ -34,7 +35,7 @@ const FIND_WRITERS = prepareStatement<readonly [transaction: string]>(
  * has a number. It would also make readers wait for transactions that write no events.
  */
 export class EventReader {
-  readonly #sender: QuerySender;
+  readonly #database: Database;
   readonly #ending = new AbortController();
   #position: OrderEventId | undefined;
   /** All events after {@link #recentAfter}, up to the position. */
@@ -45,8 +46,8 @@ export class EventReader {
   #wakeUp = Promise.withResolvers<void>();
   readonly #news = new EventEmitter().setMaxListeners(0); // one listener for each follower
 
-  constructor(sender: QuerySender) {
-    this.#sender = sender;
+  constructor(database: Database) {
+    this.#database = database;
     this.#run().catch((error: unknown) => this.end(error));
   }
 
@@ -115,7 +116,7 @@ export class EventReader {
 
   /** The latest event, once no event before it can appear any more. */
   async #findEnd(): Promise<OrderEventId> {
-    const { latest } = await findLogBounds(this.#sender);
+    const { latest } = await findLogBounds(this.#database);
     const timer = setTimeout(() => this.end(storageUnavailable('a transaction that records events is open')), BEGIN_MS);
     await this.#untilWritersHaveEnded().finally(() => clearTimeout(timer));
     return latest;
@@ -133,16 +134,17 @@ export class EventReader {
 
   /** The events after a position, once no other event can appear between them. */
   async #readBehind(position: OrderEventId): Promise<readonly OrderEvent[]> {
-    const events = await readEvents(this.#sender, position, INT64_MAX);
+    const events = await readEvents(this.#database, position, INT64_MAX);
     const gap = events.findIndex(({ id }, index) => id !== position + BigInt(index) + 1n);
     if (gap !== 0) return gap === -1 ? events : events.slice(0, gap);
     await this.#untilWritersHaveEnded();
-    return readEvents(this.#sender, position, events.at(-1)?.id ?? position);
+    return readEvents(this.#database, position, events.at(-1)?.id ?? position);
   }
 
   /** Waits for the transactions that write events now, but not for later ones. */
   async #untilWritersHaveEnded(): Promise<void> {
-    const findWriters = async () => (await this.#sender.run(FIND_WRITERS, [])).map(([writer]) => writer);
+    const findWriters = async () =>
+      (await this.#database.run('events', FIND_WRITERS, [])).map((row) => row.virtualtransaction);
     try {
       for (let writers = await findWriters(); writers.length > 0; ) {
         this.#heldUpSinceMs ??= performance.now();

@@ -6,8 +6,8 @@ import {
   type OrderEventId,
   type OrderEventLog,
 } from '@petstore/domain';
-import type { QuerySender } from '../database/statement.ts';
-import { storageUnavailable } from '../database/storage-error.ts';
+import type { Database } from '../database/database.ts';
+import { storageUnavailable } from '../database/errors.ts';
 import { deleteExpired, type ExpiryOptions } from '../delete-expired.ts';
 import { EventReader, untilRetry } from './event-reader.ts';
 import { findLogBounds, readEvents } from './read-events.ts';
@@ -25,15 +25,14 @@ interface Follower {
  * read; others read pages themselves until they have caught up.
  */
 export class OrderEventStore implements OrderEventLog {
-  readonly #sender: QuerySender;
+  readonly #database: Database;
   /** Functions that end the followers, one for each. */
   readonly #followers = new Set<() => void>();
   #reader: EventReader | undefined;
   #deliveredCount = 0;
 
-  /** @param sender sends to the server that takes writes: a standby may lack events that were already delivered */
-  constructor(sender: QuerySender) {
-    this.#sender = sender;
+  constructor(database: Database) {
+    this.#database = database;
   }
 
   /** The number of followers in this process. */
@@ -66,13 +65,13 @@ export class OrderEventStore implements OrderEventLog {
 
   /** Deletes expired events and idempotency keys: see {@link deleteExpired}. */
   deleteExpired(options: ExpiryOptions): Promise<number> {
-    return deleteExpired(this.#sender, options);
+    return deleteExpired(this.#database, options);
   }
 
   async followEvents(after: EventPosition, signal: AbortSignal): Promise<FollowedEvents> {
     signal.throwIfAborted();
     if (this.#reader === undefined || this.#reader.signal.aborted) {
-      this.#reader = new EventReader(this.#sender);
+      this.#reader = new EventReader(this.#database);
     }
     const reader = this.#reader;
     const leave = () => {
@@ -96,8 +95,8 @@ export class OrderEventStore implements OrderEventLog {
 
   async #findPosition(after: EventPosition, now: OrderEventId): Promise<OrderEventId> {
     if (after === 'now') return now;
-    if (after === BEGINNING_OF_EVENTS) return (await findLogBounds(this.#sender)).deletedThrough;
-    await readEvents(this.#sender, after, after); // reads nothing; throws if the position is invalid
+    if (after === BEGINNING_OF_EVENTS) return (await findLogBounds(this.#database)).deletedThrough;
+    await readEvents(this.#database, after, after); // reads nothing; throws if the position is invalid
     return after;
   }
 
@@ -113,7 +112,7 @@ export class OrderEventStore implements OrderEventLog {
         }
         let events = reader.recentAfter(position);
         try {
-          events ??= await readEvents(this.#sender, position, settled);
+          events ??= await readEvents(this.#database, position, settled);
         } catch (error) {
           await untilRetry(error, signal);
           continue;

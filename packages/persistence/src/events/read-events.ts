@@ -5,9 +5,9 @@ import {
   type OrderEventType,
   UnknownPositionError,
 } from '@petstore/domain';
-import { prepareStatement, type QuerySender } from '../database/statement.ts';
-import { type OrderRow, orderOfRow } from '../orders/order-rows.ts';
-import { parseTime } from '../time-text.ts';
+import type { Database } from '../database/database.ts';
+import { prepareStatement } from '../database/statement.ts';
+import { ORDER_FACTS, type OrderRow, orderOfRow } from '../orders/order-rows.ts';
 
 /**
  * The locks of the transactions that write events: each takes its lock before it draws an id and changes an order that
@@ -25,34 +25,44 @@ interface LogBounds {
   readonly latest: OrderEventId;
 }
 
-const FIND_BOUNDS = prepareStatement<readonly [deletedThrough: string, latest: string]>(
-  'find-order-event-bounds',
-  'select through_id, greatest(through_id, (select max(id) from order_events)) from order_events_deleted',
-);
+const BOUNDS = 'through_id, greatest(through_id, (select max(id) from order_events)) as latest';
 
-export async function findLogBounds(sender: QuerySender): Promise<LogBounds> {
-  const [[deletedThrough, latest] = ['0', '0']] = await sender.run(FIND_BOUNDS, []);
-  return { deletedThrough: BigInt(deletedThrough) as OrderEventId, latest: BigInt(latest) as OrderEventId }; // ids of the log
+interface BoundsRow {
+  readonly through_id: bigint;
+  readonly latest: bigint;
 }
 
-/**
- * Every row repeats the log's bounds: both come from one snapshot. A page without events is one row of bounds.
- */
-type PageRow = readonly [
-  deletedThrough: string,
-  latest: string,
-  ...event: readonly [id: string, type: OrderEventType, at: string, ...OrderRow] | readonly [id: null],
-];
+const FIND_BOUNDS = prepareStatement<BoundsRow>(
+  'find-order-event-bounds',
+  `select ${BOUNDS} from order_events_deleted`,
+);
+
+export async function findLogBounds(database: Database): Promise<LogBounds> {
+  return boundsOf(await database.run('events', FIND_BOUNDS, []));
+}
+
+const boundsOf = ([row]: readonly BoundsRow[]): LogBounds => ({
+  deletedThrough: (row?.through_id ?? 0n) as OrderEventId, // an id of the log
+  latest: (row?.latest ?? 0n) as OrderEventId, // an id of the log
+});
+
+interface EventRow extends OrderRow {
+  readonly event_id: OrderEventId;
+  readonly type: OrderEventType;
+  readonly at: Date;
+}
+
+/** Every row repeats the log's bounds: both come from one snapshot. A page without events is one row of bounds. */
+type PageRow = BoundsRow & (EventRow | { readonly event_id: null });
 
 const READ_PAGE = prepareStatement<PageRow>(
   'read-order-events',
-  `select through_id, greatest(through_id, (select max(id) from order_events)), event.*
+  `select ${BOUNDS}, event.*
    from order_events_deleted left join lateral (
-     select id, type, at, order_id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at,
-       cancelled_at
-     from order_events where id > $1 and id <= $2 order by id limit 1000
+     select id as event_id, type, at, order_id as id, ${ORDER_FACTS}
+     from order_events where order_events.id > $1 and order_events.id <= $2 order by order_events.id limit 1000
    ) event on true
-   order by event.id`,
+   order by event_id`,
 );
 
 /**
@@ -61,16 +71,14 @@ const READ_PAGE = prepareStatement<PageRow>(
  * @throws UnknownPositionError if the position is beyond the latest event: from another database, or lost in a failover
  * @throws OrderEventsExpiredError if events after the position have been deleted
  */
-export async function readEvents(sender: QuerySender, position: bigint, upTo: bigint): Promise<readonly OrderEvent[]> {
-  const rows = await sender.run(READ_PAGE, [position.toString(), upTo.toString()]);
-  const [[deletedThrough, latest] = ['0', '0']] = rows;
-  if (position > BigInt(latest)) throw new UnknownPositionError(`the latest event is ${latest}`);
-  if (position < BigInt(deletedThrough)) {
+export async function readEvents(database: Database, position: bigint, upTo: bigint): Promise<readonly OrderEvent[]> {
+  const rows = await database.run('events', READ_PAGE, [position.toString(), upTo.toString()]);
+  const { deletedThrough, latest } = boundsOf(rows);
+  if (position > latest) throw new UnknownPositionError(`the latest event is ${latest}`);
+  if (position < deletedThrough) {
     throw new OrderEventsExpiredError(`events up to ${deletedThrough} have been deleted`);
   }
-  return rows.flatMap((row) => {
-    if (row[2] === null) return [];
-    const [, , id, type, at, ...order] = row;
-    return [{ id: BigInt(id) as OrderEventId, type, at: parseTime(at), order: orderOfRow(order) }]; // as it is stored
-  });
+  return rows.flatMap((row) =>
+    row.event_id === null ? [] : [{ id: row.event_id, type: row.type, at: row.at, order: orderOfRow(row) }],
+  );
 }

@@ -10,8 +10,8 @@ import {
   type Result,
   SERVICE_ACTOR,
 } from '@petstore/domain';
-import type { DatabaseServers } from '../database/servers.ts';
-import { translatingErrors } from '../database/storage-error.ts';
+import type { Database } from '../database/database.ts';
+import { TIMEOUTS_MS } from '../database/timeouts.ts';
 import { columnsOfPlan, keyOfColumns } from './key-columns.ts';
 
 /** A key as created. */
@@ -28,9 +28,6 @@ export interface KeyRotation {
   readonly overlapEndsAt: Date;
 }
 
-/** The timeout of the administration's statements on the server, in milliseconds. */
-const STATEMENT_TIMEOUT_MS = 10_000;
-
 /** The entities for the administration, loaded together with the ORM. */
 type Entities = typeof import('../schema/entities.ts');
 
@@ -44,10 +41,10 @@ type ApiKeyRow = InferEntity<Entities['ApiKeyEntity']>;
  * whole start.
  */
 export class ApiKeyAdministration {
-  readonly #servers: DatabaseServers;
+  readonly #database: Database;
 
-  constructor(servers: DatabaseServers) {
-    this.#servers = servers;
+  constructor(database: Database) {
+    this.#database = database;
   }
 
   createKey(key: NewApiKey, secretHash: Uint8Array, actor: Actor = SERVICE_ACTOR): Promise<ApiKey> {
@@ -127,13 +124,10 @@ export class ApiKeyAdministration {
 
   /** Each transaction may run on another server, the one that then takes writes. */
   async #transaction<Value>(work: (em: EntityManager, entities: Entities) => Promise<Value>): Promise<Value> {
-    const [{ createOrm }, entities] = await Promise.all([import('../schema/orm.ts'), import('../schema/entities.ts')]);
-    const orm = await createOrm(this.#servers, { statementTimeoutMs: STATEMENT_TIMEOUT_MS });
-    try {
-      return await translatingErrors(() => orm.em.fork().transactional((em) => work(em, entities)));
-    } finally {
-      await orm.close();
-    }
+    const [{ withOrm }, entities] = await Promise.all([import('../schema/orm.ts'), import('../schema/entities.ts')]);
+    return withOrm(this.#database, { statementTimeoutMs: TIMEOUTS_MS.keyAdministration }, (orm) =>
+      orm.em.fork().transactional((em) => work(em, entities)),
+    );
   }
 }
 

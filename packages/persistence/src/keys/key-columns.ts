@@ -9,7 +9,7 @@ interface PlanColumns {
 }
 
 /** The columns of a key. For the ORM, a null column may also be undefined. */
-interface KeyColumns extends Pick<ApiKey, 'id' | 'name' | 'kind' | 'readOnly' | 'createdAt'> {
+export interface KeyColumns extends Pick<ApiKey, 'id' | 'name' | 'kind' | 'readOnly' | 'createdAt'> {
   readonly plan: PlanName;
   readonly perMinute?: number | null | undefined;
   readonly perDay?: number | null | undefined;

@@ -1,12 +1,13 @@
 import type { ApiKeyId } from '@petstore/domain';
 import DataLoader from 'dataloader';
-import { prepareStatement, type QuerySender } from '../database/statement.ts';
+import type { Database } from '../database/database.ts';
+import { prepareStatement } from '../database/statement.ts';
 
 /**
  * Writes each key's use once a minute, however many processes see it. A locked key is skipped: another process marks it, or
  * an administrator changes it, and its next use is marked again.
  */
-const MARK_USED = prepareStatement<readonly []>(
+const MARK_USED = prepareStatement<never>(
   'mark-keys-used',
   `with free as (
      select id, mark.at from unnest($1::text[], $2::timestamptz[]) mark (id, at) join api_keys using (id)
@@ -26,11 +27,11 @@ interface Mark {
  * Records when keys were used. Marks made while a statement is in progress share the next one: a lock of the whole table
  * then blocks a single connection, and none that commands need.
  */
-export function createKeyMarks(writes: QuerySender): DataLoader<Mark, undefined> {
+export function createKeyMarks(database: Database): DataLoader<Mark, undefined> {
   let underWay: Promise<unknown> = Promise.resolve();
   const write = async (marks: readonly Mark[]): Promise<undefined[]> => {
     const values = [marks.map(({ id }) => id), marks.map(({ at }) => at.toISOString())];
-    const written = writes.run(MARK_USED, values);
+    const written = database.run('writes', MARK_USED, values);
     underWay = written.catch(() => {}); // reported to those who made these marks
     await written;
     return marks.map(() => undefined);

@@ -1,7 +1,7 @@
 import { type ChangeOrigin, GENERATION_SEED_MAX } from '@petstore/domain';
 import { ADVISORY_LOCKS, holdLock } from '../advisory-locks.ts';
-import type { DatabaseServers } from '../database/servers.ts';
-import { inTransaction, withLongSession } from '../long-session.ts';
+import type { Database } from '../database/database.ts';
+import { inTransaction } from '../import-rows.ts';
 import { CREATE_STAGED_ORDERS, insertStagedOrders } from './import-orders.ts';
 import { SKIP_TAKEN_IDS } from './order-ids.ts';
 
@@ -35,10 +35,10 @@ const MAKE_BATCH = `
 
 /** See `OrderStore.generateOrders`. */
 export const generateOrders = (
-  servers: DatabaseServers,
+  database: Database,
   { count, seed, now, origin, onProgress, onCommit }: GenerateOptions,
 ): Promise<number> =>
-  withLongSession(servers, { forWrites: true }, (client) =>
+  database.withLongSession({ forWrites: true }, (client) =>
     inTransaction(client, async () => {
       await holdLock(client, 'orderIds'); // a concurrent import might use the ids that are drawn here
       await client.query(CREATE_STAGED_ORDERS);

@@ -1,7 +1,14 @@
 import { type ChangeOrigin, type Order, SERVICE_ORIGIN } from '@petstore/domain';
 import type pg from 'pg';
-import type { DatabaseServers } from '../database/servers.ts';
-import { type ImportOptions, type ImportResult, type ImportSource, importRows } from '../import-rows.ts';
+import type { Database } from '../database/database.ts';
+import {
+  deleteRefusedFrom,
+  type ImportOptions,
+  type ImportResult,
+  type ImportSource,
+  importRows,
+} from '../import-rows.ts';
+import { ORDER_COLUMNS, ORDER_FACTS } from './order-rows.ts';
 
 export interface ImportOrdersOptions extends ImportOptions {
   /** The recorded author and request. @default the service's */
@@ -10,21 +17,7 @@ export interface ImportOrdersOptions extends ImportOptions {
 
 /** Creates the temporary table from which orders are inserted into their table. */
 export const CREATE_STAGED_ORDERS = `
-  create temporary table staged as
-  select 0 as line, id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at
-  from orders
-  with no data`;
-
-const DELETE_REFUSED = `
-  with refused as (
-    select line, numbered.id, orders.id is not null as is_in_use
-    from (select line, id, row_number() over (partition by id order by line) as occurrence from staged) as numbered
-      left join orders on orders.id = numbered.id
-    where occurrence > 1 or orders.id is not null
-  ), deleted as (
-    delete from staged using refused where staged.line = refused.line
-  )
-  select line, id, is_in_use, (count(*) over ())::integer as refused_count from refused order by line limit 1000`;
+  create temporary table staged as select 0 as line, ${ORDER_COLUMNS} from orders with no data`;
 
 /**
  * Moves the sequence beyond the ids of the import: orders placed from now on neither wait for it nor use an id that it is
@@ -35,35 +28,28 @@ const MOVE_SEQUENCE = `
   from (select max(id) as id from staged where id < 9007199254740992) as largest, orders_id_seq
   where largest.id >= last_value`;
 
-const INSERT_ORDERS = `
-  insert into orders
-    (id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at)
-  select id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at
-  from staged order by id`;
+const INSERT_ORDERS = `insert into orders (${ORDER_COLUMNS}) select ${ORDER_COLUMNS} from staged order by id`;
 
-/** An event gets the latest time of its order; the file contains no other. */
+/** An event gets the latest time of its order. */
 const INSERT_EVENTS = `
-  insert into order_events
-    (type, at, actor, request_id,
-     order_id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at)
-  select 'order.imported', greatest(placed_at, shipped_at, completed_at, cancelled_at), $1::text, $2::text,
-    id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at
+  insert into order_events (type, at, actor, request_id, order_id, ${ORDER_FACTS})
+  select 'order.imported', greatest(placed_at, shipped_at, completed_at, cancelled_at), $1::text, $2::text, ${ORDER_COLUMNS}
   from staged order by id`;
 
 /** See `OrderStore.importOrders`. */
 export const importOrders = (
-  servers: DatabaseServers,
+  database: Database,
   orders: ImportSource<Order>,
   { origin, ...options }: ImportOrdersOptions = {},
 ): Promise<ImportResult> =>
   importRows(
-    servers,
+    database,
     {
       noun: 'an order',
       createStaged: CREATE_STAGED_ORDERS,
       rowOf,
       lock: 'orderIds',
-      deleteRefused: DELETE_REFUSED,
+      deleteRefused: deleteRefusedFrom('orders'),
       async insertStaged(client) {
         await client.query(MOVE_SEQUENCE);
         return insertStagedOrders(client, origin);

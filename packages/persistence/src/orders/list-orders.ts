@@ -8,7 +8,8 @@ import {
   type OrderText,
 } from '@petstore/domain';
 import type { Database } from '../database/database.ts';
-import { type Field, type PreparedStatement, prepareStatement, type QuerySender } from '../database/statement.ts';
+import type { Purpose } from '../database/pool.ts';
+import { prepareStatement } from '../database/statement.ts';
 import { toRfc3339 } from '../time-text.ts';
 import { coalescePerTick } from './coalesce-per-tick.ts';
 import { type OrderRow, orderOfRow } from './order-rows.ts';
@@ -21,72 +22,67 @@ const BATCH = 4_000;
 // A batch is one row, with one text for all values of a column. For PostgreSQL it costs no more than a row for each order,
 // and for this process a quarter. No value contains a comma.
 
-const selectOrders = (limit: number) =>
-  prepareStatement<BatchRow<ColumnsOf<OrderRow>>>(
-    `list-orders-${limit}`,
-    `select count(*), max(id),
-          string_agg(id::text, ','),
-          string_agg(pet_id::text, ','),
-          string_agg(quantity::text, ','),
-          string_agg(coalesce(ship_date::text, ''), ','),
-          string_agg(status, ','),
-          string_agg(case when complete then 't' else 'f' end, ','),
-          string_agg(placed_at::text, ','),
-          string_agg(coalesce(shipped_at::text, ''), ','),
-          string_agg(coalesce(completed_at::text, ''), ','),
-          string_agg(coalesce(cancelled_at::text, ''), ',')
-   from (select * from orders where id >= $1 order by id limit ${limit}) batch`,
+const TEXT_COLUMNS = ['id', 'pet_id', 'quantity', 'ship_date', 'status', 'complete'] as const;
+const COLUMNS = [...TEXT_COLUMNS, 'placed_at', 'shipped_at', 'completed_at', 'cancelled_at'] as const;
+
+/** The number of orders, the largest id, and for each column the values of all orders; null if there are no orders. */
+type BatchRow<Column extends string> = { readonly count: bigint; readonly largest_id: bigint | null } & {
+  readonly [name in Column]: string | null;
+};
+
+/** Empty instead of null. */
+const joined = (column: string) => `string_agg(coalesce(${column}::text, ''), ',') as ${column}`;
+
+const selectBatch = <Column extends string>(name: string, columns: readonly Column[], limit: number) =>
+  prepareStatement<BatchRow<Column>>(
+    `${name}-${limit}`,
+    `select count(*), max(id) as largest_id, ${columns.map(joined).join(', ')}
+     from (select * from orders where id >= $1 order by id limit ${limit}) batch`,
   );
 
-const selectTexts = (limit: number) =>
-  prepareStatement<BatchRow<ColumnsOf<TextRow>>>(
-    `list-order-texts-${limit}`,
-    `select count(*), max(id),
-          string_agg(id::text, ','),
-          string_agg(pet_id::text, ','),
-          string_agg(quantity::text, ','),
-          string_agg(coalesce(ship_date::text, ''), ','),
-          string_agg(status, ','),
-          string_agg(case when complete then 't' else 'f' end, ',')
-   from (select * from orders where id >= $1 order by id limit ${limit}) batch`,
+/** The columns, split at the commas: each has one value for each order. */
+type ValuesOf<Column extends string> = Readonly<Record<Column, readonly string[]>>;
+
+function valuesOf<Column extends string>(row: BatchRow<Column>, columns: readonly Column[]): ValuesOf<Column> {
+  const values = {} as Record<Column, readonly string[]>; // filled before anybody reads it
+  for (const column of columns) values[column] = row[column]?.split(',') ?? [];
+  return values;
+}
+
+/** A column has a value for each order. */
+const at = (values: readonly string[], i: number): string => values[i] ?? '';
+
+const timeAt = (values: readonly string[], i: number): Date | null => {
+  const text = at(values, i);
+  return text === '' ? null : new Date(toRfc3339(text));
+};
+
+const ordersOf = (values: ValuesOf<keyof OrderRow>): readonly Order[] =>
+  values.id.map((id, i) =>
+    orderOfRow({
+      id: BigInt(id),
+      pet_id: BigInt(at(values.pet_id, i)),
+      quantity: Number(at(values.quantity, i)),
+      ship_date: timeAt(values.ship_date, i),
+      status: at(values.status, i) as OrderStatus, // as the table has it
+      complete: at(values.complete, i) === 'true',
+      placed_at: new Date(toRfc3339(at(values.placed_at, i))),
+      shipped_at: timeAt(values.shipped_at, i),
+      completed_at: timeAt(values.completed_at, i),
+      cancelled_at: timeAt(values.cancelled_at, i),
+    }),
   );
 
-/** For each column of a row, the values of all rows, separated by commas; null if there are no rows. */
-type ColumnsOf<Row extends readonly Field[]> = { readonly [Column in keyof Row]: string | null };
-
-/** The number of rows, the largest id, and the columns. */
-type BatchRow<Columns extends readonly Field[]> = readonly [
-  count: string,
-  largestId: string | null,
-  ...columns: Columns,
-];
-
-/** The columns, split at the commas: each has one value per row. */
-type ValuesOf<Row extends readonly Field[]> = { readonly [Column in keyof Row]: readonly string[] };
-
-type TextRow = readonly [
-  id: string,
-  petId: string,
-  quantity: string,
-  shipDate: string,
-  status: OrderStatus,
-  complete: 't' | 'f',
-];
-
-const ordersOf = (values: ValuesOf<OrderRow>): readonly Order[] =>
-  values[0].map((_, i) => orderOfRow(values.map((column) => column[i]) as readonly unknown[] as OrderRow)); // its columns
-
-function* textsOf([ids, petIds, quantities, shipDates, statuses, completes]: ValuesOf<TextRow>): Generator<OrderText> {
-  for (let i = 0; i < ids.length; i++) {
-    const values: readonly unknown[] = [ids[i], petIds[i], quantities[i], shipDates[i], statuses[i], completes[i]];
-    const [id, petId, quantity, shipDate, status, complete] = values as TextRow; // each column has one for each row
+function* textsOf(values: ValuesOf<(typeof TEXT_COLUMNS)[number]>): Generator<OrderText> {
+  for (const [i, id] of values.id.entries()) {
+    const shipDate = at(values.ship_date, i);
     yield {
       id,
-      petId,
-      quantity,
+      petId: at(values.pet_id, i),
+      quantity: at(values.quantity, i),
       shipDate: shipDate === '' ? undefined : toRfc3339(shipDate),
-      status,
-      complete: complete === 't',
+      status: at(values.status, i) as OrderStatus, // as the table has it
+      complete: at(values.complete, i) === 'true',
     };
   }
 }
@@ -99,8 +95,8 @@ function* textsOf([ids, petIds, quantities, shipDates, statuses, completes]: Val
  * Lists of one kind that need the same batch in the same tick share its statement and the batch.
  */
 export function createOrderLists(database: Database): Pick<OrderRepository, 'listOrders' | 'listOrderTexts'> {
-  const orderBatches = createBatches(database, selectOrders, ordersOf);
-  const textBatches = createBatches(database, selectTexts, (values, isLast) => ({
+  const orderBatches = createBatches(database, 'list-orders', COLUMNS, ordersOf);
+  const textBatches = createBatches(database, 'list-order-texts', TEXT_COLUMNS, (values, isLast) => ({
     orders: { [Symbol.iterator]: () => textsOf(values) },
     isLast,
   }));
@@ -122,35 +118,29 @@ interface FetchedBatch<Batch> {
 }
 
 /** @param batchOf makes a batch from the values of the columns */
-function createBatches<Columns extends readonly Field[], Batch>(
+function createBatches<Column extends string, Batch>(
   database: Database,
-  selectBatch: (limit: number) => PreparedStatement<BatchRow<Columns>>,
-  batchOf: (values: ValuesOf<Columns>, isLast: boolean) => Batch,
+  name: string,
+  columns: readonly Column[],
+  batchOf: (values: ValuesOf<Column>, isLast: boolean) => Batch,
 ): () => AsyncGenerator<Batch, void, void> {
-  const fetchFrom = (sender: QuerySender, limit: number) => {
-    const statement = selectBatch(limit);
+  const fetchFrom = (purpose: Purpose, limit: number) => {
+    const statement = selectBatch(name, columns, limit);
     return coalescePerTick(String, async (fromId: bigint): Promise<FetchedBatch<Batch>> => {
-      const [row] = await sender.run(statement, [fromId.toString()]);
+      const [row] = await database.run(purpose, statement, [fromId.toString()]);
       if (row === undefined) throw new Error('a statement of aggregates returned no row');
-      const [count, largestId, ...columns] = row;
-      const lastId = BigInt(largestId ?? INT64_MAX);
-      const nextId = Number(count) < limit || lastId === INT64_MAX ? undefined : lastId + 1n;
+      const lastId = row.largest_id ?? INT64_MAX;
+      const nextId = Number(row.count) < limit || lastId === INT64_MAX ? undefined : lastId + 1n;
       let batch: Batch | undefined;
       return {
-        batch: () => {
-          if (batch === undefined) {
-            const values = columns.map((column) => column?.split(',') ?? []);
-            batch = batchOf(values as readonly string[][] as unknown as ValuesOf<Columns>, nextId === undefined); // one for one
-          }
-          return batch;
-        },
+        batch: () => (batch ??= batchOf(valuesOf(row, columns), nextId === undefined)),
         nextId,
       };
     });
   };
   // A short list does not wait for the batches of long lists.
-  const firstBatch = fetchFrom(database.sender('reads'), FIRST_BATCH);
-  const laterBatch = fetchFrom(database.sender('batches'), BATCH);
+  const firstBatch = fetchFrom('reads', FIRST_BATCH);
+  const laterBatch = fetchFrom('batches', BATCH);
   return async function* readBatches() {
     let next: Promise<FetchedBatch<Batch>> | undefined = firstBatch(INT64_MIN);
     while (next !== undefined) {

@@ -14,5 +14,5 @@ export const SKIP_TAKEN_IDS = `
     where id < (select least(greatest(9007199254740992, 2 * next.id::numeric), 9223372036854775807)::bigint from next)
     order by id desc limit 1
   )
-  select case when pg_try_advisory_xact_lock($1::bigint) then setval('orders_id_seq', free.id, false) end
+  select case when pg_try_advisory_xact_lock($1::bigint) then setval('orders_id_seq', free.id, false) end as moved_to
   from next, free where free.id > next.id`;

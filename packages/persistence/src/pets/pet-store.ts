@@ -1,36 +1,73 @@
-import { type Pet, type PetRepository, petId } from '@petstore/domain';
-import type { DatabaseServers } from '../database/servers.ts';
-import { prepareStatement, type QuerySender } from '../database/statement.ts';
-import type { ImportOptions, ImportResult, ImportSource } from '../import-rows.ts';
-import { withLongSession } from '../long-session.ts';
-import { importPets } from './import-pets.ts';
-import { listPets } from './list-pets.ts';
+import { INT64_MIN, type Pet, type PetRepository, petId } from '@petstore/domain';
+import type { Database } from '../database/database.ts';
+import { prepareStatement } from '../database/statement.ts';
+import {
+  copyText,
+  deleteRefusedFrom,
+  type ImportOptions,
+  type ImportResult,
+  type ImportSource,
+  type ImportTarget,
+  importRows,
+} from '../import-rows.ts';
 
 export interface PetStore extends PetRepository {
   /** It may take seconds. */
   countPets(): Promise<number>;
   /** Works like `OrderStore.importOrders`. */
   importPets(pets: ImportSource<Pet>, options?: ImportOptions): Promise<ImportResult>;
-  /** All pets at one moment, in batches, ascending by id. */
+  /** All pets that were there when the list began, in batches, ascending by id. Nothing is held between two batches. */
   listPets(): AsyncIterable<readonly Pet[]>;
 }
 
-const FIND_PET = prepareStatement<readonly [id: string, name: string]>(
-  'find-pet',
-  'select id, name from pets where id = $1',
+interface PetRow {
+  readonly id: bigint;
+  readonly name: string;
+}
+
+const petOfRow = ({ id, name }: PetRow): Pet => ({ id: petId(id), name });
+
+const FIND_PET = prepareStatement<PetRow>('find-pet', 'select id, name from pets where id = $1');
+
+const BATCH = 10_000;
+
+const LIST_PETS = prepareStatement<PetRow>(
+  'list-pets',
+  `select id, name from pets where id >= $1 order by id limit ${BATCH}`,
 );
 
+/** Nothing else inserts pets, so imports only have to take turns. */
+const IMPORT: ImportTarget<Pet> = {
+  noun: 'a pet',
+  createStaged: 'create temporary table staged as select 0 as line, id, name from pets with no data',
+  rowOf: ({ id, name }) => `${id}\t${copyText(name)}`,
+  lock: 'pets',
+  deleteRefused: deleteRefusedFrom('pets'),
+  async insertStaged(client) {
+    const { rowCount } = await client.query('insert into pets (id, name) select id, name from staged order by id');
+    return rowCount ?? 0;
+  },
+};
+
 /** The pet catalogue on PostgreSQL, below the ORM: see `openPersistence`. */
-export const createPetStore = (servers: DatabaseServers, reads: QuerySender): PetStore => ({
+export const createPetStore = (database: Database): PetStore => ({
   async findPet(id) {
-    const [row] = await reads.run(FIND_PET, [id.toString()]);
-    return row && { id: petId(BigInt(row[0])), name: row[1] };
+    const [row] = await database.run('reads', FIND_PET, [id.toString()]);
+    return row && petOfRow(row);
   },
   countPets: () =>
-    withLongSession(servers, { forWrites: false }, async (client) => {
+    database.withLongSession({ forWrites: false }, async (client) => {
       const { rows } = await client.query<{ count: string }>('select count(*) from pets');
       return Number(rows[0]?.count);
     }),
-  importPets: (pets, options) => importPets(servers, pets, options),
-  listPets: () => listPets(servers),
+  importPets: (pets, options) => importRows(database, IMPORT, pets, options),
+  async *listPets() {
+    for (let fromId: bigint = INT64_MIN; ; ) {
+      const rows = await database.run('batches', LIST_PETS, [fromId.toString()]);
+      if (rows.length > 0) yield rows.map(petOfRow);
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < BATCH) return;
+      fromId = last.id + 1n;
+    }
+  },
 });

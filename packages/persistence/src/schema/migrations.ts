@@ -1,6 +1,6 @@
-import type { DatabaseServers } from '../database/servers.ts';
-import { prepareStatement, type QuerySender } from '../database/statement.ts';
-import { codeOf } from '../database/storage-error.ts';
+import type { Database } from '../database/database.ts';
+import { codeOf, SQLSTATE } from '../database/errors.ts';
+import { prepareStatement } from '../database/statement.ts';
 import { MIGRATION_NAMES, MIGRATIONS_TABLE } from './migration-names.ts';
 import { NewerDatabaseError, SchemaError, toSchemaError, toUnreadableMigrationsError } from './schema-error.ts';
 
@@ -47,12 +47,13 @@ export interface Migrations {
  * Finds the schema in which the tables are or will be made, and whether migrations were applied there. The session's
  * `search_path`, which is the role's own, decides. A later schema in it may have another program's table of the same name.
  */
-const FIND_SCHEMA = prepareStatement<readonly [schema: string | null, hasMigrations: 't' | 'f']>(
+const FIND_SCHEMA = prepareStatement<{ readonly schema: string | null; readonly has_migrations: boolean }>(
   'find-schema',
-  `select current_schema(), to_regclass(quote_ident(current_schema()) || '.${MIGRATIONS_TABLE}') is not null`,
+  `select current_schema() as schema,
+     to_regclass(quote_ident(current_schema()) || '.${MIGRATIONS_TABLE}') is not null as has_migrations`,
 );
 
-const LIST_APPLIED = prepareStatement<readonly [name: string, oldestCompatibleMigration: string | null]>(
+const LIST_APPLIED = prepareStatement<{ readonly name: string; readonly oldest_release: string | null }>(
   'list-migrations',
   `select name, oldest_release
    from ${MIGRATIONS_TABLE} left join schema_releases on migration = name
@@ -62,29 +63,27 @@ const LIST_APPLIED = prepareStatement<readonly [name: string, oldestCompatibleMi
 /** The migrations that this program knows. */
 const KNOWN: ReadonlySet<string> = new Set(MIGRATION_NAMES);
 
-export function createMigrations(servers: DatabaseServers, reads: QuerySender): Migrations {
+export function createMigrations(database: Database): Migrations {
   const status = async (): Promise<MigrationStatus> => {
-    const { hasMigrations } = await findSchema(reads);
-    const rows = hasMigrations ? await listApplied(reads) : [];
-    const applied = rows.map(([name]) => name);
-    const newer = rows.filter(([name]) => !KNOWN.has(name));
-    const tooNew = newer.filter(
-      ([, oldestCompatibleMigration]) => oldestCompatibleMigration === null || !KNOWN.has(oldestCompatibleMigration),
-    );
-    if (tooNew.length > 0) throw new NewerDatabaseError(tooNew.map(([name]) => name));
+    const { hasMigrations } = await findSchema(database);
+    const rows = hasMigrations ? await listApplied(database) : [];
+    const applied = rows.map(({ name }) => name);
+    const newer = rows.filter(({ name }) => !KNOWN.has(name));
+    const tooNew = newer.filter(({ oldest_release: oldest }) => oldest === null || !KNOWN.has(oldest));
+    if (tooNew.length > 0) throw new NewerDatabaseError(tooNew.map(({ name }) => name));
     const pending = MIGRATION_NAMES.filter((name) => !applied.includes(name));
-    return { applied, pending, newer: newer.map(([name]) => name) };
+    return { applied, pending, newer: newer.map(({ name }) => name) };
   };
   return {
     status,
     async drift() {
-      const [{ findSchemaDrift }, { schema }] = await Promise.all([import('./schema-drift.ts'), findSchema(reads)]);
-      return findSchemaDrift(servers, schema);
+      const [{ findSchemaDrift }, { schema }] = await Promise.all([import('./schema-drift.ts'), findSchema(database)]);
+      return findSchemaDrift(database, schema);
     },
     async migrate() {
       const { pending } = await status();
       if (pending.length === 0) return pending;
-      await applyMigrations(servers, reads);
+      await applyMigrations(database);
       await status(); // a newer program may have migrated first
       return pending;
     },
@@ -99,32 +98,29 @@ export function createMigrations(servers: DatabaseServers, reads: QuerySender): 
   };
 }
 
-async function applyMigrations(servers: DatabaseServers, reads: QuerySender): Promise<void> {
-  const [{ runMigrations }, { schema }] = await Promise.all([import('./run-migrations.ts'), findSchema(reads)]);
+async function applyMigrations(database: Database): Promise<void> {
+  const [{ runMigrations }, { schema }] = await Promise.all([import('./run-migrations.ts'), findSchema(database)]);
   try {
-    await runMigrations(servers, schema);
+    await runMigrations(database, schema);
   } catch (error) {
     throw toSchemaError(error);
   }
 }
 
-async function findSchema(reads: QuerySender) {
-  const [row] = await reads.run(FIND_SCHEMA, []);
-  const [schema = null, hasMigrations] = row ?? [];
-  if (schema === null) {
+async function findSchema(database: Database) {
+  const [row] = await database.run('reads', FIND_SCHEMA, []);
+  if (row === undefined || row.schema === null) {
     throw new SchemaError('there is no schema for the tables: the role may use none of those in its search_path');
   }
-  return { schema, hasMigrations: hasMigrations === 't' };
+  return { schema: row.schema, hasMigrations: row.has_migrations };
 }
 
-async function listApplied(reads: QuerySender) {
+async function listApplied(database: Database) {
   try {
-    return await reads.run(LIST_APPLIED, []);
+    return await database.run('reads', LIST_APPLIED, []);
   } catch (error) {
     // MikroORM creates its table before the first migration, which may have failed.
-    if (codeOf(error) === UNDEFINED_TABLE) return [];
+    if (codeOf(error) === SQLSTATE.undefinedTable) return [];
     throw toUnreadableMigrationsError(error);
   }
 }
-
-const UNDEFINED_TABLE = '42P01';

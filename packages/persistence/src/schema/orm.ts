@@ -2,10 +2,11 @@ import type { MigrationObject } from '@mikro-orm/core';
 import { Migrator } from '@mikro-orm/migrations';
 import { MikroORM } from '@mikro-orm/postgresql';
 import type pg from 'pg';
-import { connectionConfig, type DatabaseServers, SESSION_TIMEOUT_MS } from '../database/servers.ts';
-import { LONG_SESSION, setSession } from '../database/session.ts';
-import { HUNG } from '../database/storage-error.ts';
-import { withTimeout } from '../database/with-timeout.ts';
+import type { Database } from '../database/database.ts';
+import { HUNG, isReported, toStorageError } from '../database/errors.ts';
+import { connectionConfig } from '../database/servers.ts';
+import { LONG_SESSION, type SessionSettings, setSession } from '../database/session.ts';
+import { TIMEOUTS_MS, withDeadline } from '../database/timeouts.ts';
 import {
   ApiKeyEntity,
   ApiKeySecretEntity,
@@ -51,21 +52,46 @@ export const TABLE_NAMES = ENTITIES.map(({ meta }) => meta.tableName);
 const TABLES_OF_OTHERS = new RegExp(`^(?!(?:.*\\.)?(?:${TABLE_NAMES.join('|')})$)`);
 
 /**
- * Sets up the ORM for the server that takes writes.
+ * Runs work with an ORM of its own, for the server that takes writes.
  *
- * @throws StorageUnavailableError
+ * @throws StorageUnavailableError, and any other error of the work
  */
-export async function createOrm(
-  servers: DatabaseServers,
+export async function withOrm<Value>(
+  database: Database,
+  options: OrmOptions,
+  work: (orm: MikroORM) => Promise<Value>,
+): Promise<Value> {
+  let isConnectionLost = false;
+  const orm = createOrm(await database.locate(), options, async (client, session) => {
+    client.on('error', () => {
+      isConnectionLost = true;
+    });
+    await withDeadline(setSession(client, session), TIMEOUTS_MS.session, HUNG);
+  });
+  try {
+    return await work(orm);
+  } catch (error) {
+    // If no connection could be opened, the ORM throws a plain error, as our own code might.
+    if (!isReported(error) && !isConnectionLost) await database.locate();
+    throw toStorageError(error, isConnectionLost);
+  } finally {
+    // The ORM waits for ever for a transaction whose connection was lost.
+    if (isConnectionLost) orm.close().catch(() => {});
+    else await orm.close();
+  }
+}
+
+function createOrm(
+  url: string,
   { statementTimeoutMs, schema, migrations = [] }: OrmOptions,
-): Promise<MikroORM> {
-  const url = await servers.locate();
+  prepare: (client: pg.ClientBase, session: SessionSettings) => Promise<void>,
+): MikroORM {
   const session = { ...LONG_SESSION, statement_timeout: String(statementTimeoutMs), ...READABLE_NAMES };
   return new MikroORM({
     clientUrl: url,
     driverOptions: {
       ...connectionConfig(url),
-      onConnect: (client: pg.ClientBase) => withTimeout(setSession(client, session), SESSION_TIMEOUT_MS, HUNG),
+      onConnect: (client: pg.ClientBase) => prepare(client, session),
       // The server's own timeout comes first; this one is for a server that hangs.
       ...(statementTimeoutMs > 0 && { query_timeout: statementTimeoutMs + 2_000 }),
     },

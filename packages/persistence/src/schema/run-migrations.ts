@@ -4,11 +4,11 @@ import type { Migration } from '@mikro-orm/migrations';
 import type { MikroORM } from '@mikro-orm/postgresql';
 import { StorageUnavailableError } from '@petstore/domain';
 import { ADVISORY_LOCKS } from '../advisory-locks.ts';
-import type { DatabaseServers } from '../database/servers.ts';
-import { codeOf, translatingErrors } from '../database/storage-error.ts';
+import type { Database } from '../database/database.ts';
+import { codeOf, SQLSTATE } from '../database/errors.ts';
 import type { MigrationName } from './migration-names.ts';
 import { InitialSchema } from './migrations/0001-initial-schema.ts';
-import { createOrm } from './orm.ts';
+import { withOrm } from './orm.ts';
 
 /**
  * A migration. It takes effect while servers of the previous release still run, so it must not change what they use.
@@ -57,17 +57,14 @@ interface RunOptions {
  * @throws StorageUnavailableError also if others keep a table locked
  */
 export async function runMigrations(
-  servers: DatabaseServers,
+  database: Database,
   schema: string,
   { migrations = MIGRATIONS, lockPatienceMs = LOCK_PATIENCE_MS }: RunOptions = {},
 ): Promise<void> {
   const list = Object.entries(migrations).map(([name, migration]) => ({ name, ...migration }));
-  const orm = await createOrm(servers, { statementTimeoutMs: 0, schema, migrations: list });
-  try {
-    await translatingErrors(() => inTurn(orm, () => applyPending(orm, list, lockPatienceMs)));
-  } finally {
-    await orm.close();
-  }
+  await withOrm(database, { statementTimeoutMs: 0, schema, migrations: list }, (orm) =>
+    inTurn(orm, () => applyPending(orm, list, lockPatienceMs)),
+  );
 }
 
 /**
@@ -128,11 +125,9 @@ async function retryingLocks(name: string, patienceMs: number, work: () => Promi
     try {
       return await work();
     } catch (error) {
-      if (codeOf(error) !== LOCK_NOT_AVAILABLE) throw error;
+      if (codeOf(error) !== SQLSTATE.lockNotAvailable) throw error;
       if (performance.now() - beginMs < patienceMs) continue;
       throw new StorageUnavailableError(`the migration ${name} waits: other sessions keep a table locked`);
     }
   }
 }
-
-const LOCK_NOT_AVAILABLE = '55P03';

@@ -1,5 +1,5 @@
 import { StorageUnavailableError } from '@petstore/domain';
-import { codeOf } from '../database/storage-error.ts';
+import { codeOf, isReported, SQLSTATE } from '../database/errors.ts';
 
 /**
  * The database lacks the schema that this program needs. Waiting does not help. The message is one line for the operator.
@@ -21,16 +21,10 @@ export class NewerDatabaseError extends SchemaError {
   }
 }
 
-/** Matches SQLSTATE codes. System codes, such as EPERM, contain no digit. */
-const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/;
-
-const INSUFFICIENT_PRIVILEGE = '42501';
-const DUPLICATE_TABLE = '42P07';
-
 /** What would be right, by the code of PostgreSQL's error. */
 const REMEDIES: Readonly<Record<string, string>> = {
-  [INSUFFICIENT_PRIVILEGE]: '; it takes a role like petstore_owner (docs/operations.md, "Roles")',
-  [DUPLICATE_TABLE]: '; give the service a database, or a schema in search_path, of its own',
+  [SQLSTATE.permissionDenied]: '; it takes a role like petstore_owner (docs/operations.md, "Roles")',
+  [SQLSTATE.duplicateTable]: '; give the service a database, or a schema in search_path, of its own',
 };
 
 /**
@@ -48,7 +42,7 @@ export function toSchemaError(error: unknown): unknown {
 export function toUnreadableMigrationsError(error: unknown): unknown {
   const said = refusalOf(error);
   if (said === undefined) return error;
-  const remedy = codeOf(said) === INSUFFICIENT_PRIVILEGE ? '; grant select on it' : '';
+  const remedy = codeOf(said) === SQLSTATE.permissionDenied ? '; grant select on it' : '';
   return new SchemaError(`which migrations the database has cannot be read: ${said.message}${remedy}`, {
     cause: error,
   });
@@ -57,7 +51,7 @@ export function toUnreadableMigrationsError(error: unknown): unknown {
 function refusalOf(error: unknown): Error | undefined {
   if (error instanceof StorageUnavailableError) return undefined;
   const said = innermostOf(error);
-  return said instanceof Error && SQLSTATE.test(codeOf(said) ?? '') ? said : undefined;
+  return isReported(said) ? said : undefined;
 }
 
 /** PostgreSQL's own error, without the ORM's wrappers, which repeat the whole statement. */

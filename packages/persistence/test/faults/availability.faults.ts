@@ -83,6 +83,23 @@ test('a connection that says nothing more is replaced after half a minute, and t
   await expect.poll(() => find(persistence), { timeout: 50_000 }).toBe('not found');
 });
 
+test('a ping that has no response yet is not followed by another one on its connection', async () => {
+  const warnings: string[] = [];
+  const onWarning = ({ message }: Error) => warnings.push(message);
+  process.on('warning', onWarning);
+  await using network = await openOverProxy();
+  await using persistence = network.open();
+  await persistence.ping();
+  network.proxy.silence();
+  network.proxy.refuse();
+  for (let i = 0; i < 3; i++) {
+    await expect(persistence.ping()).rejects.toThrow(/ECONNREFUSED/);
+    await sleep(200);
+  }
+  process.off('warning', onWarning);
+  expect(warnings).toEqual([]);
+});
+
 test('a PostgreSQL that is far away can be used, and connections are opened to it in time', async () => {
   await using network = await openOverProxy();
   await using persistence = network.open();
@@ -176,14 +193,15 @@ async function startProxy(targetPort: number) {
     respond: () => {
       trigger = undefined;
     },
+    /** From now on no new connection is accepted. */
+    refuse: () => server.close(),
     /** From now on what the server sends arrives later, by so many milliseconds. */
     delay: (ms: number) => {
       delayMs = ms;
     },
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, 'close');
+      if (server.listening) server.close();
     },
   };
 }

@@ -154,7 +154,7 @@ describe('a primary and its standby', () => {
 
 test('commits that wait for a standby that is away gather no processes, and those that can go on are used again', async () => {
   await using server = await startPostgresServer(REPLICATION_PARAMETERS);
-  await using persistence = openPersistence({ databaseUrl: server.url, connections: WRITE_CONNECTIONS });
+  await using persistence = openPersistence({ databaseUrl: server.url, connections: 2 * WRITE_CONNECTIONS });
   await persistence.migrations.migrate();
   await using client = Object.assign(new pg.Client(server.url), {
     async [Symbol.asyncDispose]() {

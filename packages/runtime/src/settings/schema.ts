@@ -87,6 +87,12 @@ export const settingsSchema = z.object({
       isSecret: true,
     },
   ),
+  databaseConnections: setting('DATABASE_CONNECTIONS', values.integer(1, 1_000).prefault('16'), {
+    mustBe: 'a whole number, 1 to 1000',
+    meaning:
+      'the most connections that a server opens for its requests. If PostgreSQL has no room for as many, requests wait ' +
+      'for those there are, and one line says so',
+  }),
   redis: setting('REDIS_URL', values.parsedBy(parseRedisTarget).optional(), {
     mustBe:
       'redis://user:password@host:6379/0 (redis://:password@host without a user, rediss:// for TLS; / ? # in a ' +

@@ -1,0 +1,194 @@
+import { StorageUnavailableError } from '@petstore/domain';
+import pg from 'pg';
+
+/** What an SQLSTATE means to the caller, for the connection, and in the words of the operator. */
+interface Meaning {
+  /** Whether PostgreSQL cannot work at the moment, rather than that the statement is wrong: the caller gets 503. */
+  readonly isUnavailable?: true;
+  /** Whether the connection must not be used again. */
+  readonly endsConnection?: true;
+  /** For the operator: why PostgreSQL cannot be used. */
+  readonly phrase?: string;
+}
+
+/** The caller gets 503. */
+const UNAVAILABLE = { isUnavailable: true } as const;
+/** The same, and the server has ended the connection, or the connection has lost its prepared statements. */
+const LOST = { isUnavailable: true, endsConnection: true } as const;
+
+/** The SQLSTATEs that the package knows. */
+export const SQLSTATE = {
+  readOnly: '25006',
+  conflict: '40001',
+  deadlock: '40P01',
+  uniqueViolation: '23505',
+  permissionDenied: '42501',
+  undefinedTable: '42P01',
+  duplicateTable: '42P07',
+  lockNotAvailable: '55P03',
+  tooManyConnections: '53300',
+} as const;
+
+/** By SQLSTATE, or by its class, which is its first two characters. Any other one is a defect of ours. */
+const MEANINGS: Readonly<Record<string, Meaning>> = {
+  '08': UNAVAILABLE, // connections
+  '0A000': { endsConnection: true }, // a prepared statement is out of date, as after a migration
+  // The server is a standby, perhaps since a moment ago: another server may have its address now.
+  [SQLSTATE.readOnly]: { ...LOST, phrase: 'PostgreSQL is read-only' },
+  '25P03': LOST, // an idle transaction was ended
+  '25P04': LOST, // a transaction took too long
+  '26000': LOST, // a prepared statement is gone
+  '28000': { phrase: 'PostgreSQL refuses the login (the user, or what pg_hba.conf wants of the connection)' },
+  '28P01': { phrase: 'PostgreSQL refuses the login (wrong password)' },
+  '3D000': { phrase: 'PostgreSQL has no such database' },
+  [SQLSTATE.conflict]: UNAVAILABLE,
+  [SQLSTATE.deadlock]: UNAVAILABLE,
+  [SQLSTATE.permissionDenied]: { phrase: 'PostgreSQL denies permission' },
+  [SQLSTATE.undefinedTable]: { ...UNAVAILABLE, phrase: 'PostgreSQL lacks the schema (a table is missing)' },
+  '42P05': LOST, // a prepared statement exists already
+  '53': UNAVAILABLE, // resources
+  '53100': { ...UNAVAILABLE, phrase: 'PostgreSQL has no room on its disk' },
+  '53200': { ...UNAVAILABLE, phrase: 'PostgreSQL is out of memory' },
+  [SQLSTATE.tooManyConnections]: { ...UNAVAILABLE, phrase: 'PostgreSQL has no room for another connection' },
+  '53400': {
+    ...UNAVAILABLE,
+    phrase: 'PostgreSQL has reached a limit of its configuration, such as temp_file_limit',
+  },
+  '55000': { phrase: 'PostgreSQL accepts no connections to this database' },
+  [SQLSTATE.lockNotAvailable]: UNAVAILABLE,
+  '57': UNAVAILABLE, // an operator, or a timeout
+  '57P01': { ...LOST, phrase: 'PostgreSQL is away (it shuts down)' },
+  '57P02': { ...LOST, phrase: 'PostgreSQL is away (it crashed)' },
+  '57P03': { ...LOST, phrase: 'PostgreSQL is away (it starts or shuts down)' },
+  '57P04': { ...LOST, phrase: 'PostgreSQL is away (the database was dropped)' },
+  '57P05': LOST, // idle for too long
+  '58': UNAVAILABLE, // the system
+  '58030': { ...UNAVAILABLE, phrase: 'PostgreSQL cannot read or write its disk' },
+  XX000: LOST, // PostgreSQL is damaged
+};
+
+const meaningOf = (code: string): Meaning => MEANINGS[code] ?? MEANINGS[code.slice(0, 2)] ?? {};
+
+/** Whether a connection must not be used again after an error. Only an error that PostgreSQL reports can leave it intact. */
+export const endsConnection = (error: unknown): boolean =>
+  !(error instanceof pg.DatabaseError) || meaningOf(error.code ?? '').endsConnection === true;
+
+/** PostgreSQL accepts or has accepted connections, but sends no response. */
+export const HUNG = new StorageUnavailableError('PostgreSQL is hung (no response)');
+
+/** A caller has waited for the maximum time. */
+export const TOO_LATE = new StorageUnavailableError('PostgreSQL is not available: it did not respond in time');
+
+/** No server takes writes, but the work needs one that does. */
+export const READ_ONLY = new StorageUnavailableError('PostgreSQL is not available: it is read-only');
+
+/** Converts an error of a connection, whatever it is, to the error for PostgreSQL being away. */
+export function storageUnavailable(cause: unknown): StorageUnavailableError {
+  if (cause instanceof StorageUnavailableError) return cause;
+  return new StorageUnavailableError(`PostgreSQL is not available: ${messageOf(cause)}`, { cause });
+}
+
+/** Whether PostgreSQL itself reports an error. MikroORM wraps it and keeps the code; codes of the system have no digit. */
+export const isReported = (error: unknown): error is Error & { readonly code: string } =>
+  error instanceof Error && 'code' in error && /^(?=.*\d)[0-9A-Z]{5}$/.test(String(error.code));
+
+/**
+ * Converts an error of work on a connection. What PostgreSQL reports is judged by its SQLSTATE. Any other error is the
+ * connection's if the connection was lost; otherwise it is a defect, or an error of the source of an import.
+ */
+export function toStorageError(error: unknown, isConnectionLost: boolean): unknown {
+  const isUnavailable = isReported(error) ? meaningOf(error.code).isUnavailable : isConnectionLost;
+  return isUnavailable ? storageUnavailable(error) : error;
+}
+
+/** Whether the server has undone a statement because of another transaction. It may be tried again. */
+export function isConflict(error: unknown): boolean {
+  const cause = causeOf(error);
+  if (!(cause instanceof pg.DatabaseError)) return false;
+  const isUndone = cause.code === SQLSTATE.conflict || cause.code === SQLSTATE.deadlock;
+  return isUndone || cause.constraint === 'idempotency_keys_pkey'; // a call with the same key won; a retry returns its order
+}
+
+/** The SQLSTATE or system code of an error, or of its cause. */
+export function codeOf(error: unknown): string | undefined {
+  const cause = causeOf(error);
+  return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;
+}
+
+/** Whether at least one of the servers that cannot be used is hung. */
+export const isHung = (error: unknown): boolean => reasonsOf(error).includes(HUNG);
+
+/** Whether at least one of the servers that cannot be used has no room for another connection, and is therefore alive. */
+export const saysNoRoom = (error: unknown): boolean =>
+  reasonsOf(error).some((reason) => codeOf(reason) === SQLSTATE.tooManyConnections);
+
+/** Why no server could be used: one reason for each server. */
+function reasonsOf(error: unknown): readonly unknown[] {
+  const cause = causeOf(error);
+  return cause instanceof AggregateError ? cause.errors.flatMap(reasonsOf) : [cause];
+}
+
+const causeOf = (error: unknown): unknown =>
+  error instanceof StorageUnavailableError ? (error.cause ?? error) : error;
+
+/** Node collects the refusals of all addresses of a host in an AggregateError, whose own message is empty. */
+function messageOf(cause: unknown): string {
+  if (cause instanceof AggregateError && cause.message === '') return cause.errors.map(messageOf).join('; ');
+  const message = cause instanceof Error ? cause.message : String(cause);
+  return /^SASL: .*client password must be a/.test(message) ? 'it asks for a password, and none is given' : message;
+}
+
+/** @returns what PostgreSQL does not permit to its role, in one line; `undefined` if the error is not a denial */
+export const describeDenial = (error: unknown): string | undefined =>
+  error instanceof Error && codeOf(error) === SQLSTATE.permissionDenied
+    ? `${error.message}; it takes a role like petstore_server (docs/operations.md, "Roles")`
+    : undefined;
+
+/** Phrases by the code of an error of the system. */
+const SYSTEM_PHRASES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'PostgreSQL is away (the connection is refused)',
+  EACCES: 'PostgreSQL is away (this user may not use its socket)',
+  EADDRNOTAVAIL: 'PostgreSQL is away (this machine has no free port or no such network)',
+  EMFILE: 'PostgreSQL is away (this process may not open more files: raise ulimit -n)',
+  ENOENT: 'PostgreSQL is away (its socket does not exist)',
+  ENOTFOUND: 'PostgreSQL is away (the name of its host is not known)',
+  EAI_AGAIN: 'PostgreSQL is away (the name of its host cannot be looked up)',
+  EHOSTDOWN: 'PostgreSQL is away (its host cannot be reached)',
+  EHOSTUNREACH: 'PostgreSQL is away (its host cannot be reached)',
+  ENETDOWN: 'PostgreSQL is away (its network cannot be reached)',
+  ENETUNREACH: 'PostgreSQL is away (its network cannot be reached)',
+  ETIMEDOUT: 'PostgreSQL is hung (no response)',
+};
+
+/** Phrases for errors that pg reports only in words. If a word changes, nothing but the phrase is less exact. */
+const WORDS: readonly (readonly [RegExp, string])[] = [
+  [/timeout|did not respond/i, 'PostgreSQL is hung (no response)'],
+  [/^Connection terminated|not queryable/, 'PostgreSQL is away (the connection was lost)'],
+  [/read-only/, 'PostgreSQL is read-only'],
+  [/password/i, 'PostgreSQL refuses the login (no password, or one that cannot be used)'],
+  [/SSL/, 'PostgreSQL does not offer TLS, which the settings want'],
+];
+
+/** Codes of OpenSSL and Node for a certificate that is not accepted. They contain no secret. */
+const CERTIFICATE_CODE = /^[A-Z_]*(?:CERT|SIGNATURE|ISSUER|TLS|SSL)[A-Z_]*$/;
+
+/** A URL may hold a password. */
+const URL_LIKE = /\b[a-z][a-z\d+.-]*:\/\/\S+/gi;
+
+/**
+ * Says in one phrase why PostgreSQL cannot be used, for its operator. Of messages that we have not written, only codes are
+ * repeated: the messages may contain users and addresses.
+ */
+export function describeStorageFailure(error: unknown): string {
+  const cause = causeOf(error);
+  // The errors of several servers, or of several addresses of one.
+  if (cause instanceof AggregateError) return [...new Set(cause.errors.map(describeStorageFailure))].join('; ');
+  if (cause instanceof StorageUnavailableError) return cause.message.replace(URL_LIKE, '***');
+  if (!(cause instanceof Error)) return 'PostgreSQL is away';
+  const code = codeOf(cause) ?? '';
+  const known =
+    meaningOf(code).phrase ?? SYSTEM_PHRASES[code] ?? WORDS.find(([pattern]) => pattern.test(cause.message))?.[1];
+  if (known !== undefined) return known;
+  if (CERTIFICATE_CODE.test(code)) return `PostgreSQL is not trusted (its certificate: ${code})`;
+  return code === '' ? 'PostgreSQL is away' : `PostgreSQL is away (${code})`;
+}

@@ -1,0 +1,215 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pLimit, { type LimitFunction } from 'p-limit';
+import pg from 'pg';
+import { toRfc3339 } from '../time-text.ts';
+import { codeOf, endsConnection, HUNG, SQLSTATE, storageUnavailable, toStorageError } from './errors.ts';
+import { connectionConfig } from './servers.ts';
+import { SHORT_SESSION, setSession } from './session.ts';
+import type { PreparedStatement, StatementValue } from './statement.ts';
+import { TIMEOUTS_MS, withDeadline } from './timeouts.ts';
+
+/**
+ * The purposes of statements: the share of the connections that the statements of each may use at a time, and whether they
+ * need a server that takes writes. Look-ups of keys and short reads may use all connections; commits as many as one disk can
+ * serve; long lists, searches and followers of events only a few, which leaves some to the others. A standby may lack events
+ * that were already delivered.
+ */
+const NEEDS = {
+  keys: { share: 1, forWrites: false },
+  reads: { share: 1, forWrites: false },
+  writes: { share: 1 / 2, forWrites: true },
+  batches: { share: 1 / 4, forWrites: false },
+  scans: { share: 1 / 8, forWrites: false },
+  events: { share: 1 / 8, forWrites: true },
+} as const;
+
+export type Purpose = keyof typeof NEEDS;
+
+export const PURPOSES = Object.keys(NEEDS) as Purpose[]; // its own
+
+export const needsWrites = (purpose: Purpose): boolean => NEEDS[purpose].forWrites;
+
+/** pg reads an `int8` as a text, and a time in another style than ISO as null, without an error. */
+const PARSERS: ReadonlyMap<number, (text: string) => unknown> = new Map<number, (text: string) => unknown>([
+  [pg.types.builtins.INT8, BigInt],
+  [pg.types.builtins.TIMESTAMPTZ, (text) => new Date(toRfc3339(text))],
+]);
+
+const TYPES: pg.CustomTypesConfig = {
+  getTypeParser: (oid: number) => PARSERS.get(oid) ?? pg.types.getTypeParser(oid, 'text'),
+};
+
+/** A caller of a statement, who may have given up. */
+export interface Caller {
+  readonly isWaiting: boolean;
+}
+
+export interface PoolOptions {
+  readonly url: string;
+  /** The maximum number of connections. */
+  readonly size: number;
+  /** Called once if the server has no room for as many connections. */
+  readonly onFewConnections: ((openConnections: number) => void) | undefined;
+  /** Called if no connection can be opened. */
+  readonly onUnreachable: () => void;
+}
+
+/** Connections to one server, opened when they are needed and kept for a while, with a semaphore for each purpose. */
+export class Pool {
+  readonly #options: PoolOptions;
+  readonly #pool: pg.Pool;
+  readonly #clients = new Set<pg.ClientBase>();
+  readonly #lostClients = new WeakSet<pg.ClientBase>();
+  readonly #purposes: Readonly<Record<Purpose, LimitFunction>>;
+  /** Admits as many callers as there may be connections: fewer while the server has no room for another one. */
+  readonly #connections: LimitFunction;
+  #hasNoConnection = false;
+  #hasFewConnections = false;
+  #widening: NodeJS.Timeout | undefined;
+  #ended: Promise<void> | undefined;
+
+  constructor(options: PoolOptions) {
+    const { url, size } = options;
+    this.#options = options;
+    const semaphore = (concurrency: number) => pLimit({ concurrency, rejectOnClear: true });
+    this.#connections = semaphore(size);
+    const purposes = PURPOSES.map((purpose) => [
+      purpose,
+      semaphore(Math.max(1, Math.floor(size * NEEDS[purpose].share))),
+    ]);
+    this.#purposes = Object.fromEntries(purposes) as Record<Purpose, LimitFunction>; // each purpose has one
+    this.#pool = new pg.Pool({
+      ...connectionConfig(url),
+      connectionTimeoutMillis: TIMEOUTS_MS.connect,
+      max: size,
+      query_timeout: TIMEOUTS_MS.silence,
+      types: TYPES,
+      onConnect: (client) => this.#prepare(client),
+    });
+    this.#pool.on('error', () => {}); // the pool has dropped the connection
+  }
+
+  get openConnections(): number {
+    return this.#pool.totalCount;
+  }
+
+  /** Whether the server had no room for a single connection at the last attempt. */
+  get hasNoConnection(): boolean {
+    return this.#hasNoConnection;
+  }
+
+  /** The number of statements of a purpose that wait for a connection or a response. */
+  inFlight(purpose: Purpose): number {
+    return this.#purposes[purpose].activeCount + this.#purposes[purpose].pendingCount;
+  }
+
+  /**
+   * @returns `undefined` if nothing was sent, because the caller has given up or the pool has ended
+   * @throws StorageUnavailableError, or PostgreSQL's error for the statement
+   */
+  async run<Row extends object>(
+    purpose: Purpose,
+    caller: Caller,
+    statement: PreparedStatement<Row>,
+    values: readonly StatementValue[],
+  ): Promise<readonly Row[] | undefined> {
+    try {
+      return await this.#purposes[purpose](async () => {
+        while (this.#isWanted(caller)) {
+          const rows = await this.#connections(() => this.#send(caller, statement, values));
+          if (rows !== undefined) return rows;
+          await sleep(TIMEOUTS_MS.noRoomPause);
+        }
+        return undefined;
+      });
+    } catch (error) {
+      const wasCleared = this.#ended !== undefined && error instanceof DOMException && error.name === 'AbortError';
+      if (wasCleared) return undefined;
+      throw error;
+    }
+  }
+
+  /** Sends nothing more. Resolves when all connections have ended, each after its statement. */
+  end(): Promise<void> {
+    clearTimeout(this.#widening);
+    this.#ended ??= this.#pool.end();
+    for (const semaphore of [this.#connections, ...Object.values(this.#purposes)]) semaphore.clearQueue();
+    return this.#ended;
+  }
+
+  /** Ends all connections now. Nobody waits for one that is still being opened. */
+  async cut(): Promise<void> {
+    void this.end();
+    await Promise.all([...this.#clients].map((client) => (client as pg.Client).end())); // the pool makes clients
+  }
+
+  #isWanted(caller: Caller): boolean {
+    return caller.isWaiting && this.#ended === undefined;
+  }
+
+  /** The pool removes its own listener from a client in use; an error without a listener would end the process. */
+  async #prepare(client: pg.ClientBase): Promise<void> {
+    this.#clients.add(client);
+    client.once('end', () => this.#clients.delete(client));
+    client.on('error', () => this.#lostClients.add(client));
+    await withDeadline(setSession(client, SHORT_SESSION), TIMEOUTS_MS.session, HUNG);
+  }
+
+  /** @returns `undefined` if nothing was sent */
+  async #send<Row extends object>(
+    caller: Caller,
+    { name, text }: PreparedStatement<Row>,
+    values: readonly StatementValue[],
+  ): Promise<readonly Row[] | undefined> {
+    if (!this.#isWanted(caller)) return undefined;
+    const client = await this.#checkOut();
+    if (client === undefined) return undefined;
+    if (!this.#isWanted(caller)) {
+      client.release();
+      return undefined;
+    }
+    try {
+      const { rows } = await client.query<Row>({ name, text, values: values as StatementValue[] }); // pg changes none
+      client.release();
+      return rows;
+    } catch (error) {
+      client.release(endsConnection(error));
+      throw toStorageError(error, this.#lostClients.has(client));
+    }
+  }
+
+  /** @returns `undefined` if there is no connection yet, and the caller should try again */
+  async #checkOut(): Promise<pg.PoolClient | undefined> {
+    const beganMs = performance.now();
+    try {
+      const client = await this.#pool.connect();
+      this.#hasNoConnection = false;
+      return client;
+    } catch (error) {
+      if (this.#ended !== undefined) return undefined;
+      const { totalCount } = this.#pool;
+      const isRefused = codeOf(error) === SQLSTATE.tooManyConnections;
+      this.#hasNoConnection = isRefused && totalCount === 0;
+      if (isRefused && totalCount > 0) {
+        this.#useOnly(totalCount);
+        return undefined;
+      }
+      // pg's timeout uses a clock that advances while this process is suspended.
+      if (performance.now() - beganMs >= TIMEOUTS_MS.connect) return undefined;
+      this.#options.onUnreachable();
+      throw storageUnavailable(error);
+    }
+  }
+
+  /** Lets callers wait for the open connections: the server has no room for another one. */
+  #useOnly(openConnections: number): void {
+    const { size, onFewConnections } = this.#options;
+    this.#connections.concurrency = openConnections;
+    clearTimeout(this.#widening);
+    this.#widening = setTimeout(() => {
+      this.#connections.concurrency = size;
+    }, TIMEOUTS_MS.noRoom).unref();
+    if (!this.#hasFewConnections) onFewConnections?.(openConnections);
+    this.#hasFewConnections = true;
+  }
+}

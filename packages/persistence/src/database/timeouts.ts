@@ -1,0 +1,114 @@
+/**
+ * How long anything that concerns PostgreSQL may take, in milliseconds, in the order in which the times end. A call fails by
+ * the time that is nearest to the cause, and no request waits longer than 3 s.
+ */
+export const TIMEOUTS_MS = {
+  /** Until a caller tries again to get a connection, after the server had no room for another. */
+  noRoomPause: 50,
+  /** While PostgreSQL is away, nobody connects more often: a server that starts is not kept busy with logins. */
+  awayPause: 100,
+  /** Between two checks of the watch. With `ping` and `find`, a server that stops answering is known to be hung after 2.5 s. */
+  watchInterval: 400,
+  /** For a response on the watch's open connection. After that, the watch tries a new connection. */
+  ping: 700,
+  /** For a lock that a statement needs. The session sets it: nobody waits long for somebody else's transaction. */
+  lock: 1_000,
+  /** For a server to accept a connection and to describe itself. */
+  find: 1_200,
+  /** For a command to get an order that others keep locked: its caller learns why it was refused. */
+  lockedOrder: 2_000,
+  /** For a statement of a request. The session sets it: the server ends the statement before its caller gives up. */
+  statement: 2_000,
+  /** For a connection of a request: an attempt that hangs frees its slot while its caller still waits. */
+  connect: 2_000,
+  /** For the settings of a new session, which take two round trips. */
+  session: 2_000,
+  /** For the check of a pooler's sessions, which takes some fifteen round trips, once. */
+  sessionCheck: 2_000,
+  /** For a statement of a caller with its wait for a connection: no request waits longer than 3 s. */
+  call: 2_400,
+  /** For a change that may take several statements: likewise. */
+  change: 2_500,
+  /** While the server has no room for another connection, only open ones are used for this time. */
+  noRoom: 5_000,
+  /** For a statement of key administration, for an operator who waits. */
+  keyAdministration: 10_000,
+  /**
+   * For a connection outside of the pool, until pg ends the attempt by a clock that advances while this process is
+   * suspended. The time is much longer than anybody waits.
+   */
+  abandonedConnect: 10_000,
+  /**
+   * For a response on a connection of the pool, until the connection is replaced. Its caller has given up, but the
+   * connection counts: if a commit waits for a standby, one on a new connection would wait as well.
+   */
+  silence: 30_000,
+  /** For the comparison of the schema, for an operator who waits. */
+  drift: 30_000,
+} as const;
+
+/** How often the deadlines are compared with the clock, in milliseconds. */
+const TICK_MS = 50;
+
+/** A longer gap between two ticks is a suspension, unless this process used more than a twentieth of a processor in it. */
+const SUSPENSION_MIN_MS = 1_000;
+const BUSY_SHARE = 0.05;
+
+interface Wait {
+  deadlineMs: number;
+  readonly expire: () => void;
+}
+
+const waits = new Set<Wait>();
+
+/** Runs while somebody waits. */
+let ticker: NodeJS.Timeout | undefined;
+let lastTickMs = 0;
+let lastCpu = process.cpuUsage();
+
+/**
+ * Waits for work, but no longer than a timeout by the monotonic clock. The work itself continues.
+ *
+ * The time in which this process was suspended (by its machine, or in a frozen container) does not count: it is no silence
+ * of the server. The time in which this process was busy counts, because its callers wait.
+ *
+ * @param late the error with which the promise is rejected
+ */
+export async function withDeadline<Value>(work: Promise<Value>, timeoutMs: number, late: Error): Promise<Value> {
+  const { promise: expired, reject } = Promise.withResolvers<never>();
+  // After a pause, timers run first, then sockets are read, then immediates run: a response that is there is used.
+  const wait = { deadlineMs: performance.now() + timeoutMs, expire: () => void setImmediate(reject, late) };
+  startTicker();
+  waits.add(wait);
+  try {
+    return await Promise.race([work, expired]);
+  } finally {
+    waits.delete(wait);
+  }
+}
+
+function startTicker(): void {
+  if (ticker !== undefined) return;
+  lastTickMs = performance.now();
+  lastCpu = process.cpuUsage();
+  ticker = setInterval(tick, TICK_MS);
+}
+
+function tick(): void {
+  const nowMs = performance.now();
+  const gapMs = nowMs - lastTickMs;
+  const cpu = process.cpuUsage();
+  const usedMs = (cpu.user + cpu.system - lastCpu.user - lastCpu.system) / 1_000;
+  lastTickMs = nowMs;
+  lastCpu = cpu;
+  const suspendedMs = gapMs > SUSPENSION_MIN_MS && usedMs < gapMs * BUSY_SHARE ? gapMs : 0;
+  for (const wait of waits) {
+    wait.deadlineMs += suspendedMs;
+    if (wait.deadlineMs > nowMs) continue;
+    waits.delete(wait);
+    wait.expire();
+  }
+  if (waits.size > 0) return;
+  clearInterval(ticker);
+  ticker = undefined;
+}
