@@ -54,8 +54,11 @@ export async function runOnSession<Value>(
   }
   const { openPersistence } = await import('@petstore/persistence');
   const persistence = resources.use(openPersistence({ databaseUrl }));
-  const { migrations } = persistence;
-  if (!isUnprepared) await (settings.migrate ? migrations.migrate() : migrations.assertMigrated());
+  const { migrations, sequences } = persistence;
+  if (!isUnprepared) {
+    await (settings.migrate ? migrations.migrate() : migrations.assertMigrated());
+    await sequences.align();
+  }
   return await work({ settings, persistence });
 }
 

@@ -106,7 +106,7 @@ export async function startServer(
       durationsOf: metrics.statementDurationsOf,
     }),
   );
-  const { apiKeys, pets, events, audit, migrations } = persistence;
+  const { apiKeys, pets, events, audit, migrations, sequences } = persistence;
   const onBackgroundError = (err: unknown) => logger.error({ err }, 'a task in the background failed');
   const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError });
   const { instances, redisPrefix } = settings;
@@ -136,6 +136,7 @@ export async function startServer(
     storage: persistence,
     async prepare() {
       await prepareSchema();
+      await sequences.align();
       // With REUSE_PORT several servers may start on one data folder.
       await backends.embedded?.exclusively(async () => {
         demoKeys = await seedDemo(persistence, { dataFolder, host, clock, logger });
@@ -145,7 +146,7 @@ export async function startServer(
     onFatal,
   });
   resources.defer(() => storage.stop());
-  health.observe({ storage, limits });
+  health.observe({ storage, limits, sequences });
 
   // The public listener.
   await Promise.all([storage.start(), limits.started]);

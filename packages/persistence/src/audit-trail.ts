@@ -1,6 +1,7 @@
 import type { Actor, ApiKeyId, AuditEntry, AuditFilter, KeyEventAction, OrderId } from '@petstore/domain';
 import type { Database } from './database/database.ts';
 import { prepareStatement } from './database/statement.ts';
+import type { Sequences } from './sequences.ts';
 
 /** A ban that was set or lifted. */
 interface BanEvent {
@@ -49,9 +50,10 @@ interface Row {
   readonly read_only: boolean | null;
 }
 
-export const createAuditTrail = (database: Database): AuditTrail => ({
+export const createAuditTrail = (database: Database, sequences: Sequences): AuditTrail => ({
   async recordBan({ action, at, actor, keyId }) {
-    await database.run('writes', RECORD, [action, at.toISOString(), actor, keyId]);
+    const values = [action, at.toISOString(), actor, keyId];
+    await sequences.repairing(() => database.run('writes', RECORD, values));
   },
   read: ({ orderId, keyId, since, limit }) =>
     database.withLongSession({ forWrites: false }, async (client) => {

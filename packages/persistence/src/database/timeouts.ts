@@ -43,8 +43,6 @@ export const TIMEOUTS_MS = {
    * connection counts: if a commit waits for a standby, one on a new connection would wait as well.
    */
   silence: 30_000,
-  /** For the comparison of the schema, for an operator who waits. */
-  drift: 30_000,
 } as const;
 
 /** How often the deadlines are compared with the clock, in milliseconds. */

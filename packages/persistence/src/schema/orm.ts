@@ -7,49 +7,19 @@ import { HUNG, isReported, toStorageError } from '../database/errors.ts';
 import { connectionConfig } from '../database/servers.ts';
 import { LONG_SESSION, type SessionSettings, setSession } from '../database/session.ts';
 import { TIMEOUTS_MS, withDeadline } from '../database/timeouts.ts';
-import {
-  ApiKeyEntity,
-  ApiKeySecretEntity,
-  DeletedOrderEventsEntity,
-  IdempotencyKeyEntity,
-  KeyEventEntity,
-  OrderEntity,
-  OrderEventEntity,
-  PetEntity,
-  SchemaReleaseEntity,
-} from './entities.ts';
+import { ApiKeyEntity, ApiKeySecretEntity, KeyEventEntity } from './entities.ts';
 import { MIGRATIONS_TABLE } from './migration-names.ts';
 
 /** The ORM's maximum of connections: for a migration's turn, its transaction, and statements outside of a transaction. */
 const POOL_SIZE = 3;
 
-/** The schema generator compares names with the output of PostgreSQL's `regclass`. */
-const READABLE_NAMES = { quote_all_identifiers: 'off' } as const;
-
 interface OrmOptions {
   /** The timeout of statements on the server, in milliseconds; 0 is none. */
   readonly statementTimeoutMs: number;
-  /** The schema of the tables, if they are compared or migrated; otherwise the session's `search_path` finds them. */
+  /** The schema of the tables, if they are migrated; otherwise the session's `search_path` finds them. */
   readonly schema?: string;
   readonly migrations?: MigrationObject[];
 }
-
-const ENTITIES = [
-  OrderEntity,
-  PetEntity,
-  ApiKeyEntity,
-  ApiKeySecretEntity,
-  OrderEventEntity,
-  DeletedOrderEventsEntity,
-  KeyEventEntity,
-  IdempotencyKeyEntity,
-  SchemaReleaseEntity,
-];
-
-export const TABLE_NAMES = ENTITIES.map(({ meta }) => meta.tableName);
-
-/** Matches the names of all tables except those of the entities, with or without a schema before them. */
-const TABLES_OF_OTHERS = new RegExp(`^(?!(?:.*\\.)?(?:${TABLE_NAMES.join('|')})$)`);
 
 /**
  * Runs work with an ORM of its own, for the server that takes writes.
@@ -86,7 +56,7 @@ function createOrm(
   { statementTimeoutMs, schema, migrations = [] }: OrmOptions,
   prepare: (client: pg.ClientBase, session: SessionSettings) => Promise<void>,
 ): MikroORM {
-  const session = { ...LONG_SESSION, statement_timeout: String(statementTimeoutMs), ...READABLE_NAMES };
+  const session = { ...LONG_SESSION, statement_timeout: String(statementTimeoutMs) };
   return new MikroORM({
     clientUrl: url,
     driverOptions: {
@@ -96,9 +66,8 @@ function createOrm(
       ...(statementTimeoutMs > 0 && { query_timeout: statementTimeoutMs + 2_000 }),
     },
     pool: { min: 0, max: POOL_SIZE },
-    entities: ENTITIES,
+    entities: [ApiKeyEntity, ApiKeySecretEntity, KeyEventEntity],
     ...(schema !== undefined && { schema }),
-    schemaGenerator: { skipTables: [TABLES_OF_OTHERS] },
     extensions: [Migrator],
     migrations: { tableName: MIGRATIONS_TABLE, migrationsList: migrations, snapshot: false, silent: true },
     forceUtcTimezone: true,
