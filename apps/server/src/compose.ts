@@ -121,7 +121,8 @@ export async function startServer(
     keyWatch.recheck(id);
   };
   const announcementHandlers = { onKeyChanged, onEvents: events.wakeFollowers };
-  const announceEvents = openAnnouncements(settings.redis, announcementHandlers, resources);
+  const announcementPlace = settings.redis && { target: settings.redis, redisPrefix };
+  const announceEvents = openAnnouncements(announcementPlace, announcementHandlers, resources);
   const orders = reportingChanges(persistence.orders, () => {
     metrics.countRecordedEvent();
     announceEvents();

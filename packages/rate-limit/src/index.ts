@@ -1,9 +1,10 @@
 /** The class of every connection, for instrumentation. */
 export { Redis } from 'ioredis';
 export { connectToAdministrate, RateLimitAdministration, RedisUnavailableError } from './administration.ts';
-export { BanWatch, type BanWatchOptions } from './bans.ts';
-export { connectRedis, type RedisConnectionOptions, type RedisLocation } from './connect-redis.ts';
 export { BAN_DURATIONS_MS } from './algorithm.ts';
+export { BanWatch, type BanWatchOptions } from './bans.ts';
+export { type Channels, channelsOf } from './channels.ts';
+export { connectRedis, type RedisConnectionOptions, type RedisLocation } from './connect-redis.ts';
 export { bannedDecisionOf } from './decision.ts';
 export { type UnfitEviction, watchEviction } from './eviction.ts';
 export { type HeaderSource, RATE_LIMIT_HEADERS, rateLimitHeaders } from './headers.ts';
