@@ -3,13 +3,13 @@ import { type AuditTrail, createAuditTrail } from './audit-trail.ts';
 import { Database, type DatabaseOptions } from './database/database.ts';
 import type { Purpose } from './database/pool.ts';
 import type { Availability } from './database/server-watch.ts';
-import { OrderEventStore } from './events/order-events.ts';
+import { createOrderEvents, type OrderEventStore } from './events/order-events.ts';
 import { createApiKeyStore } from './keys/api-key-store.ts';
-import { ApiKeyAdministration } from './keys/key-administration.ts';
+import { type ApiKeyAdministration, createKeyAdministration } from './keys/key-administration.ts';
 import { createOrderStore, type OrderStore } from './orders/order-store.ts';
 import { createPetStore, type PetStore } from './pets/pet-store.ts';
 import { createMigrations, type Migrations } from './schema/migrations.ts';
-import { Sequences } from './sequences.ts';
+import { createSequences, type Sequences } from './sequences.ts';
 
 /**
  * Everything that is stored in PostgreSQL.
@@ -56,8 +56,8 @@ export interface PingResult {
  */
 export function openPersistence(options: DatabaseOptions): Persistence {
   const database = new Database(options);
-  const sequences = new Sequences(database);
-  const events = new OrderEventStore(database);
+  const sequences = createSequences(database);
+  const events = createOrderEvents(database);
   const close = async () => {
     events.close();
     await database.close();
@@ -67,7 +67,7 @@ export function openPersistence(options: DatabaseOptions): Persistence {
     pets: createPetStore(database),
     events,
     apiKeys: createApiKeyStore(database),
-    keyAdministration: new ApiKeyAdministration(database, sequences),
+    keyAdministration: createKeyAdministration(database, sequences),
     audit: createAuditTrail(database, sequences),
     migrations: createMigrations(database),
     sequences,

@@ -75,66 +75,69 @@ export async function moveOrderIds(client: pg.Client): Promise<void> {
 }
 
 /** The sequences of ids, which are brought to their tables when a program starts, and when an id is in use. */
-export class Sequences {
-  readonly #database: Database;
-  #behind: ReadonlyMap<Sequence, string> = new Map();
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+export interface Sequences {
   /** The sequences that could not be brought to their tables at the last attempt, and why. */
-  get behind(): ReadonlyMap<Sequence, string> {
-    return this.#behind;
-  }
-
+  readonly behind: ReadonlyMap<Sequence, string>;
   /**
    * Takes one query, and changes nothing.
    *
-   * @returns the sequences that would give an id that has been given, and those that this role may not see, with the reason
+   * @returns the sequences that would give an id that has been given, or that this role may not read, with the reason
    */
-  async findBehind(): Promise<ReadonlyMap<Sequence, string>> {
+  findBehind(): Promise<ReadonlyMap<Sequence, string>>;
+  /** Brings the sequences to their tables, as far as the server and the role permit. */
+  align(): Promise<void>;
+  /** @throws StorageUnavailableError if this sequence stays behind */
+  alignOne(name: Sequence): Promise<void>;
+  /** Repeats a change once, with the sequences at their tables, if it failed because it drew an id that is in use. */
+  repairing<Value>(change: () => Promise<Value>): Promise<Value>;
+}
+
+export function createSequences(database: Database): Sequences {
+  let behind: ReadonlyMap<Sequence, string> = new Map();
+  const findBehind = async (): Promise<ReadonlyMap<Sequence, string>> => {
     try {
-      const rows = await this.#database.run('reads', FIND_BEHIND, []);
+      const rows = await database.run('reads', FIND_BEHIND, []);
       return new Map(rows.map(({ name }) => [name, 'it gives ids that are in use']));
     } catch (error) {
       if (!isDenial(error)) throw error;
       return new Map(SEQUENCES.map((name) => [name, reasonOf(error)]));
     }
-  }
-
-  /** Brings the sequences to their tables, as far as the server and the role permit. */
-  async align(): Promise<void> {
-    const behind = new Map<Sequence, string>();
-    for (const [name] of await this.findBehind()) {
+  };
+  const align = async (): Promise<void> => {
+    const stillBehind = new Map<Sequence, string>();
+    for (const [name] of await findBehind()) {
       try {
-        await this.#database.run('writes', MOVE[name], []);
+        await database.run('writes', MOVE[name], []);
       } catch (error) {
         if (!(isDenial(error) || error instanceof StorageUnavailableError)) throw error;
-        behind.set(name, reasonOf(error));
+        stillBehind.set(name, reasonOf(error));
       }
     }
-    this.#behind = behind;
-  }
-
-  /** @throws StorageUnavailableError if this sequence stays behind */
-  async alignOne(name: Sequence): Promise<void> {
-    await this.align();
-    const reason = this.#behind.get(name);
+    behind = stillBehind;
+  };
+  const alignOne = async (name: Sequence): Promise<void> => {
+    await align();
+    const reason = behind.get(name);
     if (reason !== undefined) throw storageUnavailable(`the sequence ${name} is behind its table: ${reason}`);
-  }
-
-  /** Repeats a change once, with the sequences at their tables, if it failed because it drew an id that is in use. */
-  async repairing<Value>(change: () => Promise<Value>): Promise<Value> {
-    try {
-      return await change();
-    } catch (error) {
-      const name = sequenceOf(error);
-      if (name === undefined) throw error;
-      await this.alignOne(name);
-      return change();
-    }
-  }
+  };
+  return {
+    get behind() {
+      return behind;
+    },
+    findBehind,
+    align,
+    alignOne,
+    async repairing(change) {
+      try {
+        return await change();
+      } catch (error) {
+        const name = sequenceOf(error);
+        if (name === undefined) throw error;
+        await alignOne(name);
+        return change();
+      }
+    },
+  };
 }
 
 /** The sequence that has given an id which is in use, if this was the failure. */

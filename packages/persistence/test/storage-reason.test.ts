@@ -27,6 +27,7 @@ beforeAll(async () => {
     'create role guest login',
     'create database idle',
     'create database closed allow_connections false',
+    `create database latin encoding 'LATIN1' locale 'C' template template0`,
   );
 });
 afterAll(() => server[Symbol.asyncDispose]());
@@ -69,6 +70,10 @@ test.each<[string, (url: URL) => void]>([
     (url) => Object.assign(url, { password: '' }),
   ],
   ['PostgreSQL accepts no connections to this database', (url) => Object.assign(url, { pathname: '/closed' })],
+  [
+    `PostgreSQL is not available: the encoding of the database is LATIN1, which does not hold every text; UTF8 is needed (create database ... encoding 'UTF8')`,
+    (url) => Object.assign(url, { pathname: '/latin' }),
+  ],
   [
     'PostgreSQL is not trusted (its certificate: DEPTH_ZERO_SELF_SIGNED_CERT)',
     (url) => url.searchParams.set('sslmode', 'verify-full'),

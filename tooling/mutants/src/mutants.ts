@@ -251,14 +251,14 @@ const PERSISTENCE: readonly Mutant[] = [
   {
     name: 'the statement of commands takes shipped orders, too',
     file: COMMANDS,
-    from: `and status = \${own('fromStatus')} and complete`,
-    to: 'and complete',
+    from: `and status = \${ruled(({ from }) => from.status)}`,
+    to: '',
     ...byPersistence('apply-command'),
   },
   {
     name: 'the log says of a shipped order that it was placed',
     file: COMMANDS,
-    from: `select \${own('event')}, greatest(`,
+    from: `select \${ruled(({ event }) => event)}, greatest(`,
     to: `select 'order.placed', greatest(`,
     ...byPersistence('order-events', 'apply-command'),
   },

@@ -1,9 +1,9 @@
 import type pg from 'pg';
-import { READ_ONLY, storageUnavailable, TOO_LATE, toStorageError } from './errors.ts';
-import { type Caller, needsWrites, Pool, PURPOSES, type Purpose } from './pool.ts';
+import { HUNG, READ_ONLY, storageUnavailable, TOO_LATE, toStorageError } from './errors.ts';
+import { type Call, needsWrites, Pool, PURPOSES, type Purpose } from './pool.ts';
 import { type Availability, ServerWatch } from './server-watch.ts';
-import { DatabaseServers } from './servers.ts';
-import { LONG_SESSION } from './session.ts';
+import { closeClient, DatabaseServers } from './servers.ts';
+import { LONG_SESSION, setSession } from './session.ts';
 import { type DurationObserver, type PreparedStatement, prepareStatement, type StatementValue } from './statement.ts';
 import { TIMEOUTS_MS, withDeadline } from './timeouts.ts';
 
@@ -92,15 +92,11 @@ export class Database {
   ): Promise<readonly Row[]> {
     if (this.#watch.state === 'hung') throw this.#watch.failure;
     const beganMs = performance.now();
-    const { promise: unusable, reject } = Promise.withResolvers<never>();
-    const caller: { isWaiting: boolean } = { isWaiting: true };
-    this.#waiting.add(reject);
+    const call = { purpose, statement, values, isWaiting: true };
     try {
-      const sent = this.#send(purpose, caller, statement, values);
-      return await withDeadline(Promise.race([sent, unusable]), TIMEOUTS_MS.call, TOO_LATE);
+      return await withDeadline(this.#send(call), TIMEOUTS_MS.call, TOO_LATE, this.#waiting);
     } finally {
-      caller.isWaiting = false;
-      this.#waiting.delete(reject);
+      call.isWaiting = false;
       this.#durations[purpose]?.observe((performance.now() - beganMs) / 1_000);
     }
   }
@@ -112,12 +108,14 @@ export class Database {
    * @throws StorageUnavailableError, and any other error of the work
    */
   async withLongSession<Value>(needs: SessionNeeds, work: (client: pg.Client) => Promise<Value>): Promise<Value> {
-    const client = await this.#servers.connect(LONG_SESSION, needs);
+    const { client, isReadOnly } = await this.#servers.find();
     let isLost = false;
     client.on('error', () => {
       isLost = true;
     });
     try {
+      if (isReadOnly && needs.forWrites) throw READ_ONLY;
+      await withDeadline(setSession(client, LONG_SESSION), TIMEOUTS_MS.session, HUNG);
       return await work(client);
     } catch (error) {
       throw toStorageError(error, isLost);
@@ -131,8 +129,10 @@ export class Database {
    *
    * @throws StorageUnavailableError
    */
-  locate(): Promise<string> {
-    return this.#servers.locate();
+  async locate(): Promise<string> {
+    const { url, client } = await this.#servers.find();
+    closeClient(client);
+    return url;
   }
 
   async close(): Promise<void> {
@@ -143,15 +143,10 @@ export class Database {
   }
 
   /** Sends a statement on the present pool, or on the one that replaces it while the caller waits for a connection. */
-  async #send<Row extends object>(
-    purpose: Purpose,
-    caller: Caller,
-    statement: PreparedStatement<Row>,
-    values: readonly StatementValue[],
-  ): Promise<readonly Row[]> {
-    while (caller.isWaiting) {
-      const pool = await this.#usablePool(purpose);
-      const rows = await pool.run(purpose, caller, statement, values);
+  async #send<Row extends object>(call: Call<Row>): Promise<readonly Row[]> {
+    while (call.isWaiting) {
+      const pool = await this.#usablePool(call.purpose);
+      const rows = await pool.run(call);
       if (rows !== undefined) return rows;
     }
     throw TOO_LATE;

@@ -82,7 +82,7 @@ export const TOO_LATE = new StorageUnavailableError('PostgreSQL is not available
 /** No server takes writes, but the work needs one that does. */
 export const READ_ONLY = new StorageUnavailableError('PostgreSQL is not available: it is read-only');
 
-/** Converts an error of a connection, whatever it is, to the error for PostgreSQL being away. */
+/** Converts any error of a connection to the error for PostgreSQL being away. */
 export function storageUnavailable(cause: unknown): StorageUnavailableError {
   if (cause instanceof StorageUnavailableError) return cause;
   return new StorageUnavailableError(`PostgreSQL is not available: ${messageOf(cause)}`, { cause });
@@ -133,7 +133,7 @@ function reasonsOf(error: unknown): readonly unknown[] {
 }
 
 const causeOf = (error: unknown): unknown =>
-  error instanceof StorageUnavailableError ? (error.cause ?? error) : error;
+  error instanceof StorageUnavailableError && error.cause instanceof Error ? error.cause : error;
 
 /** Node collects the refusals of all addresses of a host in an AggregateError, whose own message is empty. */
 function messageOf(cause: unknown): string {

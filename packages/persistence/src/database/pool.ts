@@ -39,9 +39,15 @@ const TYPES: pg.CustomTypesConfig = {
   getTypeParser: (oid: number) => PARSERS.get(oid) ?? pg.types.getTypeParser(oid, 'text'),
 };
 
-/** A caller of a statement, who may have given up. */
+/** Somebody who waits for one statement or several, and may give up. */
 export interface Caller {
   readonly isWaiting: boolean;
+}
+
+export interface Call<Row extends object> extends Caller {
+  readonly purpose: Purpose;
+  readonly statement: PreparedStatement<Row>;
+  readonly values: readonly StatementValue[];
 }
 
 export interface PoolOptions {
@@ -58,8 +64,8 @@ export interface PoolOptions {
 export class Pool {
   readonly #options: PoolOptions;
   readonly #pool: pg.Pool;
+  /** The clients whose connection is not lost. */
   readonly #clients = new Set<pg.ClientBase>();
-  readonly #lostClients = new WeakSet<pg.ClientBase>();
   readonly #purposes: Readonly<Record<Purpose, LimitFunction>>;
   /** Admits as many callers as there may be connections: fewer while the server has no room for another one. */
   readonly #connections: LimitFunction;
@@ -107,16 +113,11 @@ export class Pool {
    * @returns `undefined` if nothing was sent, because the caller has given up or the pool has ended
    * @throws StorageUnavailableError, or PostgreSQL's error for the statement
    */
-  async run<Row extends object>(
-    purpose: Purpose,
-    caller: Caller,
-    statement: PreparedStatement<Row>,
-    values: readonly StatementValue[],
-  ): Promise<readonly Row[] | undefined> {
+  async run<Row extends object>(call: Call<Row>): Promise<readonly Row[] | undefined> {
     try {
-      return await this.#purposes[purpose](async () => {
-        while (this.#isWanted(caller)) {
-          const rows = await this.#connections(() => this.#send(caller, statement, values));
+      return await this.#purposes[call.purpose](async () => {
+        while (this.#isWanted(call)) {
+          const rows = await this.#connections(() => this.#send(call));
           if (rows !== undefined) return rows;
           await sleep(TIMEOUTS_MS.noRoomPause);
         }
@@ -150,31 +151,26 @@ export class Pool {
   /** The pool removes its own listener from a client in use; an error without a listener would end the process. */
   async #prepare(client: pg.ClientBase): Promise<void> {
     this.#clients.add(client);
-    client.once('end', () => this.#clients.delete(client));
-    client.on('error', () => this.#lostClients.add(client));
+    client.on('error', () => this.#clients.delete(client)).on('end', () => this.#clients.delete(client));
     await withDeadline(setSession(client, SHORT_SESSION), TIMEOUTS_MS.session, HUNG);
   }
 
   /** @returns `undefined` if nothing was sent */
-  async #send<Row extends object>(
-    caller: Caller,
-    { name, text }: PreparedStatement<Row>,
-    values: readonly StatementValue[],
-  ): Promise<readonly Row[] | undefined> {
-    if (!this.#isWanted(caller)) return undefined;
-    const client = await this.#checkOut();
+  async #send<Row extends object>(call: Call<Row>): Promise<readonly Row[] | undefined> {
+    const client = this.#isWanted(call) ? await this.#checkOut() : undefined;
     if (client === undefined) return undefined;
-    if (!this.#isWanted(caller)) {
+    if (!this.#isWanted(call)) {
       client.release();
       return undefined;
     }
+    const { statement, values } = call;
     try {
-      const { rows } = await client.query<Row>({ name, text, values: values as StatementValue[] }); // pg changes none
+      const { rows } = await client.query<Row>({ ...statement, values: [...values] });
       client.release();
       return rows;
     } catch (error) {
       client.release(endsConnection(error));
-      throw toStorageError(error, this.#lostClients.has(client));
+      throw toStorageError(error, !this.#clients.has(client));
     }
   }
 

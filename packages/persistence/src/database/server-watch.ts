@@ -5,7 +5,7 @@ import { closeClient, type DatabaseServers } from './servers.ts';
 import { readIsReadOnly } from './session.ts';
 import { TIMEOUTS_MS, withDeadline } from './timeouts.ts';
 
-/** `read-only`: only reads work. `hung`: connections are accepted or stay open, but nothing is answered. */
+/** `read-only`: only reads work. `hung`: connections are accepted or stay open, but no response comes. */
 export type Availability =
   | { readonly state: 'up' | 'read-only'; readonly failure: undefined }
   | { readonly state: 'hung' | 'away'; readonly failure: StorageUnavailableError };

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { HUNG, READ_ONLY, storageUnavailable } from './errors.ts';
-import { assertSessionStays, readIsReadOnly, type SessionSettings, setSession } from './session.ts';
+import { assertSessionStays, readIsReadOnly } from './session.ts';
 import { TIMEOUTS_MS, withDeadline } from './timeouts.ts';
 
 /** A server of the database, and an open connection to it. */
@@ -38,15 +38,15 @@ export class DatabaseServers {
    * @throws StorageUnavailableError if no server can be used
    */
   async find(preferredUrl?: string): Promise<FoundServer> {
-    const asked = this.#urls.map(askServer);
-    const writable = asked.map(async (answer) => {
-      const found = await answer;
+    const queried = this.#urls.map(queryServer);
+    const writable = queried.map(async (server) => {
+      const found = await server;
       if (found.isReadOnly) throw READ_ONLY;
       return found;
     });
-    const found = await Promise.any(writable).catch(() => readOnlyAmong(asked, preferredUrl));
-    for (const answer of asked) {
-      answer.then(
+    const found = await Promise.any(writable).catch(() => readOnlyAmong(queried, preferredUrl));
+    for (const server of queried) {
+      server.then(
         (other) => other !== found && closeClient(other.client),
         () => {}, // reported only if no server was found
       );
@@ -56,35 +56,6 @@ export class DatabaseServers {
       throw error;
     });
     return found;
-  }
-
-  /**
-   * Finds the server for units of work.
-   *
-   * @throws StorageUnavailableError
-   */
-  async locate(): Promise<string> {
-    const { url, client } = await this.find();
-    closeClient(client);
-    return url;
-  }
-
-  /**
-   * Opens a connection for work that takes long.
-   *
-   * @param needs whether to refuse a server that takes no writes
-   * @throws StorageUnavailableError
-   */
-  async connect(settings: SessionSettings, needs: { readonly forWrites: boolean }): Promise<pg.Client> {
-    const { client, isReadOnly } = await this.find();
-    try {
-      if (isReadOnly && needs.forWrites) throw READ_ONLY;
-      await withDeadline(setSession(client, settings), TIMEOUTS_MS.session, HUNG);
-      return client;
-    } catch (error) {
-      closeClient(client);
-      throw error;
-    }
   }
 
   /** A pooler may lend a session for one transaction only; its settings and prepared statements are then lost. */
@@ -104,23 +75,23 @@ export class DatabaseServers {
   }
 }
 
-async function readOnlyAmong(asked: readonly Promise<FoundServer>[], preferredUrl?: string): Promise<FoundServer> {
-  const answers = await Promise.allSettled(asked);
-  const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+async function readOnlyAmong(queried: readonly Promise<FoundServer>[], preferredUrl?: string): Promise<FoundServer> {
+  const results = await Promise.allSettled(queried);
+  const found = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
   const server = found.find(({ url }) => url === preferredUrl) ?? found[0];
   if (server !== undefined) return server;
-  const reasons: unknown[] = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
+  const reasons: unknown[] = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
   throw reasons.length === 1 ? storageUnavailable(reasons[0]) : storageUnavailable(new AggregateError(reasons));
 }
 
-async function askServer(url: string): Promise<FoundServer> {
+async function queryServer(url: string): Promise<FoundServer> {
   const client = newClient(url);
-  const ask = async (): Promise<FoundServer> => {
+  const query = async (): Promise<FoundServer> => {
     await client.connect();
     return { url, isReadOnly: await readIsReadOnly(client), client };
   };
   try {
-    return await withDeadline(ask(), TIMEOUTS_MS.find, HUNG);
+    return await withDeadline(query(), TIMEOUTS_MS.find, HUNG);
   } catch (error) {
     closeClient(client);
     throw error;
@@ -129,7 +100,7 @@ async function askServer(url: string): Promise<FoundServer> {
 
 function newClient(url: string): pg.Client {
   const client = new pg.Client(connectionConfig(url));
-  client.on('error', () => {}); // the statement under way fails as well
+  client.on('error', () => {}); // the statement in progress fails as well
   return client;
 }
 

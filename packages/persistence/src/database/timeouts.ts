@@ -71,18 +71,27 @@ let lastCpu = process.cpuUsage();
  * of the server. The time in which this process was busy counts, because its callers wait.
  *
  * @param late the error with which the promise is rejected
+ * @param rejecters contains the function that rejects the promise early, while it is pending
  */
-export async function withDeadline<Value>(work: Promise<Value>, timeoutMs: number, late: Error): Promise<Value> {
-  const { promise: expired, reject } = Promise.withResolvers<never>();
-  // After a pause, timers run first, then sockets are read, then immediates run: a response that is there is used.
-  const wait = { deadlineMs: performance.now() + timeoutMs, expire: () => void setImmediate(reject, late) };
+export function withDeadline<Value>(
+  work: Promise<Value>,
+  timeoutMs: number,
+  late: Error,
+  rejecters?: Set<(error: Error) => void>,
+): Promise<Value> {
   startTicker();
-  waits.add(wait);
-  try {
-    return await Promise.race([work, expired]);
-  } finally {
-    waits.delete(wait);
-  }
+  return new Promise((resolve, reject) => {
+    // After a pause, timers run first, then sockets are read, then immediates run: a response that is there is used.
+    const wait = { deadlineMs: performance.now() + timeoutMs, expire: () => void setImmediate(reject, late) };
+    const end = () => {
+      waits.delete(wait);
+      rejecters?.delete(reject);
+    };
+    waits.add(wait);
+    rejecters?.add(reject);
+    work.then(end, end);
+    work.then(resolve, reject);
+  });
 }
 
 function startTicker(): void {

@@ -129,3 +129,5 @@ export class OrderEventStore implements OrderEventLog {
     }
   }
 }
+
+export const createOrderEvents = (database: Database): OrderEventStore => new OrderEventStore(database);

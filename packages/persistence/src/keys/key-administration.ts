@@ -136,6 +136,9 @@ export class ApiKeyAdministration {
   }
 }
 
+export const createKeyAdministration = (database: Database, sequences: Sequences): ApiKeyAdministration =>
+  new ApiKeyAdministration(database, sequences);
+
 interface KeyEvent {
   readonly action: KeyEventAction;
   readonly at: Date;

@@ -86,10 +86,10 @@ const ordersOf = (values: ValuesOf<keyof OrderRow>): readonly Order[] =>
   );
 
 function* textsOf(values: ValuesOf<(typeof TEXT_COLUMNS)[number]>): Generator<OrderText> {
-  for (const [i, id] of values.id.entries()) {
+  for (let i = 0; i < values.id.length; i++) {
     const shipDate = at(values.ship_date, i);
     yield {
-      id,
+      id: at(values.id, i),
       petId: at(values.pet_id, i),
       quantity: at(values.quantity, i),
       shipDate: shipDate === '' ? undefined : toRfc3339(shipDate),
