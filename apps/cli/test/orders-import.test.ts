@@ -11,7 +11,7 @@ beforeEach(() => commandLine.clear());
 
 async function listed(): Promise<Order[]> {
   const all: Order[] = [];
-  for await (const batch of commandLine.persistence.orders.listOrders()) all.push(...batch);
+  for await (const { orders } of commandLine.persistence.orders.listOrders()) all.push(...orders);
   return all;
 }
 

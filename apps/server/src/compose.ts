@@ -29,7 +29,6 @@ import { Metrics } from './operations/metrics.ts';
 import { openLimiter } from './operations/open-limiter.ts';
 import { OPERATIONS, sunsetsOf } from './operations/operation-names.ts';
 import { schemaPreparer } from './operations/prepare-schema.ts';
-import { reportingChanges } from './operations/reporting-changes.ts';
 import { renderSecurityText } from './operations/security-text.ts';
 import { printStartupMessage } from './operations/startup-message.ts';
 import { addDatabaseMetrics, addEventMetrics, addHealthMetrics, addHttpMetrics } from './operations/state-metrics.ts';
@@ -122,11 +121,11 @@ export async function startServer(
   };
   const announcementHandlers = { onKeyChanged, onEvents: events.wakeFollowers };
   const announcementPlace = settings.redis && { target: settings.redis, redisPrefix };
-  const announceEvents = openAnnouncements(announcementPlace, announcementHandlers, resources);
-  const orders = reportingChanges(persistence.orders, () => {
+  const announce = openAnnouncements(announcementPlace, announcementHandlers, resources);
+  const announceEvents = () => {
     metrics.countRecordedEvent();
-    announceEvents();
-  });
+    announce();
+  };
   addEventMetrics(registry, events);
   addDatabaseMetrics(registry, persistence.load);
   const { eventsRetentionMs: retentionMs } = settings;
@@ -158,7 +157,7 @@ export async function startServer(
   const app = createApp({
     router: appRouter,
     restRoutes,
-    services: { orders, pets, events, limiter, clock, sunsetOverrides },
+    services: { orders: persistence.orders, announceEvents, pets, events, limiter, clock, sunsetOverrides },
     authenticator,
     keyWatch,
     limiter,

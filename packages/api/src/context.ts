@@ -1,10 +1,12 @@
-import type { Clock, OrderEventLog, OrderRepository, PetRepository, Principal } from '@petstore/domain';
+import type { Clock, OrderBatch, OrderEventLog, OrderRepository, PetRepository, Principal } from '@petstore/domain';
 import type { RateLimiter, RateLimitSnapshot } from '@petstore/rate-limit';
 import type { SunsetOverrides } from './rest/sunset.ts';
 
 /** The dependencies of procedures, built once at start. */
 export interface Services {
   readonly orders: OrderRepository;
+  /** Called after each change of an order, whose event was recorded with it: followers need not wait until they look. */
+  readonly announceEvents: () => void;
   readonly events: OrderEventLog;
   readonly pets: PetRepository;
   /** Reads the status of a caller. Requests are counted when they are admitted. */
@@ -48,4 +50,4 @@ type Delivery =
  * @throws ApiError (as a rejection) `too_many_in_flight` if the list is long and its caller has too many in flight;
  *   `overloaded` if all callers together have too many
  */
-export type BeginList = <Batch>(batches: AsyncIterable<Batch>) => Promise<AsyncIterable<Batch>>;
+export type BeginList = (batches: AsyncIterable<OrderBatch>) => Promise<AsyncIterable<OrderBatch>>;

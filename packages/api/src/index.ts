@@ -17,6 +17,7 @@ export {
 export type { ProcedureContract, RestBinding, RestContract } from './procedure-contract.ts';
 export type { FollowedOrderEvent } from './procedures/orders/follow-order-events.ts';
 export { petsSunset } from './procedures/pets/get-pet.contract.ts';
+export type { JsonPiece } from './rest/order-json.ts';
 export type { RestResult, RestRoute } from './rest/rest-route.ts';
 export { restRoutes } from './rest/rest-routes.ts';
 export { deprecationFields, type SunsetOverrides, sunsetOf } from './rest/sunset.ts';

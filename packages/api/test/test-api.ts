@@ -36,6 +36,8 @@ export interface TestApi extends AsyncDisposable {
   readonly clock: ManualClock;
   readonly services: Services;
   readonly limiter: InProcessLimiter;
+  /** How often changes of orders were announced. */
+  announcedCount(): number;
   contextOf(principal: Principal): Context;
   /** Calls by name, as callers in the same process do. */
   callAs(principal: Principal): ReturnType<typeof createCaller>;
@@ -57,7 +59,16 @@ export async function startTestApi(): Promise<TestApi> {
   const clock = manualClock('2026-11-20T12:00:00.000Z');
   const { orders, pets, events } = persistence;
   const limiter = new InProcessLimiter({ nowMs: () => clock().getTime() });
-  const services: Services = { orders, pets, events, limiter, clock, sunsetOverrides: petsSunset(PETS_SUNSET_AT) };
+  let announced = 0;
+  const services: Services = {
+    orders,
+    announceEvents: () => void announced++,
+    pets,
+    events,
+    limiter,
+    clock,
+    sunsetOverrides: petsSunset(PETS_SUNSET_AT),
+  };
   const contextOf = (who: Principal): Context => ({
     services,
     principal: who,
@@ -69,6 +80,7 @@ export async function startTestApi(): Promise<TestApi> {
     clock,
     services,
     limiter,
+    announcedCount: () => announced,
     contextOf,
     callAs: (who) => createCaller(contextOf(who)),
     async callRest(operationId, params = {}, query, who = EXTERNAL) {
@@ -121,6 +133,6 @@ export const cancelledOrder = (id: bigint): Order => ({
 export async function readText(result: RestResult): Promise<string> {
   if (result.type !== 'json-stream') throw new Error(`Not a stream but ${result.type}.`);
   let text = '';
-  for await (const chunk of result.chunks) text += chunk;
+  for await (const piece of result.pieces) text += piece.text;
   return text;
 }

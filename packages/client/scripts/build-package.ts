@@ -78,7 +78,8 @@ async function bundleServiceTypes(emitted: string): Promise<string> {
           handler: (id) => (id.startsWith(SCOPE) ? join(emitted, id.slice(SCOPE.length), 'src/index.d.ts') : null),
         },
       },
-      dts({ dtsInput: true, tsconfig: false }),
+      // The input is declarations: the generator has nothing to do.
+      dts({ dtsOnly: true, generator: 'oxc', tsconfig: false }),
     ],
   });
   const { output } = await bundle.generate({ format: 'es' });

@@ -31,8 +31,8 @@ async function placeOrder(): Promise<bigint> {
 
 /** What has become of an order. */
 async function orderOf(id: bigint) {
-  for await (const batch of service.persistence.orders.listOrders()) {
-    const found = batch.find((order) => order.id === id);
+  for await (const { orders } of service.persistence.orders.listOrders()) {
+    const found = orders.find((order) => order.id === id);
     if (found !== undefined) return found;
   }
   throw new Error(`There is no order ${id}.`);

@@ -1,4 +1,4 @@
-import type { OrderStatus } from './order.ts';
+import type { Order, OrderStatus } from './order.ts';
 
 /**
  * An order as text, never converted to a bigint, number or Date: lists of millions are written out as they were read.
@@ -16,10 +16,12 @@ export interface OrderText {
   readonly complete: boolean;
 }
 
-/** A part of a list of {@link OrderText}. Only the last batch can be empty; it may also be the only one. */
-export interface OrderTextBatch {
-  /** Each order is made when the iteration reaches it: a batch that is written in parts never holds all of them. */
-  readonly orders: Iterable<OrderText>;
+/** A part of a list. Only the last batch can be empty; it may also be the only one. */
+export interface OrderBatch<Orders extends Iterable<unknown> = readonly Order[]> {
+  readonly orders: Orders;
   /** Whether this is the last batch of the list. */
   readonly isLast: boolean;
 }
+
+/** Each order is made when the iteration reaches it: a batch that is written in parts never holds all of them. */
+export type OrderTextBatch = OrderBatch<Iterable<OrderText>>;

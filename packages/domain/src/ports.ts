@@ -3,7 +3,7 @@ import type { ChangeOrigin, IdempotencyKey } from './change-origin.ts';
 import type { NewOrder, OrderCommand } from './decide-order.ts';
 import type { OrderId, PetId } from './ids.ts';
 import type { Order } from './order.ts';
-import type { OrderTextBatch } from './order-listing.ts';
+import type { OrderBatch, OrderTextBatch } from './order-listing.ts';
 import type { OrderPage, OrderPageRequest } from './order-page.ts';
 
 /** Returns the present time; tests can pass their own. */
@@ -24,11 +24,11 @@ export interface OrderPlacement {
 
 export interface OrderRepository {
   /**
-   * All orders that were committed when the iteration began, once each and ascending by id, in batches that are never empty.
-   * Each iteration is a separate list. Nothing is held between two batches.
+   * All orders that were committed when the iteration began, once each and ascending by id, in at least one batch. Each
+   * iteration is a separate list. Nothing is held between two batches.
    */
-  listOrders(): AsyncIterable<readonly Order[]>;
-  /** The same list as text, with at least one batch. */
+  listOrders(): AsyncIterable<OrderBatch>;
+  /** The same list as text. */
   listOrderTexts(): AsyncIterable<OrderTextBatch>;
   /** Runs one statement, which waits for no lock. */
   findOrder(id: OrderId): Promise<Order | undefined>;

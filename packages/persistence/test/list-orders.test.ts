@@ -37,7 +37,7 @@ const byId = (a: Order, b: Order) => (a.id < b.id ? -1 : 1);
 test('no orders are an empty list', async () => {
   const batches = await collect(store.persistence.orders.listOrderTexts());
   expect(batches.map(({ orders, isLast }) => [[...orders], isLast])).toEqual([[[], true]]);
-  expect(await collect(store.persistence.orders.listOrders())).toEqual([]);
+  expect(await collect(store.persistence.orders.listOrders())).toEqual([{ orders: [], isLast: true }]);
 });
 
 test('a text holds the fields of an order in their written form', async () => {

@@ -28,7 +28,7 @@ test('each connection lists by the zone and the style that it was given, whateve
   await store.query(`alter database ${name} set timezone to 'Asia/Kolkata'`);
   await store.query(`alter database ${name} set datestyle to 'German'`);
   await using persistence = openPersistence({ databaseUrl: store.url });
-  expect((await collect(persistence.orders.listOrders())).flat()).toEqual(orders);
+  expect((await collect(persistence.orders.listOrders())).flatMap((batch) => batch.orders)).toEqual(orders);
 });
 
 test('options in the URL stay, and the session is what the statements count on', async () => {
@@ -37,7 +37,7 @@ test('options in the URL stay, and the session is what the statements count on',
   url.searchParams.set('options', '-c work_mem=5MB -c TimeZone=Asia/Tokyo -c DateStyle=German');
   await using persistence = openPersistence({ databaseUrl: url.href });
   const { order } = await persistence.orders.insertOrder(newOrder({ shipDate: NOW }), SERVICE_ORIGIN);
-  expect((await collect(persistence.orders.listOrders())).flat()).toEqual([order]);
+  expect((await collect(persistence.orders.listOrders())).flatMap((batch) => batch.orders)).toEqual([order]);
 });
 
 test('a time of more decimals than the schema has fails a list, at its beginning or later', async () => {

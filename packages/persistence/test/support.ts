@@ -120,7 +120,7 @@ export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]>
 }
 
 export async function listedOrders({ persistence }: TestStore): Promise<Order[]> {
-  return (await collect(persistence.orders.listOrders())).flat();
+  return (await collect(persistence.orders.listOrders())).flatMap((batch) => batch.orders);
 }
 
 /** Orders as lists of text hold them. */

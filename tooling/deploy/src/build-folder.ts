@@ -2,6 +2,7 @@ import { globSync } from 'node:fs';
 import { chmod, copyFile, cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, posix, relative, resolve } from 'node:path';
 import { readCommit } from '@petstore/runtime';
+import { NODE_RANGE } from '@petstore/runtime/require-node';
 import { type OutputChunk, type Plugin, rolldown } from 'rolldown';
 import { renderNotices } from './notices.ts';
 
@@ -47,7 +48,15 @@ export async function buildFolder(folder: string): Promise<void> {
     await copyFiles(join(SERVED_BY, name), patterns, join(folder, 'node_modules', name));
   }
   const { name, version, description, license } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
-  const manifest = { name, version, description, license, private: true, type: 'module', engines: { node: '>=24' } };
+  const manifest = {
+    name,
+    version,
+    description,
+    license,
+    private: true,
+    type: 'module',
+    engines: { node: NODE_RANGE },
+  };
   await writeFile(join(folder, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
   await copyFile(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
   const served = Object.keys(SERVED).map((served) => join(SERVED_BY, served, 'package.json'));

@@ -4,4 +4,6 @@ import { buildFolder, ROOT } from './build-folder.ts';
 
 const folder = join(ROOT, 'dist/petstore');
 await buildFolder(folder);
-console.log('Built dist/petstore: "node server.js" and "node petstore.js" in it need Node 24, and nothing else.');
+console.log(
+  'Built dist/petstore: "node server.js" and "node petstore.js" in it need Node 24.16 or newer, and nothing else.',
+);

@@ -69,10 +69,8 @@ async function findValidKeys(
 
 /** Orders may have been imported before the first start of a server. */
 async function hasOrders({ orders }: Persistence): Promise<boolean> {
-  for await (const batch of orders.listOrders()) {
-    if (batch.length > 0) return true;
-  }
-  return false;
+  const { orders: found } = await orders.findOrders({ filter: {}, limit: 1 });
+  return found.length > 0;
 }
 
 async function* numberLines<Value>(values: readonly Value[]) {

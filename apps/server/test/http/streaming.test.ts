@@ -215,7 +215,7 @@ describe.concurrent('over tRPC', () => {
       try {
         for (;;) {
           await sleep(1);
-          yield [pendingOrder(1n)];
+          yield { orders: [pendingOrder(1n)], isLast: false };
         }
       } finally {
         hasEnded = true;
@@ -239,7 +239,7 @@ describe.concurrent('over tRPC', () => {
     expect(response.headers.get('content-length')).not.toBeNull();
     const { result } = (await response.json()) as { result: { data: SuperJSONResult } }; // as tRPC has it
     const stored = [];
-    for await (const batch of app.persistence.orders.listOrders()) stored.push(...batch);
+    for await (const { orders } of app.persistence.orders.listOrders()) stored.push(...orders);
     expect(superjson.deserialize(result.data)).toEqual(stored);
   });
 

@@ -1,4 +1,4 @@
-import type { Order } from '@petstore/domain';
+import type { OrderBatch } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
 import { createKey, planOf } from '../support/keys.ts';
 import { overriding } from '../support/overriding.ts';
@@ -24,11 +24,11 @@ function heldLists() {
       ended++;
     }
   }
-  async function* batches(): AsyncGenerator<readonly Order[]> {
+  async function* batches(): AsyncGenerator<OrderBatch> {
     try {
-      yield [pendingOrder(1n)];
+      yield { orders: [pendingOrder(1n)], isLast: false };
       await gate.promise;
-      yield [pendingOrder(2n)];
+      yield { orders: [pendingOrder(2n)], isLast: true };
     } finally {
       ended++;
     }
@@ -304,9 +304,10 @@ test('requests whose client leaves while its key is looked up give back all that
   const key = await businessKey(app);
   const path = `/trpc/${Array(100).fill('pets.get').join()}?batch=1&input=%7B%7D`;
   const connections = await Promise.all([1, 2].map(() => openRaw({ port: app.port })));
-  for (const { write } of connections) write(request(path, key));
+  // The second response of each connection waits behind the first.
+  for (const { write } of connections) write(request(path, key).repeat(2));
   const requests = () => app.app.traffic.countRequests();
-  await expect.poll(requests, SOON).toBe(2);
+  await expect.poll(requests, SOON).toBe(4);
   await expect.poll(lookUps, SOON).toBeGreaterThan(0);
   for (const { socket } of connections) socket.resetAndDestroy();
   await expect.poll(requests, SOON).toBe(0);

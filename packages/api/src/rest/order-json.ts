@@ -1,5 +1,11 @@
 import type { Order, OrderText, OrderTextBatch } from '@petstore/domain';
 
+/** A part of a JSON text. */
+export interface JsonPiece {
+  readonly text: string;
+  readonly isLast: boolean;
+}
+
 // The JSON of an order. 64-bit integers are bare digits in v1 and strings in v2; an unknown ship date is left out.
 
 /** An order in v1. */
@@ -24,14 +30,14 @@ const PIECE = 500;
 const piecesOfBatches = new WeakMap<OrderTextBatch, readonly string[]>();
 
 /** A list as one JSON array, in pieces: the first begins with `[`, and the last ends with `]`. */
-export async function* ordersJson(batches: AsyncIterable<OrderTextBatch>): AsyncGenerator<string, void, void> {
+export async function* ordersJson(batches: AsyncIterable<OrderTextBatch>): AsyncGenerator<JsonPiece, void, void> {
   let separator = '[';
   for await (const batch of batches) {
     const pieces = piecesOfBatches.get(batch) ?? batchPieces(batch);
     piecesOfBatches.set(batch, pieces);
     for (const [i, piece] of pieces.entries()) {
-      const isEnd = batch.isLast && i === pieces.length - 1;
-      yield `${piece === '' && separator === ',' ? '' : separator}${piece}${isEnd ? ']' : ''}`;
+      const isLast = batch.isLast && i === pieces.length - 1;
+      yield { text: `${piece === '' && separator === ',' ? '' : separator}${piece}${isLast ? ']' : ''}`, isLast };
       separator = ',';
     }
   }

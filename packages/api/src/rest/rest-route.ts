@@ -1,11 +1,12 @@
 import type { Context } from '../context.ts';
 import type { ApiVersion } from '../openapi/versions.ts';
+import type { JsonPiece } from './order-json.ts';
 
 /** The response to a successful call. */
 export type RestResult =
   | { readonly type: 'empty' }
   | { readonly type: 'json'; readonly text: string; readonly headers?: Readonly<Record<string, string>> }
-  | { readonly type: 'json-stream'; readonly chunks: AsyncIterable<string> };
+  | { readonly type: 'json-stream'; readonly pieces: AsyncIterable<JsonPiece> };
 
 /** A procedure as a REST route of one version. */
 export interface RestRoute {

@@ -113,7 +113,15 @@ export async function startTestService({
 }
 
 function createHandler({ orders, pets, events }: Persistence, limiter: InProcessLimiter, limits: RequestLimits) {
-  const services = { orders, pets, events, limiter, clock: () => new Date(), sunsetOverrides: petsSunset(NEVER) };
+  const services = {
+    orders,
+    announceEvents() {},
+    pets,
+    events,
+    limiter,
+    clock: () => new Date(),
+    sunsetOverrides: petsSunset(NEVER),
+  };
   const plan = { name: 'enterprise', limits } as const;
   const contextOf = ({ headers }: IncomingMessage): Context => {
     const permissions = KEYS[headers.authorization ?? ''] ?? EXTERNAL;
@@ -168,7 +176,7 @@ async function answerRest(response: ServerResponse, result: RestResult): Promise
     case 'json-stream':
       response.writeHead(200, { 'content-type': 'application/json' });
       // Closed connections are not waited for.
-      await pipeline(result.chunks, response).catch(() => response.destroy());
+      await pipeline(textsOf(result.pieces), response).catch(() => response.destroy());
       return;
     default:
       result satisfies never;
@@ -210,4 +218,8 @@ function inflict(fault: Fault, response: ServerResponse): void {
     cut();
     return response;
   };
+}
+
+async function* textsOf(pieces: AsyncIterable<{ readonly text: string }>) {
+  for await (const { text } of pieces) yield text;
 }

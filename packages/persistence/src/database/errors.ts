@@ -64,7 +64,6 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   '57P05': LOST, // idle for too long
   '58': UNAVAILABLE, // the system
   '58030': { ...UNAVAILABLE, phrase: 'PostgreSQL cannot read or write its disk' },
-  XX000: LOST, // PostgreSQL is damaged
 };
 
 const meaningOf = (code: string): Meaning => MEANINGS[code] ?? MEANINGS[code.slice(0, 2)] ?? {};

@@ -107,17 +107,16 @@ function* textsOf(values: ValuesOf<(typeof TEXT_COLUMNS)[number]>): Generator<Or
  * Lists of one kind that need the same batch in the same tick share its statement and the batch.
  */
 export function createOrderLists(database: Database): Pick<OrderRepository, 'listOrders' | 'listOrderTexts'> {
-  const orderBatches = createBatches(database, 'list-orders', COLUMNS, ordersOf);
+  const orderBatches = createBatches(database, 'list-orders', COLUMNS, (values, isLast) => ({
+    orders: ordersOf(values),
+    isLast,
+  }));
   const textBatches = createBatches(database, 'list-order-texts', TEXT_COLUMNS, (values, isLast) => ({
     orders: { [Symbol.iterator]: () => textsOf(values) },
     isLast,
   }));
   return {
-    listOrders: () => ({
-      async *[Symbol.asyncIterator](): AsyncGenerator<readonly Order[], void, void> {
-        for await (const orders of orderBatches()) if (orders.length > 0) yield orders;
-      },
-    }),
+    listOrders: () => ({ [Symbol.asyncIterator]: orderBatches }),
     listOrderTexts: () => ({ [Symbol.asyncIterator]: textBatches }),
   };
 }

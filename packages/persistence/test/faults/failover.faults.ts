@@ -36,7 +36,8 @@ describe('a primary and its standby', () => {
   });
 
   const place = () => persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN);
-  const list = async (): Promise<readonly Order[]> => (await collect(persistence.orders.listOrders())).flat();
+  const list = async (): Promise<readonly Order[]> =>
+    (await collect(persistence.orders.listOrders())).flatMap((batch) => batch.orders);
   const untilPlaced = () => expect.poll(() => place().catch(() => undefined), PATIENTLY).toBeDefined();
   const outcomeOfPlacing = () => place().then(() => 'placed', String);
 

@@ -40,7 +40,7 @@ describe('behind a pooler in session mode', () => {
     const { orders } = persistence;
     expect(await orders.importOrders(numbered(ORDERS))).toMatchObject({ insertedCount: ORDERS.length });
 
-    expect((await collect(orders.listOrders())).flat()).toEqual(ORDERS);
+    expect((await collect(orders.listOrders())).flatMap((batch) => batch.orders)).toEqual(ORDERS);
     expect((await collect(orders.listOrderTexts())).flatMap((batch) => [...batch.orders])).toEqual(textsOf(ORDERS));
     expect((await orders.findOrders({ filter: { complete: true }, limit: 5 })).orders).toEqual(
       ORDERS.filter(({ complete }) => complete).slice(0, 5),

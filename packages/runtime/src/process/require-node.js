@@ -1,5 +1,10 @@
 // Plain JavaScript that every Node can run: it is imported before any module that an older Node could not load.
-const NODE_MIN = 24;
+
+/**
+ * The versions that serve, for a package.json. The others emit no `close` for a response that waits behind another one on a
+ * connection that is reset: what its request has acquired would never be released.
+ */
+export const NODE_RANGE = '^24.16.0 || >=26.1.0';
 
 /**
  * Ends the process with a message of one line if its Node is too old.
@@ -8,8 +13,9 @@ const NODE_MIN = 24;
  */
 export function requireNode(command) {
   const { node } = process.versions;
-  if (Number.parseInt(node, 10) >= NODE_MIN) return;
+  const [major = 0, minor = 0] = node.split('.').map(Number);
+  if ((major === 24 && minor >= 16) || (major === 26 && minor >= 1) || major > 26) return;
   const remedy = command === undefined ? '' : ` "${command}" brings one along.`;
-  console.error(`petstore: This is Node ${node}, and Node ${NODE_MIN} or newer is needed.${remedy}`);
+  console.error(`petstore: This is Node ${node}, and Node 24.16 or newer (not 25, not 26.0) is needed.${remedy}`);
   process.exit(1);
 }

@@ -130,7 +130,9 @@ test.each(['server.js', 'petstore.js'])(
     const older = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })`;
     const onOlderNode = run('--import', `data:text/javascript,${encodeURIComponent(older)}`);
     expect([onOlderNode.status, onOlderNode.stdout]).toEqual([1, '']);
-    expect(onOlderNode.stderr).toBe('petstore: This is Node 20.20.2, and Node 24 or newer is needed.\n');
+    expect(onOlderNode.stderr).toBe(
+      'petstore: This is Node 20.20.2, and Node 24.16 or newer (not 25, not 26.0) is needed.\n',
+    );
   },
 );
 

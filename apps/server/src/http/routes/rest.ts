@@ -57,7 +57,7 @@ export const rest = fp<RestOptions>(
         case 'json':
           return sendJson(reply.headers(result.headers ?? {}), result.text);
         case 'json-stream':
-          return longLists.send(request, reply, result.chunks);
+          return longLists.send(request, reply, result.pieces);
         default:
           return result satisfies never;
       }

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
-import { longListsOfPlan } from '@petstore/domain';
+import type { JsonPiece } from '@petstore/api';
+import { longListsOfPlan, type OrderBatch } from '@petstore/domain';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpMetrics } from '../../operations/metrics.ts';
 import { principalOf } from '../admission.ts';
@@ -56,15 +57,13 @@ export class LongLists {
     whenClosed(reply, release);
   }
 
-  /** Responds with JSON in pieces, at least one. For HEAD no piece is requested. */
-  async send(request: FastifyRequest, reply: FastifyReply, chunks: AsyncIterable<string>): Promise<FastifyReply> {
+  /** Responds with JSON in pieces. For HEAD no piece is requested. */
+  async send(request: FastifyRequest, reply: FastifyReply, pieces: AsyncIterable<JsonPiece>): Promise<FastifyReply> {
     if (request.method === 'HEAD') return reply.header('content-type', 'application/json').send();
-    const { first, isWhole, iterator } = await beginReading(chunks);
-    if (first === undefined) throw new Error('JSON that comes in pieces must have at least one.');
+    const { first, rest } = await this.#beginList(request, reply, pieces);
     // A text is written together with the headers, in one system call.
-    if (isWhole) return sendJson(reply, first);
-    this.#beginOrReturn(request, reply, iterator);
-    const body = Readable.from(iterator, { objectMode: false, highWaterMark: 1 });
+    if (first.isLast) return sendJson(reply, first.text);
+    const body = Readable.from(textsOf(first, rest), { objectMode: false, highWaterMark: 1 });
     // Fastify then cuts the connection: a client must not take a part for the whole.
     body.once('error', (error) => {
       // If the client has left, nothing is cut. An error before the headers are sent becomes an ordinary error response.
@@ -76,50 +75,36 @@ export class LongLists {
   }
 
   /** Begins a list over tRPC, for `Context.delivery`. */
-  async beginOverTrpc<Batch>(
+  async beginOverTrpc(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    batches: AsyncIterable<OrderBatch>,
+  ): Promise<AsyncIterable<OrderBatch>> {
+    const { first, rest } = await this.#beginList(request, reply, batches);
+    return startingWith(first, rest);
+  }
+
+  /** Reads the first batch, which says whether it is the only one; a list of several is long. */
+  async #beginList<Batch extends { readonly isLast: boolean }>(
     request: FastifyRequest,
     reply: FastifyReply,
     batches: AsyncIterable<Batch>,
-  ): Promise<AsyncIterable<Batch>> {
-    const { isWhole, iterator } = await beginReading(batches);
-    if (!isWhole) this.#beginOrReturn(request, reply, iterator);
-    return iterator;
-  }
-
-  #beginOrReturn(request: FastifyRequest, reply: FastifyReply, iterator: AsyncIterator<unknown>): void {
-    try {
-      this.begin(request, reply);
-    } catch (error) {
-      iterator.return?.().catch(() => {}); // a batch that was requested ahead may still be in flight
-      throw error;
-    }
+  ) {
+    const source = batches[Symbol.asyncIterator]();
+    // However the response ends, nobody waits for a batch that was fetched ahead.
+    whenClosed(reply, () => void source.return?.().catch(() => {}));
+    const { done, value: first } = await source.next();
+    if (done === true) throw new Error('A list has at least one batch.');
+    if (!first.isLast) this.begin(request, reply);
+    return { first, rest: { [Symbol.asyncIterator]: () => source } };
   }
 }
 
-/** Reads as much of a list as shows whether its first batch is its only one. */
-async function beginReading<Batch>(batches: AsyncIterable<Batch>) {
-  const source = batches[Symbol.asyncIterator]();
-  const first = await source.next();
-  const read = first.done === true ? [first] : [first, source.next()];
-  const isWhole = await isEnd(read.at(-1));
-  const iterator: AsyncIterableIterator<Batch> = {
-    next: async () => (await read.shift()) ?? source.next(),
-    return: async () => (await source.return?.()) ?? { done: true, value: undefined },
-    [Symbol.asyncIterator]: () => iterator,
-  };
-  return { first: first.done === true ? undefined : first.value, isWhole, iterator };
+async function* startingWith<Batch>(first: Batch, rest: AsyncIterable<Batch>): AsyncGenerator<Batch, void, void> {
+  yield first;
+  yield* rest;
 }
 
-/** Whether a result marks the end and is already settled. Waits for nothing. */
-async function isEnd(result: IteratorResult<unknown> | Promise<IteratorResult<unknown>> | undefined): Promise<boolean> {
-  let isDone = false;
-  Promise.resolve(result).then(
-    (settled) => {
-      isDone = settled?.done === true;
-    },
-    () => {}, // those who await the result itself get the error
-  );
-  // Runs after all promises that are already settled have called back.
-  await new Promise<void>((resolve) => process.nextTick(resolve));
-  return isDone;
+async function* textsOf(first: JsonPiece, rest: AsyncIterable<JsonPiece>): AsyncGenerator<string, void, void> {
+  for await (const { text } of startingWith(first, rest)) yield text;
 }

@@ -35,13 +35,13 @@ export async function startCountingProxy(target: string): Promise<CountingProxy>
       sockets.add(socket);
       socket.on('error', () => {});
     }
-    client.on('data', (bytes) => {
+    client.on('data', (bytes: Buffer) => {
       if (hasReply && !(isPostgres && bytes.equals(TERMINATE))) roundTrips++;
       hasReply = false;
       busy.add(client);
       upstream.write(bytes);
     });
-    upstream.on('data', (bytes) => {
+    upstream.on('data', (bytes: Buffer) => {
       hasReply = true;
       lastBytes = Buffer.concat([lastBytes, bytes.subarray(-READY_FOR_QUERY.length)]).subarray(-READY_FOR_QUERY.length);
       if (!isPostgres || lastBytes.equals(READY_FOR_QUERY)) busy.delete(client);

@@ -1,5 +1,5 @@
 import { orderJson } from '@petstore/api/order-json';
-import type { Order, OrderRepository, OrderText, OrderTextBatch } from '@petstore/domain';
+import type { OrderBatch, OrderRepository, OrderText, OrderTextBatch } from '@petstore/domain';
 import { overriding } from '../../support/overriding.ts';
 
 type TextList = (original: AsyncIterable<OrderTextBatch>) => AsyncIterable<OrderTextBatch>;
@@ -9,7 +9,7 @@ export const withListing = (orders: OrderRepository, list: TextList): OrderRepos
   overriding(orders, { listOrderTexts: () => list(orders.listOrderTexts()) });
 
 /** The real repository with other lists, for `startTestApp`: as text and, if `batches` are given, of orders. */
-export const listingOf = (texts: TextList, batches?: () => AsyncIterable<readonly Order[]>) => ({
+export const listingOf = (texts: TextList, batches?: () => AsyncIterable<OrderBatch>) => ({
   wrap: {
     orders: (orders: OrderRepository): OrderRepository =>
       overriding(withListing(orders, texts), batches === undefined ? {} : { listOrders: batches }),

@@ -112,6 +112,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     restRoutes,
     services: {
       orders: options.wrap?.orders?.(persistence.orders) ?? persistence.orders,
+      announceEvents() {},
       pets: options.wrap?.pets?.(persistence.pets) ?? persistence.pets,
       events: persistence.events,
       limiter: counting,

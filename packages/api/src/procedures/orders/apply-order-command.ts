@@ -36,10 +36,13 @@ export async function applyOrderCommand(
   { orderId: id }: { readonly orderId: bigint },
   command: OrderCommand,
 ): Promise<Order> {
-  const { orders, clock } = ctx.services;
+  const { orders, clock, announceEvents } = ctx.services;
   const now = clock();
   const transition = await orders.applyCommand(orderId(id), command, now, originOf(ctx));
-  if (transition.applied) return transition.order;
+  if (transition.applied) {
+    announceEvents();
+    return transition.order;
+  }
   const decision = decideOrder(transition.order, command, now);
   if (!decision.ok) throw ERROR_OF_REASON[decision.reason];
   throw new Error(`The store did not ${command} an order that the rules allow to ${command}.`);

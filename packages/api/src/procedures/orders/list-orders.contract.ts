@@ -44,6 +44,6 @@ export const listOrdersContract = {
       none: { summary: 'No order has been placed yet.', value: [] },
     },
     errors: [],
-    serialize: ({ texts }: OrderList) => ({ type: 'json-stream', chunks: ordersJson(texts()) }),
+    serialize: ({ texts }: OrderList) => ({ type: 'json-stream', pieces: ordersJson(texts()) }),
   },
 } satisfies ProcedureContract;

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Order } from '@petstore/domain';
+import type { Order, OrderBatch } from '@petstore/domain';
 import { ApiError } from '../../api-error.ts';
 import { procedure } from '../../trpc/trpc.ts';
 import { listOrdersContract, type OrderBatches, type OrderList } from './list-orders.contract.ts';
@@ -22,9 +22,9 @@ export const listOrders = procedure.meta(listOrdersContract).query(async ({ ctx 
       return list;
     }
     case 'batches':
-      return delivery.begin(smallBatches(orders.listOrders()));
+      return smallBatches(await delivery.begin(orders.listOrders()));
     case 'array': {
-      const batches = await delivery.begin(smallBatches(orders.listOrders()));
+      const batches = smallBatches(await delivery.begin(orders.listOrders()));
       // The type is that of callers with a streaming link. All others get an array.
       return (await wholeList(batches)) as unknown as OrderBatches;
     }
@@ -34,8 +34,8 @@ export const listOrders = procedure.meta(listOrdersContract).query(async ({ ctx 
 });
 
 /** Lets other requests run between two batches. The next batch is made when its reader asks for it. */
-async function* smallBatches(batches: AsyncIterable<readonly Order[]>): AsyncGenerator<readonly Order[], void, void> {
-  for await (const orders of batches) {
+async function* smallBatches(batches: AsyncIterable<OrderBatch>): AsyncGenerator<readonly Order[], void, void> {
+  for await (const { orders } of batches) {
     for (let start = 0; start < orders.length; start += BATCH_MAX) {
       if (start > 0) await turn();
       yield orders.slice(start, start + BATCH_MAX);

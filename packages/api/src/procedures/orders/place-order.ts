@@ -14,11 +14,12 @@ export const placeOrder = internalProcedure
   .meta(placeOrderContract)
   .input(placeOrderContract.input)
   .mutation(async ({ ctx, input }) => {
-    const { orders, clock } = ctx.services;
+    const { orders, clock, announceEvents } = ctx.services;
     const { shipDate, idempotencyKey } = input;
     const request = { petId: petId(input.petId), quantity: input.quantity };
     const decision = decidePlacement(shipDate === undefined ? request : { ...request, shipDate }, clock());
     if (!decision.ok) throw new ApiError('invalid_request', MESSAGE_OF_REASON[decision.reason]);
-    const { order } = await orders.insertOrder(decision.value, originOf(ctx), idempotencyKey);
+    const { placed, order } = await orders.insertOrder(decision.value, originOf(ctx), idempotencyKey);
+    if (placed) announceEvents();
     return order;
   });
