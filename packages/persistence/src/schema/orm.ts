@@ -6,7 +6,7 @@ import type { Database } from '../database/database.ts';
 import { HUNG, isReported, toStorageError } from '../database/errors.ts';
 import { connectionConfig } from '../database/servers.ts';
 import { LONG_SESSION, type SessionSettings, setSession } from '../database/session.ts';
-import { TIMEOUTS_MS, withDeadline } from '../database/timeouts.ts';
+import { type ResponseTimeouts, withDeadline } from '../database/timeouts.ts';
 import { ApiKeyEntity, ApiKeySecretEntity, KeyEventEntity } from './entities.ts';
 import { MIGRATIONS_TABLE } from './migration-names.ts';
 
@@ -32,11 +32,12 @@ export async function withOrm<Value>(
   work: (orm: MikroORM) => Promise<Value>,
 ): Promise<Value> {
   let isConnectionLost = false;
-  const orm = createOrm(await database.locate(), options, async (client, session) => {
+  const { timeouts } = database;
+  const orm = createOrm(await database.locate(), timeouts, options, async (client, session) => {
     client.on('error', () => {
       isConnectionLost = true;
     });
-    await withDeadline(setSession(client, session), TIMEOUTS_MS.session, HUNG);
+    await withDeadline(setSession(client, session), timeouts.session, HUNG);
   });
   try {
     return await work(orm);
@@ -53,6 +54,7 @@ export async function withOrm<Value>(
 
 function createOrm(
   url: string,
+  timeouts: ResponseTimeouts,
   { statementTimeoutMs, schema, migrations = [] }: OrmOptions,
   prepare: (client: pg.ClientBase, session: SessionSettings) => Promise<void>,
 ): MikroORM {
@@ -60,7 +62,7 @@ function createOrm(
   return new MikroORM({
     clientUrl: url,
     driverOptions: {
-      ...connectionConfig(url),
+      ...connectionConfig(url, timeouts),
       onConnect: (client: pg.ClientBase) => prepare(client, session),
       // The server's own timeout comes first; this one is for a server that hangs.
       ...(statementTimeoutMs > 0 && { query_timeout: statementTimeoutMs + 2_000 }),
