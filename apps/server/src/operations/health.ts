@@ -61,8 +61,11 @@ export class Health {
   #describeSequences(): readonly string[] {
     const sequences = this.#sources?.sequences;
     if (sequences === undefined) return [];
+    const problems = [...sequences.behind].map(
+      ([name, reason]) => `the sequence ${name} is behind its table (${reason})`,
+    );
     sequences.align().catch(() => {}); // the next report has its outcome, or says why PostgreSQL is away
-    return [...sequences.behind].map(([name, reason]) => `the sequence ${name} is behind its table (${reason})`);
+    return problems;
   }
 
   /** Checks PostgreSQL again, in a quarter of a second at most. */
