@@ -7,7 +7,7 @@ import { HUNG, isReported, toStorageError } from '../database/errors.ts';
 import { connectionConfig } from '../database/servers.ts';
 import { LONG_SESSION, type SessionSettings, setSession } from '../database/session.ts';
 import { type ResponseTimeouts, withDeadline } from '../database/timeouts.ts';
-import { ApiKeyEntity, ApiKeySecretEntity, KeyEventEntity } from './entities.ts';
+import * as entities from './entities.ts';
 import { MIGRATIONS_TABLE } from './migration-names.ts';
 
 /** The ORM's maximum of connections: for a migration's turn, its transaction, and statements outside of a transaction. */
@@ -68,7 +68,7 @@ function createOrm(
       ...(statementTimeoutMs > 0 && { query_timeout: statementTimeoutMs + 2_000 }),
     },
     pool: { min: 0, max: POOL_SIZE },
-    entities: [ApiKeyEntity, ApiKeySecretEntity, KeyEventEntity],
+    entities: Object.values(entities),
     ...(schema !== undefined && { schema }),
     extensions: [Migrator],
     migrations: { tableName: MIGRATIONS_TABLE, migrationsList: migrations, snapshot: false, silent: true },
