@@ -31,7 +31,13 @@ import { OPERATIONS, sunsetsOf } from './operations/operation-names.ts';
 import { schemaPreparer } from './operations/prepare-schema.ts';
 import { renderSecurityText } from './operations/security-text.ts';
 import { printStartupMessage } from './operations/startup-message.ts';
-import { addDatabaseMetrics, addEventMetrics, addHealthMetrics, addHttpMetrics } from './operations/state-metrics.ts';
+import {
+  addDatabaseMetrics,
+  addEventMetrics,
+  addHealthMetrics,
+  addHttpMetrics,
+  addLimitMetrics,
+} from './operations/state-metrics.ts';
 import { logChanges, logFewConnections, StorageWatch } from './operations/storage-watch.ts';
 import type { Settings } from './settings.ts';
 import { loadTracing } from './tracing/load-tracing.ts';
@@ -126,6 +132,7 @@ export async function startServer(
     metrics.countRecordedEvent();
     announce();
   };
+  addLimitMetrics(registry, limits);
   addEventMetrics(registry, events);
   addDatabaseMetrics(registry, persistence.load);
   const { eventsRetentionMs: retentionMs } = settings;

@@ -46,7 +46,7 @@ const WITH_PORT = /^([\d.]+):\d*$/;
  *
  * @returns the address without a port; `undefined` if the entry is no address, such as `unknown`
  */
-export function readForwardedAddress(entry: string): string | undefined {
+function readForwardedAddress(entry: string): string | undefined {
   if (isIPv4(entry)) return entry;
   const text = entry
     .trim()

@@ -29,7 +29,7 @@ import { costOf, type RequestCost } from './request-cost.ts';
 import { refusalOf } from './responses.ts';
 
 /** What admission found out about a request. */
-export interface Admission {
+interface Admission {
   /** The owner of the key, if the request has one that is known. */
   readonly principal: ApiKeyPrincipal | undefined;
   /** The subject for which the request counts: its key if the key is known, otherwise its address. */

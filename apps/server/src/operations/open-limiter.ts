@@ -13,7 +13,6 @@ import {
 import type { RedisTarget } from '@petstore/runtime';
 import type { Logger } from 'pino';
 import type { Metrics } from './metrics.ts';
-import { addLimitMetrics } from './state-metrics.ts';
 
 /** How limits are counted. */
 export type LimitsMode =
@@ -34,6 +33,10 @@ export interface Limits {
   awayReason(): string | undefined;
   /** How often counting has moved from Redis to this process or back. */
   modeChanges(): number;
+  /** The number of keys that are banned: the same in all servers on one Redis. */
+  bannedKeys(): number;
+  /** For how long, in sum, a Redis was away, so that this process counted. */
+  degradedSeconds(): number;
 }
 
 export interface LimitsOptions {
@@ -73,13 +76,14 @@ export function openLimiter(
   };
   if (target === undefined) {
     const limiter = new InProcessLimiter({ nowMs: () => clock().getTime(), observer });
-    addLimitMetrics(metrics.registry, { bannedKeys: () => limiter.countBans(), degradedSeconds: () => 0 });
     return {
       limiter,
       started: Promise.resolve(),
       mode: () => 'in-process',
       awayReason: () => undefined,
       modeChanges: () => 0,
+      bannedKeys: () => limiter.countBans(),
+      degradedSeconds: () => 0,
     };
   }
   let changes = 0;
@@ -107,16 +111,14 @@ export function openLimiter(
     logger.warn(describeBan(ban), 'the ban of a key was lifted');
   };
   const bans = resources.use(new BanWatch({ redis, onLift }));
-  addLimitMetrics(metrics.registry, {
-    bannedKeys: () => bans.bannedSubjects,
-    degradedSeconds: () => (wasAwayMs + awayMs()) / 1_000,
-  });
   return {
     limiter,
     started: limiter.started,
     mode: () => (limiter.isDegraded ? 'degraded' : 'redis'),
     awayReason: () => limiter.awayReason,
     modeChanges: () => changes,
+    bannedKeys: () => bans.bannedSubjects,
+    degradedSeconds: () => (wasAwayMs + awayMs()) / 1_000,
   };
 }
 

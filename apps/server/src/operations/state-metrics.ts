@@ -2,7 +2,7 @@ import type { DatabaseLoad, OrderEventStore } from '@petstore/persistence';
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Traffic } from '../http/app-options.ts';
 import type { Health } from './health.ts';
-import type { LimitsMode } from './open-limiter.ts';
+import type { Limits, LimitsMode } from './open-limiter.ts';
 
 // Metrics that are read at a scrape. The parts of the server that provide them start one by one; each adds its own once.
 
@@ -34,12 +34,7 @@ export function addHealthMetrics(registry: Registry, health: HealthState): void 
   );
 }
 
-export interface LimitState {
-  bannedKeys(): number;
-  degradedSeconds(): number;
-}
-
-export function addLimitMetrics(registry: Registry, limits: LimitState): void {
+export function addLimitMetrics(registry: Registry, limits: Pick<Limits, 'bannedKeys' | 'degradedSeconds'>): void {
   addGauge(registry, 'petstore_keys_banned', 'Keys that are banned: the same number in all servers on one Redis.', () =>
     limits.bannedKeys(),
   );

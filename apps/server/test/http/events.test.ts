@@ -161,6 +161,17 @@ describe('a subscription', () => {
     expect(app.persistence.events.followerCount).toBe(1);
   });
 
+  test('ends at once when the revocation of its key is announced, before it would be looked up', async () => {
+    await using app = await startTestApp();
+    const { id, text: key } = await createKey(app.persistence, { kind: 'internal', plan: planOf(100) });
+    await using revoked = await subscribe(app, undefined, { key });
+    const begin = performance.now();
+    await app.persistence.keyAdministration.revokeKey(id, new Date());
+    app.forgetKey(id);
+    expect(await revoked.rest()).toEqual([]);
+    expect(performance.now() - begin).toBeLessThan(1_900);
+  });
+
   test('ends without a word when the server ends, so that its client goes on elsewhere', async () => {
     const app = await startTestApp();
     const following = await subscribe(app);

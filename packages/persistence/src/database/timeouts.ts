@@ -3,6 +3,8 @@
  * the time that is nearest to the cause, and no request waits longer than 3 s.
  */
 export const TIMEOUTS_MS = {
+  /** The longest pause before a command tries a locked order again. It is random, so waiting commands spread out. */
+  lockedOrderPause: 25,
   /** Until a caller tries again to get a connection, after the server had no room for another. */
   noRoomPause: 50,
   /** While PostgreSQL is away, nobody connects more often: a server that starts is not kept busy with logins. */
@@ -29,6 +31,8 @@ export const TIMEOUTS_MS = {
   call: 2_400,
   /** For a change that may take several statements: likewise. */
   change: 2_500,
+  /** For this process between two statements that insert an import. The session sets it: readers of events wait for the end. */
+  importIdle: 5_000,
   /** While the server has no room for another connection, only open ones are used for this time. */
   noRoom: 5_000,
   /** For a statement of key administration, for an operator who waits. */

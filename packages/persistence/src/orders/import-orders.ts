@@ -1,6 +1,7 @@
 import { type ChangeOrigin, type Order, SERVICE_ORIGIN } from '@petstore/domain';
 import type pg from 'pg';
 import type { Database } from '../database/database.ts';
+import { TIMEOUTS_MS } from '../database/timeouts.ts';
 import {
   deleteRefusedFrom,
   type ImportOptions,
@@ -76,7 +77,7 @@ export async function insertStagedOrders(
   { actor, requestId }: ChangeOrigin = SERVICE_ORIGIN,
 ): Promise<number> {
   // Ends the transaction if this process stalls, because readers of the log wait for it.
-  await client.query(`set local idle_in_transaction_session_timeout = '5s'`);
+  await client.query(`set local idle_in_transaction_session_timeout = ${TIMEOUTS_MS.importIdle}`);
   const orders = await client.query(INSERT_ORDERS);
   const events = await client.query(INSERT_EVENTS, [actor, requestId ?? null]);
   if (orders.rowCount !== events.rowCount) {

@@ -6,7 +6,7 @@ import { SourceMap } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createPetstoreClient } from '@petstore/client';
-import { createTestDatabase, createTestRedis } from '@petstore/testing';
+import { createTemporaryFolder, createTestDatabase, createTestRedis } from '@petstore/testing';
 import { expect, test } from 'vitest';
 import { ROOT } from '../../src/build-folder.ts';
 import { useBuiltFolder } from '../support/built-folder.ts';
@@ -111,6 +111,31 @@ test('has every page and file of the reference', async () => {
       expect.stringMatching(/\/minisearch\.js$/),
     ]),
   );
+});
+
+/** The first of those that packages/runtime admits (require-node.js). */
+const OLDEST_NODE = '24.16.0';
+
+test('serves on the oldest Node that it admits', async () => {
+  using folder = createTemporaryFolder();
+  execFileSync('npm', ['install', '--no-save', '--no-audit', '--no-fund', `node@${OLDEST_NODE}`], { cwd: folder.path });
+  const node = join(folder.path, 'node_modules/.bin/node');
+  expect(execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()).toBe(`v${OLDEST_NODE}`);
+  await using database = await createTestDatabase();
+  const environment = { DATABASE_URL: database.url, PORT: '0' };
+  const key = JSON.parse(
+    execFileSync(node, [built('petstore.js'), 'keys', 'create', '--plan', 'pro', '--json'], {
+      env: environment,
+      cwd: '/',
+      encoding: 'utf8',
+    }),
+  ).key;
+  await using running = new Program([node, built('server.js')], environment);
+  const [, url = ''] = await running.said(/listening on (http:\/\/[^"\s]+)/);
+  const response = await fetch(`${url}/v1/store/orders`, { headers: { authorization: `Bearer ${key}` } });
+  expect([response.status, await response.json()]).toEqual([200, []]);
+  running.process.kill('SIGTERM');
+  expect(await running.exited).toEqual({ code: 0, signal: null });
 });
 
 test.each(['server.js', 'petstore.js'])(
