@@ -19,6 +19,9 @@ export interface SessionOptions {
   readonly needsRedis?: boolean;
 }
 
+/** How long a command waits for a database that is far away or wakes, in milliseconds: it holds up no caller. */
+const PATIENCE_MS = 10_000;
+
 /** The facts that determine the database. */
 export interface SessionPlace {
   readonly environment: Environment;
@@ -38,7 +41,7 @@ export async function runOnSession<Value>(
   work: (session: Session) => Promise<Value>,
   { mayCreate = false, isUnprepared = false, needsRedis = false }: SessionOptions = {},
 ): Promise<Value> {
-  const { readStorageSettings } = await import('@petstore/runtime/settings');
+  const { connectTimeoutMs, readStorageSettings } = await import('@petstore/runtime/settings');
   const settings = readStorageSettings(environment, home);
   if (needsRedis) redisOf(settings);
   await import('./failures.ts'); // loaded now: the files may be replaced before a long command fails
@@ -53,9 +56,13 @@ export async function runOnSession<Value>(
     databaseUrl = embedded.url;
   }
   const { openPersistence } = await import('@petstore/persistence');
-  const persistence = resources.use(openPersistence({ databaseUrl }));
-  const { migrations } = persistence;
-  if (!isUnprepared) await (settings.migrate ? migrations.migrate() : migrations.assertMigrated());
+  const patienceMs = (settings.databaseUrls && connectTimeoutMs(settings.databaseUrls)) ?? PATIENCE_MS;
+  const persistence = resources.use(openPersistence({ databaseUrl, patienceMs }));
+  const { migrations, sequences } = persistence;
+  if (!isUnprepared) {
+    await (settings.migrate ? migrations.migrate() : migrations.assertMigrated());
+    await sequences.align();
+  }
   return await work({ settings, persistence });
 }
 

@@ -154,10 +154,10 @@ test('a key that does not exist is reported', async () => {
 describe('the running servers', () => {
   test('are notified of each change over Redis', async () => {
     await using redis = await createTestRedis();
-    const environment = { REDIS_URL: redis.url };
+    const environment = { REDIS_URL: redis.url, REDIS_PREFIX: 'shop:' };
     const notified: string[] = [];
     const subscriber = new Redis(redis.url);
-    await subscriber.subscribe('petstore:api-key-changed');
+    await subscriber.subscribe('shop:petstore:api-key-changed');
     subscriber.on('message', (_channel, id) => notified.push(id));
     try {
       const { id } = await create('--plan', 'free');

@@ -112,7 +112,7 @@ export async function startServer(
       durationsOf: metrics.statementDurationsOf,
     }),
   );
-  const { apiKeys, pets, events, audit, migrations } = persistence;
+  const { apiKeys, pets, events, audit, migrations, sequences } = persistence;
   const onBackgroundError = (err: unknown) => logger.error({ err }, 'a task in the background failed');
   const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError });
   const { instances, redisPrefix } = settings;
@@ -127,7 +127,8 @@ export async function startServer(
     keyWatch.recheck(id);
   };
   const announcementHandlers = { onKeyChanged, onEvents: events.wakeFollowers };
-  const announce = openAnnouncements(settings.redis, announcementHandlers, resources);
+  const announcementPlace = settings.redis && { target: settings.redis, redisPrefix };
+  const announce = openAnnouncements(announcementPlace, announcementHandlers, resources);
   const announceEvents = () => {
     metrics.countRecordedEvent();
     announce();
@@ -143,6 +144,7 @@ export async function startServer(
     storage: persistence,
     async prepare() {
       await prepareSchema();
+      await sequences.align();
       // With REUSE_PORT several servers may start on one data folder.
       await backends.embedded?.exclusively(async () => {
         demoKeys = await seedDemo(persistence, { dataFolder, host, clock, logger });
@@ -152,7 +154,7 @@ export async function startServer(
     onFatal,
   });
   resources.defer(() => storage.stop());
-  health.observe({ storage, limits });
+  health.observe({ storage, limits, sequences });
 
   // The public listener.
   await Promise.all([storage.start(), limits.started]);

@@ -1,12 +1,14 @@
 import { once } from 'node:events';
-import { API_KEY_CHANGED_CHANNEL, type ApiKeyId } from '@petstore/domain';
-import { connectRedis } from '@petstore/rate-limit';
+import type { ApiKeyId } from '@petstore/domain';
+import { channelsOf, connectRedis } from '@petstore/rate-limit';
 import type { RedisTarget } from '@petstore/runtime';
 import { PATIENTLY, startRedisServer } from '@petstore/testing';
 import { expect, test, vi } from 'vitest';
 import { openAnnouncements } from '../src/operations/announcements.ts';
 
 const handlers = () => ({ onKeyChanged: vi.fn<(id: ApiKeyId) => void>(), onEvents: vi.fn<() => void>() });
+
+const KEY_CHANGED = channelsOf('shop:').apiKeyChanged;
 
 test('without a Redis a process hears itself, once of what comes together', async () => {
   const own = handlers();
@@ -21,8 +23,8 @@ test('processes hear each other and what the command line says, and again when R
   const { port } = resources.use(await startRedisServer());
   const target: RedisTarget = { type: 'single', host: '127.0.0.1', port, database: 0, tls: false };
   const [own, other] = [handlers(), handlers()];
-  const announce = openAnnouncements(target, own, resources);
-  openAnnouncements(target, other, resources);
+  const announce = openAnnouncements({ target, redisPrefix: 'shop:' }, own, resources);
+  openAnnouncements({ target, redisPrefix: 'shop:' }, other, resources);
   await vi.waitFor(() => {
     announce();
     expect(other.onEvents).toHaveBeenCalled();
@@ -31,7 +33,7 @@ test('processes hear each other and what the command line says, and again when R
   const redis = connectRedis(target);
   resources.defer(() => redis.disconnect());
   await once(redis, 'ready');
-  await redis.publish(API_KEY_CHANGED_CHANNEL, 'abcd1234');
+  await redis.publish(KEY_CHANGED, 'abcd1234');
   await vi.waitFor(
     () =>
       expect([own, other].map(({ onKeyChanged }) => onKeyChanged.mock.calls)).toEqual([[['abcd1234']], [['abcd1234']]]),
@@ -45,6 +47,29 @@ test('processes hear each other and what the command line says, and again when R
   }, PATIENTLY);
 });
 
+test('two deployments on one Redis, with prefixes of their own, hear nothing of each other', async () => {
+  await using resources = new AsyncDisposableStack();
+  const { port } = resources.use(await startRedisServer());
+  const target: RedisTarget = { type: 'single', host: '127.0.0.1', port, database: 0, tls: false };
+  const [shop, same, other] = [handlers(), handlers(), handlers()];
+  const announce = openAnnouncements({ target, redisPrefix: 'shop:' }, shop, resources);
+  openAnnouncements({ target, redisPrefix: 'shop:' }, same, resources);
+  openAnnouncements({ target, redisPrefix: '' }, other, resources);
+  const redis = connectRedis(target);
+  resources.defer(() => redis.disconnect());
+  await once(redis, 'ready');
+  await vi.waitFor(
+    async () => expect(await redis.publish(channelsOf('').apiKeyChanged, 'abcd1234')).toBe(1),
+    PATIENTLY,
+  );
+  await vi.waitFor(() => {
+    announce();
+    expect(same.onEvents).toHaveBeenCalled();
+  }, PATIENTLY);
+  expect(other.onEvents).not.toHaveBeenCalled();
+  expect(shop.onKeyChanged).not.toHaveBeenCalled();
+});
+
 test('a user of Redis who may not use the channel of events still hears of keys', async () => {
   await using resources = new AsyncDisposableStack();
   const { port } = resources.use(await startRedisServer());
@@ -52,20 +77,15 @@ test('a user of Redis who may not use the channel of events still hears of keys'
   const administrator = connectRedis(target);
   resources.defer(() => administrator.disconnect());
   await once(administrator, 'ready');
-  await administrator.call(
-    'ACL',
-    'SETUSER',
-    'former',
-    'on',
-    '>secret',
-    'resetchannels',
-    `&${API_KEY_CHANGED_CHANNEL}`,
-    '+@all',
-  );
+  await administrator.call('ACL', 'SETUSER', 'former', 'on', '>secret', 'resetchannels', `&${KEY_CHANGED}`, '+@all');
   const own = handlers();
-  const announce = openAnnouncements({ ...target, username: 'former', password: 'secret' }, own, resources);
+  const announce = openAnnouncements(
+    { target: { ...target, username: 'former', password: 'secret' }, redisPrefix: 'shop:' },
+    own,
+    resources,
+  );
   await vi.waitFor(async () => {
-    await administrator.publish(API_KEY_CHANGED_CHANNEL, 'abcd1234');
+    await administrator.publish(KEY_CHANGED, 'abcd1234');
     expect(own.onKeyChanged).toHaveBeenCalledWith('abcd1234');
   }, PATIENTLY);
   announce();

@@ -92,6 +92,3 @@ export function validUntilMs({ key, secretExpiresAt }: ApiKeySecret): number {
 
 /** Whether a secret is accepted at a moment: neither the secret nor its key was revoked or has expired. */
 export const isValidAt = (secret: ApiKeySecret, now: Date): boolean => now.getTime() < validUntilMs(secret);
-
-/** The Redis channel that announces each change of a key, by its id. Every process then looks that key up again. */
-export const API_KEY_CHANGED_CHANNEL = 'petstore:api-key-changed';

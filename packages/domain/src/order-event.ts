@@ -69,6 +69,3 @@ export class UnknownPositionError extends Error {
 export class OrderEventsExpiredError extends Error {
   override readonly name = 'OrderEventsExpiredError';
 }
-
-/** The Redis channel that announces new events. Every process then reads them. */
-export const ORDER_EVENTS_CHANNEL = 'petstore:order-events';

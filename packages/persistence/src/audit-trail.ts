@@ -1,6 +1,7 @@
 import type { Actor, ApiKeyId, AuditEntry, AuditFilter, KeyEventAction, OrderId } from '@petstore/domain';
 import type { Database } from './database/database.ts';
 import { prepareStatement } from './database/statement.ts';
+import type { Sequences } from './sequences.ts';
 
 /** A ban that was set or lifted. */
 interface BanEvent {
@@ -13,7 +14,7 @@ interface BanEvent {
 /** Who changed what: orders, by their events, and keys. */
 export interface AuditTrail {
   recordBan(ban: BanEvent): Promise<void>;
-  /** Returns the newest entries first. It searches all records, and may take seconds. */
+  /** Returns the newest entries first. A search for few of many records may take seconds. */
   read(filter: AuditFilter): Promise<readonly AuditEntry[]>;
 }
 
@@ -22,19 +23,22 @@ const RECORD = prepareStatement<never>(
   'insert into key_events (action, at, actor, key_id) values ($1, $2, $3, $4)',
 );
 
+/** Ids descend as times do, so that each table is read from its end, and no further than needed. */
 const READ = `
   select at, action, order_id, key_id, actor, request_id, read_only from (
-    select id, at, type as action, order_id, substring(actor from '^key:(.*)$') as key_id, actor, request_id, null::boolean as read_only
+    (select id, at, type as action, order_id, substring(actor from '^key:(.*)$') as key_id, actor, request_id, null::boolean as read_only
     from order_events
     where ($1::bigint is null or order_id = $1)
       and ($2::text is null or actor = 'key:' || $2)
       and ($3::timestamptz is null or at >= $3)
+    order by id desc limit $4)
     union all
-    select id, at, action, null, key_id, actor, null, read_only
+    (select id, at, action, null, key_id, actor, null, read_only
     from key_events
     where $1::bigint is null
       and ($2::text is null or key_id = $2)
       and ($3::timestamptz is null or at >= $3)
+    order by id desc limit $4)
   ) as entries
   order by at desc, id desc
   limit $4`;
@@ -49,9 +53,10 @@ interface Row {
   readonly read_only: boolean | null;
 }
 
-export const createAuditTrail = (database: Database): AuditTrail => ({
+export const createAuditTrail = (database: Database, sequences: Sequences): AuditTrail => ({
   async recordBan({ action, at, actor, keyId }) {
-    await database.run('writes', RECORD, [action, at.toISOString(), actor, keyId]);
+    const values = [action, at.toISOString(), actor, keyId];
+    await sequences.repairing(() => database.run('writes', RECORD, values));
   },
   read: ({ orderId, keyId, since, limit }) =>
     database.withLongSession({ forWrites: false }, async (client) => {

@@ -60,6 +60,8 @@ export interface ImportTarget<Value> {
   readonly deleteRefused: string;
   /** Inserts the staged rows into their table. @returns the number of rows */
   readonly insertStaged: (client: pg.Client) => Promise<number>;
+  /** Called before the transaction is repeated after an id was in use. */
+  readonly onConflict?: (error: unknown) => Promise<void>;
 }
 
 /**
@@ -84,6 +86,7 @@ export const importRows = <Value>(
         return await inTransaction(client, () => insertStaged(client, target, read, options));
       } catch (error) {
         if (!isIdConflict(error) || attempt === ATTEMPTS_MAX) throw error;
+        await target.onConflict?.(error);
       }
     }
   });

@@ -9,6 +9,7 @@ import { type ApiKeyAdministration, createKeyAdministration } from './keys/key-a
 import { createOrderStore, type OrderStore } from './orders/order-store.ts';
 import { createPetStore, type PetStore } from './pets/pet-store.ts';
 import { createMigrations, type Migrations } from './schema/migrations.ts';
+import { createSequences, type Sequences } from './sequences.ts';
 
 /**
  * Everything that is stored in PostgreSQL.
@@ -23,6 +24,7 @@ export interface Persistence extends AsyncDisposable {
   readonly keyAdministration: ApiKeyAdministration;
   readonly audit: AuditTrail;
   readonly migrations: Migrations;
+  readonly sequences: Sequences;
   /** The present load of the connections for requests. */
   load(): DatabaseLoad;
   /** @throws StorageUnavailableError with the reason why PostgreSQL cannot be used */
@@ -54,19 +56,21 @@ export interface PingResult {
  */
 export function openPersistence(options: DatabaseOptions): Persistence {
   const database = new Database(options);
+  const sequences = createSequences(database);
   const events = createOrderEvents(database);
   const close = async () => {
     events.close();
     await database.close();
   };
   return {
-    orders: createOrderStore(database),
+    orders: createOrderStore(database, sequences),
     pets: createPetStore(database),
     events,
     apiKeys: createApiKeyStore(database),
-    keyAdministration: createKeyAdministration(database),
-    audit: createAuditTrail(database),
+    keyAdministration: createKeyAdministration(database, sequences),
+    audit: createAuditTrail(database, sequences),
     migrations: createMigrations(database),
+    sequences,
     load: () => ({ openConnections: database.openConnections, statementsInFlight: database.inFlight }),
     ping: () => database.ping(),
     observe: (observer) => database.observe(observer),

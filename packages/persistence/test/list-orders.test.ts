@@ -13,6 +13,7 @@ import {
 import { readMemoryInUse } from '@petstore/testing';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { assertInOrder } from '../src/orders/list-orders.ts';
 import {
   cancelledOrder,
   collect,
@@ -184,6 +185,16 @@ test('a batch whose backend is ended fails its list, and no other', async () => 
   await failing;
   await store.query('rollback');
   expect(await listedTexts(store)).toHaveLength(20_000);
+});
+
+test.each([
+  [null, null],
+  ['-5', -5n],
+  ['1,2,30', 30n],
+])('a batch of the ids %s, with %s as the largest, is in order', (ids, largestId) => assertInOrder(ids, largestId));
+
+test('a batch that PostgreSQL did not keep in order is an error, and no wrong list', () => {
+  expect(() => assertInOrder('1,30,2', 30n)).toThrow('out of order');
 });
 
 test('a listing that is abandoned leaves nothing behind', async () => {

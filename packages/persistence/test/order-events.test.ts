@@ -284,6 +284,22 @@ describe('followers wait', () => {
     await open.query('rollback');
   });
 
+  test('and look less often the longer they wait', async () => {
+    const batches = await store.persistence.events.followEvents('now', AbortSignal.timeout(30_000));
+    await using open = await openClient();
+    await open.query('begin');
+    await open.query(EVENT, [11]);
+    await place();
+    const sent = vi.spyOn(pg.Client.prototype, 'query');
+    await sleep(1_500);
+    const looks = sent.mock.calls.filter((call) => JSON.stringify(call[0]).includes('find-order-event-writers'));
+    sent.mockRestore();
+    expect(looks.length).toBeGreaterThan(5);
+    expect(looks.length).toBeLessThan(60);
+    await open.query('commit');
+    expect((await takeFrom(batches, 2)).map(({ id }) => id)).toEqual([1n, 2n]);
+  });
+
   test('not long for their beginning: they get an error, and leave nothing behind; the delay can be seen', async () => {
     const { events } = store.persistence;
     await using open = await openClient();

@@ -3,10 +3,6 @@ import { useTestStore } from './support.ts';
 
 const store = useTestStore();
 
-test('the entities and the migrations describe one schema', async () => {
-  expect(await store.persistence.migrations.drift()).toEqual([]);
-});
-
 type Row = Record<string, unknown>;
 
 async function insert(table: string, row: Row) {

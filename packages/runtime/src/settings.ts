@@ -1,4 +1,5 @@
 // Separate from `index.ts`: a command that needs no settings does not load the validator behind these.
+export { connectTimeoutMs } from './settings/database-urls.ts';
 export { readSettings, readStorageSettings, SettingsError } from './settings/read-settings.ts';
 export {
   type SettingText,

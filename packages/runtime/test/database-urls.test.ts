@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import { expect, test } from 'vitest';
-import { readStorageSettings } from '../src/settings.ts';
+import { connectTimeoutMs, readStorageSettings } from '../src/settings.ts';
 import { EXPIRED, VALID } from './client-certificates.ts';
 
 const read = (url: string) => readStorageSettings({ DATABASE_URL: url }, '/').databaseUrls;
@@ -41,6 +41,8 @@ test.each([
   ['postgres://u:hunter%de2@a/x', /it holds a wrong escape; a per cent sign .* must be written as %25$/],
   ['postgres://u%ff:hunter2@a/x', /it holds a wrong escape; a per cent sign .* must be written as %25$/],
   ['postgres://u:hunter2@a/x?sslmod=verify-full', /a parameter of it is misspelt; it must be sslmode$/],
+  ['postgres://u:hunter2@a/x?connect_timout=3', /a parameter of it is misspelt; it must be connect_timeout$/],
+  ['postgres://u:hunter2@a/x?connect_timeout=3s', /its connect_timeout must be a whole number of seconds$/],
   ['postgres://u:hunter2@a/x?sslmode=on', /its sslmode must be one of disable, verify-full, /],
   ['postgres://u:hunter2@a/x?uselibpqcompat=true&sslmode=verify-ca', /for TLS cannot be used: .* with sslrootcert/],
   ['postgres://u:12/hunter2@a/x', /it holds an @ behind the host; .* must be written as %2F %3F %23$/],
@@ -94,4 +96,12 @@ test('files of certificates and keys are looked at before anything connects', ()
   ] as const) {
     expect(() => read(url(parameters)), parameters).toThrow(problem);
   }
+});
+
+test.each([
+  ['postgres://a/x', undefined],
+  ['postgres://a/x?connect_timeout=0', undefined],
+  ['postgres://a,b/x?connect_timeout=30', 30_000],
+])('%s: a connection is waited for %s ms', (url, milliseconds) => {
+  expect(connectTimeoutMs(read(url) ?? ['postgres://a/x'])).toBe(milliseconds);
 });

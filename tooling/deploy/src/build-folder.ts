@@ -10,6 +10,9 @@ export const ROOT = resolve(import.meta.dirname, '../../..');
 
 /** Files that sources read, by source. They have the same paths below {@link RESOURCES}. */
 const READ: Readonly<Record<string, readonly string[]>> = {
+  'packages/persistence/src/schema/migrations/0001-initial-schema.ts': [
+    'packages/persistence/src/schema/migrations/*.sql',
+  ],
   'packages/rate-limit/src/redis-limiter.ts': ['packages/rate-limit/src/limiter.lua'],
   'packages/reference/src/guides.ts': ['docs/errors.md', 'docs/guides/**/*.md'],
   'packages/reference/src/assets.ts': ['packages/reference/src/browser/*.{js,css,svg}'],

@@ -223,7 +223,7 @@ function rejectKey(reason: ApiKeyReason, id: ApiKeyId): never {
 async function announceKeyChange({ settings }: Session, id: ApiKeyId, output: Output): Promise<void> {
   if (settings.redis === undefined) return;
   const { publishKeyChange } = await import('../publish-key-change.ts');
-  await publishKeyChange(settings.redis, id).catch(() => {
+  await publishKeyChange(settings.redis, settings.redisPrefix, id).catch(() => {
     output.message('The running servers could not be notified over Redis; they will see the change within 5 s.');
   });
 }

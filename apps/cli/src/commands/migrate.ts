@@ -12,29 +12,28 @@ export const addMigrateCommand = (program: Command, context: CommandContext): Co
   program
     .command('migrate')
     .description('Bring the database up to date')
-    .option('--status', 'Only show which migrations are applied and pending, and where tables differ')
+    .option('--status', 'Only show which migrations are applied and pending, and which sequences are behind')
     .addOption(unrecordedActorOption())
     .action((flags: MigrateFlags) => (flags.status ? showStatus(context, flags) : migrate(context, flags)));
 
-/** Prints the applied and the pending migrations, and differences of the tables. */
+/** Prints the applied and the pending migrations, and the sequences that give ids which are in use. */
 async function showStatus({ withSession, output }: CommandContext, { json }: JsonFlag): Promise<void> {
-  const { applied, pending, newer, drift } = await withSession(
-    async ({ persistence: { migrations } }) => {
+  const { applied, pending, newer, behind } = await withSession(
+    async ({ persistence: { migrations, sequences } }) => {
       const status = await migrations.status();
-      // The database of another release is expected to differ.
-      const isOurs = status.pending.length === 0 && status.newer.length === 0;
-      return { ...status, drift: isOurs ? await migrations.drift() : [] };
+      return { ...status, behind: status.pending.length === 0 ? [...(await sequences.findBehind())] : [] };
     },
     { isUnprepared: true },
   );
   if (json) {
-    const rest = { ...(newer.length > 0 && { newer }), ...(drift.length > 0 && { drift }) };
+    const sequencesBehind = behind.map(([name]) => name);
+    const rest = { ...(newer.length > 0 && { newer }), ...(behind.length > 0 && { sequencesBehind }) };
     return output.writeJson({ applied, pending, ...rest });
   }
   const lines = [
     ...applied.map((name) => `applied  ${name}${newer.includes(name) ? ' (of a newer, compatible release)' : ''}`),
     ...pending.map((name) => `pending  ${name}`),
-    ...drift.map((difference) => `drift    ${difference}`),
+    ...behind.map(([name, reason]) => `behind   the sequence ${name} (${reason})`),
   ];
   await output.write(lines.map((line) => `${line}\n`).join(''));
 }
@@ -43,8 +42,12 @@ async function showStatus({ withSession, output }: CommandContext, { json }: Jso
 async function migrate({ withSession, interruption, output }: CommandContext, { json }: JsonFlag): Promise<void> {
   interruption.leaves('Migrations that were applied stay; run it again for the others.');
   const applied = await withSession(
-    ({ settings, persistence }) => {
-      if (settings.migrate) return persistence.migrations.migrate();
+    async ({ settings, persistence: { migrations, sequences } }) => {
+      if (settings.migrate) {
+        const applied = await migrations.migrate();
+        await sequences.align();
+        return applied;
+      }
       throw new CommandError('the schema is not changed, because MIGRATE is off; set MIGRATE=on');
     },
     { mayCreate: true, isUnprepared: true },

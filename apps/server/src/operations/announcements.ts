@@ -1,5 +1,5 @@
-import { API_KEY_CHANGED_CHANNEL, type ApiKeyId, ORDER_EVENTS_CHANNEL } from '@petstore/domain';
-import { connectRedis } from '@petstore/rate-limit';
+import type { ApiKeyId } from '@petstore/domain';
+import { channelsOf, connectRedis } from '@petstore/rate-limit';
 import type { RedisTarget } from '@petstore/runtime';
 
 export interface AnnouncementHandlers {
@@ -9,6 +9,12 @@ export interface AnnouncementHandlers {
   readonly onEvents: () => void;
 }
 
+export interface AnnouncementPlace {
+  readonly target: RedisTarget;
+  /** Begins the names of the channels. */
+  readonly redisPrefix: string;
+}
+
 /** The minimum time between two announcements of events, in milliseconds. */
 const INTERVAL_MS = 20;
 
@@ -16,15 +22,15 @@ const INTERVAL_MS = 20;
  * Notifications between processes through Redis. Nothing depends on them: changes that are missed while Redis is away are
  * still found within seconds.
  *
- * @param target `undefined` if there is no Redis: only this process is notified
+ * @param place `undefined` if there is no Redis: only this process is notified
  * @returns a function that announces new events a little later: no response waits for it
  */
 export function openAnnouncements(
-  target: RedisTarget | undefined,
+  place: AnnouncementPlace | undefined,
   handlers: AnnouncementHandlers,
   resources: AsyncDisposableStack,
 ): () => void {
-  const publish = target === undefined ? () => {} : openChannels(target, handlers, resources);
+  const publish = place === undefined ? () => {} : openChannels(place, handlers, resources);
   let announcing: NodeJS.Timeout | undefined;
   resources.defer(() => clearTimeout(announcing));
   return () => {
@@ -38,10 +44,11 @@ export function openAnnouncements(
 
 /** @returns a function that tells other processes that events were recorded */
 function openChannels(
-  target: RedisTarget,
+  { target, redisPrefix }: AnnouncementPlace,
   { onKeyChanged, onEvents }: AnnouncementHandlers,
   resources: AsyncDisposableStack,
 ): () => void {
+  const channels = channelsOf(redisPrefix);
   // A connection that has subscribed can send no other commands.
   const [subscriber, publisher] = [connectRedis(target), connectRedis(target)];
   resources.defer(() => {
@@ -50,15 +57,14 @@ function openChannels(
   });
   subscriber.on('ready', () => {
     // Subscribes separately: a user of Redis may be allowed only one of them. A lost connection subscribes again by itself.
-    for (const channel of [API_KEY_CHANGED_CHANNEL, ORDER_EVENTS_CHANNEL])
-      subscriber.subscribe(channel).catch(() => {});
+    for (const channel of Object.values(channels)) subscriber.subscribe(channel).catch(() => {});
   });
   subscriber.on('message', (channel: string, text: string) => {
-    if (channel === API_KEY_CHANGED_CHANNEL)
+    if (channel === channels.apiKeyChanged)
       onKeyChanged(text as ApiKeyId); // what the channel carries
     else onEvents();
   });
   return () => {
-    publisher.publish(ORDER_EVENTS_CHANNEL, '').catch(() => {}); // other processes poll
+    publisher.publish(channels.orderEvents, '').catch(() => {}); // other processes poll
   };
 }

@@ -1,4 +1,4 @@
-import { describeStorageFailure } from '@petstore/persistence';
+import { describeStorageFailure, type Sequences } from '@petstore/persistence';
 import type { Limits, LimitsMode } from './open-limiter.ts';
 import type { StorageState, StorageWatch } from './storage-watch.ts';
 
@@ -15,6 +15,7 @@ export interface ReadinessReport {
 interface HealthSources {
   readonly storage: Pick<StorageWatch, 'isAvailable' | 'state' | 'check'>;
   readonly limits: Pick<Limits, 'mode' | 'awayReason' | 'modeChanges'>;
+  readonly sequences: Pick<Sequences, 'behind' | 'align'>;
 }
 
 /** Whether this process should receive requests. */
@@ -56,6 +57,17 @@ export class Health {
     return this.#sources?.limits.modeChanges() ?? 0;
   }
 
+  /** Names the sequences that were left behind, and looks again: rows, a right or a promotion may have come since. */
+  #describeSequences(): readonly string[] {
+    const sequences = this.#sources?.sequences;
+    if (sequences === undefined) return [];
+    const problems = [...sequences.behind].map(
+      ([name, reason]) => `the sequence ${name} is behind its table (${reason})`,
+    );
+    sequences.align().catch(() => {}); // the next report has its outcome, or says why PostgreSQL is away
+    return problems;
+  }
+
   /** Checks PostgreSQL again, in a quarter of a second at most. */
   async report(): Promise<ReadinessReport> {
     const storage = this.#sources?.storage;
@@ -69,6 +81,7 @@ export class Health {
     if (state !== 'up') problems.push(describeStorage(state, seen?.reason));
     const status = problems.length === 0 ? 'ready' : 'not ready';
     if (limits === 'degraded') problems.push(describeAway(this.#sources?.limits.awayReason()));
+    problems.push(...this.#describeSequences());
     return { status, problems, postgres: state === 'away' ? 'down' : state, limits };
   }
 }

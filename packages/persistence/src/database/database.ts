@@ -5,13 +5,18 @@ import { type Availability, ServerWatch } from './server-watch.ts';
 import { closeClient, DatabaseServers } from './servers.ts';
 import { LONG_SESSION, setSession } from './session.ts';
 import { type DurationObserver, type PreparedStatement, prepareStatement, type StatementValue } from './statement.ts';
-import { TIMEOUTS_MS, withDeadline } from './timeouts.ts';
+import { type ResponseTimeouts, responseTimeouts, withDeadline } from './timeouts.ts';
 
 export interface DatabaseOptions {
   /** Several URLs name the servers of one database, of which at most one takes writes. */
   readonly databaseUrl: string | readonly string[];
   /** The most connections for the statements of requests; one more watches the server. @default 16 */
   readonly connections?: number;
+  /**
+   * How long each step to a database that is far away or wakes may take, in milliseconds: for a command, which holds up no
+   * caller. @default the times of requests, which all fail within three seconds
+   */
+  readonly patienceMs?: number | undefined;
   /** Called once for each server that has no room for as many connections, with the number of those that are open. */
   readonly onFewConnections?: (openConnections: number) => void;
   /** Returns the observer of how long the statements of a purpose take. */
@@ -30,6 +35,7 @@ const PING = prepareStatement<never>('ping', 'select');
 /** Runs statements on the server that takes writes. A watch knows which server that is, and whether it can be used. */
 export class Database {
   readonly #options: DatabaseOptions;
+  readonly timeouts: ResponseTimeouts;
   readonly #servers: DatabaseServers;
   readonly #watch: ServerWatch;
   /** For each caller that waits, a function that rejects it. */
@@ -43,7 +49,8 @@ export class Database {
   constructor(options: DatabaseOptions) {
     const { databaseUrl, durationsOf } = options;
     this.#options = options;
-    this.#servers = new DatabaseServers(databaseUrl);
+    this.timeouts = responseTimeouts(options.patienceMs);
+    this.#servers = new DatabaseServers(databaseUrl, this.timeouts);
     this.#durations = durationsOf ? Object.fromEntries(PURPOSES.map((each) => [each, durationsOf(each)])) : {};
     this.#watch = new ServerWatch(
       this.#servers,
@@ -94,7 +101,7 @@ export class Database {
     const beganMs = performance.now();
     const call = { purpose, statement, values, isWaiting: true };
     try {
-      return await withDeadline(this.#send(call), TIMEOUTS_MS.call, TOO_LATE, this.#waiting);
+      return await withDeadline(this.#send(call), this.timeouts.call, TOO_LATE, this.#waiting);
     } finally {
       call.isWaiting = false;
       this.#durations[purpose]?.observe((performance.now() - beganMs) / 1_000);
@@ -115,7 +122,7 @@ export class Database {
     });
     try {
       if (isReadOnly && needs.forWrites) throw READ_ONLY;
-      await withDeadline(setSession(client, LONG_SESSION), TIMEOUTS_MS.session, HUNG);
+      await withDeadline(setSession(client, LONG_SESSION), this.timeouts.session, HUNG);
       return await work(client);
     } catch (error) {
       throw toStorageError(error, isLost);
@@ -181,6 +188,7 @@ export class Database {
     const pool = new Pool({
       url,
       size: this.#options.connections ?? 16,
+      timeouts: this.timeouts,
       onFewConnections: this.#options.onFewConnections,
       onUnreachable: () => void this.#watch.check(),
     });

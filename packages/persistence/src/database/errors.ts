@@ -114,6 +114,10 @@ export function codeOf(error: unknown): string | undefined {
   return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;
 }
 
+/** The constraint that a statement has violated. MikroORM wraps the error and keeps its properties. */
+export const constraintOf = (error: unknown): string | undefined =>
+  isReported(error) && 'constraint' in error ? String(error.constraint) : undefined;
+
 /** Whether at least one of the servers that cannot be used is hung. */
 export const isHung = (error: unknown): boolean => reasonsOf(error).includes(HUNG);
 

@@ -6,7 +6,7 @@ import { codeOf, endsConnection, HUNG, SQLSTATE, storageUnavailable, toStorageEr
 import { connectionConfig } from './servers.ts';
 import { SHORT_SESSION, setSession } from './session.ts';
 import type { PreparedStatement, StatementValue } from './statement.ts';
-import { TIMEOUTS_MS, withDeadline } from './timeouts.ts';
+import { type ResponseTimeouts, TIMEOUTS_MS, withDeadline } from './timeouts.ts';
 
 /**
  * The purposes of statements: the share of the connections that the statements of each may use at a time, and whether they
@@ -54,6 +54,7 @@ export interface PoolOptions {
   readonly url: string;
   /** The maximum number of connections. */
   readonly size: number;
+  readonly timeouts: ResponseTimeouts;
   /** Called once if the server has no room for as many connections. */
   readonly onFewConnections: ((openConnections: number) => void) | undefined;
   /** Called if no connection can be opened. */
@@ -75,7 +76,7 @@ export class Pool {
   #ended: Promise<void> | undefined;
 
   constructor(options: PoolOptions) {
-    const { url, size } = options;
+    const { url, size, timeouts } = options;
     this.#options = options;
     const semaphore = (concurrency: number) => pLimit({ concurrency, rejectOnClear: true });
     this.#connections = semaphore(size);
@@ -85,8 +86,8 @@ export class Pool {
     ]);
     this.#purposes = Object.fromEntries(purposes) as Record<Purpose, LimitFunction>; // each purpose has one
     this.#pool = new pg.Pool({
-      ...connectionConfig(url),
-      connectionTimeoutMillis: TIMEOUTS_MS.connect,
+      ...connectionConfig(url, timeouts),
+      connectionTimeoutMillis: timeouts.connect,
       max: size,
       query_timeout: TIMEOUTS_MS.silence,
       types: TYPES,
@@ -152,7 +153,7 @@ export class Pool {
   async #prepare(client: pg.ClientBase): Promise<void> {
     this.#clients.add(client);
     client.on('error', () => this.#clients.delete(client)).on('end', () => this.#clients.delete(client));
-    await withDeadline(setSession(client, SHORT_SESSION), TIMEOUTS_MS.session, HUNG);
+    await withDeadline(setSession(client, SHORT_SESSION), this.#options.timeouts.session, HUNG);
   }
 
   /** @returns `undefined` if nothing was sent */
@@ -191,7 +192,7 @@ export class Pool {
         return undefined;
       }
       // pg's timeout uses a clock that advances while this process is suspended.
-      if (performance.now() - beganMs >= TIMEOUTS_MS.connect) return undefined;
+      if (performance.now() - beganMs >= this.#options.timeouts.connect) return undefined;
       this.#options.onUnreachable();
       throw storageUnavailable(error);
     }

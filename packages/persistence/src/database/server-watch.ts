@@ -98,7 +98,7 @@ export class ServerWatch {
   async #pingOpen(): Promise<'up' | 'read-only' | 'lost'> {
     if (this.#client === undefined) return 'lost';
     try {
-      const isReadOnly = await withDeadline(readIsReadOnly(this.#client), TIMEOUTS_MS.ping, HUNG);
+      const isReadOnly = await withDeadline(readIsReadOnly(this.#client), this.#servers.timeouts.ping, HUNG);
       return isReadOnly ? 'read-only' : 'up';
     } catch {
       this.#forget(); // a second ping must not be sent before the first has its response

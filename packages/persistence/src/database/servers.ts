@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { HUNG, READ_ONLY, storageUnavailable } from './errors.ts';
 import { assertSessionStays, readIsReadOnly } from './session.ts';
-import { TIMEOUTS_MS, withDeadline } from './timeouts.ts';
+import { type ResponseTimeouts, withDeadline } from './timeouts.ts';
 
 /** A server of the database, and an open connection to it. */
 export interface FoundServer {
@@ -13,21 +13,23 @@ export interface FoundServer {
 }
 
 /** The configuration of a connection to one server. */
-export const connectionConfig = (url: string): pg.ClientConfig => ({
+export const connectionConfig = (url: string, { abandonedConnect }: ResponseTimeouts): pg.ClientConfig => ({
   connectionString: url,
   fallback_application_name: 'petstore',
   keepAlive: true,
-  connectionTimeoutMillis: TIMEOUTS_MS.abandonedConnect,
+  connectionTimeoutMillis: abandonedConnect,
 });
 
 /** The servers of one database, of which at most one takes writes. */
 export class DatabaseServers {
   readonly #urls: readonly string[];
+  readonly timeouts: ResponseTimeouts;
   /** The servers whose connections are known to keep their sessions. */
   readonly #checked = new Set<string>();
 
   /** @param urls one URL for each server */
-  constructor(urls: string | readonly string[]) {
+  constructor(urls: string | readonly string[], timeouts: ResponseTimeouts) {
+    this.timeouts = timeouts;
     this.#urls = typeof urls === 'string' ? [urls] : urls;
   }
 
@@ -38,7 +40,7 @@ export class DatabaseServers {
    * @throws StorageUnavailableError if no server can be used
    */
   async find(preferredUrl?: string): Promise<FoundServer> {
-    const queried = this.#urls.map(queryServer);
+    const queried = this.#urls.map((url) => queryServer(url, this.timeouts));
     const writable = queried.map(async (server) => {
       const found = await server;
       if (found.isReadOnly) throw READ_ONLY;
@@ -61,13 +63,13 @@ export class DatabaseServers {
   /** A pooler may lend a session for one transaction only; its settings and prepared statements are then lost. */
   async #checkSessions({ url, client }: FoundServer): Promise<void> {
     if (this.#checked.has(url)) return;
-    const other = newClient(url);
+    const other = newClient(url, this.timeouts);
     const check = async () => {
       await other.connect();
       await assertSessionStays(client, other);
     };
     try {
-      await withDeadline(check(), TIMEOUTS_MS.sessionCheck, HUNG);
+      await withDeadline(check(), this.timeouts.sessionCheck, HUNG);
       this.#checked.add(url);
     } finally {
       closeClient(other);
@@ -84,22 +86,22 @@ async function readOnlyAmong(queried: readonly Promise<FoundServer>[], preferred
   throw reasons.length === 1 ? storageUnavailable(reasons[0]) : storageUnavailable(new AggregateError(reasons));
 }
 
-async function queryServer(url: string): Promise<FoundServer> {
-  const client = newClient(url);
+async function queryServer(url: string, timeouts: ResponseTimeouts): Promise<FoundServer> {
+  const client = newClient(url, timeouts);
   const query = async (): Promise<FoundServer> => {
     await client.connect();
     return { url, isReadOnly: await readIsReadOnly(client), client };
   };
   try {
-    return await withDeadline(query(), TIMEOUTS_MS.find, HUNG);
+    return await withDeadline(query(), timeouts.find, HUNG);
   } catch (error) {
     closeClient(client);
     throw error;
   }
 }
 
-function newClient(url: string): pg.Client {
-  const client = new pg.Client(connectionConfig(url));
+function newClient(url: string, timeouts: ResponseTimeouts): pg.Client {
+  const client = new pg.Client(connectionConfig(url, timeouts));
   client.on('error', () => {}); // the statement in progress fails as well
   return client;
 }

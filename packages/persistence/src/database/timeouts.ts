@@ -47,9 +47,29 @@ export const TIMEOUTS_MS = {
    * connection counts: if a commit waits for a standby, one on a new connection would wait as well.
    */
   silence: 30_000,
-  /** For the comparison of the schema, for an operator who waits. */
-  drift: 30_000,
 } as const;
+
+/** The times within which a server has to respond. They are those of requests, or longer for a command. */
+export type ResponseTimeouts = Readonly<
+  Record<'ping' | 'find' | 'connect' | 'session' | 'sessionCheck' | 'call' | 'abandonedConnect', number>
+>;
+
+/**
+ * @param patienceMs how long each step to a database that is far away or wakes may take; `undefined` for requests, whose
+ *   callers wait
+ */
+export const responseTimeouts = (patienceMs: number | undefined): ResponseTimeouts =>
+  patienceMs === undefined
+    ? TIMEOUTS_MS
+    : {
+        ping: patienceMs,
+        find: patienceMs,
+        connect: patienceMs,
+        session: patienceMs,
+        sessionCheck: patienceMs,
+        call: 3 * patienceMs, // the first call finds the server, checks the sessions and connects
+        abandonedConnect: 3 * patienceMs,
+      };
 
 /** How often the deadlines are compared with the clock, in milliseconds. */
 const TICK_MS = 50;

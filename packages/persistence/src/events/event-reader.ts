@@ -9,8 +9,13 @@ import { findLogBounds, LOCKS_OF_WRITERS, readEvents } from './read-events.ts';
 /** How often the log is read if no commit is announced, in milliseconds. */
 const POLL_MS = 100;
 
-/** How often to check whether the transactions that write events have ended, in milliseconds. */
-const WRITERS_POLL_MS = 5;
+/**
+ * How often to check whether the transactions that write events have ended, in milliseconds. Most end at once. Reading locks
+ * costs the server something, so the pause grows with the wait, an eighth of it, which delays events by no more than that.
+ */
+const WRITERS_POLL_MIN_MS = 5;
+const WRITERS_POLL_MAX_MS = 250;
+const WRITERS_POLL_SHARE = 1 / 8;
 
 /** How long the beginning waits for transactions that write events, in milliseconds. */
 const BEGIN_MS = 2_500;
@@ -148,7 +153,8 @@ export class EventReader {
     try {
       for (let writers = await findWriters(); writers.length > 0; ) {
         this.#heldUpSinceMs ??= performance.now();
-        await sleep(WRITERS_POLL_MS, undefined, { signal: this.signal });
+        const pauseMs = Math.max(WRITERS_POLL_MIN_MS, this.heldUpMs * WRITERS_POLL_SHARE);
+        await sleep(Math.min(pauseMs, WRITERS_POLL_MAX_MS), undefined, { signal: this.signal });
         const current = new Set(await findWriters());
         writers = writers.filter((writer) => current.has(writer));
       }

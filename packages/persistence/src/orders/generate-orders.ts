@@ -1,9 +1,9 @@
 import { type ChangeOrigin, GENERATION_SEED_MAX } from '@petstore/domain';
-import { ADVISORY_LOCKS, holdLock } from '../advisory-locks.ts';
+import { holdLock } from '../advisory-locks.ts';
 import type { Database } from '../database/database.ts';
 import { inTransaction } from '../import-rows.ts';
+import { moveOrderIds } from '../sequences.ts';
 import { CREATE_STAGED_ORDERS, insertStagedOrders } from './import-orders.ts';
-import { SKIP_TAKEN_IDS } from './order-ids.ts';
 
 export interface GenerateOptions {
   /** The number of orders, 1 or more. */
@@ -47,7 +47,7 @@ export const generateOrders = (
         const wanted = Math.min(BATCH, count - made);
         const { rowCount } = await client.query(MAKE_BATCH, [wanted, now.toISOString()]);
         made += rowCount ?? 0;
-        if (rowCount !== wanted) await client.query(SKIP_TAKEN_IDS, [ADVISORY_LOCKS.orderIds]);
+        if (rowCount !== wanted) await moveOrderIds(client);
         onProgress?.(made);
       }
       const insertedCount = await insertStagedOrders(client, origin);

@@ -9,6 +9,7 @@ import {
   type ImportSource,
   importRows,
 } from '../import-rows.ts';
+import { type Sequences, sequenceOf } from '../sequences.ts';
 import { ORDER_COLUMNS, ORDER_FACTS } from './order-rows.ts';
 
 export interface ImportOrdersOptions extends ImportOptions {
@@ -40,6 +41,7 @@ const INSERT_EVENTS = `
 /** See `OrderStore.importOrders`. */
 export const importOrders = (
   database: Database,
+  sequences: Sequences,
   orders: ImportSource<Order>,
   { origin, ...options }: ImportOrdersOptions = {},
 ): Promise<ImportResult> =>
@@ -54,6 +56,10 @@ export const importOrders = (
       async insertStaged(client) {
         await client.query(MOVE_SEQUENCE);
         return insertStagedOrders(client, origin);
+      },
+      async onConflict(error) {
+        const name = sequenceOf(error);
+        if (name !== undefined) await sequences.alignOne(name);
       },
     },
     orders,

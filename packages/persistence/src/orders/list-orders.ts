@@ -27,7 +27,7 @@ const COLUMNS = [...TEXT_COLUMNS, 'placed_at', 'shipped_at', 'completed_at', 'ca
 
 /** The number of orders, the largest id, and for each column the values of all orders; null if there are no orders. */
 type BatchRow<Column extends string> = { readonly count: bigint; readonly largest_id: bigint | null } & {
-  readonly [name in Column]: string | null;
+  readonly [name in Column | 'id']: string | null;
 };
 
 /** Empty instead of null. */
@@ -39,6 +39,18 @@ const selectBatch = <Column extends string>(name: string, columns: readonly Colu
     `select count(*), max(id) as largest_id, ${columns.map(joined).join(', ')}
      from (select * from orders where id >= $1 order by id limit ${limit}) batch`,
   );
+
+/**
+ * PostgreSQL aggregates rows in the order in which a subquery gives them. It documents this as usual, not as a promise.
+ *
+ * @throws Error if the batch does not end with its largest id
+ * @internal exported for a test
+ */
+export function assertInOrder(ids: string | null, largestId: bigint | null): void {
+  if (ids === null) return;
+  if (ids.slice(ids.lastIndexOf(',') + 1) !== String(largestId))
+    throw new Error('PostgreSQL lists orders out of order');
+}
 
 /** The columns, split at the commas: each has one value for each order. */
 type ValuesOf<Column extends string> = Readonly<Record<Column, readonly string[]>>;
@@ -128,6 +140,7 @@ function createBatches<Column extends string, Batch>(
     return coalescePerTick(String, async (fromId: bigint): Promise<FetchedBatch<Batch>> => {
       const [row] = await database.run(purpose, statement, [fromId.toString()]);
       if (row === undefined) throw new Error('a statement of aggregates returned no row');
+      assertInOrder(row.id, row.largest_id);
       const lastId = row.largest_id ?? INT64_MAX;
       const nextId = Number(row.count) < limit || lastId === INT64_MAX ? undefined : lastId + 1n;
       let batch: Batch | undefined;

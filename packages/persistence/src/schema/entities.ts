@@ -17,8 +17,8 @@ import {
   type PlanName,
 } from '@petstore/domain';
 
-// MikroORM's description of the tables. Their constraints refuse every row that the domain's types cannot express, from any
-// program. The migrations create the tables; a test compares the two.
+// MikroORM's description of the tables, from which the migrations are made; a test compares the two. The constraints refuse
+// every row that the domain's types cannot express, from any program.
 
 /** Times have milliseconds, the precision of a JavaScript date and of the wire format. */
 const time = () => p.datetime(3);

@@ -21,13 +21,6 @@ export interface Migrations {
    */
   status(): Promise<MigrationStatus>;
   /**
-   * Compares an up-to-date database with what this program expects of it.
-   *
-   * @returns the SQL statements that would correct the tables; empty if they are correct
-   * @throws SchemaError if there is no schema for the tables
-   */
-  drift(): Promise<readonly string[]>;
-  /**
    * Brings an empty or older database up to date. Several processes may do so at once. Takes two queries if nothing is
    * pending.
    *
@@ -76,10 +69,6 @@ export function createMigrations(database: Database): Migrations {
   };
   return {
     status,
-    async drift() {
-      const [{ findSchemaDrift }, { schema }] = await Promise.all([import('./schema-drift.ts'), findSchema(database)]);
-      return findSchemaDrift(database, schema);
-    },
     async migrate() {
       const { pending } = await status();
       if (pending.length === 0) return pending;

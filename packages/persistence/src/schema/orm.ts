@@ -6,50 +6,20 @@ import type { Database } from '../database/database.ts';
 import { HUNG, isReported, toStorageError } from '../database/errors.ts';
 import { connectionConfig } from '../database/servers.ts';
 import { LONG_SESSION, type SessionSettings, setSession } from '../database/session.ts';
-import { TIMEOUTS_MS, withDeadline } from '../database/timeouts.ts';
-import {
-  ApiKeyEntity,
-  ApiKeySecretEntity,
-  DeletedOrderEventsEntity,
-  IdempotencyKeyEntity,
-  KeyEventEntity,
-  OrderEntity,
-  OrderEventEntity,
-  PetEntity,
-  SchemaReleaseEntity,
-} from './entities.ts';
+import { type ResponseTimeouts, withDeadline } from '../database/timeouts.ts';
+import * as entities from './entities.ts';
 import { MIGRATIONS_TABLE } from './migration-names.ts';
 
 /** The ORM's maximum of connections: for a migration's turn, its transaction, and statements outside of a transaction. */
 const POOL_SIZE = 3;
 
-/** The schema generator compares names with the output of PostgreSQL's `regclass`. */
-const READABLE_NAMES = { quote_all_identifiers: 'off' } as const;
-
 interface OrmOptions {
   /** The timeout of statements on the server, in milliseconds; 0 is none. */
   readonly statementTimeoutMs: number;
-  /** The schema of the tables, if they are compared or migrated; otherwise the session's `search_path` finds them. */
+  /** The schema of the tables, if they are migrated; otherwise the session's `search_path` finds them. */
   readonly schema?: string;
   readonly migrations?: MigrationObject[];
 }
-
-const ENTITIES = [
-  OrderEntity,
-  PetEntity,
-  ApiKeyEntity,
-  ApiKeySecretEntity,
-  OrderEventEntity,
-  DeletedOrderEventsEntity,
-  KeyEventEntity,
-  IdempotencyKeyEntity,
-  SchemaReleaseEntity,
-];
-
-export const TABLE_NAMES = ENTITIES.map(({ meta }) => meta.tableName);
-
-/** Matches the names of all tables except those of the entities, with or without a schema before them. */
-const TABLES_OF_OTHERS = new RegExp(`^(?!(?:.*\\.)?(?:${TABLE_NAMES.join('|')})$)`);
 
 /**
  * Runs work with an ORM of its own, for the server that takes writes.
@@ -62,11 +32,12 @@ export async function withOrm<Value>(
   work: (orm: MikroORM) => Promise<Value>,
 ): Promise<Value> {
   let isConnectionLost = false;
-  const orm = createOrm(await database.locate(), options, async (client, session) => {
+  const { timeouts } = database;
+  const orm = createOrm(await database.locate(), timeouts, options, async (client, session) => {
     client.on('error', () => {
       isConnectionLost = true;
     });
-    await withDeadline(setSession(client, session), TIMEOUTS_MS.session, HUNG);
+    await withDeadline(setSession(client, session), timeouts.session, HUNG);
   });
   try {
     return await work(orm);
@@ -83,22 +54,22 @@ export async function withOrm<Value>(
 
 function createOrm(
   url: string,
+  timeouts: ResponseTimeouts,
   { statementTimeoutMs, schema, migrations = [] }: OrmOptions,
   prepare: (client: pg.ClientBase, session: SessionSettings) => Promise<void>,
 ): MikroORM {
-  const session = { ...LONG_SESSION, statement_timeout: String(statementTimeoutMs), ...READABLE_NAMES };
+  const session = { ...LONG_SESSION, statement_timeout: String(statementTimeoutMs) };
   return new MikroORM({
     clientUrl: url,
     driverOptions: {
-      ...connectionConfig(url),
+      ...connectionConfig(url, timeouts),
       onConnect: (client: pg.ClientBase) => prepare(client, session),
       // The server's own timeout comes first; this one is for a server that hangs.
       ...(statementTimeoutMs > 0 && { query_timeout: statementTimeoutMs + 2_000 }),
     },
     pool: { min: 0, max: POOL_SIZE },
-    entities: ENTITIES,
+    entities: Object.values(entities),
     ...(schema !== undefined && { schema }),
-    schemaGenerator: { skipTables: [TABLES_OF_OTHERS] },
     extensions: [Migrator],
     migrations: { tableName: MIGRATIONS_TABLE, migrationsList: migrations, snapshot: false, silent: true },
     forceUtcTimezone: true,

@@ -45,8 +45,19 @@ export function parseDatabaseUrls(text: string): DatabaseUrls | undefined {
 /** A folder, an IPv6 address in brackets, a name or another address, or nothing. */
 const HOST = /^(?:\/.*|\[[\da-f:.]+\]|[^/%?#@:[\]\s]*)$/i;
 
+/**
+ * How long to wait for a connection, as `connect_timeout` says. It binds commands; a server never waits so long.
+ *
+ * @returns milliseconds; `undefined` if the URL names no time
+ */
+export function connectTimeoutMs([url]: DatabaseUrls): number | undefined {
+  const seconds = Number(new URL(url).searchParams.get('connect_timeout'));
+  return seconds === 0 ? undefined : seconds * 1_000;
+}
+
 /** Without these, or with a misspelt one, connections would still be made, but not as intended. */
 const PARAMETERS = [
+  'connect_timeout',
   'sslmode',
   'sslrootcert',
   'sslcert',
@@ -95,6 +106,9 @@ export function findUrlProblem(url: string): string | undefined {
   if (twice !== undefined) return `it has the parameter ${twice} twice; one of them must go`;
   const passedOver = names.find((name) => Object.hasOwn(PASSED_OVER, name));
   if (passedOver !== undefined) return `its parameter ${passedOver} has no effect; ${PASSED_OVER[passedOver]}`;
+  if (!/^\d*$/.test(searchParams.get('connect_timeout') ?? '')) {
+    return 'its connect_timeout must be a whole number of seconds';
+  }
   return findTlsProblem(url, searchParams);
 }
 

@@ -112,7 +112,7 @@ export const settingsSchema = z.object({
       .default(''),
     {
       mustBe: '1 to 40 letters, digits and . : _ -, such as shop: (no braces, which would bind all keys to one slot)',
-      meaning: 'begins the name of every key in Redis, so that two deployments can share one',
+      meaning: 'begins the name of every key and channel in Redis, so that two deployments can share one',
     },
   ),
   dataFolder: setting('DATA_DIR', z.string().regex(HOME_FOLDER_FREE).default('.data'), {

@@ -1,0 +1,199 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import {
+  BEGINNING_OF_EVENTS,
+  generateApiKeyId,
+  type IdempotencyKey,
+  type OrderEventId,
+  orderId,
+  SERVICE_ACTOR,
+  SERVICE_ORIGIN,
+  StorageUnavailableError,
+} from '@petstore/domain';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { openPersistence } from '../src/index.ts';
+import { importOrders, NOW, newOrder, pendingOrder, runSql, UNKNOWN_KEY_ID, useTestStore } from './support.ts';
+
+// What logical replication, COPY and a restore of the data alone leave: rows, and sequences that begin at 1.
+
+const store = useTestStore();
+beforeEach(async () => {
+  await store.clear();
+  await store.query('truncate key_events restart identity');
+});
+
+const resetSequences = () =>
+  store.query(
+    `select setval(name, 1, false) from unnest('{orders_id_seq,order_events_id_seq,key_events_id_seq}'::text[]) name`,
+  );
+
+/** Orders with the ids 1 to 40, and an event for each. */
+async function replicate(): Promise<void> {
+  await importOrders(
+    store,
+    Array.from({ length: 40 }, (_, i) => pendingOrder(BigInt(i + 1))),
+  );
+  await recordBan();
+  await resetSequences();
+}
+
+const recordBan = () =>
+  store.persistence.audit.recordBan({ action: 'ban.set', at: NOW, actor: SERVICE_ACTOR, keyId: UNKNOWN_KEY_ID });
+const cancel = (id: bigint) => store.persistence.orders.applyCommand(orderId(id), 'cancel', NOW, SERVICE_ORIGIN);
+const place = (key?: string) =>
+  store.persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN, key as IdempotencyKey | undefined);
+const eventIds = async () => (await store.query('select id from order_events order by id')).rows.map(([id]) => id);
+const nextIds = async () => {
+  const next = (name: string) => `(select last_value + is_called::integer from ${name})`;
+  const { rows } = await store.query(
+    `select ${next('orders_id_seq')}, ${next('order_events_id_seq')}, ${next('key_events_id_seq')}`,
+  );
+  return rows[0]?.map(Number);
+};
+
+const key = () => ({
+  id: generateApiKeyId(randomBytes),
+  name: 'test',
+  kind: 'external' as const,
+  readOnly: false,
+  plan: { name: 'free' as const },
+  createdAt: NOW,
+});
+
+test('sequences are brought to their tables, and then stay where they are', async () => {
+  await replicate();
+  expect([...(await store.persistence.sequences.findBehind()).keys()]).toEqual([
+    'orders_id_seq', 'order_events_id_seq', 'key_events_id_seq',
+  ]); // biome-ignore format: one list
+  expect(await nextIds()).toEqual([1, 1, 1]);
+  await store.persistence.sequences.align();
+  expect(await nextIds()).toEqual([41, 41, 2]);
+  expect((await store.persistence.sequences.findBehind()).size).toBe(0);
+  await store.query(`select setval('order_events_id_seq', 1000), setval('orders_id_seq', 9000, false)`);
+  await store.persistence.sequences.align();
+  expect(await nextIds()).toEqual([9_000, 1_001, 2]);
+  expect(store.persistence.sequences.behind.size).toBe(0);
+});
+
+test('a new database has nothing to move', async () => {
+  await store.persistence.sequences.align();
+  expect(await nextIds()).toEqual([1, 1, 1]);
+});
+
+test('ids that followers have passed are not given again, though their events are deleted', async () => {
+  await store.query('update order_events_deleted set through_id = 40');
+  await store.persistence.sequences.align();
+  const stop = new AbortController();
+  const followed = await store.persistence.events.followEvents(40n as OrderEventId, stop.signal);
+  await place();
+  for await (const [event] of followed) {
+    expect(event?.id).toBe(41n);
+    stop.abort();
+  }
+});
+
+describe('a change that draws an id in use is carried out, and events ascend', () => {
+  beforeEach(replicate);
+
+  test.each<[string, () => Promise<unknown>, bigint]>([
+    ['a command', () => cancel(3n), 1n],
+    ['commands of one tick', () => Promise.all([cancel(3n), cancel(4n), cancel(5n)]), 3n],
+    ['commands one after another', async () => [await cancel(3n), await cancel(4n)], 2n],
+    ['placing', () => place(), 1n],
+    ['placing with an idempotency key', () => place('a key'), 1n],
+    ['an import', () => importOrders(store, [pendingOrder(70n)]), 1n],
+    ['generated orders', () => store.persistence.orders.generateOrders({ count: 2, seed: 1, now: NOW }), 2n],
+  ])('%s', async (_, change, count) => {
+    await change();
+    expect(await eventIds()).toEqual(Array.from({ length: 40 + Number(count) }, (_, i) => String(i + 1)));
+  });
+
+  test('a ban, and the creation of a key', async () => {
+    await recordBan();
+    await resetSequences();
+    await store.persistence.keyAdministration.createKey(key(), randomBytes(32));
+    expect((await store.query('select id from key_events order by id')).rows).toEqual([['1'], ['2'], ['3']]);
+  });
+
+  test('many at once, by several processes', async () => {
+    await using other = openPersistence({ databaseUrl: store.url });
+    const placed = await Promise.all(
+      Array.from({ length: 60 }, (_, i) =>
+        (i % 2 === 0 ? store.persistence : other).orders.insertOrder(newOrder(), SERVICE_ORIGIN),
+      ),
+    );
+    expect(new Set(placed.map(({ order }) => order.id)).size).toBe(60);
+    expect(new Set(await eventIds()).size).toBe(100);
+  });
+});
+
+test('a follower receives every event, once and in order, while sequences are moved between changes', async () => {
+  await replicate();
+  const stop = new AbortController();
+  const followed = await store.persistence.events.followEvents(BEGINNING_OF_EVENTS, stop.signal);
+  const changing = (async () => {
+    for (let id = 1n; id <= 20n; id++) await Promise.all([cancel(id), store.persistence.sequences.align()]);
+  })();
+  const seen: bigint[] = [];
+  for await (const events of followed) {
+    seen.push(...events.map(({ id }) => id));
+    if (seen.length === 60) stop.abort();
+  }
+  await changing;
+  expect(seen).toEqual((await eventIds()).map((id) => BigInt(id ?? '')));
+});
+
+test('a sequence does not move while a writer of events is at work, so that none goes back', async () => {
+  await replicate();
+  await store.query('begin; lock table order_events in row exclusive mode');
+  try {
+    await store.persistence.sequences.align();
+    expect([...store.persistence.sequences.behind.keys()]).toEqual(['order_events_id_seq']);
+  } finally {
+    await store.query('rollback');
+  }
+  await store.persistence.sequences.align();
+  expect(store.persistence.sequences.behind.size).toBe(0);
+});
+
+describe('where nothing can be moved', () => {
+  test('a role without the right goes on, names the sequence, and says so to callers', async () => {
+    await replicate();
+    const role = `reader_${randomUUID().replaceAll('-', '')}`;
+    await store.query(`create role ${role} login password 'secret';
+      grant select, insert, update on all tables in schema public to ${role};
+      grant select on all sequences in schema public to ${role}`);
+    try {
+      const { href } = Object.assign(new URL(store.url), { username: role, password: 'secret' });
+      await using persistence = openPersistence({ databaseUrl: href });
+      await persistence.sequences.align();
+      expect(persistence.sequences.behind.get('key_events_id_seq')).toBe(
+        'permission denied for sequence key_events_id_seq',
+      );
+      expect(await persistence.orders.findOrder(orderId(1n))).toBeDefined();
+      await expect(persistence.orders.applyCommand(orderId(1n), 'cancel', NOW, SERVICE_ORIGIN)).rejects.toThrow(
+        StorageUnavailableError,
+      );
+      await runSql(store.url, `revoke select on sequence key_events_id_seq from ${role}`);
+      await persistence.sequences.align();
+      expect(persistence.sequences.behind.get('key_events_id_seq')).toContain('permission denied');
+    } finally {
+      await store.query(`drop owned by ${role}; drop role ${role}`);
+    }
+  });
+
+  test('a server that takes no writes is read, and names the sequences', async () => {
+    await replicate();
+    const setReadOnly = (value: string) =>
+      store.query(`do $$ begin
+        execute format('alter database %I set default_transaction_read_only = ${value}', current_database());
+      end $$`);
+    await setReadOnly('on');
+    try {
+      await using persistence = openPersistence({ databaseUrl: store.url });
+      await persistence.sequences.align();
+      expect(persistence.sequences.behind.size).toBe(3);
+    } finally {
+      await setReadOnly('off');
+    }
+  });
+});
