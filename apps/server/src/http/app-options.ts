@@ -42,7 +42,7 @@ export const DEFAULT_BOUNDS = {
   /** How many of them may be of callers without a key that the process knows; further ones get 503 `overloaded`. */
   maxRequestsInFlightWithoutKey: 2_000,
   /** Requests that clients have sent ahead on all connections together, beyond which the bound below applies. */
-  maxRequestsAhead: 1_000,
+  maxRequestsAhead: 1_500,
   /** Requests sent ahead on one connection; it is cut if it has more while all together have more than the bound above. */
   maxRequestsAheadPerConnection: 100,
   /** Long lists being sent at once, each of which holds up to two batches; further ones get 503 `overloaded`. */

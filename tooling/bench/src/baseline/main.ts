@@ -10,8 +10,8 @@ import { createOrders } from './orders.ts';
 
 const { PORT = '0', DATABASE_URL = '', REDIS_URL = '' } = process.env;
 
-/** The limit of requests without a valid key: 60 a minute for each address. */
-const ADDRESS_LIMITS = { perMinute: 60, perDay: 1_000_000_000 };
+/** The limit of requests without a valid key: 600 a minute for each address. */
+const ADDRESS_LIMITS = { perMinute: 600, perDay: 1_000_000_000 };
 const JSON_TYPE = 'application/json';
 const ORDER_ID = /^(?:0|-?[1-9]\d{0,17})$/;
 
