@@ -59,7 +59,7 @@ describe('PostgreSQL is said to be unavailable', () => {
       await expect
         .poll(async () => {
           const { rows } = await store.query(
-            `select pg_terminate_backend(pid) from pg_stat_activity where query like 'copy staged%'`,
+            `select pg_terminate_backend(pid) from pg_stat_activity where query like 'copy staged%' and datname = current_database()`,
           );
           return rows.length;
         })

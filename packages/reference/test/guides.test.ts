@@ -120,9 +120,8 @@ describe('the guide to limits', () => {
 });
 
 test('the changelog names each document that was released, and those of today', () => {
-  const released = readdirSync(join(DOCS, '../packages/api/released')).map((file) =>
-    file.replace(/^openapi-|\.json$/g, ''),
-  );
+  const files = readdirSync(join(DOCS, '../packages/api/released')).filter((file) => file.endsWith('.json'));
+  const released = files.map((file) => file.replace(/^openapi-|\.json$/g, ''));
   const current = (['v1', 'v2'] as const).map((version) => openApiDocument({ version, servers: [] }).info.version);
   const named = readGuide('guides/changelog.md').match(/\b\d+\.\d+\.\d+(-[\w.]*\w)?/g);
   expect(named).toEqual(expect.arrayContaining([...released, ...current]));

@@ -9,7 +9,7 @@ test('a burst waits for the connections that PostgreSQL has room for, and one li
   await importDemoOrders(database.url);
   const client = new pg.Client(database.url);
   await client.connect();
-  await client.query(`create role narrow login password 'narrow' connection limit 6`);
+  await client.query(`create role narrow login password 'narrow' connection limit 4`);
   await client.query('grant select, insert, update, delete on all tables in schema public to narrow');
   await client.end();
   const url = Object.assign(new URL(database.url), { username: 'narrow', password: 'narrow' });
@@ -26,5 +26,6 @@ test('a burst waits for the connections that PostgreSQL has room for, and one li
   );
   expect(statuses.filter((status) => status >= 500)).toEqual([]);
   const line = 'PostgreSQL has no room for DATABASE_CONNECTIONS connections; requests wait for those that are open';
+  await started.server.said(new RegExp(line));
   expect(started.server.logLines(line)).toHaveLength(1);
 });
