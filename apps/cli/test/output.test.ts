@@ -26,5 +26,7 @@ test.each([
   progress.advance(1_000);
   progress.awaits('committing');
   output.message('done');
-  expect(String(stderr.read())).toEqual(text);
+  let written = '';
+  for (let chunk = stderr.read(); chunk !== null; chunk = stderr.read()) written += chunk;
+  expect(written).toEqual(text);
 });
