@@ -1,8 +1,7 @@
 import type { Subject } from './subject.ts';
 
 /** The two sliding windows that are enforced. */
-export type WindowName = (typeof WINDOW_NAMES)[number];
-export const WINDOW_NAMES = ['minute', 'day'] as const;
+export type WindowName = 'minute' | 'day';
 
 /** The status of one window. */
 export interface WindowStatus {

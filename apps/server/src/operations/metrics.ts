@@ -8,7 +8,6 @@ import {
   type DecisionPlace,
   type RateLimitDecision,
   type RateLimitRefusal,
-  WINDOW_NAMES,
 } from '@petstore/rate-limit';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import manifest from '../../package.json' with { type: 'json' };
@@ -166,7 +165,11 @@ export class Metrics {
     for (const reason of CUT_REASONS) this.#cuts.inc({ reason }, 0);
     for (const plan of [...PLAN_NAMES, 'address']) {
       this.#decisions.inc({ plan, window: 'none', outcome: 'admitted' }, 0);
-      for (const window of WINDOW_NAMES) this.#decisions.inc({ plan, window, outcome: REFUSAL_CODES.refused }, 0);
+      this.#decisions.inc({ plan, window: 'minute', outcome: REFUSAL_CODES.refused }, 0);
+    }
+    // Addresses have no daily limit and are never banned.
+    for (const plan of PLAN_NAMES) {
+      this.#decisions.inc({ plan, window: 'day', outcome: REFUSAL_CODES.refused }, 0);
       this.#decisions.inc({ plan, window: 'none', outcome: REFUSAL_CODES.banned }, 0);
     }
     for (const decided of DECISION_PLACES) this.#checks.inc({ decided }, 0);
