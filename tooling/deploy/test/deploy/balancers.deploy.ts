@@ -158,9 +158,9 @@ describe.each(BALANCERS)('through %s', (name) => {
       return Number(response.headers['x-ratelimit-remaining']);
     };
     const last = BALANCERS.indexOf(name);
-    expect(await remainingFor(`127.0.1.${last}`, '203.0.113.1')).toBe(59);
-    expect(await remainingFor(`127.0.1.${last}`, '203.0.113.2')).toBe(58);
-    expect(await remainingFor(`127.0.2.${last}`, '203.0.113.2')).toBe(59);
+    expect(await remainingFor(`127.0.1.${last}`, '203.0.113.1')).toBe(599);
+    expect(await remainingFor(`127.0.1.${last}`, '203.0.113.2')).toBe(598);
+    expect(await remainingFor(`127.0.2.${last}`, '203.0.113.2')).toBe(599);
   });
 
   test('a refusal by a limit, and one by size, arrive as the service wrote them', async () => {
