@@ -54,28 +54,18 @@ export function traceIdOf({ traceparent }: IncomingHttpHeaders): string | undefi
   return typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent)?.[1] : undefined;
 }
 
-/** What is called at the end of a response. A batch may hold many lists, each of which has something to release. */
-const closeCallbacks = new WeakMap<FastifyReply, (() => void)[]>();
-
 /**
  * Calls back once the response has been sent or its client has left, for which Fastify does not call `onResponse`. Calls
  * back at once if either has happened already. Errors that the callback throws are logged: nobody could catch them.
  */
 export function whenClosed(reply: FastifyReply, callback: () => void): void {
-  if (reply.raw.closed) {
+  const { raw } = reply;
+  if (raw.closed) {
     runCallback(reply, callback);
     return;
   }
-  const known = closeCallbacks.get(reply);
-  if (known !== undefined) {
-    known.push(callback);
-    return;
-  }
-  const callbacks = [callback];
-  closeCallbacks.set(reply, callbacks);
-  reply.raw.once('close', () => {
-    for (const each of callbacks) runCallback(reply, each);
-  });
+  raw.setMaxListeners(0); // a batch may hold many lists, each of which has something to release
+  raw.once('close', () => runCallback(reply, callback));
 }
 
 function runCallback({ log }: FastifyReply, callback: () => void): void {
