@@ -49,7 +49,7 @@ test('forged keys of one address reach PostgreSQL 600 times a minute, and five t
   expect(transactions).toBeLessThan(600 + 50 + 20 * (seconds + 5));
 });
 
-test('60,000 pipelined forged keys are cut while PostgreSQL hangs, cost less than 10 MB and do not affect cached keys', async () => {
+test('60,000 pipelined forged keys cost less than 10 MB while PostgreSQL hangs, and do not affect cached keys', async () => {
   await using target = await startAttackedServer();
   const { port, postgres, persistence, adminUrl, readMemory } = target;
   const { text: key } = await createKey(persistence);
@@ -67,8 +67,7 @@ test('60,000 pipelined forged keys are cut while PostgreSQL hangs, cost less tha
   postgres.pause();
   const socket = connect(port, '127.0.0.1');
   const responses = countResponses(socket);
-  socket.on('error', () => {}); // its connection is reset
-  const cut = new Promise((resolve) => socket.once('close', resolve));
+  socket.on('error', () => {}); // a connection with too many requests ahead may be reset
   socket.write(text);
   for (let second = 0; second < 5; second++) {
     await sleep(1_000);
@@ -78,12 +77,14 @@ test('60,000 pipelined forged keys are cut while PostgreSQL hangs, cost less tha
     expect((await fetch(`${adminUrl}/livez`)).status).toBe(200);
   }
   postgres.resume();
-  await cut;
-  expect(responses.count()).toBeLessThan(10_000);
-  await measure();
+  while (responses.count() < 60_000 && !socket.destroyed) {
+    await measure();
+    await sleep(100);
+  }
   console.log(`60,000 pipelined: ${megabytes(before)} -> ${megabytes(most)} MB at most`);
   expect(most - before).toBeLessThan(10_000_000);
   expect(await call('/v1/nothing', bearer(key))).toBe(404);
+  socket.destroy();
 });
 
 /** Counts the responses on a connection. */
